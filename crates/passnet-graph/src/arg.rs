@@ -1,0 +1,70 @@
+use passnet_record::DType;
+
+use crate::{ArgRange, StrId, ValueId};
+
+/// One argument of a call, or one element of a nested argument. 16 bytes; strings and elements are in the pools of the
+/// graph that the argument belongs to.
+#[derive(Clone, Copy, Debug)]
+pub enum Arg {
+    /// A value of the graph.
+    Value(ValueId),
+    /// `None`.
+    None,
+    /// `True` or `False`.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A float, `inf` and `nan` included.
+    Float(f64),
+    /// A string.
+    Str(StrId),
+    /// `[a, b]`.
+    List(ArgRange),
+    /// `(a, b)`.
+    Tuple(ArgRange),
+    /// `slice(start, stop, step)`: three elements.
+    Slice(ArgRange),
+    /// `...`.
+    Ellipsis,
+    /// `torch.float32` and its like.
+    DType(DType),
+    /// `torch.device(...)`.
+    Device(Device),
+    /// Any other dotted constant below `torch.`, e.g. `torch.strided`.
+    Attr(StrId),
+}
+
+/// A device constant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// `cpu`, `cuda`, `meta` ...
+    pub kind: StrId,
+    /// Ordinal among devices of the kind.
+    pub index: Option<u32>,
+}
+
+impl Arg {
+    /// The elements of a list, tuple or slice.
+    pub const fn elements(self) -> Option<ArgRange> {
+        match self {
+            Self::List(range) | Self::Tuple(range) | Self::Slice(range) => Some(range),
+            _ => None,
+        }
+    }
+
+    /// The value that this argument is, not looking into lists and tuples.
+    pub const fn as_value(self) -> Option<ValueId> {
+        match self {
+            Self::Value(value) => Some(value),
+            _ => None,
+        }
+    }
+}
+
+impl From<ValueId> for Arg {
+    fn from(value: ValueId) -> Self {
+        Self::Value(value)
+    }
+}
+
+const _: () = assert!(size_of::<Arg>() == 16);

@@ -1,0 +1,289 @@
+use crate::{Arg, ArgRange, Builder, NodeId, OpId, StrId, ValueId};
+
+/// What a node calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Callee<'g> {
+    /// A function by its dotted path: `torch.conv2d`, `operator.add`, `builtins.getattr`.
+    Function(&'g str),
+    /// A method of the first argument: `view`.
+    Method(&'g str),
+}
+
+impl<'g> Callee<'g> {
+    /// The dotted path or the method name.
+    pub const fn target(self) -> &'g str {
+        match self {
+            Self::Function(target) | Self::Method(target) => target,
+        }
+    }
+}
+
+/// Strings of a graph, end to end in one buffer.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Strings {
+    text: String,
+    ends: Vec<u32>,
+}
+
+impl Strings {
+    /// Adds a string without looking whether it is there; `None` when the buffer is full.
+    pub(crate) fn push(&mut self, string: &str) -> Option<StrId> {
+        let id = StrId(u32::try_from(self.ends.len()).ok()?);
+        let end = u32::try_from(self.text.len() + string.len()).ok()?;
+        self.text.push_str(string);
+        self.ends.push(end);
+        Some(id)
+    }
+
+    pub(crate) fn get(&self, id: StrId) -> &str {
+        let start = id.index().checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        &self.text[start..self.ends[id.index()] as usize]
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OpData {
+    pub(crate) is_method: bool,
+    pub(crate) target: StrId,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NodeData {
+    pub(crate) name: StrId,
+    pub(crate) op: OpId,
+    pub(crate) args: ArgRange,
+    /// Range of the keyword pool.
+    pub(crate) kwargs: ArgRange,
+    /// End of the node's frees in the pool of frees; they begin where those of the node before end.
+    pub(crate) frees_end: u32,
+}
+
+/// A verified graph. See [`crate::verify`] for the laws it obeys.
+///
+/// Two graphs are equal when they have the same inputs, nodes, names, arguments, outputs and frees; floats are compared
+/// by their bits.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    pub(crate) strings: Strings,
+    pub(crate) ops: Vec<OpData>,
+    pub(crate) inputs: Vec<StrId>,
+    pub(crate) nodes: Vec<NodeData>,
+    pub(crate) args: Vec<Arg>,
+    pub(crate) kwargs: Vec<(StrId, Arg)>,
+    pub(crate) frees: Vec<ValueId>,
+    pub(crate) outputs: ArgRange,
+}
+
+/// One node, with its pools resolved.
+#[derive(Clone, Copy, Debug)]
+pub struct Node<'g> {
+    /// Position in program order.
+    pub id: NodeId,
+    /// The value that the node defines.
+    pub value: ValueId,
+    /// Name of that value.
+    pub name: &'g str,
+    /// What is called. Nodes of one graph call the same thing iff their `op` is equal.
+    pub op: OpId,
+    /// What is called, as text.
+    pub callee: Callee<'g>,
+    /// Positional arguments; of a method, the receiver first.
+    pub args: &'g [Arg],
+    /// Keyword arguments in source order; [`Graph::str`] gives the names.
+    pub kwargs: &'g [(StrId, Arg)],
+    /// Values whose last reference is dropped right after this node.
+    pub frees: &'g [ValueId],
+}
+
+impl Node<'_> {
+    /// Positional arguments, then the values of the keyword arguments.
+    pub fn all_args(&self) -> impl Iterator<Item = Arg> + Clone {
+        self.args.iter().copied().chain(self.kwargs.iter().map(|&(_, arg)| arg))
+    }
+}
+
+impl Graph {
+    /// Starts an empty graph.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// Number of inputs.
+    pub fn num_inputs(&self) -> usize {
+        self.inputs.len()
+    }
+
+    /// Number of nodes.
+    pub fn num_nodes(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Number of values: inputs and nodes.
+    pub fn num_values(&self) -> usize {
+        self.inputs.len() + self.nodes.len()
+    }
+
+    /// The inputs in order: values `0..num_inputs`.
+    pub fn inputs(&self) -> impl ExactSizeIterator<Item = ValueId> + use<> {
+        (0..self.inputs.len() as u32).map(ValueId)
+    }
+
+    /// Names of the inputs in order.
+    pub fn input_names(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.inputs.iter().map(|&name| self.strings.get(name))
+    }
+
+    /// The nodes in program order.
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = Node<'_>> + DoubleEndedIterator {
+        (0..self.nodes.len() as u32).map(|index| self.node(NodeId(index)))
+    }
+
+    /// One node.
+    ///
+    /// # Panics
+    /// If `id` is not of this graph.
+    pub fn node(&self, id: NodeId) -> Node<'_> {
+        let data = self.nodes[id.index()];
+        let frees_start = id.index().checked_sub(1).map_or(0, |before| self.nodes[before].frees_end);
+        Node {
+            id,
+            value: self.value_of(id),
+            name: self.strings.get(data.name),
+            op: data.op,
+            callee: self.callee(data.op),
+            args: &self.args[data.args.indices()],
+            kwargs: &self.kwargs[data.kwargs.indices()],
+            frees: &self.frees[frees_start as usize..data.frees_end as usize],
+        }
+    }
+
+    /// Number of distinct callees; [`OpId`]s are below it.
+    pub fn num_ops(&self) -> usize {
+        self.ops.len()
+    }
+
+    /// What an op calls.
+    ///
+    /// # Panics
+    /// If `id` is not of this graph.
+    pub fn callee(&self, id: OpId) -> Callee<'_> {
+        let op = self.ops[id.index()];
+        let target = self.strings.get(op.target);
+        if op.is_method { Callee::Method(target) } else { Callee::Function(target) }
+    }
+
+    /// The value that a node defines.
+    pub fn value_of(&self, node: NodeId) -> ValueId {
+        ValueId(self.inputs.len() as u32 + node.0)
+    }
+
+    /// The node that defines a value; `None` for an input.
+    pub fn node_of(&self, value: ValueId) -> Option<NodeId> {
+        value.0.checked_sub(self.inputs.len() as u32).map(NodeId)
+    }
+
+    /// Name of a value.
+    ///
+    /// # Panics
+    /// If `value` is not of this graph.
+    pub fn name(&self, value: ValueId) -> &str {
+        let id = match self.node_of(value) {
+            Some(node) => self.nodes[node.index()].name,
+            None => self.inputs[value.index()],
+        };
+        self.strings.get(id)
+    }
+
+    /// A string of the graph.
+    ///
+    /// # Panics
+    /// If `id` is not of this graph.
+    pub fn str(&self, id: StrId) -> &str {
+        self.strings.get(id)
+    }
+
+    /// Elements of a list, tuple or slice.
+    ///
+    /// # Panics
+    /// If `range` is not of this graph.
+    pub fn elements(&self, range: ArgRange) -> &[Arg] {
+        &self.args[range.indices()]
+    }
+
+    /// Elements of the returned tuple.
+    pub fn outputs(&self) -> &[Arg] {
+        self.elements(self.outputs)
+    }
+
+    /// Whether any node frees anything, i.e. whether the source said when values end.
+    pub fn has_frees(&self) -> bool {
+        !self.frees.is_empty()
+    }
+
+    /// Calls `visit` with every value inside `arg`, from left to right, lists and tuples included.
+    pub fn for_each_value(&self, arg: Arg, visit: &mut impl FnMut(ValueId)) {
+        match arg {
+            Arg::Value(value) => visit(value),
+            Arg::List(range) | Arg::Tuple(range) | Arg::Slice(range) => {
+                for &element in self.elements(range) {
+                    self.for_each_value(element, visit);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether `arg` of this graph and `theirs` of `other` are the same constant or structure, with values compared by
+    /// `same_value(ours, theirs)`.
+    pub fn args_match(
+        &self,
+        arg: Arg,
+        other: &Self,
+        theirs: Arg,
+        same_value: &mut impl FnMut(ValueId, ValueId) -> bool,
+    ) -> bool {
+        match (arg, theirs) {
+            (Arg::Value(a), Arg::Value(b)) => same_value(a, b),
+            (Arg::None, Arg::None) | (Arg::Ellipsis, Arg::Ellipsis) => true,
+            (Arg::Bool(a), Arg::Bool(b)) => a == b,
+            (Arg::Int(a), Arg::Int(b)) => a == b,
+            (Arg::Float(a), Arg::Float(b)) => a.to_bits() == b.to_bits(),
+            (Arg::Str(a), Arg::Str(b)) | (Arg::Attr(a), Arg::Attr(b)) => self.str(a) == other.str(b),
+            (Arg::DType(a), Arg::DType(b)) => a == b,
+            (Arg::Device(a), Arg::Device(b)) => a.index == b.index && self.str(a.kind) == other.str(b.kind),
+            (Arg::List(a), Arg::List(b)) | (Arg::Tuple(a), Arg::Tuple(b)) | (Arg::Slice(a), Arg::Slice(b)) => {
+                let (ours, theirs) = (self.elements(a), other.elements(b));
+                ours.len() == theirs.len()
+                    && ours.iter().zip(theirs).all(|(&a, &b)| self.args_match(a, other, b, same_value))
+            }
+            _ => false,
+        }
+    }
+
+    fn all_match(&self, args: &[Arg], other: &Self, theirs: &[Arg]) -> bool {
+        args.len() == theirs.len()
+            && args.iter().zip(theirs).all(|(&a, &b)| self.args_match(a, other, b, &mut |a, b| a == b))
+    }
+}
+
+impl PartialEq for Graph {
+    fn eq(&self, other: &Self) -> bool {
+        self.num_nodes() == other.num_nodes()
+            && self.input_names().eq(other.input_names())
+            && self.all_match(self.outputs(), other, other.outputs())
+            && self.nodes().zip(other.nodes()).all(|(a, b)| {
+                a.name == b.name
+                    && a.callee == b.callee
+                    && a.frees == b.frees
+                    && self.all_match(a.args, other, b.args)
+                    && a.kwargs.len() == b.kwargs.len()
+                    && a.kwargs.iter().zip(b.kwargs).all(|(&(key, arg), &(their_key, theirs))| {
+                        self.str(key) == other.str(their_key) && self.all_match(&[arg], other, &[theirs])
+                    })
+            })
+    }
+}

@@ -1,0 +1,101 @@
+use std::collections::BTreeMap;
+
+use crate::{
+    Arg, Graph, NodeId, ValueId,
+    matching::effects::{Storage, mutated, touches_global_state},
+};
+
+/// An operand of a node, or an element of the outputs, with the state in which it is read.
+#[derive(Clone, Copy)]
+pub(super) struct Operand {
+    pub(super) value: ValueId,
+    /// The last node that changed storage which the value may share, if that is not the node that defines it.
+    pub(super) changed_by: Option<NodeId>,
+}
+
+/// What each node reads: values, the changes made to them before, and the global state.
+///
+/// Program order matters only through this: a node that reads a changed value refers to the change, and changes of one
+/// storage refer to each other as the operands of a change are read, too.
+pub(super) struct Reads {
+    operands: Vec<Operand>,
+    /// By node, and last for the outputs: end of its operands.
+    ends: Vec<u32>,
+    /// By node, and last for the outputs: the last node before that touched global state.
+    global: Vec<Option<NodeId>>,
+}
+
+impl Reads {
+    pub(super) fn new(graph: &Graph, keyword_order: &[Vec<u32>]) -> Self {
+        let mut state = State::new(graph);
+        let mut reads = Self { operands: Vec::new(), ends: Vec::new(), global: Vec::new() };
+        for node in graph.nodes() {
+            reads.push(graph, &state, arguments(graph, node.id, &keyword_order[node.id.index()]));
+            state.after(graph, node.id);
+        }
+        reads.push(graph, &state, graph.outputs().iter().copied());
+        reads
+    }
+
+    fn push(&mut self, graph: &Graph, state: &State, args: impl Iterator<Item = Arg>) {
+        for arg in args {
+            graph.for_each_value(arg, &mut |value| {
+                self.operands.push(Operand { value, changed_by: state.changed_by(graph, value) });
+            });
+        }
+        self.ends.push(self.operands.len() as u32);
+        self.global.push(state.global);
+    }
+
+    /// Operands of a node in canonical order of its arguments; of the outputs for the number of nodes.
+    pub(super) fn operands(&self, node: usize) -> &[Operand] {
+        let start = node.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        &self.operands[start..self.ends[node] as usize]
+    }
+
+    pub(super) fn global(&self, node: usize) -> Option<NodeId> {
+        self.global[node]
+    }
+}
+
+/// Positional arguments, then keyword arguments in canonical order.
+pub(super) fn arguments<'g>(
+    graph: &'g Graph,
+    node: NodeId,
+    keyword_order: &'g [u32],
+) -> impl Iterator<Item = Arg> + use<'g> {
+    let node = graph.node(node);
+    node.args.iter().copied().chain(keyword_order.iter().map(move |&index| node.kwargs[index as usize].1))
+}
+
+struct State {
+    storage: Option<Storage>,
+    /// By class of storage: the last node that changed it.
+    changes: BTreeMap<u32, NodeId>,
+    global: Option<NodeId>,
+}
+
+impl State {
+    fn new(graph: &Graph) -> Self {
+        let has_changes = graph.nodes().any(|node| !mutated(graph, &node).is_empty());
+        Self { storage: has_changes.then(|| Storage::new(graph)), changes: BTreeMap::new(), global: None }
+    }
+
+    fn changed_by(&self, graph: &Graph, value: ValueId) -> Option<NodeId> {
+        let change = *self.changes.get(&self.storage.as_ref()?.class(value))?;
+        (graph.value_of(change) != value).then_some(change)
+    }
+
+    fn after(&mut self, graph: &Graph, id: NodeId) {
+        let node = graph.node(id);
+        if touches_global_state(&node) {
+            self.global = Some(id);
+        }
+        let Some(storage) = &self.storage else { return };
+        for arg in mutated(graph, &node) {
+            graph.for_each_value(arg, &mut |value| {
+                self.changes.insert(storage.class(value), id);
+            });
+        }
+    }
+}

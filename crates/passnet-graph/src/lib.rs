@@ -1,0 +1,34 @@
+//! The graph: a straight-line computation over tensors.
+//!
+//! A [`Graph`] is a flat list of nodes in static single assignment form, as `torch.fx` captures it: inputs come first,
+//! every node calls one function or one method and defines one value, and a tuple of values is returned. The laws that
+//! hold for every `Graph` are listed in [`verify`]; a graph is made by a [`Builder`], which checks them, so that later
+//! operations cannot fail.
+//!
+//! Nothing here reads files, looks at a clock, or iterates over a hash map: equal graphs give equal results, byte for
+//! byte. Python text is the business of `passnet-python`.
+
+mod arg;
+mod builder;
+mod device;
+mod graph;
+pub mod hash;
+mod ids;
+pub mod literal;
+pub mod matching;
+pub mod names;
+mod op_names;
+pub mod operators;
+mod slice;
+mod text;
+mod uses;
+pub mod verify;
+pub mod wire;
+
+pub use arg::{Arg, Device};
+pub use builder::Builder;
+pub use graph::{Callee, Graph, Node};
+pub use ids::{ArgRange, NodeId, OpId, StrId, ValueId};
+pub use slice::{Slice, SliceError, SliceOrder};
+pub use uses::{Use, Uses};
+pub use verify::VerifyError;

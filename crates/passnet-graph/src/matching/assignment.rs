@@ -1,0 +1,287 @@
+use super::{Pattern, Target};
+use crate::{Arg, NodeId, OpId, ValueId};
+
+/// Where and why a pattern and a target differ.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mismatch {
+    pub(super) pattern: NodeId,
+    pub(super) target: NodeId,
+    pub(super) kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    /// Another function or method, or a node that is not to be had.
+    Target,
+    /// Another number of arguments, or other keywords.
+    Arity,
+    /// Another constant or structure of an argument.
+    Argument,
+    /// The input `input` stands for two different things.
+    Rebound { input: ValueId, bound: Arg },
+    /// Two nodes of the pattern would share a node of the target.
+    Shared { other: NodeId },
+    /// A value that the pattern does not return is used outside the match.
+    Escape,
+    /// What an input stands for is computed inside the match.
+    Inside { input: ValueId, value: ValueId },
+    /// There is no place for a replacement: `input` is computed after the first use of the outputs, `user`.
+    NoPlace { input: ValueId, user: NodeId },
+    /// `node`, outside the match but between its nodes, shares storage that one of them changes.
+    Storage { node: NodeId },
+    /// A node that changes storage and another one of the match are in the other order.
+    Reordered { other: NodeId },
+}
+
+/// What happened when a node and all it depends on were compared.
+pub(super) struct Comparison {
+    /// Pattern nodes that agree.
+    pub(super) matched: usize,
+    /// The first disagreement.
+    pub(super) mismatch: Option<Mismatch>,
+}
+
+/// How to go on after a disagreement.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// Stop.
+    Strict,
+    /// Compare the rest, to learn how much agrees.
+    Tolerant,
+}
+
+enum Set {
+    Node(NodeId),
+    Input(ValueId),
+}
+
+/// A partial match: which target node stands for which pattern node, and what stands for the inputs.
+pub(super) struct Assignment<'a> {
+    target: &'a Target<'a>,
+    pattern: &'a Pattern<'a>,
+    /// By op of the pattern, the same op of the target.
+    ops: Vec<Option<OpId>>,
+    /// By node of the pattern.
+    nodes: Vec<Option<NodeId>>,
+    /// By input of the pattern.
+    inputs: Vec<Option<Arg>>,
+    /// By node of the target, the node of the pattern that it stands for.
+    stands_for: Vec<Option<NodeId>>,
+    /// By node of the target, the match that was found before and that it belongs to.
+    owner: Vec<Option<u32>>,
+    /// What was set, for taking it back.
+    trail: Vec<Set>,
+    /// Pairs whose arguments are still to be compared, and whether the calls themselves agree.
+    pending: Vec<(NodeId, NodeId, bool)>,
+    /// Comparisons of nodes so far.
+    pub(super) compared: u64,
+}
+
+impl<'a> Assignment<'a> {
+    pub(super) fn new(target: &'a Target<'a>, pattern: &'a Pattern<'a>) -> Self {
+        let graph = pattern.graph;
+        Self {
+            target,
+            pattern,
+            ops: (0..graph.num_ops() as u32).map(|op| target.op(graph.callee(OpId(op)))).collect(),
+            nodes: vec![None; graph.num_nodes()],
+            inputs: vec![None; graph.num_inputs()],
+            stands_for: vec![None; target.graph.num_nodes()],
+            owner: vec![None; target.graph.num_nodes()],
+            trail: Vec::new(),
+            pending: Vec::new(),
+            compared: 0,
+        }
+    }
+
+    /// The target's op that is the same as that of a pattern node.
+    pub(super) fn op_of(&self, node: NodeId) -> Option<OpId> {
+        self.ops[self.pattern.graph.node(node).op.index()]
+    }
+
+    pub(super) fn nodes(&self) -> &[Option<NodeId>] {
+        &self.nodes
+    }
+
+    pub(super) fn inputs(&self) -> &[Option<Arg>] {
+        &self.inputs
+    }
+
+    /// What stands for a value of the pattern.
+    pub(super) fn partner(&self, value: ValueId) -> Option<Arg> {
+        match self.pattern.graph.node_of(value) {
+            None => self.inputs[value.index()],
+            Some(node) => self.nodes[node.index()].map(|node| Arg::Value(self.target.graph.value_of(node))),
+        }
+    }
+
+    /// The pattern node that a target node stands for.
+    pub(super) fn stands_for(&self, node: NodeId) -> Option<NodeId> {
+        self.stands_for[node.index()]
+    }
+
+    /// The match found before that a target node belongs to.
+    pub(super) fn owner(&self, node: NodeId) -> Option<u32> {
+        self.owner[node.index()]
+    }
+
+    /// Gives the nodes of the current assignment to a finished match.
+    pub(super) fn claim(&mut self, number: u32) {
+        for node in self.nodes.iter().flatten() {
+            self.owner[node.index()] = Some(number);
+        }
+    }
+
+    /// A mark to go back to with [`Self::undo`].
+    pub(super) fn mark(&self) -> usize {
+        self.trail.len()
+    }
+
+    pub(super) fn undo(&mut self, mark: usize) {
+        for set in self.trail.drain(mark..) {
+            match set {
+                Set::Node(node) => {
+                    if let Some(target) = self.nodes[node.index()].take() {
+                        self.stands_for[target.index()] = None;
+                    }
+                }
+                Set::Input(input) => self.inputs[input.index()] = None,
+            }
+        }
+    }
+
+    /// Lets `target` stand for `pattern`, and so on through all that they depend on.
+    pub(super) fn compare(&mut self, pattern: NodeId, target: NodeId, mode: Mode) -> Comparison {
+        let mut result = Comparison { matched: 0, mismatch: None };
+        self.pending.clear();
+        self.enter(pattern, target, mode, &mut result);
+        while let Some((pattern, target, agrees)) = self.pending.pop() {
+            if mode == Mode::Strict && result.mismatch.is_some() {
+                break;
+            }
+            let start = self.pending.len();
+            if self.compare_call(pattern, target, mode, &mut result) && agrees {
+                result.matched += 1;
+            }
+            // The first argument is looked into first.
+            self.pending[start..].reverse();
+        }
+        result
+    }
+
+    fn enter(&mut self, pattern: NodeId, target: NodeId, mode: Mode, result: &mut Comparison) {
+        self.compared += 1;
+        let kind = self.obstacle(pattern, target);
+        if let Some(kind) = kind {
+            result.mismatch.get_or_insert(Mismatch { pattern, target, kind });
+            if mode == Mode::Strict || matches!(kind, Kind::Shared { .. }) {
+                return;
+            }
+        }
+        self.nodes[pattern.index()] = Some(target);
+        self.stands_for[target.index()] = Some(pattern);
+        self.trail.push(Set::Node(pattern));
+        self.pending.push((pattern, target, kind.is_none()));
+    }
+
+    /// What keeps `target` from standing for `pattern`, arguments aside.
+    fn obstacle(&self, pattern: NodeId, target: NodeId) -> Option<Kind> {
+        let (ours, theirs) = (self.pattern.graph.node(pattern), self.target.graph.node(target));
+        if let Some(other) = self.stands_for[target.index()] {
+            return Some(Kind::Shared { other });
+        }
+        let is_free = self.target.live[target.index()] && self.owner[target.index()].is_none();
+        if self.ops[ours.op.index()] != Some(theirs.op) || !is_free {
+            return Some(Kind::Target);
+        }
+        // As calls agree in all their arguments, each use inside the pattern is one use inside the match: any more of
+        // them are outside.
+        let escapes = !self.pattern.is_output[pattern.index()]
+            && self.target.live_uses[theirs.value.index()] > self.pattern.live_uses[ours.value.index()];
+        escapes.then_some(Kind::Escape)
+    }
+
+    /// Compares the arguments of two calls; false if they differ, not counting what the nodes they refer to do.
+    fn compare_call(&mut self, pattern: NodeId, target: NodeId, mode: Mode, result: &mut Comparison) -> bool {
+        let (ours, theirs) = (self.pattern.graph.node(pattern), self.target.graph.node(target));
+        let mut kind = None;
+        if ours.args.len() != theirs.args.len() || ours.kwargs.len() != theirs.kwargs.len() {
+            kind = Some(Kind::Arity);
+        }
+        for (&ours, &theirs) in ours.args.iter().zip(theirs.args) {
+            if mode == Mode::Tolerant || kind.is_none() {
+                kind = kind.or(self.compare_arg(ours, theirs, mode, result));
+            }
+        }
+        for (index, &(key, arg)) in ours.kwargs.iter().enumerate() {
+            let key = self.pattern.graph.str(key);
+            let has_key = |&&(other, _): &&(_, Arg)| self.target.graph.str(other) == key;
+            // Keywords mostly come in the same order.
+            let same = theirs.kwargs.get(index).filter(has_key).or_else(|| theirs.kwargs.iter().find(has_key));
+            if mode == Mode::Tolerant || kind.is_none() {
+                let difference = match same {
+                    Some(&(_, theirs)) => self.compare_arg(arg, theirs, mode, result),
+                    None => Some(Kind::Arity),
+                };
+                kind = kind.or(difference);
+            }
+        }
+        if let Some(kind) = kind {
+            result.mismatch.get_or_insert(Mismatch { pattern, target, kind });
+        }
+        kind.is_none()
+    }
+
+    /// Recurses into lists, tuples and slices, which nest at most [`crate::verify::MAX_ARG_DEPTH`] deep.
+    fn compare_arg(&mut self, ours: Arg, theirs: Arg, mode: Mode, result: &mut Comparison) -> Option<Kind> {
+        let graph = self.pattern.graph;
+        let is_same = match (ours, theirs) {
+            (Arg::Value(value), _) => {
+                let Some(node) = graph.node_of(value) else { return self.bind(value, theirs) };
+                let theirs = theirs.as_value().and_then(|value| self.target.graph.node_of(value));
+                match (self.nodes[node.index()], theirs) {
+                    (None, Some(theirs)) => {
+                        self.enter(node, theirs, mode, result);
+                        true
+                    }
+                    (known, theirs) => known.is_some() && known == theirs,
+                }
+            }
+            (Arg::List(a) | Arg::Tuple(a), Arg::List(b) | Arg::Tuple(b)) | (Arg::Slice(a), Arg::Slice(b)) => {
+                let (ours, theirs) = (graph.elements(a), self.target.graph.elements(b));
+                let mut kind = (ours.len() != theirs.len()).then_some(Kind::Argument);
+                for (&ours, &theirs) in ours.iter().zip(theirs) {
+                    if mode == Mode::Tolerant || kind.is_none() {
+                        kind = kind.or(self.compare_arg(ours, theirs, mode, result));
+                    }
+                }
+                return kind;
+            }
+            _ => graph.args_match(ours, self.target.graph, theirs, &mut |_, _| false),
+        };
+        (!is_same).then_some(Kind::Argument)
+    }
+
+    fn bind(&mut self, input: ValueId, arg: Arg) -> Option<Kind> {
+        match self.inputs[input.index()] {
+            None => {
+                self.inputs[input.index()] = Some(arg);
+                self.trail.push(Set::Input(input));
+                None
+            }
+            Some(bound) => (!self.is_same(bound, arg)).then_some(Kind::Rebound { input, bound }),
+        }
+    }
+
+    /// Whether two arguments of the target are the same; a list is the same as a tuple of its elements.
+    fn is_same(&self, a: Arg, b: Arg) -> bool {
+        let graph = self.target.graph;
+        match (a, b) {
+            (Arg::List(a) | Arg::Tuple(a), Arg::List(b) | Arg::Tuple(b)) | (Arg::Slice(a), Arg::Slice(b)) => {
+                let (a, b) = (graph.elements(a), graph.elements(b));
+                a.len() == b.len() && a.iter().zip(b).all(|(&a, &b)| self.is_same(a, b))
+            }
+            _ => graph.args_match(a, graph, b, &mut |a, b| a == b),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Matching as the Python side calls it: JSON in, JSON out. `docs/matching.md` defines both.
+
+use serde_json::{Value, json};
+
+use super::{Limits, Match, MatchError, Pattern, PatternError, Target};
+use crate::{
+    Arg, Graph,
+    wire::{self, WireError},
+};
+
+/// Version of the answer.
+const VERSION: u64 = 1;
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JsonError {
+    /// The target is no wire form of a graph.
+    #[error("target graph: {0}")]
+    Target(#[source] WireError),
+    /// The pattern is no wire form of a graph.
+    #[error("pattern graph: {0}")]
+    PatternGraph(#[source] WireError),
+    /// The pattern cannot be searched for.
+    #[error(transparent)]
+    Pattern(#[from] PatternError),
+    /// The search was given up.
+    #[error(transparent)]
+    Match(#[from] MatchError),
+}
+
+/// Finds all matches of one pattern, both graphs given in wire form.
+///
+/// # Errors
+/// If a graph cannot be read, or the pattern cannot be searched for within the default [`Limits`].
+pub fn match_json(target: &str, pattern: &str) -> Result<String, JsonError> {
+    let target = wire::from_json(target).map_err(JsonError::Target)?;
+    let pattern = wire::from_json(pattern).map_err(JsonError::PatternGraph)?;
+    let found = Target::new(&target).find(&Pattern::new(&pattern)?, Limits::default())?;
+    let matches: Vec<Value> = found.matches.iter().map(|found| values(&target, found)).collect();
+    let places: Vec<Value> = found.matches.iter().map(|found| place(&target, found)).collect();
+    Ok(json!({"version": VERSION, "matches": matches, "places": places, "nearest": found.nearest}).to_string())
+}
+
+/// What stands for each value of the pattern.
+fn values(target: &Graph, found: &Match) -> Value {
+    let inputs = found.inputs.iter().map(|input| match *input {
+        None => Value::Null,
+        Some(Arg::Value(value)) => value.0.into(),
+        Some(arg) => json!({"arg": wire::arg_to_value(target, arg)}),
+    });
+    let nodes = found.nodes.iter().map(|node| node.map(|node| target.value_of(node).0).into());
+    inputs.chain(nodes).collect()
+}
+
+fn place(target: &Graph, found: &Match) -> Value {
+    let dead: Vec<u32> = found.dead.iter().map(|&node| target.value_of(node).0).collect();
+    json!({"insert_after": target.value_of(found.insert_after).0, "dead": dead})
+}

@@ -1,0 +1,87 @@
+//! Which words may name a value.
+
+fn is_keyword(text: &str) -> bool {
+    matches!(
+        text,
+        "False"
+            | "None"
+            | "True"
+            | "and"
+            | "as"
+            | "assert"
+            | "async"
+            | "await"
+            | "break"
+            | "class"
+            | "continue"
+            | "def"
+            | "del"
+            | "elif"
+            | "else"
+            | "except"
+            | "finally"
+            | "for"
+            | "from"
+            | "global"
+            | "if"
+            | "import"
+            | "in"
+            | "is"
+            | "lambda"
+            | "nonlocal"
+            | "not"
+            | "or"
+            | "pass"
+            | "raise"
+            | "return"
+            | "try"
+            | "while"
+            | "with"
+            | "yield"
+    )
+}
+
+/// Whether a name has a meaning of its own in the text of a graph. `device` has one too, but `torch.device` can stand in
+/// for it where a value is called so, as happens in captured graphs.
+fn is_reserved(text: &str) -> bool {
+    matches!(
+        text,
+        "torch" | "operator" | "builtins" | "inf" | "nan" | "slice" | "float" | "getattr" | "Ellipsis" | "self"
+    )
+}
+
+/// Whether `text` is an ASCII Python identifier and no keyword.
+pub fn is_identifier(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+        && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && !is_keyword(text)
+}
+
+/// Whether `text` may name a value: an identifier without a meaning of its own in the text of a graph.
+pub fn is_value_name(text: &str) -> bool {
+    is_identifier(text) && !is_reserved(text)
+}
+
+/// Whether `text` is `torch.` followed by identifiers separated by points.
+pub fn is_torch_path(text: &str) -> bool {
+    text.strip_prefix("torch.").is_some_and(|rest| rest.split('.').all(is_identifier))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_told_apart() {
+        for good in ["x", "_", "L_x_", "tmp_0", "Tensor"] {
+            assert!(is_value_name(good), "{good}");
+        }
+        for bad in ["", "0x", "a b", "é", "lambda", "torch", "self"] {
+            assert!(!is_value_name(bad), "{bad}");
+        }
+        assert!(is_torch_path("torch.ops.aten.sym_size.int"));
+        assert!(!is_torch_path("torch."));
+        assert!(!is_torch_path("os.system"));
+    }
+}

@@ -1,0 +1,246 @@
+//! The laws of a graph.
+//!
+//! 1. Inputs come first. Values are numbered in order of definition: inputs, then nodes.
+//! 2. An argument refers only to values defined before it; outputs may refer to every value.
+//! 3. Strings are in the string pool. The elements of a list, tuple or slice lie in the argument pool before whatever
+//!    refers to them, so that arguments are finite; they nest at most [`MAX_ARG_DEPTH`] deep, so that code may recurse
+//!    over them.
+//! 4. A slice has three elements.
+//! 5. Names of values are distinct ASCII identifiers, no Python keywords, and none of the words with a meaning of their
+//!    own in the text of a graph (`torch`, `slice`, `inf` ...).
+//! 6. A function is a dotted path below `torch.` (but not `torch.device`, which makes a constant), `operator.NAME` with a NAME of [`crate::operators`], or
+//!    `builtins.getattr`. A method is an identifier.
+//! 7. A method has a receiver, and it is a value. A function of `operator` has as many arguments as the operator, and
+//!    `getattr` two, a value and the name of an attribute; neither has keywords.
+//! 8. Keyword names are identifiers and distinct within a call.
+//! 9. A dotted constant is below `torch.` and is no dtype (that has a form of its own). A device kind is an identifier.
+//! 10. The value of `operator.setitem` (always `None`) is used by nothing.
+//! 11. A free names a value defined at or before its node, whose last use is at or before it, and no value is freed
+//!     twice or returned after it was freed.
+//!
+//! Checking takes time linear in the size of the graph as it is printed.
+
+use rustc_hash::FxHashSet;
+
+use crate::{
+    Arg, Callee, Device, Graph, Node, NodeId, OpId, ValueId,
+    names::{is_identifier, is_torch_path, is_value_name},
+    operators,
+};
+
+/// How deep lists, tuples and slices may nest.
+pub const MAX_ARG_DEPTH: u32 = 32;
+
+/// A law of the graph that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum VerifyError {
+    #[error("the graph has more values, arguments or text than 32 bits can number")]
+    TooLarge,
+    #[error("input `{name}` comes after a node; add all inputs first")]
+    InputAfterNode { name: String },
+    #[error("`{name}` cannot name a value; use an identifier that is no keyword and no word of the language of graphs")]
+    BadName { name: String },
+    #[error("two values are called `{name}`; rename one")]
+    DuplicateName { name: String },
+    #[error("{place}: value {value} is used before it is defined")]
+    UndefinedValue { place: Place, value: u32 },
+    #[error("{place}: an argument was made by another builder: its elements or its text are not in the pools")]
+    ForeignArg { place: Place },
+    #[error("{place}: lists and tuples nest deeper than {MAX_ARG_DEPTH}")]
+    TooDeep { place: Place },
+    #[error("{place}: a slice needs 3 elements, not {found}")]
+    BadSlice { place: Place, found: u32 },
+    #[error(
+        "node `{node}`: `{target}` is no function of a graph; expected a path below `torch.`, a known `operator.NAME` \
+         or `builtins.getattr`"
+    )]
+    BadFunction { node: String, target: String },
+    #[error("node `{node}`: `{target}` is no method name")]
+    BadMethod { node: String, target: String },
+    #[error("node `{node}`: method `{method}` needs a value as its receiver")]
+    NoReceiver { node: String, method: String },
+    #[error("node `{node}`: `{target}` takes {expected} positional arguments and no keywords")]
+    BadArity { node: String, target: String, expected: usize },
+    #[error("a value is freed after node {node}, which there is not")]
+    FreeAfterNothing { node: u32 },
+    #[error("node `{node}`: getattr needs a value and the name of an attribute")]
+    BadAttribute { node: String },
+    #[error("node `{node}`: `{keyword}` cannot be a keyword argument, or is there twice")]
+    BadKeyword { node: String, keyword: String },
+    #[error("{place}: `{path}` is no dotted constant below `torch.`, or is a dtype and must be given as one")]
+    BadConstant { place: Place, path: String },
+    #[error("{place}: `{kind}` is no kind of device")]
+    BadDevice { place: Place, kind: String },
+    #[error("{place}: the value of setitem `{name}` is used; use the tensor that it changed")]
+    SetItemUsed { place: Place, name: String },
+    #[error("node `{node}`: `{value}` is freed here, but is used later, freed before, or not defined yet")]
+    BadFree { node: String, value: String },
+}
+
+/// Where in a graph.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Place {
+    /// An argument of the node with that name.
+    #[error("node `{0}`")]
+    Node(String),
+    /// The returned tuple.
+    #[error("the outputs")]
+    Outputs,
+}
+
+/// Checks every law.
+pub(crate) fn verify(graph: &Graph) -> Result<(), VerifyError> {
+    check_names(graph)?;
+    let mut verifier = Verifier { graph, last_use: vec![None; graph.num_values()], is_setitem: setitems(graph) };
+    for node in graph.nodes() {
+        check_call(graph, &node)?;
+        for arg in node.all_args() {
+            verifier.check_arg(arg, Some(&node), graph.nodes[node.id.index()].args.start, 0)?;
+        }
+    }
+    for &output in graph.outputs() {
+        verifier.check_arg(output, None, graph.outputs.start, 0)?;
+    }
+    verifier.check_frees()
+}
+
+fn setitems(graph: &Graph) -> Vec<bool> {
+    (0..graph.num_ops() as u32).map(|op| graph.callee(OpId(op)) == Callee::Function("operator.setitem")).collect()
+}
+
+fn check_names(graph: &Graph) -> Result<(), VerifyError> {
+    let mut seen = FxHashSet::with_capacity_and_hasher(graph.num_values(), Default::default());
+    for value in 0..graph.num_values() as u32 {
+        let name = graph.name(ValueId(value));
+        if !is_value_name(name) {
+            return Err(VerifyError::BadName { name: name.to_owned() });
+        }
+        if !seen.insert(name) {
+            return Err(VerifyError::DuplicateName { name: name.to_owned() });
+        }
+    }
+    Ok(())
+}
+
+fn check_call(graph: &Graph, node: &Node<'_>) -> Result<(), VerifyError> {
+    let name = || node.name.to_owned();
+    match node.callee {
+        Callee::Method(method) => {
+            if !is_identifier(method) {
+                return Err(VerifyError::BadMethod { node: name(), target: method.to_owned() });
+            }
+            if node.args.first().and_then(|arg| arg.as_value()).is_none() {
+                return Err(VerifyError::NoReceiver { node: name(), method: method.to_owned() });
+            }
+        }
+        Callee::Function(target) => {
+            let arity = match operators::by_target(target) {
+                Some(operator) => Some(operator.arity()),
+                None if target == operators::GETATTR => Some(2),
+                None if is_torch_path(target) && target != "torch.device" => None,
+                None => return Err(VerifyError::BadFunction { node: name(), target: target.to_owned() }),
+            };
+            if let Some(expected) = arity
+                && (node.args.len() != expected || !node.kwargs.is_empty())
+            {
+                return Err(VerifyError::BadArity { node: name(), target: target.to_owned(), expected });
+            }
+            if target == operators::GETATTR && !is_attribute_read(graph, node) {
+                return Err(VerifyError::BadAttribute { node: name() });
+            }
+        }
+    }
+    for (index, &(key, _)) in node.kwargs.iter().enumerate() {
+        let keyword = graph.str(key);
+        if !is_identifier(keyword) || node.kwargs[..index].iter().any(|&(other, _)| graph.str(other) == keyword) {
+            return Err(VerifyError::BadKeyword { node: name(), keyword: keyword.to_owned() });
+        }
+    }
+    Ok(())
+}
+
+fn is_attribute_read(graph: &Graph, node: &Node<'_>) -> bool {
+    let [Arg::Value(_), Arg::Str(attribute)] = node.args else { return false };
+    attribute.index() < graph.strings.len() && is_identifier(graph.str(*attribute))
+}
+
+struct Verifier<'g> {
+    graph: &'g Graph,
+    /// Node of the last use so far; the outputs count as a node after all others.
+    last_use: Vec<Option<u32>>,
+    /// By op.
+    is_setitem: Vec<bool>,
+}
+
+impl Verifier<'_> {
+    /// `limit` is the position in the argument pool that elements of `arg` must lie before.
+    fn check_arg(&mut self, arg: Arg, node: Option<&Node<'_>>, limit: u32, depth: u32) -> Result<(), VerifyError> {
+        let graph = self.graph;
+        let place = || node.map_or(Place::Outputs, |node| Place::Node(node.name.to_owned()));
+        if let Arg::Str(id) | Arg::Attr(id) | Arg::Device(Device { kind: id, .. }) = arg
+            && id.index() >= graph.strings.len()
+        {
+            return Err(VerifyError::ForeignArg { place: place() });
+        }
+        match arg {
+            Arg::Value(value) => {
+                let defined = node.map_or(graph.num_values() as u32, |node| node.value.0);
+                if value.0 >= defined {
+                    return Err(VerifyError::UndefinedValue { place: place(), value: value.0 });
+                }
+                if let Some(definition) = graph.node_of(value)
+                    && self.is_setitem[graph.nodes[definition.index()].op.index()]
+                {
+                    return Err(VerifyError::SetItemUsed { place: place(), name: graph.name(value).to_owned() });
+                }
+                self.last_use[value.index()] = Some(node.map_or(graph.num_nodes() as u32, |node| node.id.0));
+            }
+            Arg::List(range) | Arg::Tuple(range) | Arg::Slice(range) => {
+                if range.start.checked_add(range.len).is_none_or(|end| end > limit) {
+                    return Err(VerifyError::ForeignArg { place: place() });
+                }
+                if depth == MAX_ARG_DEPTH {
+                    return Err(VerifyError::TooDeep { place: place() });
+                }
+                if matches!(arg, Arg::Slice(_)) && range.len != 3 {
+                    return Err(VerifyError::BadSlice { place: place(), found: range.len });
+                }
+                for &element in graph.elements(range) {
+                    self.check_arg(element, node, range.start, depth + 1)?;
+                }
+            }
+            Arg::Attr(id) => {
+                let path = graph.str(id);
+                if !is_torch_path(path) || path.parse::<passnet_record::DType>().is_ok() {
+                    return Err(VerifyError::BadConstant { place: place(), path: path.to_owned() });
+                }
+            }
+            Arg::Device(device) => {
+                let kind = graph.str(device.kind);
+                if !is_identifier(kind) {
+                    return Err(VerifyError::BadDevice { place: place(), kind: kind.to_owned() });
+                }
+            }
+            Arg::None | Arg::Bool(_) | Arg::Int(_) | Arg::Float(_) | Arg::Str(_) | Arg::Ellipsis | Arg::DType(_) => {}
+        }
+        Ok(())
+    }
+
+    fn check_frees(&self) -> Result<(), VerifyError> {
+        let graph = self.graph;
+        let mut freed = vec![false; if graph.has_frees() { graph.num_values() } else { 0 }];
+        for node in graph.nodes() {
+            for &value in node.frees {
+                let is_bad = value > node.value
+                    || self.last_use[value.index()].is_some_and(|last| NodeId(last) > node.id)
+                    || std::mem::replace(&mut freed[value.index()], true);
+                if is_bad {
+                    let value = if value.index() < graph.num_values() { graph.name(value) } else { "?" };
+                    return Err(VerifyError::BadFree { node: node.name.to_owned(), value: value.to_owned() });
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,332 @@
+//! Messages between the referee and its workers. The exchange is described in `docs/worker-protocol.md`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{DType, TensorValue};
+
+/// Version of the exchange. A worker that speaks another one is refused.
+pub const PROTOCOL_VERSION: u32 = 1;
+
+/// What the fork server says of itself once it is ready.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ZygoteInfo {
+    /// [`PROTOCOL_VERSION`] of the Python side.
+    pub protocol: u32,
+    /// Process id.
+    pub pid: i32,
+    /// Versions by name: `python`, `torch`, `triton` (if installed), `cuda` (if built with it), `passnet`.
+    pub versions: std::collections::BTreeMap<String, String>,
+}
+
+/// Referee to fork server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ForkRequest {
+    /// Fork one worker. The worker's end of its control socket travels with this frame.
+    Fork {
+        /// Chosen by the referee; names the worker in replies.
+        id: u64,
+        /// Private directory of the worker: its TMPDIR and caches.
+        scratch: String,
+        /// Limit on address space growth in bytes (`RLIMIT_DATA`); 0 for none.
+        memory_bytes: u64,
+        /// Confine the worker (it will run code that is not trusted).
+        sandbox: bool,
+        /// Shared caches that the worker may read and write (compiled kernels of trusted authors).
+        cache: String,
+    },
+    /// Leave; all workers are killed.
+    Exit,
+}
+
+/// Fork server to referee.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ForkReply {
+    /// The fork server is up; sent once, unasked.
+    Ready(ZygoteInfo),
+    /// A worker was forked.
+    Forked {
+        /// As in the request.
+        id: u64,
+        /// Its process id.
+        pid: i32,
+    },
+    /// A worker ended; sent unasked.
+    Exited {
+        /// As in the request.
+        id: u64,
+        /// Exit code, if it exited.
+        code: Option<i32>,
+        /// Signal number, if a signal ended it.
+        signal: Option<i32>,
+    },
+}
+
+/// What a worker is to run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum CandidateSpec {
+    /// The graph as it is, called directly. Also the `noop` author on the direct path.
+    Eager,
+    /// The graph through `torch.compile` with PassNet's backend and no passes: the control of the compiled path.
+    Control,
+    /// `torch.compile(backend="inductor", mode=...)`.
+    Inductor {
+        /// The `mode` argument.
+        mode: String,
+    },
+    /// The graph rewritten by a pass directory.
+    Passes {
+        /// Path of the pass directory as the worker sees it.
+        dir: String,
+        /// Through `torch.compile` (true) or on the captured graph directly (false).
+        compiled: bool,
+    },
+}
+
+/// Cache state before each timed call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CacheMode {
+    /// As the previous call left it.
+    Warm,
+    /// Last-level cache overwritten before each call.
+    Cold,
+}
+
+/// One tensor inside a shared block of memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Layout {
+    /// Parameter name (inputs) or position as text (outputs).
+    pub name: String,
+    /// Element type.
+    pub dtype: DType,
+    /// Extents.
+    pub shape: Vec<u64>,
+    /// First byte inside the block; a multiple of 64.
+    pub offset: u64,
+    /// Number of bytes, contiguous and row-major.
+    pub nbytes: u64,
+}
+
+/// Referee to worker. Each request has one reply.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum WorkerRequest {
+    /// Build the graph on a device and prepare the callable.
+    Load {
+        /// Wire form of the graph (`docs/graph-wire.md`), with its devices already replaced.
+        graph: Value,
+        /// `cpu`, `cuda:0` ...
+        device: String,
+        /// Intra-op threads.
+        threads: u32,
+        /// What to run.
+        candidate: CandidateSpec,
+    },
+    /// Make one set of inputs from a shared block; the block's descriptor travels with this frame.
+    Inputs {
+        /// Names the set in later requests; an existing set of that name is replaced.
+        set: u32,
+        /// One entry per parameter of the graph, in order.
+        tensors: Vec<Layout>,
+    },
+    /// Forget a set of inputs.
+    DropInputs {
+        /// As in `Inputs`.
+        set: u32,
+    },
+    /// One checked call; the reply carries outputs.
+    Call {
+        /// Which inputs.
+        set: u32,
+        /// Seed of PyTorch's generators for this call.
+        seed: u64,
+        /// Watch what replacement functions do (integrity).
+        intercept: bool,
+    },
+    /// Timed calls. Outputs of the last one are kept for `Fetch`.
+    Time {
+        /// Which inputs. Warm-up calls use this set only.
+        set: u32,
+        /// Further sets: trial `i` uses the `i`-th (counted modulo the length) of `set` followed by these, so that no
+        /// trial sees the tensors, addresses or content of the one before.
+        #[serde(default)]
+        rotate: Vec<u32>,
+        /// Untimed calls first.
+        warmup: u32,
+        /// Timed calls.
+        trials: u32,
+        /// Cache state before each trial.
+        cache: CacheMode,
+        /// Put the inputs back to their first content before each call (graphs that mutate their inputs).
+        restore: bool,
+        /// Seed of PyTorch's generators, set before each call when `restore` is set, else once before the block.
+        seed: u64,
+    },
+    /// Outputs of the last timed call.
+    Fetch,
+    /// Leave.
+    Exit,
+}
+
+/// Worker to referee.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum WorkerReply {
+    /// The worker is up; sent once, unasked.
+    Ready {
+        /// Its process id as it sees it.
+        pid: i32,
+        /// Confinement that was reached, by layer.
+        sandbox: std::collections::BTreeMap<String, String>,
+    },
+    /// Reply to `Load`.
+    Loaded(LoadReport),
+    /// Reply to `Inputs`, `DropInputs`.
+    Done,
+    /// Reply to `Call`, `Fetch`. The descriptor of the block with the values travels with this frame unless
+    /// `nbytes` is 0.
+    Outputs(Outputs),
+    /// Reply to `Time`.
+    Timed(TimedBlock),
+    /// The request failed; the worker can go on unless it says otherwise.
+    Failed(WorkerError),
+}
+
+/// What `Load` did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadReport {
+    /// Time spent building the graph module.
+    pub build_ns: u64,
+    /// Time spent importing passes, matching, rewriting, and (compiled path) wrapping.
+    pub rewrite_ns: u64,
+    /// Nodes of the captured graph, without placeholders and output.
+    pub nodes_before: usize,
+    /// Nodes after rewriting.
+    pub nodes_after: usize,
+    /// Each pass in order of application.
+    pub passes: Vec<PassReport>,
+    /// The rewritten graph as Python text.
+    pub rewritten: Option<String>,
+    /// Remarks, e.g. `triton_interpreter`.
+    pub notes: Vec<String>,
+}
+
+/// What one pass did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PassReport {
+    /// Rule name (file stem).
+    pub name: String,
+    /// How many places it rewrote.
+    pub matches: usize,
+    /// If none: where it came closest.
+    pub nearest: Option<NearestMiss>,
+}
+
+/// Where a pattern came closest to matching.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NearestMiss {
+    /// Pattern nodes that did match.
+    pub matched: usize,
+    /// Pattern nodes in all.
+    pub total: usize,
+    /// Name of the graph node where it ended; empty if no node came into question.
+    pub node: String,
+    /// What was compared: `target`, `argument`, `arity`, `escape` (a value inside the match is used outside).
+    pub what: String,
+    /// As the pattern has it.
+    pub expected: String,
+    /// As the graph has it.
+    pub found: String,
+}
+
+/// Values that a call returned.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outputs {
+    /// One entry per returned value, in order.
+    pub values: Vec<OutputValue>,
+    /// Inputs that changed during the call, as further tensors in the block, by parameter name.
+    pub mutated: Vec<Layout>,
+    /// Size of the block.
+    pub nbytes: u64,
+    /// Remarks of the interception layer and of storage checks, e.g. `aliases_input:0:in_0`.
+    pub notes: Vec<String>,
+}
+
+/// One returned value.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum OutputValue {
+    /// A plain `torch.Tensor` (or `Parameter`).
+    Tensor {
+        /// Where its values lie, contiguous whatever its stride.
+        layout: Layout,
+        /// Stride in elements.
+        stride: Vec<i64>,
+        /// Device, e.g. `cuda:0`.
+        device: String,
+    },
+    /// A Python number or bool.
+    Scalar {
+        /// Its value.
+        value: TensorValue,
+    },
+    /// `None`.
+    None,
+    /// Anything else: a tensor subclass, a nested container, a string.
+    Other {
+        /// Qualified name of its type.
+        type_name: String,
+    },
+}
+
+/// Times of a block of calls.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimedBlock {
+    /// End-to-end nanoseconds of each timed call, in order.
+    pub e2e_ns: Vec<u64>,
+    /// Nanoseconds between device events around each call; empty on a CPU.
+    pub device_ns: Vec<u64>,
+    /// Time from before the first warm-up call to after the last trial, by the same clock.
+    pub total_ns: u64,
+}
+
+/// Where a worker's request failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkerStage {
+    /// Building the graph module.
+    Build,
+    /// Importing a pass, tracing its pattern, calling `replacement_func`.
+    Import,
+    /// Matching and rewriting.
+    Rewrite,
+    /// Compiling (kernels, `torch.compile`).
+    Compile,
+    /// Running the graph.
+    Run,
+    /// Making inputs or shipping outputs.
+    Transfer,
+    /// The request itself made no sense.
+    Protocol,
+}
+
+/// A failed request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerError {
+    /// Where.
+    pub stage: WorkerStage,
+    /// Python exception type, e.g. `RuntimeError`, `OutOfMemoryError`.
+    pub exception: String,
+    /// Its message, at most 4,000 characters.
+    pub message: String,
+    /// Formatted traceback without frames of the harness, at most 16,000 characters.
+    pub traceback: String,
+    /// Rule name of the pass it happened in, if one did.
+    pub pass: Option<String>,
+    /// The device context is broken; the worker must not be used again.
+    pub fatal: bool,
+}

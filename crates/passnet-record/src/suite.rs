@@ -1,0 +1,29 @@
+use serde::{Deserialize, Serialize};
+
+/// An ordered set of tasks: the content of `suite.json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Suite {
+    /// [`crate::SCHEMA_VERSION`] of the writer.
+    pub schema_version: u32,
+    /// Short name, e.g. `demo`.
+    pub name: String,
+    /// Version of the suite's content; raised when a task or graph changes.
+    pub version: String,
+    /// `eval` or `train`.
+    pub split: String,
+    /// One paragraph on where the graphs come from.
+    pub description: String,
+    /// Tasks in order.
+    pub tasks: Vec<SuiteTask>,
+}
+
+/// One op sequence with the graphs that share it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SuiteTask {
+    /// Name of the task and of its folder inside the suite.
+    pub id: String,
+    /// Op names in program order, e.g. `["conv2d", "relu"]`.
+    pub ops: Vec<String>,
+    /// Sample folders inside the task's folder, e.g. `["000", "001"]`.
+    pub graphs: Vec<String>,
+}

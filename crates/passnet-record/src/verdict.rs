@@ -1,0 +1,254 @@
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ContentId, DType};
+
+/// A graph inside a suite.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct GraphId {
+    /// Task the graph belongs to.
+    pub task: String,
+    /// Sample folder inside the task.
+    pub graph: String,
+}
+
+/// What became of one (pass directory, graph) pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Every output of every round agrees at the tolerance that the settings demand.
+    Correct,
+    /// Outputs of the right type and shape with wrong values.
+    Accuracy,
+    /// An output has another dtype, device or Python type, or there is another number of outputs.
+    TypeMismatch,
+    /// An output has another shape.
+    ShapeMismatch,
+    /// An output is NaN or infinite where the reference is finite.
+    NonFinite,
+    /// The rewritten graph raised while running, or its worker died.
+    RuntimeError,
+    /// A pass could not be imported, its kernel not built, or the compiler failed.
+    CompileError,
+    /// No pass of the directory matched the graph.
+    NoMatch,
+    /// A rule of integrity was broken; [`Reason::code`] names it.
+    Integrity,
+    /// A limit on time was exceeded.
+    Timeout,
+    /// A limit on host or device memory was exceeded.
+    OutOfMemory,
+    /// Correct, but its timing did not settle within the allowed repetitions.
+    Unstable,
+    /// The reference itself could not run: the graph, not the pass, is at fault.
+    ReferenceError,
+}
+
+impl Status {
+    /// The name used in records, e.g. `no_match`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Correct => "correct",
+            Self::Accuracy => "accuracy",
+            Self::TypeMismatch => "type_mismatch",
+            Self::ShapeMismatch => "shape_mismatch",
+            Self::NonFinite => "non_finite",
+            Self::RuntimeError => "runtime_error",
+            Self::CompileError => "compile_error",
+            Self::NoMatch => "no_match",
+            Self::Integrity => "integrity",
+            Self::Timeout => "timeout",
+            Self::OutOfMemory => "out_of_memory",
+            Self::Unstable => "unstable",
+            Self::ReferenceError => "reference_error",
+        }
+    }
+}
+
+/// Why a verdict is what it is: a code for machines, a sentence for people (and for an LLM that has to act on it).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reason {
+    /// Stable identifier, e.g. `output_differs`, `literal_mismatch`, `wall_limit`.
+    pub code: String,
+    /// What happened, where, and what to do about it.
+    pub message: String,
+    /// Further facts, shape depends on the code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<serde_json::Value>,
+}
+
+/// Worst agreement of one output over all counted rounds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OutputComparison {
+    /// Position among the graph's outputs; outputs that follow the returned ones are inputs that the graph mutates.
+    pub index: usize,
+    /// Element type of the reference's output.
+    pub dtype: DType,
+    /// Shape of the reference's output.
+    pub shape: Vec<u64>,
+    /// Smallest integer tolerance at which the output was close in every round; `None` if at none.
+    pub tolerance: Option<i32>,
+    /// Bit-for-bit equal in every round (`torch.equal`).
+    pub equal: bool,
+    /// Largest absolute difference; `None` where a NaN or infinity makes it meaningless.
+    pub max_abs_diff: Option<f64>,
+    /// Largest difference relative to the reference's magnitude.
+    pub max_rel_diff: Option<f64>,
+    /// Flat index of the worst element.
+    pub worst_index: Option<u64>,
+    /// Elements not close at the demanded tolerance, in the worst round.
+    pub mismatched: u64,
+}
+
+/// How the graph was run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExecutionPath {
+    /// The rewritten graph module is called directly, without guards.
+    Direct,
+    /// The graph goes through `torch.compile`, with guards on each call.
+    Compiled,
+}
+
+/// Times of one side of a comparison, over all its trials.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SideTiming {
+    /// Number of timed calls.
+    pub trials: u64,
+    /// Median end-to-end time (call and device synchronisation).
+    pub median_ns: f64,
+    /// Interquartile range of the end-to-end time.
+    pub iqr_ns: f64,
+    /// Smallest end-to-end time.
+    pub min_ns: f64,
+    /// Median time between device events around the call; `None` on a CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_median_ns: Option<f64>,
+}
+
+/// A ratio of medians with its confidence interval (percentile bootstrap).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RatioInterval {
+    /// baseline median / candidate median.
+    pub ratio: f64,
+    /// Lower bound.
+    pub low: f64,
+    /// Upper bound.
+    pub high: f64,
+    /// Confidence level, e.g. 0.95.
+    pub confidence: f64,
+}
+
+/// A paired, interleaved measurement of the candidate against a baseline.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Timing {
+    /// How the candidate was run.
+    pub path: ExecutionPath,
+    /// `eager` (the graph by PyTorch, called directly) or `control` (the candidate's own path without rewriting).
+    pub baseline: String,
+    /// Cache state before each trial: `warm` or `cold`.
+    pub cache: String,
+    /// The baseline's times.
+    pub base: SideTiming,
+    /// The candidate's times.
+    pub candidate: SideTiming,
+    /// End-to-end speed-up.
+    pub speedup: RatioInterval,
+    /// Speed-up by device events; `None` on a CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_speedup: Option<RatioInterval>,
+    /// Least time that any candidate can take on this device: bytes that must move, or arithmetic that must be done, at
+    /// the device's peak rate. A measured time below it is not believed. `None` where no peak rates are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound_ns: Option<f64>,
+    /// Whether both sides' IQR / median stayed within the bound.
+    pub stable: bool,
+    /// How often the pair was measured again for instability.
+    pub remeasured: u32,
+    /// Blob with every trial time in order (JSON), where it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw: Option<ContentId>,
+}
+
+/// What the referee saw beside outputs and times.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// Number of nodes before rewriting.
+    pub nodes_before: usize,
+    /// Number of nodes after rewriting.
+    pub nodes_after: usize,
+    /// Matches per pass, in order of application.
+    pub matches: Vec<(String, usize)>,
+    /// The rewritten graph as Python text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rewritten: Option<String>,
+    /// Inputs whose content changed during a checked call, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mutated_inputs: Vec<String>,
+    /// How many timed calls had their outputs compared.
+    pub timed_calls_checked: u64,
+    /// Remarks that do not change the verdict, e.g. `triton_interpreter`, `stride_differs`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// How the candidate was confined, e.g. `{"landlock": "abi7", "network": "namespace"}`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sandbox: BTreeMap<String, String>,
+}
+
+/// Where the time of one evaluation went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cost {
+    /// From the start of the evaluation to its verdict.
+    pub wall_ns: u64,
+    /// Fork to first reply of both workers.
+    pub start_ns: u64,
+    /// Building and rewriting the graph.
+    pub load_ns: u64,
+    /// Making inputs, running and comparing checked rounds.
+    pub check_ns: u64,
+    /// Measuring, waiting for the device included.
+    pub time_ns: u64,
+    /// Sum of all timed and warm-up calls of both sides: what no harness can avoid.
+    pub trials_ns: u64,
+}
+
+/// What the referee says of one (pass directory, graph) pair.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// [`crate::SCHEMA_VERSION`] of the writer.
+    pub schema_version: u32,
+    /// The graph.
+    pub id: GraphId,
+    /// Content key: pass directory, typed graph, settings, machine. Equal keys mean that the verdict may be reused.
+    pub key: ContentId,
+    /// Outcome.
+    pub status: Status,
+    /// Why; absent for a plain `correct`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
+    /// Smallest integer tolerance at which every output of every round was close, -10..=5; `None` if at none or if
+    /// nothing could be compared.
+    pub tolerance: Option<i32>,
+    /// One entry per output.
+    pub outputs: Vec<OutputComparison>,
+    /// Measurements; the first one with baseline `eager` is the one that is scored. Empty if nothing was timed.
+    pub timings: Vec<Timing>,
+    /// Supporting observations.
+    pub evidence: Evidence,
+    /// Where the time went.
+    pub cost: Cost,
+}
+
+impl Verdict {
+    /// The measurement that scores are made of: the first one against eager.
+    pub fn scored_timing(&self) -> Option<&Timing> {
+        self.timings.iter().find(|timing| timing.baseline == "eager")
+    }
+
+    /// The measurement of the scored path against that path without rewriting.
+    pub fn control_timing(&self) -> Option<&Timing> {
+        let scored = self.scored_timing()?.path;
+        self.timings.iter().find(|timing| timing.baseline == "control" && timing.path == scored)
+    }
+}
