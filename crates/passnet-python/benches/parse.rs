@@ -1,0 +1,85 @@
+//! How fast `model.py` texts become verified graphs on one core (processor time), beside a reader in Python on the same
+//! texts.
+//!
+//! Texts are a part of the public samples; `PASSNET_SHARED_DATA` says where they are, `PASSNET_PYTHON` which Python to
+//! compare with. Prints a table, and one line of JSON at the end.
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "this is a benchmark")]
+
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use std::{env, fs, path::Path, process::Command};
+
+use passnet_python::{model, rename};
+use rustix::time::{ClockId, clock_gettime};
+
+/// Every how many-th sample is read.
+const STRIDE: usize = 10;
+
+/// Every how many-th of those is given to Python, too.
+const PYTHON_STRIDE: usize = 6;
+
+/// Passes over the texts; the best one counts, as whoever shares the caches only ever slows one down.
+const PASSES: usize = 7;
+
+fn main() {
+    let mut texts = Vec::new();
+    if !support::for_each_sample("graphnet-public.tar.zst", STRIDE, |_, mut files| {
+        texts.extend(files.remove("model.py"))
+    }) {
+        return;
+    }
+    let all: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let some: Vec<&str> = all.iter().copied().step_by(PYTHON_STRIDE).collect();
+    let lower = |text: &str| model::parse("model.py", text).unwrap().num_nodes();
+    let graph = rate(&all, lower);
+    let renamed = rate(&all, |text| rename::alpha_renamed("model.py", text).unwrap().len());
+    let python = python_rate(&some);
+    let ratio = rate(&some, lower) / python;
+    let nodes: usize = all.iter().map(|text| lower(text)).sum();
+    println!("{} texts, {:.1} MB, {nodes} nodes", all.len(), megabytes(&all));
+    println!("text to verified graph   {graph:8.1} MB/s");
+    println!("text to renamed text     {renamed:8.1} MB/s");
+    println!("ast.parse and visitor    {python:8.2} MB/s on {} of the texts: {ratio:.0} times slower", some.len());
+    println!(
+        "{}",
+        serde_json::json!({
+            "bench": "parse", "texts": all.len(), "megabytes": megabytes(&all), "nodes": nodes,
+            "graph_mb_per_s": graph, "renamed_mb_per_s": renamed, "python_mb_per_s": python, "ratio_to_python": ratio,
+        })
+    );
+}
+
+fn megabytes(texts: &[&str]) -> f64 {
+    texts.iter().map(|text| text.len()).sum::<usize>() as f64 / 1e6
+}
+
+/// Processor time of this thread: what else runs on the machine does not count.
+fn cpu_seconds() -> f64 {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
+}
+
+/// Megabytes per second of processor time of the best pass.
+fn rate(texts: &[&str], read: impl Fn(&str) -> usize) -> f64 {
+    let pass = || {
+        let start = cpu_seconds();
+        texts.iter().for_each(|text| _ = std::hint::black_box(read(text)));
+        cpu_seconds() - start
+    };
+    megabytes(texts) / (0..PASSES).map(|_| pass()).fold(f64::INFINITY, f64::min)
+}
+
+/// Megabytes per second of processor time of the reader in Python, without its start.
+fn python_rate(texts: &[&str]) -> f64 {
+    let dir = tempfile::tempdir().unwrap();
+    for (index, text) in texts.iter().enumerate() {
+        fs::write(dir.path().join(format!("{index}.py")), text).unwrap();
+    }
+    let python = env::var_os("PASSNET_PYTHON").unwrap_or_else(|| "python3".into());
+    let script = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/benches/reader.py"));
+    let output = Command::new(python).arg(script).arg(dir.path()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let seconds: f64 = String::from_utf8(output.stdout).unwrap().trim().parse().unwrap();
+    megabytes(texts) / seconds
+}

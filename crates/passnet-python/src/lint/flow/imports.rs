@@ -1,0 +1,167 @@
+//! Import statements: which modules, and what their names stand for.
+
+use ruff_python_ast::{Alias, Stmt, StmtImport, StmtImportFrom};
+
+use super::{Binding, Flow, ModuleId, Value, api};
+use crate::lint::rules::{ImportNotAllowed, StarImport, StatementNotAllowed, UnknownName};
+
+/// Modules that a pass may import. Names imported *from* them are judged where they are used.
+pub(super) const IMPORTABLE: &[&str] = &[
+    "math",
+    "operator",
+    "passnet",
+    "passnet.kernels",
+    "torch",
+    "torch.fft",
+    "torch.fx",
+    "torch.linalg",
+    "torch.nn",
+    "torch.nn.functional",
+    "torch.special",
+    "triton",
+    "triton.language",
+    "triton.language.extra",
+    "triton.language.extra.cuda",
+    "triton.language.extra.cuda.libdevice",
+    "triton.language.extra.libdevice",
+    "triton.language.math",
+    "typing",
+];
+
+/// First components of the importable modules: no file of a directory may have such a name.
+pub(in crate::lint) const IMPORTABLE_ROOTS: &[&str] =
+    &["math", "operator", "pass_dir", "passnet", "torch", "triton", "typing"];
+
+/// The package that passes written for the upstream harness import their helpers from.
+const UPSTREAM_PACKAGE: &str = "pass_dir";
+
+/// What a pass may import from `typing`: names for annotations.
+const TYPING_NAMES: &[&str] = &["Any", "Callable", "List", "Optional", "Sequence", "Tuple", "Union"];
+
+impl<'a> Flow<'a> {
+    pub(super) fn register_imports(&mut self, id: ModuleId) {
+        for stmt in self.statements(id) {
+            match stmt {
+                Stmt::Import(import) => self.register_import(id, import),
+                Stmt::ImportFrom(import) => self.register_import_from(id, import),
+                _ => {}
+            }
+        }
+    }
+
+    fn register_import(&mut self, id: ModuleId, import: &'a StmtImport) {
+        if import.is_lazy {
+            self.report(id, import, &StatementNotAllowed { subject: "a lazy import".to_owned() });
+        }
+        for alias in &import.names {
+            let module = alias.name.as_str();
+            if let (Some(sibling), Some(name)) = (self.upstream_module(module), &alias.asname) {
+                self.bind_import(id, alias, name.as_str(), Binding::Value(Value::Module(sibling)));
+                continue;
+            }
+            if !IMPORTABLE.contains(&module) {
+                self.report(id, alias, &ImportNotAllowed { subject: module.to_owned() });
+            }
+            let (name, path) = match &alias.asname {
+                Some(name) => (name.as_str(), module),
+                // `import a.b` binds `a`.
+                None => {
+                    let root = module.split('.').next().unwrap_or(module);
+                    (root, root)
+                }
+            };
+            self.bind_import(id, alias, name, Binding::Value(Value::Path(path.to_owned())));
+        }
+    }
+
+    fn register_import_from(&mut self, id: ModuleId, import: &'a StmtImportFrom) {
+        let module = import.module.as_ref().map_or("", |name| name.as_str());
+        if import.is_lazy {
+            self.report(id, import, &StatementNotAllowed { subject: "a lazy import".to_owned() });
+        }
+        for alias in &import.names {
+            let name = alias.name.as_str();
+            let bound = alias.asname.as_ref().unwrap_or(&alias.name).as_str();
+            if name == "*" {
+                self.report(id, alias, &StarImport { subject: module.to_owned() });
+                continue;
+            }
+            let binding = match import.level {
+                0 if module == "__future__" && name == "annotations" => continue,
+                0 if IMPORTABLE.contains(&module) && (module != "typing" || TYPING_NAMES.contains(&name)) => {
+                    Binding::Value(Value::Path(format!("{module}.{name}")))
+                }
+                0 if self.upstream_module(module).is_some() => match self.upstream_module(module) {
+                    Some(sibling) => Binding::Imported(sibling, name),
+                    None => self.missing_import(id, alias, module),
+                },
+                0 if module == UPSTREAM_PACKAGE => match self.module_named(name) {
+                    Some(sibling) => Binding::Value(Value::Module(sibling)),
+                    None => self.missing_import(id, alias, &format!("{module}.{name}")),
+                },
+                1 if module.is_empty() => match self.module_named(name) {
+                    Some(sibling) => Binding::Value(Value::Module(sibling)),
+                    None => self.missing_import(id, alias, &format!(".{name}")),
+                },
+                1 => match self.module_named(module) {
+                    Some(sibling) => Binding::Imported(sibling, name),
+                    None => self.missing_import(id, alias, &format!(".{module}")),
+                },
+                level => {
+                    let dots = ".".repeat(usize::try_from(level).unwrap_or_default().min(3));
+                    let shown = if module == "typing" { format!("typing.{name}") } else { format!("{dots}{module}") };
+                    self.missing_import(id, alias, &shown)
+                }
+            };
+            self.bind_import(id, alias, bound, binding);
+        }
+    }
+
+    fn missing_import(&mut self, id: ModuleId, alias: &Alias, shown: &str) -> Binding<'a> {
+        Binding::Value(self.report(id, alias, &ImportNotAllowed { subject: shown.to_owned() }))
+    }
+
+    fn bind_import(&mut self, id: ModuleId, alias: &Alias, name: &'a str, binding: Binding<'a>) {
+        let names = &self.modules[id.0].names;
+        // `import torch` and `import torch.nn` bind the same thing.
+        let same = match (names.get(name), &binding) {
+            (Some(Binding::Value(old)), Binding::Value(new)) => old == new,
+            (Some(_), _) => false,
+            (None, _) => true,
+        };
+        self.check_binding(id, name, alias, !same || api::is_python_builtin(name));
+        if same {
+            self.modules[id.0].names.insert(name, binding);
+        }
+    }
+
+    /// The file that `pass_dir.NAME` means. A plain `import NAME` would find an installed module of that name first.
+    fn upstream_module(&self, module: &str) -> Option<ModuleId> {
+        module.strip_prefix(UPSTREAM_PACKAGE)?.strip_prefix('.').and_then(|stem| self.module_named(stem))
+    }
+
+    pub(super) fn module_named(&self, stem: &str) -> Option<ModuleId> {
+        self.sources.iter().position(|source| source.stem == stem).map(ModuleId)
+    }
+
+    /// Names imported from files of the directory exist there.
+    pub(super) fn check_sibling_imports(&mut self) {
+        for id in self.module_ids() {
+            for stmt in self.statements(id) {
+                let Stmt::ImportFrom(import) = stmt else { continue };
+                let sibling = match (&import.module, import.level) {
+                    (Some(module), 0) => self.upstream_module(module.as_str()),
+                    (Some(module), 1) => self.module_named(module.as_str()),
+                    _ => None,
+                };
+                let Some(sibling) = sibling else { continue };
+                for alias in &import.names {
+                    if self.module_name(sibling, alias.name.as_str()).is_none() && alias.name.as_str() != "*" {
+                        let subject = format!("{}.{}", self.source(sibling).stem, alias.name.as_str());
+                        self.report(id, alias, &UnknownName { subject });
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Findings for people and for machines.
+
+mod sarif;
+mod text;
+
+use serde::Serialize;
+
+pub use self::{sarif::sarif, text::text};
+use super::finding::Finding;
+
+/// Version of the layout of [`Report`].
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// Findings as a JSON document.
+#[derive(Debug, Serialize)]
+pub struct Report<'a> {
+    /// Layout of this document.
+    pub schema_version: u32,
+    /// Findings in the order of files and lines.
+    pub findings: &'a [Finding],
+}
+
+impl<'a> Report<'a> {
+    /// The document of these findings.
+    pub fn new(findings: &'a [Finding]) -> Self {
+        Self { schema_version: SCHEMA_VERSION, findings }
+    }
+}

@@ -1,0 +1,35 @@
+use crate::lint::rule::Violation;
+
+/// ## What it does
+///
+/// Rejects operators, comparisons, indexing and assignment to elements on values that may be tensors.
+///
+/// ## Why
+///
+/// `x @ y`, `x + y`, `x[i]` and `out[:] = x` are PyTorch operators like any other, spelt shorter.
+///
+/// ## Example
+///
+/// ```python
+/// def fused(x, y):
+///     return x @ y      # PN401
+/// ```
+///
+/// ## How to mend
+///
+/// Compute in a kernel. Arithmetic on sizes, strides and other numbers is free.
+pub(in crate::lint) struct TensorOperator {
+    /// The operator, quoted.
+    pub(in crate::lint) subject: String,
+}
+
+impl Violation for TensorOperator {
+    const ID: &'static str = "PN401";
+    const NAME: &'static str = "tensor-operator";
+    const SOURCE: &'static str = include_str!("tensor_operator.rs");
+    const HELP: &'static str = "compute inside a kernel; only numbers such as sizes can be computed with in a wrapper";
+
+    fn message(&self) -> String {
+        format!("{} works on a tensor here", self.subject)
+    }
+}
