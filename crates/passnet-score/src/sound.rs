@@ -1,0 +1,125 @@
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Failure, GraphOutcome, Interval, ScoreError, Speedup, es::geometric_mean, random::SplitMix64, tasks::Task,
+};
+
+/// How the confidence interval of the sound score is made.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bootstrap {
+    /// Number of resamples of the tasks.
+    pub resamples: u32,
+    /// Confidence level.
+    pub confidence: f64,
+    /// Seed of the resampling.
+    pub seed: u64,
+}
+
+impl Default for Bootstrap {
+    fn default() -> Self {
+        Self { resamples: 2000, confidence: 0.95, seed: 0 }
+    }
+}
+
+impl Bootstrap {
+    pub(crate) fn validate(&self) -> Result<(), ScoreError> {
+        if self.resamples > 0 && self.confidence > 0.0 && self.confidence < 1.0 {
+            Ok(())
+        } else {
+            Err(ScoreError::Bootstrap { resamples: self.resamples, confidence: self.confidence })
+        }
+    }
+}
+
+/// The sound score: what the author is worth against doing nothing, one task one vote.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SoundScore {
+    /// Geometric mean over tasks of the geometric mean credit of a task's graphs; 1 is doing nothing.
+    pub score: f64,
+    /// Percentile bootstrap interval over tasks; `None` for a single task, which says nothing of others.
+    pub interval: Option<Interval>,
+    /// How the interval was made.
+    pub bootstrap: Bootstrap,
+    /// Correct graphs whose speed-up could not be told from 1.
+    pub inconclusive: usize,
+    /// Correct graphs whose measured speed-up was beyond what the device permits.
+    pub capped: usize,
+    /// Correct, timed graphs that were compared with eager only.
+    pub without_control: usize,
+}
+
+/// Credit of one graph in the sound score, between `error_base` and its speed-up.
+///
+/// 1 for no match (nothing was done, nothing broke); `error_base` for any other failure; for a correct graph the
+/// smaller of the speed-ups against eager and control, each capped by its bound and taken as 1 where its interval
+/// includes 1. A correct graph is never worth less than a wrong one, however slow.
+pub fn sound_credit(graph: &GraphOutcome, error_base: f64) -> f64 {
+    match graph.failure {
+        Some(Failure::NoMatch) => 1.0,
+        Some(_) => error_base,
+        None => {
+            let slowest = measured(graph).map(|speedup| capped(speedup).unwrap_or_else(|| settled(speedup)));
+            let credit = slowest.fold(f64::INFINITY, f64::min);
+            // Nothing measured, or a measurement that did not settle, proves no speed-up.
+            let most = if graph.eager.is_none() || graph.unstable { 1.0 } else { f64::INFINITY };
+            credit.min(most).max(error_base)
+        }
+    }
+}
+
+/// The sound score of tasks; `None` if a measurement has no interval, so that noise cannot be told from speed.
+pub(crate) fn sound_score(tasks: &[Task<'_>], error_base: f64, bootstrap: Bootstrap) -> Option<SoundScore> {
+    let graphs = || tasks.iter().flat_map(|task| task.graphs.iter().copied());
+    if graphs().flat_map(measured).any(|speedup| speedup.interval.is_none()) {
+        return None;
+    }
+    let correct = || graphs().filter(|graph| graph.failure.is_none() && graph.eager.is_some());
+    let logs: Vec<f64> = tasks.iter().map(|task| task_credit(task, error_base).ln()).collect();
+    Some(SoundScore {
+        score: (logs.iter().sum::<f64>() / logs.len() as f64).exp(),
+        interval: resample(&logs, bootstrap),
+        bootstrap,
+        inconclusive: correct().filter(|graph| measured(graph).any(includes_one)).count(),
+        capped: correct().filter(|graph| measured(graph).any(|speedup| capped(speedup).is_some())).count(),
+        without_control: correct().filter(|graph| graph.control.is_none()).count(),
+    })
+}
+
+/// Geometric mean credit of a task's graphs.
+pub(crate) fn task_credit(task: &Task<'_>, error_base: f64) -> f64 {
+    geometric_mean(task.graphs.iter().map(|graph| sound_credit(graph, error_base)))
+}
+
+fn measured(graph: &GraphOutcome) -> impl Iterator<Item = Speedup> {
+    [graph.eager, graph.control].into_iter().flatten()
+}
+
+fn includes_one(speedup: Speedup) -> bool {
+    speedup.interval.is_some_and(|Interval { low, high }| low <= 1.0 && 1.0 <= high)
+}
+
+/// The ratio, or 1 if it cannot be told from 1.
+fn settled(speedup: Speedup) -> f64 {
+    if includes_one(speedup) { 1.0 } else { speedup.ratio }
+}
+
+/// The bound, if the measured ratio is beyond it. A bound below 1 would say that the baseline is impossible.
+fn capped(speedup: Speedup) -> Option<f64> {
+    speedup.bound.map(|bound| bound.max(1.0)).filter(|&bound| settled(speedup) > bound)
+}
+
+/// Percentile interval of the mean of `logs`, exponentiated.
+fn resample(logs: &[f64], bootstrap: Bootstrap) -> Option<Interval> {
+    if logs.len() < 2 {
+        return None;
+    }
+    let mut random = SplitMix64::new(bootstrap.seed);
+    let mut means: Vec<f64> = (0..bootstrap.resamples)
+        .map(|_| logs.iter().map(|_| logs[random.below(logs.len())]).sum::<f64>() / logs.len() as f64)
+        .collect();
+    means.sort_by(f64::total_cmp);
+    let last = means.len() - 1;
+    let tail = (1.0 - bootstrap.confidence) / 2.0;
+    let at = |quantile: f64| means[((quantile * last as f64).round() as usize).min(last)].exp();
+    Some(Interval { low: at(tail), high: at(1.0 - tail) })
+}

@@ -1,0 +1,24 @@
+use std::collections::BTreeMap;
+
+use crate::GraphOutcome;
+
+/// The graphs of one task, in order of appearance.
+pub(crate) struct Task<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) graphs: Vec<&'a GraphOutcome>,
+}
+
+/// Groups graphs by task; tasks in order of first appearance.
+pub(crate) fn by_task(graphs: &[GraphOutcome]) -> Vec<Task<'_>> {
+    let mut position = BTreeMap::new();
+    let mut tasks: Vec<Task<'_>> = Vec::new();
+    for graph in graphs {
+        let name = graph.id.task.as_str();
+        let index = *position.entry(name).or_insert_with(|| {
+            tasks.push(Task { name, graphs: Vec::new() });
+            tasks.len() - 1
+        });
+        tasks[index].graphs.push(graph);
+    }
+    tasks
+}

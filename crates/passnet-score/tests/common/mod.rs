@@ -1,0 +1,31 @@
+//! Outcomes for tests.
+
+use passnet_record::GraphId;
+use passnet_score::{Failure, GraphOutcome, Interval, Outcomes, Speedup};
+
+/// A ratio measured to one per cent.
+pub(crate) fn measured(ratio: f64) -> Speedup {
+    Speedup { ratio, interval: Some(Interval { low: ratio * 0.99, high: ratio * 1.01 }), bound: None }
+}
+
+/// A graph of task `task`, correct from `tolerance` on, where -5 is demanded.
+pub(crate) fn graph(task: &str, tolerance: i32, speedup: f64) -> GraphOutcome {
+    GraphOutcome {
+        id: GraphId { task: task.to_owned(), graph: "000".to_owned() },
+        failure: (tolerance > -5).then_some(Failure::Accuracy),
+        tolerance: Some(tolerance),
+        eager: Some(measured(speedup)),
+        control: None,
+        unstable: false,
+    }
+}
+
+/// A graph of task `task` that failed.
+pub(crate) fn failed(task: &str, failure: Failure) -> GraphOutcome {
+    GraphOutcome { failure: Some(failure), tolerance: None, eager: None, ..graph(task, -5, 1.0) }
+}
+
+/// Outcomes without reference errors.
+pub(crate) fn outcomes(graphs: Vec<GraphOutcome>) -> Outcomes {
+    Outcomes { graphs, reference_errors: Vec::new() }
+}
