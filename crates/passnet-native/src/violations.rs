@@ -1,0 +1,35 @@
+//! What the interception layer saw. Code of a pass runs in the same process, so the record can only grow.
+
+use std::sync::{Mutex, PoisonError};
+
+/// More than this many different entries say nothing new.
+const MOST: usize = 64;
+
+static RECORD: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Adds an entry unless it is there already.
+pub fn record(entry: &str) {
+    let mut record = RECORD.lock().unwrap_or_else(PoisonError::into_inner);
+    if record.len() < MOST && !record.iter().any(|known| known == entry) {
+        record.push(entry.to_owned());
+    }
+}
+
+/// All entries of this process, in the order of their first occurrence.
+pub fn all() -> Vec<String> {
+    RECORD.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_kept_once_and_up_to_a_limit() {
+        record("aten.mm");
+        record("aten.mm");
+        assert_eq!(all(), ["aten.mm"]);
+        (0..2 * MOST).for_each(|i| record(&i.to_string()));
+        assert_eq!(all().len(), MOST);
+    }
+}

@@ -1,0 +1,19 @@
+"""PassNet in Python."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__all__ = ["backend", "extract", "kernels"]
+
+
+def __getattr__(name: str) -> Any:
+    # Imported on demand: torch takes seconds, and a user of one function should not pay for the rest.
+    if name == "extract":
+        from passnet._capture import extract
+
+        return extract
+    if name in ("backend", "kernels"):
+        return importlib.import_module(f"passnet.{name}")
+    raise AttributeError(f"module `passnet` has no attribute `{name}`")

@@ -1,0 +1,220 @@
+// What every kernel of `passnet.kernels.cpp` begins with.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
+
+static inline uint32_t bits_of(float value) {
+    uint32_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static inline float float_of(uint32_t bits) {
+    float value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+// All conversions are without branches, so that loops over them become vector code.
+
+static inline float bf16_to_float(uint16_t bits) { return float_of(static_cast<uint32_t>(bits) << 16); }
+
+static inline uint16_t float_to_bf16(float value) {
+    uint32_t bits = bits_of(value);
+    uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
+    return static_cast<uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? bits >> 16 | 0x40u : rounded);  // NaN stays NaN
+}
+
+static inline float half_to_float(uint16_t half) {
+    // With the exponent at its new place, 2^112 mends the bias; it also turns subnormals into normal numbers.
+    float magnitude = float_of((half & 0x7fffu) << 13) * 0x1p112f;
+    uint32_t special = magnitude >= 65536.0f ? 0x7f800000u : 0u;
+    return float_of(bits_of(magnitude) | special | (half & 0x8000u) << 16);
+}
+
+static inline uint16_t float_to_half(float value) {
+    uint32_t bits = bits_of(value) & 0x7fffffffu;
+    uint32_t normal = (bits - 0x38000000u + 0xfffu + (bits >> 13 & 1u)) >> 13;
+    // 0.5 has the last place of the subnormals, so that the addition rounds.
+    uint32_t subnormal = bits_of(float_of(bits) + 0.5f) - 0x3f000000u;
+    uint32_t special = bits > 0x7f800000u ? 0x7e00u : 0x7c00u;
+    uint32_t finite = bits < 0x38800000u ? subnormal : normal;
+    return static_cast<uint16_t>((bits >= 0x47800000u ? special : finite) | (bits_of(value) >> 16 & 0x8000u));
+}
+
+struct float16 {
+    uint16_t bits;
+    float16() = default;
+    explicit float16(float value) : bits(float_to_half(value)) {}
+    operator float() const { return half_to_float(bits); }
+};
+
+struct bfloat16 {
+    uint16_t bits;
+    bfloat16() = default;
+    explicit bfloat16(float value) : bits(float_to_bf16(value)) {}
+    operator float() const { return bf16_to_float(bits); }
+};
+
+// a * b + c, rounded once where the processor can: what eager mode computes inside one operation.
+static inline float multiply_add(float a, float b, float c) {
+#ifdef __FMA__
+    return __builtin_fmaf(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
+// Rows of any type as rows of float and back, and what storing and loading them does to rows of float: an eager operation
+// leaves its result to the next in that state. For float16 the processor's own conversion is used where it has one;
+// compilers do not find it in loops. Its width is that of the loops around it, so that stores forward to loads.
+
+template <typename T>
+static inline void load(const T* from, float* to, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) to[i] = from[i];
+}
+
+template <typename T>
+static inline void store(const float* from, T* to, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) to[i] = T(from[i]);
+}
+
+// A row to read as float: of float itself, else of a converted copy in `buffer`.
+template <typename T>
+static inline const float* read(const T* from, float* buffer, int64_t count) {
+    load(from, buffer, count);
+    return buffer;
+}
+
+template <>
+inline const float* read<float>(const float* from, float*, int64_t) {
+    return from;
+}
+
+template <typename T>
+static inline void round_to(float* row, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) row[i] = T(row[i]);
+}
+
+template <>
+inline void round_to<float>(float*, int64_t) {}
+
+#ifdef __F16C__
+#ifdef __AVX512F__
+using floats = __m512;
+using halves = __m256i;
+static inline floats get(const float* from) { return _mm512_loadu_ps(from); }
+static inline void put(float* to, floats row) { _mm512_storeu_ps(to, row); }
+static inline halves get(const float16* from) { return _mm256_loadu_si256(reinterpret_cast<const halves*>(from)); }
+static inline void put(float16* to, halves row) { _mm256_storeu_si256(reinterpret_cast<halves*>(to), row); }
+static inline floats widen(halves row) { return _mm512_cvtph_ps(row); }
+static inline halves narrow(floats row) { return _mm512_cvtps_ph(row, 0); }
+#else
+using floats = __m256;
+using halves = __m128i;
+static inline floats get(const float* from) { return _mm256_loadu_ps(from); }
+static inline void put(float* to, floats row) { _mm256_storeu_ps(to, row); }
+static inline halves get(const float16* from) { return _mm_loadu_si128(reinterpret_cast<const halves*>(from)); }
+static inline void put(float16* to, halves row) { _mm_storeu_si128(reinterpret_cast<halves*>(to), row); }
+static inline floats widen(halves row) { return _mm256_cvtph_ps(row); }
+static inline halves narrow(floats row) { return _mm256_cvtps_ph(row, 0); }
+#endif
+constexpr int64_t lanes = sizeof(floats) / sizeof(float);
+
+template <>
+inline void load<float16>(const float16* from, float* to, int64_t count) {
+    int64_t i = 0;
+    for (; i + lanes <= count; i += lanes) put(to + i, widen(get(from + i)));
+    for (; i < count; ++i) to[i] = from[i];
+}
+
+template <>
+inline void store<float16>(const float* from, float16* to, int64_t count) {
+    int64_t i = 0;
+    for (; i + lanes <= count; i += lanes) put(to + i, narrow(get(from + i)));
+    for (; i < count; ++i) to[i] = float16(from[i]);
+}
+
+template <>
+inline void round_to<float16>(float* row, int64_t count) {
+    int64_t i = 0;
+    for (; i + lanes <= count; i += lanes) put(row + i, widen(narrow(get(row + i))));
+    for (; i < count; ++i) row[i] = float16(row[i]);
+}
+#endif
+
+// Reductions of a row in independent parts, where a single part would be a chain of operations that wait for one another.
+
+// The sum of a row in the order in which PyTorch adds along the last dimension on x86 processors: four accumulators of
+// eight lanes, which are set aside after every 16 steps. For rows of up to 8192 elements the results are equal.
+static inline float row_sum(const float* row, int64_t count) {
+    constexpr int64_t lanes = 8, width = 4 * lanes;
+    float parts[width] = {}, aside[width] = {};
+    int64_t i = 0;
+    while (i + width <= count) {
+        const int64_t stop = std::min(count - width, i + 15 * width);
+        const bool full = stop == i + 15 * width;
+        for (; i <= stop; i += width)
+            for (int64_t lane = 0; lane < width; ++lane) parts[lane] += row[i + lane];
+        for (int64_t lane = 0; full && lane < width; ++lane) aside[lane] += parts[lane], parts[lane] = 0;
+    }
+    for (int64_t lane = 0; lane < width; ++lane) parts[lane] += aside[lane];
+    for (; i + lanes <= count; i += lanes)
+        for (int64_t lane = 0; lane < lanes; ++lane) parts[lane] += row[i + lane];
+    for (int64_t lane = 0; lane < lanes; ++lane)
+        parts[lane] = parts[lane] + parts[lane + lanes] + parts[lane + 2 * lanes] + parts[lane + 3 * lanes];
+    float sum = 0;
+    for (; i < count; ++i) sum += row[i];
+    for (int64_t lane = 0; lane < lanes; ++lane) sum += parts[lane];
+    return sum;
+}
+
+static inline float row_max(const float* row, int64_t count) {
+    float parts[16];
+    for (float& part : parts) part = row[0];
+    int64_t i = 0;
+    for (; i + 16 <= count; i += 16)
+        for (int64_t lane = 0; lane < 16; ++lane) parts[lane] = parts[lane] < row[i + lane] ? row[i + lane] : parts[lane];
+    for (; i < count; ++i) parts[0] = std::max(parts[0], row[i]);
+    return *std::max_element(parts, parts + 16);
+}
+
+// exp and tanh that loops over them can be vectorised with, unlike those of the C library; off by at most 2 and 4 units
+// in the last place. Where exp is less than the smallest normal number, the result is zero: subnormals are slow.
+
+static inline float fast_exp(float x) {
+    // exp(x) = 2^k exp(r) with |r| <= ln(2)/2, and the Cephes polynomial for exp(r). The constant rounds to an integer.
+    constexpr float rounder = 12582912.0f;
+    const float given = x;
+    x = std::max(std::min(x, 89.0f), -88.0f);
+    float shifted = multiply_add(x, 1.44269504f, rounder);
+    float k = shifted - rounder;
+    float r = multiply_add(k, 2.12194440e-4f, multiply_add(k, -0.693359375f, x));
+    float p = 1.9875691500e-4f;
+    p = multiply_add(p, r, 1.3981999507e-3f);
+    p = multiply_add(p, r, 8.3334519073e-3f);
+    p = multiply_add(p, r, 4.1665795894e-2f);
+    p = multiply_add(p, r, 1.6666665459e-1f);
+    p = multiply_add(p, r, 5.0000001201e-1f);
+    p = multiply_add(p, r * r, r) + 1.0f;
+    // In two steps, since 2^k alone may overflow where the result does not.
+    int32_t n = static_cast<int32_t>(bits_of(shifted)) - static_cast<int32_t>(bits_of(rounder));
+    int32_t half = n >> 1;
+    float result =
+        p * float_of(static_cast<uint32_t>(half + 127) << 23) * float_of(static_cast<uint32_t>(n - half + 127) << 23);
+    return given < -87.33654f ? 0.0f : result;
+}
+
+static inline float fast_tanh(float x) {
+    float magnitude = std::fabs(x), square = x * x;
+    float large = 1.0f - 2.0f / (fast_exp(2.0f * magnitude) + 1.0f);
+    float series = 2.0f / 15 - square * (17.0f / 315 - square * (62.0f / 2835));
+    float small = magnitude + magnitude * square * (-1.0f / 3 + square * series);
+    return std::copysign(magnitude < 0.3f ? small : large, x);
+}

@@ -1,0 +1,70 @@
+"""Types of all values of graphs, by running them on tensors without content.
+
+`python -m passnet._propagate` reads one graph per line, `{"graph": WIRE, "inputs": [{"shape", "dtype"}, ...]}`, and writes
+one line for each: `{"values": [TYPE, ...]}` with the types of inputs and nodes in order. A tensor's type is
+`{"shape", "stride", "dtype"}`, that of a list `{"list": [...]}`, of an integer `{"int": n}`; of anything else, and of what
+comes after a call that fails, `null`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import torch
+import torch.fx
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from passnet import _wire
+
+
+def propagate(wire: dict[str, Any], inputs: list[dict[str, Any]]) -> list[Any]:
+    """The type of each value; inputs are contiguous."""
+    module = _wire.to_graph_module(wire)
+    nodes = [node for node in module.graph.nodes if node.op != "output"]
+    types: dict[str, Any] = {}
+
+    class Recorder(torch.fx.Interpreter):
+        def run_node(self, node: torch.fx.Node) -> Any:
+            result = super().run_node(node)
+            types[node.name] = _type(result)
+            return result
+
+    with FakeTensorMode(), torch.no_grad():
+        values = [torch.empty(meta["shape"], dtype=getattr(torch, meta["dtype"])) for meta in inputs]
+        try:
+            Recorder(module, garbage_collect_values=False).run(*values)
+        except Exception as error:
+            # What cannot be said without content stays unknown, and the graph around it is left alone.
+            print(f"propagation ends early: {error}", file=sys.stderr)
+    return [types.get(node.name) for node in nodes]
+
+
+def _type(value: Any) -> Any:
+    match value:
+        case torch.Tensor():
+            dtype = str(value.dtype).removeprefix("torch.")
+            return {"shape": list(value.shape), "stride": list(value.stride()), "dtype": dtype}
+        case bool() | None:
+            return None
+        case int():
+            return {"int": value}
+        case list() | tuple():
+            return {"list": [_type(element) for element in value]}
+    return None
+
+
+def main() -> None:
+    """Serves standard input until it ends."""
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            reply: dict[str, Any] = {"values": propagate(request["graph"], request["inputs"])}
+        except Exception as error:
+            reply = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(reply), flush=True)
+
+
+if __name__ == "__main__":
+    main()

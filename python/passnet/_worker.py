@@ -1,0 +1,212 @@
+"""A worker: runs one graph at the referee's request (`docs/worker-protocol.md`)."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import os
+import socket
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.fx
+
+from passnet import _errors, _interpreter, _native, _protocol, _tensors, _wire
+from passnet._canonical import CanonicalGraph
+from passnet._passes import PassDirectory
+from passnet._rewrite import Rewriting, rewrite
+from passnet._trace import trace_pattern
+from passnet.backend import Backend
+
+
+def warm_up() -> None:
+    """Fills tables of torch's functions and schemas, which takes tens of milliseconds. Computes nothing."""
+    graph = trace_pattern(lambda x: torch.nn.functional.relu(x).sum(1))
+    CanonicalGraph(graph)
+    torch.fx.GraphModule(torch.nn.Module(), graph)
+
+
+def serve(sock: socket.socket, sandbox: dict[str, str]) -> None:
+    """Answers requests until the end of the stream."""
+    worker = _Worker()
+    _protocol.send(sock, {"type": "ready", "pid": os.getpid(), "sandbox": sandbox})
+    while (frame := _protocol.receive(sock)) is not None:
+        message, descriptor = frame
+        if message["type"] == "exit":
+            return
+        block = None
+        try:
+            reply, block = worker.answer(message, descriptor)
+        except BaseException as error:  # SystemExit and KeyboardInterrupt of a pass too
+            reply = _errors.describe(error, worker.stage)
+            worker.forget_last_call()
+        finally:
+            if descriptor is not None:
+                os.close(descriptor)
+        _protocol.send(sock, reply, block)
+        if block is not None:
+            os.close(block)
+
+
+class _Worker:
+    def __init__(self) -> None:
+        self.stage = "protocol"
+        self.device = torch.device("cpu")
+        self.callable: Callable[..., Any] | None = None
+        self.rewriting: Rewriting | None = None
+        self.backend: Backend | None = None
+        self.sets: dict[int, _tensors.InputSet] = {}
+        self.last: tuple[Any, _tensors.InputSet] | None = None
+
+    def answer(self, message: dict[str, Any], descriptor: int | None) -> tuple[dict[str, Any], int | None]:
+        """The reply to one request, with the descriptor that travels with it."""
+        self.stage = "protocol"
+        match message:
+            case {"type": "load", "graph": graph, "device": device, "threads": threads, "candidate": candidate}:
+                return self.load(graph, device, threads, candidate), None
+            case {"type": "inputs", "set": number, "tensors": layouts} if descriptor is not None:
+                self.stage = "transfer"
+                self.sets[number] = _tensors.InputSet(descriptor, layouts, self.device)
+                return {"type": "done"}, None
+            case {"type": "drop_inputs", "set": number}:
+                self.sets.pop(number, None)
+                return {"type": "done"}, None
+            case {"type": "call", "set": number, "seed": seed, "intercept": intercept}:
+                return self.call(number, seed, intercept)
+            case {"type": "time"}:
+                return self.time(message), None
+            case {"type": "fetch"}:
+                if self.last is None:
+                    raise _protocol.ProtocolError("`fetch` without a timed call before it")
+                return self.ship(*self.last)
+        raise _protocol.ProtocolError(f"unknown or incomplete request `{message['type']}`")
+
+    def forget_last_call(self) -> None:
+        self.last = None
+
+    def load(self, graph: dict[str, Any], device: str, threads: int, candidate: dict[str, Any]) -> dict[str, Any]:
+        begin = time.monotonic_ns()
+        self.stage = "build"
+        self.device = torch.device(device)
+        torch.set_num_threads(threads)
+        if self.device.type == "cuda":
+            torch.cuda.set_device(self.device)
+        module = _wire.to_graph_module(graph)
+        built = time.monotonic_ns()
+        self.stage = "compile"
+        self.prepare(module, candidate)
+        report = {
+            "type": "loaded",
+            "build_ns": built - begin,
+            "rewrite_ns": time.monotonic_ns() - built,
+            "nodes_before": len(graph["nodes"]),
+            "nodes_after": len(graph["nodes"]),
+            "passes": [],
+            "rewritten": None,
+            "notes": [],
+        }
+        if self.rewriting is not None:
+            report |= self.rewriting.report()
+        return report
+
+    def prepare(self, module: torch.fx.GraphModule, candidate: dict[str, Any]) -> None:
+        """Sets the callable for a candidate; for a pass directory, also what rewriting did."""
+        self.backend = self.rewriting = None
+        match candidate:
+            case {"kind": "eager"}:
+                self.callable = module.forward
+            case {"kind": "control"}:
+                self.callable = torch.compile(module, backend=Backend([]), dynamic=False)
+            case {"kind": "inductor", "mode": mode}:
+                self.callable = torch.compile(module, backend="inductor", mode=mode, dynamic=False)
+            case {"kind": "passes", "dir": path, "compiled": compiled}:
+                if self.device.type == "cpu":
+                    _interpreter.enable()
+                self.stage = "import"
+                directory = PassDirectory.load(path)
+                self.stage = "rewrite"
+                rewriting = rewrite(_copy(module), directory.passes)
+                if any(report.matches for report in rewriting.passes) and directory.uses(_interpreter.is_interpreted):
+                    rewriting.notes.append("triton_interpreter")
+                self.callable = rewriting.module.forward
+                self.rewriting = rewriting
+                if compiled:
+                    # The rewriting above says what matches; Dynamo captures the graph again on the first call, and the
+                    # backend then rewrites what it captured.
+                    self.backend = Backend([directory])
+                    self.callable = torch.compile(module, backend=self.backend, dynamic=False)
+            case _:
+                raise _protocol.ProtocolError(f"unknown candidate {candidate!r}")
+
+    def call(self, number: int, seed: int, intercept: bool) -> tuple[dict[str, Any], int | None]:
+        inputs = self.input_set(number)
+        function = self.callable
+        if intercept and self.rewriting is not None:
+            function = self.rewriting.checked_module().forward
+        if function is None:
+            raise _protocol.ProtocolError("`call` before `load`")
+        self.last = None
+        self.stage = "run"
+        torch.manual_seed(seed)
+        with torch.no_grad():
+            result = function(*inputs.tensors)
+            self.synchronize()
+        reply, block = self.ship(result, inputs)
+        reply["notes"] += [f"violation:{entry}" for entry in _native.recorded_violations()]
+        if self.backend is not None and not intercept:
+            reply["notes"] += [f"matches:{name}:{count}" for name, count in self.backend.matches.items()]
+        return reply, block
+
+    def time(self, message: dict[str, Any]) -> dict[str, Any]:
+        sets = [self.input_set(number) for number in (message["set"], *message.get("rotate", ()))]
+        if self.callable is None:
+            raise _protocol.ProtocolError("`time` before `load`")
+        seed, trials = message["seed"], message["trials"]
+
+        def restore(index: int) -> None:
+            sets[index].restore()
+            torch.manual_seed(seed)
+
+        self.last = None
+        self.stage = "run"
+        torch.manual_seed(seed)
+        # What outlives the collection is left out of the next one: how long it takes must not depend on what a candidate
+        # has imported, since the referee asks what a block's time was spent on.
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        try:
+            with torch.no_grad():
+                e2e, device, total, result = _native.time_calls(
+                    self.callable,
+                    [inputs.tensors for inputs in sets],
+                    message["warmup"],
+                    trials,
+                    cuda=self.device.type == "cuda",
+                    cold=message["cache"] == "cold",
+                    before=restore if message["restore"] else None,
+                )
+        finally:
+            gc.enable()
+        self.last = (result, sets[max(trials - 1, 0) % len(sets)])
+        return {"type": "timed", "e2e_ns": e2e, "device_ns": device, "total_ns": total}
+
+    def input_set(self, number: int) -> _tensors.InputSet:
+        try:
+            return self.sets[number]
+        except KeyError:
+            raise _protocol.ProtocolError(f"there is no set {number} of inputs") from None
+
+    def ship(self, result: Any, inputs: _tensors.InputSet) -> tuple[dict[str, Any], int | None]:
+        self.stage = "transfer"
+        return _tensors.ship(result, inputs)
+
+    def synchronize(self) -> None:
+        if self.device.type == "cuda":
+            _native.cuda_synchronize()
+
+
+def _copy(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    return torch.fx.GraphModule(module, copy.deepcopy(module.graph))

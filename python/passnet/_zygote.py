@@ -1,0 +1,220 @@
+"""The fork server: imports torch once, then forks a worker per request (`docs/worker-protocol.md`).
+
+It stays fork-safe: it never initialises CUDA, never runs a multi-threaded operator and never loads a pass.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+# Before torch is imported: Inductor would start a pool of compile processes, which a forked worker could not use.
+os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
+# Triton reads this when a kernel, its own library's included, is defined: it has to be right before the first import.
+if not os.path.exists("/dev/nvidiactl"):
+    os.environ["TRITON_INTERPRET"] = "1"
+# Has torch ask the management library whether there is a GPU: to ask the driver would initialise it, and a forked child of
+# such a process cannot use CUDA.
+os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+
+# The compiler's modules take seconds to import, its first run in a worker a tenth of one. It must not run here: Dynamo asks
+# for the current accelerator, which initialises CUDA.
+import torch
+import torch._dynamo
+import torch._inductor.compile_fx
+import torch.fx
+
+from passnet import _native, _protocol, _worker
+
+LOG_NAME = "output.log"
+
+
+def main(control: int) -> NoReturn:
+    """Serves requests on the socket with descriptor `control` until its end."""
+    torch.set_num_threads(1)
+    _worker.warm_up()
+    # What exists now lives as long as the process: collections in workers, which come before each block of timed calls,
+    # need not walk over it (nor copy its pages).
+    gc.collect()
+    gc.freeze()
+    _native.set_child_subreaper()
+    server = _Server(socket.socket(fileno=control))
+    server.announce()
+    try:
+        server.serve()
+    finally:
+        server.kill_all()
+        os._exit(0)
+
+
+class _Server:
+    def __init__(self, control: socket.socket) -> None:
+        self.control = control
+        self.workers: dict[int, int] = {}  # process id -> id of the request
+        self.wake_read, self.wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(self.wake_write, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+
+    def announce(self) -> None:
+        versions = {"python": sys.version.split()[0], "torch": torch.__version__, "passnet": _native.VERSION}
+        if torch.version.cuda:
+            versions["cuda"] = torch.version.cuda
+        if triton := sys.modules.get("triton"):
+            versions["triton"] = triton.__version__
+        self.send({"type": "ready", "protocol": _protocol.VERSION, "pid": os.getpid(), "versions": versions})
+
+    def send(self, message: dict[str, Any]) -> None:
+        _protocol.send(self.control, message)
+
+    def serve(self) -> None:
+        poll = select.poll()
+        poll.register(self.control, select.POLLIN)
+        poll.register(self.wake_read, select.POLLIN)
+        while True:
+            ready = {descriptor for descriptor, _ in poll.poll()}
+            if self.wake_read in ready:
+                os.read(self.wake_read, 4096)
+                self.reap()
+            if self.control.fileno() in ready:
+                frame = _protocol.receive(self.control)
+                if frame is None or frame[0]["type"] == "exit":
+                    return
+                message, descriptor = frame
+                if message["type"] != "fork" or descriptor is None:
+                    raise _protocol.ProtocolError(f"expected `fork` with a descriptor, got `{message['type']}`")
+                self.fork(message, descriptor)
+
+    def fork(self, request: dict[str, Any], descriptor: int) -> None:
+        parent = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            _run_worker(request, descriptor, parent)
+        os.close(descriptor)
+        self.workers[pid] = request["id"]
+        self.send({"type": "forked", "id": request["id"], "pid": pid})
+
+    def reap(self) -> None:
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            worker = self.workers.pop(pid, None)
+            # What a worker leaves behind has become our child (subreaper), and what that leaves behind becomes so in turn;
+            # none of it must outlive the worker.
+            self.kill_orphans()
+            if worker is None:
+                continue
+            code = os.waitstatus_to_exitcode(status)
+            exited = {"code": code, "signal": None} if code >= 0 else {"code": None, "signal": -code}
+            self.send({"type": "exited", "id": worker, **exited})
+
+    def kill_orphans(self) -> None:
+        pid = os.getpid()
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            if int(child) not in self.workers:
+                _kill(int(child))
+
+    def kill_all(self) -> None:
+        self.control.close()
+        self.workers.clear()
+        try:
+            while True:
+                self.kill_orphans()
+                os.waitpid(-1, 0)
+        except ChildProcessError:
+            pass
+
+
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _run_worker(request: dict[str, Any], descriptor: int, parent: int) -> NoReturn:
+    """Runs in the child: becomes a worker and never returns."""
+    status = 1
+    try:
+        os.setsid()
+        _native.die_with_parent(parent)
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        scratch = Path(request["scratch"])
+        _redirect(scratch / LOG_NAME)
+        _close_all_but(descriptor)
+        _point_caches_below(Path(request["cache"] or request["scratch"]), scratch)
+        _limit_memory(request["memory_bytes"])
+        _worker.serve(socket.socket(fileno=descriptor), _confine(request["sandbox"]))
+        status = 0
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        # Not `sys.exit`: handlers of the fork server and of libraries must not run in a child.
+        os._exit(status)
+
+
+def _close_all_but(wanted: int) -> None:
+    """Closes every descriptor but the standard ones, `wanted`, and those of the GPU's management library.
+
+    That library is initialised once a process has asked whether there is a GPU, and is used on behalf of the child too.
+    """
+    for name in os.listdir("/proc/self/fd"):
+        descriptor = int(name)
+        with contextlib.suppress(OSError):  # The directory itself was open while it was listed.
+            if (
+                descriptor > 2
+                and descriptor != wanted
+                and not os.readlink(f"/proc/self/fd/{name}").startswith("/dev/nvidia")
+            ):
+                os.close(descriptor)
+
+
+def _redirect(log: Path) -> None:
+    null = os.open(os.devnull, os.O_RDONLY)
+    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    for descriptor, place in ((null, 0), (output, 1), (output, 2)):
+        os.dup2(descriptor, place)
+
+
+def _point_caches_below(cache: Path, scratch: Path) -> None:
+    places = {
+        "TMPDIR": scratch / "tmp",
+        "TORCHINDUCTOR_CACHE_DIR": cache / "inductor",
+        "TRITON_CACHE_DIR": cache / "triton",
+        "PASSNET_KERNEL_CACHE": cache / "kernels",
+    }
+    for name, place in places.items():
+        place.mkdir(parents=True, exist_ok=True)
+        os.environ[name] = str(place)
+    os.chdir(scratch)
+    tempfile = sys.modules.get("tempfile")
+    if tempfile is not None:
+        tempfile.tempdir = None  # Forget the directory that was chosen in the fork server.
+
+
+def _limit_memory(growth: int) -> None:
+    """Allows `growth` bytes of private memory beyond what the fork server already has; 0 for no limit."""
+    if growth:
+        status = Path("/proc/self/status").read_text()
+        (data,) = (line.split()[1] for line in status.splitlines() if line.startswith("VmData:"))
+        limit = int(data) * 1024 + growth
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _confine(wanted: bool) -> dict[str, str]:
+    """Confines this process if wanted; says, by layer, what was reached."""
+    if not wanted:
+        return {}
+    _native.set_no_new_privileges()
+    return {"no_new_privileges": "enforced"}

@@ -1,0 +1,163 @@
+"""Kernels for replacement functions.
+
+    from passnet import kernels
+
+    relu_add = kernels.cpp(
+        '''
+        void relu_add(const float* x, const float* y, float* out, int64_t n) {
+            for (int64_t i = 0; i < n; ++i) out[i] = std::max(x[i], 0.0f) + y[i];
+        }
+        ''',
+        "void relu_add(const float* x, const float* y, float* out, int64_t n)",
+    )
+
+    def replacement(x, y):
+        out = torch.empty_like(x)
+        relu_add(x, y, out, x.numel())
+        return out
+
+A tensor is given for a pointer, a number for everything else. Nothing is checked at the call: that tensors are contiguous,
+of the right type and in host memory is for the caller to know.
+
+The source can use the types `float16` and `bfloat16`, which convert to float, and from it by rounding to nearest even
+(`float16(x)`). `load`, `read` and `store` convert whole rows, `round_to<T>` does to a row of float what storing it as T would;
+`row_sum`, `row_max`, `fast_exp` and `fast_tanh` are written so that compilers vectorise them. All are in
+`_prelude.hpp`. One source serves several types with `flags=("-Delement=float16",)`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+CACHE_VARIABLE = "PASSNET_KERNEL_CACHE"
+
+# Eager mode rounds each product before it adds: no fused multiply-add, so that results can be equal to the last bit.
+_FLAGS = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=off", "-fPIC", "-shared")
+
+_PRELUDE = Path(__file__).with_name("_prelude.hpp").read_text()
+
+_SCALARS = {
+    "bool": ctypes.c_bool,
+    "int": ctypes.c_int,
+    "int32_t": ctypes.c_int32,
+    "int64_t": ctypes.c_int64,
+    "uint32_t": ctypes.c_uint32,
+    "uint64_t": ctypes.c_uint64,
+    "size_t": ctypes.c_size_t,
+    "float": ctypes.c_float,
+    "double": ctypes.c_double,
+}
+_SIGNATURE = re.compile(r"\s*void\s+([A-Za-z_]\w*)\s*\(([^()]*)\)\s*;?\s*")
+_PARAMETER = re.compile(
+    r"\s*(?:const\s+)?([A-Za-z_]\w*)(?:\s*(\*)\s*|\s+)(?:const\s+)?(?:__restrict__\s+)?[A-Za-z_]\w*\s*"
+)
+
+
+class KernelCompileError(Exception):
+    """The compiler refused a kernel; the message is the compiler's."""
+
+
+def cpp(source: str, *signatures: str, flags: Sequence[str] = ()) -> Any:
+    """Compiles C++ functions and returns them as callables: one for one signature, else a tuple.
+
+    `signatures` are declarations of functions that the source defines, such as `void f(const float* x, int64_t n)`: they
+    return nothing and take pointers and numbers. `flags` are added to those of the compiler (`-O3 -march=native`), for
+    instance `-fopenmp`.
+
+    The shared object is kept in the directory `PASSNET_KERNEL_CACHE` (default: `passnet/kernels` in the user's cache
+    directory) under a hash of all that it depends on, so that it is compiled once.
+
+    Raises `ValueError` for a signature that it cannot read, and `KernelCompileError`.
+    """
+    parsed = [_parse(signature) for signature in signatures]
+    if not parsed:
+        raise ValueError('give the signature of at least one function, e.g. "void f(const float* x, int64_t n)"')
+    declarations = "".join(f'extern "C" {signature.strip().rstrip(";")};\n' for signature in signatures)
+    text = f'{_PRELUDE}{declarations}#line 1 "kernel.cpp"\n{source}'
+    library = ctypes.CDLL(str(_compiled(text, (*_FLAGS, *flags))))
+    functions = tuple(_launcher(library, name, kinds) for name, kinds in parsed)
+    return functions[0] if len(functions) == 1 else functions
+
+
+def _parse(signature: str) -> tuple[str, list[type]]:
+    """Name, and ctypes type of each parameter."""
+    whole = _SIGNATURE.fullmatch(signature)
+    if whole is None:
+        raise ValueError(f"`{signature}` is not of the form `void NAME(TYPE NAME, ...)`")
+    kinds = []
+    for text in whole[2].split(",") if whole[2].strip() else ():
+        parameter = _PARAMETER.fullmatch(text)
+        if parameter is None:
+            raise ValueError(f"`{signature}`: cannot read the parameter `{text.strip()}`")
+        kind, pointer = parameter.groups()
+        if not pointer and kind not in _SCALARS:
+            raise ValueError(f"`{signature}`: `{kind}` is none of {', '.join(_SCALARS)}, and no pointer")
+        kinds.append(ctypes.c_void_p if pointer else _SCALARS[kind])
+    return whole[1], kinds
+
+
+def _launcher(library: ctypes.CDLL, name: str, kinds: list[type]) -> Callable[..., None]:
+    function = getattr(library, name)
+    function.argtypes = kinds
+    function.restype = None
+    # A call made for this signature costs less than a loop over the arguments would.
+    names = [f"a{place}" for place in range(len(kinds))]
+    values = [
+        f"{name}.data_ptr()" if kind is ctypes.c_void_p else name for name, kind in zip(names, kinds, strict=True)
+    ]
+    launcher = eval(f"lambda {', '.join(names)}: _function({', '.join(values)})", {"_function": function})
+    launcher.__name__ = launcher.__qualname__ = name
+    return launcher
+
+
+def _compiled(text: str, flags: tuple[str, ...]) -> Path:
+    compiler = _compiler()
+    key = "\0".join((text, *flags, _identity(compiler)))
+    place = _cache() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.so"
+    if place.exists():
+        return place
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=place.parent) as work:
+        source, output = Path(work, "kernel.cpp"), Path(work, "kernel.so")
+        source.write_text(text)
+        run = subprocess.run(
+            [compiler, *flags, str(source), "-o", str(output)], capture_output=True, text=True, check=False
+        )
+        if run.returncode != 0:
+            raise KernelCompileError(run.stderr.replace(f"{work}{os.sep}", "").strip() or "the compiler failed")
+        # Atomic: another process may be compiling the same kernel.
+        os.replace(output, place)
+    return place
+
+
+def _cache() -> Path:
+    if chosen := os.environ.get(CACHE_VARIABLE):
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "passnet", "kernels")
+
+
+def _compiler() -> str:
+    chosen = os.environ.get("CXX")
+    found = shutil.which(chosen) if chosen else shutil.which("g++") or shutil.which("c++")
+    if found is None:
+        raise KernelCompileError(f"there is no compiler `{chosen or 'g++'}`; install one or set CXX")
+    return found
+
+
+@functools.cache
+def _identity(compiler: str) -> str:
+    """Version of the compiler and features of the processor, which `-march=native` compiles for."""
+    version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout
+    processor = Path("/proc/cpuinfo").read_text(errors="replace")
+    features = next((line for line in processor.splitlines() if line.startswith("flags")), "")
+    return f"{version}\n{features}"

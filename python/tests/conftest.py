@@ -1,0 +1,55 @@
+"""What several test files use."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from server import ForkServer
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
+    """A fork server for all tests; each forks its own worker."""
+    server = ForkServer(tmp_path_factory.mktemp("workers"))
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def write_passes(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a pass directory from sources by file stem; the order is that of `order`, else of the arguments."""
+
+    def write(order: list[str] | None = None, /, **sources: str) -> Path:
+        root = tmp_path / "passes"
+        root.mkdir()
+        for stem, source in sources.items():
+            (root / f"{stem}.py").write_text(textwrap.dedent(source))
+        (root / "sorted_output_pass_rule_names.json").write_text(json.dumps(order or list(sources)))
+        return root
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def passbench(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The public PassBench tasks, unpacked."""
+    data = Path(os.environ.get("PASSNET_SHARED_DATA", REPOSITORY.parent / "shared/data"))
+    archive = data / "passbench-public.tar.zst"
+    if not archive.exists():
+        pytest.skip(f"{archive.name} is not there; set PASSNET_SHARED_DATA to the directory that has it")
+    if shutil.which("zstd") is None:
+        pytest.skip("needs the command zstd")
+    root = tmp_path_factory.mktemp("passbench")
+    with subprocess.Popen(["zstd", "-dc", str(archive)], stdout=subprocess.PIPE) as zstd:
+        subprocess.run(["tar", "-x", "-C", str(root)], stdin=zstd.stdout, check=True)
+    return root

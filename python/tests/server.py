@@ -1,0 +1,131 @@
+"""A referee small enough for tests: starts the fork server and talks to its workers."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from passnet import _protocol, _wire
+
+SITE = Path(__file__).resolve().parents[1]
+BOOT = (
+    "import sys; site = sys.argv[2]; site and sys.path.insert(0, site); "
+    "from passnet._zygote import main; main(int(sys.argv[1]))"
+)
+
+
+class ForkServer:
+    """The fork server as a child process."""
+
+    def __init__(self, scratch: Path) -> None:
+        self.scratch = scratch
+        ours, theirs = socket.socketpair()
+        os.set_inheritable(theirs.fileno(), True)
+        self.process = subprocess.Popen(
+            [sys.executable, "-I", "-c", BOOT, str(theirs.fileno()), str(SITE)], pass_fds=[theirs.fileno()]
+        )
+        theirs.close()
+        self.control = ours
+        self.ready = self.receive()
+        self.next = 0
+
+    def receive(self) -> dict[str, Any]:
+        frame = _protocol.receive(self.control)
+        assert frame is not None, "the fork server ended"
+        return frame[0]
+
+    def wait_for(self, kind: str, worker: int) -> dict[str, Any]:
+        """The reply of that kind about that worker; forgets what comes before it."""
+        while (reply := self.receive())["type"] != kind or reply["id"] != worker:
+            pass
+        return reply
+
+    def fork(self, **settings: Any) -> Worker:
+        self.next += 1
+        scratch = self.scratch / f"worker{self.next}"
+        scratch.mkdir()
+        ours, theirs = socket.socketpair()
+        request = {"memory_bytes": 0, "sandbox": False, "cache": "", **settings}
+        request |= {"type": "fork", "id": self.next, "scratch": str(scratch)}
+        _protocol.send(self.control, request, theirs.fileno())
+        theirs.close()
+        forked = self.wait_for("forked", self.next)
+        return Worker(self.next, ours, forked["pid"], scratch)
+
+    def close(self) -> None:
+        self.control.close()
+        self.process.wait(timeout=20)
+
+
+class Worker:
+    """One worker."""
+
+    def __init__(self, number: int, sock: socket.socket, pid: int, scratch: Path) -> None:
+        self.number, self.sock, self.pid, self.scratch = number, sock, pid, scratch
+        self.ready, _ = self.receive()
+
+    def receive(self) -> tuple[dict[str, Any], bytes]:
+        frame = _protocol.receive(self.sock)
+        assert frame is not None, (self.scratch / "output.log").read_text()
+        message, descriptor = frame
+        if descriptor is None:
+            return message, b""
+        block = mmap.mmap(descriptor, 0, prot=mmap.PROT_READ)[:]
+        os.close(descriptor)
+        return message, block
+
+    def request(self, kind: str, descriptor: int | None = None, **fields: Any) -> dict[str, Any]:
+        _protocol.send(self.sock, {"type": kind, **fields}, descriptor)
+        message, self.block = self.receive()
+        return message
+
+    def load(self, graph: torch.fx.Graph, device: str = "cpu", threads: int = 1, **candidate: Any) -> dict[str, Any]:
+        wire = _wire.from_graph(graph)
+        return self.request("load", graph=wire, device=device, threads=threads, candidate=candidate)
+
+    def inputs(self, number: int, **tensors: torch.Tensor) -> dict[str, Any]:
+        block, layouts = b"", []
+        for name, tensor in tensors.items():
+            block += b"\0" * (-len(block) % 64)
+            content = tensor.contiguous().view(-1).view(torch.uint8).numpy().tobytes()
+            layouts.append(
+                {
+                    "name": name,
+                    "dtype": str(tensor.dtype).removeprefix("torch."),
+                    "shape": list(tensor.shape),
+                    "offset": len(block),
+                    "nbytes": len(content),
+                }
+            )
+            block += content
+        descriptor = os.memfd_create("inputs")
+        os.write(descriptor, block)
+        reply = self.request("inputs", descriptor, set=number, tensors=layouts)
+        os.close(descriptor)
+        return reply
+
+    def call(self, number: int = 0, seed: int = 0, intercept: bool = False) -> dict[str, Any]:
+        return self.request("call", set=number, seed=seed, intercept=intercept)
+
+    def time(self, number: int = 0, **settings: Any) -> dict[str, Any]:
+        defaults = {"warmup": 2, "trials": 5, "cache": "warm", "restore": False, "seed": 0, "rotate": []}
+        return self.request("time", set=number, **{**defaults, **settings})
+
+    def tensor(self, layout: dict[str, Any]) -> torch.Tensor:
+        """A tensor of the block that came with the last reply."""
+        content = bytearray(self.block[layout["offset"] : layout["offset"] + layout["nbytes"]])
+        dtype = getattr(torch, layout["dtype"])
+        return (
+            torch.frombuffer(content, dtype=dtype).reshape(layout["shape"]) if content else torch.empty(layout["shape"])
+        )
+
+    def outputs(self, reply: dict[str, Any]) -> list[torch.Tensor]:
+        assert reply["type"] == "outputs", reply
+        return [self.tensor(value["layout"]) for value in reply["values"]]
