@@ -1,0 +1,133 @@
+//! What judging a graph costs beside the timed calls themselves, against one fresh Python process per graph.
+//!
+//! The fresh process does what a harness without a referee does: it imports torch, executes `model.py`, makes the inputs
+//! from `weight_meta.py`, runs the graph as reference and as candidate, compares, and times both with the same number of
+//! calls. Both contenders take the same graphs in turn, in one run. Needs PASSNET_PYTHON and PASSNET_SITE; skipped
+//! without. `PASSNET_BENCH_GRAPHS` sets the number of graphs (20).
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for people, which may fail")]
+
+use std::{
+    path::Path,
+    process::{Command, Stdio},
+    time::Instant,
+};
+
+use passnet_eval::{
+    Candidate, Defences, GraphSample, Referee, RefereeOptions, Selection, Suite, python::Interpreter, settings,
+};
+use passnet_record::{ExecutionPath, RunSettings};
+
+/// One fresh process: prints the nanoseconds that its timed calls took.
+const FRESH: &str = r"
+import sys, time, importlib.util, pathlib
+import torch
+torch.set_num_threads(1)
+folder, warmup, trials = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, folder / f'{name}.py')
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+def tensor(meta):
+    dtype, shape = getattr(torch, meta.dtype.split('.')[-1]), meta.shape
+    low, high, data = (getattr(meta, name, None) for name in ('min_val', 'max_val', 'data'))
+    if low is not None and high is not None and not dtype.is_floating_point:
+        return torch.randint(low, high + 1, shape, dtype=dtype)
+    if data is not None:
+        return torch.tensor(data, dtype=dtype).reshape(shape)
+    if dtype == torch.bool:
+        return torch.randn(shape) > 0.5
+    if not meta.std:
+        return torch.full(shape, meta.mean or 0, dtype=dtype)
+    values = torch.randn(shape).to(dtype) * meta.std * 0.2 + (meta.mean or 0)
+    return values.clamp(-100 if low is None else low, 100 if high is None else high)
+torch.manual_seed(123)
+metas = [value for value in vars(load('weight_meta')).values() if isinstance(value, type)]
+inputs = {meta.name: tensor(meta) for meta in metas}
+graph = load('model').GraphModule()
+spent = 0
+def timed():
+    times = []
+    for i in range(warmup + trials):
+        start = time.perf_counter_ns()
+        graph(**inputs)
+        times.append(time.perf_counter_ns() - start)
+    return sum(times)
+with torch.no_grad():
+    expected, got = graph(**inputs), graph(**inputs)
+    flat = lambda values: [v for v in (values if isinstance(values, tuple) else (values,)) if isinstance(v, torch.Tensor)]
+    for e, c in zip(flat(expected), flat(got)):
+        torch.allclose(c, e, 1e-5, 1e-5)
+    spent = timed() + timed()
+print(spent)
+";
+
+struct Row {
+    graph: String,
+    ours_ms: f64,
+    fresh_ms: f64,
+}
+
+fn main() {
+    let interpreter = Interpreter::find();
+    let usable = interpreter.module("passnet._protocol").stderr(Stdio::null()).status().is_ok_and(|s| s.success());
+    if !usable {
+        println!("skipped: set PASSNET_PYTHON and PASSNET_SITE to an interpreter with torch and passnet");
+        return;
+    }
+    let count = std::env::var("PASSNET_BENCH_GRAPHS").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suites/demo");
+    let suite = Suite::load(&path, &Selection { tasks: Some(count), graphs: Some(1), ..Selection::default() }).unwrap();
+    // Like for like: one path, and no second measurement of an unstable pair, which the other side does not make.
+    let settings = RunSettings { paths: vec![ExecutionPath::Direct], max_remeasure: 0, ..settings::sound("cpu") };
+    let (warmup, trials) = (settings.warmup, settings.trials);
+    let options = RefereeOptions { zygote: interpreter.zygote(), defences: Defences::NONE, cache: None, jobs: 1 };
+    let begin = Instant::now();
+    let referee = Referee::new(settings, options).unwrap();
+    println!("fork server ready after {:.1} s, once per run", begin.elapsed().as_secs_f64());
+
+    let mut rows = Vec::new();
+    println!("{:<44} {:>12} {:>12} {:>8}", "graph (overhead beside timed calls)", "passnet ms", "fresh ms", "ratio");
+    for id in suite.graphs() {
+        let directory = suite.sample_dir(&id);
+        let begin = Instant::now();
+        let sample = GraphSample::read(&directory, id.clone()).unwrap();
+        let verdict = referee.evaluate(&sample, &Candidate::Noop).unwrap().verdict;
+        let ours = begin.elapsed().as_nanos() as f64 - verdict.cost.trials_ns as f64;
+        if std::env::var_os("PASSNET_BENCH_VERBOSE").is_some() {
+            println!("  {:?} {:?}", verdict.status, verdict.cost);
+        }
+
+        let begin = Instant::now();
+        let output = Command::new(&interpreter.python)
+            .args(["-I", "-c", FRESH])
+            .arg(&directory)
+            .args([warmup.to_string(), trials.to_string()])
+            .stdin(Stdio::null())
+            .stderr(Stdio::inherit())
+            .output()
+            .unwrap();
+        let wall = begin.elapsed().as_nanos() as f64;
+        assert!(output.status.success(), "{id:?}");
+        let calls: f64 = String::from_utf8_lossy(&output.stdout).trim().parse().unwrap();
+        let row = Row { graph: id.task, ours_ms: ours / 1e6, fresh_ms: (wall - calls) / 1e6 };
+        println!("{:<44} {:>12.1} {:>12.1} {:>8.1}", row.graph, row.ours_ms, row.fresh_ms, row.fresh_ms / row.ours_ms);
+        rows.push(row);
+    }
+    let mean = |value: fn(&Row) -> f64| rows.iter().map(value).sum::<f64>() / rows.len() as f64;
+    let median = |value: fn(&Row) -> f64| {
+        let mut values: Vec<f64> = rows.iter().map(value).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        passnet_eval::stats::quantile(&values, 0.5)
+    };
+    let (ours, fresh) = (median(|row| row.ours_ms), median(|row| row.fresh_ms));
+    println!("{:<44} {:>12.1} {:>12.1} {:>8.1}", "median", ours, fresh, fresh / ours);
+    let report = serde_json::json!({
+        "graphs": rows.len(),
+        "passnet_ms": {"median": ours, "mean": mean(|row| row.ours_ms)},
+        "fresh_process_ms": {"median": fresh, "mean": mean(|row| row.fresh_ms)},
+        "ratio_of_medians": fresh / ours,
+    });
+    println!("{report}");
+}

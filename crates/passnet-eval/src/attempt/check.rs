@@ -1,0 +1,203 @@
+//! Checked rounds: both sides run the same contents, and what they return is judged.
+
+use std::os::fd::AsFd as _;
+
+use passnet_record::{Status, WorkerRequest};
+use serde_json::json;
+
+use super::{
+    Attempt,
+    stop::{OrStop as _, Stop, block_stop},
+};
+use crate::{
+    block::{BlockError, InputBlock},
+    failure::Failure,
+    inputs::{Content, byte_size},
+    judge::{Tally, judge_loosely, pair, remarks, same_bytes},
+    philox::Stream,
+    worker::{Fault, Returned, Worker},
+};
+
+/// Bytes of inputs that are on their way to workers at once during checks.
+const BATCH_BYTES: u64 = 256 << 20;
+/// What a candidate may return beyond twice the reference's bytes.
+const OUTPUT_SLACK: u64 = 1 << 20;
+/// What a reference may return where the settings set no limit on memory.
+pub(super) const MAX_OUTPUT: u64 = 64 << 30;
+
+/// Content of one checked round.
+#[derive(Clone, Copy)]
+pub(super) struct Round {
+    pub(super) content: Content,
+    inputs_seed: u64,
+    call_seed: u64,
+}
+
+impl<'a> Attempt<'a> {
+    /// The contents to check: random ones under fresh seeds, then the adversarial ones.
+    pub(super) fn rounds(&self, adversarial: &[Content]) -> Vec<Round> {
+        let seeds = Stream::new(self.referee.settings.seed, "checked rounds");
+        let seed_of = |index: u64| {
+            let [a, b, c, d] = seeds.group(index);
+            (u64::from(a) | u64::from(b) << 32, u64::from(c) | u64::from(d) << 32)
+        };
+        let random = std::iter::repeat_n(Content::Random, self.referee.settings.check_rounds.max(1) as usize);
+        let contents = random.chain(adversarial.iter().copied());
+        contents
+            .zip(0..)
+            .map(|(content, index)| {
+                // A near duplicate needs something to be near to.
+                let (inputs_seed, _) = seed_of(if content == Content::NearDuplicate { 0 } else { index });
+                // 63 bits: PyTorch takes the seed as a signed number.
+                Round { content, inputs_seed, call_seed: seed_of(index).1 >> 1 }
+            })
+            .collect()
+    }
+
+    /// Rounds in groups that fit memory, each with its block; made when asked for.
+    pub(super) fn batches<'r>(
+        &self,
+        rounds: &'r [Round],
+    ) -> Result<impl Iterator<Item = Result<(&'r [Round], InputBlock), BlockError>> + use<'a, 'r>, Stop> {
+        let (metas, limit) = (self.sample.metas(), self.referee.settings.memory_bytes);
+        let bytes = metas.iter().try_fold(0_u64, |sum, meta| byte_size(meta).map(|size| sum + size as u64));
+        let bytes = bytes.map_err(|error| block_stop(error.into()))?;
+        let size = (BATCH_BYTES / bytes.max(1)).clamp(1, rounds.len() as u64) as usize;
+        Ok(rounds.chunks(size).map(move |rounds| {
+            let contents: Vec<_> = rounds.iter().map(|round| (round.inputs_seed, round.content)).collect();
+            InputBlock::new(metas, &contents, limit).map(|block| (rounds, block))
+        }))
+    }
+
+    /// Runs both sides on a batch of contents and compares.
+    pub(super) fn check(
+        &mut self,
+        reference: &mut Worker,
+        candidate: &mut Worker,
+        rounds: &[Round],
+        block: &InputBlock,
+        tally: &mut Tally,
+    ) -> Result<(), Stop> {
+        let intercept = self.candidate.is_foreign() && self.referee.options.defences.intercept;
+        for (set, round) in rounds.iter().enumerate() {
+            self.send_call(reference, block, set, round.call_seed, false).reference("receiving inputs")?;
+            if set == 0 && !self.learned {
+                for seed in [round.call_seed ^ 1, round.call_seed] {
+                    self.send_call(reference, block, set, seed, false).reference("receiving inputs")?;
+                }
+            }
+            self.send_call(candidate, block, set, round.call_seed, intercept).candidate("receiving inputs")?;
+        }
+        let limit = match self.referee.settings.memory_bytes {
+            0 => MAX_OUTPUT,
+            limit => limit,
+        };
+        for (set, round) in rounds.iter().enumerate() {
+            let phase = format!("running on `{}` inputs", round.content);
+            let expected = match self.receive_call(reference, limit) {
+                Ok(expected) => Some(expected),
+                Err(Fault::Failed(error)) if round.content != Content::Random && !error.fatal => {
+                    self.report.evidence.notes.push(format!("content_skipped:{}", round.content));
+                    None
+                }
+                Err(Fault::Failed(_) | Fault::Died { .. }) if round.content != Content::Random => {
+                    return Err(Stop::Skip(round.content));
+                }
+                Err(fault) => return Err(fault).reference(&phase),
+            };
+            if let (false, Some(expected)) = (self.learned, &expected) {
+                self.learn(reference, expected, block, set)?;
+            }
+            let limit = expected.as_ref().map_or(limit, |expected| expected.outputs.nbytes * 2 + OUTPUT_SLACK);
+            let got = self.receive_call(candidate, limit);
+            let Some(expected) = expected else { continue };
+            let got = got.candidate(&phase)?;
+            if let Some(rule) = got.outputs.notes.iter().find_map(|note| note.strip_prefix("violation:")) {
+                let message = format!(
+                    "a replacement function called `{rule}`; it may allocate and reshape, the computation itself belongs \
+                     into its own kernel"
+                );
+                let failure = Failure::new(Status::Integrity, "forbidden_operator", message);
+                return Err(failure.with_detail(json!({"operator": rule})).into());
+            }
+            let pairs = pair(&expected, &got, block, set)?;
+            for note in remarks(&expected, &got) {
+                if !self.report.evidence.notes.contains(&note) {
+                    self.report.evidence.notes.push(note);
+                }
+            }
+            if round.content == Content::Random {
+                tally.add(&pairs, self.referee.settings.correct_at);
+            } else {
+                // What is wrong on plain inputs already is said of those.
+                let plain = || tally.failure(self.referee.settings.correct_at);
+                judge_loosely(&pairs, round.content).map_err(|failure| plain().unwrap_or(failure))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends inputs, call and the end of the inputs, without waiting in between.
+    pub(super) fn send_call(
+        &self,
+        worker: &mut Worker,
+        block: &InputBlock,
+        set: usize,
+        seed: u64,
+        intercept: bool,
+    ) -> Result<(), Fault> {
+        let number = set as u32;
+        let inputs = WorkerRequest::Inputs { set: number, tensors: block.layouts(set).to_vec() };
+        worker.send(&inputs, Some(block.as_fd()), self.deadline)?;
+        worker.send(&WorkerRequest::Call { set: number, seed, intercept }, None, self.deadline)?;
+        worker.send(&WorkerRequest::DropInputs { set: number }, None, self.deadline)
+    }
+
+    /// The replies to [`Self::send_call`].
+    pub(super) fn receive_call(&self, worker: &mut Worker, limit: u64) -> Result<Returned, Fault> {
+        let inputs = worker.receive_done(self.deadline);
+        let returned = worker.receive_outputs(limit, self.deadline);
+        if let Err(fault @ Fault::Failed(_)) = inputs {
+            // The call failed for want of inputs; its reply and the next are consumed, the first is what matters.
+            worker.receive_done(self.deadline)?;
+            return Err(fault);
+        }
+        inputs?;
+        match returned {
+            Ok(returned) => worker.receive_done(self.deadline).map(|()| returned),
+            Err(fault @ Fault::Failed(_)) => {
+                worker.receive_done(self.deadline)?;
+                Err(fault)
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Finds out from two further calls of the reference, one with another seed and one with the same, whether it draws
+    /// random numbers and whether it repeats itself.
+    fn learn(&mut self, reference: &mut Worker, first: &Returned, block: &InputBlock, set: usize) -> Result<(), Stop> {
+        let phase = "running a second time";
+        self.learned = true;
+        let other_seed = self.receive_call(reference, MAX_OUTPUT).reference(phase)?;
+        let again = self.receive_call(reference, MAX_OUTPUT).reference(phase)?;
+        let repeats = pair(first, &again, block, set)?;
+        let mut tally = Tally::default();
+        tally.add(&repeats, self.referee.settings.correct_at);
+        let sound = self.referee.settings.mode != "paper";
+        if !same_bytes(&repeats) {
+            if sound && tally.failure(self.referee.settings.correct_at).is_some() {
+                let message = "the graph gives different results for the same inputs and seeds; it cannot be judged";
+                return Err(Failure::new(Status::ReferenceError, "not_deterministic", message).into());
+            }
+            self.report.evidence.notes.push("reference_not_bitwise_deterministic".to_owned());
+        } else if sound && tally.tolerance().is_none() {
+            let message =
+                "the graph itself returns NaN for random inputs, which is close to nothing; no candidate can be right";
+            return Err(Failure::new(Status::ReferenceError, "reference_nan", message).into());
+        }
+        let random = !same_bytes(&pair(first, &other_seed, block, set)?);
+        self.report.evidence.mutated_inputs = first.outputs.mutated.iter().map(|layout| layout.name.clone()).collect();
+        self.restore = random || !first.outputs.mutated.is_empty();
+        Ok(())
+    }
+}

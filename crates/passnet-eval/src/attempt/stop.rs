@@ -1,0 +1,64 @@
+//! Reasons to stop an attempt.
+
+use passnet_record::Status;
+
+use crate::{
+    block::BlockError,
+    failure::{Failure, of_candidate, of_reference},
+    inputs::Content,
+    judge::PairError,
+    worker::Fault,
+};
+
+/// Why an attempt ended early.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// With an outcome.
+    Failure(Failure),
+    /// The graph itself broke its worker on this adversarial content; without it the rest may work.
+    Skip(Content),
+    /// Without one: the machine or the fork server is at fault.
+    Fault(Fault),
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(failure)
+    }
+}
+
+impl From<PairError> for Stop {
+    fn from(error: PairError) -> Self {
+        match error {
+            PairError::Failure(failure) => Self::Failure(failure),
+            PairError::Io(error) => Self::Fault(error.into()),
+        }
+    }
+}
+
+/// Faults of one side, as reasons to stop.
+pub(super) trait OrStop<T> {
+    fn reference(self, phase: &str) -> Result<T, Stop>;
+    fn candidate(self, phase: &str) -> Result<T, Stop>;
+}
+
+impl<T> OrStop<T> for Result<T, Fault> {
+    fn reference(self, phase: &str) -> Result<T, Stop> {
+        self.map_err(|fault| of_reference(fault, phase).map_or_else(Stop::Fault, Stop::Failure))
+    }
+
+    fn candidate(self, phase: &str) -> Result<T, Stop> {
+        self.map_err(|fault| of_candidate(fault, phase).map_or_else(Stop::Fault, Stop::Failure))
+    }
+}
+
+/// Inputs that cannot be made: the sample or the machine is at fault.
+pub(super) fn block_stop(error: BlockError) -> Stop {
+    match error {
+        BlockError::Input(error) => Failure::new(Status::ReferenceError, "bad_metadata", error.to_string()).into(),
+        BlockError::TooLarge { .. } => {
+            Failure::new(Status::ReferenceError, "inputs_too_large", error.to_string()).into()
+        }
+        BlockError::Io(error) => Stop::Fault(error.into()),
+    }
+}

@@ -1,0 +1,240 @@
+//! Blocks of memory that cross a process boundary.
+
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    fs::File,
+    io,
+    ops::Range,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    os::unix::fs::FileExt as _,
+};
+
+use passnet_record::{Layout, TensorMeta};
+use rustix::fs::{FileType, MemfdFlags, SealFlags, fcntl_add_seals, fstat, memfd_create};
+
+use crate::{
+    inputs::{Content, InputError, byte_size, fill},
+    philox::Stream,
+};
+
+/// Alignment of each tensor inside a block.
+const ALIGNMENT: u64 = 64;
+
+/// Why a block of inputs could not be made.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BlockError {
+    /// The metadata is at fault.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The inputs need more memory than a worker may have.
+    #[error("the inputs need {needed} bytes, the limit is {limit}")]
+    TooLarge {
+        /// Bytes of all inputs.
+        needed: u64,
+        /// Bytes that a worker may have.
+        limit: u64,
+    },
+    /// The system refused.
+    #[error("cannot make a shared block: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// Sealed inputs: nobody can write to them again, whoever holds the descriptor.
+#[derive(Debug)]
+pub(crate) struct InputBlock {
+    file: File,
+    sets: Vec<Vec<Layout>>,
+}
+
+impl InputBlock {
+    /// Makes one set of values per entry of `contents` (seed and kind), all in one block.
+    pub(crate) fn new(metas: &[TensorMeta], contents: &[(u64, Content)], limit: u64) -> Result<Self, BlockError> {
+        Self::build(metas, contents, limit, |meta, &(seed, content)| Ok(vec![fill(meta, seed, content)?]))
+    }
+
+    /// Lays out one set per entry of `sets` and writes the values that `make` gives for each tensor, in pieces.
+    fn build<S, B: AsRef<[u8]>>(
+        metas: &[TensorMeta],
+        sets: &[S],
+        limit: u64,
+        mut make: impl FnMut(&TensorMeta, &S) -> Result<Vec<B>, BlockError>,
+    ) -> Result<Self, BlockError> {
+        let mut all = Vec::with_capacity(sets.len());
+        let mut end = 0_u64;
+        for _ in sets {
+            let mut layouts = Vec::with_capacity(metas.len());
+            for meta in metas {
+                let nbytes = byte_size(meta)? as u64;
+                let (name, shape) = (meta.name.clone(), meta.shape.clone());
+                layouts.push(Layout { name, dtype: meta.dtype, shape, offset: end, nbytes });
+                end = end.saturating_add(nbytes).saturating_add(ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+            }
+            all.push(layouts);
+        }
+        if limit > 0 && end > limit {
+            return Err(BlockError::TooLarge { needed: end, limit });
+        }
+        let memory =
+            memfd_create("passnet-inputs", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).map_err(io::Error::from)?;
+        let file = File::from(memory);
+        file.set_len(end)?;
+        for (set, layouts) in sets.iter().zip(&all) {
+            for (meta, layout) in metas.iter().zip(layouts) {
+                let mut offset = layout.offset;
+                for piece in make(meta, set)? {
+                    file.write_all_at(piece.as_ref(), offset)?;
+                    offset += piece.as_ref().len() as u64;
+                }
+            }
+        }
+        let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
+        fcntl_add_seals(&file, seals).map_err(io::Error::from)?;
+        Ok(Self { file, sets: all })
+    }
+
+    /// Where the tensors of one set lie.
+    pub(crate) fn layouts(&self, set: usize) -> &[Layout] {
+        &self.sets[set]
+    }
+
+    /// Number of sets.
+    pub(crate) fn len(&self) -> usize {
+        self.sets.len()
+    }
+
+    /// The values of one tensor.
+    pub(crate) fn read(&self, layout: &Layout) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; layout.nbytes as usize];
+        self.file.read_exact_at(&mut bytes, layout.offset)?;
+        Ok(bytes)
+    }
+}
+
+/// Tensors with at least this many elements are made once per measurement and rotated for each set.
+const ROTATED_ELEMENTS: u64 = 4096;
+
+/// Many contents at the price of one: each large tensor is drawn once, and each set has it rotated by another random
+/// number of elements. Literals and constants stay as they are, and small tensors are drawn anew.
+pub(crate) struct BaseContents<'a> {
+    metas: &'a [TensorMeta],
+    seed: u64,
+    values: BTreeMap<&'a str, Vec<u8>>,
+}
+
+impl<'a> BaseContents<'a> {
+    /// Draws the large tensors.
+    pub(crate) fn new(metas: &'a [TensorMeta], seed: u64) -> Result<Self, BlockError> {
+        let large = metas.iter().filter(|meta| meta.data.is_none() && meta.numel() >= Some(ROTATED_ELEMENTS));
+        let values = large.map(|meta| Ok((meta.name.as_str(), fill(meta, seed, Content::Random)?)));
+        Ok(Self { metas, seed, values: values.collect::<Result<_, InputError>>()? })
+    }
+
+    /// The block with the sets of some numbers.
+    pub(crate) fn block(&self, numbers: Range<u64>, limit: u64) -> Result<InputBlock, BlockError> {
+        let numbers: Vec<u64> = numbers.collect();
+        InputBlock::build(self.metas, &numbers, limit, |meta, &number| {
+            let Some(base) = self.values.get(meta.name.as_str()) else {
+                return Ok(vec![Cow::Owned(fill(meta, self.seed.wrapping_add(number + 1), Content::Random)?)]);
+            };
+            // Groups are used from the other end than those of the values.
+            let [low, high, ..] = Stream::new(self.seed, &meta.name).group(u64::MAX - number);
+            let elements = (base.len() / meta.dtype.size()) as u64;
+            let shift = (u64::from(low) | u64::from(high) << 32) % elements;
+            let (end, start) = base.split_at(shift as usize * meta.dtype.size());
+            Ok(vec![Cow::Borrowed(start), Cow::Borrowed(end)])
+        })
+    }
+}
+
+impl AsFd for InputBlock {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// Copies a block that a worker sent. It is read, never mapped: the sender may shrink it at any time.
+///
+/// # Errors
+/// Where the descriptor is no memory file, or holds less than announced.
+pub(crate) fn copy_out(descriptor: OwnedFd, nbytes: u64) -> io::Result<Vec<u8>> {
+    let invalid = |message: String| io::Error::new(io::ErrorKind::InvalidData, message);
+    let stat = fstat(&descriptor)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err(invalid("the block of values is not a memory file".to_owned()));
+    }
+    if u64::try_from(stat.st_size).unwrap_or(0) < nbytes {
+        return Err(invalid(format!("{nbytes} bytes of values were announced, the block has {}", stat.st_size)));
+    }
+    let mut bytes = vec![0; nbytes as usize];
+    File::from(descriptor).read_exact_at(&mut bytes, 0)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use passnet_record::DType;
+
+    use super::*;
+
+    fn meta(name: &str, dtype: DType, shape: &[u64]) -> TensorMeta {
+        TensorMeta {
+            name: name.to_owned(),
+            original_name: None,
+            shape: shape.to_vec(),
+            dtype,
+            device: "cpu".to_owned(),
+            mean: None,
+            std: None,
+            data: None,
+            min_val: None,
+            max_val: None,
+        }
+    }
+
+    #[test]
+    fn tensors_are_aligned_and_sealed() {
+        let metas = [meta("a", DType::Float32, &[3]), meta("b", DType::Bool, &[5]), meta("c", DType::Float64, &[0, 4])];
+        let block = InputBlock::new(&metas, &[(1, Content::Random), (2, Content::Zeros)], 0).unwrap();
+        let offsets: Vec<u64> = (0..2).flat_map(|set| block.layouts(set).iter().map(|layout| layout.offset)).collect();
+        assert_eq!(offsets, [0, 64, 128, 128, 192, 256]);
+        assert_eq!(block.read(&block.layouts(0)[0]).unwrap(), fill(&metas[0], 1, Content::Random).unwrap());
+        assert_eq!(block.read(&block.layouts(1)[0]).unwrap(), [0; 12]);
+        assert!(block.file.write_all_at(b"x", 0).is_err());
+        assert!(block.file.set_len(0).is_err());
+    }
+
+    #[test]
+    fn many_sets_are_rotations_of_one() {
+        let metas = [meta("large", DType::Float32, &[5000]), meta("small", DType::Float32, &[7])];
+        let base = BaseContents::new(&metas, 3).unwrap();
+        let block = base.block(4..6, 0).unwrap();
+        let read = |set: usize, tensor: usize| block.read(&block.layouts(set)[tensor]).unwrap();
+        assert_ne!(read(0, 0), read(1, 0));
+        assert_ne!(read(0, 1), read(1, 1));
+        let sorted = |bytes: Vec<u8>| {
+            let mut words: Vec<[u8; 4]> = bytes.as_chunks().0.to_vec();
+            words.sort_unstable();
+            words
+        };
+        assert_eq!(sorted(read(0, 0)), sorted(fill(&metas[0], 3, Content::Random).unwrap()));
+        assert_eq!(sorted(read(0, 0)), sorted(read(1, 0)));
+        let again = base.block(5..6, 0).unwrap();
+        assert_eq!(again.read(&again.layouts(0)[0]).unwrap(), read(1, 0));
+    }
+
+    #[test]
+    fn limits_hold_before_memory_is_taken() {
+        let metas = [meta("a", DType::Float32, &[1 << 40])];
+        let error = InputBlock::new(&metas, &[(1, Content::Random)], 1 << 30).unwrap_err();
+        assert!(matches!(error, BlockError::TooLarge { needed, .. } if needed == 1 << 42));
+    }
+
+    #[test]
+    fn blocks_that_lie_are_refused() {
+        let short = memfd_create("short", MemfdFlags::CLOEXEC).unwrap();
+        assert!(copy_out(short, 10).unwrap_err().to_string().contains("announced"));
+        let (pipe, _writer) = io::pipe().unwrap();
+        assert!(copy_out(pipe.into(), 10).unwrap_err().to_string().contains("memory file"));
+    }
+}

@@ -1,0 +1,38 @@
+//! The passes that the built-in author writes for a suite.
+
+use std::collections::BTreeMap;
+
+use passnet_fuse::Target;
+use passnet_record::GraphId;
+
+use crate::{GraphSample, PassDirectory, PropagateError, propagate, python::Interpreter, suite::Suite};
+
+/// One pass directory per task, empty where there is nothing to gain. Graphs that cannot be read are left out: their own
+/// evaluation says what is wrong with them.
+///
+/// # Errors
+/// If the types of the graphs cannot be had.
+pub fn write_passes(
+    interpreter: &Interpreter,
+    suite: &Suite,
+    target: Target,
+) -> Result<BTreeMap<String, PassDirectory>, PropagateError> {
+    let mut samples = Vec::new();
+    for task in &suite.record.tasks {
+        for graph in &task.graphs {
+            let id = GraphId { task: task.id.clone(), graph: graph.clone() };
+            samples.extend(GraphSample::read(&suite.sample_dir(&id), id));
+        }
+    }
+    let mut typed = propagate(interpreter, &samples)?.into_iter().zip(&samples).peekable();
+    let mut passes = BTreeMap::new();
+    for task in &suite.record.tasks {
+        let mut graphs = Vec::new();
+        while let Some((graph, _)) = typed.next_if(|(_, sample)| sample.id().task == task.id) {
+            graphs.push(graph);
+        }
+        let files = passnet_fuse::author(&graphs, target).files;
+        passes.insert(task.id.clone(), PassDirectory::new(files));
+    }
+    Ok(passes)
+}

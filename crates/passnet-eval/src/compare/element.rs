@@ -1,0 +1,237 @@
+//! Element types and what "equal" and "close" mean for each of them.
+
+use half::{bf16, f16};
+use passnet_record::DType;
+use passnet_score::tolerance;
+
+/// First tolerance of the ladder.
+pub const FIRST_TOLERANCE: i32 = -10;
+/// Last tolerance of the ladder.
+pub const LAST_TOLERANCE: i32 = 5;
+
+/// Number of tolerances on the ladder.
+const RUNGS: usize = (LAST_TOLERANCE - FIRST_TOLERANCE + 1) as usize;
+
+/// One element as it lies in memory.
+pub(super) trait Element: Copy + Send + Sync {
+    /// `(rtol, atol)` in the precision in which PyTorch applies them.
+    type Bound: Copy + Default + Send + Sync;
+
+    /// The elements of a contiguous block.
+    fn elements(bytes: &[u8]) -> impl Iterator<Item = Self> + '_;
+
+    /// IEEE equality: NaN equals nothing, zeros are equal whatever their sign.
+    fn equal(self, other: Self) -> bool;
+
+    /// The bounds of one tolerance; `None` where the type is compared exactly.
+    fn bound(rtol: f64, atol: f64) -> Self::Bound;
+
+    /// `torch.isclose(self, reference, rtol, atol)` for elements that are not equal.
+    fn close(self, reference: Self, bound: Self::Bound) -> bool;
+
+    /// |self - other| for the report; NaN or infinite where one of them is.
+    fn distance(self, other: Self) -> f64;
+
+    /// |self|.
+    fn magnitude(self) -> f64;
+
+    /// For messages.
+    fn text(self) -> String;
+}
+
+/// The tolerances of one dtype, ready to be applied.
+pub(super) struct Ladder<E: Element>(Option<[E::Bound; RUNGS]>);
+
+impl<E: Element> Ladder<E> {
+    pub(super) fn new(dtype: DType) -> Self {
+        let mut bounds = [E::Bound::default(); RUNGS];
+        for (t, bound) in (FIRST_TOLERANCE..).zip(&mut bounds) {
+            let Some((rtol, atol)) = tolerance(dtype, t) else { return Self(None) };
+            *bound = E::bound(rtol, atol);
+        }
+        Self(Some(bounds))
+    }
+
+    /// Whether two unequal elements are close at rung `rung` (0 is the first tolerance).
+    pub(super) fn close_at(&self, candidate: E, reference: E, rung: usize) -> bool {
+        self.0.as_ref().and_then(|bounds| bounds.get(rung)).is_some_and(|&bound| candidate.close(reference, bound))
+    }
+
+    /// The first rung from `from` on at which two unequal elements are close. Bounds grow with the rung and rounding
+    /// is monotone, so that a binary search finds it.
+    pub(super) fn first_close(&self, candidate: E, reference: E, from: usize) -> Option<usize> {
+        let bounds = self.0.as_ref()?.get(from..)?;
+        let rung = bounds.partition_point(|&bound| !candidate.close(reference, bound));
+        (rung < bounds.len()).then_some(from + rung)
+    }
+}
+
+/// IEEE types in which PyTorch computes the bound directly.
+macro_rules! float {
+    ($float:ty) => {
+        impl Element for $float {
+            type Bound = ($float, $float);
+
+            fn elements(bytes: &[u8]) -> impl Iterator<Item = Self> + '_ {
+                bytes.as_chunks().0.iter().map(|&chunk| <$float>::from_ne_bytes(chunk))
+            }
+
+            fn equal(self, other: Self) -> bool {
+                self == other
+            }
+
+            fn bound(rtol: f64, atol: f64) -> Self::Bound {
+                (rtol as $float, atol as $float)
+            }
+
+            fn close(self, reference: Self, (rtol, atol): Self::Bound) -> bool {
+                let allowed = atol + (rtol * reference).abs();
+                let actual = (self - reference).abs();
+                actual.is_finite() && actual <= allowed
+            }
+
+            fn distance(self, other: Self) -> f64 {
+                (f64::from(self) - f64::from(other)).abs()
+            }
+
+            fn magnitude(self) -> f64 {
+                f64::from(self).abs()
+            }
+
+            fn text(self) -> String {
+                format!("{self:e}")
+            }
+        }
+    };
+}
+
+float!(f32);
+float!(f64);
+
+/// 16-bit types: PyTorch computes each operation in float32 and rounds its result to the type. `rtol` enters the
+/// product in float32, `atol` enters the sum rounded to the type.
+macro_rules! short_float {
+    ($float:ty) => {
+        impl Element for $float {
+            type Bound = (f32, f32);
+
+            fn elements(bytes: &[u8]) -> impl Iterator<Item = Self> + '_ {
+                bytes.as_chunks().0.iter().map(|&chunk| <$float>::from_ne_bytes(chunk))
+            }
+
+            fn equal(self, other: Self) -> bool {
+                self == other
+            }
+
+            fn bound(rtol: f64, atol: f64) -> Self::Bound {
+                (rtol as f32, <$float>::from_f64(atol).to_f32())
+            }
+
+            fn close(self, reference: Self, (rtol, atol): Self::Bound) -> bool {
+                let round = |value: f32| <$float>::from_f32(value).to_f32();
+                let allowed = round(round(rtol * reference.to_f32()).abs() + atol);
+                let actual = round(self.to_f32() - reference.to_f32()).abs();
+                actual.is_finite() && actual <= allowed
+            }
+
+            fn distance(self, other: Self) -> f64 {
+                (self.to_f64() - other.to_f64()).abs()
+            }
+
+            fn magnitude(self) -> f64 {
+                self.to_f64().abs()
+            }
+
+            fn text(self) -> String {
+                format!("{:e}", self.to_f32())
+            }
+        }
+    };
+}
+
+short_float!(f16);
+short_float!(bf16);
+
+/// Types that are compared exactly.
+macro_rules! exact {
+    ($int:ty) => {
+        impl Element for $int {
+            type Bound = ();
+
+            fn elements(bytes: &[u8]) -> impl Iterator<Item = Self> + '_ {
+                bytes.as_chunks().0.iter().map(|&chunk| <$int>::from_ne_bytes(chunk))
+            }
+
+            fn equal(self, other: Self) -> bool {
+                self == other
+            }
+
+            fn bound(_rtol: f64, _atol: f64) {}
+
+            fn close(self, _reference: Self, _bound: ()) -> bool {
+                false
+            }
+
+            fn distance(self, other: Self) -> f64 {
+                self.abs_diff(other) as f64
+            }
+
+            fn magnitude(self) -> f64 {
+                self.abs_diff(0) as f64
+            }
+
+            fn text(self) -> String {
+                self.to_string()
+            }
+        }
+    };
+}
+
+exact!(i64);
+exact!(i32);
+exact!(i16);
+exact!(i8);
+exact!(u8);
+
+/// A complex number; compared exactly, as the public scoring code does.
+#[derive(Clone, Copy)]
+pub(super) struct Complex<F>(F, F);
+
+macro_rules! complex {
+    ($float:ty, $size:literal) => {
+        impl Element for Complex<$float> {
+            type Bound = ();
+
+            fn elements(bytes: &[u8]) -> impl Iterator<Item = Self> + '_ {
+                let (parts, _) = bytes.as_chunks::<$size>();
+                let (pairs, _) = parts.as_chunks::<2>();
+                pairs.iter().map(|&[re, im]| Self(<$float>::from_ne_bytes(re), <$float>::from_ne_bytes(im)))
+            }
+
+            fn equal(self, other: Self) -> bool {
+                self.0 == other.0 && self.1 == other.1
+            }
+
+            fn bound(_rtol: f64, _atol: f64) {}
+
+            fn close(self, _reference: Self, _bound: ()) -> bool {
+                false
+            }
+
+            fn distance(self, other: Self) -> f64 {
+                (f64::from(self.0) - f64::from(other.0)).hypot(f64::from(self.1) - f64::from(other.1))
+            }
+
+            fn magnitude(self) -> f64 {
+                f64::from(self.0).hypot(f64::from(self.1))
+            }
+
+            fn text(self) -> String {
+                format!("({:e}, {:e})", self.0, self.1)
+            }
+        }
+    };
+}
+
+complex!(f32, 4);
+complex!(f64, 8);

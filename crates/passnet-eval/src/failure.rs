@@ -1,0 +1,175 @@
+//! What went wrong, as a status and a reason.
+
+use passnet_record::{PassReport, Reason, Status, WorkerError, WorkerStage};
+use serde_json::json;
+
+use crate::worker::{Fault, describe_exit};
+
+/// An outcome other than `correct`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Failure {
+    pub(crate) status: Status,
+    pub(crate) reason: Reason,
+}
+
+impl Failure {
+    pub(crate) fn new(status: Status, code: &str, message: impl Into<String>) -> Self {
+        Self { status, reason: Reason { code: code.to_owned(), message: message.into(), detail: None } }
+    }
+
+    pub(crate) fn with_detail(mut self, detail: serde_json::Value) -> Self {
+        self.reason.detail = Some(detail);
+        self
+    }
+}
+
+/// What a fault of the candidate's worker means. `phase` says what it was doing, e.g. `loading the passes`. `Err` gives
+/// the fault back where neither the candidate nor the graph is to blame.
+pub(crate) fn of_candidate(fault: Fault, phase: &str) -> Result<Failure, Fault> {
+    Ok(match fault {
+        Fault::Failed(error) => of_worker_error(&error, phase),
+        Fault::Deadline => Failure::new(
+            Status::Timeout,
+            "wall_limit",
+            format!(
+                "the time limit of the graph passed while {phase}; look for endless loops and for kernels that are compiled anew in each call"
+            ),
+        ),
+        Fault::Died { exit, log } => {
+            let how = describe_exit(exit);
+            let signal = exit.and_then(|exit| exit.signal);
+            let (status, code) = match signal {
+                Some(24) => (Status::Timeout, "cpu_limit"),
+                Some(9) => (Status::OutOfMemory, "killed"),
+                _ => (Status::RuntimeError, "worker_died"),
+            };
+            Failure::new(
+                status,
+                code,
+                format!("the candidate's process ended while {phase} ({how}). Its last output:\n{log}"),
+            )
+            .with_detail(json!({"signal": signal, "exit_code": exit.and_then(|exit| exit.code)}))
+        }
+        Fault::Broken(why) => Failure::new(
+            Status::Integrity,
+            "protocol_violation",
+            format!("while {phase} the candidate's process sent what no honest worker sends: {why}"),
+        ),
+        fault @ (Fault::Zygote(_) | Fault::Io(_)) => return Err(fault),
+    })
+}
+
+/// What a fault of the reference's worker means: the graph cannot be judged.
+pub(crate) fn of_reference(fault: Fault, phase: &str) -> Result<Failure, Fault> {
+    let (code, message) = match fault {
+        Fault::Failed(error) if is_out_of_memory(&error) => ("out_of_memory", error.message.clone()),
+        Fault::Failed(error) => ("raised", format!("{}: {}\n{}", error.exception, error.message, error.traceback)),
+        Fault::Deadline => ("wall_limit", "the time limit of the graph passed".to_owned()),
+        Fault::Died { exit, log } => {
+            ("worker_died", format!("the process ended ({}). Its last output:\n{log}", describe_exit(exit)))
+        }
+        Fault::Broken(why) => ("protocol_violation", why),
+        fault @ (Fault::Zygote(_) | Fault::Io(_)) => return Err(fault),
+    };
+    let message = format!("the graph itself, run by eager PyTorch, failed while {phase}: {message}");
+    Ok(Failure::new(Status::ReferenceError, code, message))
+}
+
+fn is_out_of_memory(error: &WorkerError) -> bool {
+    matches!(error.exception.as_str(), "OutOfMemoryError" | "MemoryError")
+}
+
+fn of_worker_error(error: &WorkerError, phase: &str) -> Failure {
+    let (status, code) = match error.stage {
+        _ if is_out_of_memory(error) => (Status::OutOfMemory, "out_of_memory"),
+        WorkerStage::Import => (Status::CompileError, "import_failed"),
+        WorkerStage::Rewrite => (Status::CompileError, "rewrite_failed"),
+        WorkerStage::Compile => (Status::CompileError, "compile_failed"),
+        WorkerStage::Build => (Status::RuntimeError, "build_failed"),
+        WorkerStage::Run => (Status::RuntimeError, "raised"),
+        WorkerStage::Transfer => (Status::RuntimeError, "transfer_failed"),
+        WorkerStage::Protocol => (Status::Integrity, "protocol_violation"),
+    };
+    let place = error.pass.as_ref().map(|pass| format!(" in pass `{pass}`")).unwrap_or_default();
+    let message = format!("{} while {phase}{place}: {}\n{}", error.exception, error.message, error.traceback);
+    let detail = json!({"stage": error.stage, "exception": error.exception, "pass": error.pass});
+    Failure::new(status, code, message.trim_end()).with_detail(detail)
+}
+
+/// The failure of a pass directory of which nothing matched.
+pub(crate) fn no_match(passes: &[PassReport]) -> Failure {
+    if passes.is_empty() {
+        let message = "the pass directory names no pass; list rule names in sorted_output_pass_rule_names.json";
+        return Failure::new(Status::NoMatch, "no_passes", message);
+    }
+    let mut message = "no pass matched the graph".to_owned();
+    for pass in passes {
+        let Some(miss) = &pass.nearest else {
+            message.push_str(&format!("\n`{}`: no node of the graph came into question", pass.name));
+            continue;
+        };
+        let place = if miss.node.is_empty() { "no node".to_owned() } else { format!("node `{}`", miss.node) };
+        message.push_str(&format!(
+            "\n`{}`: {} of {} pattern nodes matched; it ended at {place}, where the {} differs: the pattern has `{}`, the graph has `{}`",
+            pass.name, miss.matched, miss.total, miss.what, miss.expected, miss.found
+        ));
+    }
+    let best = passes.iter().filter_map(|pass| pass.nearest.as_ref()).max_by_key(|miss| miss.matched);
+    let code = best.map_or("no_candidate_node".to_owned(), |miss| format!("{}_mismatch", miss.what));
+    Failure::new(Status::NoMatch, &code, message).with_detail(json!({"passes": passes}))
+}
+
+#[cfg(test)]
+mod tests {
+    use passnet_record::NearestMiss;
+
+    use super::*;
+    use crate::zygote::Exit;
+
+    fn raised(stage: WorkerStage, exception: &str) -> Fault {
+        Fault::Failed(Box::new(WorkerError {
+            stage,
+            exception: exception.to_owned(),
+            message: "m".to_owned(),
+            traceback: "t".to_owned(),
+            pass: Some("fuse".to_owned()),
+            fatal: false,
+        }))
+    }
+
+    #[test]
+    fn stages_become_statuses() {
+        for (stage, exception, status, code) in [
+            (WorkerStage::Import, "SyntaxError", Status::CompileError, "import_failed"),
+            (WorkerStage::Run, "ValueError", Status::RuntimeError, "raised"),
+            (WorkerStage::Run, "OutOfMemoryError", Status::OutOfMemory, "out_of_memory"),
+            (WorkerStage::Compile, "CompilationError", Status::CompileError, "compile_failed"),
+        ] {
+            let failure = of_candidate(raised(stage, exception), "running").unwrap();
+            assert_eq!((failure.status, failure.reason.code.as_str()), (status, code));
+            assert!(failure.reason.message.contains("`fuse`"), "{}", failure.reason.message);
+            assert_eq!(of_reference(raised(stage, exception), "running").unwrap().status, Status::ReferenceError);
+        }
+        let died = Fault::Died { exit: Some(Exit { code: None, signal: Some(11) }), log: "boom".to_owned() };
+        let failure = of_candidate(died, "running").unwrap();
+        assert!(failure.reason.message.contains("segmentation fault"), "{}", failure.reason.message);
+    }
+
+    #[test]
+    fn a_miss_says_what_was_expected_and_what_was_found() {
+        let nearest = NearestMiss {
+            matched: 1,
+            total: 2,
+            node: "gelu_1".to_owned(),
+            what: "argument".to_owned(),
+            expected: "'tanh'".to_owned(),
+            found: "'none'".to_owned(),
+        };
+        let failure = no_match(&[PassReport { name: "p".to_owned(), matches: 0, nearest: Some(nearest) }]);
+        assert_eq!(failure.reason.code, "argument_mismatch");
+        for part in ["gelu_1", "'tanh'", "'none'", "1 of 2"] {
+            assert!(failure.reason.message.contains(part), "{}", failure.reason.message);
+        }
+        assert_eq!(no_match(&[]).reason.code, "no_passes");
+    }
+}

@@ -1,0 +1,59 @@
+use std::{fmt, str::FromStr};
+
+/// What kind of values a set of inputs has. `docs/inputs.md` says why each exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Content {
+    /// As the sample's metadata describes them. The only content that counts for the tolerance.
+    Random,
+    /// Random, and tensors that the metadata makes constant or literal vary as well.
+    Varied,
+    /// Zeros.
+    Zeros,
+    /// A thousand times the random values, within the type's range.
+    Large,
+    /// The random values, all made negative.
+    Negative,
+    /// Around the smallest normal number of the type.
+    Tiny,
+    /// The random content of the same seed with the middle half of each tensor reversed.
+    NearDuplicate,
+}
+
+impl Content {
+    /// All contents beside the random one.
+    pub const ADVERSARIAL: [Self; 6] =
+        [Self::Varied, Self::Zeros, Self::Large, Self::Negative, Self::Tiny, Self::NearDuplicate];
+
+    /// The name in settings and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Random => "random",
+            Self::Varied => "varied",
+            Self::Zeros => "zeros",
+            Self::Large => "large",
+            Self::Negative => "negative",
+            Self::Tiny => "tiny",
+            Self::NearDuplicate => "near_duplicate",
+        }
+    }
+}
+
+impl fmt::Display for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A content name that does not exist.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown input content `{0}`; known are varied, zeros, large, negative, tiny, near_duplicate")]
+pub struct UnknownContent(pub String);
+
+impl FromStr for Content {
+    type Err = UnknownContent;
+
+    fn from_str(name: &str) -> Result<Self, UnknownContent> {
+        let all = [Self::Random].into_iter().chain(Self::ADVERSARIAL);
+        all.into_iter().find(|content| content.name() == name).ok_or_else(|| UnknownContent(name.to_owned()))
+    }
+}

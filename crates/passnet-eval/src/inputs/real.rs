@@ -1,0 +1,44 @@
+//! Floating-point types as targets of generated values.
+
+use half::{bf16, f16};
+
+/// A floating-point type; values travel as `f64` and are rounded to it.
+pub(super) trait Real: Send + Sync {
+    /// Smallest normal number.
+    const TINY: f64;
+    /// Bound of the `large` content.
+    const LARGE: f64;
+    /// Size in bytes.
+    const SIZE: usize;
+
+    /// The nearest value of the type.
+    fn round(value: f64) -> f64;
+
+    /// Writes the nearest value of the type; `out` has [`Self::SIZE`] bytes.
+    fn store(value: f64, out: &mut [u8]);
+}
+
+macro_rules! real {
+    ($float:ty, $size:literal, $tiny:expr, $large:literal, $from:expr, $to:expr) => {
+        impl Real for $float {
+            const TINY: f64 = $tiny;
+            const LARGE: f64 = $large;
+            const SIZE: usize = $size;
+
+            fn round(value: f64) -> f64 {
+                let rounded: $float = $from(value);
+                $to(rounded)
+            }
+
+            fn store(value: f64, out: &mut [u8]) {
+                let rounded: $float = $from(value);
+                out.copy_from_slice(&rounded.to_ne_bytes());
+            }
+        }
+    };
+}
+
+real!(f64, 8, f64::MIN_POSITIVE, 1e4, |v| v, |v| v);
+real!(f32, 4, f32::MIN_POSITIVE as f64, 1e4, |v| v as f32, f64::from);
+real!(f16, 2, 6.103_515_625e-5, 1e3, f16::from_f64, f16::to_f64);
+real!(bf16, 2, f32::MIN_POSITIVE as f64, 1e4, bf16::from_f64, bf16::to_f64);

@@ -1,0 +1,139 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn meta(dtype: DType, shape: &[u64]) -> TensorMeta {
+    TensorMeta {
+        name: "in_0".to_owned(),
+        original_name: None,
+        shape: shape.to_vec(),
+        dtype,
+        device: "cuda:0".to_owned(),
+        mean: dtype.is_float().then_some(0.25),
+        std: dtype.is_float().then_some(2.0),
+        data: None,
+        min_val: None,
+        max_val: None,
+    }
+}
+
+fn floats(bytes: &[u8]) -> Vec<f32> {
+    bytes.as_chunks().0.iter().map(|&chunk| f32::from_ne_bytes(chunk)).collect()
+}
+
+fn moments(values: &[f32]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().map(|&v| f64::from(v)).sum::<f64>() / n;
+    let variance = values.iter().map(|&v| (f64::from(v) - mean).powi(2)).sum::<f64>() / n;
+    (mean, variance.sqrt())
+}
+
+#[test]
+fn normal_values_have_a_fifth_of_the_recorded_deviation() {
+    let values = floats(&fill(&meta(DType::Float32, &[100, 100]), 3, Content::Random).unwrap());
+    let (mean, std) = moments(&values);
+    assert!((mean - 0.25).abs() < 0.02 && (std - 0.4).abs() < 0.02, "{mean} {std}");
+}
+
+#[test]
+fn values_do_not_change_between_versions() {
+    let values = floats(&fill(&meta(DType::Float32, &[4]), 123, Content::Random).unwrap());
+    let bits: Vec<u32> = values.iter().map(|value| value.to_bits()).collect();
+    assert_eq!(bits, GOLDEN, "{values:?}");
+}
+
+const GOLDEN: [u32; 4] = [1_005_756_416, 3_207_573_570, 1_058_353_175, 1_062_565_153];
+
+#[test]
+fn large_tensors_are_the_same_whatever_the_number_of_threads() {
+    let whole = fill(&meta(DType::Float16, &[(PARALLEL_ELEMENTS + 13) as u64]), 5, Content::Random).unwrap();
+    let start = fill(&meta(DType::Float16, &[1000]), 5, Content::Random).unwrap();
+    assert_eq!(whole[..2000], start);
+    let rule = Rule { data: None, mean: 0.25, std: 2.0, min: -1e9, max: 1e9, content: Content::Random };
+    let stream = Stream::new(5, "in_0");
+    let mut last = [0; 2];
+    let i = PARALLEL_ELEMENTS as u64 + 12;
+    f16::store(rule.value::<f16>(i, stream.normals(i / 4)[(i % 4) as usize]), &mut last);
+    assert_eq!(whole[whole.len() - 2..], last);
+}
+
+#[test]
+fn constants_literals_and_ranges() {
+    let mut constant = meta(DType::Float32, &[8]);
+    constant.std = Some(0.0);
+    constant.mean = Some(1.0);
+    assert_eq!(floats(&fill(&constant, 1, Content::Large).unwrap()), [1.0; 8]);
+    let varied = floats(&fill(&constant, 1, Content::Varied).unwrap());
+    assert!(varied.iter().all(|v| (0.5..=1.5).contains(v)) && varied.iter().any(|v| (v - 1.0).abs() > 0.1));
+
+    let mut literal = meta(DType::Float64, &[2]);
+    literal.data = Some(vec![TensorValue::Float(0.5), TensorValue::Int(-300)]);
+    let expected: Vec<u8> = [0.5_f64, -300.0].iter().flat_map(|v| v.to_ne_bytes()).collect();
+    assert_eq!(fill(&literal, 1, Content::Zeros).unwrap(), expected);
+    literal.shape = vec![3];
+    assert!(matches!(fill(&literal, 1, Content::Random), Err(InputError::DataLength { expected: 3, found: 2, .. })));
+
+    let mut range = meta(DType::Int64, &[500]);
+    (range.min_val, range.max_val) = (Some(2.0), Some(4.0));
+    for content in Content::ADVERSARIAL {
+        let bytes = fill(&range, 1, content).unwrap();
+        let values: Vec<i64> = bytes.as_chunks().0.iter().map(|&c| i64::from_ne_bytes(c)).collect();
+        assert!([2, 3, 4].iter().all(|v| values.contains(v)) && values.iter().all(|v| (2..=4).contains(v)));
+    }
+    (range.min_val, range.max_val) = (Some(2.5), Some(2.6));
+    assert!(matches!(fill(&range, 1, Content::Random), Err(InputError::EmptyRange { .. })));
+}
+
+#[test]
+fn variances_stay_above_their_bound_and_nan_is_repaired() {
+    let mut variance = meta(DType::Float32, &[1000]);
+    variance.min_val = Some(0.1);
+    for content in [Content::Random].into_iter().chain(Content::ADVERSARIAL) {
+        assert!(floats(&fill(&variance, 1, content).unwrap()).iter().all(|&v| v >= 0.1), "{content}");
+    }
+    let mut broken = meta(DType::Float32, &[1000]);
+    (broken.std, broken.mean) = (Some(f64::NAN), Some(f64::NAN));
+    let values = floats(&fill(&broken, 1, Content::Random).unwrap());
+    assert!(values.iter().all(|v| v.is_finite() && v.abs() < 0.1));
+}
+
+#[test]
+fn a_near_duplicate_has_the_same_values_and_the_same_ends() {
+    let meta = meta(DType::Float32, &[40]);
+    let random = floats(&fill(&meta, 9, Content::Random).unwrap());
+    let near = floats(&fill(&meta, 9, Content::NearDuplicate).unwrap());
+    assert_eq!((&random[..10], &random[30..]), (&near[..10], &near[30..]));
+    assert_ne!(random, near);
+    let sorted = |values: &[f32]| {
+        let mut values = values.to_vec();
+        values.sort_by(f32::total_cmp);
+        values
+    };
+    assert_eq!(sorted(&random), sorted(&near));
+}
+
+#[test]
+fn sizes_that_overflow_are_errors() {
+    assert!(matches!(
+        fill(&meta(DType::Float32, &[u64::MAX, 2]), 0, Content::Random),
+        Err(InputError::TooLarge { .. })
+    ));
+}
+
+proptest! {
+    #[test]
+    fn every_content_is_finite_and_bounded(
+        dtype in proptest::sample::select(vec![DType::Float16, DType::BFloat16, DType::Float32, DType::Float64]),
+        mean in proptest::num::f64::ANY, std in proptest::num::f64::ANY, seed: u64,
+    ) {
+        let mut meta = meta(dtype, &[33]);
+        (meta.mean, meta.std) = (Some(mean), Some(std));
+        for content in [Content::Random].into_iter().chain(Content::ADVERSARIAL) {
+            let bytes = fill(&meta, seed, content).unwrap();
+            prop_assert_eq!(bytes.len(), 33 * dtype.size());
+            let zeros = vec![0; bytes.len()];
+            let distance = crate::compare::compare(dtype, &bytes, &zeros, 5).max_abs_diff;
+            prop_assert!(distance.is_some_and(|d| d <= 10_000.0), "{} {:?}", content, distance);
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! One evaluation: a candidate, a graph, a verdict. `docs/referee.md` describes what is done and why.
+
+use std::{
+    io,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use passnet_record::{ContentId, Cost, Evidence, Fingerprint, GraphId, RunSettings, SCHEMA_VERSION, Status, Verdict};
+
+use crate::{
+    attempt::{Attempt, Stop},
+    candidate::Candidate,
+    device::{Cores, DeviceLock},
+    failure::Failure,
+    inputs::{Content, UnknownContent},
+    python::Interpreter,
+    sample::GraphSample,
+    worker::Fault,
+    zygote::{Launcher, ZygoteConfig, ZygoteError},
+};
+
+/// Layers that can be left out, so that a test can tell which of them catches what. What the referee decides by comparing
+/// values and clocks cannot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Defences {
+    /// Check the source before anything runs.
+    pub lint: bool,
+    /// Watch which operators replacement functions call.
+    pub intercept: bool,
+    /// Confine workers that run code of others.
+    pub sandbox: bool,
+}
+
+impl Defences {
+    /// Everything on.
+    pub const ALL: Self = Self { lint: true, intercept: true, sandbox: true };
+    /// Everything off.
+    pub const NONE: Self = Self { lint: false, intercept: false, sandbox: false };
+}
+
+/// How evaluations are carried out on this machine.
+#[derive(Clone, Debug)]
+pub struct RefereeOptions {
+    /// The interpreter that workers run in.
+    pub zygote: ZygoteConfig,
+    /// What stands between a pass directory and the machine.
+    pub defences: Defences,
+    /// Directory where compiled kernels of trusted authors are kept between evaluations; `None` for no such cache.
+    pub cache: Option<PathBuf>,
+    /// Evaluations that run at once. Only measuring is exclusive.
+    pub jobs: usize,
+}
+
+/// Why there is no verdict: the fault is neither the candidate's nor the graph's.
+#[derive(Debug, thiserror::Error)]
+pub enum EvalError {
+    /// The fork server does not work.
+    #[error(transparent)]
+    Zygote(#[from] ZygoteError),
+    /// The system refused something.
+    #[error("cannot evaluate: {0}")]
+    Io(#[from] io::Error),
+    /// The settings name contents that do not exist.
+    #[error(transparent)]
+    Content(#[from] UnknownContent),
+}
+
+/// A verdict and the blobs that it refers to.
+#[derive(Clone, Debug)]
+pub struct Evaluation {
+    /// What was found.
+    pub verdict: Verdict,
+    /// Contents of blobs (trial times); each is named by its own [`ContentId`].
+    pub blobs: Vec<Vec<u8>>,
+}
+
+/// Evaluates candidates under fixed settings. Shared by all threads of a run.
+#[derive(Debug)]
+pub struct Referee {
+    pub(crate) settings: RunSettings,
+    pub(crate) options: RefereeOptions,
+    pub(crate) launcher: Launcher,
+    pub(crate) lock: DeviceLock,
+    pub(crate) cores: Cores,
+    fingerprint: Fingerprint,
+    adversarial: Vec<Content>,
+    machine: ContentId,
+}
+
+impl Referee {
+    /// Starts the fork server and looks at the machine.
+    ///
+    /// # Errors
+    /// Where the interpreter does not work or the settings make no sense.
+    pub fn new(settings: RunSettings, options: RefereeOptions) -> Result<Self, EvalError> {
+        crate::scratch::sweep();
+        let adversarial = settings.adversarial.iter().map(|name| name.parse()).collect::<Result<_, _>>()?;
+        let launcher = Launcher::new(options.zygote.clone());
+        let fingerprint = crate::machine::fingerprint(&settings.device, &launcher.zygote()?.info().versions);
+        let machine = ContentId::of_parts([
+            serde_json::to_vec(&settings).map_err(io::Error::from)?.as_slice(),
+            serde_json::to_vec(&fingerprint).map_err(io::Error::from)?.as_slice(),
+            format!("{:?}", options.defences).as_bytes(),
+        ]);
+        Ok(Self {
+            lock: DeviceLock::new(&settings.device)?,
+            cores: Cores::divide(settings.threads, options.jobs)?,
+            settings,
+            options,
+            launcher,
+            fingerprint,
+            adversarial,
+            machine,
+        })
+    }
+
+    /// The machine, as it goes into the header of a run.
+    pub fn fingerprint(&self) -> &Fingerprint {
+        &self.fingerprint
+    }
+
+    /// The interpreter that workers run in.
+    pub fn interpreter(&self) -> Interpreter {
+        Interpreter { python: self.options.zygote.python.clone(), site: self.options.zygote.site.clone() }
+    }
+
+    /// The settings of every evaluation.
+    pub fn settings(&self) -> &RunSettings {
+        &self.settings
+    }
+
+    /// Evaluations that run at once.
+    pub fn jobs(&self) -> usize {
+        self.options.jobs
+    }
+
+    /// Content key of an evaluation: equal keys, equal verdicts (up to the noise of measuring).
+    pub fn key(&self, sample: &GraphSample, candidate: &Candidate) -> ContentId {
+        let parts = [candidate.identity(), sample.content().to_string(), self.machine.to_string()];
+        ContentId::of_parts(parts.iter().map(String::as_bytes))
+    }
+
+    /// Evaluates one candidate on one graph.
+    ///
+    /// # Errors
+    /// Where no verdict can be reached for reasons that are neither the candidate's nor the graph's.
+    pub fn evaluate(&self, sample: &GraphSample, candidate: &Candidate) -> Result<Evaluation, EvalError> {
+        let begin = Instant::now();
+        let mut adversarial = self.adversarial.clone();
+        let mut skipped = Vec::new();
+        let mut deaths = 0;
+        loop {
+            let zygote = self.launcher.zygote()?;
+            let deadline = Instant::now() + Duration::from_secs_f64(self.settings.timeout_s.max(0.0));
+            let mut attempt = Attempt::new(self, sample, candidate, zygote.clone(), deadline)?;
+            let outcome = attempt.run(&adversarial);
+            let mut report = attempt.finish();
+            let failure = match outcome {
+                Ok(failure) => failure,
+                // All workers die with their fork server; whoever did that to it, the others deserve another try.
+                Err(_) if !zygote.is_alive() && deaths == 0 => {
+                    deaths += 1;
+                    continue;
+                }
+                Err(_) if !zygote.is_alive() => {
+                    let message = "the fork server died twice while this candidate was running";
+                    Some(Failure::new(Status::RuntimeError, "fork_server_died", message))
+                }
+                Err(Stop::Failure(failure)) => Some(failure),
+                Err(Stop::Skip(content)) if adversarial.contains(&content) => {
+                    adversarial.retain(|&other| other != content);
+                    skipped.push(format!("content_skipped:{content}"));
+                    continue;
+                }
+                Err(Stop::Skip(content)) => {
+                    let message = format!("the graph itself cannot be run on `{content}` inputs");
+                    Some(Failure::new(Status::ReferenceError, "raised", message))
+                }
+                Err(Stop::Fault(Fault::Zygote(error))) => return Err(error.into()),
+                Err(Stop::Fault(fault)) => return Err(io::Error::other(fault.to_string()).into()),
+            };
+            report.evidence.notes.extend(skipped);
+            report.cost.wall_ns = begin.elapsed().as_nanos() as u64;
+            let (status, reason) = match failure {
+                Some(failure) => (failure.status, Some(failure.reason)),
+                None => (Status::Correct, None),
+            };
+            let verdict = Verdict {
+                schema_version: SCHEMA_VERSION,
+                id: sample.id().clone(),
+                key: self.key(sample, candidate),
+                status,
+                reason,
+                tolerance: report.tolerance,
+                outputs: report.outputs,
+                timings: report.timings,
+                evidence: report.evidence,
+                cost: report.cost,
+            };
+            return Ok(Evaluation { verdict, blobs: report.blobs });
+        }
+    }
+
+    /// The verdict on a sample that cannot be read.
+    pub fn unreadable(&self, id: &GraphId, candidate: &Candidate, error: &passnet_python::Error) -> Verdict {
+        let message = error.to_string();
+        let parts = [candidate.identity(), message.clone(), self.machine.to_string()];
+        Verdict {
+            schema_version: SCHEMA_VERSION,
+            id: id.clone(),
+            key: ContentId::of_parts(parts.iter().map(String::as_bytes)),
+            status: Status::ReferenceError,
+            reason: Some(Failure::new(Status::ReferenceError, "bad_sample", message).reason),
+            tolerance: None,
+            outputs: Vec::new(),
+            timings: Vec::new(),
+            evidence: Evidence::default(),
+            cost: Cost::default(),
+        }
+    }
+}

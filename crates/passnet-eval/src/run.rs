@@ -1,0 +1,239 @@
+//! A whole suite: every graph gets its verdict, once.
+
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Instant,
+};
+
+use passnet_fuse::Target;
+use passnet_record::{AuthorSpec, GraphId, RunEvent, RunHeader, SCHEMA_VERSION, SourceFile, Verdict};
+
+use crate::{
+    Candidate, EvalError, Evaluation, GraphSample, PassDirError, PropagateError, Referee,
+    store::{RunStore, StoreError, now_rfc3339},
+    suite::Suite,
+};
+
+/// Why a run ended early. What was reached is in its log; the same call goes on from there.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// An evaluation could not be carried out.
+    #[error(transparent)]
+    Eval(#[from] EvalError),
+    /// The run's directory.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The built-in author.
+    #[error(transparent)]
+    Author(#[from] PropagateError),
+    /// The passes of a task.
+    #[error("passes of task `{task}`: {source}")]
+    Passes {
+        /// The task.
+        task: String,
+        /// What is wrong.
+        source: PassDirError,
+    },
+}
+
+/// What a run tells while it goes on.
+#[derive(Debug)]
+pub enum Progress<'a> {
+    /// An evaluation begins.
+    Begun(&'a GraphId),
+    /// A graph has its verdict.
+    Done {
+        /// The verdict.
+        verdict: &'a Verdict,
+        /// It was in the log already, or is that of an equal graph.
+        reused: bool,
+        /// Graphs that have a verdict now.
+        done: usize,
+        /// Graphs in all.
+        total: usize,
+    },
+}
+
+/// What became of a run.
+#[derive(Clone, Debug)]
+pub struct RunOutcome {
+    /// Verdicts in the order of the suite; those of graphs that were not reached are missing.
+    pub verdicts: Vec<Verdict>,
+    /// Whether every graph has one.
+    pub complete: bool,
+    /// How many were not evaluated anew.
+    pub reused: usize,
+}
+
+/// State that the threads of a run share.
+struct Shared<'a> {
+    referee: &'a Referee,
+    work: Vec<(GraphId, &'a Candidate)>,
+    next: AtomicUsize,
+    store: Mutex<RunStore>,
+    verdicts: Mutex<Vec<Option<Verdict>>>,
+    reused: AtomicUsize,
+    stop: &'a AtomicBool,
+    progress: &'a (dyn Fn(Progress<'_>) + Sync),
+}
+
+/// Evaluates an author on a suite and writes the run into a directory, or goes on with the run that is there.
+///
+/// Ends early, after the evaluations in flight, when `stop` becomes true.
+///
+/// # Errors
+/// Where the run cannot be written, or the fork server fails for good.
+pub fn run_suite(
+    referee: &Referee,
+    suite: &Suite,
+    author: &AuthorSpec,
+    directory: &Path,
+    stop: &AtomicBool,
+    progress: &(dyn Fn(Progress<'_>) + Sync),
+) -> Result<RunOutcome, RunError> {
+    let begin = Instant::now();
+    let tasks = &suite.record.tasks;
+    let mut written = match author {
+        AuthorSpec::Fuse => {
+            let target = if referee.settings().device == "cpu" { Target::Cpu } else { Target::Cuda };
+            crate::write_passes(&referee.interpreter(), suite, target)?
+        }
+        _ => BTreeMap::new(),
+    };
+    let candidates = tasks
+        .iter()
+        .map(|task| {
+            if let Some(passes) = written.remove(&task.id) {
+                return Ok(Candidate::Passes(passes));
+            }
+            Candidate::of(author, &task.id).map_err(|source| RunError::Passes { task: task.id.clone(), source })
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    let work: Vec<(GraphId, &Candidate)> = tasks
+        .iter()
+        .zip(&candidates)
+        .flat_map(|(task, candidate)| {
+            task.graphs.iter().map(move |graph| (GraphId { task: task.id.clone(), graph: graph.clone() }, candidate))
+        })
+        .collect();
+    let header = RunHeader {
+        schema_version: SCHEMA_VERSION,
+        run: directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+        suite: suite.record.name.clone(),
+        suite_version: suite.record.version.clone(),
+        graphs: work.len(),
+        author: author.clone(),
+        settings: referee.settings().clone(),
+        fingerprint: referee.fingerprint().clone(),
+        started: now_rfc3339(),
+    };
+    let mut store = RunStore::open(directory, &header)?;
+    for (task, candidate) in tasks.iter().zip(&candidates) {
+        record_passes(&mut store, &task.id, candidate)?;
+    }
+    let total = work.len();
+    let shared = Shared {
+        referee,
+        work,
+        next: AtomicUsize::new(0),
+        store: Mutex::new(store),
+        verdicts: Mutex::new(vec![None; total]),
+        reused: AtomicUsize::new(0),
+        stop,
+        progress,
+    };
+    let jobs = referee.jobs().clamp(1, total.max(1));
+    let failed = AtomicBool::new(false);
+    let results: Vec<Result<(), RunError>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..jobs).map(|_| scope.spawn(|| shared.work(suite, &failed))).collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    });
+    results.into_iter().collect::<Result<Vec<()>, _>>()?;
+    let verdicts: Vec<Verdict> =
+        shared.verdicts.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().flatten().collect();
+    let complete = verdicts.len() == total;
+    let store = shared.store.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if complete {
+        store.finish(begin.elapsed().as_nanos() as u64)?;
+    }
+    Ok(RunOutcome { verdicts, complete, reused: shared.reused.into_inner() })
+}
+
+/// Keeps the files of a task's passes, once.
+fn record_passes(store: &mut RunStore, task: &str, candidate: &Candidate) -> Result<(), StoreError> {
+    let Candidate::Passes(passes) = candidate else { return Ok(()) };
+    if store.has_passes(task, passes.id()) {
+        return Ok(());
+    }
+    let files = passes
+        .files()
+        .iter()
+        .map(|(path, bytes)| store.put_blob(bytes).map(|blob| SourceFile { path: path.clone(), blob }));
+    let files = files.collect::<Result<_, _>>()?;
+    store.append(&RunEvent::Passes { task: task.to_owned(), id: passes.id().clone(), files })
+}
+
+impl Shared<'_> {
+    /// One thread: takes graphs until there are no more, or somebody says stop.
+    fn work(&self, suite: &Suite, failed: &AtomicBool) -> Result<(), RunError> {
+        while !self.stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed) {
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some((id, candidate)) = self.work.get(index) else { break };
+            let result = self.one(suite, id, candidate);
+            failed.fetch_or(result.is_err(), Ordering::Relaxed);
+            let (verdict, reused) = result?;
+            self.reused.fetch_add(usize::from(reused), Ordering::Relaxed);
+            let mut verdicts = self.verdicts.lock().unwrap_or_else(PoisonError::into_inner);
+            verdicts[index] = Some(verdict.clone());
+            let done = verdicts.iter().flatten().count();
+            drop(verdicts);
+            (self.progress)(Progress::Done { verdict: &verdict, reused, done, total: self.work.len() });
+        }
+        Ok(())
+    }
+
+    /// The verdict of one graph, and whether it was known.
+    fn one(&self, suite: &Suite, id: &GraphId, candidate: &Candidate) -> Result<(Verdict, bool), RunError> {
+        let sample = GraphSample::read(&suite.sample_dir(id), id.clone());
+        let key = match &sample {
+            Ok(sample) => self.referee.key(sample, candidate),
+            Err(error) => self.referee.unreadable(id, candidate, error).key,
+        };
+        let known = self.store().verdict(&key, id).cloned();
+        if let Some(known) = known {
+            if known.id == *id {
+                return Ok((known, true));
+            }
+            let verdict = Verdict { id: id.clone(), ..known };
+            self.store().append(&RunEvent::Verdict(Box::new(verdict.clone())))?;
+            return Ok((verdict, true));
+        }
+        (self.progress)(Progress::Begun(id));
+        let evaluation = match &sample {
+            Ok(sample) => self.referee.evaluate(sample, candidate)?,
+            Err(error) => {
+                let verdict = self.referee.unreadable(id, candidate, error);
+                Evaluation { verdict, blobs: Vec::new() }
+            }
+        };
+        let mut store = self.store();
+        for blob in &evaluation.blobs {
+            store.put_blob(blob)?;
+        }
+        store.append(&RunEvent::Verdict(Box::new(evaluation.verdict.clone())))?;
+        Ok((evaluation.verdict, false))
+    }
+
+    fn store(&self) -> std::sync::MutexGuard<'_, RunStore> {
+        // Every append leaves the store consistent.
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,66 @@
+//! A graph to evaluate.
+
+use std::path::Path;
+
+use passnet_graph::{Graph, wire};
+use passnet_python::sample::read_sample_dir;
+use passnet_record::{ContentId, GraphId, TensorMeta};
+use serde_json::Value;
+
+/// A graph with what is known of its inputs.
+#[derive(Clone, Debug)]
+pub struct GraphSample {
+    id: GraphId,
+    graph: Graph,
+    /// One per input, in their order.
+    metas: Vec<TensorMeta>,
+    content: ContentId,
+}
+
+impl GraphSample {
+    /// Reads a sample folder.
+    ///
+    /// # Errors
+    /// Where its files are malformed.
+    pub fn read(directory: &Path, id: GraphId) -> Result<Self, passnet_python::Error> {
+        let sample = read_sample_dir(directory)?;
+        Ok(Self::new(id, sample.graph, sample.tensors))
+    }
+
+    /// A graph and the metadata of its inputs, in their order.
+    pub fn new(id: GraphId, graph: Graph, metas: Vec<TensorMeta>) -> Self {
+        let described = serde_json::to_vec(&metas).unwrap_or_default();
+        let text = wire::to_value(&graph).to_string();
+        let content = ContentId::of_parts([text.as_bytes(), &described]);
+        Self { id, graph, metas, content }
+    }
+
+    /// Its place in the suite.
+    pub fn id(&self) -> &GraphId {
+        &self.id
+    }
+
+    /// What is known of its inputs, in their order.
+    pub fn metas(&self) -> &[TensorMeta] {
+        &self.metas
+    }
+
+    /// The graph as captured.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// Identity of graph and inputs, whatever suite they are in.
+    pub fn content(&self) -> &ContentId {
+        &self.content
+    }
+
+    /// The wire form for a device such as `cpu` or `cuda:0`.
+    pub(crate) fn wire(&self, device: &str) -> Value {
+        let (kind, index) = match device.split_once(':') {
+            Some((kind, index)) => (kind, index.parse().ok()),
+            None => (device, None),
+        };
+        wire::to_value(&self.graph.with_device(kind, index))
+    }
+}

@@ -1,0 +1,60 @@
+//! Directories that live as long as an evaluation.
+
+use std::{io, path::Path};
+
+const PREFIX: &str = "passnet-scratch-";
+
+/// A fresh directory. Dropping it deletes it in the background: nobody waits for a disk.
+#[derive(Debug)]
+pub(crate) struct Scratch(Option<tempfile::TempDir>);
+
+impl Scratch {
+    /// Makes one. Its name carries the id of this process, so that [`sweep`] can tell whose it was.
+    pub(crate) fn new() -> io::Result<Self> {
+        let prefix = format!("{PREFIX}{}-", std::process::id());
+        tempfile::Builder::new().prefix(&prefix).tempdir().map(|directory| Self(Some(directory)))
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        self.0.as_ref().map_or(Path::new(""), tempfile::TempDir::path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let directory = self.0.take();
+        // Where no thread can be started, the closure and with it the directory are dropped here. What a process leaves
+        // that ends meanwhile is swept by a later one.
+        let _ = std::thread::Builder::new().spawn(move || drop(directory));
+    }
+}
+
+/// Deletes what processes that were killed have left behind.
+pub(crate) fn sweep() {
+    for entry in std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split_once('-'));
+        if let Some((owner, _)) = owner
+            && owner.parse::<u32>().is_ok()
+            && !Path::new("/proc").join(owner).exists()
+        {
+            // Belongs to another user, or somebody else sweeps too: no harm either way.
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_dead_left_is_swept() {
+        let mine = Scratch::new().unwrap();
+        let dead = std::env::temp_dir().join(format!("{PREFIX}4294967295-x"));
+        std::fs::create_dir_all(dead.join("inner")).unwrap();
+        sweep();
+        assert!(mine.path().exists() && !dead.exists());
+    }
+}

@@ -1,0 +1,45 @@
+//! Settings that a run starts from.
+
+use passnet_record::{CacheMode, ExecutionPath, RunSettings};
+
+use crate::inputs::Content;
+
+/// Tolerance that a correct graph has to reach. Honest fusion keeps in float32 what eager mode rounds to a 16-bit type
+/// between two operations, and so differs from it by a rounding of the intermediate values: that fails at -5, whose
+/// absolute term is 1e-5, and passes here. AS weighs every tolerance by itself.
+const CORRECT_AT: i32 = -2;
+
+/// Everything that the referee can do: several seeds, adversarial contents, interleaved timing, both paths.
+pub fn sound(device: &str) -> RunSettings {
+    RunSettings {
+        mode: "sound".to_owned(),
+        device: device.to_owned(),
+        seed: 123,
+        warmup: 25,
+        trials: 100,
+        rounds: 10,
+        check_rounds: 3,
+        adversarial: Content::ADVERSARIAL.map(|content| content.name().to_owned()).to_vec(),
+        correct_at: CORRECT_AT,
+        paths: vec![ExecutionPath::Direct, ExecutionPath::Compiled],
+        cache: CacheMode::Warm,
+        max_iqr_ratio: 0.2,
+        max_remeasure: 3,
+        threads: 1,
+        timeout_s: 300.0,
+        memory_bytes: 16 << 30,
+    }
+}
+
+/// The order and the constants of the public harness, for comparison with published numbers: the compiled path, the
+/// candidate first and the graph after it in one block of trials each, one seed, no adversarial contents.
+pub fn paper(device: &str) -> RunSettings {
+    RunSettings {
+        mode: "paper".to_owned(),
+        rounds: 1,
+        check_rounds: 1,
+        adversarial: Vec::new(),
+        paths: vec![ExecutionPath::Compiled],
+        ..sound(device)
+    }
+}

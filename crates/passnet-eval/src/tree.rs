@@ -1,0 +1,96 @@
+//! Processes as a tree, read from `/proc`.
+
+use std::collections::BTreeSet;
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+/// Process ids of everything below `root`, except `keep` and what is below them.
+fn descendants(root: i32, keep: &BTreeSet<i32>) -> Vec<i32> {
+    let (mut found, mut open) = (Vec::new(), vec![root]);
+    while let Some(pid) = open.pop() {
+        for child in children(pid) {
+            if !keep.contains(&child) && !found.contains(&child) {
+                found.push(child);
+                open.push(child);
+            }
+        }
+    }
+    found
+}
+
+/// The living children of a process: each of its threads has a list of those that it started or inherited.
+fn children(pid: i32) -> Vec<i32> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    let children: Vec<i32> = lists
+        .flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<i32>>())
+        .collect();
+    children.into_iter().filter(|&child| is_running(child)).collect()
+}
+
+/// Whether a process exists and is not a zombie.
+fn is_running(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name stands in parentheses and may itself contain some; the state follows it.
+    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
+}
+
+/// Kills everything below `root` except the processes `keep` and what is below those. Looks again until nothing new is
+/// found: a process may have forked just before its signal came (with the signal pending, it cannot).
+pub(crate) fn kill_below(root: i32, keep: &BTreeSet<i32>) {
+    let mut killed = BTreeSet::new();
+    loop {
+        let before = killed.len();
+        for pid in descendants(root, keep) {
+            if killed.insert(pid) {
+                kill(pid);
+            }
+        }
+        if killed.len() == before {
+            return;
+        }
+    }
+}
+
+/// Sends SIGKILL to one process; one that is gone already is no error.
+pub(crate) fn kill(pid: i32) {
+    if let Some(pid) = Pid::from_raw(pid) {
+        // Fails only where the process has ended.
+        let _ = kill_process(pid, Signal::KILL);
+    }
+}
+
+/// Sends SIGKILL to the process group that a process leads.
+pub(crate) fn kill_group(leader: i32) {
+    if let Some(pid) = Pid::from_raw(leader) {
+        // Fails only where all its members have ended.
+        let _ = kill_process_group(pid, Signal::KILL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn what_is_below_a_process_is_found_and_killed() {
+        let mut child = Command::new("sh")
+            .args(["-c", "setsid sh -c 'sleep 60 & sleep 60' & wait"])
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        let root = child.id() as i32;
+        while descendants(root, &BTreeSet::new()).len() < 3 {
+            std::thread::yield_now();
+        }
+        let kept: BTreeSet<i32> = descendants(root, &BTreeSet::new()).into_iter().take(1).collect();
+        assert!(descendants(root, &kept).is_empty());
+        kill_below(root, &BTreeSet::new());
+        child.wait().unwrap();
+        while !descendants(root, &BTreeSet::new()).is_empty() {
+            std::thread::yield_now();
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! One worker process, seen from the referee.
+
+use std::{
+    fs::File,
+    io,
+    os::fd::{BorrowedFd, OwnedFd},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use passnet_record::{ForkRequest, Layout, OutputValue, Outputs, WorkerError, WorkerReply, WorkerRequest};
+use rustix::{
+    process::Pid,
+    thread::{CpuSet, sched_setaffinity},
+};
+
+use crate::{
+    block::copy_out,
+    channel::{Channel, ChannelError},
+    zygote::{Exit, Zygote, ZygoteError, tail},
+};
+
+/// How long forking may take; it takes milliseconds.
+const FORK_TIMEOUT: Duration = Duration::from_secs(20);
+/// Most notes, values and dimensions that a reply may have.
+const MAX_ITEMS: usize = 4096;
+
+/// Why a worker did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Fault {
+    /// It said so.
+    #[error("{}: {}", .0.exception, .0.message)]
+    Failed(Box<WorkerError>),
+    /// It did not answer in time.
+    #[error("no answer within the time limit")]
+    Deadline,
+    /// It ended.
+    #[error("the worker ended ({}); its last output:\n{log}", describe_exit(*.exit))]
+    Died {
+        /// How, where the fork server knows.
+        exit: Option<Exit>,
+        /// End of its output.
+        log: String,
+    },
+    /// Its answer breaks the protocol.
+    #[error("the worker broke the protocol: {0}")]
+    Broken(String),
+    /// The fork server is at fault.
+    #[error(transparent)]
+    Zygote(#[from] ZygoteError),
+    /// This process or the machine is at fault.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// An exit in words.
+pub(crate) fn describe_exit(exit: Option<Exit>) -> String {
+    let name = |signal| match signal {
+        4 => " (illegal instruction)",
+        6 => " (abort)",
+        7 => " (bus error)",
+        8 => " (arithmetic fault)",
+        9 => " (killed; often by the kernel, for memory)",
+        11 => " (segmentation fault)",
+        24 => " (processor time limit)",
+        25 => " (file size limit)",
+        31 => " (forbidden system call)",
+        _ => "",
+    };
+    match exit {
+        Some(Exit { signal: Some(signal), .. }) => format!("signal {signal}{}", name(signal)),
+        Some(Exit { code: Some(code), .. }) => format!("exit code {code}"),
+        _ => "it closed its channel".to_owned(),
+    }
+}
+
+/// What a worker is started with.
+#[derive(Clone, Debug)]
+pub(crate) struct WorkerOptions {
+    pub(crate) scratch: PathBuf,
+    pub(crate) memory_bytes: u64,
+    pub(crate) sandbox: bool,
+    pub(crate) cache: String,
+}
+
+/// Values that came back from a call, checked for consistency.
+#[derive(Clone, Debug)]
+pub(crate) struct Returned {
+    pub(crate) outputs: Outputs,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Returned {
+    /// The bytes of one tensor.
+    pub(crate) fn values(&self, layout: &Layout) -> &[u8] {
+        // Layouts were checked against the block when the reply came.
+        &self.bytes[layout.offset as usize..(layout.offset + layout.nbytes) as usize]
+    }
+}
+
+/// A worker. Dropping it kills it and whatever it started.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    id: u64,
+    pid: i32,
+    channel: Channel,
+    zygote: Arc<Zygote>,
+    log: PathBuf,
+    pub(crate) sandbox: std::collections::BTreeMap<String, String>,
+}
+
+impl Worker {
+    /// Forks a worker. It is usable after [`Self::ready`].
+    pub(crate) fn fork(zygote: &Arc<Zygote>, options: &WorkerOptions) -> Result<Self, Fault> {
+        fs_err::create_dir_all(&options.scratch)?;
+        let request = |id| ForkRequest::Fork {
+            id,
+            scratch: options.scratch.to_string_lossy().into_owned(),
+            memory_bytes: options.memory_bytes,
+            sandbox: options.sandbox,
+            cache: options.cache.clone(),
+        };
+        let (id, pid, channel) = zygote.fork(request, Instant::now() + FORK_TIMEOUT)?;
+        let (zygote, log) = (Arc::clone(zygote), options.scratch.join("output.log"));
+        Ok(Self { id, pid, channel, zygote, log, sandbox: Default::default() })
+    }
+
+    /// Waits for the worker's first message.
+    pub(crate) fn ready(&mut self, deadline: Instant) -> Result<(), Fault> {
+        match self.receive(deadline)? {
+            (WorkerReply::Ready { sandbox, .. }, _) => {
+                self.sandbox = sandbox;
+                Ok(())
+            }
+            (other, _) => Err(unexpected("ready", &other)),
+        }
+    }
+
+    /// Sends a request without waiting for its reply.
+    pub(crate) fn send(
+        &mut self,
+        request: &WorkerRequest,
+        descriptor: Option<BorrowedFd<'_>>,
+        deadline: Instant,
+    ) -> Result<(), Fault> {
+        self.channel.send(request, descriptor, deadline).map_err(|error| self.fault(error))
+    }
+
+    /// The next reply; a reply `failed` is a fault.
+    pub(crate) fn receive(&mut self, deadline: Instant) -> Result<(WorkerReply, Option<OwnedFd>), Fault> {
+        match self.channel.receive(deadline) {
+            Ok((WorkerReply::Failed(error), _)) => Err(Fault::Failed(Box::new(error))),
+            Ok(reply) => Ok(reply),
+            Err(error) => Err(self.fault(error)),
+        }
+    }
+
+    /// The next reply, which has to be `done`.
+    pub(crate) fn receive_done(&mut self, deadline: Instant) -> Result<(), Fault> {
+        match self.receive(deadline)? {
+            (WorkerReply::Done, _) => Ok(()),
+            (other, _) => Err(unexpected("done", &other)),
+        }
+    }
+
+    /// The next reply, which has to be `outputs` with at most `limit` bytes of values.
+    pub(crate) fn receive_outputs(&mut self, limit: u64, deadline: Instant) -> Result<Returned, Fault> {
+        let (reply, descriptor) = self.receive(deadline)?;
+        let WorkerReply::Outputs(outputs) = reply else { return Err(unexpected("outputs", &reply)) };
+        check_outputs(&outputs, limit).map_err(Fault::Broken)?;
+        let bytes = match (outputs.nbytes, descriptor) {
+            (0, _) => Vec::new(),
+            (nbytes, Some(descriptor)) => {
+                copy_out(descriptor, nbytes).map_err(|error| Fault::Broken(error.to_string()))?
+            }
+            (_, None) => return Err(Fault::Broken("outputs came without their block".to_owned())),
+        };
+        Ok(Returned { outputs, bytes })
+    }
+
+    /// Binds all threads of the worker to some cores.
+    pub(crate) fn pin(&self, cores: &CpuSet) {
+        for task in std::fs::read_dir(Path::new("/proc").join(self.pid.to_string()).join("task")).into_iter().flatten()
+        {
+            let id = task.ok().and_then(|task| task.file_name().to_str()?.parse().ok());
+            if let Some(thread) = id.and_then(Pid::from_raw) {
+                // Fails only where the thread has ended since.
+                let _ = sched_setaffinity(Some(thread), cores);
+            }
+        }
+    }
+
+    fn fault(&self, error: ChannelError) -> Fault {
+        match error {
+            ChannelError::Deadline => Fault::Deadline,
+            ChannelError::Closed => {
+                let exit = self.zygote.wait_exit(self.id, Instant::now() + Duration::from_secs(1));
+                let log = File::open(&self.log).map(|mut log| tail(&mut log)).unwrap_or_default();
+                Fault::Died { exit, log }
+            }
+            ChannelError::Malformed(why) => Fault::Broken(why),
+            ChannelError::Io(error) => Fault::Io(error),
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.zygote.release(self.id);
+    }
+}
+
+/// The fault of a reply that answers something else.
+pub(crate) fn unexpected(expected: &str, reply: &WorkerReply) -> Fault {
+    let json = serde_json::to_value(reply).unwrap_or_default();
+    Fault::Broken(format!("expected `{expected}`, got `{}`", json["type"].as_str().unwrap_or("?")))
+}
+
+/// Whether an `outputs` message can be believed about its own block.
+fn check_outputs(outputs: &Outputs, limit: u64) -> Result<(), String> {
+    if outputs.nbytes > limit {
+        return Err(format!("{} bytes of outputs exceed the limit of {limit}", outputs.nbytes));
+    }
+    if outputs.values.len().max(outputs.mutated.len()).max(outputs.notes.len()) > MAX_ITEMS {
+        return Err(format!("more than {MAX_ITEMS} values or notes"));
+    }
+    let returned = outputs.values.iter().filter_map(|value| match value {
+        OutputValue::Tensor { layout, .. } => Some(layout),
+        _ => None,
+    });
+    for layout in returned.chain(&outputs.mutated) {
+        let size = layout.dtype.size() as u64;
+        let nbytes = layout.shape.iter().try_fold(size, |product, &extent| product.checked_mul(extent));
+        let end = layout.offset.checked_add(layout.nbytes);
+        if nbytes != Some(layout.nbytes) || end.is_none_or(|end| end > outputs.nbytes) {
+            return Err(format!("the layout of value `{}` does not fit its block", layout.name));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use passnet_record::DType;
+
+    use super::*;
+
+    #[test]
+    fn layouts_must_fit_their_block() {
+        let layout = |shape: &[u64], offset, nbytes| Layout {
+            name: "0".to_owned(),
+            dtype: DType::Float32,
+            shape: shape.to_vec(),
+            offset,
+            nbytes,
+        };
+        let outputs = |layout| Outputs {
+            values: vec![OutputValue::Tensor { layout, stride: vec![1], device: "cpu".to_owned() }],
+            mutated: Vec::new(),
+            nbytes: 64,
+            notes: Vec::new(),
+        };
+        assert_eq!(check_outputs(&outputs(layout(&[2, 8], 0, 64)), 64), Ok(()));
+        for bad in [
+            layout(&[2, 8], 4, 64),
+            layout(&[2, 8], 0, 60),
+            layout(&[2, 8], u64::MAX, 64),
+            layout(&[u64::MAX, 3], 0, 64),
+        ] {
+            assert!(check_outputs(&outputs(bad), 64).is_err());
+        }
+        assert!(check_outputs(&outputs(layout(&[2, 8], 0, 64)), 63).is_err());
+    }
+}

@@ -1,0 +1,322 @@
+//! The fork server: started once, forks all workers.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs::File,
+    io::{self, Read as _, Seek as _, SeekFrom},
+    os::fd::{AsFd as _, OwnedFd},
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
+
+use passnet_record::{ForkReply, ForkRequest, PROTOCOL_VERSION, ZygoteInfo};
+
+use crate::{
+    channel::{Channel, ChannelError},
+    tree,
+};
+
+/// What the interpreter runs: it moves the control socket away from standard input, where it arrives, and hands over.
+const BOOT: &str = "\
+import os, sys
+control = os.dup(int(sys.argv[1]))
+null = os.open(os.devnull, os.O_RDONLY)
+os.dup2(null, 0)
+os.close(null)
+if sys.argv[2]:
+    sys.path.insert(0, sys.argv[2])
+from passnet._zygote import main
+main(control)
+";
+
+/// How the fork server is started.
+#[derive(Clone, Debug)]
+pub struct ZygoteConfig {
+    /// The Python interpreter; it has to find torch.
+    pub python: PathBuf,
+    /// Directory with the `passnet` package, put first on `sys.path`; `None` where the interpreter finds it itself.
+    pub site: Option<PathBuf>,
+    /// How long starting may take: importing torch from a cold disk takes many seconds.
+    pub start_timeout: Duration,
+}
+
+impl ZygoteConfig {
+    /// The given interpreter with its own packages.
+    pub fn new(python: impl Into<PathBuf>) -> Self {
+        Self { python: python.into(), site: None, start_timeout: Duration::from_secs(120) }
+    }
+}
+
+/// Why the fork server does not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum ZygoteError {
+    /// The interpreter could not be started at all.
+    #[error("cannot start `{python}`: {source}")]
+    Spawn {
+        /// The interpreter.
+        python: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It ended or stayed silent instead of getting ready.
+    #[error("the fork server did not get ready ({why}); is PyTorch installed for `{python}`? Its last words:\n{log}")]
+    Start {
+        /// The interpreter.
+        python: PathBuf,
+        /// What happened.
+        why: String,
+        /// End of its standard error.
+        log: String,
+    },
+    /// It speaks another version of the protocol.
+    #[error("the Python package speaks protocol {found}, this program {PROTOCOL_VERSION}; install matching versions")]
+    Protocol {
+        /// Version of the Python side.
+        found: u32,
+    },
+    /// It died, or did not answer.
+    #[error("the fork server failed ({why}). Its last words:\n{log}")]
+    Failed {
+        /// What happened.
+        why: String,
+        /// End of its standard error.
+        log: String,
+    },
+}
+
+/// How a worker ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Exit {
+    pub(crate) code: Option<i32>,
+    pub(crate) signal: Option<i32>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    forked: BTreeMap<u64, i32>,
+    exited: BTreeMap<u64, Exit>,
+    dead: bool,
+}
+
+#[derive(Debug)]
+struct Shared {
+    channel: Channel,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // State is replaced entry by entry; a panic elsewhere leaves none half-written.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads replies until the fork server is gone.
+    fn listen(&self) {
+        let forever = Duration::from_secs(u32::MAX.into());
+        while let Ok((reply, _)) = self.channel.receive::<ForkReply>(Instant::now() + forever) {
+            let mut state = self.state();
+            match reply {
+                ForkReply::Ready(_) => break,
+                ForkReply::Forked { id, pid } => drop(state.forked.insert(id, pid)),
+                ForkReply::Exited { id, code, signal } => drop(state.exited.insert(id, Exit { code, signal })),
+            }
+            self.changed.notify_all();
+        }
+        self.state().dead = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits until `found` finds something in the state; `None` at the deadline or when the fork server is dead.
+    fn wait_for<T>(&self, deadline: Instant, mut found: impl FnMut(&mut State) -> Option<T>) -> Option<T> {
+        let mut state = self.state();
+        loop {
+            if let Some(value) = found(&mut state) {
+                return Some(value);
+            }
+            let rest = deadline.saturating_duration_since(Instant::now());
+            if state.dead || rest.is_zero() {
+                return None;
+            }
+            state = self.changed.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+/// A running fork server. Dropping it ends it and all its workers.
+#[derive(Debug)]
+pub struct Zygote {
+    shared: Arc<Shared>,
+    info: ZygoteInfo,
+    child: Child,
+    log: File,
+    /// Ids and process ids of workers in use. Held locked while a fork is under way, so that a look for strays never
+    /// sees a worker that is not on the list yet.
+    live: Mutex<BTreeMap<u64, i32>>,
+    next_id: AtomicU64,
+    listener: Option<JoinHandle<()>>,
+}
+
+impl Zygote {
+    /// Starts a fork server and waits until it is ready.
+    ///
+    /// # Errors
+    /// Where the interpreter does not run, torch or the `passnet` package is missing, or versions differ.
+    pub fn start(config: &ZygoteConfig) -> Result<Self, ZygoteError> {
+        let spawn_error = |source| ZygoteError::Spawn { python: config.python.clone(), source };
+        let (channel, theirs) = Channel::pair().map_err(spawn_error)?;
+        let mut log = tempfile::tempfile().map_err(spawn_error)?;
+        let mut child = Command::new(&config.python)
+            .args(["-I", "-c", BOOT, "0"])
+            .arg(config.site.as_deref().unwrap_or("".as_ref()))
+            .stdin(Stdio::from(theirs))
+            .stdout(Stdio::from(log.try_clone().map_err(spawn_error)?))
+            .stderr(Stdio::from(log.try_clone().map_err(spawn_error)?))
+            .spawn()
+            .map_err(spawn_error)?;
+        let ready = channel.receive::<ForkReply>(Instant::now() + config.start_timeout);
+        let info = match ready {
+            Ok((ForkReply::Ready(info), _)) => info,
+            other => {
+                let why = match other {
+                    Ok((reply, _)) => format!("it said {reply:?}"),
+                    Err(error) => error.to_string(),
+                };
+                // Both fail only where it has ended by itself.
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(ZygoteError::Start { python: config.python.clone(), why, log: tail(&mut log) });
+            }
+        };
+        if info.protocol != PROTOCOL_VERSION {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(ZygoteError::Protocol { found: info.protocol });
+        }
+        let shared = Arc::new(Shared { channel, state: Mutex::default(), changed: Condvar::new() });
+        let listener = std::thread::spawn({
+            let shared = Arc::clone(&shared);
+            move || shared.listen()
+        });
+        let (live, next_id) = (Mutex::default(), AtomicU64::new(1));
+        Ok(Self { shared, info, child, log, live, next_id, listener: Some(listener) })
+    }
+
+    /// What it said of itself: versions and process id.
+    pub fn info(&self) -> &ZygoteInfo {
+        &self.info
+    }
+
+    /// Whether it still runs.
+    pub fn is_alive(&self) -> bool {
+        !self.shared.state().dead
+    }
+
+    /// Forks one worker; gives its id, process id, and the channel to it. The caller must [`Self::release`] it.
+    pub(crate) fn fork(
+        &self,
+        request: impl FnOnce(u64) -> ForkRequest,
+        deadline: Instant,
+    ) -> Result<(u64, i32, Channel), ZygoteError> {
+        let failed = |why: String| ZygoteError::Failed { why, log: self.log_tail() };
+        let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let (channel, theirs): (_, OwnedFd) = Channel::pair().map_err(|error| failed(error.to_string()))?;
+        self.shared
+            .channel
+            .send(&request(id), Some(theirs.as_fd()), deadline)
+            .map_err(|error: ChannelError| failed(error.to_string()))?;
+        drop(theirs);
+        let pid = self.shared.wait_for(deadline, |state| state.forked.remove(&id));
+        let pid = pid.ok_or_else(|| failed("it did not fork a worker".to_owned()))?;
+        live.insert(id, pid);
+        Ok((id, pid, channel))
+    }
+
+    /// Waits for the end of a worker and says how it ended; `None` if it has not by the deadline.
+    pub(crate) fn wait_exit(&self, id: u64, deadline: Instant) -> Option<Exit> {
+        self.shared.wait_for(deadline, |state| state.exited.get(&id).copied())
+    }
+
+    /// Kills a worker with everything that it started, in whatever session or group, and whatever earlier workers left
+    /// behind.
+    pub(crate) fn release(&self, id: u64) {
+        let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(pid) = live.remove(&id) else { return };
+        if !self.shared.state().exited.contains_key(&id) {
+            tree::kill_group(pid);
+            tree::kill(pid);
+        }
+        let keep: BTreeSet<i32> = live.values().copied().collect();
+        tree::kill_below(self.info.pid, &keep);
+        drop(live);
+        self.shared.state().exited.remove(&id);
+    }
+
+    fn log_tail(&self) -> String {
+        self.log.try_clone().map(|mut log| tail(&mut log)).unwrap_or_default()
+    }
+}
+
+impl Drop for Zygote {
+    fn drop(&mut self) {
+        tree::kill_below(self.info.pid, &BTreeSet::new());
+        // Killed, not asked: it may hang. Both calls fail only where it has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if let Some(listener) = self.listener.take() {
+            // The listener panics on nothing; the socket's end has woken it.
+            let _ = listener.join();
+        }
+    }
+}
+
+/// The last 4,000 bytes of a log, as text.
+pub(crate) fn tail(log: &mut File) -> String {
+    const TAIL: u64 = 4000;
+    let read = |log: &mut File| -> io::Result<Vec<u8>> {
+        let length = log.seek(SeekFrom::End(0))?;
+        log.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
+        let mut bytes = Vec::new();
+        log.take(TAIL).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    read(log).map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned()).unwrap_or_default()
+}
+
+/// Keeps one fork server running: starts it when first asked, and again after it has died.
+#[derive(Debug)]
+pub struct Launcher {
+    config: ZygoteConfig,
+    current: Mutex<Option<Arc<Zygote>>>,
+}
+
+impl Launcher {
+    /// Starts nothing yet.
+    pub fn new(config: ZygoteConfig) -> Self {
+        Self { config, current: Mutex::new(None) }
+    }
+
+    /// The running fork server.
+    ///
+    /// # Errors
+    /// Where it cannot be started.
+    pub fn zygote(&self) -> Result<Arc<Zygote>, ZygoteError> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(zygote) = current.as_ref().filter(|zygote| zygote.is_alive()) {
+            return Ok(Arc::clone(zygote));
+        }
+        if current.is_some() {
+            tracing::warn!("the fork server died and is started again");
+        }
+        let zygote = Arc::new(Zygote::start(&self.config)?);
+        *current = Some(Arc::clone(&zygote));
+        Ok(zygote)
+    }
+}

@@ -1,0 +1,221 @@
+"""A fork server and workers that speak the protocol, and misbehave as the file `behaviour` of a pass directory says."""
+
+import array
+import ctypes
+import json
+import os
+import pathlib
+import select
+import signal
+import socket
+import struct
+import sys
+import time
+
+
+def main(control):
+    sock = socket.socket(fileno=control)
+    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+    send(sock, {"type": "ready", "protocol": 1, "pid": os.getpid(), "versions": {"python": sys.version.split()[0]}})
+    workers = {}
+    while True:
+        readable, _, _ = select.select([sock], [], [], 0.02)
+        reap(sock, workers)
+        if not readable:
+            continue
+        message, descriptor = receive(sock)
+        pid = os.fork()
+        if pid == 0:
+            sock.close()
+            run_worker(message, descriptor)
+        os.close(descriptor)
+        workers[pid] = message["id"]
+        send(sock, {"type": "forked", "id": message["id"], "pid": pid})
+
+
+def reap(sock, workers):
+    while workers:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if pid == 0:
+            return
+        if pid in workers:
+            code = os.waitstatus_to_exitcode(status)
+            exited = {"code": code, "signal": None} if code >= 0 else {"code": None, "signal": -code}
+            send(sock, {"type": "exited", "id": workers.pop(pid), **exited})
+
+
+def run_worker(request, descriptor):
+    os.setsid()
+    log = os.open(request["scratch"] + "/output.log", os.O_WRONLY | os.O_CREAT, 0o600)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
+    worker = Worker(socket.socket(fileno=descriptor))
+    try:
+        worker.serve()
+    finally:
+        os._exit(0)
+
+
+class Worker:
+    def __init__(self, sock):
+        self.sock, self.behaviour, self.argument, self.sets, self.last = sock, "honest", "", {}, None
+
+    def serve(self):
+        send(self.sock, {"type": "ready", "pid": os.getpid(), "sandbox": {}})
+        while True:
+            message, descriptor = receive(self.sock)
+            getattr(self, message["type"])(message, descriptor)
+
+    def load(self, message, _):
+        passes = []
+        if message["candidate"]["kind"] == "passes":
+            directory = pathlib.Path(message["candidate"]["dir"])
+            self.behaviour, _, self.argument = (directory / "behaviour").read_text().partition(":")
+            passes = [{"name": "p", "matches": 1, "nearest": None}]
+        if self.behaviour == "hang_in_load":
+            time.sleep(600)
+        if self.behaviour == "no_match":
+            miss = {
+                "matched": 1,
+                "total": 2,
+                "node": "gelu",
+                "what": "argument",
+                "expected": "'tanh'",
+                "found": "'none'",
+            }
+            passes = [{"name": "p", "matches": 0, "nearest": miss}]
+        counts = {"build_ns": 0, "rewrite_ns": 0, "nodes_before": 1, "nodes_after": 1}
+        send(self.sock, {"type": "loaded", **counts, "passes": passes, "rewritten": None, "notes": []})
+
+    def inputs(self, message, descriptor):
+        first = message["tensors"][0]
+        self.sets[message["set"]] = (os.pread(descriptor, first["nbytes"], first["offset"]), first)
+        send(self.sock, {"type": "done"})
+
+    def drop_inputs(self, message, _):
+        self.sets.pop(message["set"], None)
+        send(self.sock, {"type": "done"})
+
+    def call(self, message, _):
+        match self.behaviour:
+            case "hang_in_call":
+                time.sleep(600)
+            case "die":
+                print("last words", flush=True)
+                os.kill(os.getpid(), signal.SIGSEGV)
+            case "leave":
+                os._exit(3)
+            case "rubbish":
+                self.sock.sendall(struct.pack("<I", 5) + b"hello")
+                time.sleep(600)
+            case "endless":
+                self.sock.sendall(struct.pack("<I", 0xFFFFFFFF))
+                time.sleep(600)
+            case "trickle":
+                self.sock.sendall(struct.pack("<I", 1000))
+                while True:
+                    self.sock.sendall(b" ")
+                    time.sleep(0.05)
+            case "flood":
+                while True:
+                    send(self.sock, {"type": "done", "padding": "x" * 100000})
+            case "daemon":
+                leave_a_daemon(self.argument)
+            case "kill_the_fork_server":
+                os.kill(os.getppid(), signal.SIGKILL)
+                time.sleep(600)
+            case "violation":
+                data, layout = self.sets[message["set"]]
+                return self.ship(data, layout, notes=["violation:aten.mm"])
+            case "mutates":
+                data, layout = self.sets[message["set"]]
+                return self.ship(data, layout, mutated=True)
+        self.ship(*self.sets[message["set"]])
+
+    def ship(self, data, layout, notes=(), mutated=False):
+        match self.behaviour:
+            case "wrong":
+                data = bytes(len(data))
+            case "stale":
+                Worker.first = data = getattr(Worker, "first", data)
+            case "other_dtype":
+                layout = {**layout, "dtype": "int32"}
+            case "other_shape":
+                layout = {**layout, "shape": [1, *layout["shape"]]}
+        block = os.memfd_create("outputs")
+        os.write(block, data)
+        nbytes, offset = len(data), 0
+        match self.behaviour:
+            case "short_block":
+                os.ftruncate(block, 1)
+            case "huge":
+                nbytes = 1 << 40
+            case "outside":
+                offset = 1 << 20
+            case "pipe":
+                block, self.writer = os.pipe()
+        layout = {**layout, "offset": offset}
+        value = {"kind": "tensor", "layout": {**layout, "name": "0"}, "stride": [1], "device": "cpu"}
+        changed = [layout] if mutated else []
+        outputs = {"values": [value], "mutated": changed, "nbytes": nbytes, "notes": list(notes)}
+        send(self.sock, {"type": "outputs", **outputs}, block)
+        os.close(block)
+
+    def time(self, message, _):
+        if self.behaviour == "hang_in_time":
+            time.sleep(600)
+        sets = [message["set"], *message["rotate"]]
+        trials = message["trials"] - (self.behaviour == "fewer_trials")
+        begin, times = time.monotonic_ns(), []
+        for _ in range(message["warmup"] + trials):
+            start = time.monotonic_ns()
+            while time.monotonic_ns() - start < 50_000:
+                pass
+            times.append(time.monotonic_ns() - start)
+        if self.behaviour == "hides_time":
+            time.sleep(0.02)
+        if self.behaviour == "inflates":
+            times = [10**12 for _ in times]
+        total = time.monotonic_ns() - begin
+        self.last = self.sets[sets[(message["trials"] - 1) % len(sets)]]
+        send(self.sock, {"type": "timed", "e2e_ns": times[message["warmup"] :], "device_ns": [], "total_ns": total})
+
+    def fetch(self, _message, _descriptor):
+        data, layout = self.last
+        if self.behaviour == "wrong_when_timed":
+            data = bytes(len(data))
+        self.ship(data, layout)
+
+
+def leave_a_daemon(pids):
+    """A process that has left session, group and parent; its id goes into a file."""
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.setsid()
+            with open(pids, "a") as file:
+                file.write(f"{os.getpid()}\n")
+            time.sleep(600)
+        os._exit(0)
+    os.wait()
+    while not os.path.exists(pids):
+        time.sleep(0.01)
+
+
+def send(sock, message, descriptor=None):
+    body = json.dumps(message).encode()
+    frame = struct.pack("<I", len(body)) + body
+    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [descriptor]))] if descriptor is not None else []
+    sock.sendall(frame[sock.sendmsg([frame], rights) :])
+
+
+def receive(sock):
+    head, ancillary, _, _ = sock.recvmsg(4, socket.CMSG_SPACE(4), socket.MSG_WAITALL)
+    if not head:
+        os._exit(0)
+    descriptors = array.array("i")
+    for _, _, data in ancillary:
+        descriptors.frombytes(data)
+    body = sock.recv(struct.unpack("<I", head)[0], socket.MSG_WAITALL)
+    return json.loads(body), descriptors[0] if descriptors else None

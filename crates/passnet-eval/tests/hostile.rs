@@ -1,0 +1,94 @@
+//! Workers that lie, hang, flood and die: each gets its verdict, and nothing of it is left alive.
+
+#![allow(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
+
+mod common;
+
+use std::{fs, path::Path, time::Duration};
+
+use common::{fake_referee, graph};
+use passnet_eval::{Candidate, GraphSample, PassDirectory, Referee};
+use passnet_record::{Status, Verdict};
+
+const COPY: &str = r#"{"version": 1, "inputs": ["x"], "nodes": [{"name": "clone", "op": "call_function",
+    "target": "torch.clone", "args": [{"ref": 0}], "kwargs": []}], "outputs": [{"ref": 1}]}"#;
+
+fn sample() -> GraphSample {
+    graph(COPY, &[("x", &[4, 4])])
+}
+
+fn judge(referee: &Referee, behaviour: &str) -> Verdict {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("behaviour"), behaviour).unwrap();
+    let candidate = Candidate::Passes(PassDirectory::read(directory.path()).unwrap());
+    referee.evaluate(&sample(), &candidate).unwrap().verdict
+}
+
+#[test]
+fn every_misbehaviour_has_its_status() {
+    let Some(referee) = fake_referee(|settings| settings.timeout_s = 1.0) else { return };
+    for (behaviour, status, code) in [
+        ("hang_in_load", Status::Timeout, "wall_limit"),
+        ("hang_in_call", Status::Timeout, "wall_limit"),
+        ("hang_in_time", Status::Timeout, "wall_limit"),
+        ("trickle", Status::Timeout, "wall_limit"),
+        ("no_match", Status::NoMatch, "argument_mismatch"),
+        ("die", Status::RuntimeError, "worker_died"),
+        ("leave", Status::RuntimeError, "worker_died"),
+        ("rubbish", Status::Integrity, "protocol_violation"),
+        ("endless", Status::Integrity, "protocol_violation"),
+        ("flood", Status::Integrity, "protocol_violation"),
+        ("short_block", Status::Integrity, "protocol_violation"),
+        ("huge", Status::Integrity, "protocol_violation"),
+        ("outside", Status::Integrity, "protocol_violation"),
+        ("pipe", Status::Integrity, "protocol_violation"),
+        ("fewer_trials", Status::Integrity, "protocol_violation"),
+        ("inflates", Status::Integrity, "protocol_violation"),
+        ("hides_time", Status::Integrity, "clock_disagrees"),
+        ("wrong_when_timed", Status::Integrity, "timed_output_differs"),
+        ("violation", Status::Integrity, "forbidden_operator"),
+        ("mutates", Status::Integrity, "input_mutated"),
+        ("wrong", Status::Accuracy, "output_differs"),
+        ("stale", Status::Accuracy, "output_differs"),
+        ("other_dtype", Status::TypeMismatch, "dtype_differs"),
+        ("other_shape", Status::ShapeMismatch, "shape_differs"),
+    ] {
+        let verdict = judge(&referee, behaviour);
+        let reason = verdict.reason.unwrap();
+        assert_eq!((verdict.status, reason.code.as_str()), (status, code), "{behaviour}: {}", reason.message);
+    }
+    let died = judge(&referee, "die").reason.unwrap().message;
+    assert!(died.contains("segmentation fault") && died.contains("last words"), "{died}");
+    let verdict = judge(&referee, "honest");
+    assert!(matches!(verdict.status, Status::Correct | Status::Unstable), "{:?}", verdict.reason);
+    assert!(verdict.outputs[0].equal && !verdict.timings.is_empty());
+}
+
+#[test]
+fn a_daemon_does_not_outlive_its_verdict() {
+    let pids = tempfile::tempdir().unwrap();
+    let pids = pids.path().join("pids");
+    let Some(referee) = fake_referee(|settings| settings.check_rounds = 1) else { return };
+    let verdict = judge(&referee, &format!("daemon:{}", pids.display()));
+    assert!(matches!(verdict.status, Status::Correct | Status::Unstable), "{:?}", verdict.reason);
+    let pid = fs::read_to_string(&pids).unwrap();
+    let gone = (0..200).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        pid.lines().all(|pid| !is_running(pid))
+    });
+    assert!(gone, "{pid}");
+}
+
+fn is_running(pid: &str) -> bool {
+    let stat = fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with(['Z', 'X']))
+}
+
+#[test]
+fn a_dead_fork_server_is_started_again() {
+    let Some(referee) = fake_referee(|_| ()) else { return };
+    let verdict = judge(&referee, "kill_the_fork_server");
+    assert_eq!((verdict.status, verdict.reason.unwrap().code.as_str()), (Status::RuntimeError, "fork_server_died"));
+    let verdict = judge(&referee, "honest");
+    assert!(matches!(verdict.status, Status::Correct | Status::Unstable), "{:?}", verdict.reason);
+}

@@ -1,0 +1,189 @@
+//! Evaluations of real graphs by real workers.
+
+#![allow(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
+
+mod common;
+
+use common::{graph, referee};
+use passnet_eval::{Candidate, Defences, PassDirectory, Referee, RefereeOptions, settings};
+use passnet_record::{ExecutionPath, RunSettings, Status};
+
+const LINEAR_GELU: &str = r#"{"version": 1, "inputs": ["x", "w", "b"], "nodes": [
+    {"name": "linear", "op": "call_function", "target": "torch.nn.functional.linear",
+     "args": [{"ref": 0}, {"ref": 1}, {"ref": 2}], "kwargs": []},
+    {"name": "gelu", "op": "call_function", "target": "torch.nn.functional.gelu", "args": [{"ref": 3}], "kwargs": []}],
+    "outputs": [{"ref": 4}]}"#;
+
+#[test]
+fn eager_against_itself_is_correct_and_equal() {
+    let Some(referee) = referee(|settings| settings.trials = 20) else { return };
+    let sample = graph(LINEAR_GELU, &[("x", &[4, 16]), ("w", &[8, 16]), ("b", &[8])]);
+    let evaluation = referee.evaluate(&sample, &Candidate::Eager).unwrap();
+    let verdict = evaluation.verdict;
+    assert!(matches!(verdict.status, Status::Correct | Status::Unstable), "{:?}", verdict.reason);
+    assert_eq!(verdict.tolerance, Some(-10));
+    assert!(verdict.outputs.iter().all(|output| output.equal));
+    let timing = verdict.scored_timing().unwrap();
+    assert_eq!((timing.path, timing.base.trials, timing.candidate.trials), (ExecutionPath::Direct, 20, 20));
+    assert!(verdict.control_timing().is_some() && verdict.evidence.timed_calls_checked > 0);
+    assert!(verdict.evidence.notes.is_empty(), "{:?}", verdict.evidence.notes);
+}
+
+const ADD_RELU: &str = r#"{"version": 1, "inputs": ["x", "y"], "nodes": [
+    {"name": "add", "op": "call_function", "target": "operator.add", "args": [{"ref": 0}, {"ref": 1}], "kwargs": []},
+    {"name": "relu", "op": "call_function", "target": "torch.nn.functional.relu", "args": [{"ref": 2}], "kwargs": []}],
+    "outputs": [{"ref": 3}]}"#;
+
+/// A pass for `ADD_RELU`; `body` is what its replacement does, with a kernel `add_relu(x, y, out, n)` at hand.
+fn add_relu_pass(body: &str) -> Candidate {
+    pass(&add_relu_source(body))
+}
+
+fn add_relu_source(body: &str) -> String {
+    format!(
+        r#"
+import torch
+from passnet import kernels
+
+SOURCE = """
+void add_relu(const float* x, const float* y, float* out, int64_t n) {{
+    for (int64_t i = 0; i < n; ++i) {{ float v = x[i] + y[i]; out[i] = v > 0 ? v : 0; }}
+}}
+"""
+add_relu = kernels.cpp(SOURCE, "void add_relu(const float* x, const float* y, float* out, int64_t n);")
+memory = {{}}
+
+def pattern(x, y):
+    return torch.nn.functional.relu(x + y)
+
+def replacement_args(x, y):
+    return (x, y)
+
+def fused(x, y):
+{body}
+
+def replacement_func():
+    return fused
+"#
+    )
+}
+
+fn pass(text: &str) -> Candidate {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("fuse.py"), text).unwrap();
+    std::fs::write(directory.path().join("sorted_output_pass_rule_names.json"), r#"["fuse"]"#).unwrap();
+    Candidate::Passes(PassDirectory::read(directory.path()).unwrap())
+}
+
+const HONEST: &str = "    out = torch.empty_like(x)\n    add_relu(x, y, out, x.numel())\n    return out";
+
+#[test]
+fn passes_are_judged_by_what_they_do() {
+    let Some(referee) = referee(|settings| settings.rounds = 4) else { return };
+    let sample = graph(ADD_RELU, &[("x", &[32, 65]), ("y", &[32, 65])]);
+    let indent = |lines: &[&str]| lines.iter().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n");
+    let wrong_scale = HONEST.replace("return out", "return out.mul_(2)");
+    for (name, body, status, code) in [
+        ("torch", "    return torch.relu(x + y)".to_owned(), Status::Integrity, "forbidden_operator"),
+        ("scale", wrong_scale, Status::Integrity, "forbidden_operator"),
+        ("in place", indent(&["add_relu(x, y, x, x.numel())", "return x"]), Status::Integrity, "input_mutated"),
+        (
+            "half",
+            indent(&["out = torch.empty_like(x)", "add_relu(x, y, out, x.numel() // 2)", "return out"]),
+            Status::Accuracy,
+            "output_differs",
+        ),
+        (
+            "memory",
+            indent(&[
+                "if 0 not in memory:",
+                "    memory[0] = torch.empty_like(x)",
+                "    add_relu(x, y, memory[0], x.numel())",
+                "return memory[0]",
+            ]),
+            Status::Accuracy,
+            "output_differs",
+        ),
+        ("raises", "    raise ValueError('too bad')".to_owned(), Status::RuntimeError, "raised"),
+        ("syntax", "    return (".to_owned(), Status::CompileError, "import_failed"),
+    ] {
+        let verdict = referee.evaluate(&sample, &add_relu_pass(&body)).unwrap().verdict;
+        let reason = verdict.reason.unwrap();
+        assert!(
+            verdict.status == status && reason.code == code || name == "half" && verdict.status == Status::NonFinite,
+            "{name}: {:?} {reason:?}",
+            verdict.status
+        );
+    }
+
+    let verdict = referee.evaluate(&sample, &add_relu_pass(HONEST)).unwrap().verdict;
+    println!("{}", serde_json::to_string(&verdict).unwrap());
+    assert!(matches!(verdict.status, Status::Correct | Status::Unstable), "{:?}", verdict.reason);
+    assert!(verdict.outputs[0].equal);
+    assert_eq!(verdict.evidence.matches, [("fuse".to_owned(), 1)]);
+    let paths: Vec<_> = verdict.timings.iter().map(|timing| (timing.path, timing.baseline.as_str())).collect();
+    let (direct, compiled) = (ExecutionPath::Direct, ExecutionPath::Compiled);
+    let all = [(direct, "eager"), (direct, "control"), (compiled, "eager"), (compiled, "control")];
+    assert_eq!(paths, all, "{:?}", verdict.evidence.notes);
+
+    let other = graph(LINEAR_GELU, &[("x", &[4, 16]), ("w", &[8, 16]), ("b", &[8])]);
+    let verdict = referee.evaluate(&other, &add_relu_pass(HONEST)).unwrap().verdict;
+    assert_eq!(verdict.status, Status::NoMatch, "{:?}", verdict.reason);
+    assert!(verdict.reason.unwrap().message.contains("`fuse`"));
+}
+
+#[test]
+fn arguments_are_handed_on_and_not_computed() {
+    let Some(referee) = referee(|settings| settings.trials = 4) else { return };
+    let sample = graph(ADD_RELU, &[("x", &[8, 8]), ("y", &[8, 8])]);
+    let source = add_relu_source(HONEST).replace("return (x, y)", "return (torch.relu(x), y)");
+    let verdict = referee.evaluate(&sample, &pass(&source)).unwrap().verdict;
+    let reason = verdict.reason.unwrap();
+    assert_eq!((verdict.status, reason.code.as_str()), (Status::Integrity, "computes_in_args"), "{reason:?}");
+    assert!(reason.message.contains("`fuse`") && reason.message.contains("relu"), "{reason:?}");
+}
+
+#[test]
+fn source_is_checked_before_anything_runs() {
+    let Some(interpreter) = common::interpreter() else { return };
+    let options = RefereeOptions { zygote: interpreter.zygote(), defences: Defences::ALL, cache: None, jobs: 1 };
+    let quick = RunSettings { trials: 4, warmup: 1, rounds: 2, max_remeasure: 0, ..settings::sound("cpu") };
+    let referee = Referee::new(quick, options).unwrap();
+    let sample = graph(ADD_RELU, &[("x", &[8, 8]), ("y", &[8, 8])]);
+    let verdict = referee.evaluate(&sample, &add_relu_pass("    return torch.relu(x + y)")).unwrap().verdict;
+    let reason = verdict.reason.unwrap();
+    assert_eq!(verdict.status, Status::Integrity);
+    assert!(reason.code.starts_with("PN") && reason.message.contains("fuse.py:"), "{reason:?}");
+}
+
+const DROPOUT_INPLACE: &str = r#"{"version": 1, "inputs": ["x"], "nodes": [
+    {"name": "dropout", "op": "call_function", "target": "torch.nn.functional.dropout", "args": [{"ref": 0}, 0.5, true],
+     "kwargs": []},
+    {"name": "add_", "op": "call_method", "target": "add_", "args": [{"ref": 0}, 1], "kwargs": []}],
+    "outputs": [{"ref": 1}]}"#;
+
+#[test]
+fn graphs_that_draw_numbers_and_change_inputs_are_judged_all_the_same() {
+    let Some(referee) = referee(|_| ()) else { return };
+    let sample = graph(DROPOUT_INPLACE, &[("x", &[16, 16])]);
+    let verdict = referee.evaluate(&sample, &Candidate::Noop).unwrap().verdict;
+    assert!(matches!(verdict.status, Status::Correct | Status::Unstable), "{:?}", verdict.reason);
+    assert_eq!(verdict.evidence.mutated_inputs, ["x"]);
+    assert_eq!(verdict.outputs.len(), 2);
+    assert!(verdict.outputs.iter().all(|output| output.equal), "{:?}", verdict.outputs);
+}
+
+#[test]
+fn a_broken_graph_costs_only_itself() {
+    let Some(referee) = referee(|_| ()) else { return };
+    let sample = graph(ADD_RELU, &[("x", &[3, 4]), ("y", &[5, 6])]);
+    let verdict = referee.evaluate(&sample, &Candidate::Eager).unwrap().verdict;
+    assert_eq!(verdict.status, Status::ReferenceError);
+    assert!(verdict.reason.unwrap().message.contains("RuntimeError"));
+    let huge = graph(ADD_RELU, &[("x", &[1 << 40]), ("y", &[1])]);
+    let verdict = referee.evaluate(&huge, &Candidate::Eager).unwrap().verdict;
+    assert_eq!(verdict.reason.unwrap().code, "inputs_too_large");
+    let good = graph(ADD_RELU, &[("x", &[3, 4]), ("y", &[3, 4])]);
+    let verdict = referee.evaluate(&good, &Candidate::Eager).unwrap().verdict;
+    assert!(matches!(verdict.status, Status::Correct | Status::Unstable), "{:?}", verdict.reason);
+}
