@@ -1,0 +1,92 @@
+//! From subgraphs to tasks and splits.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{
+    Dataset, Failure, Table,
+    select::select_subset,
+    store::{SampleRow, StoreError, TaskRow},
+};
+
+/// What was curated.
+#[derive(Debug, Default)]
+pub struct Curated {
+    /// Tasks of the evaluation split.
+    pub eval: usize,
+    /// Tasks of the training split.
+    pub train: usize,
+    /// Graphs that are in neither, since the evaluation split has the same structure under another op sequence.
+    pub withheld: usize,
+    /// What could not be read.
+    pub failures: Vec<Failure>,
+}
+
+/// Groups the subgraphs by op sequence into tasks and writes the table of tasks: `eval` tasks chosen by rarity and
+/// coverage ([`select_subset`]), all others for training.
+///
+/// No op sequence is in both splits, since a task is an op sequence. Nor is a structural hash: a graph whose structure
+/// an evaluation graph has (its statements in another order) is in no training task.
+///
+/// A task is named by the first 16 digits of the hash of its op sequence. The result does not depend on the order of the
+/// table but where subgraphs have no op sequence hash; those are left out as failures.
+///
+/// # Errors
+/// If a table cannot be listed or written.
+pub fn curate(dataset: &Dataset, eval: usize) -> Result<Curated, StoreError> {
+    let mut curated = Curated::default();
+    let mut groups: BTreeMap<String, Group> = BTreeMap::new();
+    for row in dataset.read::<SampleRow>(Table::Subgraphs)? {
+        let row = match row {
+            Ok(row) => row,
+            Err(error) => {
+                curated.failures.push(Failure::of_store(&error));
+                continue;
+            }
+        };
+        let (Some(hash), Some(structure)) = (row.hashes.ops, row.hashes.structure) else {
+            let message = "it has no hashes; import it again".to_owned();
+            curated.failures.push(Failure { what: row.path, message });
+            continue;
+        };
+        let group = groups.entry(hash).or_insert_with(|| Group { ops: row.ops, graphs: Vec::new() });
+        group.graphs.push((row.path, structure));
+    }
+    let sequences: Vec<Vec<String>> = groups.values().map(|group| group.ops.clone()).collect();
+    let chosen: BTreeSet<usize> = select_subset(&sequences, eval).into_iter().collect();
+    let evaluated: BTreeSet<String> = groups
+        .values()
+        .enumerate()
+        .filter(|(index, _)| chosen.contains(index))
+        .flat_map(|(_, group)| group.graphs.iter().map(|(_, structure)| structure.clone()))
+        .collect();
+    let mut writer = dataset.replace(Table::Tasks)?;
+    for (index, (hash, mut group)) in groups.into_iter().enumerate() {
+        let split = if chosen.contains(&index) { "eval" } else { "train" };
+        if split == "train" {
+            let before = group.graphs.len();
+            group.graphs.retain(|(_, structure)| !evaluated.contains(structure));
+            curated.withheld += before - group.graphs.len();
+            if group.graphs.is_empty() {
+                continue;
+            }
+        }
+        *(if split == "eval" { &mut curated.eval } else { &mut curated.train }) += 1;
+        group.graphs.sort_unstable();
+        writer.push(TaskRow {
+            id: hash[..16].to_owned(),
+            split: Some(split.to_owned()),
+            ops: group.ops,
+            graphs: group.graphs.into_iter().map(|(path, _)| path).collect(),
+            files: Vec::new(),
+        })?;
+    }
+    writer.finish()?;
+    Ok(curated)
+}
+
+/// Subgraphs with one op sequence.
+struct Group {
+    ops: Vec<String>,
+    /// Path and structural hash of each.
+    graphs: Vec<(String, String)>,
+}

@@ -1,0 +1,191 @@
+//! A dataset on disk: a folder with a folder of Parquet files for each table.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use fs_err as fs;
+
+use crate::store::{Row, StoreError, TableReader, TableWriter};
+
+/// A table of a dataset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Table {
+    /// Whole graphs; rows are [`crate::store::SampleRow`].
+    Graphs,
+    /// Parts of graphs; rows are [`crate::store::SampleRow`].
+    Subgraphs,
+    /// Tasks; rows are [`crate::store::TaskRow`].
+    Tasks,
+}
+
+impl Table {
+    /// All tables.
+    pub const ALL: [Self; 3] = [Self::Graphs, Self::Subgraphs, Self::Tasks];
+
+    /// Name of its folder.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Graphs => "graphs",
+            Self::Subgraphs => "subgraphs",
+            Self::Tasks => "tasks",
+        }
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A file holds about this many bytes before encoding. An interrupted stage loses at most one file.
+const PART_BYTES: usize = 512 << 20;
+
+/// A folder with tables.
+#[derive(Clone, Debug)]
+pub struct Dataset {
+    root: PathBuf,
+}
+
+impl Dataset {
+    /// The dataset at `root`, which need not exist yet.
+    pub fn at(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// Its folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The files of a table in order; none if the table does not exist.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn parts(&self, table: Table) -> Result<Vec<PathBuf>, StoreError> {
+        let folder = self.root.join(table.name());
+        if !folder.exists() {
+            return Ok(Vec::new());
+        }
+        let io = |source| StoreError::Io { path: folder.clone(), source };
+        let mut parts = Vec::new();
+        for entry in fs::read_dir(&folder).map_err(io)? {
+            let path = entry.map_err(io)?.path();
+            if part_number(&path).is_some() {
+                parts.push(path);
+            }
+        }
+        parts.sort_unstable_by_key(|path| part_number(path));
+        Ok(parts)
+    }
+
+    /// All rows of a table in order. What cannot be read gives one error for each damaged file or row group; the rest
+    /// goes on.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn read<R: Row + 'static>(
+        &self,
+        table: Table,
+    ) -> Result<impl Iterator<Item = Result<R, StoreError>> + use<R>, StoreError> {
+        let open = |part: PathBuf| -> Box<dyn Iterator<Item = Result<R, StoreError>>> {
+            match TableReader::open(&part) {
+                Ok(reader) => Box::new(reader),
+                Err(error) => Box::new(std::iter::once(Err(error))),
+            }
+        };
+        Ok(self.parts(table)?.into_iter().flat_map(open))
+    }
+
+    /// Adds rows behind those that a table has.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn append<R: Row>(&self, table: Table) -> Result<PartWriter<R>, StoreError> {
+        let next = self.parts(table)?.last().and_then(|part| part_number(part)).map_or(0, |last| last + 1);
+        Ok(PartWriter { folder: self.root.join(table.name()), next, current: None, replaced: None })
+    }
+
+    /// Writes a table anew. What it holds stays, and can be read, until the writer finishes.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn replace<R: Row>(&self, table: Table) -> Result<PartWriter<R>, StoreError> {
+        let replaced = Some(self.parts(table)?);
+        Ok(PartWriter { folder: self.root.join(table.name()), next: 0, current: None, replaced })
+    }
+}
+
+/// Begins the name of a complete file, and of one that waits for the others that replace a table with it.
+const PART: &str = "part-";
+const WAITING: &str = "waiting-";
+
+fn part_path(folder: &Path, prefix: &str, number: u32) -> PathBuf {
+    folder.join(format!("{prefix}{number:05}.parquet"))
+}
+
+fn part_number(path: &Path) -> Option<u32> {
+    path.file_name()?.to_str()?.strip_prefix(PART)?.strip_suffix(".parquet")?.parse().ok()
+}
+
+/// Writes rows into as many files as it takes.
+pub struct PartWriter<R: Row> {
+    folder: PathBuf,
+    next: u32,
+    current: Option<(TableWriter<R>, usize)>,
+    /// Files that go when the new ones are complete; `None` if rows are added to them.
+    replaced: Option<Vec<PathBuf>>,
+}
+
+impl<R: Row> PartWriter<R> {
+    /// Adds a row.
+    ///
+    /// # Errors
+    /// As [`TableWriter`].
+    pub fn push(&mut self, row: R) -> Result<(), StoreError> {
+        let bytes = row.raw_bytes();
+        if self.current.as_ref().is_some_and(|(_, written)| written + bytes > PART_BYTES) {
+            self.finish_part()?;
+        }
+        let (writer, written) = match &mut self.current {
+            Some(current) => current,
+            None => {
+                let prefix = if self.replaced.is_some() { WAITING } else { PART };
+                self.current.insert((TableWriter::create(&part_path(&self.folder, prefix, self.next))?, 0))
+            }
+        };
+        *written += bytes;
+        writer.push(row)
+    }
+
+    /// Completes the last file, and puts new files in the place of those that they replace.
+    ///
+    /// # Errors
+    /// As [`TableWriter::finish`].
+    pub fn finish(mut self) -> Result<(), StoreError> {
+        self.finish_part()?;
+        let Some(replaced) = self.replaced.take() else { return Ok(()) };
+        let io = |path: &Path| {
+            let path = path.to_owned();
+            |source| StoreError::Io { path, source }
+        };
+        for number in 0..self.next {
+            let path = part_path(&self.folder, PART, number);
+            fs::rename(part_path(&self.folder, WAITING, number), &path).map_err(io(&path))?;
+        }
+        for path in replaced.iter().filter(|path| part_number(path) >= Some(self.next)) {
+            fs::remove_file(path).map_err(io(path))?;
+        }
+        Ok(())
+    }
+
+    fn finish_part(&mut self) -> Result<(), StoreError> {
+        if let Some((writer, _)) = self.current.take() {
+            writer.finish()?;
+            self.next += 1;
+        }
+        Ok(())
+    }
+}

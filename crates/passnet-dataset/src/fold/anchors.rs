@@ -1,0 +1,56 @@
+//! The order of op names by which canonical folding chooses where a piece begins.
+
+/// Normalisations that open a residual block. `batch_norm` is not one: it follows its convolution.
+const NORMALISATIONS: &[&str] = &["group_norm", "instance_norm", "layer_norm", "rms_norm"];
+
+/// Ops that do a network's arithmetic; what follows one up to the next is its epilogue.
+const CONTRACTIONS: &[&str] = &[
+    "Tensor.baddbmm",
+    "Tensor.bmm",
+    "Tensor.matmul",
+    "addmm",
+    "baddbmm",
+    "bmm",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "einsum",
+    "embedding",
+    "linear",
+    "matmul",
+    "mm",
+    "multi_head_attention_forward",
+    "scaled_dot_product_attention",
+];
+
+/// Sort key of an op name: normalisations, then contractions, then the rest, each by name. It depends on nothing but
+/// the name, so that all graphs agree on it.
+pub(super) fn key(name: &str) -> (u8, &str) {
+    let class = if NORMALISATIONS.binary_search(&name).is_ok() {
+        0
+    } else if CONTRACTIONS.binary_search(&name).is_ok() {
+        1
+    } else {
+        2
+    };
+    (class, name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_sorted() {
+        assert!(NORMALISATIONS.is_sorted() && CONTRACTIONS.is_sorted());
+    }
+
+    #[test]
+    fn blocks_open_with_a_normalisation_then_a_contraction() {
+        assert!(key("layer_norm") < key("conv2d"));
+        assert!(key("scaled_dot_product_attention") < key("Tensor.view"));
+    }
+}

@@ -1,0 +1,143 @@
+//! Tandem repeats: stretches of a sequence in which a body of up to a given length follows itself.
+
+use std::collections::BinaryHeap;
+
+/// The stretch `start..end` repeats with this period: `tokens[i] == tokens[i + period]` throughout.
+///
+/// The derived order ranks runs by length, then by smaller period, then by earlier start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Run {
+    len: usize,
+    period: std::cmp::Reverse<usize>,
+    start: std::cmp::Reverse<usize>,
+}
+
+impl Run {
+    fn new(start: usize, end: usize, period: usize) -> Self {
+        Self { len: end - start, period: std::cmp::Reverse(period), start: std::cmp::Reverse(start) }
+    }
+
+    fn end(self) -> usize {
+        self.start.0 + self.len
+    }
+}
+
+/// Bodies of one chosen run: `count` copies of `period` tokens from `start`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Loop {
+    pub(super) start: usize,
+    pub(super) period: usize,
+    pub(super) count: usize,
+}
+
+impl Loop {
+    pub(super) fn end(self) -> usize {
+        self.start + self.period * self.count
+    }
+}
+
+/// Disjoint loops of bodies shorter than `max_period`, in order of their place: longest runs first, what overlaps a
+/// chosen one is trimmed. Each body begins at its smallest rotation, whatever rotation the run happens to begin with.
+///
+/// Time is O(tokens * max_period), with a comparison of two integers as the unit.
+pub(super) fn loops(tokens: &[u32], max_period: usize) -> Vec<Loop> {
+    let mut candidates = BinaryHeap::new();
+    for period in 1..max_period.min(tokens.len() / 2 + 1) {
+        let mut start = 0;
+        while start + period < tokens.len() {
+            let matches = tokens[start..].iter().zip(&tokens[start + period..]).take_while(|(a, b)| a == b).count();
+            if matches >= period {
+                candidates.push(Run::new(start, start + period + matches, period));
+            }
+            start += matches + 1;
+        }
+    }
+    let mut taken = vec![false; tokens.len()];
+    let mut chosen = Vec::new();
+    while let Some(run) = candidates.pop() {
+        let (start, end, period) = (run.start.0, run.end(), run.period.0);
+        // Chosen loops are at least as long as this run, so one that overlaps it covers one of its ends, or all of it.
+        let free_start = (start..end).find(|&i| !taken[i]).unwrap_or(end);
+        let free_end = (free_start..end).find(|&i| taken[i]).unwrap_or(end);
+        if (free_start, free_end) != (start, end) {
+            if free_end - free_start >= 2 * period {
+                candidates.push(Run::new(free_start, free_end, period));
+            }
+            continue;
+        }
+        let start = start + smallest_rotation(&tokens[start..start + period]);
+        let count = (end - start) / period;
+        // Rotation may cost one of two copies; a single one is no loop.
+        if count >= 2 {
+            let found = Loop { start, period, count };
+            taken[start..found.end()].fill(true);
+            chosen.push(found);
+        }
+    }
+    chosen.sort_unstable_by_key(|found| found.start);
+    chosen
+}
+
+/// Index at which the lexicographically smallest rotation of `body` begins (the first one if several are equal).
+///
+/// Booth's two-pointer method, linear time.
+fn smallest_rotation(body: &[u32]) -> usize {
+    let len = body.len();
+    let at = |i: usize| body[i % len];
+    let (mut best, mut rival, mut equal) = (0, 1, 0);
+    while best < len && rival < len && equal < len {
+        match at(best + equal).cmp(&at(rival + equal)) {
+            std::cmp::Ordering::Equal => {
+                equal += 1;
+                continue;
+            }
+            std::cmp::Ordering::Less => rival += equal + 1,
+            std::cmp::Ordering::Greater => best += equal + 1,
+        }
+        if best == rival {
+            rival += 1;
+        }
+        equal = 0;
+    }
+    best.min(rival)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_outer_loop_wins_and_begins_at_its_smallest_rotation() {
+        // 9, then (3 1 1 2) four times: the body that begins with 1 1 is smallest.
+        let mut tokens = vec![9];
+        tokens.extend([3, 1, 1, 2].repeat(4));
+        let leftover = Loop { start: 14, period: 1, count: 2 };
+        assert_eq!(loops(&tokens, 8), [Loop { start: 2, period: 4, count: 3 }, leftover]);
+        assert_eq!(loops(&[5; 7], 8), [Loop { start: 0, period: 1, count: 7 }]);
+        assert_eq!(loops(&[1, 2, 3], 8), []);
+        assert_eq!(loops(&[], 8), []);
+    }
+
+    proptest! {
+        #[test]
+        fn rotation_is_the_smallest(body in prop::collection::vec(0_u32..3, 1..12)) {
+            let rotate = |by: usize| [&body[by..], &body[..by]].concat();
+            let smallest = (0..body.len()).map(rotate).min();
+            prop_assert_eq!(Some(rotate(smallest_rotation(&body))), smallest);
+        }
+
+        #[test]
+        fn loops_repeat_and_do_not_overlap(tokens in prop::collection::vec(0_u32..3, 0..60)) {
+            let mut end = 0;
+            for found in loops(&tokens, 16) {
+                prop_assert!(found.start >= end && found.count >= 2);
+                end = found.end();
+                let bodies: Vec<_> = tokens[found.start..end].chunks(found.period).collect();
+                prop_assert!(bodies.iter().all(|body| *body == bodies[0]));
+            }
+            prop_assert!(end <= tokens.len());
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Sample and task folders: into rows and back, without loss.
+//!
+//! A sample folder holds a `model.py` or a `graph_net.json`; all files below it are its own. A task folder holds a
+//! `graph_list.txt`, a `pass_dir`, or sample folders.
+
+use std::{
+    collections::BTreeSet,
+    io,
+    path::{Component, Path, PathBuf},
+};
+
+use fs_err as fs;
+
+use crate::store::{NamedFile, SampleFiles, TaskRow};
+
+/// Why a folder cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    /// The system refused.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// A path of a row that would lead out of the folder that is written to.
+    #[error("`{0}` is not a plain relative path; nothing was written for it")]
+    Path(String),
+    /// A sample where a folder of samples should be.
+    #[error("{}: this is a sample itself; give the folder that holds it", .0.display())]
+    IsSample(PathBuf),
+    /// A name that cannot be stored.
+    #[error("{}: the name is not UTF-8; rename the file", .0.display())]
+    Name(PathBuf),
+}
+
+/// All sample folders below `root`, as paths below it in byte order. Symbolic links are not followed.
+///
+/// # Errors
+/// If `root` is a sample, or a folder cannot be read or has a name that is not UTF-8.
+pub fn find_samples(root: &Path) -> Result<Vec<String>, FolderError> {
+    if is_sample(root) {
+        return Err(FolderError::IsSample(root.to_owned()));
+    }
+    let mut found = Vec::new();
+    let mut folders = vec![String::new()];
+    while let Some(folder) = folders.pop() {
+        if is_sample(&root.join(&folder)) {
+            found.push(folder);
+        } else {
+            folders
+                .extend(entries(root, &folder)?.into_iter().filter(|(_, is_folder)| *is_folder).map(|(path, _)| path));
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// Reads all files of a sample folder.
+///
+/// # Errors
+/// If a file cannot be read or has a name that is not UTF-8.
+pub fn read_sample(folder: &Path) -> Result<SampleFiles, FolderError> {
+    let mut files = SampleFiles::default();
+    for file in read_files(folder, &BTreeSet::new())? {
+        files.insert(file.name, file.content);
+    }
+    Ok(files)
+}
+
+/// Writes the files of a sample to `root/path`.
+///
+/// # Errors
+/// If `path` or a file name leads out of `root`, or a file cannot be written.
+pub fn write_sample(root: &Path, path: &str, files: &SampleFiles) -> Result<(), FolderError> {
+    let folder = inside(root, path)?;
+    fs::create_dir_all(&folder)?;
+    files.iter().try_for_each(|(name, content)| write_file(&folder, name, content))
+}
+
+/// Reads a task folder without the content of its samples: `root/id`.
+///
+/// Its graphs are the sample folders in it, or, where there is a `graph_list.txt`, those that it names, in its order; the
+/// list names samples below the task folder or below `root`.
+///
+/// # Errors
+/// If a file cannot be read or has a name that is not UTF-8.
+pub fn read_task(root: &Path, id: &str) -> Result<TaskRow, FolderError> {
+    let inner = find_samples(&root.join(id))?;
+    let skipped: BTreeSet<String> = inner.iter().cloned().collect();
+    let files = read_files(&root.join(id), &skipped)?;
+    let listed = files.iter().find(|file| file.name == GRAPH_LIST);
+    let graphs = match listed {
+        Some(list) => {
+            let text = String::from_utf8_lossy(&list.content);
+            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+            let is_inner = |line: &str| inner.binary_search_by(|graph| graph.as_str().cmp(line)).is_ok();
+            lines.map(|line| if is_inner(line) { format!("{id}/{line}") } else { line.to_owned() }).collect()
+        }
+        None => inner.into_iter().map(|graph| format!("{id}/{graph}")).collect(),
+    };
+    Ok(TaskRow { id: id.to_owned(), split: None, ops: Vec::new(), graphs, files })
+}
+
+/// The task folders directly in `root`, in byte order.
+///
+/// # Errors
+/// If a folder cannot be read or has a name that is not UTF-8.
+pub fn find_tasks(root: &Path) -> Result<Vec<String>, FolderError> {
+    let mut found = Vec::new();
+    for (path, is_folder) in entries(root, "")? {
+        let folder = root.join(&path);
+        if !is_folder || is_sample(&folder) {
+            continue;
+        }
+        let holds_samples = || -> Result<bool, FolderError> {
+            Ok(entries(root, &path)?.iter().any(|(inner, is_folder)| *is_folder && is_sample(&root.join(inner))))
+        };
+        if folder.join(GRAPH_LIST).is_file() || folder.join(PASS_DIR).is_dir() || holds_samples()? {
+            found.push(path);
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// Writes the files of a task to `root/id`; its samples are written by [`write_sample`].
+///
+/// # Errors
+/// As [`write_sample`].
+pub fn write_task(root: &Path, task: &TaskRow) -> Result<(), FolderError> {
+    let folder = inside(root, &task.id)?;
+    fs::create_dir_all(&folder)?;
+    task.files.iter().try_for_each(|file| write_file(&folder, &file.name, &file.content))
+}
+
+/// Upstream's list of the samples of a task, one path in each line.
+const GRAPH_LIST: &str = "graph_list.txt";
+/// Upstream's folder of the passes of a task.
+const PASS_DIR: &str = "pass_dir";
+
+fn is_sample(folder: &Path) -> bool {
+    folder.join("model.py").is_file() || folder.join("graph_net.json").is_file()
+}
+
+/// What lies in `root/folder`, with paths below `root`: name and whether it is a folder. No links or special files.
+fn entries(root: &Path, folder: &str) -> Result<Vec<(String, bool)>, FolderError> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(root.join(folder))? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() || kind.is_file() {
+            let name = entry.file_name().into_string().map_err(|_| FolderError::Name(entry.path()))?;
+            let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
+            found.push((path, kind.is_dir()));
+        }
+    }
+    Ok(found)
+}
+
+/// All files below `folder` but those below the `skipped` folders, in byte order of their names.
+fn read_files(folder: &Path, skipped: &BTreeSet<String>) -> Result<Vec<NamedFile>, FolderError> {
+    let mut files = Vec::new();
+    let mut folders = vec![String::new()];
+    while let Some(inner) = folders.pop() {
+        for (name, is_folder) in entries(folder, &inner)? {
+            if is_folder {
+                folders.extend((!skipped.contains(&name)).then_some(name));
+            } else {
+                let content = fs::read(folder.join(&name))?;
+                files.push(NamedFile { name, content });
+            }
+        }
+    }
+    files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    Ok(files)
+}
+
+fn write_file(folder: &Path, name: &str, content: &[u8]) -> Result<(), FolderError> {
+    let path = inside(folder, name)?;
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    Ok(fs::write(path, content)?)
+}
+
+/// `root/path`, if that lies below `root`.
+fn inside(root: &Path, path: &str) -> Result<PathBuf, FolderError> {
+    let plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+    if plain { Ok(root.join(path)) } else { Err(FolderError::Path(path.to_owned())) }
+}

@@ -1,0 +1,212 @@
+//! Folders to rows and back, many at a time.
+
+use std::{collections::BTreeSet, path::Path};
+
+use passnet_graph::VerifyError;
+use passnet_python::{
+    Sample,
+    sample::{CONSTRAINTS, GRAPH_HASH, GRAPH_NET, INPUT_META, MODEL, SampleTexts, WEIGHT_META},
+};
+use rayon::prelude::*;
+
+use crate::{
+    Dataset, Failure, Table,
+    folders::{FolderError, find_samples, find_tasks, read_sample, read_task, write_sample, write_task},
+    hashes::hashes,
+    store::{Input, Kind, SampleFiles, SampleRow, StoreError, TaskRow},
+};
+
+/// Samples are read and parsed this many at a time.
+const CHUNK: usize = 64;
+
+/// What an import or export did.
+#[derive(Debug, Default)]
+pub struct Transfer {
+    /// Samples written.
+    pub samples: usize,
+    /// Tasks written.
+    pub tasks: usize,
+    /// Samples and tasks that were there already.
+    pub present: usize,
+    /// What could not be read, and why; everything else was written.
+    pub failures: Vec<Failure>,
+}
+
+/// Why a sample has no row.
+#[derive(Debug, thiserror::Error)]
+pub enum DescribeError {
+    /// A file is missing.
+    #[error("{path}: there is no {file}, or it is not UTF-8")]
+    Missing {
+        /// Path of the sample.
+        path: String,
+        /// Name of the file.
+        file: &'static str,
+    },
+    /// A file is malformed.
+    #[error(transparent)]
+    Sample(#[from] passnet_python::Error),
+    /// The graph has no masked form.
+    #[error("{path}: {source}")]
+    Graph {
+        /// Path of the sample.
+        path: String,
+        /// The law that is broken.
+        source: VerifyError,
+    },
+}
+
+/// The row of a sample: its files, and what is derived from them.
+///
+/// # Errors
+/// If a file that is needed is missing or malformed.
+pub fn describe(path: &str, kind: Kind, files: SampleFiles) -> Result<SampleRow, DescribeError> {
+    let sample = parse(path, &files)?;
+    let hashes = hashes(&sample, files.text(MODEL).unwrap_or_default())
+        .map_err(|source| DescribeError::Graph { path: path.to_owned(), source })?;
+    let inputs = sample.tensors.into_iter();
+    Ok(SampleRow {
+        path: path.to_owned(),
+        kind,
+        source: sample.meta.source,
+        domain: sample.meta.heuristic_tag,
+        ops: sample.graph.op_names(),
+        inputs: inputs.map(|tensor| Input { name: tensor.name, dtype: tensor.dtype, shape: tensor.shape }).collect(),
+        hashes,
+        files,
+        ..SampleRow::default()
+    })
+}
+
+fn parse(path: &str, files: &SampleFiles) -> Result<Sample, DescribeError> {
+    let needed = |file| files.text(file).ok_or_else(|| DescribeError::Missing { path: path.to_owned(), file });
+    Ok(Sample::parse(&SampleTexts {
+        path,
+        model: needed(MODEL)?,
+        weight_meta: needed(WEIGHT_META)?,
+        input_meta: files.text(INPUT_META),
+        graph_net: files.text(GRAPH_NET),
+        constraints: files.text(CONSTRAINTS),
+        graph_hash: files.text(GRAPH_HASH),
+    })?)
+}
+
+/// Imports all sample folders below `folder` as full graphs. Samples that the dataset has already are left alone,
+/// so the same call continues an interrupted one.
+///
+/// # Errors
+/// If `folder` cannot be listed or the dataset cannot be written; a sample that is malformed is a failure in the result.
+pub fn import_graphs(dataset: &Dataset, folder: &Path) -> Result<Transfer, TransferError> {
+    import_samples(dataset, Table::Graphs, Kind::Full, folder)
+}
+
+/// Imports all task folders in `folder`, and the samples in them as subgraphs of kind `kind`. Continues as
+/// [`import_graphs`] does.
+///
+/// # Errors
+/// As [`import_graphs`].
+pub fn import_tasks(dataset: &Dataset, kind: Kind, folder: &Path) -> Result<Transfer, TransferError> {
+    let mut transfer = import_samples(dataset, Table::Subgraphs, kind, folder)?;
+    let mut known = BTreeSet::new();
+    for task in dataset.read::<TaskRow>(Table::Tasks)? {
+        transfer.note(task, |task| known.extend([task.id]));
+    }
+    let mut writer = dataset.append(Table::Tasks)?;
+    for id in find_tasks(folder)? {
+        if known.contains(&id) {
+            transfer.present += 1;
+            continue;
+        }
+        match read_task(folder, &id) {
+            Ok(task) => {
+                writer.push(task)?;
+                transfer.tasks += 1;
+            }
+            Err(error) => transfer.failures.push(Failure { what: id, message: error.to_string() }),
+        }
+    }
+    writer.finish()?;
+    Ok(transfer)
+}
+
+fn import_samples(dataset: &Dataset, table: Table, kind: Kind, folder: &Path) -> Result<Transfer, TransferError> {
+    let mut transfer = Transfer::default();
+    let mut known = BTreeSet::new();
+    for row in dataset.read::<SampleRow>(table)? {
+        transfer.note(row, |row| known.extend([row.path]));
+    }
+    let found = find_samples(folder)?;
+    let new: Vec<&String> = found.iter().filter(|path| !known.contains(*path)).collect();
+    transfer.present = found.len() - new.len();
+    let mut writer = dataset.append(table)?;
+    for paths in new.chunks(CHUNK) {
+        let read = |path: &&String| -> Result<SampleRow, String> {
+            let files = read_sample(&folder.join(path)).map_err(|error| error.to_string())?;
+            describe(path, kind, files).map_err(|error| error.to_string())
+        };
+        let rows: Vec<_> = paths.par_iter().map(read).collect();
+        for (path, row) in paths.iter().zip(rows) {
+            match row {
+                Ok(row) => {
+                    writer.push(row)?;
+                    transfer.samples += 1;
+                }
+                Err(message) => transfer.failures.push(Failure { what: (*path).clone(), message }),
+            }
+        }
+    }
+    writer.finish()?;
+    Ok(transfer)
+}
+
+/// Writes a table of samples as sample folders below `folder`; for [`Table::Tasks`] the task folders with the subgraphs
+/// in their places.
+///
+/// # Errors
+/// If the dataset cannot be listed or a folder cannot be written; damaged rows are failures in the result.
+pub fn export(dataset: &Dataset, table: Table, folder: &Path) -> Result<Transfer, TransferError> {
+    let mut transfer = Transfer::default();
+    let samples = if table == Table::Tasks { Table::Subgraphs } else { table };
+    for row in dataset.read::<SampleRow>(samples)? {
+        match row {
+            Ok(row) => {
+                write_sample(folder, &row.path, &row.files)?;
+                transfer.samples += 1;
+            }
+            Err(error) => transfer.failures.push(Failure::of_store(&error)),
+        }
+    }
+    if table == Table::Tasks {
+        for task in dataset.read::<TaskRow>(Table::Tasks)? {
+            match task {
+                Ok(task) => {
+                    write_task(folder, &task)?;
+                    transfer.tasks += 1;
+                }
+                Err(error) => transfer.failures.push(Failure::of_store(&error)),
+            }
+        }
+    }
+    Ok(transfer)
+}
+
+impl Transfer {
+    /// Uses a row, or notes why it cannot be read.
+    fn note<R>(&mut self, row: Result<R, StoreError>, use_row: impl FnOnce(R)) {
+        match row {
+            Ok(row) => use_row(row),
+            Err(error) => self.failures.push(Failure::of_store(&error)),
+        }
+    }
+}
+
+/// Why an import or export stops.
+#[derive(Debug, thiserror::Error)]
+pub enum TransferError {
+    /// Folders.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// Tables.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

@@ -1,0 +1,77 @@
+use std::{io, path::PathBuf};
+
+use arrow_schema::ArrowError;
+use parquet::errors::ParquetError;
+
+/// Why the store cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The system refused.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The file's footer is damaged, or it is no Parquet file; none of its rows can be read.
+    #[error("{path}: not a readable Parquet file: {source}; restore it or make it again")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the Parquet library says.
+        source: ParquetError,
+    },
+    /// The file is of another table or a later version.
+    #[error("{path}: {message}")]
+    Schema {
+        /// The file.
+        path: PathBuf,
+        /// What does not fit, and what would.
+        message: String,
+    },
+    /// One row group cannot be read; others can.
+    #[error("{path}: row group {row_group} (rows {first_row}..{end_row}) is damaged: {message}; its rows are left out")]
+    RowGroup {
+        /// The file.
+        path: PathBuf,
+        /// Index of the row group.
+        row_group: usize,
+        /// Index of its first row.
+        first_row: u64,
+        /// Index after its last row.
+        end_row: u64,
+        /// What is wrong.
+        message: String,
+    },
+    /// Rows cannot be put into columns.
+    #[error("{path}: {source}")]
+    Encode {
+        /// The file.
+        path: PathBuf,
+        /// What the Arrow library says.
+        source: ArrowError,
+    },
+    /// The columns cannot be written.
+    #[error("{path}: {source}; the file was not put in place")]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the Parquet library says.
+        source: ParquetError,
+    },
+}
+
+impl StoreError {
+    /// The file or folder that the error is about.
+    pub fn path(&self) -> &std::path::Path {
+        match self {
+            Self::Io { path, .. }
+            | Self::File { path, .. }
+            | Self::Schema { path, .. }
+            | Self::RowGroup { path, .. }
+            | Self::Encode { path, .. }
+            | Self::Write { path, .. } => path,
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! The stages of a dataset on small graphs, and on the public tasks where they are at hand.
+#![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
+
+mod shared_data;
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use passnet_dataset::{
+    Dataset, Table,
+    curate::curate,
+    dedup::dedup,
+    fold::CanonicalSettings,
+    hashes::Rung,
+    import::{export, import_graphs, import_tasks},
+    mine::{Method, mine},
+    query::{Filter, query, stats},
+    store::{Kind, SampleRow, TaskRow},
+};
+use passnet_record::DType;
+
+/// A graph of `layers` equal layers; values are called after `name`.
+fn write_model(root: &Path, path: &str, name: &str, layers: usize, width: u32) {
+    let mut body = String::new();
+    let mut last = "x".to_owned();
+    for layer in 0..layers {
+        let value = |op: &str| format!("{name}_{op}_{layer}");
+        body += &format!("        {} = torch._C._nn.linear({last}, w, None)\n", value("linear"));
+        body += &format!("        {} = torch.nn.functional.relu({}, inplace=False)\n", value("relu"), value("linear"));
+        body += &format!("        {} = {}.view({width}, {width})\n", value("view"), value("relu"));
+        body += &format!("        {} = {} + x\n", value("add"), value("view"));
+        last = value("add");
+    }
+    let model = format!(
+        "import torch\n\nclass GraphModule(torch.nn.Module):\n    def forward(self, x: torch.Tensor, w: torch.Tensor):\n\
+         {body}        return ({last},)\n"
+    );
+    let meta = |name: &str| {
+        format!(
+            "class Program_weight_tensor_meta_{name}:\n    name = \"{name}\"\n    shape = [{width}, {width}]\n    \
+             dtype = \"torch.float16\"\n    device = \"cpu\"\n    mean = 0.0\n    std = 1.0\n    data = None\n"
+        )
+    };
+    let folder = root.join(path);
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("model.py"), model).unwrap();
+    fs::write(folder.join("weight_meta.py"), meta("x") + &meta("w")).unwrap();
+    fs::write(folder.join("input_meta.py"), "").unwrap();
+    fs::write(folder.join("graph_net.json"), "{\"framework\": \"torch\", \"source\": \"tests\"}").unwrap();
+}
+
+/// All files below a folder with their content.
+fn tree(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                files.insert(path.strip_prefix(root).unwrap().to_owned(), fs::read(&path).unwrap());
+            }
+        }
+    }
+    files
+}
+
+fn rows(dataset: &Dataset, table: Table) -> Vec<SampleRow> {
+    dataset.read(table).unwrap().map(Result::unwrap).collect()
+}
+
+#[test]
+fn import_continues_and_export_gives_the_same_folders() {
+    let scratch = tempfile::tempdir().unwrap();
+    let samples = scratch.path().join("samples");
+    let dataset = Dataset::at(scratch.path().join("dataset"));
+    write_model(&samples, "a/one", "v", 2, 8);
+    fs::create_dir_all(samples.join("broken")).unwrap();
+    fs::write(samples.join("broken/model.py"), "import os\n").unwrap();
+    fs::write(samples.join("broken/weight_meta.py"), "").unwrap();
+    let first = import_graphs(&dataset, &samples).unwrap();
+    assert_eq!((first.samples, first.present, first.failures.len()), (1, 0, 1));
+    assert!(first.failures[0].message.starts_with("broken/model.py:"), "{}", first.failures[0].message);
+
+    fs::remove_dir_all(samples.join("broken")).unwrap();
+    write_model(&samples, "b", "v", 3, 8);
+    fs::write(samples.join("b/notes.txt"), "by hand").unwrap();
+    let second = import_graphs(&dataset, &samples).unwrap();
+    assert_eq!((second.samples, second.present, second.failures.len()), (1, 1, 0));
+    assert_eq!(rows(&dataset, Table::Graphs).iter().map(|row| row.path.as_str()).collect::<Vec<_>>(), ["a/one", "b"]);
+
+    let out = scratch.path().join("out");
+    assert_eq!(export(&dataset, Table::Graphs, &out).unwrap().samples, 2);
+    assert_eq!(tree(&out), tree(&samples));
+}
+
+#[test]
+fn paths_that_lead_out_are_refused() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dataset = Dataset::at(scratch.path().join("dataset"));
+    let mut writer = dataset.append(Table::Graphs).unwrap();
+    writer.push(SampleRow { path: "../outside".to_owned(), ..SampleRow::default() }).unwrap();
+    writer.finish().unwrap();
+    let error = export(&dataset, Table::Graphs, &scratch.path().join("out")).unwrap_err();
+    assert!(error.to_string().starts_with("`../outside` is not a plain relative path"), "{error}");
+}
+
+#[test]
+fn duplicates_go_and_leave_their_paths() {
+    let scratch = tempfile::tempdir().unwrap();
+    let samples = scratch.path().join("samples");
+    let dataset = Dataset::at(scratch.path().join("dataset"));
+    write_model(&samples, "a", "v", 2, 8);
+    write_model(&samples, "b", "other", 2, 8);
+    write_model(&samples, "c", "v", 2, 16);
+    import_graphs(&dataset, &samples).unwrap();
+    let found = dedup(&dataset, Table::Graphs, Rung::Structure, &dataset).unwrap();
+    assert_eq!(found.distinct.iter().map(|(_, count)| *count).collect::<Vec<_>>(), [3, 2, 2, 1, 1]);
+    assert_eq!(found.kept, 2);
+    let rows = rows(&dataset, Table::Graphs);
+    assert_eq!(rows.iter().map(|row| row.path.as_str()).collect::<Vec<_>>(), ["a", "c"]);
+    assert_eq!(rows[0].duplicates, ["b"]);
+}
+
+#[test]
+fn subgraphs_are_mined_grouped_and_split_without_a_leak() {
+    let scratch = tempfile::tempdir().unwrap();
+    let samples = scratch.path().join("samples");
+    let dataset = Dataset::at(scratch.path().join("dataset"));
+    write_model(&samples, "a", "v", 6, 8);
+    write_model(&samples, "b", "other", 9, 16);
+    import_graphs(&dataset, &samples).unwrap();
+
+    let mined = mine(&dataset, Method::Canonical(CanonicalSettings::default()), &dataset).unwrap();
+    assert_eq!((mined.graphs, mined.ops, mined.failures.len()), (2, 60, 0));
+    assert_eq!(mined.covered, 60);
+    let subgraphs = rows(&dataset, Table::Subgraphs);
+    assert_eq!(subgraphs.len(), mined.subgraphs);
+    // Both graphs have the same layers but for their width; the first layer reads `x` where the others read the last sum.
+    assert!(subgraphs.iter().all(|row| row.ops == ["linear", "relu", "Tensor.view", "add"]), "{subgraphs:?}");
+    assert_eq!(subgraphs.iter().map(|row| row.origins.len()).sum::<usize>(), mined.ranges);
+
+    let mined = mine(&dataset, Method::SingleOps, &dataset).unwrap();
+    assert_eq!((mined.covered, mined.ranges), (60, 60));
+    let curated = curate(&dataset, 2).unwrap();
+    assert_eq!((curated.eval, curated.train, curated.withheld), (2, 2, 0));
+    let tasks: Vec<TaskRow> = dataset.read(Table::Tasks).unwrap().map(Result::unwrap).collect();
+    assert!(tasks.iter().all(|task| task.ops.len() == 1 && !task.graphs.is_empty()));
+}
+
+#[test]
+fn queries_and_counts() {
+    let scratch = tempfile::tempdir().unwrap();
+    let samples = scratch.path().join("samples");
+    let dataset = Dataset::at(scratch.path().join("dataset"));
+    write_model(&samples, "small", "v", 1, 8);
+    write_model(&samples, "large", "v", 2, 1024);
+    import_graphs(&dataset, &samples).unwrap();
+    let paths = |filter: Filter| -> Vec<String> {
+        query(&dataset, Table::Graphs, filter).unwrap().map(|row| row.unwrap().path).collect()
+    };
+    let large = Filter { dtype: Some(DType::Float16), min_input_bytes: Some(1 << 20), ..Filter::default() };
+    assert_eq!(paths(large), ["large"]);
+    assert_eq!(paths(Filter { ops: vec!["relu".to_owned()], max_ops: Some(4), ..Filter::default() }), ["small"]);
+    assert!(paths(Filter { kind: Some(Kind::Fusible), ..Filter::default() }).is_empty());
+    let stats = stats(&dataset, Table::Graphs).unwrap();
+    assert_eq!((stats.samples, stats.ops, stats.by_op["relu"], stats.by_source["tests"]), (2, 12, 3, 2));
+    assert_eq!(stats.by_dtype[&DType::Float16], 4);
+}
+
+#[test]
+fn upstream_task_folders_come_back_as_they_were() {
+    let scratch = tempfile::tempdir().unwrap();
+    let root = scratch.path().join("suite");
+    write_model(&root, "graphs/one", "v", 1, 8);
+    write_model(&root, "task_b/000", "v", 1, 8);
+    fs::create_dir_all(root.join("task_a/pass_dir")).unwrap();
+    fs::write(root.join("task_a/graph_list.txt"), "graphs/one\n").unwrap();
+    fs::write(root.join("task_a/pass_dir/sorted_output_pass_rule_names.json"), "[]").unwrap();
+    let dataset = Dataset::at(scratch.path().join("dataset"));
+    let transfer = import_tasks(&dataset, Kind::Fusible, &root).unwrap();
+    assert_eq!((transfer.samples, transfer.tasks, transfer.failures.len()), (2, 3, 0));
+    let tasks: Vec<TaskRow> = dataset.read(Table::Tasks).unwrap().map(Result::unwrap).collect();
+    let graphs: Vec<_> = tasks.iter().map(|task| (task.id.as_str(), task.graphs.as_slice())).collect();
+    let one = ["graphs/one".to_owned()];
+    assert_eq!(graphs, [("graphs", &one[..]), ("task_a", &one[..]), ("task_b", &["task_b/000".to_owned()][..])]);
+    let out = scratch.path().join("out");
+    export(&dataset, Table::Tasks, &out).unwrap();
+    assert_eq!(tree(&out), tree(&root));
+}
+
+#[test]
+fn public_tasks_come_back_as_they_were() {
+    let scratch = tempfile::tempdir().unwrap();
+    let Some(()) = shared_data::unpack("passbench-public.tar.zst", scratch.path()) else { return };
+    let mut root = scratch.path().to_owned();
+    // The archive may have one folder around the tasks.
+    while let [Ok(only)] = &fs::read_dir(&root).unwrap().collect::<Vec<_>>()[..] {
+        root = only.path();
+    }
+    let work = tempfile::tempdir().unwrap();
+    let dataset = Dataset::at(work.path().join("dataset"));
+    let transfer = import_tasks(&dataset, Kind::Fusible, &root).unwrap();
+    assert_eq!((transfer.tasks, transfer.failures.as_slice()), (100, &[][..]));
+    let out = work.path().join("out");
+    export(&dataset, Table::Tasks, &out).unwrap();
+    let mut expected = tree(&root);
+    // Files beside the tasks belong to none.
+    expected.retain(|path, _| path.components().count() > 1);
+    assert!(tree(&out) == expected);
+}
