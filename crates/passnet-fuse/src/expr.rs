@@ -1,0 +1,315 @@
+//! Scalar expressions: what is computed for one element, as a directed acyclic graph without duplicates.
+
+use std::collections::BTreeMap;
+
+use passnet_record::DType;
+
+use crate::index::{Index, Vars};
+
+/// The arithmetic in which a value is computed. Half types are computed in `F32` and rounded where eager mode stores them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    Bool,
+    I64,
+    F32,
+    F64,
+}
+
+impl Kind {
+    /// The arithmetic for elements of a type; `None` for complex numbers.
+    pub(crate) const fn of(dtype: DType) -> Option<Self> {
+        Some(match dtype {
+            DType::Float64 => Self::F64,
+            DType::Float32 | DType::Float16 | DType::BFloat16 => Self::F32,
+            DType::Int64 | DType::Int32 | DType::Int16 | DType::Int8 | DType::UInt8 => Self::I64,
+            DType::Bool => Self::Bool,
+            DType::Complex64 | DType::Complex128 => return None,
+        })
+    }
+
+    pub(crate) const fn is_float(self) -> bool {
+        matches!(self, Self::F32 | Self::F64)
+    }
+}
+
+/// Functions of one value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Unary {
+    Neg,
+    Abs,
+    Exp,
+    Log,
+    Sqrt,
+    Sin,
+    Cos,
+    Tanh,
+    Erf,
+    Floor,
+    Ceil,
+    Trunc,
+    Not,
+}
+
+/// Functions of two values of one kind. Comparisons give `Bool`. `Max` and `Min` give NaN where either value is NaN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Binary {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    /// Of floats; C's `pow`.
+    Pow,
+    Max,
+    Min,
+    Lt,
+    Le,
+    Eq,
+    Ne,
+    And,
+    Or,
+    Xor,
+}
+
+impl Binary {
+    pub(crate) const fn is_comparison(self) -> bool {
+        matches!(self, Self::Lt | Self::Le | Self::Eq | Self::Ne)
+    }
+}
+
+/// How the elements of a row are combined. NaN wins in `Max` and `Min`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Fold {
+    Sum,
+    Max,
+    Min,
+}
+
+/// Number of an expression in its [`Arena`].
+pub(crate) type ExprId = u32;
+
+/// Number of a buffer: the kernel's tensor arguments.
+pub(crate) type BufferId = usize;
+
+/// One operation. Floats are held by their bits, so that equal expressions are found.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Expr {
+    Float {
+        bits: u64,
+        kind: Kind,
+    },
+    Int(i64),
+    Bool(bool),
+    /// An extent as a float: it differs between graphs that share a kernel, while other constants are part of the kernel.
+    Extent {
+        value: i64,
+        kind: Kind,
+    },
+    /// The element at a position of a buffer.
+    Load {
+        buffer: BufferId,
+        dtype: DType,
+        at: Index,
+    },
+    /// An index as an integer.
+    Position(Index),
+    /// `low <= index < high`.
+    InRange {
+        index: Index,
+        low: i64,
+        high: i64,
+    },
+    Unary(Unary, ExprId),
+    Binary(Binary, ExprId, ExprId),
+    /// Both values are computed.
+    Select(ExprId, ExprId, ExprId),
+    /// Only the value that the condition chooses may be computed: the other one reads outside its buffer.
+    Guard(ExprId, ExprId, ExprId),
+    /// Conversion as in C; to `Bool`: not equal to 0.
+    Convert(ExprId, Kind),
+    /// The value after it was stored in that type.
+    Round(ExprId, DType),
+    /// Result of a reduction, by its tensor, at these indices of its kept dimensions.
+    Reduced {
+        tensor: usize,
+        kept: Vec<Index>,
+        kind: Kind,
+    },
+}
+
+/// All expressions of one region.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Arena {
+    exprs: Vec<(Expr, Kind)>,
+    ids: BTreeMap<Expr, ExprId>,
+}
+
+impl Arena {
+    pub(crate) fn get(&self, id: ExprId) -> &Expr {
+        &self.exprs[id as usize].0
+    }
+
+    pub(crate) fn kind(&self, id: ExprId) -> Kind {
+        self.exprs[id as usize].1
+    }
+
+    fn add(&mut self, expr: Expr, kind: Kind) -> ExprId {
+        if let Some(&id) = self.ids.get(&expr) {
+            return id;
+        }
+        let id = self.exprs.len() as ExprId;
+        self.exprs.push((expr.clone(), kind));
+        self.ids.insert(expr, id);
+        id
+    }
+
+    pub(crate) fn float(&mut self, value: f64, kind: Kind) -> ExprId {
+        self.add(Expr::Float { bits: value.to_bits(), kind }, kind)
+    }
+
+    pub(crate) fn int(&mut self, value: i64) -> ExprId {
+        self.add(Expr::Int(value), Kind::I64)
+    }
+
+    pub(crate) fn bool(&mut self, value: bool) -> ExprId {
+        self.add(Expr::Bool(value), Kind::Bool)
+    }
+
+    pub(crate) fn extent(&mut self, value: i64, kind: Kind) -> ExprId {
+        self.add(Expr::Extent { value, kind }, kind)
+    }
+
+    /// `None` for complex numbers.
+    pub(crate) fn load(&mut self, buffer: BufferId, dtype: DType, at: Index) -> Option<ExprId> {
+        let kind = Kind::of(dtype)?;
+        Some(self.add(Expr::Load { buffer, dtype, at }, kind))
+    }
+
+    pub(crate) fn position(&mut self, index: Index) -> ExprId {
+        match index.as_constant() {
+            Some(value) => self.int(value),
+            None => self.add(Expr::Position(index), Kind::I64),
+        }
+    }
+
+    /// `low <= index < high`, decided at once where the range of the index decides it.
+    pub(crate) fn in_range(&mut self, index: &Index, low: i64, high: i64, vars: &Vars) -> ExprId {
+        match index.range(vars) {
+            Some((least, most)) if least >= low && most < high => self.bool(true),
+            Some((least, most)) if most < low || least >= high => self.bool(false),
+            _ => self.add(Expr::InRange { index: index.clone(), low, high }, Kind::Bool),
+        }
+    }
+
+    pub(crate) fn unary(&mut self, op: Unary, of: ExprId) -> ExprId {
+        let kind = self.kind(of);
+        self.add(Expr::Unary(op, of), kind)
+    }
+
+    /// Both of one kind, which the caller sees to.
+    pub(crate) fn binary(&mut self, op: Binary, a: ExprId, b: ExprId) -> ExprId {
+        let kind = if op.is_comparison() { Kind::Bool } else { self.kind(a) };
+        match (op, self.get(a), self.get(b)) {
+            (Binary::And, Expr::Bool(true), _) => b,
+            (Binary::And, _, Expr::Bool(true)) => a,
+            (Binary::And, Expr::Bool(false), _) | (Binary::And, _, Expr::Bool(false)) => self.bool(false),
+            _ => self.add(Expr::Binary(op, a, b), kind),
+        }
+    }
+
+    pub(crate) fn select(&mut self, condition: ExprId, then: ExprId, otherwise: ExprId) -> ExprId {
+        let kind = self.kind(then);
+        self.add(Expr::Select(condition, then, otherwise), kind)
+    }
+
+    /// The condition, where it is decided.
+    pub(crate) fn as_bool(&self, id: ExprId) -> Option<bool> {
+        match self.get(id) {
+            Expr::Bool(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn guard(&mut self, condition: ExprId, then: ExprId, otherwise: ExprId) -> ExprId {
+        let kind = self.kind(then);
+        self.add(Expr::Guard(condition, then, otherwise), kind)
+    }
+
+    pub(crate) fn convert(&mut self, of: ExprId, to: Kind) -> ExprId {
+        let from = self.kind(of);
+        if from == to {
+            return of;
+        }
+        match *self.get(of) {
+            Expr::Int(value) if to.is_float() => self.float(value as f64, to),
+            Expr::Bool(value) if to == Kind::I64 => self.int(value.into()),
+            Expr::Bool(value) if to.is_float() => self.float(f64::from(u8::from(value)), to),
+            _ => self.add(Expr::Convert(of, to), to),
+        }
+    }
+
+    /// Only types that are narrower than their arithmetic round.
+    pub(crate) fn round(&mut self, of: ExprId, dtype: DType) -> ExprId {
+        let kind = self.kind(of);
+        let is_wide = matches!(dtype, DType::Float32 | DType::Float64 | DType::Int64 | DType::Bool);
+        let is_exact = match self.get(of) {
+            Expr::Load { dtype: from, .. } | Expr::Round(_, from) => *from == dtype,
+            _ => false,
+        };
+        if is_wide || is_exact { of } else { self.add(Expr::Round(of, dtype), kind) }
+    }
+
+    pub(crate) fn reduced(&mut self, tensor: usize, kept: Vec<Index>, kind: Kind) -> ExprId {
+        self.add(Expr::Reduced { tensor, kept, kind }, kind)
+    }
+
+    /// Calls `visit` with the operands, those inside indices included.
+    pub(crate) fn for_each_operand(&self, id: ExprId, visit: &mut impl FnMut(ExprId)) {
+        match self.get(id) {
+            Expr::Float { .. } | Expr::Int(_) | Expr::Bool(_) | Expr::Extent { .. } => {}
+            Expr::Load { at: index, .. } | Expr::Position(index) | Expr::InRange { index, .. } => {
+                for_each_value(index, visit);
+            }
+            Expr::Unary(_, a) | Expr::Convert(a, _) | Expr::Round(a, _) => visit(*a),
+            Expr::Binary(_, a, b) => {
+                visit(*a);
+                visit(*b);
+            }
+            Expr::Select(a, b, c) | Expr::Guard(a, b, c) => {
+                visit(*a);
+                visit(*b);
+                visit(*c);
+            }
+            Expr::Reduced { kept, .. } => kept.iter().for_each(|index| for_each_value(index, visit)),
+        }
+    }
+
+    /// Calls `visit` with every index of the expression itself.
+    pub(crate) fn for_each_index(&self, id: ExprId, visit: &mut impl FnMut(&Index)) {
+        match self.get(id) {
+            Expr::Load { at: index, .. } | Expr::Position(index) | Expr::InRange { index, .. } => visit(index),
+            Expr::Reduced { kept, .. } => kept.iter().for_each(visit),
+            _ => {}
+        }
+    }
+
+    /// Everything that the roots are computed from, operands before users.
+    pub(crate) fn reachable(&self, roots: &[ExprId]) -> Vec<ExprId> {
+        let mut seen = vec![false; self.exprs.len()];
+        let mut stack = roots.to_vec();
+        while let Some(id) = stack.pop() {
+            if !std::mem::replace(&mut seen[id as usize], true) {
+                self.for_each_operand(id, &mut |operand| stack.push(operand));
+            }
+        }
+        // Operands were added before their users.
+        (0..self.exprs.len() as ExprId).filter(|&id| seen[id as usize]).collect()
+    }
+}
+
+fn for_each_value(index: &Index, visit: &mut impl FnMut(ExprId)) {
+    index.for_each_term(&mut |term| {
+        if let crate::index::Term::Value { expr, .. } = term {
+            visit(*expr);
+        }
+    });
+}

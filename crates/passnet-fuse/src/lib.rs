@@ -1,0 +1,22 @@
+//! The built-in author: from the typed graphs of a task to a pass directory, without a language model.
+//!
+//! A graph's nodes are expressed as [tensors](tensor) that are functions of their indices; [regions](region) of
+//! them that one call can replace are [scheduled](stage) into loops, and [printed](print) as kernels with the
+//! pattern that they stand for. Everything follows from the graphs and their types: equal tasks give equal directories.
+
+mod author;
+mod expr;
+mod index;
+#[cfg(test)]
+mod interpret;
+mod lower;
+mod pattern;
+mod print;
+mod region;
+mod scalar;
+mod stage;
+mod tensor;
+mod typed;
+
+pub use author::{PassDir, Target, author};
+pub use typed::{TensorType, Type, TypeCountError, TypedGraph};

@@ -1,0 +1,211 @@
+//! Which values share memory in eager mode, as far as shapes and strides tell.
+
+use passnet_graph::{Graph, NodeId, ValueId};
+
+use super::Call;
+use crate::typed::{TensorType, TypedGraph};
+
+/// Operations whose result is a part or another view of their first argument.
+const VIEWS: &[&str] = &[
+    "view",
+    "permute",
+    "transpose",
+    "swapaxes",
+    "t",
+    "expand",
+    "expand_as",
+    "broadcast_to",
+    "squeeze",
+    "unsqueeze",
+    "unflatten",
+    "view_as",
+    "getitem",
+    "unbind",
+    "split",
+    "chunk",
+    "narrow",
+    "select",
+    "movedim",
+    "detach",
+];
+
+/// Operations whose result is their argument, or a view of it, where nothing has to be copied.
+const COPIES_WHERE_NEEDED: &[&str] = &[
+    "reshape",
+    "reshape_as",
+    "flatten",
+    "contiguous",
+    "to",
+    "type_as",
+    "float",
+    "half",
+    "bfloat16",
+    "double",
+    "long",
+    "int",
+    "bool",
+    "type",
+    "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
+    "pad",
+];
+
+/// Operations that are not expressed here and give fresh memory.
+const FRESH: &[&str] = &[
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose2d",
+    "linear",
+    "matmul",
+    "bmm",
+    "baddbmm",
+    "addmm",
+    "einsum",
+    "cumsum",
+    "scaled_dot_product_attention",
+    "max_pool2d",
+    "avg_pool2d",
+    "interpolate",
+    "adaptive_avg_pool2d",
+    "batch_norm",
+];
+
+/// Sets of values that may share memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Storage {
+    parent: Vec<u32>,
+}
+
+impl Storage {
+    /// `is_expressed` says which nodes are computed by definitions, whose results are fresh unless they are views.
+    pub(crate) fn of(typed: &TypedGraph, is_expressed: &dyn Fn(NodeId) -> bool) -> Self {
+        let graph = typed.graph();
+        let mut storage = Self { parent: (0..graph.num_values() as u32).collect() };
+        for node in graph.nodes() {
+            match Call::of(graph, node).map(|call| (call, sharing(typed, &call, is_expressed(node.id)))) {
+                Some((_, Sharing::Nothing)) => {}
+                Some((call, Sharing::Subject)) => {
+                    if let Some(subject) = call.subject() {
+                        graph.for_each_value(subject, &mut |value| storage.join(value, node.value));
+                    }
+                }
+                Some((_, Sharing::Anything)) | None => {
+                    for arg in node.all_args() {
+                        graph.for_each_value(arg, &mut |value| storage.join(value, node.value));
+                    }
+                }
+            }
+        }
+        storage
+    }
+
+    fn root(&self, value: ValueId) -> u32 {
+        let mut at = value.0;
+        while self.parent[at as usize] != at {
+            at = self.parent[at as usize];
+        }
+        at
+    }
+
+    fn join(&mut self, a: ValueId, b: ValueId) {
+        let (a, b) = (self.root(a), self.root(b));
+        self.parent[a.max(b) as usize] = a.min(b);
+    }
+
+    pub(crate) fn share(&self, a: ValueId, b: ValueId) -> bool {
+        self.root(a) == self.root(b)
+    }
+
+    /// Whether the graph changes no memory that is seen under another name: then each change in place may be
+    /// computed into fresh memory.
+    pub(crate) fn allows_fresh_results(&self, graph: &Graph) -> bool {
+        graph.nodes().all(|node| {
+            let Some(call) = Call::of(graph, node) else { return false };
+            if !call.in_place && call.name != "setitem" {
+                return true;
+            }
+            let Some(changed) = call.subject().and_then(passnet_graph::Arg::as_value) else { return false };
+            let is_seen_before = |value: ValueId| value.0 < node.value.0 && self.share(value, changed);
+            let mut is_seen = graph.inputs().any(is_seen_before);
+            for later in graph.nodes().skip(node.id.index() + 1) {
+                for arg in later.all_args() {
+                    graph.for_each_value(arg, &mut |value| is_seen |= is_seen_before(value));
+                }
+            }
+            for &output in graph.outputs() {
+                graph.for_each_value(output, &mut |value| is_seen |= is_seen_before(value));
+            }
+            call.in_place && !is_seen
+        })
+    }
+}
+
+/// With which of its arguments a result may share memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sharing {
+    Nothing,
+    Subject,
+    Anything,
+}
+
+fn sharing(typed: &TypedGraph, call: &Call<'_>, is_expressed: bool) -> Sharing {
+    if call.in_place || VIEWS.contains(&call.name) {
+        return Sharing::Subject;
+    }
+    if COPIES_WHERE_NEEDED.contains(&call.name) {
+        let from = call.subject().and_then(passnet_graph::Arg::as_value).and_then(|value| typed.tensor(value));
+        let Some((from, to)) = from.zip(typed.tensor(call.value)) else { return Sharing::Anything };
+        let is_shared = match call.name {
+            "reshape" | "reshape_as" | "flatten" => can_view(from, &to.shape),
+            _ => from == to,
+        };
+        return if is_shared { Sharing::Subject } else { Sharing::Nothing };
+    }
+    if is_expressed || FRESH.contains(&call.name) { Sharing::Nothing } else { Sharing::Anything }
+}
+
+/// Whether `view` to that shape needs no copy: each group of merged dimensions lies evenly in memory.
+fn can_view(from: &TensorType, to: &[i64]) -> bool {
+    let mut groups: Vec<(i64, i64)> = Vec::new();
+    for (&extent, &stride) in from.shape.iter().zip(&from.stride).filter(|&(&extent, _)| extent != 1) {
+        match groups.last_mut() {
+            Some((total, inner)) if *inner == stride * extent => (*total, *inner) = (*total * extent, stride),
+            _ => groups.push((extent, stride)),
+        }
+    }
+    let mut groups = groups.into_iter().map(|(total, _)| total);
+    let mut left = 1;
+    for &extent in to.iter().filter(|&&extent| extent != 1) {
+        if left == 1 {
+            left = groups.next().unwrap_or(1);
+        }
+        if left % extent != 0 {
+            return false;
+        }
+        left /= extent;
+    }
+    left == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use passnet_record::DType;
+
+    use super::*;
+
+    #[test]
+    fn what_reshape_can_do_without_a_copy() {
+        let check = |shape: &[i64], stride: &[i64], to: &[i64], expected: bool| {
+            let from = TensorType { shape: shape.to_vec(), stride: stride.to_vec(), dtype: DType::Float32 };
+            assert_eq!(can_view(&from, to), expected, "{shape:?} {stride:?} to {to:?}");
+        };
+        check(&[2, 3, 4], &[12, 4, 1], &[6, 4], true);
+        check(&[2, 3, 4], &[12, 4, 1], &[4, 6], true);
+        check(&[3, 2, 4], &[4, 12, 1], &[6, 4], false);
+        check(&[3, 2, 4], &[4, 12, 1], &[3, 1, 2, 2, 2], true);
+        check(&[4, 1, 3], &[3, 99, 1], &[12], true);
+    }
+}

@@ -1,0 +1,234 @@
+//! Tensors as functions of their indices: what a region computes, before anything is said of loops.
+
+use std::collections::BTreeMap;
+
+use passnet_record::DType;
+
+use crate::{
+    expr::{Arena, Binary, BufferId, ExprId, Fold, Kind},
+    index::{Index, Term, Vars, offset},
+    scalar::{Scalar, ScalarFn},
+};
+
+/// Number of a tensor in [`Tensors`].
+pub(crate) type TensorId = usize;
+
+/// How the elements of a tensor come about. Indices of a view are written over the dimensions of the result: variable
+/// `i` is dimension `i`.
+#[derive(Clone, Debug)]
+pub(crate) enum Def {
+    /// Elements of a buffer.
+    Buffer { buffer: BufferId, stride: Vec<i64> },
+    /// One constant everywhere.
+    Fill(Scalar),
+    /// `start + step * index` along the only dimension.
+    Range { start: i64, step: i64 },
+    /// A function of elements of other tensors, broadcast against each other.
+    Map { function: ScalarFn, of: Vec<TensorId> },
+    /// Elements of another tensor.
+    View { of: TensorId, index: Vec<Index>, keeps: Keeps },
+    /// Tensors one after the other along a dimension.
+    Cat { of: Vec<TensorId>, dim: usize },
+    /// A constant around a tensor; `before[d]` elements ahead of it.
+    Pad { of: TensorId, before: Vec<i64>, fill: Scalar },
+    /// `table[indices[..], ..]`: indices of dimension 0 of the table, whose other dimensions come last.
+    Gather { table: TensorId, indices: TensorId },
+    /// Combines over the dimensions marked in `reduced`; the shape is that of the other ones.
+    Reduce { fold: Fold, of: TensorId, reduced: Vec<bool> },
+}
+
+/// What a view does to the elements of its tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keeps {
+    /// All of them, in another order of dimensions (dimensions of extent 1 may come and go).
+    Dimensions,
+    /// All of them in row-major order.
+    Order,
+    /// Some of them, or some several times.
+    Some,
+}
+
+/// A tensor; `dtype` is the type to which its elements are rounded.
+#[derive(Clone, Debug)]
+pub(crate) struct Tensor {
+    pub(crate) shape: Vec<i64>,
+    pub(crate) dtype: DType,
+    pub(crate) def: Def,
+}
+
+impl Tensor {
+    pub(crate) fn numel(&self) -> i64 {
+        self.shape.iter().product()
+    }
+}
+
+/// The tensors of a region, operands before users.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tensors {
+    all: Vec<Tensor>,
+}
+
+impl std::ops::Index<TensorId> for Tensors {
+    type Output = Tensor;
+
+    fn index(&self, id: TensorId) -> &Tensor {
+        &self.all[id]
+    }
+}
+
+impl Tensors {
+    pub(crate) const fn new() -> Self {
+        Self { all: Vec::new() }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    pub(crate) fn add(&mut self, shape: Vec<i64>, dtype: DType, def: Def) -> TensorId {
+        self.all.push(Tensor { shape, dtype, def });
+        self.all.len() - 1
+    }
+
+    /// Calls `visit` with the tensors that one is made from.
+    pub(crate) fn for_each_operand(&self, id: TensorId, visit: &mut impl FnMut(TensorId)) {
+        match &self[id].def {
+            Def::Buffer { .. } | Def::Fill(_) | Def::Range { .. } => {}
+            Def::Map { of, .. } | Def::Cat { of, .. } => of.iter().copied().for_each(visit),
+            Def::View { of, .. } | Def::Pad { of, .. } | Def::Reduce { of, .. } => visit(*of),
+            Def::Gather { table, indices } => {
+                visit(*table);
+                visit(*indices);
+            }
+        }
+    }
+}
+
+/// Where the results of reductions are: tensors that a stage before has stored.
+pub(crate) type Stored = BTreeMap<TensorId, (BufferId, Vec<i64>)>;
+
+/// Turns tensors into scalar expressions at given indices.
+pub(crate) struct Evaluator<'t> {
+    pub(crate) tensors: &'t Tensors,
+    pub(crate) vars: Vars,
+    pub(crate) arena: Arena,
+    pub(crate) stored: Stored,
+    memo: BTreeMap<(TensorId, Vec<Index>), ExprId>,
+}
+
+impl<'t> Evaluator<'t> {
+    pub(crate) fn new(tensors: &'t Tensors) -> Self {
+        Self { tensors, vars: Vars::default(), arena: Arena::default(), stored: Stored::new(), memo: BTreeMap::new() }
+    }
+
+    /// Has a reduction read from a buffer from now on.
+    pub(crate) fn store(&mut self, tensor: TensorId, buffer: BufferId, stride: Vec<i64>) {
+        self.stored.insert(tensor, (buffer, stride));
+        self.memo.clear();
+    }
+
+    /// The element of a tensor at `index`. `None` where it is a complex number.
+    pub(crate) fn at(&mut self, id: TensorId, index: &[Index]) -> Option<ExprId> {
+        let key = (id, index.to_vec());
+        if let Some(&known) = self.memo.get(&key) {
+            return Some(known);
+        }
+        let expr = self.compute(id, index)?;
+        self.memo.insert(key, expr);
+        Some(expr)
+    }
+
+    fn compute(&mut self, id: TensorId, index: &[Index]) -> Option<ExprId> {
+        let tensors = self.tensors;
+        let tensor = &tensors[id];
+        match &tensor.def {
+            Def::Buffer { buffer, stride } => self.arena.load(*buffer, tensor.dtype, offset(index, stride)),
+            Def::Fill(scalar) => Some(scalar.expr(&mut self.arena, Kind::of(tensor.dtype)?)),
+            Def::Range { start, step } => {
+                let value = self.arena.position(index.first()?.clone().times(*step).plus_constant(*start));
+                Some(self.arena.convert(value, Kind::of(tensor.dtype)?))
+            }
+            Def::Map { function, of } => {
+                let operands: Option<Vec<_>> = of
+                    .iter()
+                    .map(|&operand| {
+                        let index = broadcast(&tensors[operand].shape, index);
+                        Some((self.at(operand, &index)?, tensors[operand].dtype))
+                    })
+                    .collect();
+                let value = function.apply(&mut self.arena, &operands?, tensor.dtype)?;
+                Some(self.arena.round(value, tensor.dtype))
+            }
+            Def::View { of, index: map, .. } => {
+                let index: Vec<Index> = map.iter().map(|map| map.substitute(index, &self.vars)).collect();
+                self.at(*of, &index)
+            }
+            Def::Cat { of, dim } => self.cat(of, *dim, index),
+            Def::Pad { of, before, fill } => {
+                let inner = &tensors[*of].shape;
+                let mut inside = self.arena.bool(true);
+                let mut shifted = index.to_vec();
+                for (dim, &before) in before.iter().enumerate() {
+                    shifted[dim] = index[dim].clone().plus_constant(-before);
+                    let condition = self.arena.in_range(&shifted[dim], 0, inner[dim], &self.vars);
+                    inside = self.arena.binary(Binary::And, inside, condition);
+                }
+                let fill = fill.expr(&mut self.arena, Kind::of(tensor.dtype)?);
+                match self.arena.as_bool(inside) {
+                    Some(false) => Some(fill),
+                    Some(true) => self.at(*of, &shifted),
+                    None => {
+                        let value = self.at(*of, &shifted)?;
+                        Some(self.arena.guard(inside, value, fill))
+                    }
+                }
+            }
+            Def::Gather { table, indices } => {
+                let (outer, inner) = index.split_at(tensors[*indices].shape.len());
+                let row = self.at(*indices, outer)?;
+                let mut at = vec![Index::term(Term::Value { expr: row, wrap: 0 })];
+                at.extend_from_slice(inner);
+                self.at(*table, &at)
+            }
+            Def::Reduce { .. } => {
+                if let Some((buffer, stride)) = self.stored.get(&id) {
+                    return self.arena.load(*buffer, tensor.dtype, offset(index, stride));
+                }
+                Some(self.arena.reduced(id, index.to_vec(), Kind::of(tensor.dtype)?))
+            }
+        }
+    }
+
+    fn cat(&mut self, of: &[TensorId], dim: usize, index: &[Index]) -> Option<ExprId> {
+        let mut pieces = Vec::with_capacity(of.len());
+        let mut start = 0;
+        for &piece in of {
+            let extent = self.tensors[piece].shape[dim];
+            let mut shifted = index.to_vec();
+            shifted[dim] = index[dim].clone().plus_constant(-start);
+            let condition = self.arena.in_range(&shifted[dim], 0, extent, &self.vars);
+            if self.arena.as_bool(condition) != Some(false) {
+                pieces.push((index[dim].clone(), start + extent, piece, shifted));
+            }
+            start += extent;
+        }
+        let (_, _, last, at) = pieces.pop()?;
+        let mut value = self.at(last, &at)?;
+        for (position, end, piece, at) in pieces.into_iter().rev() {
+            let condition = self.arena.in_range(&position, i64::MIN, end, &self.vars);
+            let element = self.at(piece, &at)?;
+            value = self.arena.guard(condition, element, value);
+        }
+        Some(value)
+    }
+}
+
+/// Indices of an operand of that shape, which is broadcast to the indexed shape.
+fn broadcast(shape: &[i64], index: &[Index]) -> Vec<Index> {
+    let skipped = index.len() - shape.len();
+    shape
+        .iter()
+        .zip(&index[skipped..])
+        .map(|(&extent, index)| if extent == 1 { Index::constant(0) } else { index.clone() })
+        .collect()
+}

@@ -1,0 +1,160 @@
+//! Graphs whose values have types: what the propagation of `docs/fuse.md` says of each value.
+
+use passnet_graph::{Graph, ValueId};
+use passnet_record::DType;
+use serde::Deserialize;
+
+/// Shape, strides and element type of a tensor.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+pub struct TensorType {
+    /// Extent of each dimension.
+    pub shape: Vec<i64>,
+    /// Distance of neighbours along each dimension, in elements.
+    pub stride: Vec<i64>,
+    /// Element type.
+    pub dtype: DType,
+}
+
+impl TensorType {
+    /// A tensor whose elements lie in row-major order without gaps.
+    pub fn contiguous(shape: &[i64], dtype: DType) -> Self {
+        Self { shape: shape.to_vec(), stride: contiguous_stride(shape), dtype }
+    }
+
+    /// Number of elements.
+    pub fn numel(&self) -> i64 {
+        self.shape.iter().product()
+    }
+
+    /// Number of bytes of the elements.
+    pub fn nbytes(&self) -> i64 {
+        self.numel() * self.dtype.size() as i64
+    }
+
+    /// Whether elements lie in row-major order without gaps; strides of dimensions of extent 1 do not matter.
+    pub fn is_contiguous(&self) -> bool {
+        let expected = contiguous_stride(&self.shape);
+        self.numel() == 0
+            || self.shape.iter().zip(&self.stride).zip(&expected).all(|((&n, stride), want)| n == 1 || stride == want)
+    }
+
+    /// Whether each element has a place of its own and the elements fill a block of memory, in any order of dimensions.
+    pub fn is_dense(&self) -> bool {
+        let mut dims: Vec<(i64, i64)> =
+            self.stride.iter().copied().zip(self.shape.iter().copied()).filter(|&(_, n)| n != 1).collect();
+        dims.sort_unstable();
+        let mut expected = 1;
+        dims.iter().all(|&(stride, n)| {
+            let fits = stride == expected;
+            expected *= n;
+            fits
+        })
+    }
+}
+
+/// Strides of a row-major tensor of that shape.
+pub(crate) fn contiguous_stride(shape: &[i64]) -> Vec<i64> {
+    let mut stride = vec![1; shape.len()];
+    for dim in (1..shape.len()).rev() {
+        stride[dim - 1] = stride[dim] * shape[dim].max(1);
+    }
+    stride
+}
+
+/// What is known of a value.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum Type {
+    /// A tensor.
+    Tensor(TensorType),
+    /// A list or tuple.
+    List {
+        /// Types of the elements.
+        list: Vec<Type>,
+    },
+    /// A Python integer.
+    Int {
+        /// Its value.
+        int: i64,
+    },
+    /// Nothing; the graph around it is left alone.
+    Unknown(()),
+}
+
+impl Type {
+    /// The tensor's type, where it is one.
+    pub const fn as_tensor(&self) -> Option<&TensorType> {
+        match self {
+            Self::Tensor(tensor) => Some(tensor),
+            _ => None,
+        }
+    }
+}
+
+/// Why types do not fit a graph.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the graph has {values} values, but {types} types are given; propagate the types of this graph again")]
+pub struct TypeCountError {
+    /// Number of values of the graph.
+    pub values: usize,
+    /// Number of types.
+    pub types: usize,
+}
+
+/// A graph with the type of each value.
+#[derive(Clone, Debug)]
+pub struct TypedGraph {
+    graph: Graph,
+    types: Vec<Type>,
+}
+
+impl TypedGraph {
+    /// Joins a graph and the types of its values: inputs first, then nodes.
+    ///
+    /// # Errors
+    /// If there is not exactly one type for each value.
+    pub fn new(graph: Graph, types: Vec<Type>) -> Result<Self, TypeCountError> {
+        if graph.num_values() != types.len() {
+            return Err(TypeCountError { values: graph.num_values(), types: types.len() });
+        }
+        Ok(Self { graph, types })
+    }
+
+    /// The graph.
+    pub const fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// Type of a value of the graph.
+    pub fn type_of(&self, value: ValueId) -> &Type {
+        &self.types[value.index()]
+    }
+
+    /// The tensor type of a value, where it is a tensor.
+    pub fn tensor(&self, value: ValueId) -> Option<&TensorType> {
+        self.type_of(value).as_tensor()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_read_as_the_propagation_writes_them() {
+        let read = |text: &str| serde_json::from_str::<Type>(text).unwrap();
+        let tensor = TensorType::contiguous(&[2, 3], DType::Float16);
+        assert_eq!(read(r#"{"shape": [2, 3], "stride": [3, 1], "dtype": "float16"}"#), Type::Tensor(tensor));
+        assert_eq!(read(r#"{"int": 4}"#), Type::Int { int: 4 });
+        assert_eq!(read(r#"{"list": [null]}"#), Type::List { list: vec![Type::Unknown(())] });
+    }
+
+    #[test]
+    fn layouts() {
+        let with =
+            |stride: &[i64]| TensorType { stride: stride.to_vec(), ..TensorType::contiguous(&[2, 1, 3], DType::Bool) };
+        assert!(with(&[3, 99, 1]).is_contiguous());
+        assert!(!with(&[1, 1, 2]).is_contiguous() && with(&[1, 1, 2]).is_dense());
+        assert!(!with(&[0, 1, 1]).is_dense());
+    }
+}

@@ -1,0 +1,172 @@
+//! Passes as they are written: their text, and laws that hold for all of them.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests, outside their functions")]
+
+use passnet_fuse::{PassDir, Target, TensorType, Type, TypedGraph, author};
+use passnet_graph::{Arg, Builder, Graph, ValueId};
+use passnet_record::DType::{self, BFloat16, Float16, Float32, Int64};
+
+/// A graph under construction with the types of its values.
+#[derive(Default)]
+struct Draft {
+    builder: Builder,
+    types: Vec<Type>,
+}
+
+impl Draft {
+    fn input(&mut self, name: &str, shape: &[i64], dtype: DType) -> ValueId {
+        self.types.push(Type::Tensor(TensorType::contiguous(shape, dtype)));
+        self.builder.input(name)
+    }
+
+    fn function(&mut self, target: &str, args: &[Arg], shape: &[i64], dtype: DType) -> ValueId {
+        self.types.push(Type::Tensor(TensorType::contiguous(shape, dtype)));
+        let name = format!("v{}", self.types.len());
+        self.builder.call_function(&name, target, args, &[])
+    }
+
+    fn finish(self, outputs: &[ValueId]) -> TypedGraph {
+        let outputs: Vec<Arg> = outputs.iter().map(|&output| output.into()).collect();
+        TypedGraph::new(self.builder.finish(&outputs).unwrap(), self.types).unwrap()
+    }
+}
+
+fn softmax(rows: i64, columns: i64, dtype: DType) -> TypedGraph {
+    let mut draft = Draft::default();
+    let shape = [rows, columns];
+    let x = draft.input("x", &shape, dtype);
+    let y = draft.function("operator.mul", &[x.into(), Arg::Float(0.125)], &shape, dtype);
+    let z = draft.function("torch.nn.functional.softmax", &[y.into(), Arg::Int(-1)], &shape, dtype);
+    draft.finish(&[z])
+}
+
+fn add_relu(left: &[i64], right: &[i64], result: &[i64]) -> TypedGraph {
+    let mut draft = Draft::default();
+    let (x, y) = (draft.input("x", left, Float32), draft.input("y", right, Float32));
+    let sum = draft.function("operator.add", &[x.into(), y.into()], result, Float32);
+    let relu = draft.function("torch.nn.functional.relu", &[sum.into()], result, Float32);
+    draft.finish(&[relu])
+}
+
+fn layer_norm(dtype: DType) -> TypedGraph {
+    let mut draft = Draft::default();
+    let shape = [4, 96];
+    let (x, y) = (draft.input("x", &shape, dtype), draft.input("y", &shape, dtype));
+    let (weight, bias) = (draft.input("w", &[96], dtype), draft.input("b", &[96], dtype));
+    let sum = draft.function("operator.add", &[x.into(), y.into()], &shape, dtype);
+    let normalized = draft.builder.tuple(&[Arg::Int(96)]);
+    let args = [sum.into(), normalized, weight.into(), bias.into(), Arg::Float(1e-5)];
+    let normal = draft.function("torch.nn.functional.layer_norm", &args, &shape, dtype);
+    draft.finish(&[sum, normal])
+}
+
+fn rotate_half() -> TypedGraph {
+    let mut draft = Draft::default();
+    let (whole, half) = ([2, 8, 64], [2, 8, 32]);
+    let x = draft.input("x", &whole, Float32);
+    let key = |draft: &mut Draft, start: Arg, stop: Arg| {
+        let slice = draft.builder.slice(start, stop, Arg::None);
+        draft.builder.tuple(&[Arg::Ellipsis, slice])
+    };
+    let (first, second) = (key(&mut draft, Arg::None, Arg::Int(32)), key(&mut draft, Arg::Int(32), Arg::None));
+    let low = draft.function("operator.getitem", &[x.into(), first], &half, Float32);
+    let high = draft.function("operator.getitem", &[x.into(), second], &half, Float32);
+    let negated = draft.function("operator.neg", &[high.into()], &half, Float32);
+    let pieces = draft.builder.tuple(&[negated.into(), low.into()]);
+    let rotated = draft.function("torch.cat", &[pieces, Arg::Int(-1)], &whole, Float32);
+    draft.finish(&[rotated])
+}
+
+fn embedding() -> TypedGraph {
+    let mut draft = Draft::default();
+    let ids = draft.input("ids", &[2, 5], Int64);
+    let table = draft.input("table", &[100, 24], BFloat16);
+    let position = draft.input("position", &[5, 24], BFloat16);
+    let rows = draft.function("torch.nn.functional.embedding", &[ids.into(), table.into()], &[2, 5, 24], BFloat16);
+    let sum = draft.function("operator.add", &[rows.into(), position.into()], &[2, 5, 24], BFloat16);
+    draft.finish(&[sum])
+}
+
+fn batch_norm_relu_mean(batch: i64, channels: i64, side: i64) -> TypedGraph {
+    let mut draft = Draft::default();
+    let shape = [batch, channels, side, side];
+    let x = draft.input("x", &shape, Float16);
+    let parameters: Vec<Arg> =
+        ["mean", "var", "weight", "bias"].iter().map(|name| draft.input(name, &[channels], Float16).into()).collect();
+    let mut args = vec![x.into()];
+    args.extend(parameters);
+    args.extend([Arg::Bool(false), Arg::Float(0.1), Arg::Float(1e-5)]);
+    let normal = draft.function("torch.nn.functional.batch_norm", &args, &shape, Float16);
+    let relu = draft.function("torch.nn.functional.relu", &[normal.into(), Arg::Bool(true)], &shape, Float16);
+    let dims = draft.builder.list(&[Arg::Int(2), Arg::Int(3)]);
+    draft.types.push(Type::Tensor(TensorType::contiguous(&[batch, channels], Float16)));
+    let mean = draft.builder.call_method("m", "mean", &[relu.into(), dims], &[]);
+    draft.finish(&[mean])
+}
+
+/// The pass without the functions that every kernel begins with.
+fn text(passes: &PassDir) -> String {
+    let mut text = String::new();
+    for (name, content) in &passes.files {
+        let own = match (content.split_once("SOURCE = \"\"\"\n"), content.split_once("extern \"C\"")) {
+            (Some((before, _)), Some((_, after))) => format!("{before}SOURCE = ...\nextern \"C\"{after}"),
+            _ => content.clone(),
+        };
+        text.push_str(&format!("== {name}\n{own}"));
+    }
+    text
+}
+
+#[test]
+fn written_passes() {
+    let check = |name: &str, task: &[TypedGraph]| insta::assert_snapshot!(name, text(&author(task, Target::Cpu)));
+    check("add_relu", &[add_relu(&[2, 3, 40], &[2, 3, 40], &[2, 3, 40])]);
+    check("add_relu_broadcast", &[add_relu(&[2, 3, 40], &[3, 1], &[2, 3, 40])]);
+    check("softmax_sizes", &[softmax(4, 128, Float32), softmax(9, 64, Float32)]);
+    check("softmax_half", &[softmax(4, 128, Float16)]);
+    check("softmax_long_rows", &[softmax(2, 20_000, Float32)]);
+    check("layer_norm", &[layer_norm(Float32)]);
+    check("layer_norm_bfloat16", &[layer_norm(BFloat16)]);
+    check("rotate_half", &[rotate_half()]);
+    check("embedding", &[embedding()]);
+    check("batch_norm_relu_mean", &[batch_norm_relu_mean(2, 6, 7), batch_norm_relu_mean(8, 12, 7)]);
+}
+
+#[test]
+fn what_is_not_expressed_is_left_alone() {
+    let mut draft = Draft::default();
+    let x = draft.input("x", &[4, 4], Float32);
+    let product = draft.function("torch.matmul", &[x.into(), x.into()], &[4, 4], Float32);
+    assert!(author(&[draft.finish(&[product])], Target::Cpu).is_empty());
+}
+
+#[test]
+fn inputs_are_not_changed_behind_the_back_of_the_graph() {
+    let mut draft = Draft::default();
+    let x = draft.input("x", &[4, 4], Float32);
+    let sum = draft.function("operator.iadd", &[x.into(), Arg::Int(1)], &[4, 4], Float32);
+    let relu = draft.function("torch.nn.functional.relu", &[sum.into()], &[4, 4], Float32);
+    assert!(author(&[draft.finish(&[relu])], Target::Cpu).is_empty());
+}
+
+#[test]
+fn views_of_inputs_stay_views() {
+    let mut draft = Draft::default();
+    let x = draft.input("x", &[4, 6], Float32);
+    draft.types.push(Type::Tensor(TensorType { shape: vec![6, 4], stride: vec![1, 6], dtype: Float32 }));
+    let turned = draft.builder.call_method("t", "transpose", &[x.into(), Arg::Int(0), Arg::Int(1)], &[]);
+    assert!(author(&[draft.finish(&[turned])], Target::Cpu).is_empty());
+}
+
+#[test]
+fn equal_tasks_give_equal_passes() {
+    let task = || [layer_norm(Float32), layer_norm(BFloat16)];
+    assert_eq!(author(&task(), Target::Cpu), author(&task(), Target::Cpu));
+    assert!(author(&task(), Target::Cuda).is_empty());
+}
+
+#[test]
+fn types_must_fit_the_graph() {
+    let graph: Graph = Graph::builder().finish(&[]).unwrap();
+    assert!(TypedGraph::new(graph, vec![Type::Unknown(())]).is_err());
+}
