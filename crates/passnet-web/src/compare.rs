@@ -1,0 +1,76 @@
+//! What several runs have in common, and how they are told apart.
+
+use passnet_record::AuthorSpec;
+
+use crate::RunView;
+
+/// A run and the name that the report gives it.
+#[derive(Clone)]
+pub(crate) struct Entry<'a> {
+    pub(crate) label: String,
+    pub(crate) run: &'a RunView,
+    /// Colour and dash pattern of its curve, by position in the order given.
+    pub(crate) series: usize,
+}
+
+impl Entry<'_> {
+    /// Authors that write no passes: what others are compared with.
+    pub(crate) fn is_baseline(&self) -> bool {
+        match self.run.header.author {
+            AuthorSpec::Eager | AuthorSpec::Noop | AuthorSpec::Inductor { .. } => true,
+            AuthorSpec::Fuse | AuthorSpec::Dir { .. } => false,
+        }
+    }
+}
+
+/// Names runs by author, and by run where an author occurs twice; best first (sound score, then AS).
+pub(crate) fn ranked(runs: &[RunView]) -> Vec<Entry<'_>> {
+    let authors: Vec<String> = runs.iter().map(|run| run.header.author.to_string()).collect();
+    let mut entries: Vec<Entry<'_>> = runs
+        .iter()
+        .zip(&authors)
+        .enumerate()
+        .map(|(series, (run, author))| {
+            let unique = authors.iter().filter(|other| *other == author).count() == 1;
+            let label = if unique { author.clone() } else { format!("{author} ({})", run.header.run) };
+            Entry { label, run, series }
+        })
+        .collect();
+    // Without a sound score (no intervals) a run cannot be ranked by it, and goes below those that can.
+    let key = |entry: &Entry<'_>| {
+        let score = &entry.run.score;
+        (score.sound.as_ref().map_or(f64::NEG_INFINITY, |sound| sound.score), score.aggregated)
+    };
+    entries.sort_by(|a, b| {
+        let (a, b) = (key(a), key(b));
+        b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1))
+    });
+    entries
+}
+
+/// Why the runs' numbers may not be comparable, one sentence each.
+pub(crate) fn cautions(runs: &[RunView]) -> Vec<String> {
+    let mut cautions = Vec::new();
+    if let Some((first, others)) = runs.split_first() {
+        let mut differ = |what: &str, same: &dyn Fn(&RunView) -> bool| {
+            if !others.iter().all(same) {
+                cautions.push(format!("The runs differ in {what}: compare with care."));
+            }
+        };
+        let header = &first.header;
+        differ("suite or its version", &|run| {
+            (&run.header.suite, &run.header.suite_version) == (&header.suite, &header.suite_version)
+        });
+        differ("settings", &|run| run.header.settings == header.settings);
+        differ("machine or versions", &|run| run.header.fingerprint == header.fingerprint);
+        differ("settings of the score", &|run| run.score.settings == first.score.settings);
+    }
+    for run in runs {
+        let (done, planned) = (run.verdicts.len(), run.header.graphs);
+        if done < planned {
+            let author = &run.header.author;
+            cautions.push(format!("{author} has {done} of {planned} verdicts: its scores are of those alone."));
+        }
+    }
+    cautions
+}

@@ -1,0 +1,191 @@
+//! ES_t over t as an SVG drawing: logarithmic score axis, one line per run, the region of forgiven errors marked.
+
+use maud::{Markup, html};
+use passnet_score::ToleranceScore;
+
+use crate::{compare::Entry, format::score};
+
+const WIDTH: f64 = 760.0;
+const LEFT: f64 = 52.0;
+const RIGHT: f64 = 16.0;
+const TOP: f64 = 24.0;
+const PLOT_HEIGHT: f64 = 300.0;
+/// Tick labels and axis title below the plot.
+const AXIS_HEIGHT: f64 = 44.0;
+const LEGEND_ROW: f64 = 20.0;
+const LEGEND_COLUMNS: usize = 3;
+/// Characters of a name that fit a legend column; the full name is in its tooltip.
+const LEGEND_CHARS: usize = 28;
+/// Colours (`c0` ... in the style sheet) before they repeat.
+const COLOURS: usize = 8;
+/// Error classes are forgiven from t = 1; the shade begins half a step before.
+const FORGIVEN_FROM: f64 = 0.5;
+
+/// The plot's coordinates.
+struct Axes {
+    first_t: i32,
+    last_t: i32,
+    low: f64,
+    high: f64,
+}
+
+impl Axes {
+    /// Axes that hold all curves, and 1.
+    fn of(entries: &[Entry<'_>]) -> Option<Self> {
+        let points = || entries.iter().flat_map(|entry| &entry.run.score.by_tolerance);
+        let (low, high) =
+            points().map(|at| at.es).fold((1.0_f64, 1.0_f64), |(low, high), es| (low.min(es), high.max(es)));
+        Some(Self {
+            first_t: points().map(|at| at.t).min()?,
+            last_t: points().map(|at| at.t).max()?,
+            low: decade_ticks().filter(|&tick| tick <= low).last().unwrap_or(low) / 1.1,
+            high: decade_ticks().find(|&tick| tick >= high).unwrap_or(high) * 1.1,
+        })
+    }
+
+    fn x(&self, t: f64) -> f64 {
+        let share = (t - f64::from(self.first_t)) / f64::from((self.last_t - self.first_t).max(1));
+        LEFT + 12.0 + share * (WIDTH - LEFT - RIGHT - 24.0)
+    }
+
+    fn y(&self, es: f64) -> f64 {
+        let share = (es / self.low).ln() / (self.high / self.low).ln();
+        TOP + (1.0 - share) * PLOT_HEIGHT
+    }
+
+    fn ticks(&self) -> impl Iterator<Item = f64> {
+        let (low, high) = (self.low, self.high);
+        decade_ticks().filter(move |tick| (low..=high).contains(tick))
+    }
+}
+
+/// 1, 2, 5 times powers of ten, 0.001 to 1000.
+fn decade_ticks() -> impl Iterator<Item = f64> {
+    (-3..=2).flat_map(|exponent| [1.0, 2.0, 5.0].map(|digit| digit * 10_f64.powi(exponent))).chain([1000.0])
+}
+
+/// The drawing; nothing for no runs.
+pub(crate) fn curves(entries: &[Entry<'_>]) -> Markup {
+    let Some(axes) = Axes::of(entries) else { return html! {} };
+    let rows = entries.len().div_ceil(LEGEND_COLUMNS);
+    let height = TOP + PLOT_HEIGHT + AXIS_HEIGHT + rows as f64 * LEGEND_ROW;
+    html! {
+        svg.curves viewBox=(format!("0 0 {WIDTH} {height}")) role="img" aria-labelledby="curves-title curves-desc" {
+            title id="curves-title" { "ES by tolerance" }
+            desc id="curves-desc" { "One line per author; the values are in the table below the figure." }
+            (grid(&axes))
+            @for entry in entries { (curve(&axes, entry)) }
+            (legend(entries))
+        }
+    }
+}
+
+fn grid(axes: &Axes) -> Markup {
+    let (left, right, bottom) = (LEFT, WIDTH - RIGHT, TOP + PLOT_HEIGHT);
+    let forgiven = axes.x(FORGIVEN_FROM);
+    html! {
+        @if axes.last_t >= 1 {
+            rect.forgiven x=(at(forgiven)) y=(at(TOP)) width=(at(right - forgiven)) height=(at(PLOT_HEIGHT)) {}
+            text.note x=(at(forgiven + 4.0)) y=(at(TOP - 8.0)) { "errors forgiven by class" }
+        }
+        @for tick in axes.ticks() {
+            line.gridline.unity[tick == 1.0] x1=(at(left)) x2=(at(right)) y1=(at(axes.y(tick))) y2=(at(axes.y(tick))) {}
+            text.tick.y x=(at(left - 8.0)) y=(at(axes.y(tick) + 4.0)) { (tick) }
+        }
+        @for t in axes.first_t..=axes.last_t {
+            line.gridline x1=(at(axes.x(t.into()))) x2=(at(axes.x(t.into()))) y1=(at(bottom)) y2=(at(bottom + 5.0)) {}
+            text.tick.x x=(at(axes.x(t.into()))) y=(at(bottom + 18.0)) { (t.to_string().replace('-', "−")) }
+        }
+        text.axis x=(at((left + right) / 2.0)) y=(at(bottom + 36.0)) { "tolerance t (stricter to the left)" }
+        text.axis transform=(format!("translate(12 {}) rotate(-90)", at(TOP + PLOT_HEIGHT / 2.0))) { "ES(t)" }
+    }
+}
+
+fn curve(axes: &Axes, entry: &Entry<'_>) -> Markup {
+    let scores = &entry.run.score.by_tolerance;
+    let points: Vec<String> =
+        scores.iter().map(|score| format!("{},{}", at(axes.x(score.t.into())), at(axes.y(score.es)))).collect();
+    html! {
+        g.series.(colour(entry)).baseline[entry.is_baseline()] {
+            polyline points=(points.join(" ")) {}
+            @for ToleranceScore { t, es, .. } in scores {
+                path.marker d=(marker(entry.series, axes.x((*t).into()), axes.y(*es))) {
+                    title { (entry.label) ", t = " (t) ": " (score(*es)) }
+                }
+            }
+        }
+    }
+}
+
+fn legend(entries: &[Entry<'_>]) -> Markup {
+    let column = (WIDTH - LEFT - RIGHT) / LEGEND_COLUMNS as f64;
+    let top = TOP + PLOT_HEIGHT + AXIS_HEIGHT + LEGEND_ROW / 2.0;
+    html! {
+        @for (index, entry) in entries.iter().enumerate() {
+            @let x = LEFT + column * (index % LEGEND_COLUMNS) as f64;
+            @let y = top + LEGEND_ROW * (index / LEGEND_COLUMNS) as f64;
+            g.series.(colour(entry)).baseline[entry.is_baseline()] {
+                polyline points=(format!("{},{y} {},{y}", at(x), at(x + 28.0))) {}
+                path.marker d=(marker(entry.series, x + 14.0, y)) {}
+                text.name x=(at(x + 34.0)) y=(at(y + 4.0)) { (shortened(&entry.label)) title { (entry.label) } }
+            }
+        }
+    }
+}
+
+fn colour(entry: &Entry<'_>) -> String {
+    format!("c{}", entry.series % COLOURS)
+}
+
+/// A shape around a point, so that lines are told apart without colour.
+fn marker(series: usize, x: f64, y: f64) -> String {
+    let (x, y) = (at(x), at(y));
+    match series % 4 {
+        0 => format!("M{x} {y}m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0z"),
+        1 => format!("M{x} {y}m-3-3h6v6h-6z"),
+        2 => format!("M{x} {y}m0-4l4 7h-8z"),
+        _ => format!("M{x} {y}m0-4l4 4l-4 4l-4-4z"),
+    }
+}
+
+/// The end of a long name, which is where paths differ.
+fn shortened(label: &str) -> String {
+    let count = label.chars().count();
+    if count <= LEGEND_CHARS {
+        return label.to_owned();
+    }
+    let tail: String = label.chars().skip(count - LEGEND_CHARS + 1).collect();
+    format!("…{tail}")
+}
+
+/// A coordinate, to a tenth of a unit.
+fn at(coordinate: f64) -> String {
+    let text = format!("{coordinate:.1}");
+    text.strip_suffix(".0").unwrap_or(&text).to_owned()
+}
+
+/// The drawn values as a table: tolerances down, runs across.
+pub(crate) fn curve_table(entries: &[Entry<'_>]) -> Markup {
+    let Some(axes) = Axes::of(entries) else { return html! {} };
+    let value = |entry: &Entry<'_>, t: i32| {
+        entry.run.score.by_tolerance.iter().find(|at| at.t == t).map_or_else(|| "–".to_owned(), |at| score(at.es))
+    };
+    html! {
+        details {
+            summary { "The same as a table" }
+            div.scroll role="region" aria-label="ES by tolerance" tabindex="0" {
+                table {
+                    thead { tr { th.number scope="col" { "t" } @for entry in entries { th.number.author scope="col" { (entry.label) } } } }
+                    tbody {
+                        @for t in axes.first_t..=axes.last_t {
+                            tr {
+                                th.number scope="row" { (t) }
+                                @for entry in entries { td.number { (value(entry, t)) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

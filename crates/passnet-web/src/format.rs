@@ -1,0 +1,56 @@
+//! Numbers and times as the report writes them.
+
+use passnet_score::Interval;
+
+/// A ratio: `1.52×`.
+pub(crate) fn ratio(value: f64) -> String {
+    match value {
+        v if v >= 99.95 => format!("{v:.0}×"),
+        v if v >= 9.995 => format!("{v:.1}×"),
+        v => format!("{v:.2}×"),
+    }
+}
+
+/// A score: three decimals.
+pub(crate) fn score(value: f64) -> String {
+    format!("{value:.3}")
+}
+
+/// A confidence interval of a score.
+pub(crate) fn interval(interval: Interval) -> String {
+    format!("[{:.3}, {:.3}]", interval.low, interval.high)
+}
+
+/// A share in percent.
+pub(crate) fn percent(value: f64) -> String {
+    format!("{value:.1}%")
+}
+
+/// `s` if there is not exactly one.
+pub(crate) fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
+/// Bytes in binary units: `4 GiB`.
+pub(crate) fn bytes(count: u64) -> String {
+    const UNITS: [(&str, u32); 3] = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    match UNITS.into_iter().find(|&(_, shift)| count >> shift > 0) {
+        Some((unit, shift)) => {
+            let value = format!("{:.1}", count as f64 / (1_u64 << shift) as f64);
+            format!("{} {unit}", value.strip_suffix(".0").unwrap_or(&value))
+        }
+        None => format!("{count} B"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_three_digits_or_so() {
+        let ratios = [0.004, 1.0, 9.994, 9.996, 99.94, 99.96, 1234.0].map(ratio);
+        assert_eq!(ratios, ["0.00×", "1.00×", "9.99×", "10.0×", "99.9×", "100×", "1234×"]);
+        assert_eq!([512, 4 << 30, 3 << 29].map(bytes), ["512 B", "4 GiB", "1.5 GiB"]);
+    }
+}

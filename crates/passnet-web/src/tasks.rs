@@ -1,0 +1,115 @@
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+use passnet_score::{Tally, TaskScore};
+
+use crate::{
+    compare::Entry,
+    format::{plural, ratio},
+};
+
+/// Bounds between the steps of the colour scale, as speed-ups; symmetric in the logarithm.
+const STEPS: [f64; 6] = [0.5, 0.8, 1.0 / 1.02, 1.02, 1.25, 2.0];
+/// Classes of the steps, slow to fast.
+const CLASSES: [&str; 7] = ["slow3", "slow2", "slow1", "even", "fast1", "fast2", "fast3"];
+
+/// One row per task, one column per run.
+pub(crate) fn tasks(entries: &[Entry<'_>]) -> Markup {
+    let rows = task_names(entries);
+    let scores: Vec<BTreeMap<&str, &TaskScore>> = entries
+        .iter()
+        .map(|entry| entry.run.score.tasks.iter().map(|score| (score.task.as_str(), score)).collect())
+        .collect();
+    html! {
+        p.about {
+            "Geometric mean speed-up against eager over the correct graphs of each task (" (rows.len()) " task"
+            (plural(rows.len())) "), and how many of its graphs are correct. Coloured where all are."
+        }
+        (legend())
+        div.scroll role="region" aria-label="Speed-up by task" tabindex="0" {
+            table.sortable {
+                thead {
+                    tr {
+                        th scope="col" { "Task" }
+                        @for entry in entries { th.number.author scope="col" { (entry.label) } }
+                    }
+                }
+                tbody {
+                    @for task in rows {
+                        tr {
+                            th scope="row" { (task) }
+                            @for scores in &scores { (cell(scores.get(task).copied())) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// All tasks of all runs, in the order of the first run that has them.
+fn task_names<'a>(entries: &[Entry<'a>]) -> Vec<&'a str> {
+    let mut in_order: Vec<&Entry<'a>> = entries.iter().collect();
+    in_order.sort_by_key(|entry| entry.series);
+    let mut names = Vec::new();
+    let mut seen = std::collections::BTreeSet::new();
+    for score in in_order.iter().flat_map(|entry| &entry.run.score.tasks) {
+        if seen.insert(score.task.as_str()) {
+            names.push(score.task.as_str());
+        }
+    }
+    names
+}
+
+fn cell(score: Option<&TaskScore>) -> Markup {
+    let Some(TaskScore { tally, .. }) = score else {
+        return html! { td.number { span title="no verdict" { "–" } } };
+    };
+    let all_correct = tally.correct == tally.graphs;
+    let share = html! { small class=[(!all_correct).then_some("wrong")] { (tally.correct) "/" (tally.graphs) } };
+    match tally.geomean_speedup {
+        // The speed of a task that is partly wrong is not to be taken for a success at a glance.
+        Some(mean) => html! {
+            td.number.(if all_correct { step(mean) } else { "partial" }) data-sort=(mean) { (ratio(mean)) " " (share) }
+        },
+        None => html! { td.number data-sort="–" { (without_speed(tally)) " " (share) } },
+    }
+}
+
+/// What to say of a task of which nothing correct was timed.
+fn without_speed(tally: &Tally) -> String {
+    let commonest = tally.failures.iter().max_by_key(|&(_, count)| count);
+    match commonest {
+        _ if tally.correct > 0 => "untimed".to_owned(),
+        Some((failure, _)) => failure.name().to_owned(),
+        None => "–".to_owned(),
+    }
+}
+
+fn step(speedup: f64) -> &'static str {
+    let position = STEPS.iter().filter(|&&bound| speedup >= bound).count();
+    CLASSES[position]
+}
+
+fn legend() -> Markup {
+    let labels = ["< 0.5×", "< 0.8×", "slower", "within 2%", "faster", "≥ 1.25×", "≥ 2×"];
+    html! {
+        ul.scale aria-label="Colour scale" {
+            @for (class, label) in CLASSES.iter().zip(labels) { li.(class) { (label) } }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scale_is_symmetric_in_the_logarithm() {
+        let speedups = [0.4, 0.7, 0.9, 1.0, 1.1, 1.5, 3.0];
+        assert_eq!(speedups.map(step), CLASSES);
+        for (&slow, &fast) in STEPS.iter().zip(STEPS.iter().rev()) {
+            assert!((slow * fast - 1.0).abs() < 1e-12);
+        }
+    }
+}

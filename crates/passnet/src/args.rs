@@ -1,0 +1,275 @@
+//! Flags.
+
+mod dataset;
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use passnet_record::AuthorSpec;
+use passnet_score::{Interpretation, WeightTable};
+
+pub(crate) use self::dataset::{
+    CurateArgs, DatasetCommand, DedupArgs, ExportArgs, FoldArgs, FoldMode, ImportArgs, QueryArgs, ShowArgs, StatsArgs,
+};
+
+/// Optimization passes for real computation graphs: evaluate, score, publish.
+#[derive(Parser)]
+#[command(name = "passnet", version, propagate_version = true, disable_help_subcommand = true)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) verbosity: Verbosity,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Args)]
+pub(crate) struct Verbosity {
+    /// Say more on stderr (repeat for yet more)
+    #[arg(short, long, action = ArgAction::Count, global = true)]
+    verbose: u8,
+    /// Say nothing on stderr but errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    quiet: bool,
+}
+
+impl Verbosity {
+    /// The filter of the log.
+    pub(crate) fn filter(&self) -> &'static str {
+        match (self.quiet, self.verbose) {
+            (true, _) => "error",
+            (false, 0) => "warn",
+            (false, 1) => "info",
+            (false, 2) => "debug",
+            (false, _) => "trace",
+        }
+    }
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Capture the graphs of models as samples
+    Extract(ExtractArgs),
+    /// Make a dataset of graphs, subgraphs and tasks, and look into it
+    #[command(subcommand)]
+    Dataset(DatasetCommand),
+    /// Evaluate one task, fast, for a person or a training loop
+    Eval(EvalArgs),
+    /// Evaluate a whole suite
+    #[command(subcommand)]
+    Bench(BenchCommand),
+    /// Write the passes of the built-in author, to look at or to begin from
+    Fuse(FuseArgs),
+    /// Check pass directories against the integrity rules
+    Lint(LintArgs),
+    /// Compute S_t, ES_t and AS of a run or of an upstream log
+    Score(ScoreArgs),
+    /// Compare runs: leaderboard, failures, HTML page
+    Report(ReportArgs),
+    /// Say what this machine can and cannot do
+    Doctor(DoctorArgs),
+}
+
+#[derive(Subcommand)]
+pub(crate) enum BenchCommand {
+    /// Evaluate one author on a suite; the same command continues what was interrupted
+    Run(BenchRunArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct ExtractArgs {
+    /// `torchvision:NAME`, `timm:NAME` (globs allowed), `transformers:TYPE` or `FILE.py:FUNCTION`
+    #[arg(required = true)]
+    pub(crate) models: Vec<String>,
+    /// Directory for the samples
+    #[arg(long)]
+    pub(crate) out: PathBuf,
+    /// Seed of weights and inputs
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Wall-clock limit of one model in seconds
+    #[arg(long, default_value_t = 300.0)]
+    pub(crate) timeout: f64,
+}
+
+/// How things are measured; shared by `eval` and `bench run`.
+#[derive(Args)]
+pub(crate) struct MeasureArgs {
+    /// Device under test: cpu, cuda or cuda:N
+    #[arg(long, default_value = "cpu")]
+    pub(crate) device: String,
+    /// How verdicts are made: `sound` (the default), or `paper` to reproduce upstream's order and constants
+    #[arg(long, value_enum, default_value_t = Mode::Sound)]
+    pub(crate) mode: Mode,
+    /// Untimed calls before the first timed one [default: 25]
+    #[arg(long)]
+    pub(crate) warmup: Option<u32>,
+    /// Timed calls of each side [default: 100]
+    #[arg(long)]
+    pub(crate) trials: Option<u32>,
+    /// Seed that all others derive from [default: 123]
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Tolerance t that a correct graph has to reach, -10 (strict) to 5 [default: -2]
+    #[arg(long, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(-10..=5))]
+    pub(crate) correct_at: Option<i32>,
+    /// How the rewritten graph is run; with `both`, the direct path is scored [default: both; paper mode: compiled]
+    #[arg(long, value_enum)]
+    pub(crate) paths: Option<Paths>,
+    /// Intra-op threads of each worker
+    #[arg(long, default_value_t = 1)]
+    pub(crate) threads: u32,
+    /// Overwrite the last-level cache before each trial
+    #[arg(long)]
+    pub(crate) cold: bool,
+    /// Wall-clock limit of one graph in seconds
+    #[arg(long, default_value_t = 300.0)]
+    pub(crate) timeout: f64,
+    /// Limit on the host memory of one worker in GiB
+    #[arg(long, default_value_t = 16.0)]
+    pub(crate) memory: f64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    Sound,
+    Paper,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Paths {
+    Direct,
+    Compiled,
+    Both,
+}
+
+#[derive(Args)]
+pub(crate) struct EvalArgs {
+    /// Folder of a task (sample folders in it) or of one sample
+    pub(crate) task: PathBuf,
+    /// Pass directory
+    #[arg(long, conflicts_with = "author", required_unless_present = "author")]
+    pub(crate) passes: Option<PathBuf>,
+    /// eager, noop, fuse, inductor, inductor:MODE, dir:PATH
+    #[arg(long)]
+    pub(crate) author: Option<AuthorSpec>,
+    /// Only tasks whose name or ops contain this, where TASK is a suite
+    #[arg(long)]
+    pub(crate) filter: Vec<String>,
+    #[command(flatten)]
+    pub(crate) measure: MeasureArgs,
+    /// Print the verdicts as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct BenchRunArgs {
+    /// Suite: a folder with `suite.json`, a folder of task folders, or a `.tar.zst` of either
+    pub(crate) suite: PathBuf,
+    /// eager, noop, fuse, inductor, inductor:MODE, dir:PATH
+    #[arg(long)]
+    pub(crate) author: AuthorSpec,
+    /// Directory of the run; default runs/SUITE-AUTHOR-DEVICE
+    #[arg(long)]
+    pub(crate) out: Option<PathBuf>,
+    /// Only tasks whose name or ops (joined by `,`) contain this, or fit it where it has `*` or `?`; repeat for more
+    #[arg(long)]
+    pub(crate) filter: Vec<String>,
+    /// Only the first tasks
+    #[arg(long)]
+    pub(crate) tasks: Option<usize>,
+    /// Only the first graphs of each task
+    #[arg(long)]
+    pub(crate) graphs_per_task: Option<usize>,
+    /// Evaluations at a time; timing is exclusive whatever this says. Default: 1 on a CPU, 4 on an accelerator
+    #[arg(long)]
+    pub(crate) jobs: Option<usize>,
+    /// Start over, even where the run has verdicts already
+    #[arg(long)]
+    pub(crate) fresh: bool,
+    #[command(flatten)]
+    pub(crate) measure: MeasureArgs,
+}
+
+#[derive(Args)]
+pub(crate) struct FuseArgs {
+    /// Folder of a task, or a suite
+    pub(crate) task: PathBuf,
+    /// Directory for the pass directories, one per task
+    #[arg(long)]
+    pub(crate) out: PathBuf,
+    /// Only tasks whose name, or whose ops joined by `,`, contain this; repeat for more
+    #[arg(long)]
+    pub(crate) filter: Vec<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct LintArgs {
+    /// Pass directories
+    #[arg(required_unless_present = "explain")]
+    pub(crate) directories: Vec<PathBuf>,
+    #[arg(long, value_enum, default_value_t = FindingsFormat::Text)]
+    pub(crate) format: FindingsFormat,
+    /// Print the manual of a rule, by id or name; `all` lists the rules
+    #[arg(long, value_name = "RULE", conflicts_with = "directories")]
+    pub(crate) explain: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FindingsFormat {
+    /// The line, carets under what is meant, and how to mend it
+    Text,
+    Json,
+    /// For code scanning services
+    Sarif,
+}
+
+#[derive(Args)]
+pub(crate) struct ScoreArgs {
+    /// Directory of a run, or an upstream evaluation log
+    pub(crate) input: PathBuf,
+    /// Which score leads: AS as upstream defines it, or the sound score
+    #[arg(long, value_enum, default_value_t = Mode::Paper)]
+    pub(crate) mode: Mode,
+    /// Slowdown penalty p
+    #[arg(long, default_value_t = 0.0)]
+    pub(crate) penalty: f64,
+    /// Error base b
+    #[arg(long, default_value_t = 0.1)]
+    pub(crate) error_base: f64,
+    /// What positive tolerances forgive: default, passnet or mismatch_extended (see docs/scoring.md)
+    #[arg(long, default_value = "default", value_parser = |name: &str| Interpretation::by_name(name))]
+    pub(crate) interpretation: Interpretation,
+    /// Weight table of AS
+    #[arg(long, default_value = WeightTable::AS_2026.name)]
+    pub(crate) weights: String,
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Table,
+    Json,
+}
+
+#[derive(Args)]
+pub(crate) struct ReportArgs {
+    /// Directories of runs
+    #[arg(required = true)]
+    pub(crate) runs: Vec<PathBuf>,
+    /// Write a self-contained HTML page
+    #[arg(long)]
+    pub(crate) html: Option<PathBuf>,
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+}
+
+#[derive(Args)]
+pub(crate) struct DoctorArgs {
+    #[command(flatten)]
+    pub(crate) measure: MeasureArgs,
+    /// Print findings as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}

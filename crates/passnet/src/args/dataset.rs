@@ -1,0 +1,221 @@
+//! Flags of `passnet dataset`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use passnet_dataset::{Table, hashes::Rung, store::Kind};
+use passnet_record::DType;
+
+use super::Format;
+
+#[derive(Subcommand)]
+pub(crate) enum DatasetCommand {
+    /// Add sample or task folders to a dataset; the same command continues what was interrupted
+    Import(ImportArgs),
+    /// Drop duplicates and keep their paths
+    Dedup(DedupArgs),
+    /// Cut subgraphs out of all graphs
+    Fold(FoldArgs),
+    /// Group subgraphs into tasks and split them for evaluation and training
+    Curate(CurateArgs),
+    /// Count what a dataset holds
+    Stats(StatsArgs),
+    /// Show one sample
+    Show(ShowArgs),
+    /// List the samples that fit all conditions
+    Query(QueryArgs),
+    /// Write sample or task folders
+    Export(ExportArgs),
+}
+
+/// A table by its name.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TableName {
+    Graphs,
+    Subgraphs,
+    Tasks,
+}
+
+impl From<TableName> for Table {
+    fn from(name: TableName) -> Self {
+        match name {
+            TableName::Graphs => Self::Graphs,
+            TableName::Subgraphs => Self::Subgraphs,
+            TableName::Tasks => Self::Tasks,
+        }
+    }
+}
+
+/// A table of samples.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SampleTable {
+    Graphs,
+    Subgraphs,
+}
+
+impl From<SampleTable> for Table {
+    fn from(name: SampleTable) -> Self {
+        match name {
+            SampleTable::Graphs => Self::Graphs,
+            SampleTable::Subgraphs => Self::Subgraphs,
+        }
+    }
+}
+
+#[derive(Args)]
+pub(crate) struct ImportArgs {
+    /// Folder with sample folders, at any depth; with `--tasks`, folder with task folders
+    pub(crate) folder: PathBuf,
+    /// The dataset
+    #[arg(long)]
+    pub(crate) out: PathBuf,
+    /// Import task folders (`graph_list.txt`, `pass_dir/`, samples) instead of whole graphs
+    #[arg(long)]
+    pub(crate) tasks: bool,
+    /// What the samples of tasks are: `single_op`, `fusible` or `classical`
+    #[arg(long, default_value_t = Kind::Fusible, requires = "tasks")]
+    pub(crate) kind: Kind,
+}
+
+#[derive(Args)]
+pub(crate) struct DedupArgs {
+    pub(crate) dataset: PathBuf,
+    #[arg(long, value_enum, default_value_t = SampleTable::Graphs)]
+    pub(crate) table: SampleTable,
+    /// What counts as equal
+    #[arg(long, value_enum, default_value_t = Level::Typed)]
+    pub(crate) level: Level,
+    /// Write the table to this dataset instead of replacing it
+    #[arg(long)]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Level {
+    /// Text of `model.py`
+    Text,
+    /// Structure, and shapes and dtypes of inputs
+    Typed,
+    /// Structure: calls, constants, data flow
+    Structure,
+    /// Structure without the values of integers
+    Masked,
+    /// Op names in order
+    Ops,
+}
+
+impl From<Level> for Rung {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Text => Self::Text,
+            Level::Typed => Self::Typed,
+            Level::Structure => Self::Structure,
+            Level::Masked => Self::Masked,
+            Level::Ops => Self::Ops,
+        }
+    }
+}
+
+#[derive(Args)]
+pub(crate) struct FoldArgs {
+    pub(crate) dataset: PathBuf,
+    /// How ranges are found; docs/folding.md describes both ways of folding
+    #[arg(long, value_enum, default_value_t = FoldMode::Canonical)]
+    pub(crate) mode: FoldMode,
+    /// Fewest ops of a subgraph
+    #[arg(long, default_value_t = 4)]
+    pub(crate) min_ops: u32,
+    /// A subgraph has fewer ops than this
+    #[arg(long, default_value_t = 64)]
+    pub(crate) max_ops: u32,
+    /// Canonical: how far apart cuts are outside loops
+    #[arg(long, default_value_t = 16)]
+    pub(crate) reach: u32,
+    /// Compatible: longest sequence that is folded at once
+    #[arg(long, default_value_t = 64)]
+    pub(crate) window: usize,
+    /// Compatible: folds after the first
+    #[arg(long, default_value_t = 16)]
+    pub(crate) folds: usize,
+    /// Write the subgraphs to this dataset
+    #[arg(long)]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FoldMode {
+    /// Each graph on its own
+    Canonical,
+    /// All graphs together, as published
+    Compatible,
+    /// Every op is a subgraph
+    SingleOps,
+}
+
+#[derive(Args)]
+pub(crate) struct CurateArgs {
+    pub(crate) dataset: PathBuf,
+    /// Number of tasks for evaluation; all others are for training
+    #[arg(long, default_value_t = 200)]
+    pub(crate) eval: usize,
+}
+
+#[derive(Args)]
+pub(crate) struct StatsArgs {
+    pub(crate) dataset: PathBuf,
+    #[arg(long, value_enum, default_value_t = SampleTable::Graphs)]
+    pub(crate) table: SampleTable,
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+}
+
+#[derive(Args)]
+pub(crate) struct ShowArgs {
+    pub(crate) dataset: PathBuf,
+    /// Path of the sample, or its end
+    pub(crate) sample: String,
+    #[arg(long, value_enum, default_value_t = SampleTable::Graphs)]
+    pub(crate) table: SampleTable,
+    /// Print this file instead of a summary
+    #[arg(long)]
+    pub(crate) file: Option<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct QueryArgs {
+    pub(crate) dataset: PathBuf,
+    #[arg(long, value_enum, default_value_t = SampleTable::Graphs)]
+    pub(crate) table: SampleTable,
+    /// An op that occurs, e.g. `softmax` or `Tensor.view`; repeat for more
+    #[arg(long)]
+    pub(crate) op: Vec<String>,
+    /// One input has this type
+    #[arg(long)]
+    pub(crate) dtype: Option<DType>,
+    /// One input (of that type, if one is given) has at least this many bytes
+    #[arg(long)]
+    pub(crate) min_input_bytes: Option<u64>,
+    #[arg(long)]
+    pub(crate) source: Option<String>,
+    /// full, single_op, fusible or classical
+    #[arg(long)]
+    pub(crate) kind: Option<Kind>,
+    #[arg(long)]
+    pub(crate) min_ops: Option<usize>,
+    #[arg(long)]
+    pub(crate) max_ops: Option<usize>,
+    /// Stop after this many
+    #[arg(long)]
+    pub(crate) limit: Option<usize>,
+}
+
+#[derive(Args)]
+pub(crate) struct ExportArgs {
+    pub(crate) dataset: PathBuf,
+    /// `tasks` writes task folders and the subgraphs in their places
+    #[arg(long, value_enum, default_value_t = TableName::Graphs)]
+    pub(crate) table: TableName,
+    /// Folder to write to
+    #[arg(long)]
+    pub(crate) out: PathBuf,
+}

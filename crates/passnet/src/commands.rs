@@ -1,0 +1,33 @@
+//! One module per subcommand. Each takes its flags and says with which code to leave.
+
+mod bench;
+mod dataset;
+mod doctor;
+mod eval;
+mod extract;
+mod fuse;
+mod lint;
+mod measure;
+mod report;
+mod score;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::args::{BenchCommand, Command};
+
+/// Runs a subcommand.
+pub(crate) fn run(command: Command) -> Result<ExitCode> {
+    match command {
+        Command::Extract(args) => extract::run(&args),
+        Command::Dataset(command) => dataset::run(&command),
+        Command::Eval(args) => eval::run(&args),
+        Command::Bench(BenchCommand::Run(args)) => bench::run(&args),
+        Command::Fuse(args) => fuse::run(&args),
+        Command::Lint(args) => lint::run(&args),
+        Command::Score(args) => score::run(&args),
+        Command::Report(args) => report::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
+    }
+}

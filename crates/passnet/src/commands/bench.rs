@@ -1,0 +1,64 @@
+//! `passnet bench run`: one author over a suite, resumable.
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::{Arc, atomic::AtomicBool},
+};
+
+use anyhow::{Context, Result};
+use passnet_eval::{
+    run::run_suite,
+    store::remove_run,
+    suite::{Selection, Suite},
+};
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use super::{
+    measure,
+    report::{load_run, print_leaderboard},
+};
+use crate::{args::BenchRunArgs, failure::BAD, progress::ProgressLine};
+
+/// Evaluates, or goes on where an earlier call ended, then prints the run's line of the leaderboard.
+pub(crate) fn run(args: &BenchRunArgs) -> Result<ExitCode> {
+    let selection = Selection { patterns: args.filter.clone(), graphs: args.graphs_per_task, tasks: args.tasks };
+    let suite = Suite::load(&args.suite, &selection)?;
+    let directory = args.out.clone().unwrap_or_else(|| default_directory(args, &suite));
+    if args.fresh {
+        remove_run(&directory)?;
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // The second signal ends the process at once; the log survives that too.
+        signal_hook::flag::register_conditional_shutdown(signal, i32::from(BAD), Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    let referee = measure::referee(&args.measure, args.jobs)?;
+    let line = ProgressLine::new(suite.graphs().count());
+    let outcome = run_suite(&referee, &suite, &args.author, &directory, &stop, &|event| line.show(&event));
+    line.finish();
+    let outcome = outcome.with_context(|| format!("run in {}", directory.display()))?;
+    if !outcome.verdicts.is_empty() {
+        print_leaderboard(&[load_run(&directory)?])?;
+    }
+    if outcome.complete {
+        eprintln!("run complete in {} ({} verdicts reused)", directory.display(), outcome.reused);
+        return Ok(ExitCode::SUCCESS);
+    }
+    eprintln!("interrupted; the same command goes on from here");
+    Ok(ExitCode::from(BAD))
+}
+
+/// `runs/SUITE-AUTHOR-DEVICE`, with nothing in the name that a path could trip over.
+fn default_directory(args: &BenchRunArgs, suite: &Suite) -> PathBuf {
+    let author = match args.author {
+        passnet_record::AuthorSpec::Dir { ref path } => {
+            Path::new(path).file_name().map_or_else(|| "passes".into(), |name| name.to_string_lossy().into_owned())
+        }
+        ref other => other.to_string(),
+    };
+    let name = format!("{}-{author}-{}", suite.record.name, args.measure.device);
+    let name: String = name.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect();
+    Path::new("runs").join(name)
+}

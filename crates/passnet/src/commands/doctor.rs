@@ -1,0 +1,178 @@
+//! `passnet doctor`: what this machine can and cannot do, found by trying.
+
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result};
+use passnet_eval::{Candidate, GraphSample};
+use passnet_python::sample::{Sample, SampleTexts};
+use passnet_record::{AuthorSpec, GraphId, SCHEMA_VERSION, Status};
+use serde::Serialize;
+
+use super::measure;
+use crate::{
+    args::DoctorArgs,
+    failure::UNFIT,
+    output::{self, Rows, duration},
+};
+
+/// A graph with one op of each common kind, to see the whole way work.
+const MODEL: &str = "\
+import torch
+class GraphModule(torch.nn.Module):
+    def forward(self, in_0, w_0):
+        tmp_0 = torch.nn.functional.linear(in_0, w_0, None)
+        tmp_1 = torch.nn.functional.gelu(tmp_0)
+        tmp_2 = tmp_1 + in_0
+        return (tmp_2,)
+";
+const WEIGHT_META: &str = "\
+class Program_weight_tensor_meta_in_0:
+    name = 'in_0'
+    shape = [64, 64]
+    dtype = 'torch.float32'
+    device = 'cpu'
+    mean = 0.0
+    std = 1.0
+class Program_weight_tensor_meta_w_0:
+    name = 'w_0'
+    shape = [64, 64]
+    dtype = 'torch.float32'
+    device = 'cpu'
+    mean = 0.0
+    std = 0.1
+";
+
+/// How serious a finding is.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Level {
+    Good,
+    Limited,
+    Unfit,
+}
+
+/// One thing that was tried.
+#[derive(Serialize)]
+struct Finding {
+    what: &'static str,
+    level: Level,
+    detail: String,
+}
+
+/// The JSON form of the findings.
+#[derive(Serialize)]
+struct JsonFindings<'a> {
+    schema_version: u32,
+    device: &'a str,
+    findings: &'a [Finding],
+}
+
+/// Tries everything an evaluation needs and says what works. Leaves with 3 where evaluations cannot run.
+pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode> {
+    let mut findings = vec![compiler()];
+    match evaluate_itself(args, &mut findings) {
+        Ok(()) => {}
+        Err(error) => {
+            let detail = error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ");
+            findings.push(Finding { what: "evaluation", level: Level::Unfit, detail });
+        }
+    }
+    if args.json {
+        output::json(&JsonFindings {
+            schema_version: SCHEMA_VERSION,
+            device: &args.measure.device,
+            findings: &findings,
+        })?;
+    } else {
+        let mut rows = Rows::new(&["", "found", "detail"], 3);
+        for finding in &findings {
+            let mark = match finding.level {
+                Level::Good => "ok",
+                Level::Limited => "limited",
+                Level::Unfit => "unfit",
+            };
+            rows.push([finding.what.to_owned(), mark.to_owned(), finding.detail.clone()]);
+        }
+        rows.print()?;
+    }
+    let fit = findings.iter().all(|finding| finding.level != Level::Unfit);
+    Ok(if fit { ExitCode::SUCCESS } else { ExitCode::from(UNFIT) })
+}
+
+/// C++ passes need a compiler; nothing else does.
+fn compiler() -> Finding {
+    let version = Command::new("c++").arg("--version").output().ok().filter(|output| output.status.success());
+    match version {
+        Some(output) => {
+            let detail = String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().to_owned();
+            Finding { what: "C++ compiler", level: Level::Good, detail }
+        }
+        None => Finding {
+            what: "C++ compiler",
+            level: Level::Limited,
+            detail: "`c++` not found; passes with C++ kernels and TorchInductor on a CPU need it".to_owned(),
+        },
+    }
+}
+
+/// One evaluation of eager against itself: it has to be correct, and its ratio to be 1.
+fn evaluate_itself(args: &DoctorArgs, findings: &mut Vec<Finding>) -> Result<()> {
+    let referee = measure::referee(&args.measure, Some(1))?;
+    let machine = referee.fingerprint();
+    let versions: Vec<String> = machine.versions.iter().map(|(name, version)| format!("{name} {version}")).collect();
+    findings.push(Finding { what: "Python", level: Level::Good, detail: versions.join(", ") });
+    let device = [&machine.cpu, &machine.device, &machine.driver];
+    let device: Vec<&str> = device.into_iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+    findings.push(Finding { what: "device", level: Level::Good, detail: device.join(", ") });
+
+    let texts = SampleTexts {
+        path: "doctor",
+        model: MODEL,
+        weight_meta: WEIGHT_META,
+        input_meta: None,
+        graph_net: None,
+        constraints: None,
+        graph_hash: None,
+    };
+    let sample = Sample::parse(&texts).context("the built-in graph")?;
+    let id = GraphId { task: "doctor".to_owned(), graph: "linear-gelu-add".to_owned() };
+    let sample = GraphSample::new(id, sample.graph, sample.tensors);
+    let verdict = referee.evaluate(&sample, &Candidate::of(&AuthorSpec::Eager, "doctor")?)?.verdict;
+
+    let reason = verdict.reason.as_ref().map(|reason| reason.message.clone()).unwrap_or_default();
+    let level = match verdict.status {
+        Status::Correct => Level::Good,
+        Status::Unstable => Level::Limited,
+        _ => Level::Unfit,
+    };
+    let overhead = verdict.cost.wall_ns.saturating_sub(verdict.cost.trials_ns) as f64;
+    let detail = match level {
+        Level::Good => format!("works; {} beside the trials", duration(overhead)),
+        _ => format!("{}: {reason}", verdict.status.name()),
+    };
+    findings.push(Finding { what: "evaluation", level, detail });
+    if let Some(timing) = verdict.scored_timing() {
+        let interval = timing.speedup;
+        let covers_one = interval.low <= 1.0 && interval.high >= 1.0;
+        findings.push(Finding {
+            what: "timing (A/A)",
+            level: if covers_one { Level::Good } else { Level::Limited },
+            detail: format!(
+                "eager against itself {:.3} [{:.3}, {:.3}] at {}",
+                interval.ratio,
+                interval.low,
+                interval.high,
+                duration(timing.base.median_ns)
+            ),
+        });
+    }
+    let layers: Vec<String> =
+        verdict.evidence.sandbox.iter().map(|(layer, level)| format!("{layer} {level}")).collect();
+    let (level, detail) = if layers.is_empty() {
+        (Level::Limited, "none: passes run with your rights; evaluate only passes that you trust".to_owned())
+    } else {
+        (Level::Good, layers.join(", "))
+    };
+    findings.push(Finding { what: "confinement", level, detail });
+    Ok(())
+}

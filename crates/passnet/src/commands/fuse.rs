@@ -1,0 +1,32 @@
+//! `passnet fuse`: what the built-in author writes.
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use fs_err as fs;
+use passnet_eval::{
+    Target,
+    python::Interpreter,
+    suite::{Selection, Suite},
+    write_passes,
+};
+
+use crate::{args::FuseArgs, output};
+
+/// Writes one pass directory per task and prints what is in each.
+pub(crate) fn run(args: &FuseArgs) -> Result<ExitCode> {
+    let suite = Suite::load(&args.task, &Selection { patterns: args.filter.clone(), ..Selection::default() })?;
+    let passes = write_passes(&Interpreter::find(), &suite, Target::Cpu)?;
+    let mut summary = String::new();
+    for (task, directory) in &passes {
+        let place = args.out.join(task);
+        fs::create_dir_all(&place)?;
+        for (name, bytes) in directory.files() {
+            fs::write(place.join(name), bytes)?;
+        }
+        let count = directory.files().iter().filter(|(name, _)| name.ends_with(".py")).count();
+        summary.push_str(&format!("{}: {count} passes\n", place.display()));
+    }
+    output::text(&summary).context("cannot print")?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,51 @@
+//! Which exit code an error means, and how it is shown.
+
+use std::{fmt, io, process::ExitCode};
+
+/// Exit code: the thing examined is bad (an evaluation failed, a file does not parse).
+pub(crate) const BAD: u8 = 1;
+/// Exit code: wrong use.
+pub(crate) const USAGE: u8 = 2;
+/// Exit code: the environment is not fit (no PyTorch, no such device).
+pub(crate) const UNFIT: u8 = 3;
+
+/// An error whose exit code is not [`BAD`]; wraps the message.
+#[derive(Debug)]
+pub(crate) struct WithCode {
+    code: u8,
+    message: String,
+}
+
+impl fmt::Display for WithCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for WithCode {}
+
+/// The user asked for something that makes no sense.
+pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
+    WithCode { code: USAGE, message: message.into() }.into()
+}
+
+/// The machine lacks something.
+pub(crate) fn unfit(message: impl Into<String>) -> anyhow::Error {
+    WithCode { code: UNFIT, message: message.into() }.into()
+}
+
+/// Prints an error with its causes and says which code to leave with. A reader that went away (`| head`) is no error.
+pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+    let pipe_closed = |cause: &(dyn std::error::Error + 'static)| {
+        cause.downcast_ref::<io::Error>().is_some_and(|io| io.kind() == io::ErrorKind::BrokenPipe)
+    };
+    if error.chain().any(pipe_closed) {
+        return ExitCode::SUCCESS;
+    }
+    eprintln!("error: {error}");
+    for cause in error.chain().skip(1) {
+        eprintln!("  caused by: {cause}");
+    }
+    let code = error.chain().find_map(|cause| cause.downcast_ref::<WithCode>()).map_or(BAD, |coded| coded.code);
+    ExitCode::from(code)
+}

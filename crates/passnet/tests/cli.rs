@@ -1,0 +1,109 @@
+//! The command as a user meets it. What needs PyTorch is skipped, with a word why, where `PASSNET_PYTHON` is not set.
+#![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
+#![allow(clippy::print_stdout, reason = "a skipped test says why")]
+
+use std::{
+    path::Path,
+    process::{Command, Output},
+};
+
+use serde_json::Value;
+
+fn passnet(arguments: &[&str]) -> Output {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    Command::new(env!("CARGO_BIN_EXE_passnet")).args(arguments).current_dir(root).output().unwrap()
+}
+
+fn check(arguments: &[&str], code: i32) -> (String, String) {
+    let output = passnet(arguments);
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{out}\n{err}");
+    (out, err)
+}
+
+fn has_torch() -> bool {
+    let found = std::env::var_os("PASSNET_PYTHON").is_some();
+    if !found {
+        println!("skipped: PASSNET_PYTHON names no Python with PyTorch");
+    }
+    found
+}
+
+const LOG: &str = "\
+[Processing] samples/one
+[Datatype][eager]: float32
+[Datatype][compiled]: float32
+[DataType] eager:['float32'] compiled:['float32'] match:True
+[Shape] eager:[[2]] compiled:[[2]] match:True
+[Correctness][equal]: 1
+[Correctness][all_close_atol_1.00E-05_rtol_1.30E-06]: 1
+[Speedup][e2e]: 2.0
+";
+
+#[test]
+fn wrong_use_leaves_with_2_and_a_missing_environment_with_3() {
+    check(&["bench", "run", "suites/demo", "--author", "gpt"], 2);
+    check(&["eval", "suites/demo"], 2);
+    let mut doctor = Command::new(env!("CARGO_BIN_EXE_passnet"));
+    let output = doctor.args(["doctor", "--json"]).env("PASSNET_PYTHON", "/nonexistent/python").output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    let findings: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(findings["findings"].as_array().unwrap().iter().any(|finding| finding["level"] == "unfit"));
+}
+
+#[test]
+fn a_log_is_scored_and_garbage_is_refused_with_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("evaluation.log");
+    std::fs::write(&log, LOG).unwrap();
+    let (out, _) = check(&["score", log.to_str().unwrap(), "--format", "json"], 0);
+    let report: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((report["graphs"].as_u64(), report["schema_version"].as_u64()), (Some(1), Some(1)));
+
+    std::fs::write(&log, "nothing of the kind\n").unwrap();
+    let (_, err) = check(&["score", log.to_str().unwrap()], 1);
+    assert!(err.contains("line 1") && err.contains("[Processing]"), "{err}");
+}
+
+#[test]
+fn a_run_is_made_resumed_scored_and_reported() {
+    if !has_torch() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let run = run.to_str().unwrap();
+    let bench = |author: &str, code: i32| {
+        let flags = ["--filter", "llama-rms-norm", "--graphs-per-task", "1", "--trials", "10", "--paths", "direct"];
+        let mut arguments = vec!["bench", "run", "suites/demo", "--author", author, "--out", run];
+        arguments.extend(flags);
+        check(&arguments, code)
+    };
+    bench("dir:suites/demo/passes", 0);
+    let (_, err) = bench("dir:suites/demo/passes", 0);
+    assert!(err.contains("1 verdicts reused"), "{err}");
+    let (_, err) = bench("noop", 1);
+    assert!(err.contains("author"), "the run belongs to another author: {err}");
+
+    let (out, _) = check(&["score", run, "--format", "json"], 0);
+    let report: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(report["correct"].as_u64(), Some(1), "{out}");
+    let page = folder.path().join("report.html");
+    check(&["report", run, "--html", page.to_str().unwrap()], 0);
+    assert!(std::fs::read_to_string(page).unwrap().contains("llama-rms-norm"));
+}
+
+#[test]
+fn one_task_is_evaluated_and_a_miss_says_where() {
+    if !has_torch() {
+        return;
+    }
+    let task = "suites/demo/gpt2-gelu-tanh";
+    let flags = ["--passes", "suites/demo/passes/llama-rms-norm", "--paths", "direct", "--trials", "10", "--json"];
+    let (out, _) = check(&[&["eval", task], flags.as_slice()].concat(), 1);
+    let evaluation: Value = serde_json::from_str(&out).unwrap();
+    let verdict = &evaluation["verdicts"][0];
+    assert_eq!(verdict["status"], "no_match");
+    assert!(verdict["reason"]["message"].as_str().unwrap().contains("rms_norm"), "{verdict}");
+}
