@@ -1,0 +1,12 @@
+dynamic_dim_constraint_symbols = []
+
+dynamic_dim_constraint_symbol2example_value = {}
+
+dynamic_dim_constraint_relations = []
+
+dynamic_dim_constraint_input_shapes = [
+    ([256], "in_0"),
+    ([256], "in_1"),
+    ([1, 12, 256], "in_2"),
+    ([1, 12, 256], "in_3"),
+]

@@ -1,0 +1,11 @@
+dynamic_dim_constraint_symbols = []
+
+dynamic_dim_constraint_symbol2example_value = {}
+
+dynamic_dim_constraint_relations = []
+
+dynamic_dim_constraint_input_shapes = [
+    ([24, 1, 1, 64], "in_0"),
+    ([24, 4, 4, 64], "in_1"),
+    ([24, 1, 1, 64], "in_2"),
+]

@@ -1,0 +1,8 @@
+import torch
+
+
+class GraphModule(torch.nn.Module):
+    def forward(self, in_0, in_1, in_2, in_3, in_4):
+        tmp_0 = torch.nn.functional.batch_norm(in_4, in_0, in_1, in_3, in_2, False, 0.1, 1e-05);  in_4 = in_0 = in_1 = in_3 = in_2 = None
+        tmp_1 = torch.nn.functional.relu(tmp_0, inplace = True);  tmp_0 = None
+        return (tmp_1,)

@@ -1,0 +1,14 @@
+dynamic_dim_constraint_symbols = []
+
+dynamic_dim_constraint_symbol2example_value = {}
+
+dynamic_dim_constraint_relations = []
+
+dynamic_dim_constraint_input_shapes = [
+    ([96], "in_0"),
+    ([96], "in_1"),
+    ([96], "in_2"),
+    ([96], "in_3"),
+    ([2, 64, 32, 32], "in_4"),
+    ([2, 32, 32, 32], "in_5"),
+]

@@ -1,0 +1,21 @@
+class Program_weight_tensor_meta_in_0:
+    name = "in_0"
+    original_name = "L_rel_codes_"
+    shape = [819, 4]
+    dtype = "torch.float32"
+    device = "cpu"
+    mean = 0.0875405
+    std = 0.159643
+    data = None
+    min_val = 0.0
+
+
+class Program_weight_tensor_meta_in_1:
+    name = "in_1"
+    original_name = "boxes"
+    shape = [819, 4]
+    dtype = "torch.float32"
+    device = "cpu"
+    mean = 32.0
+    std = 30.6423
+    data = None

@@ -1,0 +1,12 @@
+dynamic_dim_constraint_symbols = []
+
+dynamic_dim_constraint_symbol2example_value = {}
+
+dynamic_dim_constraint_relations = []
+
+dynamic_dim_constraint_input_shapes = [
+    ([1, 128, 64], "in_0"),
+    ([16, 2, 128, 64], "in_1"),
+    ([16, 4, 128, 64], "in_2"),
+    ([1, 128, 64], "in_3"),
+]

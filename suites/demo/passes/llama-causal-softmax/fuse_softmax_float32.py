@@ -1,0 +1,19 @@
+"""Attention probabilities of Llama and Gemma in float32; dropout does nothing outside training."""
+
+import torch
+
+from .masked_softmax import masked_softmax
+
+
+def pattern(mask, scores):
+    masked = scores * 0.125 + mask
+    probabilities = torch.nn.functional.softmax(masked, dim=-1, dtype=torch.float32).to(torch.float32)
+    return torch.nn.functional.dropout(probabilities, p=0.0, training=False)
+
+
+def replacement_args(mask, scores):
+    return (scores, mask, 0.125)
+
+
+def replacement_func():
+    return masked_softmax

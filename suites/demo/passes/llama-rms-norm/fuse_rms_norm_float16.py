@@ -1,0 +1,20 @@
+"""RMS normalisation of a float16 input."""
+
+import torch
+
+from .rms_norm import rms_norm
+
+
+def pattern(weight, x):
+    wide = x.to(torch.float32)
+    variance = wide.pow(2).mean(-1, keepdim=True)
+    normal = x * torch.rsqrt(variance + 1e-06)
+    return weight * normal.to(torch.float16)
+
+
+def replacement_args(weight, x):
+    return (weight, x, 1e-06)
+
+
+def replacement_func():
+    return rms_norm

@@ -1,0 +1,87 @@
+"""The kernels of this directory: normalisation with stored statistics, then hard swish."""
+
+import torch
+import triton
+import triton.language as tl
+
+from passnet import kernels
+
+# Scale and shift belong to a channel. They are spread over a row that is one channel of an image or, where those are so
+# small that loops over them would mostly consist of their ends, a whole image. The normalised value is rounded as eager
+# mode stores it; blocks of 256 stay in the first-level cache.
+SOURCE = """
+void bn_hardswish(const element* mean, const element* variance, const element* bias, const element* weight,
+                  const element* x, element* out, int64_t images, int64_t channels, int64_t plane) {
+    constexpr int64_t block = 256;
+    const bool whole = plane < block;
+    const int64_t width = whole ? channels * plane : plane, rows = images * channels * plane / width;
+    std::vector<float> scale(whole ? width : block), shift(scale.size());
+    for (int64_t row = 0; row < rows; ++row) {
+        // All channels at once, or the one of this row.
+        const int64_t first = whole ? 0 : row % channels, last = whole ? channels : first + 1;
+        for (int64_t c = first; c < last && (row == 0 || !whole); ++c) {
+            float factor = 1.0f / std::sqrt(variance[c] + 1e-3f) * weight[c];
+            std::fill_n(scale.data() + (c - first) * plane, std::min(plane, block), factor);
+            std::fill_n(shift.data() + (c - first) * plane, std::min(plane, block), multiply_add(-mean[c], factor, bias[c]));
+        }
+        for (int64_t start = 0; start < width; start += block) {
+            int64_t n = std::min(block, width - start), at = row * width + start;
+            const float *s = scale.data() + (whole ? start : 0), *t = shift.data() + (whole ? start : 0);
+            float v[block], buffer[block];
+            const float* from = read(x + at, buffer, n);
+            for (int64_t i = 0; i < n; ++i) v[i] = multiply_add(from[i], s[i], t[i]);
+            round_to<element>(v, n);
+            for (int64_t i = 0; i < n; ++i) {
+                float gate = v[i] + 3.0f;
+                gate = gate < 0 ? 0 : gate > 6 ? 6 : gate;
+                v[i] *= gate * (1.0f / 6.0f);
+            }
+            store(v, out + at, n);
+        }
+    }
+}
+"""
+SIGNATURE = """
+void bn_hardswish(const element* mean, const element* variance, const element* bias, const element* weight,
+                  const element* x, element* out, int64_t images, int64_t channels, int64_t plane)
+"""
+bn_hardswish_float = kernels.cpp(SOURCE, SIGNATURE, flags=("-Delement=float",))
+bn_hardswish_half = kernels.cpp(SOURCE, SIGNATURE, flags=("-Delement=float16",))
+bn_hardswish_bfloat16 = kernels.cpp(SOURCE, SIGNATURE, flags=("-Delement=bfloat16",))
+
+
+@triton.jit
+def bn_hardswish_kernel(
+    mean_ptr, variance_ptr, bias_ptr, weight_ptr, x_ptr, out_ptr, count, channels, plane, BLOCK: tl.constexpr
+):
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = i < count
+    c = i // plane % channels
+    T = out_ptr.dtype.element_ty
+    variance = tl.load(variance_ptr + c, mask=inside, other=1.0).to(tl.float32)
+    scale = tl.load(weight_ptr + c, mask=inside, other=0.0).to(tl.float32) / tl.sqrt(variance + 1e-3)
+    mean = tl.load(mean_ptr + c, mask=inside, other=0.0).to(tl.float32)
+    bias = tl.load(bias_ptr + c, mask=inside, other=0.0).to(tl.float32)
+    x = tl.load(x_ptr + i, mask=inside, other=0.0).to(tl.float32)
+    # In the order of the CUDA kernel of eager mode, which is not that of the CPU.
+    normal = ((x - mean) * scale + bias).to(T).to(tl.float32)
+    gate = tl.minimum(tl.maximum(normal + 3.0, 0.0), 6.0) / 6.0
+    tl.store(out_ptr + i, (normal * gate).to(T), mask=inside)
+
+
+def bn_hardswish(mean, variance, bias, weight, x):
+    if not x.is_contiguous():
+        raise ValueError("bn_hardswish: needs a contiguous tensor")
+    out = torch.empty_like(x)
+    images, channels, height, width = x.shape
+    plane = height * width
+    if x.is_cuda:
+        grid = (triton.cdiv(x.numel(), 1024),)
+        bn_hardswish_kernel[grid](mean, variance, bias, weight, x, out, x.numel(), channels, plane, BLOCK=1024)
+    elif x.dtype == torch.float32:
+        bn_hardswish_float(mean, variance, bias, weight, x, out, images, channels, plane)
+    elif x.dtype == torch.float16:
+        bn_hardswish_half(mean, variance, bias, weight, x, out, images, channels, plane)
+    else:
+        bn_hardswish_bfloat16(mean, variance, bias, weight, x, out, images, channels, plane)
+    return out

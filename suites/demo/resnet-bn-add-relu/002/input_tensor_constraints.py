@@ -1,0 +1,14 @@
+dynamic_dim_constraint_symbols = []
+
+dynamic_dim_constraint_symbol2example_value = {}
+
+dynamic_dim_constraint_relations = []
+
+dynamic_dim_constraint_input_shapes = [
+    ([512], "in_0"),
+    ([512], "in_1"),
+    ([512], "in_2"),
+    ([512], "in_3"),
+    ([2, 512, 2, 2], "in_4"),
+    ([2, 512, 2, 2], "in_5"),
+]

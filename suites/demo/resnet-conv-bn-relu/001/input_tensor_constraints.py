@@ -1,0 +1,14 @@
+dynamic_dim_constraint_symbols = []
+
+dynamic_dim_constraint_symbol2example_value = {}
+
+dynamic_dim_constraint_relations = []
+
+dynamic_dim_constraint_input_shapes = [
+    ([64], "in_0"),
+    ([64], "in_1"),
+    ([64], "in_2"),
+    ([64], "in_3"),
+    ([64, 3, 7, 7], "in_4"),
+    ([2, 3, 96, 96], "in_5"),
+]

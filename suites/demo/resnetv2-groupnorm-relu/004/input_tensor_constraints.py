@@ -1,0 +1,11 @@
+dynamic_dim_constraint_symbols = []
+
+dynamic_dim_constraint_symbol2example_value = {}
+
+dynamic_dim_constraint_relations = []
+
+dynamic_dim_constraint_input_shapes = [
+    ([512], "in_0"),
+    ([512], "in_1"),
+    ([2, 512, 16, 16], "in_2"),
+]

@@ -1,0 +1,9 @@
+class Program_weight_tensor_meta_in_0:
+    name = "in_0"
+    original_name = "L_self_modules_stages_modules_0_modules_blocks_modules_1_modules_conv1_parameters_weight_"
+    shape = [64, 256, 1, 1]
+    dtype = "torch.float32"
+    device = "cpu"
+    mean = 0.00219973
+    std = 0.175648
+    data = None

@@ -1,0 +1,13 @@
+dynamic_dim_constraint_symbols = []
+
+dynamic_dim_constraint_symbol2example_value = {}
+
+dynamic_dim_constraint_relations = []
+
+dynamic_dim_constraint_input_shapes = [
+    ([1000, 4], "in_0"),
+    ([1000], "in_1"),
+    ([1000], "in_2"),
+    ([1000], "in_3"),
+    ([1000], "in_4"),
+]

@@ -1,0 +1,13 @@
+dynamic_dim_constraint_symbols = []
+
+dynamic_dim_constraint_symbol2example_value = {}
+
+dynamic_dim_constraint_relations = []
+
+dynamic_dim_constraint_input_shapes = [
+    ([819, 4], "in_0"),
+    ([819], "in_1"),
+    ([819], "in_2"),
+    ([819], "in_3"),
+    ([819], "in_4"),
+]

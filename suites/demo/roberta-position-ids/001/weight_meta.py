@@ -1,0 +1,10 @@
+class Program_weight_tensor_meta_in_0:
+    name = "in_0"
+    original_name = "L_kwargs_input_ids_"
+    shape = [8, 192]
+    dtype = "torch.int64"
+    device = "cpu"
+    mean = None
+    std = None
+    min_val = 1
+    max_val = 8

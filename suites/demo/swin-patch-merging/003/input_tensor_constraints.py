@@ -1,0 +1,11 @@
+dynamic_dim_constraint_symbols = []
+
+dynamic_dim_constraint_symbol2example_value = {}
+
+dynamic_dim_constraint_relations = []
+
+dynamic_dim_constraint_input_shapes = [
+    ([768], "in_0"),
+    ([768], "in_1"),
+    ([4, 14, 14, 192], "in_2"),
+]

@@ -1,0 +1,11 @@
+dynamic_dim_constraint_symbols = []
+
+dynamic_dim_constraint_symbol2example_value = {}
+
+dynamic_dim_constraint_relations = []
+
+dynamic_dim_constraint_input_shapes = [
+    ([384], "in_0"),
+    ([384], "in_1"),
+    ([4, 28, 28, 96], "in_2"),
+]

@@ -1,0 +1,9 @@
+class Program_weight_tensor_meta_in_0:
+    name = "in_0"
+    original_name = "layer_norm_3"
+    shape = [4, 28, 28, 96]
+    dtype = "torch.float16"
+    device = "cpu"
+    mean = 0.0669019
+    std = 1.06155
+    data = None
