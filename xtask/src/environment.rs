@@ -1,0 +1,119 @@
+//! The Python side: an interpreter with PyTorch, and the extension module built from this tree.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, bail};
+use fs_err as fs;
+
+use crate::{cargo, step};
+
+/// What every run needs; PyTorch brings Triton with it.
+const RUNTIME_PACKAGES: &[&str] = &["torch", "numpy", "setuptools"];
+
+/// How the extension module is built.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Profile {
+    /// Optimised: for figures.
+    Release,
+    /// Shares its dependencies with the tests.
+    Dev,
+}
+
+/// A Python interpreter that can run PassNet from this tree.
+pub(crate) struct Environment {
+    /// The interpreter.
+    pub(crate) python: PathBuf,
+    /// Directory that holds the `passnet` package with its extension module.
+    pub(crate) site: PathBuf,
+}
+
+impl Environment {
+    /// Finds or makes the interpreter, installs `packages` beside the runtime's where they are missing (only into
+    /// an environment of our own), and builds the extension module into `python/passnet`.
+    pub(crate) fn prepare(root: &Path, packages: &[&str], profile: Profile) -> Result<Self> {
+        let python = match std::env::var_os("PASSNET_PYTHON") {
+            Some(python) => existing_interpreter(PathBuf::from(python))?,
+            None => own_interpreter(root, packages)?,
+        };
+        build_extension(root, profile)?;
+        Ok(Self { python, site: root.join("python") })
+    }
+
+    /// Lets a command find this environment.
+    pub(crate) fn apply<'c>(&self, command: &'c mut Command) -> &'c mut Command {
+        command.env("PASSNET_PYTHON", &self.python).env("PASSNET_SITE", &self.site)
+    }
+
+    /// Whether PyTorch sees a CUDA device.
+    pub(crate) fn has_cuda(&self) -> Result<bool> {
+        let output = Command::new(&self.python)
+            .args(["-c", "import torch; print(torch.cuda.is_available())"])
+            .output()
+            .with_context(|| format!("cannot run {}", self.python.display()))?;
+        Ok(String::from_utf8_lossy(&output.stdout).trim() == "True")
+    }
+}
+
+fn existing_interpreter(python: PathBuf) -> Result<PathBuf> {
+    let check = Command::new(&python).args(["-c", "import torch"]).output();
+    match check {
+        Ok(output) if output.status.success() => Ok(python),
+        Ok(output) => bail!(
+            "PASSNET_PYTHON={} cannot import torch; install it there or unset the variable\n{}",
+            python.display(),
+            String::from_utf8_lossy(&output.stderr)
+        ),
+        Err(error) => bail!("PASSNET_PYTHON={} cannot be run: {error}", python.display()),
+    }
+}
+
+fn own_interpreter(root: &Path, packages: &[&str]) -> Result<PathBuf> {
+    let venv = root.join("target/venv");
+    let python = venv.join("bin/python");
+    if !python.exists() {
+        fs::create_dir_all(root.join("target"))?;
+        step("make a Python environment", Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
+    }
+    let wanted = RUNTIME_PACKAGES.iter().chain(packages);
+    let missing: Vec<&str> = wanted.copied().filter(|package| !is_installed(&python, package)).collect();
+    if !missing.is_empty() {
+        let mut pip = Command::new(&python);
+        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(&missing);
+        step(&format!("install {} (some gigabytes the first time)", missing.join(", ")), &mut pip)?;
+    }
+    Ok(python)
+}
+
+fn is_installed(python: &Path, package: &str) -> bool {
+    let code = format!("import importlib.metadata as m; m.version({package:?})");
+    Command::new(python).args(["-c", &code]).output().is_ok_and(|output| output.status.success())
+}
+
+/// Builds `passnet._native` and puts it beside the Python sources, so that the tree itself is importable.
+fn build_extension(root: &Path, profile: Profile) -> Result<()> {
+    let mut build = cargo(root);
+    build.args(["build", "--package", "passnet-native", "--features", "extension-module"]);
+    let folder = match profile {
+        Profile::Release => {
+            build.arg("--release");
+            "release"
+        }
+        Profile::Dev => "debug",
+    };
+    step("build the extension module", &mut build)?;
+    let built = target_dir(root).join(folder).join("libpassnet_native.so");
+    let place = root.join("python/passnet/_native.abi3.so");
+    // A new file replaces the old one: a running process keeps the one it has mapped.
+    let fresh = place.with_extension("new");
+    fs::copy(&built, &fresh).context("the extension module was not built")?;
+    fs::rename(&fresh, &place)?;
+    Ok(())
+}
+
+/// Where cargo builds.
+pub(crate) fn target_dir(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
+}

@@ -1,0 +1,84 @@
+//! Tasks of the repository; `cargo xtask help` lists them.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is a command for developers")]
+
+mod bench;
+mod demo;
+mod environment;
+mod test;
+mod tidy;
+mod wheel;
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+    time::Instant,
+};
+
+use anyhow::{Context, Result, bail};
+
+const HELP: &str = "\
+Usage: cargo xtask <task>
+
+  demo [--device D]   build, set up Python, run the bundled suite with every built-in author, print the leaderboard
+  test                formatting, lints, tidy, all Rust and Python tests
+  tidy                the invariants of ARCHITECTURE.md
+  bench parse|eval    benchmarks that print figures (and ratios to the obvious alternative)
+  setup               only make the Python environment and the extension module
+  wheel               build the Python wheel into target/wheels
+
+Environment: PASSNET_PYTHON names an existing Python with PyTorch to use instead of making one in target/venv.";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> Result<()> {
+    let root = repository_root()?;
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["demo", flags @ ..] => demo::demo(&root, flags),
+        ["test"] => test::test(&root),
+        ["tidy"] => tidy::tidy(&root),
+        ["bench", "parse"] => bench::parse(&root),
+        ["bench", "eval"] => bench::eval(&root),
+        ["setup"] => environment::Environment::prepare(&root, &[], environment::Profile::Release).map(|_| ()),
+        ["wheel"] => wheel::wheel(&root),
+        [] | ["help" | "--help" | "-h"] => {
+            println!("{HELP}");
+            Ok(())
+        }
+        other => bail!("unknown task `{}`\n\n{HELP}", other.join(" ")),
+    }
+}
+
+/// The folder above `xtask/`.
+fn repository_root() -> Result<PathBuf> {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    Ok(manifest.parent().context("xtask lies in the repository")?.to_owned())
+}
+
+/// The cargo that runs this task, in the repository's root.
+fn cargo(root: &Path) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root);
+    command
+}
+
+/// Runs a command, says what it is and how long it took, and fails with it.
+fn step(title: &str, command: &mut Command) -> Result<()> {
+    eprintln!("== {title}");
+    let start = Instant::now();
+    let status = command.status().with_context(|| format!("cannot start {:?}", command.get_program()))?;
+    if !status.success() {
+        bail!("{title}: {:?} ended with {status}", command.get_program());
+    }
+    eprintln!("== {title}: {:.1} s", start.elapsed().as_secs_f64());
+    Ok(())
+}

@@ -1,0 +1,36 @@
+//! `cargo xtask test`: everything that must hold before a change lands.
+
+use std::{path::Path, process::Command};
+
+use anyhow::Result;
+
+use crate::{
+    cargo,
+    environment::{Environment, Profile},
+    step, tidy,
+};
+
+/// What the tests use beside the runtime: model libraries for `extract`, pytest and ruff.
+const TEST_PACKAGES: &[&str] = &["pytest", "ruff", "torchvision", "timm"];
+
+pub(crate) fn test(root: &Path) -> Result<()> {
+    step("rustfmt", cargo(root).args(["fmt", "--all", "--check"]))?;
+    tidy::tidy(root)?;
+    let environment = Environment::prepare(root, TEST_PACKAGES, Profile::Dev)?;
+    let mut clippy = cargo(root);
+    clippy.args(["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]);
+    step("clippy", environment.apply(&mut clippy))?;
+    let ruff = |arguments: &[&str]| {
+        let mut command = Command::new(&environment.python);
+        command.current_dir(root).args(["-m", "ruff"]).args(arguments).args(["python", "suites"]);
+        step(&format!("ruff {}", arguments.join(" ")), &mut command)
+    };
+    ruff(&["check"])?;
+    ruff(&["format", "--check"])?;
+    let mut rust = cargo(root);
+    rust.args(["test", "--workspace"]);
+    step("Rust tests", environment.apply(&mut rust))?;
+    let mut python = Command::new(&environment.python);
+    python.current_dir(root).args(["-m", "pytest", "--quiet", "python/tests"]).env("PYTHONPATH", &environment.site);
+    step("Python tests", environment.apply(&mut python))
+}
