@@ -145,13 +145,36 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<(Vec<RunEvent>, usize), StoreError
     Ok((events.collect::<Result<_, _>>()?, complete))
 }
 
+/// The right to write to a run; dropping it lets the next writer in.
+#[derive(Debug)]
+struct WriterLock(File);
+
+impl WriterLock {
+    fn take(directory: &Path) -> Result<Self, StoreError> {
+        let file = File::options().create(true).truncate(false).write(true).open(directory.join("lock"))?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Self(file)),
+            Err(rustix::io::Errno::WOULDBLOCK) => Err(StoreError::Locked { path: directory.to_owned() }),
+            Err(errno) => Err(io::Error::from(errno).into()),
+        }
+    }
+}
+
+impl Drop for WriterLock {
+    /// Unlocks by name: a child between `fork` and `exec` shares the open file, so closing it here alone would leave the
+    /// run locked until that child is done.
+    fn drop(&mut self) {
+        // Unlocking an open file cannot fail in a way that closing it would not mend.
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
+}
+
 /// A run that this process writes to.
 #[derive(Debug)]
 pub struct RunStore {
     directory: PathBuf,
     log: File,
-    /// Dropping it lets the next writer in.
-    _lock: File,
+    _lock: WriterLock,
     verdicts: BTreeMap<ContentId, Vec<Verdict>>,
     passes: BTreeSet<(String, ContentId)>,
 }
@@ -163,12 +186,7 @@ impl RunStore {
     /// Where the run was begun with other settings, is being written to, or cannot be read.
     pub fn open(directory: &Path, header: &RunHeader) -> Result<Self, StoreError> {
         fs::create_dir_all(directory.join("blobs"))?;
-        let lock = File::options().create(true).truncate(false).write(true).open(directory.join("lock"))?;
-        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => return Err(StoreError::Locked { path: directory.to_owned() }),
-            Err(errno) => return Err(io::Error::from(errno).into()),
-        }
+        let lock = WriterLock::take(directory)?;
         let path = directory.join(LOG);
         unpack(directory)?;
         let mut log = File::options().create(true).truncate(false).read(true).write(true).open(&path)?;

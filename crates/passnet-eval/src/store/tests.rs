@@ -72,6 +72,16 @@ fn a_run_goes_on_after_any_torn_line() {
 }
 
 #[test]
+fn a_child_that_shares_the_lock_does_not_keep_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = RunStore::open(directory.path(), &header()).unwrap();
+    let shared = store._lock.0.try_clone().unwrap();
+    drop(store);
+    RunStore::open(directory.path(), &header()).unwrap();
+    drop(shared);
+}
+
+#[test]
 fn finished_runs_are_compressed_and_can_be_opened_again() {
     let directory = tempfile::tempdir().unwrap();
     let mut store = RunStore::open(directory.path(), &header()).unwrap();
