@@ -17,6 +17,10 @@ _FATAL_MARKS = ("CUDA error", "CUDA driver error", "Triton Error [CUDA]", "devic
 _COMPILE_ERRORS = ("BackendCompilerFailed", "InductorError", "CompilationError", "KernelCompileError", "Unsupported")
 
 
+class KernelCompileError(Exception):
+    """The compiler refused a kernel; the message is the compiler's."""
+
+
 class PassError(Exception):
     """A pass directory, or a pass in it, is not as it should be.
 

@@ -23,6 +23,32 @@ The source can use the types `float16` and `bfloat16`, which convert to float, a
 (`float16(x)`). `load`, `read` and `store` convert whole rows, `round_to<T>` does to a row of float what storing it as T would;
 `row_sum`, `row_max`, `fast_exp` and `fast_tanh` are written so that compilers vectorise them. All are in
 `_prelude.hpp`. One source serves several types with `flags=("-Delement=float16",)`.
+
+On a GPU, Triton's own launch costs the host about ten microseconds, several times what a small kernel takes. With one more
+decorator, later launches with the same types go straight to the driver; they are written as before:
+
+    @kernels.triton
+    @triton.jit
+    def add(x, y, out, n, BLOCK: tl.constexpr):
+        ...
+
+    add[(triton.cdiv(n, 1024),)](x, y, out, n, BLOCK=1024, num_warps=4)
+
+Kernels can be written in CUDA C++ too:
+
+    scale = kernels.cuda(
+        '''
+        __global__ void scale(const float* x, float* out, int64_t n) {
+            int64_t i = blockIdx.x * int64_t(blockDim.x) + threadIdx.x;
+            if (i < n) out[i] = 2 * x[i];
+        }
+        ''',
+        "void scale(const float* x, float* out, int64_t n)",
+    )
+
+    scale[(blocks,), (256,)](x, out, n)
+
+Launches go to PyTorch's current stream on its current device.
 """
 
 from __future__ import annotations
@@ -38,6 +64,11 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+from passnet import _launch
+from passnet._errors import KernelCompileError
+
+__all__ = ["KernelCompileError", "cpp", "cuda", "triton"]
 
 CACHE_VARIABLE = "PASSNET_KERNEL_CACHE"
 
@@ -63,10 +94,6 @@ _PARAMETER = re.compile(
 )
 
 
-class KernelCompileError(Exception):
-    """The compiler refused a kernel; the message is the compiler's."""
-
-
 def cpp(source: str, *signatures: str, flags: Sequence[str] = ()) -> Any:
     """Compiles C++ functions and returns them as callables: one for one signature, else a tuple.
 
@@ -87,6 +114,30 @@ def cpp(source: str, *signatures: str, flags: Sequence[str] = ()) -> Any:
     library = ctypes.CDLL(str(_compiled(text, (*_FLAGS, *flags))))
     functions = tuple(_launcher(library, name, kinds) for name, kinds in parsed)
     return functions[0] if len(functions) == 1 else functions
+
+
+def triton(function: Any) -> Any:
+    """Makes launches of a `triton.jit` function cheap for the host; nothing else changes.
+
+    The first launch for each combination of types, alignments and constants goes through Triton, which compiles the kernel.
+    Without a GPU, and for an autotuned kernel, `function` itself is returned. Launch hooks of profilers built on Triton's do
+    not see the later launches; CUPTI does.
+    """
+    return _launch.triton(function)
+
+
+def cuda(source: str, signature: str, flags: Sequence[str] = ()) -> Any:
+    """A kernel in CUDA C++, launched as `kernel[grid, block](...)` or `kernel[grid, block, shared_bytes](...)`.
+
+    `grid` and `block` are tuples of one to three sizes. The source defines one `__global__` function as `signature` declares
+    it, without `extern "C"`. It is compiled by NVRTC for the device that it is first launched on. The types of `<cstdint>` are
+    there, system headers are not.
+
+    Raises `ValueError` for a signature that it cannot read; the first launch raises `KernelCompileError`.
+    """
+    name, kinds = _parse(signature)
+    declaration = f'extern "C" __global__ {signature.strip().rstrip(";")};\n'
+    return _launch.cuda(declaration, source, name, kinds, flags)
 
 
 def _parse(signature: str) -> tuple[str, list[type]]:

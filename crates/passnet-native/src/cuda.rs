@@ -1,13 +1,20 @@
-//! The few functions of the CUDA driver that timing takes.
+//! The few functions of the CUDA driver that timing and launching take.
 //!
 //! The library is opened at run time, so that the module loads on machines without a GPU. All calls act on the context
-//! that is current on the calling thread, which is the one PyTorch made, and on the legacy default stream, which
-//! waits for all other blocking streams.
+//! that is current on the calling thread, which is the one PyTorch made. Timing uses the legacy default stream, which
+//! waits for all other blocking streams; kernels go to the stream they are given.
+
+mod launch;
+mod timer;
 
 use std::{
     ffi::{CStr, c_char, c_int, c_uint, c_void},
     ptr,
+    sync::OnceLock,
 };
+
+pub use launch::{Grid, Kernel, MAX_ARGUMENTS, Module, current_device};
+pub use timer::Timer;
 
 /// Result of every driver function; 0 is success.
 type Status = c_int;
@@ -16,7 +23,6 @@ type DevicePtr = u64;
 /// `CUevent`, `CUstream`: opaque pointers.
 type Handle = *mut c_void;
 
-const L2_CACHE_SIZE: c_int = 38;
 const LEGACY_STREAM: Handle = ptr::null_mut();
 
 /// Why a call to the driver failed.
@@ -38,7 +44,7 @@ pub enum CudaError {
 }
 
 /// Functions of the driver, resolved once.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Driver {
     ctx_get_device: unsafe extern "C" fn(*mut c_int) -> Status,
     ctx_synchronize: unsafe extern "C" fn() -> Status,
@@ -47,10 +53,27 @@ struct Driver {
     event_destroy: unsafe extern "C" fn(Handle) -> Status,
     event_elapsed: unsafe extern "C" fn(*mut f32, Handle, Handle) -> Status,
     event_record: unsafe extern "C" fn(Handle, Handle) -> Status,
+    func_set_attribute: unsafe extern "C" fn(Handle, c_int, c_int) -> Status,
     get_error_name: unsafe extern "C" fn(Status, *mut *const c_char) -> Status,
+    launch_kernel: unsafe extern "C" fn(
+        Handle,
+        c_uint,
+        c_uint,
+        c_uint,
+        c_uint,
+        c_uint,
+        c_uint,
+        c_uint,
+        Handle,
+        *mut *mut c_void,
+        *mut *mut c_void,
+    ) -> Status,
     mem_alloc: unsafe extern "C" fn(*mut DevicePtr, usize) -> Status,
     mem_free: unsafe extern "C" fn(DevicePtr) -> Status,
     memset_async: unsafe extern "C" fn(DevicePtr, u8, usize, Handle) -> Status,
+    module_get_function: unsafe extern "C" fn(*mut Handle, Handle, *const c_char) -> Status,
+    module_load_data: unsafe extern "C" fn(*mut Handle, *const c_void) -> Status,
+    module_unload: unsafe extern "C" fn(Handle) -> Status,
 }
 
 /// Looks up a function.
@@ -71,6 +94,12 @@ unsafe fn symbol<F: Copy>(library: *mut c_void, name: &CStr) -> Result<F, CudaEr
 }
 
 impl Driver {
+    /// The driver, opened on first use. A machine does not get one while the process runs: its absence is remembered too.
+    fn get() -> Result<&'static Self, CudaError> {
+        static DRIVER: OnceLock<Result<Driver, CudaError>> = OnceLock::new();
+        DRIVER.get_or_init(Self::open).as_ref().map_err(Clone::clone)
+    }
+
     fn open() -> Result<Self, CudaError> {
         // SAFETY: opens a library of the system by its soname; its constructors are the driver's own.
         #[expect(unsafe_code, reason = "dynamic linking")]
@@ -89,10 +118,15 @@ impl Driver {
                 event_destroy: symbol(library, c"cuEventDestroy_v2")?,
                 event_elapsed: symbol(library, c"cuEventElapsedTime")?,
                 event_record: symbol(library, c"cuEventRecord")?,
+                func_set_attribute: symbol(library, c"cuFuncSetAttribute")?,
                 get_error_name: symbol(library, c"cuGetErrorName")?,
+                launch_kernel: symbol(library, c"cuLaunchKernel")?,
                 mem_alloc: symbol(library, c"cuMemAlloc_v2")?,
                 mem_free: symbol(library, c"cuMemFree_v2")?,
                 memset_async: symbol(library, c"cuMemsetD8Async")?,
+                module_get_function: symbol(library, c"cuModuleGetFunction")?,
+                module_load_data: symbol(library, c"cuModuleLoadData")?,
+                module_unload: symbol(library, c"cuModuleUnload")?,
             })
         }
     }
@@ -109,135 +143,5 @@ impl Driver {
             if name.is_null() { "unknown".to_owned() } else { CStr::from_ptr(name).to_string_lossy().into_owned() }
         };
         Err(CudaError::Failed { function, code, name })
-    }
-}
-
-/// Synchronisation, events and a flush buffer in the current context.
-#[derive(Debug)]
-pub struct Timer {
-    driver: Driver,
-    start: Handle,
-    stop: Handle,
-    flush: Option<(DevicePtr, usize)>,
-}
-
-// SAFETY: the handles are plain identifiers of the driver; a `Timer` is used by one thread at a time.
-#[expect(unsafe_code, reason = "handles of the driver may move between threads")]
-unsafe impl Send for Timer {}
-
-#[expect(unsafe_code, reason = "calls of the driver with handles that this type owns")]
-impl Timer {
-    /// Takes the current context of this thread. With `flush`, also a buffer of twice the L2 cache.
-    ///
-    /// # Errors
-    ///
-    /// No driver, no current context, or no memory for the buffer.
-    pub fn new(flush: bool) -> Result<Self, CudaError> {
-        let driver = Driver::open()?;
-        let mut timer = Self { driver, start: ptr::null_mut(), stop: ptr::null_mut(), flush: None };
-        // SAFETY: writes two event handles into fields of `timer`.
-        unsafe {
-            driver.check("cuEventCreate", (driver.event_create)(&raw mut timer.start, 0))?;
-            driver.check("cuEventCreate", (driver.event_create)(&raw mut timer.stop, 0))?;
-        }
-        if flush {
-            let (mut device, mut l2, mut buffer) = (0, 0, 0);
-            // SAFETY: each call writes to one local variable of the type it expects.
-            unsafe {
-                driver.check("cuCtxGetDevice", (driver.ctx_get_device)(&raw mut device))?;
-                let status = (driver.device_get_attribute)(&raw mut l2, L2_CACHE_SIZE, device);
-                driver.check("cuDeviceGetAttribute", status)?;
-                let bytes = 2 * l2 as usize;
-                driver.check("cuMemAlloc", (driver.mem_alloc)(&raw mut buffer, bytes))?;
-                timer.flush = Some((buffer, bytes));
-            }
-        }
-        Ok(timer)
-    }
-
-    /// Waits until all work of the context is done.
-    ///
-    /// # Errors
-    ///
-    /// Errors of earlier asynchronous work surface here.
-    pub fn synchronize(&self) -> Result<(), CudaError> {
-        // SAFETY: takes no arguments.
-        self.driver.check("cuCtxSynchronize", unsafe { (self.driver.ctx_synchronize)() })
-    }
-
-    /// Overwrites the L2 cache, if a buffer was asked for.
-    ///
-    /// # Errors
-    ///
-    /// What the driver says.
-    pub fn flush(&self) -> Result<(), CudaError> {
-        let Some((buffer, bytes)) = self.flush else { return Ok(()) };
-        // SAFETY: `buffer` is an allocation of `bytes` bytes that lives as long as `self`.
-        let status = unsafe { (self.driver.memset_async)(buffer, 0, bytes, LEGACY_STREAM) };
-        self.driver.check("cuMemsetD8Async", status)
-    }
-
-    /// Marks the begin of a call on the device.
-    ///
-    /// # Errors
-    ///
-    /// What the driver says.
-    pub fn record_start(&self) -> Result<(), CudaError> {
-        // SAFETY: the event lives as long as `self`.
-        self.driver.check("cuEventRecord", unsafe { (self.driver.event_record)(self.start, LEGACY_STREAM) })
-    }
-
-    /// Marks the end of a call on the device.
-    ///
-    /// # Errors
-    ///
-    /// What the driver says.
-    pub fn record_stop(&self) -> Result<(), CudaError> {
-        // SAFETY: the event lives as long as `self`.
-        self.driver.check("cuEventRecord", unsafe { (self.driver.event_record)(self.stop, LEGACY_STREAM) })
-    }
-
-    /// Nanoseconds between the two marks (the driver's resolution is about half a microsecond). Both must have
-    /// happened.
-    ///
-    /// # Errors
-    ///
-    /// What the driver says.
-    pub fn elapsed_ns(&self) -> Result<u64, CudaError> {
-        let mut milliseconds = 0.0_f32;
-        // SAFETY: writes to a local variable; both events live as long as `self`.
-        let status = unsafe { (self.driver.event_elapsed)(&raw mut milliseconds, self.start, self.stop) };
-        self.driver.check("cuEventElapsedTime", status)?;
-        Ok((f64::from(milliseconds) * 1e6) as u64)
-    }
-}
-
-impl Drop for Timer {
-    fn drop(&mut self) {
-        // SAFETY: the handles were made by `new` and are not used again. Errors are of no use here: after a fatal one the
-        // context is lost with all its handles.
-        #[expect(unsafe_code, reason = "calls of the driver with handles that this type owns")]
-        unsafe {
-            if let Some((buffer, _)) = self.flush {
-                (self.driver.mem_free)(buffer);
-            }
-            for event in [self.start, self.stop] {
-                if !event.is_null() {
-                    (self.driver.event_destroy)(event);
-                }
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn without_a_context_there_is_a_reason() {
-        // Without a driver: unavailable. With one: no context is current on this thread.
-        let error = Timer::new(false).unwrap_err();
-        assert!(error.to_string().starts_with("CUDA"), "{error}");
     }
 }

@@ -1,11 +1,14 @@
 //! The module `passnet._native`.
 
+mod launch;
+
 use pyo3::{
     exceptions::{PyRuntimeError, PyValueError},
     prelude::*,
     types::PyTuple,
 };
 
+use launch::{CudaLauncher, TritonLauncher};
 use passnet_graph::matching::match_json;
 
 use crate::{
@@ -162,7 +165,7 @@ mod native {
 
     #[pymodule_export]
     use super::{
-        cuda_synchronize, die_with_parent, match_pattern, record_violation, recorded_violations, same_bytes,
-        set_child_subreaper, set_no_new_privileges, time_calls,
+        CudaLauncher, TritonLauncher, cuda_synchronize, die_with_parent, match_pattern, record_violation,
+        recorded_violations, same_bytes, set_child_subreaper, set_no_new_privileges, time_calls,
     };
 }

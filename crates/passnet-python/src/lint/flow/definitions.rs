@@ -215,7 +215,7 @@ impl<'a> Flow<'a> {
         let path = self.decorator_path(frame.module, decorator).unwrap_or_default();
         let allowed: &[&str] = match (path.as_str(), role, &decorator.expression) {
             ("torch.fx.wrap", Role::Host, Expr::Name(_) | Expr::Attribute(_)) => return,
-            ("triton.jit", Role::Kernel, Expr::Name(_) | Expr::Attribute(_)) => return,
+            ("triton.jit" | "passnet.kernels.triton", Role::Kernel, Expr::Name(_) | Expr::Attribute(_)) => return,
             ("triton.jit", Role::Kernel, Expr::Call(_)) => api::JIT_KEYWORDS,
             ("triton.autotune", Role::Kernel, Expr::Call(_)) => api::AUTOTUNE_KEYWORDS,
             ("triton.heuristics", Role::Kernel, Expr::Call(_)) => &["values"],

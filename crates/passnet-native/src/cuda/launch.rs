@@ -1,0 +1,173 @@
+//! Kernels on their way to the device.
+
+use std::{
+    ffi::{CString, c_int, c_void},
+    ptr,
+};
+
+use super::{CudaError, Driver, Handle};
+
+const MAX_DYNAMIC_SHARED_BYTES: c_int = 8;
+/// What a kernel may use without asking.
+const DEFAULT_SHARED_BYTES: u32 = 48 * 1024;
+
+/// Blocks of a launch in x, y and z.
+pub type Grid = [u32; 3];
+
+/// Ordinal of the device whose context is current on this thread.
+///
+/// # Errors
+///
+/// No driver, or no context.
+pub fn current_device() -> Result<i32, CudaError> {
+    let driver = Driver::get()?;
+    let mut device = 0;
+    // SAFETY: writes to a local variable.
+    #[expect(unsafe_code, reason = "call of the driver")]
+    let status = unsafe { (driver.ctx_get_device)(&raw mut device) };
+    driver.check("cuCtxGetDevice", status)?;
+    Ok(device)
+}
+
+/// Machine code on the device.
+#[derive(Debug)]
+pub struct Module {
+    driver: &'static Driver,
+    handle: Handle,
+}
+
+// SAFETY: the handle is an identifier of the driver, whose functions may be called from any thread.
+#[expect(unsafe_code, reason = "handles of the driver may be used by several threads")]
+unsafe impl Send for Module {}
+// SAFETY: as above.
+#[expect(unsafe_code, reason = "handles of the driver may be used by several threads")]
+unsafe impl Sync for Module {}
+
+impl Module {
+    /// Loads a cubin into the current context.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says of the code.
+    pub fn load(cubin: &[u8]) -> Result<Self, CudaError> {
+        let driver = Driver::get()?;
+        let mut handle = ptr::null_mut();
+        // SAFETY: a cubin is an ELF file, which tells its own length; the driver copies it.
+        #[expect(unsafe_code, reason = "call of the driver")]
+        let status = unsafe { (driver.module_load_data)(&raw mut handle, cubin.as_ptr().cast()) };
+        driver.check("cuModuleLoadData", status)?;
+        Ok(Self { driver, handle })
+    }
+
+    /// The function `name`, which will be launched in blocks of `block` threads with `shared_bytes` of dynamic shared
+    /// memory.
+    ///
+    /// # Errors
+    ///
+    /// There is no such function, or the device does not have so much shared memory.
+    pub fn kernel(&self, name: &str, block: [u32; 3], shared_bytes: u32) -> Result<Kernel, CudaError> {
+        let unknown = || CudaError::Unavailable(format!("no kernel can be called {name:?}"));
+        let name = CString::new(name).map_err(|_| unknown())?;
+        let mut function = ptr::null_mut();
+        // SAFETY: the module lives as long as `self`; the name ends with a NUL; the result goes to a local variable.
+        #[expect(unsafe_code, reason = "call of the driver")]
+        let status = unsafe { (self.driver.module_get_function)(&raw mut function, self.handle, name.as_ptr()) };
+        self.driver.check("cuModuleGetFunction", status)?;
+        if shared_bytes > DEFAULT_SHARED_BYTES {
+            let bytes = c_int::try_from(shared_bytes).unwrap_or(c_int::MAX);
+            // SAFETY: `function` is the handle that the driver has just given.
+            #[expect(unsafe_code, reason = "call of the driver")]
+            let status = unsafe { (self.driver.func_set_attribute)(function, MAX_DYNAMIC_SHARED_BYTES, bytes) };
+            self.driver.check("cuFuncSetAttribute", status)?;
+        }
+        Ok(Kernel { driver: self.driver, function, block, shared_bytes })
+    }
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        // SAFETY: the handle was made by `load` and is not used again; kernels borrowed from it are kept beside it. An
+        // error has nowhere to go: after a fatal one the context is lost with all its modules.
+        #[expect(unsafe_code, reason = "call of the driver")]
+        unsafe {
+            (self.driver.module_unload)(self.handle);
+        }
+    }
+}
+
+/// A function on the device with the shape of its blocks.
+#[derive(Clone, Copy, Debug)]
+pub struct Kernel {
+    driver: &'static Driver,
+    function: Handle,
+    block: [u32; 3],
+    shared_bytes: u32,
+}
+
+// SAFETY: the handle is an identifier of the driver, whose functions may be called from any thread.
+#[expect(unsafe_code, reason = "handles of the driver may be used by several threads")]
+unsafe impl Send for Kernel {}
+// SAFETY: as above.
+#[expect(unsafe_code, reason = "handles of the driver may be used by several threads")]
+unsafe impl Sync for Kernel {}
+
+impl Kernel {
+    /// A function that somebody else has loaded, e.g. Triton.
+    ///
+    /// # Errors
+    ///
+    /// No driver.
+    ///
+    /// # Safety
+    ///
+    /// `function` is a `CUfunction` and stays loaded as long as the kernel is launched.
+    #[expect(unsafe_code, reason = "a handle is trusted")]
+    pub unsafe fn from_handle(function: usize, block: [u32; 3], shared_bytes: u32) -> Result<Self, CudaError> {
+        Ok(Self { driver: Driver::get()?, function: function as Handle, block, shared_bytes })
+    }
+
+    /// Puts a launch on `stream`. An empty grid launches nothing.
+    ///
+    /// `arguments` are the values of the parameters in order, each in the low bytes of a word.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says; errors of earlier asynchronous work surface here too.
+    ///
+    /// # Safety
+    ///
+    /// The arguments are what the kernel's parameters ask for, at least as many as it has, and the memory that it will
+    /// touch through them stays allocated until it has run.
+    #[expect(unsafe_code, reason = "the caller vouches for the arguments")]
+    pub unsafe fn launch(&self, grid: Grid, stream: usize, arguments: &mut [u64]) -> Result<(), CudaError> {
+        if grid.contains(&0) {
+            return Ok(());
+        }
+        let mut places = [ptr::null_mut::<c_void>(); MAX_ARGUMENTS];
+        for (place, argument) in places.iter_mut().zip(arguments) {
+            *place = ptr::from_mut(argument).cast();
+        }
+        let ([x, y, z], [bx, by, bz]) = (grid, self.block);
+        // SAFETY: each place holds the address of a word that lives until the call returns, by when the driver has
+        // copied the arguments; the rest is the caller's word.
+        let status = unsafe {
+            (self.driver.launch_kernel)(
+                self.function,
+                x,
+                y,
+                z,
+                bx,
+                by,
+                bz,
+                self.shared_bytes,
+                stream as Handle,
+                places.as_mut_ptr(),
+                ptr::null_mut(),
+            )
+        };
+        self.driver.check("cuLaunchKernel", status)
+    }
+}
+
+/// Most arguments of one launch.
+pub const MAX_ARGUMENTS: usize = 64;

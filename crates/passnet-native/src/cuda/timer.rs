@@ -1,0 +1,137 @@
+//! Device events and synchronisation around timed calls.
+
+use std::{ffi::c_int, ptr};
+
+use super::{CudaError, DevicePtr, Driver, Handle, LEGACY_STREAM};
+
+const L2_CACHE_SIZE: c_int = 38;
+
+/// Synchronisation, events and a flush buffer in the current context.
+#[derive(Debug)]
+pub struct Timer {
+    driver: &'static Driver,
+    start: Handle,
+    stop: Handle,
+    flush: Option<(DevicePtr, usize)>,
+}
+
+// SAFETY: the handles are plain identifiers of the driver; a `Timer` is used by one thread at a time.
+#[expect(unsafe_code, reason = "handles of the driver may move between threads")]
+unsafe impl Send for Timer {}
+
+#[expect(unsafe_code, reason = "calls of the driver with handles that this type owns")]
+impl Timer {
+    /// Takes the current context of this thread. With `flush`, also a buffer of twice the L2 cache.
+    ///
+    /// # Errors
+    ///
+    /// No driver, no current context, or no memory for the buffer.
+    pub fn new(flush: bool) -> Result<Self, CudaError> {
+        let driver = Driver::get()?;
+        let mut timer = Self { driver, start: ptr::null_mut(), stop: ptr::null_mut(), flush: None };
+        // SAFETY: writes two event handles into fields of `timer`.
+        unsafe {
+            driver.check("cuEventCreate", (driver.event_create)(&raw mut timer.start, 0))?;
+            driver.check("cuEventCreate", (driver.event_create)(&raw mut timer.stop, 0))?;
+        }
+        if flush {
+            let (mut device, mut l2, mut buffer) = (0, 0, 0);
+            // SAFETY: each call writes to one local variable of the type it expects.
+            unsafe {
+                driver.check("cuCtxGetDevice", (driver.ctx_get_device)(&raw mut device))?;
+                let status = (driver.device_get_attribute)(&raw mut l2, L2_CACHE_SIZE, device);
+                driver.check("cuDeviceGetAttribute", status)?;
+                let bytes = 2 * l2 as usize;
+                driver.check("cuMemAlloc", (driver.mem_alloc)(&raw mut buffer, bytes))?;
+                timer.flush = Some((buffer, bytes));
+            }
+        }
+        Ok(timer)
+    }
+
+    /// Waits until all work of the context is done.
+    ///
+    /// # Errors
+    ///
+    /// Errors of earlier asynchronous work surface here.
+    pub fn synchronize(&self) -> Result<(), CudaError> {
+        // SAFETY: takes no arguments.
+        self.driver.check("cuCtxSynchronize", unsafe { (self.driver.ctx_synchronize)() })
+    }
+
+    /// Overwrites the L2 cache, if a buffer was asked for.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says.
+    pub fn flush(&self) -> Result<(), CudaError> {
+        let Some((buffer, bytes)) = self.flush else { return Ok(()) };
+        // SAFETY: `buffer` is an allocation of `bytes` bytes that lives as long as `self`.
+        let status = unsafe { (self.driver.memset_async)(buffer, 0, bytes, LEGACY_STREAM) };
+        self.driver.check("cuMemsetD8Async", status)
+    }
+
+    /// Marks the begin of a call on the device.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says.
+    pub fn record_start(&self) -> Result<(), CudaError> {
+        // SAFETY: the event lives as long as `self`.
+        self.driver.check("cuEventRecord", unsafe { (self.driver.event_record)(self.start, LEGACY_STREAM) })
+    }
+
+    /// Marks the end of a call on the device.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says.
+    pub fn record_stop(&self) -> Result<(), CudaError> {
+        // SAFETY: the event lives as long as `self`.
+        self.driver.check("cuEventRecord", unsafe { (self.driver.event_record)(self.stop, LEGACY_STREAM) })
+    }
+
+    /// Nanoseconds between the two marks (the driver's resolution is about half a microsecond). Both must have
+    /// happened.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says.
+    pub fn elapsed_ns(&self) -> Result<u64, CudaError> {
+        let mut milliseconds = 0.0_f32;
+        // SAFETY: writes to a local variable; both events live as long as `self`.
+        let status = unsafe { (self.driver.event_elapsed)(&raw mut milliseconds, self.start, self.stop) };
+        self.driver.check("cuEventElapsedTime", status)?;
+        Ok((f64::from(milliseconds) * 1e6) as u64)
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        // SAFETY: the handles were made by `new` and are not used again. Errors are of no use here: after a fatal one the
+        // context is lost with all its handles.
+        #[expect(unsafe_code, reason = "calls of the driver with handles that this type owns")]
+        unsafe {
+            if let Some((buffer, _)) = self.flush {
+                (self.driver.mem_free)(buffer);
+            }
+            for event in [self.start, self.stop] {
+                if !event.is_null() {
+                    (self.driver.event_destroy)(event);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_context_there_is_a_reason() {
+        // Without a driver: unavailable. With one: no context is current on this thread.
+        let error = Timer::new(false).unwrap_err();
+        assert!(error.to_string().starts_with("CUDA"), "{error}");
+    }
+}

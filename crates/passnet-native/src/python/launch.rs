@@ -1,0 +1,460 @@
+//! Kernel launches that cost the host next to nothing: `passnet.kernels.triton` and `passnet.kernels.cuda`.
+//!
+//! Triton binds arguments, builds a key and looks the kernel up in Python, at about ten microseconds a launch. Here the first
+//! launch of each specialisation goes through Triton, which compiles the kernel, launches it and hands it back; the later
+//! ones are a key made of a few words, a scan of the known keys, and one call of the driver.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::{
+    exceptions::{PyTypeError, PyValueError},
+    intern,
+    prelude::*,
+    types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyTuple},
+};
+
+use crate::cuda::{self, Grid, MAX_ARGUMENTS};
+
+/// Specialisations that a launcher remembers; beyond, launches go through Triton. A kernel that needs more is given
+/// something as a constant that should be an argument.
+const MAX_SPECIALISATIONS: usize = 256;
+
+/// How an argument reaches the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Pointer,
+    Integer,
+    Float,
+    Double,
+}
+
+impl Kind {
+    /// From `*`, `i`, `f` or `d`.
+    fn parse(code: char) -> PyResult<Self> {
+        match code {
+            '*' => Ok(Self::Pointer),
+            'i' => Ok(Self::Integer),
+            'f' => Ok(Self::Float),
+            'd' => Ok(Self::Double),
+            other => Err(PyValueError::new_err(format!("`{other}` is no kind of argument"))),
+        }
+    }
+}
+
+fn address(tensor: &Bound<'_, PyAny>) -> PyResult<u64> {
+    tensor.call_method0(intern!(tensor.py(), "data_ptr"))?.extract()
+}
+
+/// The bits of an integer, of whichever sign.
+fn integer(value: &Bound<'_, PyAny>) -> PyResult<u64> {
+    value.extract::<i64>().map(i64::cast_unsigned).or_else(|_| value.extract::<u64>())
+}
+
+/// The value of a parameter of a CUDA kernel in the low bytes of a word.
+fn word(kind: Kind, value: &Bound<'_, PyAny>) -> PyResult<u64> {
+    match kind {
+        Kind::Pointer => address(value),
+        Kind::Integer => integer(value),
+        Kind::Float => Ok(u64::from((value.extract::<f64>()? as f32).to_bits())),
+        Kind::Double => Ok(value.extract::<f64>()?.to_bits()),
+    }
+}
+
+fn grid_of(value: &Bound<'_, PyAny>) -> PyResult<Grid> {
+    let sizes = value.cast::<PyTuple>().map_err(|_| PyTypeError::new_err("a grid is a tuple of one to three sizes"))?;
+    if !(1..=3).contains(&sizes.len()) {
+        return Err(PyValueError::new_err("a grid has one to three sizes"));
+    }
+    let mut grid = [1; 3];
+    for (size, value) in grid.iter_mut().zip(sizes.iter()) {
+        *size = value.extract()?;
+    }
+    Ok(grid)
+}
+
+/// The stream that PyTorch would use now, found by its own function.
+fn current_stream(function: &Py<PyAny>, py: Python<'_>, device: i32) -> PyResult<usize> {
+    function.bind(py).call1((device,))?.extract()
+}
+
+/// What a launch depends on beside the values of its arguments: the words in which two launches must agree to share a
+/// compiled kernel. It is at least as fine as Triton's own.
+#[derive(Debug)]
+struct Key {
+    words: Vec<u64>,
+    /// The positional arguments: addresses, integers, and floats as the bits of a double.
+    arguments: [u64; MAX_ARGUMENTS],
+}
+
+impl Key {
+    fn tensor(&mut self, dtype: usize, address: u64) {
+        self.words.extend([dtype as u64, address & 15]);
+    }
+
+    /// Triton compiles anew for the value 1, for multiples of 16, and for each width.
+    fn integer(&mut self, value: u64, signed: bool) {
+        let width = match value.cast_signed() {
+            _ if !signed => 3,
+            narrow if i32::try_from(narrow).is_ok() => 1,
+            _ => 2,
+        };
+        self.words.extend([width, u64::from(value == 1) << 1 | u64::from(value.is_multiple_of(16))]);
+    }
+
+    fn constant(&mut self, kind: u64, value: u64) {
+        self.words.extend([kind, value]);
+    }
+}
+
+/// A specialisation that has been launched before.
+#[derive(Clone, Debug)]
+enum Known {
+    /// The kernel, and which positional arguments it takes, how.
+    Native(cuda::Kernel, Arc<[(usize, Kind)]>),
+    /// Triton has to launch it: it needs scratch memory, clusters, descriptors or the like.
+    Plain,
+}
+
+#[derive(Debug)]
+struct Specialisation {
+    key: Vec<u64>,
+    known: Known,
+    /// What the key knows by address, and the compiled kernel.
+    _alive: Vec<Py<PyAny>>,
+}
+
+/// A `triton.jit` function with launches of its own.
+///
+/// `describe(kernel, count)` returns `None` where Triton has to launch, else the handle of the function, threads, bytes of
+/// shared memory, and for each of `count` positional arguments its kind, or a space for what was compiled in.
+#[pyclass(frozen)]
+#[derive(Debug)]
+pub(super) struct TritonLauncher {
+    jit: Py<PyAny>,
+    names: Vec<Py<PyAny>>,
+    constant: Vec<bool>,
+    describe: Py<PyAny>,
+    stream: Py<PyAny>,
+    known: Mutex<Vec<Specialisation>>,
+}
+
+#[pymethods]
+impl TritonLauncher {
+    #[new]
+    fn new(
+        jit: Py<PyAny>,
+        names: Vec<Py<PyAny>>,
+        constant: Vec<bool>,
+        describe: Py<PyAny>,
+        stream: Py<PyAny>,
+    ) -> PyResult<Self> {
+        if names.len() != constant.len() || names.len() > MAX_ARGUMENTS - 2 {
+            return Err(PyValueError::new_err(format!("a kernel takes at most {} arguments", MAX_ARGUMENTS - 2)));
+        }
+        Ok(Self { jit, names, constant, describe, stream, known: Mutex::default() })
+    }
+
+    /// `launcher[grid]`: a callable that launches over `grid`, a tuple or a function of the named arguments.
+    fn __getitem__(this: Py<Self>, grid: Py<PyAny>) -> TritonLaunch {
+        TritonLaunch { launcher: this, grid }
+    }
+}
+
+impl TritonLauncher {
+    /// The key of a launch; `None` where only Triton understands them.
+    fn key(
+        &self,
+        py: Python<'_>,
+        arguments: &Bound<'_, PyTuple>,
+        named: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Option<Key>> {
+        if arguments.len() > self.names.len() {
+            return Ok(None);
+        }
+        let mut key = Key { words: Vec::with_capacity(2 * arguments.len() + 8), arguments: [0; MAX_ARGUMENTS] };
+        key.words.push(u64::from(cuda::current_device()?.cast_unsigned()));
+        for (place, value) in arguments.iter_borrowed().enumerate() {
+            if self.constant[place] {
+                constant(&mut key, &value);
+            } else if value.is_exact_instance_of::<PyInt>() {
+                let signed = value.extract::<i64>().is_ok();
+                key.arguments[place] = integer(&value)?;
+                key.integer(key.arguments[place], signed);
+            } else if value.is_exact_instance_of::<PyFloat>() {
+                key.arguments[place] = value.extract::<f64>()?.to_bits();
+                key.constant(4, 0);
+            } else if value.is_exact_instance_of::<PyBool>() {
+                key.arguments[place] = u64::from(value.is_truthy()?);
+                key.constant(5, 0);
+            } else if value.is_none() {
+                key.constant(6, 0);
+            } else if let Ok(on_device) = value.getattr(intern!(py, "is_cuda"))
+                && on_device.is_truthy()?
+            {
+                key.arguments[place] = address(&value)?;
+                key.tensor(value.getattr(intern!(py, "dtype"))?.as_ptr() as usize, key.arguments[place]);
+            } else {
+                return Ok(None);
+            }
+        }
+        for (name, value) in named.into_iter().flatten() {
+            key.words.push(name.as_ptr() as u64);
+            constant(&mut key, &value);
+        }
+        Ok(Some(key))
+    }
+
+    fn launch(
+        &self,
+        py: Python<'_>,
+        grid: &Bound<'_, PyAny>,
+        arguments: &Bound<'_, PyTuple>,
+        named: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        let Some(key) = self.key(py, arguments, named)? else {
+            return self.plain(py, grid, arguments, named).map(drop);
+        };
+        let known = {
+            let all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            all.iter().find(|known| known.key == key.words).map(|found| found.known.clone())
+        };
+        match known {
+            Some(Known::Native(kernel, kinds)) => {
+                let mut words = [0; MAX_ARGUMENTS];
+                for (word, &(place, kind)) in words.iter_mut().zip(&*kinds) {
+                    *word = match kind {
+                        Kind::Float => u64::from((f64::from_bits(key.arguments[place]) as f32).to_bits()),
+                        _ => key.arguments[place],
+                    };
+                }
+                let grid = self.grid(py, grid, arguments, named)?;
+                let stream = current_stream(&self.stream, py, cuda::current_device()?)?;
+                // SAFETY: Triton compiled the kernel for arguments with this key, and `words` holds them, followed by
+                // the null pointers that stand for the scratch memory it does not use. Its caller vouches for the
+                // memory, as with any launch through Triton.
+                #[expect(unsafe_code, reason = "a launch touches the memory that its arguments point to")]
+                unsafe {
+                    kernel.launch(grid, stream, &mut words)?;
+                }
+                Ok(())
+            }
+            Some(Known::Plain) => self.plain(py, grid, arguments, named).map(drop),
+            None => {
+                let kernel = self.plain(py, grid, arguments, named)?;
+                self.remember(py, key, kernel, arguments, named)
+            }
+        }
+    }
+
+    fn grid(
+        &self,
+        py: Python<'_>,
+        grid: &Bound<'_, PyAny>,
+        arguments: &Bound<'_, PyTuple>,
+        named: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Grid> {
+        if !grid.is_callable() {
+            return grid_of(grid);
+        }
+        let bound = PyDict::new(py);
+        for (name, value) in self.names.iter().zip(arguments.iter_borrowed()) {
+            bound.set_item(name, value)?;
+        }
+        if let Some(named) = named {
+            bound.update(named.as_mapping())?;
+        }
+        grid_of(&grid.call1((bound,))?)
+    }
+
+    /// Launches through Triton; returns its compiled kernel.
+    fn plain<'py>(
+        &self,
+        py: Python<'py>,
+        grid: &Bound<'py, PyAny>,
+        arguments: &Bound<'py, PyTuple>,
+        named: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.jit.bind(py).get_item(grid)?.call(arguments, named)
+    }
+
+    fn remember(
+        &self,
+        py: Python<'_>,
+        key: Key,
+        kernel: Bound<'_, PyAny>,
+        arguments: &Bound<'_, PyTuple>,
+        named: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        let described: Option<(usize, u32, u32, String)> =
+            self.describe.bind(py).call1((&kernel, arguments.len()))?.extract()?;
+        let known = match described {
+            None => Known::Plain,
+            Some((function, threads, shared_bytes, codes)) => {
+                let kinds = codes.chars().enumerate().filter(|(_, code)| *code != ' ');
+                let kinds: Arc<[_]> =
+                    kinds.map(|(place, code)| Ok((place, Kind::parse(code)?))).collect::<PyResult<_>>()?;
+                // SAFETY: `function` is the handle of `kernel`, which is kept alive beside it.
+                #[expect(unsafe_code, reason = "Triton has loaded the function")]
+                let kernel = unsafe { cuda::Kernel::from_handle(function, [threads, 1, 1], shared_bytes)? };
+                Known::Native(kernel, kinds)
+            }
+        };
+        let mut alive = vec![kernel.unbind()];
+        alive.extend(arguments.iter().zip(&self.constant).filter(|(_, constant)| **constant).map(|(v, _)| v.unbind()));
+        for (name, value) in named.into_iter().flatten() {
+            alive.extend([name.unbind(), value.unbind()]);
+        }
+        let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() < MAX_SPECIALISATIONS {
+            all.push(Specialisation { key: key.words, known, _alive: alive });
+        }
+        Ok(())
+    }
+}
+
+/// A constant is known by its value where it is a small number, else by its address: equal strings at two addresses cost a
+/// second entry, no more.
+fn constant(key: &mut Key, value: &Bound<'_, PyAny>) {
+    if value.is_exact_instance_of::<PyInt>()
+        && let Ok(number) = value.extract::<i64>()
+    {
+        key.constant(7, number.cast_unsigned());
+    } else if value.is_exact_instance_of::<PyFloat>()
+        && let Ok(number) = value.extract::<f64>()
+    {
+        key.constant(8, number.to_bits());
+    } else {
+        key.constant(9, value.as_ptr() as u64);
+    }
+}
+
+/// A launcher with its grid.
+#[pyclass(frozen)]
+#[derive(Debug)]
+pub(super) struct TritonLaunch {
+    launcher: Py<TritonLauncher>,
+    grid: Py<PyAny>,
+}
+
+#[pymethods]
+impl TritonLaunch {
+    #[pyo3(signature = (*arguments, **named))]
+    fn __call__(
+        &self,
+        py: Python<'_>,
+        arguments: &Bound<'_, PyTuple>,
+        named: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        self.launcher.get().launch(py, self.grid.bind(py), arguments, named)
+    }
+}
+
+/// A kernel written in CUDA C++.
+///
+/// `compile(device)` returns the machine code for a device. `kinds` has one code per parameter.
+#[pyclass(frozen)]
+#[derive(Debug)]
+pub(super) struct CudaLauncher {
+    name: String,
+    kinds: Vec<Kind>,
+    compile: Py<PyAny>,
+    stream: Py<PyAny>,
+    loaded: Mutex<Vec<Loaded>>,
+}
+
+/// A function in the shape it was last launched in. The modules live as long as the launcher.
+#[derive(Debug)]
+struct Loaded {
+    device: i32,
+    module: cuda::Module,
+    kernels: Vec<([u32; 3], u32, cuda::Kernel)>,
+}
+
+#[pymethods]
+impl CudaLauncher {
+    #[new]
+    fn new(name: String, kinds: &str, compile: Py<PyAny>, stream: Py<PyAny>) -> PyResult<Self> {
+        if kinds.len() > MAX_ARGUMENTS {
+            return Err(PyValueError::new_err(format!("a kernel takes at most {MAX_ARGUMENTS} arguments")));
+        }
+        let kinds = kinds.chars().map(Kind::parse).collect::<PyResult<_>>()?;
+        Ok(Self { name, kinds, compile, stream, loaded: Mutex::default() })
+    }
+
+    /// `launcher[grid, block]` or `launcher[grid, block, shared_bytes]`.
+    fn __getitem__(this: Py<Self>, shape: &Bound<'_, PyTuple>) -> PyResult<CudaLaunch> {
+        let shared_bytes = match shape.len() {
+            2 => 0,
+            3 => shape.get_item(2)?.extract()?,
+            _ => {
+                return Err(PyTypeError::new_err("launch as kernel[grid, block] or kernel[grid, block, shared_bytes]"));
+            }
+        };
+        let (grid, block) = (grid_of(&shape.get_item(0)?)?, grid_of(&shape.get_item(1)?)?);
+        Ok(CudaLaunch { launcher: this, grid, block, shared_bytes })
+    }
+}
+
+impl CudaLauncher {
+    fn kernel(&self, py: Python<'_>, device: i32, block: [u32; 3], shared_bytes: u32) -> PyResult<cuda::Kernel> {
+        let known = |loaded: &[Loaded]| {
+            let loaded = loaded.iter().find(|loaded| loaded.device == device)?;
+            let same = loaded.kernels.iter().find(|(shape, bytes, _)| (*shape, *bytes) == (block, shared_bytes));
+            Some(same.map(|(_, _, kernel)| *kernel))
+        };
+        match known(&self.loaded.lock().unwrap_or_else(PoisonError::into_inner)) {
+            Some(Some(kernel)) => return Ok(kernel),
+            Some(None) => {}
+            None => {
+                // Not under the lock: the compiler is Python, and may let another thread run that launches.
+                let code = self.compile.bind(py).call1((device,))?;
+                let module = cuda::Module::load(code.cast::<PyBytes>()?.as_bytes())?;
+                let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+                loaded.push(Loaded { device, module, kernels: Vec::new() });
+            }
+        }
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(loaded) = loaded.iter_mut().find(|loaded| loaded.device == device) else {
+            return Err(PyValueError::new_err("the kernel was not loaded"));
+        };
+        let kernel = loaded.module.kernel(&self.name, block, shared_bytes)?;
+        loaded.kernels.push((block, shared_bytes, kernel));
+        Ok(kernel)
+    }
+}
+
+/// A kernel with the shape of its launch.
+#[pyclass(frozen)]
+#[derive(Debug)]
+pub(super) struct CudaLaunch {
+    launcher: Py<CudaLauncher>,
+    grid: Grid,
+    block: [u32; 3],
+    shared_bytes: u32,
+}
+
+#[pymethods]
+impl CudaLaunch {
+    #[pyo3(signature = (*arguments))]
+    fn __call__(&self, py: Python<'_>, arguments: &Bound<'_, PyTuple>) -> PyResult<()> {
+        let launcher = self.launcher.get();
+        let takes = launcher.kinds.len();
+        if arguments.len() != takes {
+            let message = format!("{} takes {takes} arguments, got {}", launcher.name, arguments.len());
+            return Err(PyTypeError::new_err(message));
+        }
+        let mut words = [0_u64; MAX_ARGUMENTS];
+        for ((place, kind), value) in words.iter_mut().zip(&launcher.kinds).zip(arguments.iter_borrowed()) {
+            *place = word(*kind, &value)?;
+        }
+        let device = cuda::current_device()?;
+        let kernel = launcher.kernel(py, device, self.block, self.shared_bytes)?;
+        let stream = current_stream(&launcher.stream, py, device)?;
+        // SAFETY: the arguments are of the kinds in the kernel's signature, which its author gave and vouches for.
+        #[expect(unsafe_code, reason = "a launch touches the memory that its arguments point to")]
+        unsafe {
+            kernel.launch(self.grid, stream, &mut words)?;
+        }
+        Ok(())
+    }
+}
