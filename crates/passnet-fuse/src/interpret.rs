@@ -13,7 +13,7 @@ use crate::{
     lower::dimensions,
     region::{Output, Region},
     scalar::{Scalar, ScalarFn},
-    stage::{Action, Loop, Program, Stage, schedule},
+    stage::{Action, Form, Loop, Program, Stage, schedule},
     tensor::{Def, Keeps, TensorId, Tensors},
     typed::TensorType,
 };
@@ -251,9 +251,10 @@ proptest! {
         let tensor = tensors.len() - 1;
         prop_assume!(tensors[tensor].numel() < 300);
         let ty = TensorType::contiguous(&tensors[tensor].shape, Float64);
-        let output = Output { value: ValueId(1), tensor, ty: ty.clone() };
-        let region = Region { nodes: Vec::new(), inputs: vec![ValueId(0)], outputs: vec![output], tensors };
-        let program = schedule(&region).unwrap();
+        let output = Output { value: ValueId(1), tensor, ty: ty.clone(), input: None };
+        let region = Region { nodes: Vec::new(), inputs: vec![ValueId(0)], outputs: vec![output], updates: Vec::new(), tensors };
+        for form in [Form::Nests, Form::Tiles] {
+        let program = schedule(&region, form).unwrap();
         let buffers = vec![BTreeMap::new(); program.buffers.len()];
         let mut machine =
             Machine { program: &program, buffers, inputs: 1, vars: BTreeMap::new(), folds: BTreeMap::new() };
@@ -264,6 +265,7 @@ proptest! {
             let place: i64 = index.iter().zip(&ty.stride).map(|(i, s)| i * s).sum();
             let expected = element(&region.tensors, tensor, &index);
             prop_assert_eq!(machine.buffers[1].get(&place).copied(), Some(expected), "{:?} of {:?}", index, region);
+        }
         }
     }
 }

@@ -5,6 +5,7 @@
 //! pattern that they stand for. Everything follows from the graphs and their types: equal tasks give equal directories.
 
 mod author;
+mod emit;
 mod expr;
 mod index;
 #[cfg(test)]

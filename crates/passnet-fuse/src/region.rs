@@ -1,10 +1,12 @@
 //! Which parts of a graph are rewritten: runs of expressible nodes between those that stay.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use passnet_graph::{NodeId, ValueId};
 
 use crate::{
+    author::Target,
+    expr::BufferId,
     lower::{Lowered, Lowering, storage::Storage},
     tensor::{TensorId, Tensors},
     typed::{TensorType, TypedGraph},
@@ -20,6 +22,8 @@ pub(crate) struct Region {
     pub(crate) inputs: Vec<ValueId>,
     /// Values that are used outside or returned.
     pub(crate) outputs: Vec<Output>,
+    /// Inputs that are overwritten, by number of their buffer, with their new elements.
+    pub(crate) updates: Vec<(BufferId, TensorId)>,
     pub(crate) tensors: Tensors,
 }
 
@@ -29,6 +33,15 @@ pub(crate) struct Output {
     pub(crate) value: ValueId,
     pub(crate) tensor: TensorId,
     pub(crate) ty: TensorType,
+    /// The input that is overwritten with it and is the result, where eager mode computes in place.
+    pub(crate) input: Option<BufferId>,
+}
+
+impl Region {
+    /// Results that need memory of their own.
+    pub(crate) fn allocated(&self) -> impl Iterator<Item = &Output> {
+        self.outputs.iter().filter(|output| output.input.is_none())
+    }
 }
 
 /// Whether a region may give as a copy what eager mode gives as a view.
@@ -41,20 +54,18 @@ pub(crate) enum Copies {
 }
 
 /// All regions of a graph, none where rewriting could change what is seen of memory.
-pub(crate) fn regions(typed: &TypedGraph, copies: Copies) -> Vec<Region> {
+pub(crate) fn regions(typed: &TypedGraph, target: Target, copies: Copies) -> Vec<Region> {
     let graph = typed.graph();
-    let mut trial = Lowering::new(typed);
+    let mut trial = Lowering::new(typed, target);
     let expressible: BTreeSet<NodeId> = graph.nodes().filter_map(|node| trial.lower(node).map(|()| node.id)).collect();
     let storage = Storage::of(typed, &|node| expressible.contains(&node));
-    if !storage.allows_fresh_results(graph) {
-        return Vec::new();
-    }
+    let Some(updates) = storage.updates(typed) else { return Vec::new() };
     let levels = levels(typed, &expressible);
     let deepest = levels.iter().copied().max().unwrap_or(0);
     (0..=deepest)
         .filter_map(|level| {
             let nodes = expressible.iter().copied().filter(|node| levels[node.index()] == level).collect();
-            region(typed, &storage, nodes, copies)
+            region(typed, target, (&storage, &updates), nodes, copies)
         })
         .collect()
 }
@@ -78,7 +89,13 @@ fn levels(typed: &TypedGraph, expressible: &BTreeSet<NodeId>) -> Vec<usize> {
     levels
 }
 
-fn region(typed: &TypedGraph, storage: &Storage, mut nodes: BTreeSet<NodeId>, copies: Copies) -> Option<Region> {
+fn region(
+    typed: &TypedGraph,
+    target: Target,
+    (storage, updates): (&Storage, &BTreeMap<ValueId, ValueId>),
+    mut nodes: BTreeSet<NodeId>,
+    copies: Copies,
+) -> Option<Region> {
     let graph = typed.graph();
     // A result that eager mode gives as a view of something outside has to stay one.
     loop {
@@ -94,7 +111,7 @@ fn region(typed: &TypedGraph, storage: &Storage, mut nodes: BTreeSet<NodeId>, co
         };
         let leaves = |value: &ValueId| {
             typed.tensor(*value).is_none_or(|ty| !ty.is_dense())
-                || outside.iter().any(|&input| storage.share(input, *value))
+                || (!updates.contains_key(value) && outside.iter().any(|&input| storage.share(input, *value)))
         };
         let views: Vec<NodeId> =
             outputs(typed, &nodes).into_iter().filter(leaves).filter_map(|value| graph.node_of(value)).collect();
@@ -110,20 +127,41 @@ fn region(typed: &TypedGraph, storage: &Storage, mut nodes: BTreeSet<NodeId>, co
     if depend_on(typed, &outside, &nodes) || is_used_before(typed, &nodes, last) {
         return None;
     }
-    let mut lowering = Lowering::new(typed);
+    let mut lowering = Lowering::new(typed, target);
     for &node in &nodes {
         lowering.lower(graph.node(node))?;
+    }
+    let mut changed: BTreeMap<BufferId, TensorId> = BTreeMap::new();
+    let mut returned: BTreeMap<ValueId, BufferId> = BTreeMap::new();
+    for (&value, input) in
+        updates.iter().filter(|(value, _)| graph.node_of(**value).is_some_and(|n| nodes.contains(&n)))
+    {
+        let Lowered::Tensor(tensor) = lowering.value(value)? else { return None };
+        let buffer = lowering.inputs.iter().position(|known| known == input)?;
+        // Later changes of one input come later.
+        changed.insert(buffer, tensor);
+        returned.insert(value, buffer);
     }
     let outputs: Option<Vec<Output>> = outputs(typed, &nodes)
         .into_iter()
         .map(|value| match lowering.value(value)? {
-            Lowered::Tensor(tensor) => Some(Output { value, tensor, ty: typed.tensor(value)?.clone() }),
+            Lowered::Tensor(tensor) => {
+                let input = returned.get(&value).copied();
+                Some(Output { value, tensor, ty: typed.tensor(value)?.clone(), input })
+            }
             Lowered::List(_) => None,
         })
         .collect();
     let outputs = outputs?;
+    let updates = changed.into_iter().collect();
     (!outputs.is_empty()).then_some(())?;
-    Some(Region { nodes: nodes.into_iter().collect(), inputs: lowering.inputs, outputs, tensors: lowering.tensors })
+    Some(Region {
+        nodes: nodes.into_iter().collect(),
+        inputs: lowering.inputs,
+        outputs,
+        updates,
+        tensors: lowering.tensors,
+    })
 }
 
 /// Values from outside that the nodes use.

@@ -70,6 +70,8 @@ pub(crate) struct Buffer {
 pub(crate) enum Role {
     /// Values from outside, in order.
     Input,
+    /// One of them that is overwritten.
+    Updated,
     /// Results, in order.
     Output(TensorType),
     /// Between stages: number of elements.
@@ -133,8 +135,17 @@ struct Pending {
     stride: Vec<i64>,
 }
 
+/// How the loops of a stage are formed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Nests without divisions, for a processor: split where an index divides their variable, else merged.
+    Nests,
+    /// One loop over rows and one along them, for a device that takes them apart itself.
+    Tiles,
+}
+
 /// Schedules a region. `None` where it holds complex numbers.
-pub(crate) fn schedule(region: &Region) -> Option<Program> {
+pub(crate) fn schedule(region: &Region, form: Form) -> Option<Program> {
     let tensors = &region.tensors;
     let mut buffers: Vec<Buffer> = Vec::new();
     for number in 0..region.inputs.len() {
@@ -142,14 +153,72 @@ pub(crate) fn schedule(region: &Region) -> Option<Program> {
         buffers.push(Buffer { dtype, role: Role::Input });
     }
     let mut pending = Vec::new();
-    for output in &region.outputs {
+    for &(buffer, tensor) in &region.updates {
+        buffers[buffer].role = Role::Updated;
+        pending.push(Pending { tensor, buffer, stride: buffer_stride(tensors, buffer)? });
+    }
+    for output in region.allocated() {
         pending.push(Pending { tensor: output.tensor, buffer: buffers.len(), stride: output.ty.stride.clone() });
         buffers.push(Buffer { dtype: output.ty.dtype, role: Role::Output(output.ty.clone()) });
     }
-    let mut scheduler = Scheduler { evaluator: Evaluator::new(tensors), tensors, buffers, stages: Vec::new() };
+    let mut scheduler = Scheduler { evaluator: Evaluator::new(tensors), tensors, form, buffers, stages: Vec::new() };
     scheduler.run(pending)?;
     let Scheduler { evaluator, buffers, stages, .. } = scheduler;
-    Some(Program { buffers, stages, arena: evaluator.arena })
+    let program = Program { buffers, stages, arena: evaluator.arena };
+    region.updates.iter().all(|&(buffer, _)| program.reads_before_writing(buffer, form)).then_some(program)
+}
+
+impl Program {
+    /// Whether each element of an input that is overwritten is read for the last time where it is written.
+    fn reads_before_writing(&self, wanted: BufferId, form: Form) -> bool {
+        let mut written: Option<&Index> = None;
+        for stage in &self.stages {
+            // A tile that holds whole rows reads each element once.
+            let rereads = form == Form::Nests || crate::print::is_looped(stage, &self.arena);
+            let is_over = written.is_some();
+            for level in 0..stage.per_row.len() {
+                let actions = || {
+                    let segments = stage.segments.iter().flat_map(|segment| &segment.levels[level]);
+                    segments.chain(&stage.per_row[level])
+                };
+                for action in actions() {
+                    if self.reads(action, wanted).next().is_some() && (is_over || (rereads && written.is_some())) {
+                        return false;
+                    }
+                }
+                for action in actions() {
+                    if let Action::Store { buffer, at, .. } = action
+                        && *buffer == wanted
+                    {
+                        written = Some(at);
+                    }
+                }
+            }
+            if let (Some(written), false) = (written, is_over) {
+                let all = stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
+                let mut all = all.chain(stage.per_row.iter().flatten());
+                if stage.segments.len() > 1 || !all.all(|action| self.reads(action, wanted).all(|at| at == written)) {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// Where an action reads a buffer.
+    fn reads(&self, action: &Action, wanted: BufferId) -> impl Iterator<Item = &Index> {
+        self.arena.reachable(&[action.value()]).into_iter().filter_map(move |id| match self.arena.get(id) {
+            Expr::Load { buffer, at, .. } if *buffer == wanted => Some(at),
+            _ => None,
+        })
+    }
+}
+
+fn buffer_stride(tensors: &Tensors, number: BufferId) -> Option<Vec<i64>> {
+    (0..tensors.len()).find_map(|id| match &tensors[id].def {
+        Def::Buffer { buffer, stride } if *buffer == number => Some(stride.clone()),
+        _ => None,
+    })
 }
 
 fn buffer_dtype(tensors: &Tensors, number: BufferId) -> Option<DType> {
@@ -162,6 +231,7 @@ fn buffer_dtype(tensors: &Tensors, number: BufferId) -> Option<DType> {
 struct Scheduler<'t> {
     evaluator: Evaluator<'t>,
     tensors: &'t Tensors,
+    form: Form,
     buffers: Vec<Buffer>,
     stages: Vec<Stage>,
 }
@@ -296,6 +366,33 @@ impl Scheduler<'_> {
 
     /// Chooses the loops of a plan, and adds the stage.
     fn emit(&mut self, plan: &Plan) -> Option<()> {
+        let stage = match self.form {
+            Form::Nests => self.nests(plan)?,
+            Form::Tiles => self.tiles(plan)?,
+        };
+        self.stages.push(stage);
+        for member in &plan.members {
+            if let Member::PerRow { tensor, buffer, stride } = member
+                && matches!(self.buffers[*buffer].role, Role::Temporary(_))
+            {
+                self.evaluator.store(*tensor, *buffer, stride.clone());
+            }
+        }
+        Some(())
+    }
+
+    fn tiles(&mut self, plan: &Plan) -> Option<Stage> {
+        let product = |extents: Vec<i64>| vec![extents.iter().product::<i64>()];
+        let (outer, inner) = (product(plan.extents(&plan.outer)), product(plan.extents(&plan.inner)));
+        if plan.members.iter().all(|member| matches!(member, Member::Full { .. })) {
+            return self.build(plan, &[], &[outer[0] * inner[0]], None);
+        }
+        // Where rows of the members lie across those of the plan, the indices simplify only loop by loop.
+        self.build(plan, &outer, &inner, None)
+            .or_else(|| self.build(plan, &plan.extents(&plan.outer), &plan.extents(&plan.inner), None))
+    }
+
+    fn nests(&mut self, plan: &Plan) -> Option<Stage> {
         let mut outer = plan.extents(&plan.outer);
         let mut inner = plan.extents(&plan.inner);
         let mut stage = self.build(plan, &outer, &inner, None)?;
@@ -358,15 +455,7 @@ impl Scheduler<'_> {
             stage = self.build(plan, &outer, &inner, Some(&cuts))?;
         }
         self.hoist(&mut stage);
-        self.stages.push(stage);
-        for member in &plan.members {
-            if let Member::PerRow { tensor, buffer, stride } = member
-                && matches!(self.buffers[*buffer].role, Role::Temporary(_))
-            {
-                self.evaluator.store(*tensor, *buffer, stride.clone());
-            }
-        }
-        Some(())
+        Some(stage)
     }
 
     /// Puts the outer loop first on which alone something expensive depends, so that it is computed once for all others:

@@ -15,6 +15,7 @@ use passnet_record::DType;
 
 pub(crate) use self::call::Call;
 use crate::{
+    author::Target,
     expr::{BufferId, Fold},
     index::{Index, Vars, delinearize, linearize},
     scalar::{Scalar, ScalarFn},
@@ -32,6 +33,8 @@ pub(crate) enum Lowered {
 /// Tensors of a set of nodes, built in program order.
 pub(crate) struct Lowering<'g> {
     pub(crate) typed: &'g TypedGraph,
+    /// Whose kernels' formulas are followed.
+    target: Target,
     pub(crate) tensors: Tensors,
     /// Values from outside, in the order of their first use; the position is the number of the buffer.
     pub(crate) inputs: Vec<ValueId>,
@@ -39,8 +42,8 @@ pub(crate) struct Lowering<'g> {
 }
 
 impl<'g> Lowering<'g> {
-    pub(crate) const fn new(typed: &'g TypedGraph) -> Self {
-        Self { typed, tensors: Tensors::new(), inputs: Vec::new(), values: BTreeMap::new() }
+    pub(crate) const fn new(typed: &'g TypedGraph, target: Target) -> Self {
+        Self { typed, target, tensors: Tensors::new(), inputs: Vec::new(), values: BTreeMap::new() }
     }
 
     fn graph(&self) -> &'g Graph {

@@ -5,6 +5,7 @@ use passnet_record::DType;
 
 use super::{Call, Lowering, dimension};
 use crate::{
+    author::Target,
     expr::{Binary, Fold, Unary},
     scalar::ScalarFn,
     tensor::{Def, TensorId},
@@ -138,12 +139,16 @@ impl<'g> Lowering<'g> {
         let grouped_x = self.reshape(wide, &grouped);
         let wide_type = self.tensors[wide].dtype;
         let reduced: Vec<bool> = (0..grouped.len()).map(|dim| dim >= 2).collect();
-        let mean = self.mean(grouped_x, &reduced, true)?;
+        let mut mean = self.mean(grouped_x, &reduced, true)?;
         let centred = self.map(ScalarFn::Binary(Binary::Sub), &[grouped_x, mean], wide_type)?;
         let square = self.map(ScalarFn::Binary(Binary::Mul), &[centred, centred], wide_type)?;
         let variance = self.mean(square, &reduced, true)?;
-        let inverse = self.inverse_deviation(variance, eps)?;
-        // As eager mode on a CPU: x * scale + shift, scale = weight / deviation, shift = bias - scale * mean.
+        let mut inverse = self.inverse_deviation(variance, eps)?;
+        if self.target == Target::Cuda {
+            // There, eager mode keeps the statistics in the type of the input.
+            (mean, inverse) = (self.rounded(mean, dtype), self.rounded(inverse, dtype));
+        }
+        // As eager mode: x * scale + shift, scale = weight / deviation, shift = bias - scale * mean.
         let mut channel = vec![groups, channels / groups];
         channel.resize(shape.len(), 1);
         let scale = self.affine(inverse, call.given(2, "weight"), None, &channel)?;
@@ -154,6 +159,23 @@ impl<'g> Lowering<'g> {
         let result = self.map(ScalarFn::Binary(Binary::Add), &[scaled, shift], wide_type)?;
         let result = self.cast(result, dtype);
         Some(self.reshape(result, &shape))
+    }
+
+    /// `weight * (x - mean) / deviation`, as eager mode on a CUDA device.
+    fn weighted(
+        &mut self,
+        x: TensorId,
+        (mean, variance): (TensorId, TensorId),
+        weight: Option<Arg>,
+        eps: f64,
+        channel: &[i64],
+    ) -> Option<TensorId> {
+        let wide = self.tensors[x].dtype;
+        let inverse = self.inverse_deviation(variance, eps)?;
+        let (mean, inverse) = (self.reshape(mean, channel), self.reshape(inverse, channel));
+        let centred = self.map(ScalarFn::Binary(Binary::Sub), &[x, mean], wide)?;
+        let weighted = self.affine(centred, weight, None, channel)?;
+        self.map(ScalarFn::Binary(Binary::Mul), &[weighted, inverse], wide)
     }
 
     /// With running statistics, or with those of the batch where there are none to update.
@@ -186,6 +208,11 @@ impl<'g> Lowering<'g> {
             (false, (Some(mean), Some(variance))) => {
                 let (mean, variance) = (self.tensor(mean)?, self.tensor(variance)?);
                 let (mean, variance) = (self.cast(mean, wide_type), self.cast(variance, wide_type));
+                if self.target == Target::Cuda {
+                    let standard = self.weighted(wide, (mean, variance), weight, eps, &channel)?;
+                    let result = self.affine(standard, None, bias, &channel)?;
+                    return Some(self.cast(result, dtype));
+                }
                 // As eager mode on a CPU: x * alpha + beta, alpha = weight / deviation, beta = bias - mean * alpha.
                 let inverse = self.inverse_deviation(variance, eps)?;
                 let alpha = self.affine(inverse, weight, None, &[shape[1]])?;

@@ -1,6 +1,8 @@
 //! Which values share memory in eager mode, as far as shapes and strides tell.
 
-use passnet_graph::{Graph, NodeId, ValueId};
+use std::collections::BTreeMap;
+
+use passnet_graph::{Graph, Node, NodeId, ValueId};
 
 use super::Call;
 use crate::typed::{TensorType, TypedGraph};
@@ -119,27 +121,43 @@ impl Storage {
         self.root(a) == self.root(b)
     }
 
-    /// Whether the graph changes no memory that is seen under another name: then each change in place may be
-    /// computed into fresh memory.
-    pub(crate) fn allows_fresh_results(&self, graph: &Graph) -> bool {
-        graph.nodes().all(|node| {
-            let Some(call) = Call::of(graph, node) else { return false };
+    /// Results of changes in place that have to be made to a graph's input, with that input; all other changes may be
+    /// computed into fresh memory. `None` where the graph changes memory that is seen under another name in another way.
+    pub(crate) fn updates(&self, typed: &TypedGraph) -> Option<BTreeMap<ValueId, ValueId>> {
+        let graph = typed.graph();
+        let mut updates: BTreeMap<ValueId, ValueId> = BTreeMap::new();
+        for node in graph.nodes() {
+            let call = Call::of(graph, node)?;
             if !call.in_place && call.name != "setitem" {
-                return true;
+                continue;
             }
-            let Some(changed) = call.subject().and_then(passnet_graph::Arg::as_value) else { return false };
-            let is_seen_before = |value: ValueId| value.0 < node.value.0 && self.share(value, changed);
-            let mut is_seen = graph.inputs().any(is_seen_before);
-            for later in graph.nodes().skip(node.id.index() + 1) {
-                for arg in later.all_args() {
-                    graph.for_each_value(arg, &mut |value| is_seen |= is_seen_before(value));
-                }
+            let changed = call.subject().and_then(passnet_graph::Arg::as_value).filter(|_| call.in_place)?;
+            if self.is_used_after(graph, node, changed) {
+                return None;
             }
-            for &output in graph.outputs() {
-                graph.for_each_value(output, &mut |value| is_seen |= is_seen_before(value));
+            let mut inputs = graph.inputs().filter(|&input| self.share(input, changed));
+            let Some(input) = inputs.next() else { continue };
+            let is_whole = typed.tensor(input) == typed.tensor(node.value) && typed.tensor(input)?.is_dense();
+            let is_input = changed == input || updates.get(&changed) == Some(&input);
+            (inputs.next().is_none() && is_whole && is_input).then_some(())?;
+            updates.insert(node.value, input);
+        }
+        Some(updates)
+    }
+
+    /// Whether memory that a node changes is used later under a name that it had before.
+    fn is_used_after(&self, graph: &Graph, node: Node<'_>, changed: ValueId) -> bool {
+        let is_older = |value: ValueId| value.0 < node.value.0 && self.share(value, changed);
+        let mut is_used = false;
+        for later in graph.nodes().skip(node.id.index() + 1) {
+            for arg in later.all_args() {
+                graph.for_each_value(arg, &mut |value| is_used |= is_older(value));
             }
-            call.in_place && !is_seen
-        })
+        }
+        for &output in graph.outputs() {
+            graph.for_each_value(output, &mut |value| is_used |= is_older(value));
+        }
+        is_used
     }
 }
 

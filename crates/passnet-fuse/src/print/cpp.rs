@@ -7,7 +7,7 @@ use std::{
 
 use passnet_record::DType;
 
-use super::{order::Order, size};
+use super::{buffer_names, coefficient, order::Order, size};
 use crate::{
     expr::{Arena, Binary, Expr, ExprId, Fold, Kind, Unary},
     index::{Index, Term, Var},
@@ -60,21 +60,6 @@ pub(crate) fn body(program: &Program) -> String {
         printer.stage(stage);
     }
     printer.text
-}
-
-/// `in0`, `out0`, `temp0` ...
-pub(crate) fn buffer_names(program: &Program) -> Vec<String> {
-    let mut counts = [0; 3];
-    let name = |buffer: &crate::stage::Buffer| {
-        let (kind, prefix) = match buffer.role {
-            Role::Input => (0, "in"),
-            Role::Output(_) => (1, "out"),
-            Role::Temporary(_) => (2, "temp"),
-        };
-        counts[kind] += 1;
-        format!("{prefix}{}", counts[kind] - 1)
-    };
-    program.buffers.iter().map(name).collect()
 }
 
 /// Type of the elements in memory.
@@ -626,19 +611,6 @@ fn float_literal(value: f64, kind: Kind) -> String {
         _ => format!("{value:?}"),
     };
     if value < 0.0 { format!("({text})") } else { text }
-}
-
-/// By how much an index grows with a variable; `None` where the variable is divided.
-fn coefficient(index: &Index, var: Var) -> Option<i64> {
-    let mut coefficient = 0;
-    for (term, factor) in index.terms() {
-        match term {
-            Term::Var(of) if *of == var => coefficient = *factor,
-            Term::Div(inner, _) | Term::Mod(inner, _) => (self::coefficient(inner, var)? == 0).then_some(())?,
-            Term::Var(_) | Term::Value { .. } => {}
-        }
-    }
-    Some(coefficient)
 }
 
 /// Rough cost of computing a value again at each element, in additions.

@@ -3,8 +3,44 @@
 pub(crate) mod cpp;
 pub(crate) mod merge;
 mod order;
+mod tile;
+pub(crate) mod triton;
+
+pub(crate) use self::tile::is_looped;
+use crate::{
+    index::{Index, Term, Var},
+    stage::{Buffer, Program, Role},
+};
 
 /// An extent, stride or offset in printed text: [`merge`] makes it a constant or a parameter.
 fn size(value: i64) -> String {
     format!("{}{value}{}", merge::OPEN, merge::CLOSE)
+}
+
+/// `in0`, `out0`, `temp0` ...
+pub(crate) fn buffer_names(program: &Program) -> Vec<String> {
+    let mut counts = [0; 3];
+    let name = |buffer: &Buffer| {
+        let (kind, prefix) = match buffer.role {
+            Role::Input | Role::Updated => (0, "in"),
+            Role::Output(_) => (1, "out"),
+            Role::Temporary(_) => (2, "temp"),
+        };
+        counts[kind] += 1;
+        format!("{prefix}{}", counts[kind] - 1)
+    };
+    program.buffers.iter().map(name).collect()
+}
+
+/// By how much an index grows with a variable; `None` where the variable is divided.
+fn coefficient(index: &Index, var: Var) -> Option<i64> {
+    let mut coefficient = 0;
+    for (term, factor) in index.terms() {
+        match term {
+            Term::Var(of) if *of == var => coefficient = *factor,
+            Term::Div(inner, _) | Term::Mod(inner, _) => (self::coefficient(inner, var)? == 0).then_some(())?,
+            Term::Var(_) | Term::Value { .. } => {}
+        }
+    }
+    Some(coefficient)
 }

@@ -1,0 +1,100 @@
+//! C++ for processors: one source for all sites, its functions called with the row of a table of sizes.
+
+use std::fmt::Write;
+
+use super::{Parts, has_temporaries};
+use crate::{
+    author::Site,
+    print::{
+        cpp,
+        merge::{Skeleton, merge, split},
+    },
+};
+
+pub(super) fn parts(sites: &[Site]) -> Parts {
+    let kernels = Kernels::of(sites);
+    let region = &sites[0].region;
+    let mut arguments: Vec<String> = (0..region.inputs.len()).map(|number| format!("in{number}")).collect();
+    arguments.extend((0..region.allocated().count()).map(|number| format!("out{number}")));
+    if sites.iter().any(has_temporaries) {
+        arguments
+            .push("*[torch.empty(numel, dtype=dtype, device=in0.device) for numel, dtype in temporaries]".to_owned());
+    }
+    Parts {
+        title: "One loop nest".to_owned(),
+        imports: "\nfrom passnet import kernels\n".to_owned(),
+        kernels: kernels.text,
+        columns: "kernel, row of its sizes, ".to_owned(),
+        names: vec!["kernel".to_owned(), "row".to_owned()],
+        entries: kernels.of_site.into_iter().map(|(kernel, row)| vec![kernel, row.to_string()]).collect(),
+        refuses: " or in0.is_cuda",
+        launch: format!("    kernel({}, row)\n", arguments.join(", ")),
+    }
+}
+
+/// The C++ source of a pass, and which function and which row of its sizes each site takes.
+struct Kernels {
+    text: String,
+    /// Name of the function and row, for each site.
+    of_site: Vec<(String, usize)>,
+}
+
+impl Kernels {
+    fn of(sites: &[Site]) -> Self {
+        let mut skeletons: Vec<(Skeleton, Vec<String>, Vec<Vec<i64>>)> = Vec::new();
+        let mut of_site = Vec::new();
+        for site in sites {
+            let (skeleton, sizes) = split(&cpp::body(&site.program));
+            let parameters = cpp::parameters(&site.program);
+            let known = skeletons.iter().position(|(known, types, _)| *known == skeleton && *types == parameters);
+            let number = known.unwrap_or_else(|| {
+                skeletons.push((skeleton, parameters, Vec::new()));
+                skeletons.len() - 1
+            });
+            // Equal sizes share a row.
+            let rows = &mut skeletons[number].2;
+            let row = rows.iter().position(|row| *row == sizes).unwrap_or_else(|| {
+                rows.push(sizes);
+                rows.len() - 1
+            });
+            of_site.push((format!("kernel{number}"), row));
+        }
+        let mut source = String::from(cpp::MATH);
+        let mut signatures = Vec::new();
+        for (number, (skeleton, parameters, rows)) in skeletons.iter().enumerate() {
+            let merged = merge(skeleton, rows);
+            let columns = merged.rows[0].len();
+            if columns > 0 {
+                let rows: Vec<String> = merged
+                    .rows
+                    .iter()
+                    .map(|row| format!("{{{}}}", row.iter().map(i64::to_string).collect::<Vec<_>>().join(", ")))
+                    .collect();
+                let _ = writeln!(
+                    source,
+                    "constexpr int64_t sizes{number}[{}][{columns}] = {{{}}};\n",
+                    rows.len(),
+                    rows.join(", ")
+                );
+            }
+            let signature = format!("void kernel{number}({}, int64_t row)", parameters.join(", "));
+            let _ = writeln!(source, "extern \"C\" {signature} {{");
+            for column in 0..columns {
+                let _ = writeln!(source, "    const int64_t n{column} = sizes{number}[row][{column}];");
+            }
+            let _ = writeln!(source, "{}}}\n", merged.text);
+            signatures.push(signature);
+        }
+        source.push_str(cpp::END);
+        let names: Vec<String> = (0..skeletons.len()).map(|number| format!("kernel{number}")).collect();
+        let quoted: Vec<String> = signatures.iter().map(|signature| format!("    \"{signature}\",\n")).collect();
+        let flags: Vec<String> = cpp::FLAGS.iter().map(|flag| format!("\"{flag}\"")).collect();
+        let text = format!(
+            "SOURCE = \"\"\"\n{source}\"\"\"\n\n{} = kernels.cpp(\n    SOURCE,\n{}    flags=({}),\n)\n\n",
+            names.join(", "),
+            quoted.concat(),
+            flags.join(", "),
+        );
+        Self { text, of_site }
+    }
+}

@@ -1,0 +1,146 @@
+//! Which part of a stage one Triton program computes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{
+    expr::{Arena, Expr, ExprId},
+    index::{Index, Term, Var},
+    stage::{Action, Stage},
+};
+
+/// Longest row that one program holds in registers, in elements.
+const LONGEST_ROW: i64 = 8192;
+/// Multiprocessors of the smallest device that the kernels should fill (an H100 has 132), twice.
+const PROGRAMS: i64 = 264;
+
+/// Size of the block of rows and columns that a program works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tile {
+    /// Number of rows of the stage; `None` where it is flat.
+    pub(super) rows: Option<i64>,
+    /// Elements of a row, or of all where the stage is flat.
+    pub(super) columns: i64,
+    pub(super) block_rows: i64,
+    pub(super) block_columns: i64,
+    /// Whether a program goes along the row in steps.
+    pub(super) is_looped: bool,
+    pub(super) warps: i64,
+}
+
+impl Tile {
+    /// Chooses a tile: enough programs for a whole device, few elements per thread, neighbours in memory side by side.
+    pub(super) fn of(stage: &Stage, arena: &Arena) -> Self {
+        let innermost: i64 = stage.segments.iter().map(|segment| segment.innermost.extent).sum();
+        let columns = innermost * stage.inner.iter().map(|nest| nest.extent).product::<i64>();
+        if is_flat(stage) {
+            let block = prev_power(columns / PROGRAMS).clamp(128, 1024);
+            return Self { rows: None, columns, block_rows: 1, block_columns: block, is_looped: false, warps: 4 };
+        }
+        let rows: i64 = stage.outer.iter().map(|nest| nest.extent).product();
+        let whole = next_power(columns);
+        let spread = prev_power(rows / PROGRAMS).max(1);
+        let (block_rows, block_columns) = if runs_across_rows(stage, arena) {
+            (prev_power(rows).min(32), whole.min(64))
+        } else if whole <= LONGEST_ROW {
+            ((1024 / whole).clamp(1, 16).min(spread), whole)
+        } else {
+            (1, 4096)
+        };
+        Self {
+            rows: Some(rows),
+            columns,
+            block_rows,
+            block_columns,
+            is_looped: whole > block_columns,
+            warps: prev_power(block_rows * block_columns / 256).clamp(1, 16),
+        }
+    }
+
+    /// Number of programs.
+    pub(crate) const fn programs(&self) -> i64 {
+        match self.rows {
+            Some(rows) => (rows + self.block_rows - 1) / self.block_rows,
+            None => (self.columns + self.block_columns - 1) / self.block_columns,
+        }
+    }
+
+    /// Number of warps of a program.
+    pub(crate) const fn warps(&self) -> i64 {
+        self.warps
+    }
+
+    pub(super) const fn is_flat(&self) -> bool {
+        self.rows.is_none()
+    }
+
+    pub(super) const fn has_row_mask(&self) -> bool {
+        matches!(self.rows, Some(rows) if rows % self.block_rows != 0)
+    }
+
+    pub(super) const fn has_column_mask(&self) -> bool {
+        self.columns % self.block_columns != 0
+    }
+}
+
+/// Whether a program goes along the rows of the stage in steps, and so reads them once per level.
+pub(crate) fn is_looped(stage: &Stage, arena: &Arena) -> bool {
+    Tile::of(stage, arena).is_looped
+}
+
+/// Without reductions, all elements are one row.
+pub(super) fn is_flat(stage: &Stage) -> bool {
+    let folds = |actions: &Vec<Action>| actions.iter().any(|action| matches!(action, Action::Fold { .. }));
+    !stage.segments.iter().any(|segment| segment.levels.iter().any(folds))
+}
+
+/// Whether neighbours in memory lie in neighbouring rows.
+fn runs_across_rows(stage: &Stage, arena: &Arena) -> bool {
+    let Some(column) = stage.segments.first().and_then(|segment| segment.innermost.var) else { return false };
+    let rows: BTreeSet<Var> = stage.outer.iter().filter_map(|nest| nest.var).collect();
+    let (mut along, mut across) = (0, 0);
+    for id in arena.reachable(&roots(stage)) {
+        if let Expr::Load { at, .. } = arena.get(id)
+            && depends_on(at, &rows)
+        {
+            match super::coefficient(at, column) {
+                Some(0) => {}
+                Some(-1..=1) | None => along += 1,
+                Some(_) => across += 1,
+            }
+        }
+    }
+    across > along
+}
+
+/// All values that a stage stores or reduces.
+pub(super) fn roots(stage: &Stage) -> Vec<ExprId> {
+    let all = stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
+    all.chain(stage.per_row.iter().flatten()).map(Action::value).collect()
+}
+
+fn depends_on(index: &Index, vars: &BTreeSet<Var>) -> bool {
+    let mut found = false;
+    index.for_each_term(&mut |term| found |= matches!(term, Term::Var(var) if vars.contains(var)));
+    found
+}
+
+/// How often each value is an operand of what the roots are computed from.
+pub(super) fn uses(arena: &Arena, roots: &[ExprId]) -> BTreeMap<ExprId, usize> {
+    let mut uses: BTreeMap<ExprId, usize> = BTreeMap::new();
+    for &root in roots {
+        *uses.entry(root).or_default() += 1;
+    }
+    for id in arena.reachable(roots) {
+        arena.for_each_operand(id, &mut |operand| *uses.entry(operand).or_default() += 1);
+    }
+    uses
+}
+
+fn next_power(value: i64) -> i64 {
+    value.max(1).unsigned_abs().next_power_of_two() as i64
+}
+
+fn prev_power(value: i64) -> i64 {
+    let next = next_power(value);
+    if next > value.max(1) { next / 2 } else { next }
+}
