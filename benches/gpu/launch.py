@@ -55,6 +55,10 @@ def ways() -> dict[str, Callable[[], object]]:
     arguments = (ctypes.c_void_p * len(held))(*[ctypes.addressof(value) for value in held])
     function, threads = ctypes.c_void_p(compiled.function), 32 * compiled.metadata.num_warps
 
+    def prepared() -> int:
+        # `arguments` holds addresses only: the closure keeps what they point to.
+        return driver.cuLaunchKernel(function, 1, 1, 1, threads, 1, 1, 0, None, arguments, None) if held else 0
+
     def with_output(launch: Callable[[torch.Tensor], object]) -> Callable[[], object]:
         return lambda: launch(torch.empty_like(x))
 
@@ -66,9 +70,7 @@ def ways() -> dict[str, Callable[[], object]]:
         "torch.add, out given": lambda: torch.add(x, y, out=out),
         "Triton JIT": lambda: jit_add[(1,)](x, y, out, 1024, BLOCK=1024),
         "Triton, compiled kernel": lambda: compiled[(1, 1, 1)](x, y, out, 1024, 1024),
-        "ctypes cuLaunchKernel, prepared": lambda: driver.cuLaunchKernel(
-            function, 1, 1, 1, threads, 1, 1, 0, None, arguments, None
-        ),
+        "ctypes cuLaunchKernel, prepared": prepared,
         "passnet.kernels.triton": lambda: fast_add[(1,)](x, y, out, 1024, BLOCK=1024),
         "passnet.kernels.cuda": lambda: cuda_add[(1,), (1024,)](x, y, out, 1024),
         "passnet.kernels.triton + empty_like": with_output(lambda o: fast_add[(1,)](x, y, o, 1024, BLOCK=1024)),

@@ -16,14 +16,12 @@ from passnet._errors import KernelCompileError
 _KINDS = {"fp32": "f", "f32": "f", "fp64": "d", "f64": "d"}
 _INTEGERS = {f"{sign}{bits}" for sign in "iu" for bits in (1, 8, 16, 32, 64)}
 
-# NVRTC has no system headers.
-_PRELUDE = """\
-typedef signed char int8_t; typedef unsigned char uint8_t;
-typedef short int16_t; typedef unsigned short uint16_t;
-typedef int int32_t; typedef unsigned int uint32_t;
-typedef long long int64_t; typedef unsigned long long uint64_t;
-typedef unsigned long size_t;
-"""
+# NVRTC has no system headers; `size_t` is its own.
+_PRELUDE = "".join(
+    f"typedef {prefix} {type_} {sign}int{bits}_t;\n"
+    for sign, prefix in (("", "signed"), ("u", "unsigned"))
+    for bits, type_ in ((8, "char"), (16, "short"), (32, "int"), (64, "long long"))
+)
 
 
 def triton(function: Any) -> Any:
