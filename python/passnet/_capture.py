@@ -1,7 +1,10 @@
 """Capture of PyTorch models as GraphNet samples.
 
-:func:`capture` runs a model once through TorchDynamo and keeps every graph that Dynamo makes of it, with the values the
-graph was called with. :func:`extract` writes them to disk in the sample layout of :mod:`passnet._sample`.
+:func:`capture` lets TorchDynamo trace a model and keeps every graph that Dynamo makes of it, with the values that the
+graph is called with. :func:`extract` writes them to disk in the sample layout of :mod:`passnet._sample`.
+
+Dynamo traces with fake tensors, which have shapes and no values. A model that is one graph is therefore never run: capture
+stops where the graph would be called. Only a model with graph breaks is run, graph by graph, on real values.
 """
 
 from __future__ import annotations
@@ -39,19 +42,56 @@ class CapturedGraph:
         return sum(node.op not in ("placeholder", "output") for node in self.module.graph.nodes)
 
 
-def capture(
-    model: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
-) -> list[CapturedGraph]:
-    """Calls ``model(*args, **kwargs)`` once and returns its graphs in the order in which they ran.
+class _Captured(BaseException):
+    """Ends a trace whose only graph is known. No model catches it, as one might catch an `Exception`."""
 
-    Modules are put into evaluation mode, and the call runs under ``torch.no_grad``. Parameters and buffers become
+
+def capture(
+    model: Callable[..., Any],
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    before_run: Callable[[], None] = lambda: None,
+) -> list[CapturedGraph]:
+    """The graphs of ``model(*args, **kwargs)`` in the order in which they run.
+
+    Modules are put into evaluation mode, and the call is under ``torch.no_grad``. Parameters and buffers become
     placeholders (``L_self_modules_...``); constants that Dynamo keeps as attributes become placeholders too, so that a
-    graph is closed. Each graph is called with concrete shapes.
+    graph is closed. Each graph is called with concrete shapes. ``before_run`` is called where the model has to be run on
+    real values, before that.
 
     Raises :class:`CaptureError` where nothing was captured or a graph calls another graph.
     """
     if isinstance(model, torch.nn.Module):
         model.eval()
+    whole = _capture_whole(model, args, kwargs or {})
+    if whole is not None:
+        return [whole]
+    before_run()
+    return _capture_parts(model, args, kwargs or {})
+
+
+def _capture_whole(model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> CapturedGraph | None:
+    """The model as one graph; None where Dynamo has to break it."""
+    found: list[CapturedGraph] = []
+
+    def backend(module: torch.fx.GraphModule, _example_inputs: list[Any]) -> Callable[..., Any]:
+        def run(*values: Any) -> Any:
+            found.append(_close(module, values))
+            raise _Captured
+
+        return run
+
+    try:
+        _trace(model, args, kwargs, backend, fullgraph=True)
+    except _Captured:
+        return found[0]
+    except torch._dynamo.exc.TorchDynamoException:
+        # Running it part by part says whether it is Dynamo or the model that fails.
+        return None
+    raise CaptureError("TorchDynamo found no tensor operation in the model")
+
+
+def _capture_parts(model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[CapturedGraph]:
     captured: list[CapturedGraph] = []
 
     def backend(module: torch.fx.GraphModule, _example_inputs: list[Any]) -> Callable[..., Any]:
@@ -66,15 +106,19 @@ def capture(
 
         return run
 
-    torch._dynamo.reset()
-    with (
-        torch.no_grad(),
-        torch._dynamo.config.patch(recompile_limit=_RECOMPILE_LIMIT, accumulated_recompile_limit=_RECOMPILE_LIMIT),
-    ):
-        torch.compile(model, backend=backend, dynamic=False)(*args, **(kwargs or {}))
+    _trace(model, args, kwargs, backend, fullgraph=False)
     if not captured:
         raise CaptureError("TorchDynamo found no tensor operation in the model")
     return captured
+
+
+def _trace(
+    model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], backend: Any, *, fullgraph: bool
+) -> None:
+    torch._dynamo.reset()
+    limits = {"recompile_limit": _RECOMPILE_LIMIT, "accumulated_recompile_limit": _RECOMPILE_LIMIT}
+    with torch.no_grad(), torch._dynamo.config.patch(**limits):
+        torch.compile(model, backend=backend, dynamic=False, fullgraph=fullgraph)(*args, **kwargs)
 
 
 def extract(

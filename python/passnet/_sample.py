@@ -11,7 +11,9 @@
 
 Where a choice differs from the published extractor: statistics keep six significant digits rather than three decimals
 (so that a standard deviation below 0.0005 is not replayed as a constant), literals keep nine, a floating tensor without
-negative values records ``min_val = 0``, and a symbolic integer records its value.
+negative values records ``min_val = 0``, and a symbolic integer records its value. Statistics are those of the values that the
+graph was captured with; of a large weight, those of a sample of what its initialiser gives (``graph_net.json`` then says
+``"statistics": "sampled"``).
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ import hashlib
 import json
 import math
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,8 @@ import torch
 
 # Tensors with fewer elements are written down in full.
 LITERAL_LIMIT = 64
+# Elements that statistics look at in one go.
+_PIECE = 1 << 22
 
 _FREE_NAMES = {"torch", "slice", "Ellipsis", "device", "inf", "nan"}
 _INTEGER_TYPES = {torch.int8, torch.int16, torch.int32, torch.int64}
@@ -56,8 +60,13 @@ class TensorMeta:
     original_name: str | None = None
 
     @staticmethod
-    def measure(name: str, value: Any, original_name: str | None = None) -> TensorMeta:
-        """Describes `value`, a tensor or a Python number, by the rules of the format."""
+    def measure(
+        name: str, value: Any, original_name: str | None = None, sample: torch.Tensor | None = None
+    ) -> TensorMeta:
+        """Describes `value`, a tensor or a Python number, by the rules of the format.
+
+        Where `sample` is given, statistics are those of its elements: `value` is large and was not filled.
+        """
         if isinstance(value, bool) or not isinstance(value, torch.Tensor | int | float):
             raise SampleError(f"input `{name}` is a {type(value).__name__}; a sample holds tensors and integers only")
         tensor = value.detach() if isinstance(value, torch.Tensor) else torch.tensor(value)
@@ -66,17 +75,17 @@ class TensorMeta:
         count = tensor.numel()
         if count == 0:
             raise SampleError(f"input `{name}` has no element: shape {list(tensor.shape)}")
+        seen = tensor if sample is None else sample.detach()
         fields: dict[str, Any] = {}
         if count < LITERAL_LIMIT and not tensor.is_complex():
             fields["data"] = [_rounded(x, 9) for x in tensor.cpu().flatten().tolist()]
         if tensor.is_floating_point():
-            exact = tensor.double()
-            fields["mean"] = _rounded(exact.mean().item(), 6)
-            fields["std"] = _rounded(exact.std().item(), 6) if count > 1 else 0.0
-            if "data" not in fields and exact.min().item() >= 0:
+            mean, std = _moments(seen)
+            fields["mean"], fields["std"] = _rounded(mean, 6), _rounded(std, 6)
+            if "data" not in fields and seen.min().item() >= 0:
                 fields["min_val"] = 0.0
         elif tensor.dtype in _INTEGER_TYPES and "data" not in fields:
-            fields["min_val"], fields["max_val"] = int(tensor.min()), int(tensor.max())
+            fields["min_val"], fields["max_val"] = int(seen.min()), int(seen.max())
         return TensorMeta(
             name, list(tensor.shape), str(tensor.dtype), str(tensor.device), original_name=original_name, **fields
         )
@@ -139,11 +148,16 @@ def write_sample(folder: Path, graph: torch.fx.Graph, metas: Sequence[TensorMeta
 
 
 def write_model(
-    out: Path, name: str, graphs: Sequence[tuple[torch.fx.GraphModule, Sequence[Any]]], metadata: Mapping[str, Any]
+    out: Path,
+    name: str,
+    graphs: Sequence[tuple[torch.fx.GraphModule, Sequence[Any]]],
+    metadata: Mapping[str, Any],
+    sample_of: Callable[[torch.Tensor], torch.Tensor] = lambda tensor: tensor,
 ) -> list[Path]:
     """Writes the graphs of one model, each with the values of its placeholders, and returns their folders.
 
-    The folder `out/name` appears at once and complete: it is written beside its place and renamed.
+    `sample_of` says which elements stand for a tensor in the statistics. The folder `out/name` appears at once and complete:
+    it is written beside its place and renamed.
     """
     target = out / name
     if target.exists() and not _is_sample(target):
@@ -154,8 +168,14 @@ def write_model(
         for index, (module, values) in enumerate(graphs):
             folder = staging / f"subgraph_{index}" if len(graphs) > 1 else staging
             names = [node.target for node in module.graph.nodes if node.op == "placeholder"]
-            metas = [TensorMeta.measure(name, value) for name, value in zip(names, values, strict=True)]
-            write_sample(folder, module.graph, metas, metadata)
+            samples = [sample_of(value) if isinstance(value, torch.Tensor) else None for value in values]
+            described = zip(names, values, samples, strict=True)
+            metas = [TensorMeta.measure(name, value, sample=sample) for name, value, sample in described]
+            sampled = any(
+                sample is not None and sample is not value for value, sample in zip(values, samples, strict=True)
+            )
+            statistics = {"statistics": "sampled" if sampled else "measured"}
+            write_sample(folder, module.graph, metas, {**metadata, **statistics})
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.exists():
             shutil.rmtree(target)
@@ -195,6 +215,17 @@ def _constraints(metas: Sequence[TensorMeta]) -> str:
         "dynamic_dim_constraint_relations = []\n\n"
         f"dynamic_dim_constraint_input_shapes = [\n{shapes}]\n"
     )
+
+
+def _moments(tensor: torch.Tensor) -> tuple[float, float]:
+    """Mean and unbiased standard deviation (0 of a single element), summed in double precision and in pieces, so that no copy
+    of a large tensor is made."""
+    pieces = tensor.flatten().split(_PIECE)
+    mean = sum(piece.double().sum().item() for piece in pieces) / tensor.numel()
+    if tensor.numel() == 1:
+        return mean, 0.0
+    squares = sum((piece.double() - mean).square().sum().item() for piece in pieces)
+    return mean, math.sqrt(squares / (tensor.numel() - 1))
 
 
 def _rounded(value: float, digits: int) -> float:

@@ -1,114 +1,130 @@
-"""``python -m passnet.extract SPEC... --out DIR``: captures models as GraphNet samples, one JSON line per model.
+"""``python -m passnet.extract SPEC... --out DIR``: captures models as GraphNet samples.
 
-A line on standard output has ``spec``, ``status`` (``ok`` or ``failed``), ``folders`` (relative to DIR), ``ops`` (per
-graph), ``seconds`` and, where it failed, ``reason``. Everything that models print goes to standard error. Each model is
-built and run in a process of its own, so that a crash, a timeout or a lack of memory costs one model.
+Standard output is JSON lines: first ``{"event": "plan", "models": N, "skipped": [SPEC, ...]}``, then ``{"event": "model", ...}`` for each model with
+``spec``, ``status`` (docs/extract.md lists them), ``reason``, ``folders`` (relative to DIR), ``ops`` (per graph), ``nodes``,
+``seconds``, ``cpu_seconds`` and ``peak_bytes``. Specifications on standard input, one a line, are passed over with ``--skip``. What a model
+prints goes to ``DIR/.logs`` and stays there if the model fails.
 
-Exit status: 0 if every model was captured, 1 if one failed, 2 for wrong use.
+Exit status: 0 if every model was captured, 1 if one failed, 2 for wrong use, 3 without PyTorch.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
+import importlib.util
 import json
-import multiprocessing
-import multiprocessing.connection
 import os
-import resource
-import signal
+import random
 import sys
-import time
-import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from passnet import _zoo
-from passnet._capture import capture
-from passnet._sample import write_model
+from passnet import _pool, _zoo
 
 
 def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="passnet extract", description="Capture models as GraphNet samples.")
-    parser.add_argument(
-        "specs", nargs="+", metavar="SPEC", help="torchvision:NAME, timm:NAME, transformers:TYPE, FILE.py:FUNCTION"
-    )
-    parser.add_argument("--out", type=Path, required=True, help="directory for the samples")
-    parser.add_argument("--timeout", type=float, default=300.0, help="seconds for one model")
-    parser.add_argument("--memory-gib", type=float, help="address space for one model")
-    parser.add_argument("--seed", type=int, default=0, help="seed of weights and inputs")
-    options = parser.parse_args(argv)
+    options = _options(argv)
+    if importlib.util.find_spec("torch") is None:
+        print(
+            "error: PyTorch is not installed for this Python; pip install torch, or set PASSNET_PYTHON", file=sys.stderr
+        )
+        return 3
+    skipped = set(sys.stdin.read().splitlines()) if options.skip else set()
     failed = False
-    for spec in options.specs:
-        for line in _extract_spec(spec, options):
-            failed |= line["status"] != "ok"
-            print(json.dumps(line), flush=True)
+    for line in _lines(options, skipped):
+        failed |= line.get("status", "ok") != "ok"
+        print(json.dumps(line), flush=True)
     return int(failed)
 
 
-def _extract_spec(spec: str, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    try:
-        for recipe in _zoo.resolve(spec):
-            yield _extract_recipe(recipe, options)
-    except _zoo.SpecError as error:
-        yield {"spec": spec, "status": "failed", "reason": str(error)}
+def _options(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="passnet extract", description="Capture models as GraphNet samples.")
+    parser.add_argument("specs", nargs="+", metavar="SPEC", help="torchvision:NAME, timm:NAME, transformers:TYPE, ...")
+    parser.add_argument("--out", type=Path, required=True, help="directory for the samples")
+    parser.add_argument("--timeout", type=float, default=120.0, help="seconds for one model")
+    parser.add_argument("--memory-gib", type=float, default=5.0, help="memory for one model")
+    parser.add_argument("--max-parameters", type=float, default=5e8, help="reduce transformers models that have more")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="models at a time")
+    parser.add_argument("--sample", type=int, help="only so many of the models, drawn at random")
+    parser.add_argument("--seed", type=int, default=0, help="seed of weights, inputs and --sample")
+    parser.add_argument("--verify", choices=("read", "shapes"), default="shapes", help="how samples are checked")
+    parser.add_argument("--skip", action="store_true", help="read specifications to pass over from standard input")
+    return parser.parse_args(argv)
 
 
-def _extract_recipe(recipe: _zoo.Recipe, options: argparse.Namespace) -> dict[str, Any]:
-    started = time.monotonic()
-    # Fork: the parent has imported torch and run nothing, so that a child is ready at once.
-    context = multiprocessing.get_context("fork")
-    receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=_child, args=(recipe, options, sender))
-    child.start()
-    sender.close()
-    result = _wait(child, receiver, options.timeout)
-    return {"spec": recipe.spec, **result, "seconds": round(time.monotonic() - started, 3)}
+def _lines(options: argparse.Namespace, skipped: set[str]) -> Iterator[dict[str, Any]]:
+    recipes, unknown = _plan(options)
+    todo = [recipe for recipe in recipes if recipe.spec not in skipped]
+    total = len(recipes) + len(unknown)
+    yield {"event": "plan", "models": total, "skipped": [recipe.spec for recipe in recipes if recipe.spec in skipped]}
+    yield from unknown
+    if not todo:
+        return
+    _warm_up(todo)
+    logs = options.out / ".logs"
+    logs.mkdir(parents=True, exist_ok=True)
+    jobs = (
+        _pool.Job(recipe, functools.partial(_extract, recipe, options), logs / f"{recipe.name.replace('/', '_')}.txt")
+        for recipe in todo
+    )
+    for outcome in _pool.run(jobs, options.jobs, options.timeout, int(options.memory_gib * 2**30)):
+        yield _line(outcome, logs)
 
 
-def _wait(child: Any, receiver: multiprocessing.connection.Connection, timeout: float) -> dict[str, Any]:
-    try:
-        if not receiver.poll(timeout):
-            return {"status": "failed", "reason": f"not done after {timeout:g} s"}
-        return receiver.recv()
-    except EOFError:
-        child.join()
-        code = child.exitcode
-        cause = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
-        return {"status": "failed", "reason": f"the process of the model ended: {cause}"}
-    finally:
-        child.kill()
-        child.join()
+def _plan(options: argparse.Namespace) -> tuple[list[_zoo.Recipe], list[dict[str, Any]]]:
+    """The models, each once, and a line for each specification that names none."""
+    recipes: dict[str, _zoo.Recipe] = {}
+    unknown: list[dict[str, Any]] = []
+    for spec in options.specs:
+        try:
+            for recipe in _zoo.resolve(spec):
+                recipes.setdefault(recipe.spec, recipe)
+        except _zoo.SpecError as error:
+            status = "missing_package" if isinstance(error, _zoo.MissingLibraryError) else "unknown_model"
+            unknown.append({"event": "model", "spec": spec, "status": status, "reason": str(error)})
+    chosen = list(recipes.values())
+    if options.sample is not None and options.sample < len(chosen):
+        chosen = random.Random(options.seed).sample(sorted(chosen, key=lambda recipe: recipe.spec), options.sample)
+    return chosen, unknown
 
 
-def _child(recipe: _zoo.Recipe, options: argparse.Namespace, sender: multiprocessing.connection.Connection) -> None:
-    os.dup2(2, 1)
-    if options.memory_gib is not None:
-        limit = int(options.memory_gib * 2**30)
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    sender.send(_guarded(lambda: _run(recipe, options)))
-
-
-def _run(recipe: _zoo.Recipe, options: argparse.Namespace) -> dict[str, Any]:
+def _warm_up(recipes: Sequence[_zoo.Recipe]) -> None:
+    """Imports what models need and traces something small, so that no fork has to; one thread, since forks have one."""
     import torch
 
-    torch.manual_seed(options.seed)
-    model, args, kwargs = recipe.build()
-    graphs = capture(model, args, kwargs)
-    folders = write_model(options.out, recipe.name, [(graph.module, graph.inputs) for graph in graphs], recipe.metadata)
-    relative = [str(folder.relative_to(options.out)) for folder in folders]
-    return {"status": "ok", "folders": relative, "ops": [graph.ops for graph in graphs]}
+    from passnet import _capture, _deferred, _replay
+
+    torch.set_num_threads(1)
+    with _deferred.DeferredInit():
+        model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU())
+    graphs = _capture.capture(model, (torch.randn(1, 3, 8, 8),))
+    _replay.expected_outputs(graphs[0].module.graph)
+    if any(recipe.spec.startswith("transformers:") for recipe in recipes):
+        import transformers
+
+        transformers.logging.set_verbosity_error()
 
 
-def _guarded(job: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    # Models run arbitrary code of their libraries: whatever it raises is a failure of that model alone.
-    try:
-        return job()
-    except Exception as error:
-        traceback.print_exc()
-        reason = next((line for line in str(error).splitlines() if line.strip()), "no message")
-        return {"status": "failed", "reason": f"{type(error).__name__}: {reason}"}
+def _extract(recipe: _zoo.Recipe, options: argparse.Namespace) -> dict[str, Any]:
+    from passnet import _job
+
+    return _job.extract(recipe, options.out, options.seed, options.max_parameters, replay=options.verify == "shapes")
+
+
+def _line(outcome: _pool.Outcome, logs: Path) -> dict[str, Any]:
+    recipe: _zoo.Recipe = outcome.key
+    value = outcome.value if outcome.status == "done" else {"status": outcome.status, "reason": outcome.reason}
+    if value["status"] == "ok":
+        (logs / f"{recipe.name.replace('/', '_')}.txt").unlink(missing_ok=True)
+    line = {"event": "model", "spec": recipe.spec, **value}
+    return {**line, "seconds": outcome.seconds, "cpu_seconds": outcome.cpu_seconds, "peak_bytes": outcome.peak_bytes}
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        # What was running is lost, what was written stays.
+        sys.exit(130)

@@ -1,7 +1,6 @@
 """Capture of models as samples, through the API and through `python -m passnet.extract`."""
 
 import hashlib
-import importlib.util
 import json
 import os
 import runpy
@@ -13,11 +12,15 @@ import pytest
 import torch
 
 import passnet
+from passnet import _replay
 from passnet._capture import capture
+from passnet._deferred import DeferredInit
 from passnet._sample import SampleError, TensorMeta
 
 MODELS = '''
 import os
+import sys
+import time
 
 import torch
 
@@ -38,6 +41,7 @@ class Broken(torch.nn.Module):
 
 
 def build():
+    print('{"event": "model", "spec": "forged", "status": "ok"}')
     return Broken(), (torch.randn(3, 4),)
 
 
@@ -47,6 +51,29 @@ def fails():
 
 def crashes():
     os.abort()
+
+
+def leaves():
+    sys.exit(7)
+
+
+def vanishes():
+    os._exit(0)
+
+
+def hangs():
+    while True:
+        time.sleep(1)
+
+
+def swells():
+    held = []
+    while True:
+        held.append(bytearray(1 << 26))
+
+
+def is_no_model():
+    return 3
 '''
 
 
@@ -63,28 +90,52 @@ def load_graph(folder: Path) -> torch.nn.Module:
     return load(folder / "model.py")["GraphModule"]()
 
 
-def run_cli(*arguments: str | Path) -> tuple[int, list[dict]]:
+def run_cli(*arguments: str | Path, skip: str | None = None) -> tuple[int, dict[str, dict], list[str]]:
+    """The exit status, the lines of models by specification, and the specifications that were passed over."""
     environment = {**os.environ, "PYTHONPATH": str(Path(passnet.__file__).parents[1])}
     command = [sys.executable, "-m", "passnet.extract", *map(str, arguments)]
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False)
-    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
+    command += ["--skip"] if skip is not None else []
+    done = subprocess.run(command, env=environment, input=skip or "", stdout=subprocess.PIPE, text=True, check=False)
+    plan, *lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert plan["event"] == "plan"
+    return done.returncode, {line["spec"]: line for line in lines}, plan["skipped"]
 
 
-def test_each_model_gets_a_line_and_failures_stay_apart(tmp_path):
+def test_each_model_gets_a_line_and_a_hostile_one_costs_itself(tmp_path):
     file = tmp_path / "models.py"
     file.write_text(MODELS)
-    specs = [f"{file}:{name}" for name in ("fails", "crashes", "build", "absent")]
-    status, lines = run_cli(*specs, "nowhere:x", "--out", tmp_path / "out")
+    names = ("fails", "crashes", "leaves", "vanishes", "swells", "is_no_model", "absent", "build")
+    limits = ("--timeout", 900, "--memory-gib", 1.5, "--jobs", 2)
+    specs = [f"{file}:{name}" for name in names]
+    status, lines, _ = run_cli(*specs, "nowhere:x", *limits, "--out", tmp_path / "out")
     assert status == 1
-    assert [line["status"] for line in lines] == ["failed", "failed", "ok", "failed", "failed"]
-    assert lines[0]["reason"] == "ValueError: no weights"
-    assert "SIGABRT" in lines[1]["reason"]
-    assert lines[2]["folders"] == ["models/build/subgraph_0", "models/build/subgraph_1"]
-    assert lines[2]["ops"] == [3, 4]
-    assert "defines no `absent`" in lines[3]["reason"]
-    assert "no library `nowhere`" in lines[4]["reason"]
+    found = {name: lines[f"{file}:{name}"] for name in names}
+    assert {name: line["status"] for name, line in found.items()} == {
+        "fails": "build_failed",
+        "crashes": "crashed",
+        "leaves": "build_failed",
+        "vanishes": "crashed",
+        "swells": "out_of_memory",
+        "is_no_model": "no_recipe",
+        "absent": "no_recipe",
+        "build": "ok",
+    }
+    assert found["fails"]["reason"] == "ValueError: no weights"
+    assert "SIGABRT" in found["crashes"]["reason"]
+    assert "defines no `absent`" in found["absent"]["reason"]
+    assert "no library `nowhere`" in lines["nowhere:x"]["reason"]
+    assert len(lines) == len(names) + 1, "what a model prints is no line"
+    assert {path.name for path in (tmp_path / "out/.logs").iterdir()} == {
+        f"models_{name}.txt" for name in names if name != "build"
+    }
+    status, lines, _ = run_cli(f"{file}:hangs", "--timeout", 2, "--out", tmp_path / "out")
+    assert (status, lines[f"{file}:hangs"]["status"]) == (1, "timeout")
 
-    first, second = (tmp_path / "out" / folder for folder in lines[2]["folders"])
+    built = found["build"]
+    assert built["folders"] == ["models/build/subgraph_0", "models/build/subgraph_1"]
+    assert built["ops"] == [3, 4] and built["replayed"] == 2
+
+    first, second = (tmp_path / "out" / folder for folder in built["folders"])
     metas = load_metas(first)
     assert metas["L_self_modules_linear_parameters_weight_"]["shape"] == [8, 4]
     assert metas["L_x_"]["shape"] == [3, 4] and len(metas["L_x_"]["data"]) == 12
@@ -130,11 +181,60 @@ def test_statistics_follow_the_rules():
         TensorMeta.measure("x", torch.empty(0))
 
 
+def test_lists_globs_samples_and_what_is_done(tmp_path):
+    file = tmp_path / "models.py"
+    file.write_text(MODELS)
+    models = tmp_path / "models.txt"
+    models.write_text(f"{file}:build  # mine\n\n{file}:build\n{file}:fails\n")
+    status, lines, skipped = run_cli(f"@{models}", "--out", tmp_path / "out", skip=f"{file}:fails")
+    assert (status, list(lines), skipped) == (0, [f"{file}:build"], [f"{file}:fails"])
+    _, lines, _ = run_cli(f"@{tmp_path}/none.txt", f"@{models}", "--sample", 1, "--out", tmp_path / "out")
+    assert sorted(line["status"] for line in lines.values())[-1] == "unknown_model" and len(lines) == 2
+
+
+def test_a_large_weight_is_sampled_and_filled_when_it_is_read():
+    weights = DeferredInit()
+    with weights:
+        large = torch.nn.Linear(1024, 1024)
+        torch.nn.init.normal_(large.weight, mean=0.5, std=0.02)
+        table = torch.nn.Embedding(70_000, 8, padding_idx=3)
+        read = torch.nn.Linear(1024, 1024)
+        total = read.weight.abs().sum().item()
+    assert total > 0, "what is read is filled before"
+    assert weights.sample_of(read.weight) is read.weight and weights.sample_of(large.bias) is large.bias
+    sample = weights.sample_of(large.weight)
+    assert sample.numel() < large.weight.numel()
+    assert sample.mean().item() == pytest.approx(0.5, abs=0.001) and sample.std().item() == pytest.approx(
+        0.02, rel=0.02
+    )
+    weights.materialise()
+    assert large.weight.mean().item() == pytest.approx(0.5, abs=0.001)
+    assert large.weight.std().item() == pytest.approx(0.02, rel=0.02)
+    assert table.weight[3].abs().sum() == 0 and table.weight.std().item() == pytest.approx(1, rel=0.02)
+
+
+def test_a_sample_that_does_something_else_is_found_out(tmp_path):
+    (folder,) = passnet.extract(torch.nn.Linear(4, 8), torch.randn(2, 4), out=tmp_path, name="linear")
+    (graph,) = capture(torch.nn.Linear(4, 8), (torch.randn(2, 4),))
+    expected = _replay.expected_outputs(graph.module.graph)
+    assert _replay.check(folder, expected)
+    file = folder / "weight_meta.py"
+    text = file.read_text()
+    file.write_text(text.replace("torch.float32", "torch.float64"))
+    with pytest.raises(_replay.ReplayError, match="output 0"):
+        _replay.check(folder, expected)
+    file.write_text(text.replace("[2, 4]", "[4, 2]"))
+    with pytest.raises(_replay.ReplayError, match="fails"):
+        _replay.check(folder, expected)
+
+
 def test_torchvision_by_name(tmp_path):
-    if importlib.util.find_spec("torchvision") is None:
-        pytest.skip("torchvision is not installed")
-    status, lines = run_cli("torchvision:resnet18", "torchvision:no_such_model", "--out", tmp_path)
+    pytest.importorskip("torchvision")
+    status, lines, _ = run_cli("torchvision:resnet18", "torchvision:resnt18", "--out", tmp_path)
     assert status == 1
-    assert lines[0]["folders"] == ["torchvision/resnet18"] and lines[0]["ops"] == [69]
+    line = lines["torchvision:resnet18"]
+    assert line["folders"] == ["torchvision/resnet18"] and line["ops"] == [69] and line["replayed"] == 1
     assert len(load_metas(tmp_path / "torchvision/resnet18")) == 103
-    assert "no model of this name" in lines[1]["reason"]
+    assert "did you mean resnet18" in lines["torchvision:resnt18"]["reason"]
+    fields = json.loads((tmp_path / "torchvision/resnet18/graph_net.json").read_text())
+    assert fields["statistics"] == "sampled" and fields["inputs"] == "vision"

@@ -1,6 +1,7 @@
 //! Flags.
 
 mod dataset;
+mod extract;
 
 use std::path::PathBuf;
 
@@ -11,6 +12,7 @@ use passnet_score::{Interpretation, WeightTable};
 pub(crate) use self::dataset::{
     CurateArgs, DatasetCommand, DedupArgs, ExportArgs, FoldArgs, FoldMode, ImportArgs, QueryArgs, ShowArgs, StatsArgs,
 };
+pub(crate) use self::extract::ExtractArgs;
 
 /// Optimization passes for real computation graphs: evaluate, score, publish.
 #[derive(Parser)]
@@ -73,22 +75,6 @@ pub(crate) enum Command {
 pub(crate) enum BenchCommand {
     /// Evaluate one author on a suite; the same command continues what was interrupted
     Run(BenchRunArgs),
-}
-
-#[derive(Args)]
-pub(crate) struct ExtractArgs {
-    /// `torchvision:NAME`, `timm:NAME` (globs allowed), `transformers:TYPE` or `FILE.py:FUNCTION`
-    #[arg(required = true)]
-    pub(crate) models: Vec<String>,
-    /// Directory for the samples
-    #[arg(long)]
-    pub(crate) out: PathBuf,
-    /// Seed of weights and inputs
-    #[arg(long, default_value_t = 0)]
-    pub(crate) seed: u64,
-    /// Wall-clock limit of one model in seconds
-    #[arg(long, default_value_t = 300.0)]
-    pub(crate) timeout: f64,
 }
 
 /// How things are measured; shared by `eval` and `bench run`.

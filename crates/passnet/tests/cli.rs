@@ -107,3 +107,37 @@ fn one_task_is_evaluated_and_a_miss_says_where() {
     assert_eq!(verdict["status"], "no_match");
     assert!(verdict["reason"]["message"].as_str().unwrap().contains("rms_norm"), "{verdict}");
 }
+
+#[test]
+fn models_are_captured_once_and_a_name_in_vain_is_wrong_use() {
+    if !has_torch() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = (folder.path().join("mine.py"), folder.path().join("out"));
+    let text = "import torch\n\ndef build():\n    return torch.nn.Linear(4, 8), (torch.randn(2, 4),)\n\n\
+                def fails():\n    raise ValueError('no weights')\n";
+    std::fs::write(&file, text).unwrap();
+    let (build, fails) = (format!("{}:build", file.display()), format!("{}:fails", file.display()));
+    let extract = |models: &[&str], code: i32| {
+        let flags = ["extract", "--out", out.to_str().unwrap(), "--jobs", "1", "--json"];
+        let (out, _) = check(&[flags.as_slice(), models].concat(), code);
+        serde_json::from_str::<Value>(&out).unwrap()
+    };
+    let library = "torchvision:squeezenet1_1";
+    let first = extract(&[&build, &fails, library], 1);
+    let status = |summary: &Value, spec: &str| {
+        let models = summary["models"].as_array().unwrap();
+        models.iter().find(|model| model["spec"] == spec).unwrap()["status"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(status(&first, &build), "ok");
+    assert_eq!(status(&first, &fails), "build_failed");
+    assert!(out.join("mine/build/graph_net.json").is_file());
+    if status(&first, library) == "ok" {
+        let again = extract(&[library], 0);
+        assert_eq!((again["captured"].as_u64(), again["reused"].as_u64()), (Some(1), Some(1)), "{again}");
+    } else {
+        println!("skipped: torchvision is not installed");
+    }
+    assert_eq!(status(&extract(&["nowhere:x"], 2), "nowhere:x"), "unknown_model");
+}

@@ -1,83 +1,171 @@
 //! `passnet extract`: models to samples.
+//!
+//! A Python process captures, here the samples are read back, the ledger is kept and the user is told.
+
+mod ledger;
+mod summary;
 
 use std::{
-    io::{BufRead as _, BufReader},
+    io::{BufRead as _, BufReader, Write as _},
     path::Path,
-    process::{ExitCode, Stdio},
+    process::{Child, ExitCode, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use anyhow::{Context, Result};
+use indicatif::{ProgressBar, ProgressStyle};
 use passnet_eval::python::Interpreter;
-use passnet_python::sample::read_sample_dir;
+use passnet_python::{model, sample::read_sample_dir};
 use serde::Deserialize;
+use signal_hook::consts::{SIGINT, SIGTERM};
 
+use self::{
+    ledger::{LEDGER, Ledger, Model, Settings},
+    summary::Summary,
+};
 use crate::{
     args::ExtractArgs,
-    failure::{BAD, unfit},
-    output::{self, Rows},
+    failure::{BAD, UNFIT, USAGE, unfit},
+    output,
 };
 
-/// One line of the capturing process: what became of one model.
+/// A line of the capturing process.
 #[derive(Deserialize)]
-struct Captured {
-    spec: String,
-    status: String,
-    #[serde(default)]
-    folders: Vec<String>,
-    #[serde(default)]
-    ops: Vec<usize>,
-    #[serde(default)]
-    seconds: f64,
-    #[serde(default)]
-    reason: String,
+#[serde(tag = "event", rename_all = "snake_case")]
+enum Event {
+    /// Comes first: the number of models, and those that are passed over because they are done.
+    Plan {
+        models: usize,
+        skipped: Vec<String>,
+    },
+    Model(Box<Model>),
 }
 
 /// Captures models in a Python process, then reads every sample back: what cannot be read was not captured.
 pub(crate) fn run(args: &ExtractArgs) -> Result<ExitCode> {
-    let interpreter = Interpreter::find();
-    let mut capture = interpreter.module("passnet.extract");
-    capture.args(&args.models).arg("--out").arg(&args.out).arg("--seed").arg(args.seed.to_string());
-    capture.arg("--timeout").arg(args.timeout.to_string()).stdout(Stdio::piped());
-    let mut child = capture.spawn().map_err(|error| {
-        unfit(format!("cannot start {}: {error}; set PASSNET_PYTHON", interpreter.python.display()))
-    })?;
-    let lines = BufReader::new(child.stdout.take().context("the standard output is piped")?).lines();
-    let mut rows = Rows::new(&["model", "graphs", "ops", "seconds", "result"], 1);
-    let (mut captured, mut failed) = (0, 0);
-    for line in lines {
-        let line = line?;
-        let model: Captured = serde_json::from_str(&line).with_context(|| format!("the capture wrote `{line}`"))?;
-        let result = if model.status == "ok" { check_samples(&args.out, &model.folders) } else { Err(model.reason) };
-        let good = result.is_ok();
-        *(if good { &mut captured } else { &mut failed }) += 1;
-        let result = result.err().unwrap_or_else(|| "ok".to_owned());
-        tracing::info!("{}: {result}", model.spec);
-        let ops: usize = model.ops.iter().sum();
-        rows.push([
-            model.spec,
-            model.folders.len().to_string(),
-            ops.to_string(),
-            format!("{:.1}", model.seconds),
-            first_line(&result),
-        ]);
+    let settings = Settings { seed: args.seed, max_parameters: args.max_parameters };
+    let mut ledger = Ledger::open(&args.out, settings)?;
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, i32::from(BAD), Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    let mut child = start(args, &ledger)?;
+    let models = follow(&mut child, args, &mut ledger, &stop);
+    if models.is_err() {
+        // Whatever went wrong here, nothing is captured that nobody writes down.
+        let _ = child.kill();
     }
     let status = child.wait()?;
-    if captured + failed == 0 {
-        return Err(unfit(format!("the capture ended with {status} before its first model; is PyTorch installed?")));
+    let (summary, planned) = models?;
+    if stop.load(Ordering::Relaxed) {
+        eprintln!("interrupted; the same command goes on from here");
+        return Ok(ExitCode::from(BAD));
     }
-    rows.print()?;
-    output::text(&format!("{captured} captured, {failed} failed"))?;
-    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(BAD) })
+    if !planned {
+        return Err(unfit(format!("the capture ended with {status} before its first model; see above")));
+    }
+    if args.json {
+        output::json(&summary)?;
+    } else {
+        summary.print()?;
+        eprintln!("ledger: {}", args.out.join(LEDGER).display());
+    }
+    Ok(match () {
+        () if summary.failed() == 0 => ExitCode::SUCCESS,
+        () if summary.all_are(&["missing_package"]) => ExitCode::from(UNFIT),
+        () if summary.all_are(&["unknown_model", "missing_package"]) => ExitCode::from(USAGE),
+        () => ExitCode::from(BAD),
+    })
 }
 
-/// Reads the samples of one model.
-fn check_samples(out: &Path, folders: &[String]) -> Result<(), String> {
-    for folder in folders {
-        read_sample_dir(&out.join(folder)).map_err(|error| error.to_string())?;
+fn start(args: &ExtractArgs, ledger: &Ledger) -> Result<Child> {
+    let interpreter = Interpreter::find();
+    let mut capture = interpreter.module("passnet.extract");
+    capture.args(&args.models).arg("--out").arg(&args.out).arg("--skip");
+    capture.args(["--verify", args.verify.name(), "--seed", &args.seed.to_string()]);
+    capture.args(["--timeout", &args.timeout.to_string(), "--memory-gib", &args.memory_gib.to_string()]);
+    capture.args(["--max-parameters", &args.max_parameters.to_string()]);
+    for (flag, value) in [("--jobs", args.jobs), ("--sample", args.sample)] {
+        if let Some(value) = value {
+            capture.args([flag, &value.to_string()]);
+        }
+    }
+    let mut child = capture.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(|error| {
+        unfit(format!("cannot start {}: {error}; set PASSNET_PYTHON", interpreter.python.display()))
+    })?;
+    let mut done: Vec<&str> = ledger.done(args.retry).collect();
+    done.sort_unstable();
+    if let Some(mut stdin) = child.stdin.take() {
+        // A process that ended early says why itself.
+        let _ = stdin.write_all(done.join("\n").as_bytes());
+    }
+    Ok(child)
+}
+
+/// Reads the lines of the capture to their end, or until `stop`. Also says whether there was a plan.
+fn follow(child: &mut Child, args: &ExtractArgs, ledger: &mut Ledger, stop: &AtomicBool) -> Result<(Summary, bool)> {
+    let lines = BufReader::new(child.stdout.take().context("the standard output is piped")?).lines();
+    let bar = progress_bar();
+    let (mut models, mut reused, mut planned, mut failed) = (Vec::new(), 0, false, 0);
+    for line in lines {
+        let line = line?;
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        match serde_json::from_str(&line).with_context(|| format!("the capture wrote `{line}`"))? {
+            Event::Plan { models: count, skipped } => {
+                (planned, reused) = (true, skipped.len());
+                bar.set_length((count - reused) as u64);
+                models.extend(skipped.iter().filter_map(|spec| ledger.get(spec).cloned()));
+            }
+            Event::Model(model) => {
+                let model = checked(*model, &args.out);
+                failed += usize::from(!model.is_ok());
+                bar.inc(1);
+                bar.set_message(format!("{failed} failed; {}", model.spec));
+                tracing::info!("{}: {} {}", model.spec, model.status, model.reason);
+                // A name that stands for no model is asked for again each time.
+                if model.status != "unknown_model" {
+                    ledger.add(model.clone())?;
+                }
+                models.push(model);
+            }
+        }
+    }
+    bar.finish_and_clear();
+    Ok((Summary::new(models, reused), planned))
+}
+
+fn progress_bar() -> ProgressBar {
+    let bar = ProgressBar::new(0);
+    let template = "{bar:24} {pos}/{len}  {elapsed} elapsed, {eta} left  {wide_msg}";
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(500));
+    bar
+}
+
+/// The model, failed if one of its samples cannot be read, or reads otherwise once it is printed.
+fn checked(model: Model, out: &Path) -> Model {
+    let fault = model.folders.iter().find_map(|folder| check_sample(&out.join(folder)).err());
+    match fault {
+        Some(reason) => Model { status: "read_failed".to_owned(), reason, ..model },
+        None => model,
+    }
+}
+
+fn check_sample(folder: &Path) -> Result<(), String> {
+    let sample = read_sample_dir(folder).map_err(|error| error.to_string())?;
+    let path = folder.join("model.py").display().to_string();
+    let again = model::parse(&path, &model::print(&sample.graph)).map_err(|error| error.to_string())?;
+    if again != sample.graph {
+        return Err(format!("{path}: the graph reads otherwise once it is printed; please report it"));
     }
     Ok(())
-}
-
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().to_owned()
 }

@@ -1,0 +1,62 @@
+//! Flags of `passnet extract`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+#[derive(Args)]
+pub(crate) struct ExtractArgs {
+    /// `timm:NAME`, `torchvision:NAME`, `transformers:TYPE[/CLASS][?FIELD=VALUE&...]` (globs allowed), `FILE.py:FUNCTION`
+    /// or `@LIST`
+    #[arg(required = true)]
+    pub(crate) models: Vec<String>,
+    /// Directory for the samples and the ledger; the same command continues what was interrupted
+    #[arg(long)]
+    pub(crate) out: PathBuf,
+    /// Only so many of the models, drawn at random with the seed
+    #[arg(long)]
+    pub(crate) sample: Option<usize>,
+    /// Seed of weights, inputs and --sample
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Reduce transformers models with more parameters: fewer layers and experts first, then narrower ones
+    #[arg(long, default_value_t = 5e8)]
+    pub(crate) max_parameters: f64,
+    /// Models at a time [default: one per core]
+    #[arg(long)]
+    pub(crate) jobs: Option<usize>,
+    /// Wall-clock limit of one model in seconds
+    #[arg(long, default_value_t = 120.0)]
+    pub(crate) timeout: f64,
+    /// Memory of one model in GiB
+    #[arg(long, default_value_t = 5.0)]
+    pub(crate) memory_gib: f64,
+    /// How samples are checked
+    #[arg(long, value_enum, default_value_t = Verification::Shapes)]
+    pub(crate) verify: Verification,
+    /// Try again what failed before
+    #[arg(long)]
+    pub(crate) retry: bool,
+    /// Write the summary as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What a sample has to pass before it counts as captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Verification {
+    /// It is read back, and its printed graph reads as the same graph
+    Read,
+    /// And its files, run again on tensors without content, give outputs of the captured shapes and dtypes
+    Shapes,
+}
+
+impl Verification {
+    /// Its name on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Shapes => "shapes",
+        }
+    }
+}

@@ -1,0 +1,133 @@
+"""Models by name: from torchvision, timm, transformers, or a function in a file, each with inputs to run it on.
+
+Weights are random: capture needs shapes and operations, not accuracy, and so nothing is downloaded.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import fnmatch
+import importlib
+import importlib.util
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+
+class SpecError(ValueError):
+    """A model specification that cannot be resolved; the message says how to mend it."""
+
+
+class MissingLibraryError(SpecError):
+    """The library that the specification names is not installed."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Call:
+    """One way to call a model: what it stands for, and the arguments."""
+
+    label: str
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Built:
+    """A model, the ways to call it, richest first, and what is to be said of it in ``graph_net.json``."""
+
+    model: Callable[..., Any]
+    calls: Iterable[Call]
+    metadata: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """What a recipe may build: transformers models with more parameters are reduced."""
+
+    parameters: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Recipe:
+    """One model: its specification, the folder of its samples, what its samples say, and how to build it."""
+
+    spec: str
+    name: str
+    metadata: dict[str, Any]
+    build: Callable[[Limits], Built]
+
+
+_LIBRARIES = {"torchvision": "torchvision", "timm": "timm", "transformers": "huggingface"}
+
+
+def resolve(spec: str) -> Iterator[Recipe]:
+    """The models that `spec` names, at least one, in the order of their names. Raises :class:`SpecError`.
+
+    ``torchvision:NAME``, ``timm:NAME``
+        ``NAME`` may hold ``*`` and ``?``.
+    ``transformers:TYPE``, ``transformers:TYPE/CLASS``, either with ``?FIELD=VALUE&...``
+        A model type such as ``bert`` with its default configuration but for the given fields; ``CLASS`` such as
+        ``BertForMaskedLM`` is another class of that type than its base model. Both may hold ``*``.
+    ``FILE.py:FUNCTION``
+        ``FUNCTION()`` returns the model, or a tuple of the model, a tuple of arguments, and (optional) a dict of keyword
+        arguments.
+    ``@FILE``
+        The specifications in a file, one a line; what follows ``#`` is a remark.
+    """
+    if spec.startswith("@"):
+        for line in _lines(Path(spec[1:])):
+            yield from resolve(line)
+        return
+    library, colon, rest = spec.rpartition(":") if ".py:" in spec else spec.partition(":")
+    if not colon or not rest:
+        raise SpecError(f"`{spec}`: write torchvision:NAME, timm:NAME, transformers:TYPE, FILE.py:FUNCTION or @LIST")
+    if library.endswith(".py"):
+        yield _from_file(spec, Path(library), rest)
+        return
+    if library not in _LIBRARIES:
+        raise SpecError(f"`{spec}`: no library `{library}`; use one of {', '.join(_LIBRARIES)}, or FILE.py:FUNCTION")
+    if importlib.util.find_spec(library) is None:
+        raise MissingLibraryError(f"`{spec}`: the Python package `{library}` is not installed; pip install {library}")
+    yield from importlib.import_module(f"passnet._zoo.{_LIBRARIES[library]}").recipes(spec, rest)
+
+
+def named(spec: str, library: str, pattern: str, names: Sequence[str]) -> list[str]:
+    """Those of `names` that `pattern` names. Raises :class:`SpecError` with what comes close where there is none."""
+    found = sorted(name for name in names if fnmatch.fnmatchcase(name, pattern))
+    if found:
+        return found
+    close = difflib.get_close_matches(pattern, names, n=3, cutoff=0.5)
+    hint = f"; did you mean {' or '.join(close)}?" if close else f"; {library}:* names all {len(names)}"
+    raise SpecError(f"`{spec}`: {library} has no model of this name{hint}")
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError(f"`@{path}`: cannot read the list: {error}") from error
+    lines = [line.partition("#")[0].strip() for line in text.splitlines()]
+    return [line for line in lines if line]
+
+
+def _from_file(spec: str, path: Path, function: str) -> Recipe:
+    if not path.is_file():
+        raise SpecError(f"`{spec}`: {path} is not a file")
+
+    def build(_limits: Limits) -> Built:
+        loader = importlib.util.spec_from_file_location(path.stem, path)
+        if loader is None or loader.loader is None:
+            raise SpecError(f"`{spec}`: {path} is not a Python file")
+        module = importlib.util.module_from_spec(loader)
+        loader.loader.exec_module(module)
+        made = getattr(module, function, None)
+        if made is None:
+            raise SpecError(f"`{spec}`: {path} defines no `{function}`")
+        made = made()
+        model, args, kwargs = (*made, (), {})[:3] if isinstance(made, tuple) else (made, (), {})
+        if not callable(model):
+            raise SpecError(f"`{spec}`: `{function}` returned {type(model).__name__}, which is no model")
+        return Built(model, [Call("user", tuple(args) if isinstance(args, list | tuple) else (args,), dict(kwargs))])
+
+    return Recipe(spec, f"{path.stem}/{function}", {"source": "user", "model_name": function}, build)

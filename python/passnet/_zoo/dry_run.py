@@ -1,0 +1,61 @@
+"""Questions to a model that need no values: does it accept these inputs, how many features does it make of an image?
+
+They run on fake tensors in a fork, so that they cost a fraction of a second and leave no trace in the model.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._pytree import tree_leaves, tree_map
+
+from passnet._isolated import IsolatedError, isolated
+
+# Errors that say that shapes are not enough to tell, not that the inputs are wrong.
+_UNDECIDED = {
+    "DataDependentOutputException",
+    "DynamicOutputShapeException",
+    "UnsupportedOperatorException",
+    "GuardOnDataDependentSymNode",
+    "UnsupportedFakeTensorException",
+}
+
+
+def objection(model: Any, kwargs: Mapping[str, Any]) -> str | None:
+    """Why the model refuses the inputs; None where it takes them, or where only a real run can tell."""
+    try:
+        isolated(lambda: _run(model, kwargs))
+    except IsolatedError as error:
+        undecided = (
+            not error.kinds or _UNDECIDED & set(error.kinds) or "FakeTensor" in str(error) or ".numpy()" in str(error)
+        )
+        return None if undecided else str(error)
+    return None
+
+
+def features(method: Any, kwargs: Mapping[str, Any]) -> int | None:
+    """How many feature vectors `method` (``get_image_features``, say) makes of the inputs; None where it refuses them."""
+    known = inspect.signature(method).parameters
+    try:
+        return isolated(lambda: _count(_run(method, {name: value for name, value in kwargs.items() if name in known})))
+    except IsolatedError:
+        return None
+
+
+def _run(function: Any, kwargs: Mapping[str, Any]) -> Any:
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode, torch.no_grad():
+        return function(
+            **tree_map(
+                lambda value: mode.from_tensor(value) if isinstance(value, torch.Tensor) else value, dict(kwargs)
+            )
+        )
+
+
+def _count(result: Any) -> int:
+    result = getattr(result, "pooler_output", result)
+    tensors = [value for value in tree_leaves(result) if isinstance(value, torch.Tensor)]
+    return sum(int(value.numel()) // int(value.shape[-1]) for value in tensors)

@@ -1,0 +1,121 @@
+"""Transformers: models of all model types, from configurations, with random weights."""
+
+from __future__ import annotations
+
+import ast
+import fnmatch
+import functools
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+import transformers
+from transformers import initialization
+from transformers.models.auto import modeling_auto
+
+from passnet._zoo import Built, Limits, Recipe, SpecError, inputs, named, reduce
+
+# What a configuration needs for its model to have all its inputs, where the default leaves them out.
+_COMPLETIONS = {"num_time_features": 2}
+# Beyond this, not even the addresses of a model's weights fit.
+_PARAMETER_LIMIT = 20e9
+
+
+def recipes(spec: str, request: str) -> Iterator[Recipe]:
+    """The models of the types, and of the classes, that `request` names."""
+    pattern, _, overrides = request.partition("?") if "=" in request else (request, "", "")
+    kind, _, class_pattern = pattern.partition("/")
+    fields = {key: _value(text) for key, _, text in (pair.partition("=") for pair in overrides.split("&") if pair)}
+    for model_type in named(spec, "transformers", kind, sorted(_classes())):
+        for class_name in _chosen(spec, model_type, class_pattern):
+            own = f"{model_type}/{class_name}" if class_pattern else model_type
+            metadata = {"source": "huggingface_hub", "model_name": model_type, "model_class": class_name}
+            yield Recipe(
+                f"transformers:{own}{'?' if overrides else ''}{overrides}",
+                f"transformers/{own}",
+                metadata,
+                functools.partial(_build, model_type, class_name, fields),
+            )
+
+
+@functools.cache
+def _classes() -> dict[str, list[str]]:
+    """The classes of each model type, its base model first where it has one."""
+    found: dict[str, list[str]] = {}
+    tables = [name for name in vars(modeling_auto) if name.startswith("MODEL_") and name.endswith("_NAMES")]
+    for table in sorted(tables, key=lambda name: name != "MODEL_MAPPING_NAMES"):
+        for model_type, names in getattr(modeling_auto, table).items():
+            for name in names if isinstance(names, list | tuple) else (names,):
+                if name not in found.setdefault(model_type, []):
+                    found[model_type].append(name)
+    return found
+
+
+def _chosen(spec: str, model_type: str, pattern: str) -> list[str]:
+    names = _classes()[model_type]
+    if not pattern:
+        return names[:1]
+    chosen = [name for name in names if fnmatch.fnmatchcase(name, pattern)]
+    if not chosen:
+        raise SpecError(f"`{spec}`: {model_type} has no class `{pattern}`; it has {', '.join(names)}")
+    return chosen
+
+
+def _value(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def _build(model_type: str, class_name: str, fields: dict[str, Any], limits: Limits) -> Built:
+    model_class = getattr(transformers, class_name)
+    config, changed, parameters = _fitting(model_class, _configuration(model_type, fields), limits)
+    model = _construct(model_class, config).eval()
+    metadata: dict[str, Any] = {"parameters": parameters, "heuristic_tag": inputs.domain(model)}
+    if fields:
+        metadata["configuration"] = fields
+    if changed:
+        metadata["reduced"] = changed
+    return Built(model, inputs.calls(model), metadata)
+
+
+def _configuration(model_type: str, fields: dict[str, Any]) -> Any:
+    config_class = transformers.CONFIG_MAPPING[model_type]
+    config = config_class(**fields)
+    missing = {name: value for name, value in _COMPLETIONS.items() if getattr(config, name, None) == 0}
+    return config_class(**{**missing, **fields}) if missing else config
+
+
+def _fitting(model_class: Any, config: Any, limits: Limits) -> tuple[Any, dict[str, list[Any]], int]:
+    """The largest configuration within the limit, else the smallest that makes a model; its changes, its parameters."""
+    best: tuple[Any, dict[str, list[Any]], int] | None = None
+    error: Exception | None = None
+    for smaller, changed in reduce.steps(config):
+        try:
+            parameters = _size(model_class, smaller)
+        except Exception as refused:
+            error = error or refused
+            continue
+        if best is None or parameters < best[2]:
+            best = smaller, changed, parameters
+        if parameters <= limits.parameters:
+            break
+    if best is None:
+        raise error or SpecError("the type has no configuration")
+    if best[2] > _PARAMETER_LIMIT:
+        raise SpecError(f"{best[2] / 1e9:.0f}e9 parameters even if reduced; give smaller sizes with ?FIELD=VALUE")
+    return best
+
+
+def _size(model_class: Any, config: Any) -> int:
+    with torch.device("meta"), initialization.meta_device_safe_creation_ops():
+        return sum(parameter.numel() for parameter in _construct(model_class, config).parameters())
+
+
+def _construct(model_class: Any, config: Any) -> Any:
+    build = getattr(model_class, "_from_config", None)
+    if build is None or "config" not in inspect.signature(build).parameters:
+        return model_class(config)
+    return build(config, dtype=torch.float32)

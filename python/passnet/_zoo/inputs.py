@@ -1,0 +1,156 @@
+"""Inputs for Transformers models, from the signature of ``forward`` and the configuration.
+
+Each parameter that :mod:`passnet._zoo.tensors` knows has one tensor or a few alternatives (an image as one tensor or as patches, a
+spectrogram with time first or last). :func:`calls` puts them together, the richest set first, and asks the model which it
+takes; that question costs a fraction of a second and no memory.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from passnet._zoo import Call, SpecError
+from passnet._zoo.dry_run import features, objection
+from passnet._zoo.tensors import Sizes, alternatives
+
+# Sets of inputs that are looked at, and of which the model is asked.
+_CANDIDATES = 400
+_QUESTIONS = 40
+
+_TEXT = ("input_ids", "attention_mask", "bbox", "token_type_ids")
+_VISUAL = (
+    "pixel_values",
+    "image_grid_thw",
+    "image_sizes",
+    "image_position_ids",
+    "pixel_attention_mask",
+    "spatial_shapes",
+)
+_AUDIO = ("input_features", "input_values", "input_features_mask", "feature_attention_mask")
+_TIME_SERIES = (
+    *("past_values", "past_time_features", "past_observed_mask", "past_values_padding", "freq"),
+    *("future_values", "future_time_features", "static_categorical_features", "static_real_features"),
+)
+_TRAJECTORY = ("states", "actions", "rewards", "returns_to_go", "timesteps")
+_DECODER = ("decoder_input_ids",)
+
+
+def domain(model: Any) -> str:
+    """The domain of a model, in the words of ``heuristic_tag``."""
+    mains = model.main_input_name if isinstance(model.main_input_name, list) else [model.main_input_name]
+    known = set(inspect.signature(model.forward).parameters)
+    kinds = [
+        ("nlp", bool(known & {"input_ids"})),
+        ("computer_vision", bool(known & {"pixel_values", "pixel_values_videos", "flattened_patches", "grid_thw"})),
+        ("audio", bool(known & {"input_features", "input_values", "audio_values"}) or mains == ["audio_mel"]),
+    ]
+    found = [kind for kind, present in kinds if present]
+    return found[0] if len(found) == 1 else "multimodal" if found else "other"
+
+
+def calls(model: Any) -> Iterator[Call]:
+    """Ways to call the model, richest first, found as they are asked for. Raises :class:`SpecError` where no input is known."""
+    rejected: Call | None = None
+    accepted: set[str] = set()
+    asked: set[str] = set()
+    for call in itertools.islice(_candidates(model), _CANDIDATES):
+        described = str({name: getattr(value, "shape", value) for name, value in call.kwargs.items()})
+        if call.label in accepted or described in asked or len(asked) == _QUESTIONS:
+            continue
+        asked.add(described)
+        if objection(model, call.kwargs) is None:
+            accepted.add(call.label)
+            yield call
+        else:
+            rejected = rejected or call
+    if accepted:
+        return
+    if rejected is None:
+        wanted = ", ".join(_required(model)) or model.main_input_name
+        raise SpecError(f"no recipe for the inputs {wanted}; use FILE.py:FUNCTION")
+    # All are refused; a real attempt says why.
+    yield rejected
+
+
+def _required(model: Any) -> list[str]:
+    parameters = inspect.signature(model.forward).parameters.values()
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [p.name for p in parameters if p.default is p.empty and p.kind not in variadic]
+
+
+def _candidates(model: Any) -> Iterator[Call]:
+    known = list(inspect.signature(model.forward).parameters)
+    sizes = Sizes(model.config, set(known))
+    required = _required(model)
+    mains = model.main_input_name if isinstance(model.main_input_name, list) else [model.main_input_name]
+    mains = [name for name in mains if name in known] or [name for name in required if name in known]
+    if "input_ids" in known and sizes.placeholder_token("image") is not None and "pixel_values" in known:
+        yield from _with_features(model, sizes, known, "image", _VISUAL, "get_image_features")
+    audio = [name for name in _AUDIO if name in known]
+    if "input_ids" in known and sizes.placeholder_token("audio") is not None and audio:
+        yield from _with_features(model, sizes, known, "audio", _AUDIO, "get_audio_features")
+    groups = {"text": _TEXT, "vision": _VISUAL, "audio": _AUDIO, "time series": _TIME_SERIES, "trajectory": _TRAJECTORY}
+    everything = [name for group in groups.values() for name in group]
+    dual = "input_ids" in known and sizes.placeholder_token("image") is None and ("pixel_values" in known or audio)
+    if dual and not {"decoder_input_ids"} & set(known):
+        yield from _product(sizes, known, [*required, *mains, *everything], "multimodal")
+    for label, group in groups.items():
+        if set(mains) & set(group) or (label == "time series" and "past_values" in known):
+            yield from _product(sizes, known, [*required, *mains, *group, *_DECODER], label)
+    yield from _product(sizes, known, [*required, *mains, *_DECODER], "main")
+    yield from _product(sizes, known, [*required, *mains], "main")
+    yield from _product(sizes, known, [*required, *mains, *everything, *_DECODER], "everything")
+    if not set(mains) & set(_TEXT) and "input_ids" in known:
+        yield from _product(sizes, known, [*required, *_TEXT, *_DECODER], "text")
+    yield from _product(sizes, known, known, "all that is known")
+
+
+def _product(sizes: Sizes, known: list[str], names: list[str], label: str) -> Iterator[Call]:
+    """All ways to choose an alternative for each of the `names` that the model has."""
+    chosen = [name for name in dict.fromkeys(names) if name in known]
+    tensors = {name: alternatives(name, sizes) for name in chosen}
+    chosen = [name for name in chosen if tensors[name]]
+    if not chosen:
+        return
+    # The alternatives of later inputs change faster; those of one group change together.
+    longest = max(len(tensors[name]) for name in chosen)
+    for index in range(longest):
+        yield Call(label, (), {name: tensors[name][min(index, len(tensors[name]) - 1)] for name in chosen})
+    for combination in itertools.product(*(tensors[name] for name in chosen)):
+        yield Call(label, (), dict(zip(chosen, combination, strict=True)))
+
+
+def _with_features(
+    model: Any, sizes: Sizes, known: list[str], kind: str, group: tuple[str, ...], method: str
+) -> Iterator[Call]:
+    """Text with as many placeholders as the model makes features of an image or a sound."""
+    function = getattr(model, method, None)
+    if function is None:
+        return
+    # Some inputs say that a model is used in another of its ways, so that fewer come first.
+    needed = [
+        name
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.default is parameter.empty
+    ]
+    fewest = _product(sizes, known, [name for name in group if name in needed], "multimodal")
+    most = _product(sizes, known, list(group), "multimodal")
+    for call in itertools.chain(itertools.islice(fewest, 6), itertools.islice(most, 6)):
+        count = features(function, call.kwargs)
+        if count is None or count > 4096:
+            continue
+        token = sizes.placeholder_token(kind)
+        text = sizes.text_ids(8)
+        ids = torch.cat([text[:, :4], torch.full((1, count), token), text[:, 4:]], dim=1)
+        inputs = {**call.kwargs, "input_ids": ids, "attention_mask": torch.ones_like(ids)}
+        if "mm_token_type_ids" in known:
+            inputs["mm_token_type_ids"] = (ids == token).long()
+        if "token_type_ids" in known:
+            inputs["token_type_ids"] = (ids == token).long()
+        yield Call("multimodal", (), inputs)
+        return

@@ -1,0 +1,22 @@
+"""timm: all models, on one image of the size that the model is made for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import timm
+import torch
+
+from passnet._zoo import Built, Call, Limits, Recipe, named
+
+
+def recipes(spec: str, pattern: str) -> Iterator[Recipe]:
+    """The models whose name fits `pattern`."""
+    for name in named(spec, "timm", pattern, timm.list_models()):
+        metadata = {"source": "timm", "heuristic_tag": "computer_vision", "model_name": name}
+        yield Recipe(f"timm:{name}", f"timm/{name}", metadata, lambda limits, name=name: _build(name, limits))
+
+
+def _build(name: str, _limits: Limits) -> Built:
+    model = timm.create_model(name, pretrained=False)
+    return Built(model, [Call("vision", (torch.randn(1, *model.pretrained_cfg["input_size"]),))])
