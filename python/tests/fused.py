@@ -112,8 +112,9 @@ def _stand_in_for_libdevice() -> None:
     import triton.language as tl
     from triton.language.extra import libdevice
 
+    # The interpreter puts functions of its own into `tl` while a kernel runs.
     for name in ("exp", "log", "sin", "cos", "erf", "sqrt", "rsqrt", "floor", "ceil"):
-        setattr(libdevice, name, getattr(tl, name))
+        setattr(libdevice, name, lambda x, name=name: getattr(tl, name)(x))
     libdevice.tanh = lambda x: 2.0 * tl.sigmoid(2.0 * x) - 1.0
     libdevice.trunc = lambda x: tl.where(x < 0, tl.ceil(x), tl.floor(x))
     libdevice.pow = lambda x, y: tl.exp(tl.log(x) * y)

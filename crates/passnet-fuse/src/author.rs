@@ -8,6 +8,7 @@ use crate::{
     region::{Copies, Region, regions},
     stage::{Form, Program, schedule},
     typed::TypedGraph,
+    views::{View, view_regions},
 };
 
 /// Name of the file that orders the passes of a directory.
@@ -31,10 +32,34 @@ impl PassDir {
 #[derive(Debug)]
 pub(crate) struct Site {
     pub(crate) region: Region,
-    pub(crate) program: Program,
+    pub(crate) work: Work,
     pub(crate) pattern: Pattern,
     /// Position of the graph in the task.
     pub(crate) graph: usize,
+}
+
+/// What stands for a region.
+#[derive(Debug)]
+pub(crate) enum Work {
+    Kernels(Program),
+    Views(Vec<View>),
+}
+
+impl Site {
+    /// What the kernels of the site compute. Only sites with kernels are printed as such.
+    pub(crate) fn program(&self) -> &Program {
+        match &self.work {
+            Work::Kernels(program) => program,
+            Work::Views(_) => unreachable!("views are printed without kernels"),
+        }
+    }
+
+    pub(crate) fn views(&self) -> Option<&[View]> {
+        match &self.work {
+            Work::Kernels(_) => None,
+            Work::Views(views) => Some(views),
+        }
+    }
 }
 
 /// What the passes are to run on.
@@ -59,24 +84,19 @@ impl Target {
 pub fn author(task: &[TypedGraph], target: Target) -> PassDir {
     let mut groups: BTreeMap<Vec<String>, Vec<Site>> = BTreeMap::new();
     let mut order: Vec<Vec<String>> = Vec::new();
-    for (number, typed) in task.iter().enumerate() {
-        let mut found = regions(typed, target, Copies::Never);
-        if found.is_empty() {
-            let bytes = |region: &Region| region.outputs.iter().map(|output| output.ty.nbytes()).sum::<i64>();
-            found = regions(typed, target, Copies::Unseen).into_iter().min_by_key(bytes).into_iter().collect();
-        }
-        for region in found {
-            let Some(program) = schedule(&region, target.form()) else { continue };
-            if region.inputs.is_empty() {
-                continue;
-            }
+    for (graph, typed) in task.iter().enumerate() {
+        for (region, work) in found(typed, target) {
             let pattern = pattern(typed, &region);
+            // Sites share a pass if they also have the same results in place.
             let mut key = pattern.pieces.clone();
             key.push(format!("{:?}", region.outputs.iter().map(|output| output.input).collect::<Vec<_>>()));
+            if let Work::Views(views) = &work {
+                key.push(format!("{:?}", views.iter().map(|view| view.input).collect::<Vec<_>>()));
+            }
             if !order.contains(&key) {
                 order.push(key.clone());
             }
-            groups.entry(key).or_default().push(Site { region, program, pattern, graph: number });
+            groups.entry(key).or_default().push(Site { region, work, pattern, graph });
         }
     }
     let mut files = BTreeMap::new();
@@ -92,6 +112,27 @@ pub fn author(task: &[TypedGraph], target: Target) -> PassDir {
         files.insert(ORDER_FILE.to_owned(), format!("[{}]\n", list.join(", ")));
     }
     PassDir { files }
+}
+
+/// What could be rewritten in a graph.
+fn found(typed: &TypedGraph, target: Target) -> Vec<(Region, Work)> {
+    let scheduled = |region: Region| {
+        let program = schedule(&region, target.form()).filter(|_| !region.inputs.is_empty())?;
+        Some((region, Work::Kernels(program)))
+    };
+    let mut found: Vec<(Region, Work)> =
+        regions(typed, target, Copies::Never).into_iter().filter_map(scheduled).collect();
+    let taken = found.iter().flat_map(|(region, _)| region.nodes.iter().copied()).collect();
+    let is_alone = found.is_empty();
+    // A call of the pass costs about as much as a view of PyTorch, and each of its results as well.
+    let pays = |region: &Region| is_alone || region.nodes.len() >= region.outputs.len() + 2;
+    let views = view_regions(typed, target, &taken).into_iter().filter(|(region, _)| pays(region));
+    found.extend(views.map(|(region, views)| (region, Work::Views(views))));
+    if found.is_empty() {
+        let bytes = |region: &Region| region.outputs.iter().map(|output| output.ty.nbytes()).sum::<i64>();
+        found.extend(regions(typed, target, Copies::Unseen).into_iter().min_by_key(bytes).and_then(scheduled));
+    }
+    found
 }
 
 /// The patterns to rewrite: those of several operations, and for graphs without any of these one of a single operation,

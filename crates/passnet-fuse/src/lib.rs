@@ -18,6 +18,7 @@ mod scalar;
 mod stage;
 mod tensor;
 mod typed;
+mod views;
 
 pub use author::{PassDir, Target, author};
 pub use typed::{TensorType, Type, TypeCountError, TypedGraph};

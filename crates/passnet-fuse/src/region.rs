@@ -7,7 +7,10 @@ use passnet_graph::{NodeId, ValueId};
 use crate::{
     author::Target,
     expr::BufferId,
-    lower::{Lowered, Lowering, storage::Storage},
+    lower::{
+        Lowered, Lowering,
+        storage::{Storage, is_view},
+    },
     tensor::{TensorId, Tensors},
     typed::{TensorType, TypedGraph},
 };
@@ -55,19 +58,122 @@ pub(crate) enum Copies {
 
 /// All regions of a graph, none where rewriting could change what is seen of memory.
 pub(crate) fn regions(typed: &TypedGraph, target: Target, copies: Copies) -> Vec<Region> {
-    let graph = typed.graph();
-    let mut trial = Lowering::new(typed, target);
-    let expressible: BTreeSet<NodeId> = graph.nodes().filter_map(|node| trial.lower(node).map(|()| node.id)).collect();
-    let storage = Storage::of(typed, &|node| expressible.contains(&node));
-    let Some(updates) = storage.updates(typed) else { return Vec::new() };
-    let levels = levels(typed, &expressible);
-    let deepest = levels.iter().copied().max().unwrap_or(0);
-    (0..=deepest)
-        .filter_map(|level| {
-            let nodes = expressible.iter().copied().filter(|node| levels[node.index()] == level).collect();
-            region(typed, target, (&storage, &updates), nodes, copies)
+    let Some(survey) = Survey::of(typed, target) else { return Vec::new() };
+    survey.by_level().into_iter().filter_map(|nodes| survey.assemble(survey.without_views(nodes, copies))).collect()
+}
+
+/// What a graph's nodes are to regions.
+pub(crate) struct Survey<'g> {
+    typed: &'g TypedGraph,
+    target: Target,
+    storage: Storage,
+    updates: BTreeMap<ValueId, ValueId>,
+    expressible: BTreeSet<NodeId>,
+    levels: Vec<usize>,
+}
+
+impl<'g> Survey<'g> {
+    /// `None` where rewriting could change what is seen of memory.
+    pub(crate) fn of(typed: &'g TypedGraph, target: Target) -> Option<Self> {
+        let graph = typed.graph();
+        let mut trial = Lowering::new(typed, target);
+        let expressible: BTreeSet<NodeId> =
+            graph.nodes().filter_map(|node| trial.lower(node).map(|()| node.id)).collect();
+        let storage = Storage::of(typed, &|node| expressible.contains(&node));
+        let updates = storage.updates(typed)?;
+        let levels = levels(typed, &expressible);
+        Some(Self { typed, target, storage, updates, expressible, levels })
+    }
+
+    /// The expressible nodes of each level.
+    pub(crate) fn by_level(&self) -> Vec<BTreeSet<NodeId>> {
+        let deepest = self.levels.iter().copied().max().unwrap_or(0);
+        let of_level =
+            |level| self.expressible.iter().copied().filter(|node| self.levels[node.index()] == level).collect();
+        (0..=deepest).map(of_level).collect()
+    }
+
+    /// Whether a node does nothing but view its argument.
+    pub(crate) fn is_view(&self, node: NodeId) -> bool {
+        is_view(self.typed, self.typed.graph().node(node))
+    }
+
+    /// Nodes without those whose results eager mode gives as views of something outside: these have to stay views.
+    fn without_views(&self, mut nodes: BTreeSet<NodeId>, copies: Copies) -> BTreeSet<NodeId> {
+        let Self { typed, storage, updates, .. } = self;
+        let graph = typed.graph();
+        loop {
+            let outside: Vec<ValueId> = match copies {
+                Copies::Never => inputs(typed, &nodes),
+                Copies::Unseen => {
+                    let mut returned = Vec::new();
+                    for &output in graph.outputs() {
+                        graph.for_each_value(output, &mut |value| returned.push(value));
+                    }
+                    graph.inputs().filter(|&input| returned.iter().any(|&value| storage.share(input, value))).collect()
+                }
+            };
+            let leaves = |value: &ValueId| {
+                typed.tensor(*value).is_none_or(|ty| !ty.is_dense())
+                    || (!updates.contains_key(value) && outside.iter().any(|&input| storage.share(input, *value)))
+            };
+            let views: Vec<NodeId> =
+                outputs(typed, &nodes).into_iter().filter(leaves).filter_map(|value| graph.node_of(value)).collect();
+            if views.is_empty() {
+                break;
+            }
+            for view in views {
+                nodes.remove(&view);
+            }
+        }
+        nodes
+    }
+
+    /// The region of these nodes.
+    pub(crate) fn assemble(&self, nodes: BTreeSet<NodeId>) -> Option<Region> {
+        let Self { typed, target, updates, .. } = self;
+        let graph = typed.graph();
+        let last = *nodes.last()?;
+        let outside = inputs(typed, &nodes);
+        if depend_on(typed, &outside, &nodes) || is_used_before(typed, &nodes, last) {
+            return None;
+        }
+        let mut lowering = Lowering::new(typed, *target);
+        for &node in &nodes {
+            lowering.lower(graph.node(node))?;
+        }
+        let mut changed: BTreeMap<BufferId, TensorId> = BTreeMap::new();
+        let mut returned: BTreeMap<ValueId, BufferId> = BTreeMap::new();
+        for (&value, input) in
+            updates.iter().filter(|(value, _)| graph.node_of(**value).is_some_and(|n| nodes.contains(&n)))
+        {
+            let Lowered::Tensor(tensor) = lowering.value(value)? else { return None };
+            let buffer = lowering.inputs.iter().position(|known| known == input)?;
+            // Later changes of one input come later.
+            changed.insert(buffer, tensor);
+            returned.insert(value, buffer);
+        }
+        let outputs: Option<Vec<Output>> = outputs(typed, &nodes)
+            .into_iter()
+            .map(|value| match lowering.value(value)? {
+                Lowered::Tensor(tensor) => {
+                    let input = returned.get(&value).copied();
+                    Some(Output { value, tensor, ty: typed.tensor(value)?.clone(), input })
+                }
+                Lowered::List(_) => None,
+            })
+            .collect();
+        let outputs = outputs?;
+        let updates = changed.into_iter().collect();
+        (!outputs.is_empty()).then_some(())?;
+        Some(Region {
+            nodes: nodes.into_iter().collect(),
+            inputs: lowering.inputs,
+            outputs,
+            updates,
+            tensors: lowering.tensors,
         })
-        .collect()
+    }
 }
 
 /// For each node the number of nodes that stay on the longest path to it: nodes of one level lie on no path through one
@@ -87,81 +193,6 @@ fn levels(typed: &TypedGraph, expressible: &BTreeSet<NodeId>) -> Vec<usize> {
         levels.push(level);
     }
     levels
-}
-
-fn region(
-    typed: &TypedGraph,
-    target: Target,
-    (storage, updates): (&Storage, &BTreeMap<ValueId, ValueId>),
-    mut nodes: BTreeSet<NodeId>,
-    copies: Copies,
-) -> Option<Region> {
-    let graph = typed.graph();
-    // A result that eager mode gives as a view of something outside has to stay one.
-    loop {
-        let outside: Vec<ValueId> = match copies {
-            Copies::Never => inputs(typed, &nodes),
-            Copies::Unseen => {
-                let mut returned = Vec::new();
-                for &output in graph.outputs() {
-                    graph.for_each_value(output, &mut |value| returned.push(value));
-                }
-                graph.inputs().filter(|&input| returned.iter().any(|&value| storage.share(input, value))).collect()
-            }
-        };
-        let leaves = |value: &ValueId| {
-            typed.tensor(*value).is_none_or(|ty| !ty.is_dense())
-                || (!updates.contains_key(value) && outside.iter().any(|&input| storage.share(input, *value)))
-        };
-        let views: Vec<NodeId> =
-            outputs(typed, &nodes).into_iter().filter(leaves).filter_map(|value| graph.node_of(value)).collect();
-        if views.is_empty() {
-            break;
-        }
-        for view in views {
-            nodes.remove(&view);
-        }
-    }
-    let last = *nodes.last()?;
-    let outside = inputs(typed, &nodes);
-    if depend_on(typed, &outside, &nodes) || is_used_before(typed, &nodes, last) {
-        return None;
-    }
-    let mut lowering = Lowering::new(typed, target);
-    for &node in &nodes {
-        lowering.lower(graph.node(node))?;
-    }
-    let mut changed: BTreeMap<BufferId, TensorId> = BTreeMap::new();
-    let mut returned: BTreeMap<ValueId, BufferId> = BTreeMap::new();
-    for (&value, input) in
-        updates.iter().filter(|(value, _)| graph.node_of(**value).is_some_and(|n| nodes.contains(&n)))
-    {
-        let Lowered::Tensor(tensor) = lowering.value(value)? else { return None };
-        let buffer = lowering.inputs.iter().position(|known| known == input)?;
-        // Later changes of one input come later.
-        changed.insert(buffer, tensor);
-        returned.insert(value, buffer);
-    }
-    let outputs: Option<Vec<Output>> = outputs(typed, &nodes)
-        .into_iter()
-        .map(|value| match lowering.value(value)? {
-            Lowered::Tensor(tensor) => {
-                let input = returned.get(&value).copied();
-                Some(Output { value, tensor, ty: typed.tensor(value)?.clone(), input })
-            }
-            Lowered::List(_) => None,
-        })
-        .collect();
-    let outputs = outputs?;
-    let updates = changed.into_iter().collect();
-    (!outputs.is_empty()).then_some(())?;
-    Some(Region {
-        nodes: nodes.into_iter().collect(),
-        inputs: lowering.inputs,
-        outputs,
-        updates,
-        tensors: lowering.tensors,
-    })
 }
 
 /// Values from outside that the nodes use.

@@ -184,9 +184,18 @@ pub(crate) struct FuseArgs {
     /// Directory for the pass directories, one per task
     #[arg(long)]
     pub(crate) out: PathBuf,
+    /// What the passes are to run on: C++ for `cpu`, Triton for `cuda`
+    #[arg(long, value_enum, default_value_t = FuseDevice::Cpu)]
+    pub(crate) device: FuseDevice,
     /// Only tasks whose name, or whose ops joined by `,`, contain this; repeat for more
     #[arg(long)]
     pub(crate) filter: Vec<String>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum FuseDevice {
+    Cpu,
+    Cuda,
 }
 
 #[derive(Args)]

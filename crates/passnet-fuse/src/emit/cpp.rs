@@ -29,6 +29,7 @@ pub(super) fn parts(sites: &[Site]) -> Parts {
         entries: kernels.of_site.into_iter().map(|(kernel, row)| vec![kernel, row.to_string()]).collect(),
         refuses: " or in0.is_cuda",
         launch: format!("    kernel({}, row)\n", arguments.join(", ")),
+        returned: None,
     }
 }
 
@@ -44,8 +45,8 @@ impl Kernels {
         let mut skeletons: Vec<(Skeleton, Vec<String>, Vec<Vec<i64>>)> = Vec::new();
         let mut of_site = Vec::new();
         for site in sites {
-            let (skeleton, sizes) = split(&cpp::body(&site.program));
-            let parameters = cpp::parameters(&site.program);
+            let (skeleton, sizes) = split(&cpp::body(site.program()));
+            let parameters = cpp::parameters(site.program());
             let known = skeletons.iter().position(|(known, types, _)| *known == skeleton && *types == parameters);
             let number = known.unwrap_or_else(|| {
                 skeletons.push((skeleton, parameters, Vec::new()));

@@ -2,14 +2,16 @@
 
 mod cpp;
 mod triton;
+mod views;
 
 use std::fmt::Write;
 
 use crate::{
-    author::{Site, Target},
+    author::{Site, Target, Work},
     pattern::{Pattern, SharedPattern, share},
     stage::{Buffer, Role},
     typed::{TensorType, TypedGraph},
+    views::View,
 };
 
 /// The text of a pass for sites of one pattern.
@@ -17,7 +19,9 @@ pub(crate) fn pass_file(task: &[TypedGraph], sites: &[Site], target: Target) -> 
     let patterns: Vec<&Pattern> = sites.iter().map(|site| &site.pattern).collect();
     let shared = share(&patterns);
     let signature = Signature::of(task, sites, &shared);
+    let views: Vec<&[View]> = sites.iter().filter_map(Site::views).collect();
     let parts = match target {
+        _ if views.len() == sites.len() => views::parts(&views),
         Target::Cpu => cpp::parts(sites),
         Target::Cuda => triton::parts(sites),
     };
@@ -56,6 +60,8 @@ struct Parts {
     refuses: &'static str,
     /// Lines that launch the kernels.
     launch: String,
+    /// The results, where they need no memory.
+    returned: Option<Vec<String>>,
 }
 
 /// Parameters of the pass, and by what it tells its sites apart.
@@ -99,13 +105,14 @@ impl Signature {
                 let _ = write!(key, "{}, ", constants[number]);
             }
             let mut plan = parts.entries[number].clone();
-            for buffer in &site.program.buffers {
-                if let Role::Output(TensorType { shape, stride, dtype }) = &buffer.role {
-                    plan.extend([tuple(shape), tuple(stride), format!("torch.{dtype}")]);
+            for TensorType { shape, stride, dtype } in site.region.allocated().map(|output| &output.ty) {
+                plan.extend([tuple(shape), tuple(stride)]);
+                if parts.returned.is_none() {
+                    plan.push(format!("torch.{dtype}"));
                 }
             }
             if sites.iter().any(has_temporaries) {
-                let temporaries: Vec<String> = site.program.buffers.iter().filter_map(temporary).collect();
+                let temporaries: Vec<String> = site.program().buffers.iter().filter_map(temporary).collect();
                 plan.push(format!("[{}]", temporaries.join(", ")));
             }
             if !rows.iter().any(|(known, _)| *known == key) {
@@ -116,8 +123,9 @@ impl Signature {
         let rows: Vec<String> =
             rows.into_iter().map(|(key, plan)| format!("    ({}): ({plan}),\n", key.trim_end())).collect();
         format!(
-            "# Shape and type of each tensor: {}shape, strides and type of each result.\nPLANS = {{\n{}}}\n\n\n",
+            "# Shape and type of each tensor: {}shape, strides{} of each result.\nPLANS = {{\n{}}}\n\n\n",
             parts.columns,
+            if parts.returned.is_none() { " and type" } else { "" },
             rows.concat()
         )
     }
@@ -138,7 +146,10 @@ impl Signature {
         let outputs = sites[0].region.allocated().count();
         let mut unpacked = parts.names.clone();
         for number in 0..outputs {
-            unpacked.extend([format!("shape{number}"), format!("stride{number}"), format!("dtype{number}")]);
+            unpacked.extend([format!("shape{number}"), format!("stride{number}")]);
+            if parts.returned.is_none() {
+                unpacked.push(format!("dtype{number}"));
+            }
         }
         if sites.iter().any(has_temporaries) {
             unpacked.push("temporaries".to_owned());
@@ -155,6 +166,10 @@ impl Signature {
             parts.refuses,
             unpacked.join(", "),
         );
+        if let Some(returned) = &parts.returned {
+            let _ = writeln!(text, "    return {}", returned.join(", "));
+            return text;
+        }
         let names: Vec<String> = (0..outputs).map(|number| format!("out{number}")).collect();
         for (number, name) in names.iter().enumerate() {
             let _ = writeln!(
@@ -189,5 +204,5 @@ fn temporary(buffer: &Buffer) -> Option<String> {
 }
 
 fn has_temporaries(site: &Site) -> bool {
-    site.program.buffers.iter().any(|buffer| matches!(buffer.role, Role::Temporary(_)))
+    matches!(&site.work, Work::Kernels(program) if program.buffers.iter().any(|buffer| matches!(buffer.role, Role::Temporary(_))))
 }

@@ -30,12 +30,12 @@ pub(super) fn parts(sites: &[Site]) -> Parts {
     let mut variants: Vec<Variant> = Vec::new();
     let mut of_site: Vec<(usize, usize)> = Vec::new();
     for site in sites {
-        let kernels = triton::kernels(&site.program);
+        let kernels = triton::kernels(site.program());
         let (skeletons, sizes): (Vec<Skeleton>, Vec<Vec<i64>>) =
             kernels.iter().map(|kernel| split(&kernel.body)).unzip();
         let buffers: Vec<Vec<String>> = kernels.iter().map(|kernel| kernel.buffers.clone()).collect();
         let temporaries =
-            site.program.buffers.iter().filter(|buffer| matches!(buffer.role, Role::Temporary(_))).count();
+            site.program().buffers.iter().filter(|buffer| matches!(buffer.role, Role::Temporary(_))).count();
         let known = variants.iter().position(|known| known.kernels == skeletons && known.buffers == buffers);
         let number = known.unwrap_or_else(|| {
             variants.push(Variant { kernels: skeletons, buffers, temporaries, sizes: Vec::new(), grids: Vec::new() });
@@ -81,6 +81,7 @@ pub(super) fn parts(sites: &[Site]) -> Parts {
         entries,
         refuses: "",
         launch: launch(&printed, several),
+        returned: None,
     }
 }
 

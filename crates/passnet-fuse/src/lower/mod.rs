@@ -53,6 +53,9 @@ impl<'g> Lowering<'g> {
     /// Expresses one node.
     pub(crate) fn lower(&mut self, node: Node<'g>) -> Option<()> {
         let call = Call::of(self.graph(), node)?;
+        // What goes to another device, or is made there, stays.
+        let is_foreign = |arg: Arg| matches!(arg, Arg::Device(device) if self.graph().str(device.kind) != "cuda");
+        (self.target == Target::Cpu || !call.all_args().any(is_foreign)).then_some(())?;
         let lowered = self.call(&call)?;
         self.check(&lowered, self.typed.type_of(node.value))?;
         self.values.insert(node.value, lowered);

@@ -161,6 +161,11 @@ impl Storage {
     }
 }
 
+/// Whether a call does nothing but view its argument.
+pub(crate) fn is_view(typed: &TypedGraph, node: Node<'_>) -> bool {
+    Call::of(typed.graph(), node).is_some_and(|call| !call.in_place && sharing(typed, &call, true) == Sharing::Subject)
+}
+
 /// With which of its arguments a result may share memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sharing {

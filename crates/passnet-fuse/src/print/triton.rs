@@ -31,11 +31,9 @@ pub(crate) struct Kernel {
     pub(crate) tile: Tile,
 }
 
-/// Functions that printed kernels use where they say so.
-pub(crate) const LARGER: &str =
-    "@triton.jit\ndef larger(a, b):\n    return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)\n\n\n";
-pub(crate) const SMALLER: &str =
-    "@triton.jit\ndef smaller(a, b):\n    return tl.minimum(a, b, propagate_nan=tl.PropagateNan.ALL)\n\n\n";
+/// Functions that printed kernels use where they say so: NaN wins, as in PyTorch.
+pub(crate) const LARGER: &str = "@triton.jit\ndef larger(a, b):\n    return tl.where((a > b) | (a != a), a, b)\n\n\n";
+pub(crate) const SMALLER: &str = "@triton.jit\ndef smaller(a, b):\n    return tl.where((a < b) | (a != a), a, b)\n\n\n";
 
 /// The kernels of a program, in order.
 pub(crate) fn kernels(program: &Program) -> Vec<Kernel> {

@@ -11,12 +11,19 @@ use passnet_eval::{
     write_passes,
 };
 
-use crate::{args::FuseArgs, output};
+use crate::{
+    args::{FuseArgs, FuseDevice},
+    output,
+};
 
 /// Writes one pass directory per task and prints what is in each.
 pub(crate) fn run(args: &FuseArgs) -> Result<ExitCode> {
     let suite = Suite::load(&args.task, &Selection { patterns: args.filter.clone(), ..Selection::default() })?;
-    let passes = write_passes(&Interpreter::find(), &suite, Target::Cpu)?;
+    let target = match args.device {
+        FuseDevice::Cpu => Target::Cpu,
+        FuseDevice::Cuda => Target::Cuda,
+    };
+    let passes = write_passes(&Interpreter::find(), &suite, target)?;
     let mut summary = String::new();
     for (task, directory) in &passes {
         let place = args.out.join(task);

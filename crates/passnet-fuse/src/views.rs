@@ -1,0 +1,53 @@
+//! Views taken at once: runs of calls that only rearrange strides, as one call each.
+
+use std::collections::BTreeSet;
+
+use passnet_graph::NodeId;
+
+use crate::{
+    author::Target,
+    expr::{BufferId, Expr},
+    index::{Index, offset},
+    region::{Region, Survey},
+    tensor::Evaluator,
+    typed::TypedGraph,
+};
+
+/// A result of a region as a view of one of its inputs; shape and strides are those of the result.
+#[derive(Clone, Debug)]
+pub(crate) struct View {
+    pub(crate) input: BufferId,
+    /// From the first element of the input to that of the view, in elements.
+    pub(crate) offset: i64,
+}
+
+/// Regions of the views that `taken` leaves.
+pub(crate) fn view_regions(typed: &TypedGraph, target: Target, taken: &BTreeSet<NodeId>) -> Vec<(Region, Vec<View>)> {
+    let Some(survey) = Survey::of(typed, target) else { return Vec::new() };
+    let is_free = |node: &NodeId| !taken.contains(node) && survey.is_view(*node);
+    survey
+        .by_level()
+        .into_iter()
+        .filter_map(|nodes| {
+            let region = survey.assemble(nodes.into_iter().filter(is_free).collect())?;
+            let views = views(&region)?;
+            Some((region, views))
+        })
+        .collect()
+}
+
+/// The results as views; `None` where one is not.
+fn views(region: &Region) -> Option<Vec<View>> {
+    let mut evaluator = Evaluator::new(&region.tensors);
+    region
+        .outputs
+        .iter()
+        .map(|output| {
+            let index: Vec<Index> = output.ty.shape.iter().map(|&extent| evaluator.vars.fresh(extent)).collect();
+            let value = evaluator.at(output.tensor, &index)?;
+            let Expr::Load { buffer, at, .. } = evaluator.arena.get(value) else { return None };
+            let rest = at.clone().plus(&offset(&index, &output.ty.stride).times(-1));
+            Some(View { input: *buffer, offset: rest.as_constant().filter(|offset| *offset >= 0)? })
+        })
+        .collect()
+}
