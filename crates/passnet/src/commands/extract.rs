@@ -69,6 +69,11 @@ pub(crate) fn run(args: &ExtractArgs) -> Result<ExitCode> {
     if !planned {
         return Err(unfit(format!("the capture ended with {status} before its first model; see above")));
     }
+    if !matches!(status.code(), Some(0 | 1)) {
+        return Err(unfit(format!(
+            "the capture ended with {status} before its last model; the same command goes on from here"
+        )));
+    }
     if args.json {
         output::json(&summary)?;
     } else {
