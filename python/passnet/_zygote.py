@@ -59,6 +59,7 @@ class _Server:
     def __init__(self, control: socket.socket) -> None:
         self.control = control
         self.workers: dict[int, int] = {}  # process id -> id of the request
+        self.spares: dict[int, socket.socket] = {}  # process id -> where it waits for its request
         self.wake_read, self.wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(self.wake_write, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -85,21 +86,49 @@ class _Server:
                 self.reap()
             if self.control.fileno() in ready:
                 frame = _protocol.receive(self.control)
-                if frame is None or frame[0]["type"] == "exit":
-                    return
-                message, descriptor = frame
-                if message["type"] != "fork" or descriptor is None:
-                    raise _protocol.ProtocolError(f"expected `fork` with a descriptor, got `{message['type']}`")
-                self.fork(message, descriptor)
+                match frame:
+                    case None | ({"type": "exit"}, _):
+                        return
+                    case ({"type": "fork"} as request, int(descriptor)):
+                        self.fork(request, descriptor)
+                    case ({"type": "prepare", "spares": count, "cores": cores}, _):
+                        self.prepare(count, cores)
+                    case (message, _):
+                        raise _protocol.ProtocolError(f"unknown or incomplete request `{message['type']}`")
 
     def fork(self, request: dict[str, Any], descriptor: int) -> None:
-        parent = os.getpid()
-        pid = os.fork()
-        if pid == 0:
-            _run_worker(request, descriptor, parent)
+        """Hands the request to a spare worker, or to one that is forked for it."""
+        pid = None
+        while pid is None:
+            pid, sock = self.spares.popitem() if self.spares else self.breed(warm=False)
+            with sock:
+                try:
+                    _protocol.send(sock, request, descriptor)
+                except OSError:  # It has died while it waited.
+                    pid = None
         os.close(descriptor)
         self.workers[pid] = request["id"]
         self.send({"type": "forked", "id": request["id"], "pid": pid})
+
+    def prepare(self, count: int, cores: list[int]) -> None:
+        """Forks until `count` spares wait, on the given cores if any are given."""
+        everywhere = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, everywhere.intersection(cores) or everywhere)
+        while len(self.spares) < count:
+            pid, sock = self.breed(warm=True, cores=everywhere)
+            self.spares[pid] = sock
+        os.sched_setaffinity(0, everywhere)
+        self.send({"type": "prepared", "pids": list(self.spares)})
+
+    def breed(self, *, warm: bool, cores: set[int] | None = None) -> tuple[int, socket.socket]:
+        """Forks a worker that waits for its request; gives its process id and where to send that."""
+        parent = os.getpid()
+        ours, theirs = socket.socketpair()
+        pid = os.fork()
+        if pid == 0:
+            _run_worker(theirs, parent, warm=warm, cores=cores)
+        theirs.close()
+        return pid, ours
 
     def reap(self) -> None:
         while True:
@@ -110,6 +139,7 @@ class _Server:
             if pid == 0:
                 return
             worker = self.workers.pop(pid, None)
+            self.spares.pop(pid, None)
             # What a worker leaves behind has become our child (subreaper), and what that leaves behind becomes so in turn;
             # none of it must outlive the worker.
             self.kill_orphans()
@@ -122,12 +152,13 @@ class _Server:
     def kill_orphans(self) -> None:
         pid = os.getpid()
         for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-            if int(child) not in self.workers:
+            if int(child) not in self.workers and int(child) not in self.spares:
                 _kill(int(child))
 
     def kill_all(self) -> None:
         self.control.close()
         self.workers.clear()
+        self.spares.clear()
         try:
             while True:
                 self.kill_orphans()
@@ -141,14 +172,26 @@ def _kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def _run_worker(request: dict[str, Any], descriptor: int, parent: int) -> NoReturn:
-    """Runs in the child: becomes a worker and never returns."""
+def _run_worker(waiting: socket.socket, parent: int, *, warm: bool, cores: set[int] | None) -> NoReturn:
+    """Runs in the child: waits for a request, becomes its worker and never returns.
+
+    Until the request comes nothing but PassNet's own code has run: a spare worker is as fresh as one just forked.
+    """
     status = 1
     try:
         os.setsid()
         _native.die_with_parent(parent)
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        _close_all_but(waiting.fileno())
+        if warm:
+            _worker.rehearse()
+        frame = _protocol.receive(waiting)
+        if frame is None or frame[1] is None:
+            os._exit(0)
+        request, descriptor = frame
+        if cores is not None:
+            os.sched_setaffinity(0, cores)
         scratch = Path(request["scratch"])
         _redirect(scratch / LOG_NAME)
         _close_all_but(descriptor)

@@ -107,7 +107,7 @@ class Worker:
             block += content
         descriptor = os.memfd_create("inputs")
         os.write(descriptor, block)
-        reply = self.request("inputs", descriptor, set=number, tensors=layouts)
+        reply = self.request("inputs", descriptor, set=number, count=1, stride=0, tensors=layouts)
         os.close(descriptor)
         return reply
 

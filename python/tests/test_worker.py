@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from passnet import _protocol
 from passnet._trace import trace_pattern as trace
 from server import ForkServer, Worker
 
@@ -87,7 +89,7 @@ def check_results(worker: Worker, **call: object) -> dict:
 
 
 def test_ready_messages_say_who_speaks(server: ForkServer, worker: Worker):
-    assert server.ready["protocol"] == 1
+    assert server.ready["protocol"] == 2
     assert server.ready["versions"]["torch"] == torch.__version__
     assert worker.ready == {"type": "ready", "pid": worker.pid, "sandbox": {}}
 
@@ -176,7 +178,7 @@ def test_trials_rotate_through_input_sets(worker: Worker):
     worker.time(0, rotate=[1, 2], warmup=10, trials=5, cache="cold")
     assert worker.outputs(worker.request("fetch"))[0] == 2  # Trials 1 and 4 use set 1, which is not warmed up on.
     assert [worker.outputs(worker.call(number))[0].item() for number in range(3)] == [13, 3, 2]
-    assert worker.request("drop_inputs", set=1) == {"type": "done"}
+    assert worker.request("drop_inputs") == {"type": "done"}
     assert worker.call(1)["exception"] == "ProtocolError"
 
 
@@ -277,3 +279,26 @@ def test_the_end_of_the_server_is_the_end_of_its_workers(tmp_path: Path):
     worker = server.fork()
     server.close()
     assert not os.path.exists(f"/proc/{worker.pid}")
+
+
+def test_spares_serve_like_any_worker(server: ForkServer):
+    def prepare(spares: int) -> list[int]:
+        _protocol.send(server.control, {"type": "prepare", "spares": spares, "cores": [min(os.sched_getaffinity(0))]})
+        while (reply := server.receive())["type"] != "prepared":
+            pass
+        return reply["pids"]
+
+    before = prepare(2)
+    assert prepare(1) == before
+    # One that has died while it waited is no loss.
+    os.kill(before[-1], signal.SIGKILL)
+    while os.path.exists(f"/proc/{before[-1]}"):
+        time.sleep(0.01)
+    workers = [server.fork(), server.fork()]
+    assert before[0] in [worker.pid for worker in workers]
+    for worker in workers:
+        # Threads would keep it from confining itself.
+        assert os.listdir(f"/proc/{worker.pid}/task") == [str(worker.pid)]
+        assert os.sched_getaffinity(worker.pid) == os.sched_getaffinity(0)
+        worker.load(trace(model), kind="eager")
+        check_results(worker)

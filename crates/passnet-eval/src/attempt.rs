@@ -245,8 +245,11 @@ impl<'a> Attempt<'a> {
     fn first_call(&self, control: &mut Worker) -> Result<(), Fault> {
         let block = InputBlock::new(self.sample.metas(), &[(0, Content::Random)], 0)
             .map_err(|error| Fault::Io(std::io::Error::other(error.to_string())))?;
-        self.send_call(control, &block, 0, 0, false)?;
-        self.receive_call(control, MAX_OUTPUT).map(drop)
+        self.send_inputs(control, &block, 0..1)?;
+        self.send_call(control, 0, 0, false)?;
+        control.receive_done(self.deadline)?;
+        control.receive_outputs(MAX_OUTPUT, self.deadline)?;
+        control.drop_inputs(self.deadline)
     }
 }
 

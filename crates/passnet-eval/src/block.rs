@@ -10,7 +10,7 @@ use std::{
     os::unix::fs::FileExt as _,
 };
 
-use passnet_record::{Layout, TensorMeta};
+use passnet_record::{Layout, TensorMeta, WorkerRequest};
 use rustix::fs::{FileType, MemfdFlags, SealFlags, fcntl_add_seals, fstat, memfd_create};
 
 use crate::{
@@ -44,7 +44,11 @@ pub(crate) enum BlockError {
 #[derive(Debug)]
 pub(crate) struct InputBlock {
     file: File,
-    sets: Vec<Vec<Layout>>,
+    /// The first set. All are alike.
+    first: Vec<Layout>,
+    /// Bytes from one set to the next.
+    stride: u64,
+    count: usize,
 }
 
 impl InputBlock {
@@ -60,18 +64,15 @@ impl InputBlock {
         limit: u64,
         mut make: impl FnMut(&TensorMeta, &S) -> Result<Vec<B>, BlockError>,
     ) -> Result<Self, BlockError> {
-        let mut all = Vec::with_capacity(sets.len());
-        let mut end = 0_u64;
-        for _ in sets {
-            let mut layouts = Vec::with_capacity(metas.len());
-            for meta in metas {
-                let nbytes = byte_size(meta)? as u64;
-                let (name, shape) = (meta.name.clone(), meta.shape.clone());
-                layouts.push(Layout { name, dtype: meta.dtype, shape, offset: end, nbytes });
-                end = end.saturating_add(nbytes).saturating_add(ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-            }
-            all.push(layouts);
+        let mut first = Vec::with_capacity(metas.len());
+        let mut stride = 0_u64;
+        for meta in metas {
+            let nbytes = byte_size(meta)? as u64;
+            let (name, shape) = (meta.name.clone(), meta.shape.clone());
+            first.push(Layout { name, dtype: meta.dtype, shape, offset: stride, nbytes });
+            stride = stride.saturating_add(nbytes).saturating_add(ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
         }
+        let end = stride.saturating_mul(sets.len() as u64);
         if limit > 0 && end > limit {
             return Err(BlockError::TooLarge { needed: end, limit });
         }
@@ -79,9 +80,9 @@ impl InputBlock {
             memfd_create("passnet-inputs", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).map_err(io::Error::from)?;
         let file = File::from(memory);
         file.set_len(end)?;
-        for (set, layouts) in sets.iter().zip(&all) {
-            for (meta, layout) in metas.iter().zip(layouts) {
-                let mut offset = layout.offset;
+        for (set, start) in sets.iter().zip((0..).step_by(stride.max(1) as usize)) {
+            for (meta, layout) in metas.iter().zip(&first) {
+                let mut offset: u64 = start + layout.offset;
                 for piece in make(meta, set)? {
                     file.write_all_at(piece.as_ref(), offset)?;
                     offset += piece.as_ref().len() as u64;
@@ -90,17 +91,24 @@ impl InputBlock {
         }
         let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
         fcntl_add_seals(&file, seals).map_err(io::Error::from)?;
-        Ok(Self { file, sets: all })
+        Ok(Self { file, first, stride, count: sets.len() })
     }
 
     /// Where the tensors of one set lie.
-    pub(crate) fn layouts(&self, set: usize) -> &[Layout] {
-        &self.sets[set]
+    pub(crate) fn layouts(&self, set: usize) -> impl Iterator<Item = Layout> + '_ {
+        let start = self.stride * set as u64;
+        self.first.iter().map(move |layout| Layout { offset: start + layout.offset, ..layout.clone() })
+    }
+
+    /// The request for some of the sets, under their own numbers. The block's descriptor goes with it.
+    pub(crate) fn request(&self, sets: Range<usize>) -> WorkerRequest {
+        let (set, count) = (sets.start as u32, sets.len() as u32);
+        WorkerRequest::Inputs { set, count, stride: self.stride, tensors: self.layouts(sets.start).collect() }
     }
 
     /// Number of sets.
     pub(crate) fn len(&self) -> usize {
-        self.sets.len()
+        self.count
     }
 
     /// The values of one tensor.
@@ -196,10 +204,11 @@ mod tests {
     fn tensors_are_aligned_and_sealed() {
         let metas = [meta("a", DType::Float32, &[3]), meta("b", DType::Bool, &[5]), meta("c", DType::Float64, &[0, 4])];
         let block = InputBlock::new(&metas, &[(1, Content::Random), (2, Content::Zeros)], 0).unwrap();
-        let offsets: Vec<u64> = (0..2).flat_map(|set| block.layouts(set).iter().map(|layout| layout.offset)).collect();
+        let offsets: Vec<u64> = (0..2).flat_map(|set| block.layouts(set).map(|layout| layout.offset)).collect();
         assert_eq!(offsets, [0, 64, 128, 128, 192, 256]);
-        assert_eq!(block.read(&block.layouts(0)[0]).unwrap(), fill(&metas[0], 1, Content::Random).unwrap());
-        assert_eq!(block.read(&block.layouts(1)[0]).unwrap(), [0; 12]);
+        let first = |set| block.read(&block.layouts(set).next().unwrap()).unwrap();
+        assert_eq!(first(0), fill(&metas[0], 1, Content::Random).unwrap());
+        assert_eq!(first(1), [0; 12]);
         assert!(block.file.write_all_at(b"x", 0).is_err());
         assert!(block.file.set_len(0).is_err());
     }
@@ -209,7 +218,7 @@ mod tests {
         let metas = [meta("large", DType::Float32, &[5000]), meta("small", DType::Float32, &[7])];
         let base = BaseContents::new(&metas, 3).unwrap();
         let block = base.block(4..6, 0).unwrap();
-        let read = |set: usize, tensor: usize| block.read(&block.layouts(set)[tensor]).unwrap();
+        let read = |set: usize, tensor: usize| block.read(&block.layouts(set).nth(tensor).unwrap()).unwrap();
         assert_ne!(read(0, 0), read(1, 0));
         assert_ne!(read(0, 1), read(1, 1));
         let sorted = |bytes: Vec<u8>| {
@@ -220,7 +229,7 @@ mod tests {
         assert_eq!(sorted(read(0, 0)), sorted(fill(&metas[0], 3, Content::Random).unwrap()));
         assert_eq!(sorted(read(0, 0)), sorted(read(1, 0)));
         let again = base.block(5..6, 0).unwrap();
-        assert_eq!(again.read(&again.layouts(0)[0]).unwrap(), read(1, 0));
+        assert_eq!(again.read(&again.layouts(0).next().unwrap()).unwrap(), read(1, 0));
     }
 
     #[test]

@@ -64,6 +64,8 @@ pub(crate) struct Cores {
     pub(crate) timing: CpuSet,
     /// Everything else runs here; `None` where it may run anywhere.
     pub(crate) other: Option<CpuSet>,
+    /// Cores that do not measure; empty where there are none.
+    pub(crate) spare: Vec<u32>,
 }
 
 impl Cores {
@@ -79,7 +81,8 @@ impl Cores {
             set
         };
         let other = (jobs > 1 && !cores.is_empty()).then(|| set(&cores));
-        Ok(Self { timing: set(&for_timing), other })
+        let spare = cores.into_iter().filter_map(|core| u32::try_from(core).ok()).collect();
+        Ok(Self { timing: set(&for_timing), other, spare })
     }
 }
 

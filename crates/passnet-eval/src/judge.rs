@@ -149,8 +149,8 @@ fn pair_mutations<'a>(
                 return Err(PairError::Failure(Failure::new(Status::Integrity, "protocol_violation", message)));
             }
             // Not written to: compared with what the input held, it shows as a difference.
-            None => match inputs.layouts(set).iter().find(|input| input.name == layout.name) {
-                Some(input) => Cow::Owned(inputs.read(input).map_err(PairError::Io)?),
+            None => match inputs.layouts(set).find(|input| input.name == layout.name) {
+                Some(input) => Cow::Owned(inputs.read(&input).map_err(PairError::Io)?),
                 None => continue,
             },
         };

@@ -32,7 +32,6 @@ const UNEXPLAINED_SLACK: Duration = Duration::from_micros(500);
 /// The inputs of a measurement, one block per round (fewer for large inputs: used in turn).
 pub(crate) struct TimingInputs {
     blocks: Vec<InputBlock>,
-    largest: u64,
 }
 
 impl TimingInputs {
@@ -44,7 +43,7 @@ impl TimingInputs {
         let blocks = if bytes > LARGE_SET_BYTES { 2 } else { u64::from(settings.rounds.max(1)) };
         let base = BaseContents::new(metas, seed)?;
         let make = |block: u64| base.block(block * sets..(block + 1) * sets, settings.memory_bytes);
-        Ok(Self { blocks: (0..blocks).map(make).collect::<Result<_, _>>()?, largest: sets })
+        Ok(Self { blocks: (0..blocks).map(make).collect::<Result<_, _>>()? })
     }
 
     fn of_round(&self, round: usize) -> &InputBlock {
@@ -122,7 +121,7 @@ impl Plan<'_> {
             }
         }
         for (side, worker) in sides.iter_mut().enumerate() {
-            self.drop_inputs(worker).map_err(|fault| SideFault { side, fault })?;
+            worker.drop_inputs(self.deadline).map_err(|fault| SideFault { side, fault })?;
         }
         let noise = times.iter().map(|side| noise(&summarize(&side.e2e_ns, &[]))).fold(0.0, f64::max);
         Ok(Measurement { sides: times, noise })
@@ -140,10 +139,7 @@ impl Plan<'_> {
         let trials = trials_per_round(self.settings);
         let warmup = if round == 0 { self.settings.warmup } else { self.settings.warmup.div_ceil(10) };
         let sent = Instant::now();
-        for set in 0..sets {
-            let tensors = block.layouts(set as usize).to_vec();
-            worker.send(&WorkerRequest::Inputs { set, tensors }, Some(block.as_fd()), self.deadline)?;
-        }
+        worker.send(&block.request(0..block.len()), Some(block.as_fd()), self.deadline)?;
         let request = WorkerRequest::Time {
             set: 0,
             rotate: (1..sets).collect(),
@@ -154,12 +150,10 @@ impl Plan<'_> {
             seed: self.call_seed,
         };
         worker.send(&request, None, self.deadline)?;
-        for _ in 0..sets {
-            worker.receive_done(self.deadline)?;
-        }
+        worker.receive_done(self.deadline)?;
         let begin = Instant::now();
         let (reply, _) = worker.receive(self.deadline)?;
-        // The block began before the last `done` was read, and after it was sent for: the one bounds what is
+        // The block began before the `done` was read, and after it was sent for: the one bounds what is
         // unexplained from below, the other what is possible from above.
         let (least, most) = (begin.elapsed(), sent.elapsed());
         let WorkerReply::Timed(timed) = reply else { return Err(unexpected("timed", &reply)) };
@@ -183,14 +177,6 @@ impl Plan<'_> {
             worker.receive_outputs(self.output_limit, self.deadline).map_err(|fault| SideFault { side, fault })
         });
         replies.collect()
-    }
-
-    fn drop_inputs(&self, worker: &mut Worker) -> Result<(), Fault> {
-        let sets = 0..self.inputs.largest as u32;
-        for set in sets.clone() {
-            worker.send(&WorkerRequest::DropInputs { set }, None, self.deadline)?;
-        }
-        sets.into_iter().try_for_each(|_| worker.receive_done(self.deadline))
     }
 }
 

@@ -164,6 +164,12 @@ impl Worker {
         }
     }
 
+    /// Has it forget all its inputs.
+    pub(crate) fn drop_inputs(&mut self, deadline: Instant) -> Result<(), Fault> {
+        self.send(&WorkerRequest::DropInputs, None, deadline)?;
+        self.receive_done(deadline)
+    }
+
     /// The next reply, which has to be `outputs` with at most `limit` bytes of values.
     pub(crate) fn receive_outputs(&mut self, limit: u64, deadline: Instant) -> Result<Returned, Fault> {
         let (reply, descriptor) = self.receive(deadline)?;

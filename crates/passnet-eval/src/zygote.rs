@@ -22,6 +22,9 @@ use crate::{
     tree,
 };
 
+/// How long forking spare workers may take; it takes milliseconds.
+const PREPARE_TIMEOUT: Duration = Duration::from_secs(20);
+
 /// What the interpreter runs: it moves the control socket away from standard input, where it arrives, and hands over.
 const BOOT: &str = "\
 import os, sys
@@ -100,6 +103,7 @@ pub(crate) struct Exit {
 #[derive(Debug, Default)]
 struct State {
     forked: BTreeMap<u64, i32>,
+    prepared: Option<Vec<i32>>,
     exited: BTreeMap<u64, Exit>,
     dead: bool,
 }
@@ -125,6 +129,7 @@ impl Shared {
             match reply {
                 ForkReply::Ready(_) => break,
                 ForkReply::Forked { id, pid } => drop(state.forked.insert(id, pid)),
+                ForkReply::Prepared { pids } => state.prepared = Some(pids),
                 ForkReply::Exited { id, code, signal } => drop(state.exited.insert(id, Exit { code, signal })),
             }
             self.changed.notify_all();
@@ -149,6 +154,15 @@ impl Shared {
     }
 }
 
+/// The processes that belong below a fork server.
+#[derive(Debug, Default)]
+struct Live {
+    /// Ids and process ids of workers in use.
+    workers: BTreeMap<u64, i32>,
+    /// Process ids of workers that wait for a use.
+    spares: BTreeSet<i32>,
+}
+
 /// A running fork server. Dropping it ends it and all its workers.
 #[derive(Debug)]
 pub struct Zygote {
@@ -156,9 +170,8 @@ pub struct Zygote {
     info: ZygoteInfo,
     child: Child,
     log: File,
-    /// Ids and process ids of workers in use. Held locked while a fork is under way, so that a look for strays never
-    /// sees a worker that is not on the list yet.
-    live: Mutex<BTreeMap<u64, i32>>,
+    /// Held locked while a fork is under way, so that a look for strays never sees a worker that is not listed yet.
+    live: Mutex<Live>,
     next_id: AtomicU64,
     listener: Option<JoinHandle<()>>,
 }
@@ -225,7 +238,7 @@ impl Zygote {
         deadline: Instant,
     ) -> Result<(u64, i32, Channel), ZygoteError> {
         let failed = |why: String| ZygoteError::Failed { why, log: self.log_tail() };
-        let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut live = self.live();
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let (channel, theirs): (_, OwnedFd) = Channel::pair().map_err(|error| failed(error.to_string()))?;
         self.shared
@@ -235,8 +248,31 @@ impl Zygote {
         drop(theirs);
         let pid = self.shared.wait_for(deadline, |state| state.forked.remove(&id));
         let pid = pid.ok_or_else(|| failed("it did not fork a worker".to_owned()))?;
-        live.insert(id, pid);
+        live.spares.remove(&pid);
+        live.workers.insert(id, pid);
         Ok((id, pid, channel))
+    }
+
+    /// Has some workers forked ahead of time, on some cores (anywhere if none are given). Returns at once: forking copies
+    /// the tables of half a gigabyte of memory, and who calls this has something better to do meanwhile.
+    pub(crate) fn prepare(self: &Arc<Self>, spares: u32, cores: Vec<u32>) {
+        let zygote = Arc::clone(self);
+        let deadline = Instant::now() + PREPARE_TIMEOUT;
+        // Without a thread, or where the fork server is dead, workers are forked when they are needed.
+        let _ = std::thread::Builder::new().name("prepare".to_owned()).spawn(move || {
+            let mut live = zygote.live();
+            zygote.shared.state().prepared = None;
+            if zygote.shared.channel.send(&ForkRequest::Prepare { spares, cores }, None, deadline).is_ok()
+                && let Some(pids) = zygote.shared.wait_for(deadline, |state| state.prepared.take())
+            {
+                live.spares = pids.into_iter().collect();
+            }
+        });
+    }
+
+    fn live(&self) -> MutexGuard<'_, Live> {
+        // Lists are changed entry by entry; a panic elsewhere leaves none half-written.
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for the end of a worker and says how it ended; `None` if it has not by the deadline.
@@ -247,13 +283,13 @@ impl Zygote {
     /// Kills a worker with everything that it started, in whatever session or group, and whatever earlier workers left
     /// behind.
     pub(crate) fn release(&self, id: u64) {
-        let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(pid) = live.remove(&id) else { return };
+        let mut live = self.live();
+        let Some(pid) = live.workers.remove(&id) else { return };
         if !self.shared.state().exited.contains_key(&id) {
             tree::kill_group(pid);
             tree::kill(pid);
         }
-        let keep: BTreeSet<i32> = live.values().copied().collect();
+        let keep: BTreeSet<i32> = live.workers.values().chain(&live.spares).copied().collect();
         tree::kill_below(self.info.pid, &keep);
         drop(live);
         self.shared.state().exited.remove(&id);

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::{DType, TensorValue};
 
 /// Version of the exchange. A worker that speaks another one is refused.
-pub const PROTOCOL_VERSION: u32 = 1;
+pub const PROTOCOL_VERSION: u32 = 2;
 
 /// What the fork server says of itself once it is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +36,13 @@ pub enum ForkRequest {
         /// Shared caches that the worker may read and write (compiled kernels of trusted authors).
         cache: String,
     },
+    /// Have some workers forked and warmed up ahead of time; each waits for the one `Fork` that will use it.
+    Prepare {
+        /// How many have to be waiting.
+        spares: u32,
+        /// Processor cores that forking and warming up may use, so that they leave a measurement alone; empty for all.
+        cores: Vec<u32>,
+    },
     /// Leave; all workers are killed.
     Exit,
 }
@@ -52,6 +59,11 @@ pub enum ForkReply {
         id: u64,
         /// Its process id.
         pid: i32,
+    },
+    /// Reply to `Prepare`.
+    Prepared {
+        /// Process ids of all spare workers that are waiting.
+        pids: Vec<i32>,
     },
     /// A worker ended; sent unasked.
     Exited {
@@ -126,18 +138,19 @@ pub enum WorkerRequest {
         /// What to run.
         candidate: CandidateSpec,
     },
-    /// Make one set of inputs from a shared block; the block's descriptor travels with this frame.
+    /// Make sets of inputs from a shared block; the block's descriptor travels with this frame.
     Inputs {
-        /// Names the set in later requests; an existing set of that name is replaced.
+        /// Names the first set in later requests, the others are numbered on; existing sets of these names are replaced.
         set: u32,
-        /// One entry per parameter of the graph, in order.
+        /// Number of sets.
+        count: u32,
+        /// Bytes from a tensor of one set to that of the next.
+        stride: u64,
+        /// The first set: one entry per parameter of the graph, in order.
         tensors: Vec<Layout>,
     },
-    /// Forget a set of inputs.
-    DropInputs {
-        /// As in `Inputs`.
-        set: u32,
-    },
+    /// Forget all sets of inputs.
+    DropInputs,
     /// One checked call; the reply carries outputs.
     Call {
         /// Which inputs.

@@ -1,6 +1,6 @@
 //! Checked rounds: both sides run the same contents, and what they return is judged.
 
-use std::os::fd::AsFd as _;
+use std::{ops::Range, os::fd::AsFd as _};
 
 use passnet_record::{Status, WorkerRequest};
 use serde_json::json;
@@ -79,22 +79,28 @@ impl<'a> Attempt<'a> {
         tally: &mut Tally,
     ) -> Result<(), Stop> {
         let intercept = self.candidate.is_foreign() && self.referee.options.defences.intercept;
+        let all = 0..rounds.len();
+        self.send_inputs(reference, block, all.clone()).reference("receiving inputs")?;
+        self.send_inputs(candidate, block, all).candidate("receiving inputs")?;
         for (set, round) in rounds.iter().enumerate() {
-            self.send_call(reference, block, set, round.call_seed, false).reference("receiving inputs")?;
+            self.send_call(reference, set, round.call_seed, false).reference("receiving inputs")?;
             if set == 0 && !self.learned {
                 for seed in [round.call_seed ^ 1, round.call_seed] {
-                    self.send_call(reference, block, set, seed, false).reference("receiving inputs")?;
+                    // The graph may have changed those that it got.
+                    self.send_inputs(reference, block, 0..1).reference("receiving inputs")?;
+                    self.send_call(reference, 0, seed, false).reference("receiving inputs")?;
                 }
             }
-            self.send_call(candidate, block, set, round.call_seed, intercept).candidate("receiving inputs")?;
+            self.send_call(candidate, set, round.call_seed, intercept).candidate("receiving inputs")?;
         }
+        reference.receive_done(self.deadline).reference("receiving inputs")?;
         let limit = match self.referee.settings.memory_bytes {
             0 => MAX_OUTPUT,
             limit => limit,
         };
         for (set, round) in rounds.iter().enumerate() {
             let phase = format!("running on `{}` inputs", round.content);
-            let expected = match self.receive_call(reference, limit) {
+            let expected = match reference.receive_outputs(limit, self.deadline) {
                 Ok(expected) => Some(expected),
                 Err(Fault::Failed(error)) if round.content != Content::Random && !error.fatal => {
                     self.report.evidence.notes.push(format!("content_skipped:{}", round.content));
@@ -109,7 +115,10 @@ impl<'a> Attempt<'a> {
                 self.learn(reference, expected, block, set)?;
             }
             let limit = expected.as_ref().map_or(limit, |expected| expected.outputs.nbytes * 2 + OUTPUT_SLACK);
-            let got = self.receive_call(candidate, limit);
+            if set == 0 {
+                candidate.receive_done(self.deadline).candidate("receiving inputs")?;
+            }
+            let got = candidate.receive_outputs(limit, self.deadline);
             let Some(expected) = expected else { continue };
             let got = got.candidate(&phase)?;
             if let Some(rule) = got.outputs.notes.iter().find_map(|note| note.strip_prefix("violation:")) {
@@ -134,43 +143,18 @@ impl<'a> Attempt<'a> {
                 judge_loosely(&pairs, round.content).map_err(|failure| plain().unwrap_or(failure))?;
             }
         }
-        Ok(())
+        reference.drop_inputs(self.deadline).reference("forgetting inputs")?;
+        candidate.drop_inputs(self.deadline).candidate("forgetting inputs")
     }
 
-    /// Sends inputs, call and the end of the inputs, without waiting in between.
-    pub(super) fn send_call(
-        &self,
-        worker: &mut Worker,
-        block: &InputBlock,
-        set: usize,
-        seed: u64,
-        intercept: bool,
-    ) -> Result<(), Fault> {
-        let number = set as u32;
-        let inputs = WorkerRequest::Inputs { set: number, tensors: block.layouts(set).to_vec() };
-        worker.send(&inputs, Some(block.as_fd()), self.deadline)?;
-        worker.send(&WorkerRequest::Call { set: number, seed, intercept }, None, self.deadline)?;
-        worker.send(&WorkerRequest::DropInputs { set: number }, None, self.deadline)
+    /// Sends some sets of a block, without waiting for the reply.
+    pub(super) fn send_inputs(&self, worker: &mut Worker, block: &InputBlock, sets: Range<usize>) -> Result<(), Fault> {
+        worker.send(&block.request(sets), Some(block.as_fd()), self.deadline)
     }
 
-    /// The replies to [`Self::send_call`].
-    pub(super) fn receive_call(&self, worker: &mut Worker, limit: u64) -> Result<Returned, Fault> {
-        let inputs = worker.receive_done(self.deadline);
-        let returned = worker.receive_outputs(limit, self.deadline);
-        if let Err(fault @ Fault::Failed(_)) = inputs {
-            // The call failed for want of inputs; its reply and the next are consumed, the first is what matters.
-            worker.receive_done(self.deadline)?;
-            return Err(fault);
-        }
-        inputs?;
-        match returned {
-            Ok(returned) => worker.receive_done(self.deadline).map(|()| returned),
-            Err(fault @ Fault::Failed(_)) => {
-                worker.receive_done(self.deadline)?;
-                Err(fault)
-            }
-            Err(fault) => Err(fault),
-        }
+    /// Sends a call, without waiting for the reply.
+    pub(super) fn send_call(&self, worker: &mut Worker, set: usize, seed: u64, intercept: bool) -> Result<(), Fault> {
+        worker.send(&WorkerRequest::Call { set: set as u32, seed, intercept }, None, self.deadline)
     }
 
     /// Finds out from two further calls of the reference, one with another seed and one with the same, whether it draws
@@ -178,8 +162,11 @@ impl<'a> Attempt<'a> {
     fn learn(&mut self, reference: &mut Worker, first: &Returned, block: &InputBlock, set: usize) -> Result<(), Stop> {
         let phase = "running a second time";
         self.learned = true;
-        let other_seed = self.receive_call(reference, MAX_OUTPUT).reference(phase)?;
-        let again = self.receive_call(reference, MAX_OUTPUT).reference(phase)?;
+        let mut call = || {
+            reference.receive_done(self.deadline).reference(phase)?;
+            reference.receive_outputs(MAX_OUTPUT, self.deadline).reference(phase)
+        };
+        let (other_seed, again) = (call()?, call()?);
         let repeats = pair(first, &again, block, set)?;
         let mut tally = Tally::default();
         tally.add(&repeats, self.referee.settings.correct_at);

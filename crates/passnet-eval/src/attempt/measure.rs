@@ -34,6 +34,8 @@ impl Attempt<'_> {
         let (measuring, waited) = referee.lock.acquire().map_err(|error| Stop::Fault(error.into()))?;
         self.deadline += waited;
         sides.iter().for_each(|side| side.pin(&referee.cores.timing));
+        // The next evaluation's workers are forked while this one's wait for the clock, on the cores beside it.
+        self.zygote.prepare(sides.len() as u32, referee.cores.spare.clone());
         let mut best: Option<Measurement> = None;
         let mut remeasured = 0;
         loop {

@@ -16,7 +16,7 @@ import time
 def main(control):
     sock = socket.socket(fileno=control)
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
-    send(sock, {"type": "ready", "protocol": 1, "pid": os.getpid(), "versions": {"python": sys.version.split()[0]}})
+    send(sock, {"type": "ready", "protocol": 2, "pid": os.getpid(), "versions": {"python": sys.version.split()[0]}})
     workers = {}
     while True:
         readable, _, _ = select.select([sock], [], [], 0.02)
@@ -24,6 +24,9 @@ def main(control):
         if not readable:
             continue
         message, descriptor = receive(sock)
+        if message["type"] == "prepare":  # It has no need of spares.
+            send(sock, {"type": "prepared", "pids": []})
+            continue
         pid = os.fork()
         if pid == 0:
             sock.close()
@@ -90,11 +93,13 @@ class Worker:
 
     def inputs(self, message, descriptor):
         first = message["tensors"][0]
-        self.sets[message["set"]] = (os.pread(descriptor, first["nbytes"], first["offset"]), first)
+        for number in range(message["count"]):
+            start = first["offset"] + number * message["stride"]
+            self.sets[message["set"] + number] = (os.pread(descriptor, first["nbytes"], start), first)
         send(self.sock, {"type": "done"})
 
-    def drop_inputs(self, message, _):
-        self.sets.pop(message["set"], None)
+    def drop_inputs(self, _message, _descriptor):
+        self.sets.clear()
         send(self.sock, {"type": "done"})
 
     def call(self, message, _):
