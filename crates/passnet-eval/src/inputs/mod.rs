@@ -10,7 +10,7 @@ use half::{bf16, f16};
 use passnet_record::{DType, TensorMeta, TensorValue};
 use real::Real;
 
-use crate::philox::Stream;
+use crate::philox::{BATCH, Stream};
 
 /// Tensors with more elements than this are filled by several threads.
 const PARALLEL_ELEMENTS: usize = 1 << 20;
@@ -168,10 +168,15 @@ fn fill_bool(meta: &TensorMeta, stream: Stream, out: &mut [u8]) {
 fn fill_real<R: Real>(meta: &TensorMeta, stream: Stream, content: Content, out: &mut [u8]) {
     let rule = Rule::of(meta, content);
     in_parallel(out, R::SIZE, |first, part| {
-        for (group, elements) in (first / 4..).zip(part.chunks_mut(4 * R::SIZE)) {
-            let normals = stream.normals(group);
-            for (lane, element) in elements.chunks_mut(R::SIZE).enumerate() {
-                R::store(rule.value::<R>(group * 4 + lane as u64, normals[lane]), element);
+        let mut normals = [[0.0; 4]; BATCH];
+        for (batch, elements) in (0..).zip(part.chunks_mut(4 * BATCH * R::SIZE)) {
+            let group = first / 4 + batch * BATCH as u64;
+            if rule.draws() {
+                stream.fill_normals(group, &mut normals);
+            }
+            let values = (group * 4..).zip(normals.as_flattened());
+            for ((index, &normal), element) in values.zip(elements.chunks_exact_mut(R::SIZE)) {
+                R::store(rule.value::<R>(index, normal), element);
             }
         }
     });
@@ -233,6 +238,20 @@ impl<'a> Rule<'a> {
             max: meta.max_val.unwrap_or(f64::INFINITY),
             content,
         }
+    }
+
+    /// Whether values depend on a normal variate. A value that is not finite is repaired by one.
+    fn draws(&self) -> bool {
+        if self.content == Content::Varied {
+            return true;
+        }
+        let fixed = match (self.data, self.content) {
+            (Some(_), _) => return false,
+            (None, _) if self.std == 0.0 => self.mean,
+            (None, Content::Zeros) => 0.0,
+            (None, _) => return true,
+        };
+        !fixed.max(self.min).min(self.max).is_finite()
     }
 
     fn value<R: Real>(&self, index: u64, normal: f64) -> f64 {
