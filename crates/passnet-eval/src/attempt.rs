@@ -75,6 +75,9 @@ impl<'a> Attempt<'a> {
 
     /// Runs all steps. A failure that is given back, not raised, left measurements behind.
     pub(crate) fn run(&mut self, adversarial: &[Content]) -> Result<Option<Failure>, Stop> {
+        if let Candidate::Refused(why) = self.candidate {
+            return Err(Failure::new(Status::Integrity, "bad_pass_directory", why).into());
+        }
         let passes = self.scratch.path().join("passes");
         if let Candidate::Passes(directory) = self.candidate {
             if directory.files().is_empty() {

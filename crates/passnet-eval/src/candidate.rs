@@ -124,6 +124,8 @@ pub enum Candidate {
     },
     /// Passes.
     Passes(PassDirectory),
+    /// A pass directory that is not one, and why.
+    Refused(String),
 }
 
 impl Candidate {
@@ -131,7 +133,8 @@ impl Candidate {
     /// or a directory with one per task; a task that is missing there gets no passes.
     ///
     /// # Errors
-    /// Where a pass directory cannot be read.
+    /// Where the system refuses to read a pass directory. One that holds what it must not is [`Self::Refused`]: that
+    /// concerns its task alone.
     pub fn of(author: &AuthorSpec, task: &str) -> Result<Self, PassDirError> {
         Ok(match author {
             AuthorSpec::Eager => Self::Eager,
@@ -141,15 +144,20 @@ impl Candidate {
             AuthorSpec::Inductor { mode } => Self::Inductor { mode: mode.clone() },
             AuthorSpec::Dir { path } => {
                 let (all, of_task) = (Path::new(path), Path::new(path).join(task));
-                Self::Passes(if of_task.is_dir() {
-                    PassDirectory::read(&of_task)?
+                let passes = if of_task.is_dir() {
+                    PassDirectory::read(&of_task)
                 } else if all.join(ORDER_FILE).is_file() {
-                    PassDirectory::read(all)?
+                    PassDirectory::read(all)
                 } else {
                     // Fails where the path as a whole is wrong.
                     fs::read_dir(all)?;
-                    PassDirectory::empty()
-                })
+                    Ok(PassDirectory::empty())
+                };
+                match passes {
+                    Ok(passes) => Self::Passes(passes),
+                    Err(error @ PassDirError::Io(_)) => return Err(error),
+                    Err(refused) => Self::Refused(refused.to_string()),
+                }
             }
         })
     }
@@ -161,6 +169,7 @@ impl Candidate {
             Self::Noop => "noop".to_owned(),
             Self::Inductor { mode } => format!("inductor:{mode}"),
             Self::Passes(passes) => passes.id().to_string(),
+            Self::Refused(why) => format!("refused:{why}"),
         }
     }
 
@@ -183,6 +192,7 @@ impl Candidate {
             Self::Inductor { mode } => {
                 vec![on(compiled, CandidateSpec::Inductor { mode: mode.clone() }, Some(CandidateSpec::Control))]
             }
+            Self::Refused(_) => Vec::new(),
             Self::Passes(_) => {
                 vec![on(direct, passes(false), None), on(compiled, passes(true), Some(CandidateSpec::Control))]
             }
@@ -239,6 +249,8 @@ mod tests {
         fs::write(root.path().join(ORDER_FILE), "[]").unwrap();
         assert_eq!((files("one"), files("two")), (1, 2));
         assert!(Candidate::of(&AuthorSpec::Dir { path: "/nowhere/at/all".to_owned() }, "one").is_err());
+        std::os::unix::fs::symlink("/etc/passwd", root.path().join("one/link.py")).unwrap();
+        assert!(matches!(Candidate::of(&author, "one").unwrap(), Candidate::Refused(why) if why.contains("link.py")));
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub(crate) fn of_candidate(fault: Fault, phase: &str) -> Result<Failure, Fault> 
             Status::Timeout,
             "wall_limit",
             format!(
-                "the time limit of the graph passed while {phase}; look for endless loops and for kernels that are compiled anew in each call"
+                "the time limit of the graph passed while {phase}; look for endless loops and for kernels that are compiled anew in each call; raise the limit with --timeout if the graph itself needs long"
             ),
         ),
         Fault::Died { exit, log } => {
@@ -64,7 +64,11 @@ pub(crate) fn of_reference(fault: Fault, phase: &str) -> Result<Failure, Fault> 
     let (code, message) = match fault {
         Fault::Failed(error) if is_out_of_memory(&error) => ("out_of_memory", error.message.clone()),
         Fault::Failed(error) => ("raised", format!("{}: {}\n{}", error.exception, error.message, error.traceback)),
-        Fault::Deadline => ("wall_limit", "the time limit of the graph passed".to_owned()),
+        Fault::Deadline => {
+            let message = "the time limit of the graph passed; it is too large for this device in that time: raise the \
+                           limit with --timeout, or leave the graph out with --filter";
+            ("wall_limit", message.to_owned())
+        }
         Fault::Died { exit, log } => {
             ("worker_died", format!("the process ended ({}). Its last output:\n{log}", describe_exit(exit)))
         }

@@ -51,7 +51,7 @@ pub use passnet_fuse::Target;
 pub use propagate::{PropagateError, propagate};
 pub use referee::{Defences, EvalError, Evaluation, Referee, RefereeOptions};
 pub use run::{Progress, RunError, RunOutcome, run_suite};
-pub use sample::GraphSample;
+pub use sample::{GraphSample, SampleFolder};
 pub use store::{RunLog, RunStore, StoreError};
 pub use suite::{Selection, Suite, SuiteError};
 pub use zygote::{Launcher, Zygote, ZygoteConfig, ZygoteError};

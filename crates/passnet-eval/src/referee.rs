@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use passnet_record::{ContentId, Cost, Evidence, Fingerprint, GraphId, RunSettings, SCHEMA_VERSION, Status, Verdict};
+use passnet_record::{ContentId, Cost, Evidence, Fingerprint, RunSettings, SCHEMA_VERSION, Status, Verdict};
 
 use crate::{
     attempt::{Attempt, Stop},
@@ -15,7 +15,7 @@ use crate::{
     failure::Failure,
     inputs::{Content, UnknownContent},
     python::Interpreter,
-    sample::GraphSample,
+    sample::{GraphSample, SampleFolder},
     worker::Fault,
     zygote::{Launcher, ZygoteConfig, ZygoteError},
 };
@@ -202,14 +202,36 @@ impl Referee {
         }
     }
 
-    /// The verdict on a sample that cannot be read.
-    pub fn unreadable(&self, id: &GraphId, candidate: &Candidate, error: &passnet_python::Error) -> Verdict {
-        let message = error.to_string();
-        let parts = [candidate.identity(), message.clone(), self.machine.to_string()];
+    /// As [`Self::key`], of whatever is in a sample folder.
+    pub fn key_of_folder(&self, folder: &SampleFolder, candidate: &Candidate) -> ContentId {
+        match &folder.sample {
+            Ok(sample) => self.key(sample, candidate),
+            Err(message) => {
+                let parts = [candidate.identity(), message.clone(), self.machine.to_string()];
+                ContentId::of_parts(parts.iter().map(String::as_bytes))
+            }
+        }
+    }
+
+    /// As [`Self::evaluate`], of whatever is in a sample folder: one that cannot be read is a `reference_error`.
+    ///
+    /// # Errors
+    /// As for [`Self::evaluate`].
+    pub fn evaluate_folder(&self, folder: &SampleFolder, candidate: &Candidate) -> Result<Evaluation, EvalError> {
+        match &folder.sample {
+            Ok(sample) => self.evaluate(sample, candidate),
+            Err(message) => {
+                let verdict = self.unreadable(folder, candidate, message);
+                Ok(Evaluation { verdict, blobs: Vec::new() })
+            }
+        }
+    }
+
+    fn unreadable(&self, folder: &SampleFolder, candidate: &Candidate, message: &str) -> Verdict {
         Verdict {
             schema_version: SCHEMA_VERSION,
-            id: id.clone(),
-            key: ContentId::of_parts(parts.iter().map(String::as_bytes)),
+            id: folder.id.clone(),
+            key: self.key_of_folder(folder, candidate),
             status: Status::ReferenceError,
             reason: Some(Failure::new(Status::ReferenceError, "bad_sample", message).reason),
             tolerance: None,

@@ -14,7 +14,7 @@ use passnet_fuse::Target;
 use passnet_record::{AuthorSpec, GraphId, RunEvent, RunHeader, SCHEMA_VERSION, SourceFile, Verdict};
 
 use crate::{
-    Candidate, EvalError, Evaluation, GraphSample, PassDirError, PropagateError, Referee,
+    Candidate, EvalError, PassDirError, PropagateError, Referee, SampleFolder,
     store::{RunStore, StoreError, now_rfc3339},
     suite::Suite,
 };
@@ -62,6 +62,8 @@ pub enum Progress<'a> {
 /// What became of a run.
 #[derive(Clone, Debug)]
 pub struct RunOutcome {
+    /// What was run.
+    pub header: RunHeader,
     /// Verdicts in the order of the suite; those of graphs that were not reached are missing.
     pub verdicts: Vec<Verdict>,
     /// Whether every graph has one.
@@ -164,7 +166,7 @@ pub fn run_suite(
     if complete {
         store.finish(begin.elapsed().as_nanos() as u64)?;
     }
-    Ok(RunOutcome { verdicts, complete, reused: shared.reused.into_inner() })
+    Ok(RunOutcome { header, verdicts, complete, reused: shared.reused.into_inner() })
 }
 
 /// Keeps the files of a task's passes, once.
@@ -202,11 +204,8 @@ impl Shared<'_> {
 
     /// The verdict of one graph, and whether it was known.
     fn one(&self, suite: &Suite, id: &GraphId, candidate: &Candidate) -> Result<(Verdict, bool), RunError> {
-        let sample = GraphSample::read(&suite.sample_dir(id), id.clone());
-        let key = match &sample {
-            Ok(sample) => self.referee.key(sample, candidate),
-            Err(error) => self.referee.unreadable(id, candidate, error).key,
-        };
+        let folder = SampleFolder::read(&suite.sample_dir(id), id.clone());
+        let key = self.referee.key_of_folder(&folder, candidate);
         let known = self.store().verdict(&key, id).cloned();
         if let Some(known) = known {
             if known.id == *id {
@@ -217,13 +216,7 @@ impl Shared<'_> {
             return Ok((verdict, true));
         }
         (self.progress)(Progress::Begun(id));
-        let evaluation = match &sample {
-            Ok(sample) => self.referee.evaluate(sample, candidate)?,
-            Err(error) => {
-                let verdict = self.referee.unreadable(id, candidate, error);
-                Evaluation { verdict, blobs: Vec::new() }
-            }
-        };
+        let evaluation = self.referee.evaluate_folder(&folder, candidate)?;
         let mut store = self.store();
         for blob in &evaluation.blobs {
             store.put_blob(blob)?;

@@ -17,6 +17,21 @@ pub struct GraphSample {
     content: ContentId,
 }
 
+/// A sample folder that was read: the graph in it, or why there is none, which is a verdict too.
+#[derive(Clone, Debug)]
+pub struct SampleFolder {
+    pub(crate) id: GraphId,
+    pub(crate) sample: Result<GraphSample, String>,
+}
+
+impl SampleFolder {
+    /// Reads a sample folder.
+    pub fn read(directory: &Path, id: GraphId) -> Self {
+        let sample = GraphSample::read(directory, id.clone()).map_err(|error| error.to_string());
+        Self { id, sample }
+    }
+}
+
 impl GraphSample {
     /// Reads a sample folder.
     ///

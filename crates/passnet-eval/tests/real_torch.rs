@@ -79,7 +79,8 @@ const HONEST: &str = "    out = torch.empty_like(x)\n    add_relu(x, y, out, x.n
 
 #[test]
 fn passes_are_judged_by_what_they_do() {
-    let Some(referee) = referee(|settings| settings.rounds = 4) else { return };
+    // Time is hidden only if it is in every round: with few of them, a busy machine looks like a cheat.
+    let Some(referee) = referee(|settings| settings.rounds = 10) else { return };
     let sample = graph(ADD_RELU, &[("x", &[32, 65]), ("y", &[32, 65])]);
     let indent = |lines: &[&str]| lines.iter().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n");
     let wrong_scale = HONEST.replace("return out", "return out.mul_(2)");

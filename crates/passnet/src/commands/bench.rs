@@ -16,7 +16,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::{
     measure,
-    report::{load_run, print_leaderboard},
+    report::{print_leaderboard, score_run},
 };
 use crate::{args::BenchRunArgs, failure::BAD, progress::ProgressLine};
 
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &BenchRunArgs) -> Result<ExitCode> {
     line.finish();
     let outcome = outcome.with_context(|| format!("run in {}", directory.display()))?;
     if !outcome.verdicts.is_empty() {
-        print_leaderboard(&[load_run(&directory)?])?;
+        print_leaderboard(&[score_run(outcome.header, outcome.verdicts)?])?;
     }
     if outcome.complete {
         eprintln!("run complete in {} ({} verdicts reused)", directory.display(), outcome.reused);

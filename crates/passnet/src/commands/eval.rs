@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use passnet_eval::{
-    Candidate, GraphSample,
+    Candidate, SampleFolder,
     suite::{Selection, Suite},
 };
 use passnet_record::{AuthorSpec, SCHEMA_VERSION, Status, Verdict};
@@ -36,11 +36,8 @@ pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode> {
     let mut verdicts = Vec::new();
     for id in suite.graphs() {
         let candidate = Candidate::of(&author, &id.task)?;
-        let verdict = match GraphSample::read(&suite.sample_dir(&id), id.clone()) {
-            Ok(sample) => referee.evaluate(&sample, &candidate)?.verdict,
-            Err(error) => referee.unreadable(&id, &candidate, &error),
-        };
-        verdicts.push(verdict);
+        let folder = SampleFolder::read(&suite.sample_dir(&id), id);
+        verdicts.push(referee.evaluate_folder(&folder, &candidate)?.verdict);
     }
     if args.json {
         output::json(&JsonEvaluation { schema_version: SCHEMA_VERSION, verdicts: &verdicts })?;

@@ -5,7 +5,7 @@ use std::{path::Path, process::ExitCode};
 use anyhow::{Context, Result};
 use fs_err as fs;
 use passnet_eval::store::RunLog;
-use passnet_record::{RunHeader, SCHEMA_VERSION};
+use passnet_record::{RunHeader, SCHEMA_VERSION, Verdict};
 use passnet_score::{Outcomes, ScoreReport, ScoreSettings};
 use passnet_web::{RunView, report_page};
 use serde::Serialize;
@@ -49,11 +49,15 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
 /// Reads a run directory and computes its scores with the default settings.
 pub(crate) fn load_run(directory: &Path) -> Result<RunView> {
     let log = RunLog::read(directory)?;
-    let verdicts: Vec<_> = log.verdicts().into_iter().cloned().collect();
-    let outcomes = Outcomes::from_verdicts(&verdicts, log.header.settings.correct_at);
-    let score = ScoreReport::new(&outcomes, &ScoreSettings::default())
-        .with_context(|| format!("{} cannot be scored", directory.display()))?;
-    Ok(RunView { header: log.header, verdicts, score })
+    let verdicts = log.verdicts().into_iter().cloned().collect();
+    score_run(log.header, verdicts).with_context(|| format!("{} cannot be scored", directory.display()))
+}
+
+/// Scores the verdicts of a run with the default settings.
+pub(crate) fn score_run(header: RunHeader, verdicts: Vec<Verdict>) -> Result<RunView> {
+    let outcomes = Outcomes::from_verdicts(&verdicts, header.settings.correct_at);
+    let score = ScoreReport::new(&outcomes, &ScoreSettings::default())?;
+    Ok(RunView { header, verdicts, score })
 }
 
 /// One row per run, best sound score first.
