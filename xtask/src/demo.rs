@@ -1,6 +1,6 @@
 //! `cargo xtask demo`: the whole way from a clean clone to a leaderboard.
 
-use std::{path::Path, process::Command};
+use std::{path::Path, process::Command, time::Instant};
 
 use anyhow::{Result, bail};
 
@@ -14,19 +14,38 @@ use crate::{
 const AUTHORS: &[(&str, &str)] =
     &[("eager", "eager"), ("noop", "noop"), ("inductor", "inductor"), ("passes", "dir:suites/demo/passes")];
 
+/// Graphs of each task unless all are asked for: what fits a quarter of an hour on two cores, most of which is
+/// TorchInductor compiling.
+const GRAPHS_PER_TASK: &str = "3";
+
 /// Builds, sets up Python, runs the bundled suite with every built-in author, prints the leaderboard and writes the
 /// HTML report to `target/demo/report.html`.
 pub(crate) fn demo(root: &Path, flags: &[&str]) -> Result<()> {
-    let environment = Environment::prepare(root, &[], Profile::Release)?;
-    step("build passnet", cargo(root).args(["build", "--release", "--package", "passnet"]))?;
-    let device = match flags {
-        [] if environment.has_cuda()? => "cuda",
-        [] => "cpu",
-        ["--device", device] => device,
-        other => bail!("unknown flags `{}`; known is --device D", other.join(" ")),
+    let begin = Instant::now();
+    let (mut device, mut full) = (None, false);
+    let mut rest = flags.iter();
+    while let Some(flag) = rest.next() {
+        match (*flag, rest.as_slice()) {
+            ("--full", _) => full = true,
+            ("--device", [name, ..]) => {
+                device = Some(*name);
+                rest.next();
+            }
+            _ => bail!("unknown flags `{}`; known are --device D and --full", flags.join(" ")),
+        }
+    }
+    eprintln!("== demo: 10 to 15 minutes on two cores the first time, most of it building and downloading PyTorch");
+    let build = || step("build passnet", cargo(root).args(["build", "--release", "--package", "passnet"]));
+    let environment = Environment::prepare_beside(root, &[], Profile::Release, build)?;
+    let device = match device {
+        Some(device) => device,
+        None if environment.has_cuda()? => "cuda",
+        None => "cpu",
     };
+    let graphs = if full { "all graphs of each task" } else { "three graphs of each task (--full runs all)" };
+    eprintln!("== demo suite on {device}: {graphs}");
     let passnet = target_dir(root).join("release/passnet");
-    let out = root.join("target/demo");
+    let out = root.join(if full { "target/demo-full" } else { "target/demo" });
     let mut runs = Vec::new();
     for (name, author) in AUTHORS {
         let run = out.join(format!("{device}-{name}"));
@@ -34,12 +53,16 @@ pub(crate) fn demo(root: &Path, flags: &[&str]) -> Result<()> {
         command.current_dir(root).args(["bench", "run", "suites/demo", "--author", author, "--device", device]);
         // The direct path is the one that is scored; Inductor has only the compiled one, and takes it.
         command.args(["--paths", "direct", "--out"]).arg(&run);
+        if !full {
+            command.args(["--graphs-per-task", GRAPHS_PER_TASK]);
+        }
         step(&format!("author {author} on {device}"), environment.apply(&mut command))?;
         runs.push(run);
     }
     let mut report = Command::new(&passnet);
     report.current_dir(root).arg("report").args(&runs).arg("--html").arg(out.join("report.html"));
     step("leaderboard", environment.apply(&mut report))?;
-    eprintln!("The report is in {}", out.join("report.html").display());
+    let minutes = begin.elapsed().as_secs_f64() / 60.0;
+    eprintln!("demo done in {minutes:.1} min; open {} in a browser", out.join("report.html").display());
     Ok(())
 }

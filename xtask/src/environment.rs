@@ -34,11 +34,27 @@ impl Environment {
     /// Finds or makes the interpreter, installs `packages` beside the runtime's where they are missing (only into
     /// an environment of our own), and builds the extension module into `python/passnet`.
     pub(crate) fn prepare(root: &Path, packages: &[&str], profile: Profile) -> Result<Self> {
-        let python = match std::env::var_os("PASSNET_PYTHON") {
-            Some(python) => existing_interpreter(PathBuf::from(python))?,
-            None => own_interpreter(root, packages)?,
-        };
-        build_extension(root, profile)?;
+        Self::prepare_beside(root, packages, profile, || Ok(()))
+    }
+
+    /// As [`Self::prepare`], with a further build before that of the extension module. PyTorch is downloaded and unpacked
+    /// meanwhile.
+    pub(crate) fn prepare_beside(
+        root: &Path,
+        packages: &[&str],
+        profile: Profile,
+        build: impl FnOnce() -> Result<()>,
+    ) -> Result<Self> {
+        let (python, built) = std::thread::scope(|scope| {
+            let python = scope.spawn(|| match std::env::var_os("PASSNET_PYTHON") {
+                Some(python) => existing_interpreter(PathBuf::from(python)),
+                None => own_interpreter(root, packages),
+            });
+            let built = build().and_then(|()| build_extension(root, profile));
+            (python.join(), built)
+        });
+        built?;
+        let python = python.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         Ok(Self { python, site: root.join("python") })
     }
 

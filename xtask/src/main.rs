@@ -19,7 +19,9 @@ use anyhow::{Context, Result, bail};
 const HELP: &str = "\
 Usage: cargo xtask <task>
 
-  demo [--device D]   build, set up Python, run the bundled suite with every built-in author, print the leaderboard
+  demo [--device D] [--full]
+                      build, set up Python, run the bundled suite with every built-in author, print the leaderboard;
+                      three graphs of each task, or all
   test                formatting, lints, tidy, all Rust and Python tests
   tidy                the invariants of ARCHITECTURE.md
   bench parse|eval    benchmarks that print figures (and ratios to the obvious alternative)
