@@ -8,6 +8,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for people, which may fail")]
 
 use std::{
+    collections::BTreeMap,
     path::Path,
     process::{Command, Stdio},
     time::Instant,
@@ -67,7 +68,11 @@ struct Row {
     graph: String,
     ours_ms: f64,
     fresh_ms: f64,
+    /// Where ours went: until the workers answered, loading, checking, measuring beside the trials.
+    parts_ms: [f64; 4],
 }
+
+const PARTS: [&str; 4] = ["start", "load", "check", "measure"];
 
 fn main() {
     let interpreter = Interpreter::find();
@@ -95,9 +100,8 @@ fn main() {
         let sample = GraphSample::read(&directory, id.clone()).unwrap();
         let verdict = referee.evaluate(&sample, &Candidate::Noop).unwrap().verdict;
         let ours = begin.elapsed().as_nanos() as f64 - verdict.cost.trials_ns as f64;
-        if std::env::var_os("PASSNET_BENCH_VERBOSE").is_some() {
-            println!("  {:?} {:?}", verdict.status, verdict.cost);
-        }
+        let cost = verdict.cost;
+        let parts = [cost.start_ns, cost.load_ns, cost.check_ns, cost.time_ns.saturating_sub(cost.trials_ns)];
 
         let begin = Instant::now();
         let output = Command::new(&interpreter.python)
@@ -111,22 +115,31 @@ fn main() {
         let wall = begin.elapsed().as_nanos() as f64;
         assert!(output.status.success(), "{id:?}");
         let calls: f64 = String::from_utf8_lossy(&output.stdout).trim().parse().unwrap();
-        let row = Row { graph: id.task, ours_ms: ours / 1e6, fresh_ms: (wall - calls) / 1e6 };
+        let row = Row {
+            graph: id.task,
+            ours_ms: ours / 1e6,
+            fresh_ms: (wall - calls) / 1e6,
+            parts_ms: parts.map(|ns| ns as f64 / 1e6),
+        };
         println!("{:<44} {:>12.1} {:>12.1} {:>8.1}", row.graph, row.ours_ms, row.fresh_ms, row.fresh_ms / row.ours_ms);
         rows.push(row);
     }
     let mean = |value: fn(&Row) -> f64| rows.iter().map(value).sum::<f64>() / rows.len() as f64;
-    let median = |value: fn(&Row) -> f64| {
+    let median = |value: &dyn Fn(&Row) -> f64| {
         let mut values: Vec<f64> = rows.iter().map(value).collect();
         values.sort_unstable_by(f64::total_cmp);
         passnet_eval::stats::quantile(&values, 0.5)
     };
-    let (ours, fresh) = (median(|row| row.ours_ms), median(|row| row.fresh_ms));
+    let (ours, fresh) = (median(&|row| row.ours_ms), median(&|row| row.fresh_ms));
     println!("{:<44} {:>12.1} {:>12.1} {:>8.1}", "median", ours, fresh, fresh / ours);
+    let parts: BTreeMap<&str, f64> =
+        PARTS.into_iter().zip((0..4).map(|part| median(&|row| row.parts_ms[part]))).collect();
+    println!("of that, medians in ms: {parts:.1?}");
     let report = serde_json::json!({
         "graphs": rows.len(),
         "passnet_ms": {"median": ours, "mean": mean(|row| row.ours_ms)},
         "fresh_process_ms": {"median": fresh, "mean": mean(|row| row.fresh_ms)},
+        "passnet_parts_ms": parts,
         "ratio_of_medians": fresh / ours,
     });
     println!("{report}");
