@@ -53,6 +53,10 @@ fn pooled(rounds: &Rounds) -> Vec<f64> {
 /// are then multiplied by [`widening`]. One round alone gives no interval: both bounds are the ratio. `None` where a side
 /// has no trial or a median of zero.
 pub fn ratio_of_medians(base: &Rounds, candidate: &Rounds, seed: u64) -> Option<RatioInterval> {
+    resampled(base, candidate, seed, RESAMPLES)
+}
+
+fn resampled(base: &Rounds, candidate: &Rounds, seed: u64, resamples: u64) -> Option<RatioInterval> {
     let rounds = base.len().min(candidate.len());
     let (mut base_pool, mut candidate_pool) = (pooled(base), pooled(candidate));
     let ratio = median(&mut base_pool)? / median(&mut candidate_pool)?;
@@ -61,8 +65,8 @@ pub fn ratio_of_medians(base: &Rounds, candidate: &Rounds, seed: u64) -> Option<
     }
     let stream = Stream::new(seed, "bootstrap");
     let draws_per_resample = (rounds as u64).div_ceil(4);
-    let mut logs = Vec::with_capacity(RESAMPLES as usize);
-    for resample in 0..RESAMPLES {
+    let mut logs = Vec::with_capacity(resamples as usize);
+    for resample in 0..resamples {
         base_pool.clear();
         candidate_pool.clear();
         for draw in 0..rounds as u64 {
@@ -225,7 +229,7 @@ mod tests {
             let covers = |seed: &u64| {
                 let stream = Stream::new(*seed, "coverage");
                 let (base, candidate) = (drifting(stream, 1, correlation), drifting(stream, 2, correlation));
-                let interval = ratio_of_medians(&base, &candidate, *seed).unwrap();
+                let interval = resampled(&base, &candidate, *seed, 250).unwrap();
                 interval.low <= 1.0 && 1.0 <= interval.high
             };
             let share = (0..200).filter(covers).count() as f64 / 200.0;
@@ -239,7 +243,7 @@ mod tests {
             let stream = Stream::new(*seed, "power");
             let slower =
                 drifting(stream, 1, 0.0).into_iter().map(|round| round.iter().map(|ns| ns * 21 / 20).collect());
-            ratio_of_medians(&slower.collect::<Vec<_>>(), &drifting(stream, 2, 0.0), *seed).unwrap().low > 1.0
+            resampled(&slower.collect::<Vec<_>>(), &drifting(stream, 2, 0.0), *seed, 250).unwrap().low > 1.0
         };
         // 5 % at a noise of 3 % per trial and 2 % per round.
         assert!((0..50).filter(seen).count() >= 40);
@@ -259,8 +263,8 @@ mod tests {
         ) {
             let rounds = base.len().min(candidate.len());
             let (base, candidate) = (&base[..rounds], &candidate[..rounds]);
-            let there = ratio_of_medians(base, candidate, 1).unwrap();
-            let back = ratio_of_medians(candidate, base, 1).unwrap();
+            let there = resampled(base, candidate, 1, 100).unwrap();
+            let back = resampled(candidate, base, 1, 100).unwrap();
             prop_assert!(0.0 < there.low && there.low <= there.ratio && there.ratio <= there.high);
             prop_assert!(there.high.is_finite());
             for (a, b) in [(there.ratio, back.ratio), (there.low, back.high), (there.high, back.low)] {
