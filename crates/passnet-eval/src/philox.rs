@@ -60,6 +60,7 @@ impl Stream {
 
     /// Written so that the compiler uses whatever vectors the caller is compiled for. Each step is one IEEE operation in
     /// any case: the values do not depend on it.
+    #[expect(clippy::needless_range_loop, reason = "plain loops over lanes are what the compiler makes vectors of")]
     #[inline(always)]
     fn fill_normals_of(self, first: u64, out: &mut [[f64; 4]; BATCH]) {
         let mut words = [[0; BATCH]; 4];
