@@ -402,7 +402,9 @@ impl CudaLauncher {
             let same = loaded.kernels.iter().find(|(shape, bytes, _)| (*shape, *bytes) == (block, shared_bytes));
             Some(same.map(|(_, _, kernel)| *kernel))
         };
-        match known(&self.loaded.lock().unwrap_or_else(PoisonError::into_inner)) {
+        // Bound first: in the head of the `match` the lock would be held through its arms.
+        let before = known(&self.loaded.lock().unwrap_or_else(PoisonError::into_inner));
+        match before {
             Some(Some(kernel)) => return Ok(kernel),
             Some(None) => {}
             None => {
