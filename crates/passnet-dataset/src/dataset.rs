@@ -18,11 +18,18 @@ pub enum Table {
     Subgraphs,
     /// Tasks; rows are [`crate::store::TaskRow`].
     Tasks,
+    /// What is known of the values of whole graphs; rows are [`crate::store::AnnotationRow`].
+    Annotations,
+    /// Kernel counts of prefixes of subgraphs; rows are [`crate::store::KernelsRow`].
+    Kernels,
+    /// Which graphs run; rows are [`crate::suite::Proof`].
+    Proofs,
 }
 
 impl Table {
     /// All tables.
-    pub const ALL: [Self; 3] = [Self::Graphs, Self::Subgraphs, Self::Tasks];
+    pub const ALL: [Self; 6] =
+        [Self::Graphs, Self::Subgraphs, Self::Tasks, Self::Annotations, Self::Kernels, Self::Proofs];
 
     /// Name of its folder.
     pub const fn name(self) -> &'static str {
@@ -30,6 +37,9 @@ impl Table {
             Self::Graphs => "graphs",
             Self::Subgraphs => "subgraphs",
             Self::Tasks => "tasks",
+            Self::Annotations => "annotations",
+            Self::Kernels => "kernels",
+            Self::Proofs => "proofs",
         }
     }
 }
@@ -58,6 +68,11 @@ impl Dataset {
     /// Its folder.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// The dataset in the folder `name` of this one.
+    pub fn below(&self, name: &str) -> Self {
+        Self::at(self.root.join(name))
     }
 
     /// The files of a table in order; none if the table does not exist.
@@ -97,6 +112,15 @@ impl Dataset {
             }
         };
         Ok(self.parts(table)?.into_iter().flat_map(open))
+    }
+
+    /// Number of rows of a table, by the footers of its files; a file that cannot be read counts none.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn rows<R: Row>(&self, table: Table) -> Result<u64, StoreError> {
+        let rows = |part: &PathBuf| TableReader::<R>::open(part).map_or(0, |reader| reader.rows());
+        Ok(self.parts(table)?.iter().map(rows).sum())
     }
 
     /// Adds rows behind those that a table has.

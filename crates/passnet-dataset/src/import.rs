@@ -78,7 +78,8 @@ pub fn describe(path: &str, kind: Kind, files: SampleFiles) -> Result<SampleRow,
     })
 }
 
-fn parse(path: &str, files: &SampleFiles) -> Result<Sample, DescribeError> {
+/// The sample that the files of a row are.
+pub(crate) fn parse(path: &str, files: &SampleFiles) -> Result<Sample, DescribeError> {
     let needed = |file| files.text(file).ok_or_else(|| DescribeError::Missing { path: path.to_owned(), file });
     Ok(Sample::parse(&SampleTexts {
         path,

@@ -9,8 +9,10 @@
 //! Below the stages are pure functions over op names and counts: [`fold`] and [`fusible`] find ranges of ops, [`select`]
 //! and [`bucket`] choose what an evaluation set holds.
 
+pub mod annotate;
 pub mod bucket;
 pub mod curate;
+mod cut;
 mod dataset;
 pub mod dedup;
 pub mod fold;
@@ -18,10 +20,12 @@ pub mod folders;
 pub mod fusible;
 pub mod hashes;
 pub mod import;
+pub mod kernels;
 pub mod mine;
 pub mod query;
 pub mod select;
 pub mod store;
+pub mod suite;
 
 pub use dataset::{Dataset, PartWriter, Table};
 

@@ -1,17 +1,17 @@
-//! Cutting classical and single-op subgraphs out of full graphs.
+//! Cutting subgraphs of all kinds out of full graphs.
 
 use std::collections::BTreeMap;
 
-use passnet_graph::{Graph, SliceOrder, hash};
-use passnet_python::{model, sample::MODEL};
-use passnet_record::ContentId;
 use rayon::prelude::*;
 
 use crate::{
     Dataset, Failure, Table,
+    annotate::Annotations,
+    cut::{Parent, Variant},
     dedup::merge_origins,
     fold::{CanonicalSettings, CompatibleSettings, OpRange, fold_canonical, fold_compatible},
-    store::{Hashes, Kind, Origin, SampleFiles, SampleRow, StoreError},
+    fusible::fusible_ranges,
+    store::{Annotation, KernelsRow, Kind, SampleRow, StoreError},
 };
 
 /// How to find ranges.
@@ -23,6 +23,18 @@ pub enum Method {
     Compatible(CompatibleSettings),
     /// Every op.
     SingleOps,
+    /// What a compiler fuses in the classical subgraphs of the dataset, by the kernel counts of the stage `kernels`.
+    Fusible,
+}
+
+impl Method {
+    const fn kind(self) -> Kind {
+        match self {
+            Self::Canonical(_) | Self::Compatible(_) => Kind::Classical,
+            Self::SingleOps => Kind::SingleOp,
+            Self::Fusible => Kind::Fusible,
+        }
+    }
 }
 
 /// What was cut out.
@@ -38,6 +50,8 @@ pub struct Mined {
     pub ranges: usize,
     /// Distinct subgraphs written.
     pub subgraphs: usize,
+    /// Ranges without a subgraph, since a value that crosses their boundary is no tensor.
+    pub open: usize,
     /// What could not be read or cut.
     pub failures: Vec<Failure>,
 }
@@ -45,11 +59,11 @@ pub struct Mined {
 /// Graphs are parsed and cut this many at a time.
 const CHUNK: usize = 64;
 
-/// Finds ranges in all graphs and writes the distinct subgraphs (by structural hash), each with all its origins, as the
-/// table of subgraphs of `out`, in place of what it holds.
+/// Finds ranges in all graphs and writes the distinct subgraphs, each with all its origins, into the table of subgraphs of
+/// `out`, in place of those of their kind.
 ///
-/// A subgraph's `model.py` is known at once; shapes of its inputs are known only from running the graph, so its row has
-/// no inputs and no `weight_meta.py`.
+/// Subgraphs of annotated graphs are complete samples, and distinct by typed hash. Of other graphs only `model.py` can be
+/// told: their subgraphs have no inputs and no `weight_meta.py`, and are distinct by structural hash.
 ///
 /// Memory holds op names of all graphs, and the distinct subgraphs with their origins.
 ///
@@ -57,7 +71,7 @@ const CHUNK: usize = 64;
 /// If a table cannot be listed or written.
 pub fn mine(dataset: &Dataset, method: Method, out: &Dataset) -> Result<Mined, StoreError> {
     let mut mined = Mined::default();
-    let sequences = op_names(dataset, &mut mined)?;
+    let (paths, sequences) = op_names(dataset, &mut mined)?;
     let ranges = match method {
         Method::Canonical(settings) => fold_canonical(&sequences, &settings),
         Method::Compatible(settings) => fold_compatible(&sequences, &settings),
@@ -65,16 +79,22 @@ pub fn mine(dataset: &Dataset, method: Method, out: &Dataset) -> Result<Mined, S
             let singles = |ops: &Vec<String>| (0..ops.len() as u32).map(|op| OpRange::new(op, op + 1)).collect();
             sequences.iter().map(singles).collect()
         }
+        Method::Fusible => {
+            let mut by_path = fusible(dataset, &mut mined)?;
+            paths.iter().map(|path| by_path.remove(path).unwrap_or_default()).collect()
+        }
     };
     mined.graphs = sequences.len();
     mined.ops = sequences.iter().map(Vec::len).sum();
     mined.ranges = ranges.iter().map(Vec::len).sum();
     mined.covered = ranges.iter().flatten().map(|range| range.len() as usize).sum();
-    drop(sequences);
-    let kind = if matches!(method, Method::SingleOps) { Kind::SingleOp } else { Kind::Classical };
-    let distinct = cut_all(dataset, &ranges, kind, &mut mined)?;
+    drop((paths, sequences));
+    let distinct = cut_all(dataset, &ranges, method.kind(), &mut mined)?;
     mined.subgraphs = distinct.len();
     let mut writer = out.replace(Table::Subgraphs)?;
+    for row in out.read::<SampleRow>(Table::Subgraphs)?.flatten().filter(|row| row.kind != method.kind()) {
+        writer.push(row)?;
+    }
     for mut row in distinct.into_values() {
         row.origins = merge_origins(row.origins);
         writer.push(row)?;
@@ -83,19 +103,48 @@ pub fn mine(dataset: &Dataset, method: Method, out: &Dataset) -> Result<Mined, S
     Ok(mined)
 }
 
-/// Op names of all graphs that can be read. Damage is noted once, here.
-fn op_names(dataset: &Dataset, mined: &mut Mined) -> Result<Vec<Vec<String>>, StoreError> {
-    let mut sequences = Vec::new();
+/// Paths and op names of all graphs that can be read. Damage is noted once, here.
+fn op_names(dataset: &Dataset, mined: &mut Mined) -> Result<(Vec<String>, Vec<Vec<String>>), StoreError> {
+    let (mut paths, mut sequences) = (Vec::new(), Vec::new());
     for row in dataset.read::<SampleRow>(Table::Graphs)? {
         match row {
-            Ok(row) => sequences.push(row.ops),
+            Ok(row) => {
+                paths.push(row.path);
+                sequences.push(row.ops);
+            }
             Err(error) => mined.failures.push(Failure::of_store(&error)),
         }
     }
-    Ok(sequences)
+    Ok((paths, sequences))
 }
 
-/// Cuts every range; the result is keyed by structural hash, so its order does not depend on the order of graphs.
+/// Fusible ranges by full graph: those of the classical subgraphs, moved to where these were cut from.
+fn fusible(dataset: &Dataset, mined: &mut Mined) -> Result<BTreeMap<String, Vec<OpRange>>, StoreError> {
+    let mut inside: BTreeMap<String, Vec<OpRange>> = BTreeMap::new();
+    for row in dataset.read::<KernelsRow>(Table::Kernels)? {
+        match row {
+            Ok(row) => drop(inside.insert(row.typed, fusible_ranges(&row.kernels, 0))),
+            Err(error) => mined.failures.push(Failure::of_store(&error)),
+        }
+    }
+    let mut ranges: BTreeMap<String, Vec<OpRange>> = BTreeMap::new();
+    for row in dataset.read::<SampleRow>(Table::Subgraphs)?.flatten().filter(|row| row.kind == Kind::Classical) {
+        let Some(inside) = row.hashes.typed.and_then(|typed| inside.get(&typed)) else { continue };
+        for origin in row.origins {
+            let moved = inside
+                .iter()
+                .map(|range| OpRange::new(range.start + origin.range.start, range.end + origin.range.start));
+            ranges.entry(origin.path).or_default().extend(moved);
+        }
+    }
+    for ranges in ranges.values_mut() {
+        ranges.sort_unstable();
+        ranges.dedup();
+    }
+    Ok(ranges)
+}
+
+/// Cuts every range; the result is keyed by hash, so its order does not depend on the order of graphs.
 fn cut_all(
     dataset: &Dataset,
     ranges: &[Vec<OpRange>],
@@ -103,56 +152,46 @@ fn cut_all(
     mined: &mut Mined,
 ) -> Result<BTreeMap<String, SampleRow>, StoreError> {
     let mut distinct: BTreeMap<String, SampleRow> = BTreeMap::new();
+    let mut annotations = Annotations::open(dataset)?;
     let mut graphs = dataset.read::<SampleRow>(Table::Graphs)?.flatten().zip(ranges);
     loop {
         let chunk: Vec<(SampleRow, &Vec<OpRange>)> = graphs.by_ref().take(CHUNK).collect();
         if chunk.is_empty() {
             return Ok(distinct);
         }
-        let rows: Vec<_> = chunk.par_iter().map(|(row, ranges)| cut(row, ranges, kind)).collect();
-        for ((parent, _), rows) in chunk.iter().zip(rows) {
-            match rows {
-                Ok(rows) => rows.into_iter().for_each(|(hash, row)| match distinct.get_mut(&hash) {
-                    Some(known) => known.origins.extend(row.origins),
-                    None => drop(distinct.insert(hash, row)),
-                }),
-                Err(message) => mined.failures.push(Failure { what: parent.path.clone(), message }),
+        let chunk: Vec<_> = chunk.into_iter().map(|(row, ranges)| (annotations.of(&row), row, ranges)).collect();
+        let cuts: Vec<_> = chunk
+            .into_par_iter()
+            .map(|(annotation, row, ranges)| cut(&row, annotation, ranges, kind).map_err(|message| (row.path, message)))
+            .collect();
+        for cut in cuts {
+            match cut {
+                Ok((rows, open)) => {
+                    mined.open += open;
+                    rows.into_iter().for_each(|row| match distinct.get_mut(&row.path) {
+                        Some(known) => known.origins.extend(row.origins),
+                        None => drop(distinct.insert(row.path.clone(), row)),
+                    });
+                }
+                Err((what, message)) => mined.failures.push(Failure { what, message }),
             }
         }
     }
 }
 
-/// The subgraphs of one graph with their structural hashes.
-fn cut(parent: &SampleRow, ranges: &[OpRange], kind: Kind) -> Result<Vec<(String, SampleRow)>, String> {
-    let text = parent.files.text(MODEL).unwrap_or_default();
-    let graph = model::parse(&parent.path, text).map_err(|error| error.to_string())?;
-    ranges.iter().map(|&range| cut_one(parent, &graph, range, kind)).collect()
-}
-
-fn cut_one(parent: &SampleRow, graph: &Graph, range: OpRange, kind: Kind) -> Result<(String, SampleRow), String> {
-    // In order of definition the text does not depend on what the values are called.
-    let slice = graph.slice(range.indices(), SliceOrder::ByDefinition).map_err(|error| error.to_string())?;
-    let ops = slice.graph.op_names();
-    let structure = hash::structural(&slice.graph).to_string();
-    let text = model::print(&slice.graph) + "\n";
-    let hashes = Hashes {
-        text: Some(ContentId::of(text.as_bytes()).to_string()),
-        structure: Some(structure.clone()),
-        ops: Some(ContentId::of_parts(ops.iter().map(String::as_bytes)).to_string()),
-        ..Hashes::default()
-    };
-    let mut files = SampleFiles::default();
-    files.insert(MODEL.to_owned(), text.into_bytes());
-    let row = SampleRow {
-        path: format!("{kind}/{structure}"),
-        kind,
-        source: parent.source.clone(),
-        domain: parent.domain.clone(),
-        ops,
-        hashes,
-        origins: vec![Origin { path: parent.path.clone(), range }],
-        files,
-        ..SampleRow::default()
-    };
-    Ok((structure, row))
+/// The subgraphs of one graph, and the number of ranges that have none.
+fn cut(
+    row: &SampleRow,
+    annotation: Option<Annotation>,
+    ranges: &[OpRange],
+    kind: Kind,
+) -> Result<(Vec<SampleRow>, usize), String> {
+    if ranges.is_empty() {
+        return Ok((Vec::new(), 0));
+    }
+    let parent = Parent::new(row, annotation)?;
+    let graph = parent.vary(Variant::default())?;
+    let rows: Vec<SampleRow> = ranges.iter().filter_map(|&range| graph.cut(range, kind).ok()).collect();
+    let open = ranges.len() - rows.len();
+    Ok((rows, open))
 }

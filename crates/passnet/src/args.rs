@@ -10,7 +10,8 @@ use passnet_record::AuthorSpec;
 use passnet_score::{Interpretation, WeightTable};
 
 pub(crate) use self::dataset::{
-    CurateArgs, DatasetCommand, DedupArgs, ExportArgs, FoldArgs, FoldMode, ImportArgs, QueryArgs, ShowArgs, StatsArgs,
+    AnnotateArgs, BuildSuitesArgs, CardArgs, CurateArgs, DatasetCommand, DedupArgs, ExportArgs, FoldArgs, FoldMode,
+    ImportArgs, KernelsArgs, QueryArgs, ShowArgs, StatsArgs,
 };
 pub(crate) use self::extract::ExtractArgs;
 

@@ -1,14 +1,19 @@
 use std::collections::HashMap;
 
-use crate::fold::{CanonicalSettings, SizeBounds, fold_canonical};
-
 /// Kernel counts of all prefixes of one graph, and what they cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Measured {
     /// `kernels[k - 1]` is the count of the first `k` ops.
     pub kernels: Vec<u32>,
-    /// How many of the counts were asked for; the others were concluded.
-    pub calls: usize,
+    /// Which of the counts were asked for; the others were concluded.
+    pub asked: Vec<bool>,
+}
+
+impl Measured {
+    /// How many counts were asked for.
+    pub fn calls(&self) -> usize {
+        self.asked.iter().filter(|asked| **asked).count()
+    }
 }
 
 /// Asks for the count of every prefix: the reference.
@@ -19,36 +24,27 @@ pub struct Measured {
 /// The first error of `count`.
 pub fn measure_all<E>(ops: usize, count: impl FnMut(usize) -> Result<u32, E>) -> Result<Measured, E> {
     let kernels = (1..=ops).map(count).collect::<Result<Vec<_>, E>>()?;
-    Ok(Measured { kernels, calls: ops })
+    Ok(Measured { kernels, asked: vec![true; ops] })
 }
 
 /// Measures few prefixes and concludes the rest.
 ///
-/// A graph is cut into pieces by canonical folding, so that repeated code gives equal pieces. The end of every piece is
-/// measured. The inside is measured once for each distinct piece; where the same ops add the same number of kernels
-/// again, after the same op before them, the counts inside are taken from the first time, and one of them (the place
-/// of the first change) is measured as a check. A check that fails has the piece measured in full.
+/// The end of the graph is measured. Inside an interval whose ends are measured, the count of every prefix is predicted
+/// from what each op added before in the same surroundings (two ops before it, one behind it). An interval is taken as
+/// predicted if every op in it is predicted and the sum agrees with the measured end; where it does not, the middle is
+/// measured and both halves are looked at. Long intervals are halved even where the sum agrees, so that one error cannot
+/// hide behind its opposite. An op whose surroundings have added different numbers before is not predicted.
 ///
-/// What is learnt is kept from graph to graph. The result equals [`measure_all`] as far as equal code in equal
-/// surroundings adds kernels at equal places.
+/// What is learnt is kept from graph to graph. The result equals [`measure_all`] as far as equal ops in equal surroundings
+/// add equally.
 #[derive(Debug, Default)]
 pub struct Bracketing {
-    shapes: HashMap<Piece, Vec<Vec<i64>>>,
+    /// What was added in surroundings; `None` if that varied.
+    added: HashMap<[String; 4], Option<i64>>,
 }
 
-/// What must be equal for counts to be taken over.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Piece {
-    /// Names of the op before the piece (if any), of its ops, and of the op after it (if any).
-    ops: Vec<String>,
-    /// Kernels that the piece adds.
-    added: i64,
-}
-
-/// Sizes of pieces. Short pieces are alike more often, but each costs a measurement of its end.
-const MIN_PIECE: u32 = 6;
-const MAX_PIECE: u32 = 64;
-const REACH: u32 = 12;
+/// An interval of more ops is checked in its middle even where its sum agrees.
+const LONGEST_TRUSTED: usize = 12;
 
 impl Bracketing {
     /// Knows nothing yet.
@@ -62,79 +58,103 @@ impl Bracketing {
     ///
     /// # Errors
     /// The first error of `count`.
-    pub fn measure<E>(&mut self, ops: &[String], count: impl FnMut(usize) -> Result<u32, E>) -> Result<Measured, E> {
-        let mut counts = Counts { known: vec![None; ops.len()], count, calls: 0 };
-        let mut begin = 0;
-        for end in piece_ends(ops) {
-            self.measure_piece(ops, begin, end, &mut counts)?;
-            begin = end;
+    pub fn measure<E>(&self, ops: &[String], count: impl FnMut(usize) -> Result<u32, E>) -> Result<Measured, E> {
+        let mut counts = Counts { known: vec![None; ops.len()], count };
+        if !ops.is_empty() {
+            counts.at(ops.len())?;
+            self.refine(ops, 0, ops.len(), &mut counts)?;
         }
-        // Every place is known by now: each piece was measured or concluded.
-        let kernels = counts.known.into_iter().flatten().collect();
-        Ok(Measured { kernels, calls: counts.calls })
+        // Every place is known by now: each interval was measured or concluded.
+        let known = || counts.known.iter().flatten();
+        Ok(Measured {
+            kernels: known().map(|known| known.count).collect(),
+            asked: known().map(|known| known.asked).collect(),
+        })
     }
 
-    fn measure_piece<E, F: FnMut(usize) -> Result<u32, E>>(
-        &mut self,
+    /// Knows all counts from `begin` to `end`, both measured.
+    fn refine<E, F: FnMut(usize) -> Result<u32, E>>(
+        &self,
         ops: &[String],
         begin: usize,
         end: usize,
         counts: &mut Counts<F>,
     ) -> Result<(), E> {
-        let base = if begin == 0 { 0 } else { i64::from(counts.at(begin)?) };
+        if end - begin <= 1 {
+            return Ok(());
+        }
+        let base = i64::from(counts.at(begin)?);
         let added = i64::from(counts.at(end)?) - base;
-        let surroundings = begin.saturating_sub(1)..ops.len().min(end + 1);
-        let piece = Piece { ops: ops[surroundings].to_vec(), added };
-        for shape in self.shapes.get(&piece).into_iter().flatten() {
-            let check = shape.iter().position(|&step| step != 0).unwrap_or(0);
-            if i64::from(counts.at(begin + 1 + check)?) == base + shape[check] {
-                counts.conclude(begin, base, shape);
-                return Ok(());
+        let steps: Option<Vec<i64>> = (begin + 1..=end).map(|k| *self.added.get(&surroundings(ops, k))?).collect();
+        let agrees = steps.as_ref().is_some_and(|steps| steps.iter().sum::<i64>() == added);
+        if agrees && end - begin <= LONGEST_TRUSTED {
+            counts.conclude(begin, base, steps.unwrap_or_default());
+            return Ok(());
+        }
+        let middle = begin + (end - begin) / 2;
+        counts.at(middle)?;
+        self.refine(ops, begin, middle, counts)?;
+        self.refine(ops, middle, end, counts)
+    }
+
+    /// Takes note of what was added between neighbours that were both asked for.
+    pub fn learn(&mut self, ops: &[String], measured: &Measured) {
+        let asked = |k: usize| match k {
+            0 => Some(0),
+            _ => measured.asked[k - 1].then(|| i64::from(measured.kernels[k - 1])),
+        };
+        for k in 1..=measured.kernels.len() {
+            let (Some(before), Some(after)) = (asked(k - 1), asked(k)) else { continue };
+            let added = Some(after - before);
+            let entry = self.added.entry(surroundings(ops, k)).or_insert(added);
+            if *entry != added {
+                *entry = None;
             }
         }
-        let shape = (begin + 1..=end).map(|k| Ok(i64::from(counts.at(k)?) - base)).collect::<Result<Vec<_>, E>>()?;
-        self.shapes.entry(piece).or_default().push(shape);
-        Ok(())
     }
 }
 
-/// Ends of the pieces, ascending, the last one at the end of the graph.
-fn piece_ends(ops: &[String]) -> Vec<usize> {
-    let Ok(bounds) = SizeBounds::new(MIN_PIECE, MAX_PIECE) else { return vec![ops.len()] };
-    let ranges = fold_canonical(&[ops.to_vec()], &CanonicalSettings { bounds, reach: REACH });
-    let mut ends: Vec<usize> = ranges.iter().flatten().flat_map(|r| [r.start as usize, r.end as usize]).collect();
-    ends.push(ops.len());
-    ends.dedup();
-    ends.retain(|&end| end > 0);
-    ends
+/// The op that makes a prefix `k` long, two before it, and one behind it; empty where there is none.
+fn surroundings(ops: &[String], k: usize) -> [String; 4] {
+    let at = |index: Option<usize>| index.and_then(|index| ops.get(index)).cloned().unwrap_or_default();
+    [at(k.checked_sub(3)), at(k.checked_sub(2)), at(Some(k - 1)), at(Some(k))]
 }
 
 /// Counts known so far, and where to ask for the others.
 struct Counts<F> {
-    known: Vec<Option<u32>>,
+    known: Vec<Option<Known>>,
     count: F,
-    calls: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Known {
+    count: u32,
+    asked: bool,
 }
 
 impl<F> Counts<F> {
-    /// The count of the first `k` ops, measured if it is not known.
+    /// The count of the first `k` ops, measured if it is not known; the empty prefix has no kernel.
     fn at<E>(&mut self, k: usize) -> Result<u32, E>
     where
         F: FnMut(usize) -> Result<u32, E>,
     {
-        if let Some(known) = self.known[k - 1] {
-            return Ok(known);
+        if k == 0 {
+            return Ok(0);
         }
-        let measured = (self.count)(k)?;
-        self.calls += 1;
-        self.known[k - 1] = Some(measured);
-        Ok(measured)
+        if let Some(known) = &self.known[k - 1] {
+            return Ok(known.count);
+        }
+        let count = (self.count)(k)?;
+        self.known[k - 1] = Some(Known { count, asked: true });
+        Ok(count)
     }
 
-    /// Takes the counts of a piece from `shape`, except where they were measured.
-    fn conclude(&mut self, begin: usize, base: i64, shape: &[i64]) {
-        for (known, step) in self.known[begin..].iter_mut().zip(shape) {
-            known.get_or_insert(u32::try_from(base + step).unwrap_or(0));
+    /// Takes the counts behind `begin` from what each op adds, except where they were measured.
+    fn conclude(&mut self, begin: usize, base: i64, steps: Vec<i64>) {
+        let mut count = base;
+        for (known, step) in self.known[begin..].iter_mut().zip(steps) {
+            count += step;
+            known.get_or_insert(Known { count: u32::try_from(count).unwrap_or(0), asked: false });
         }
     }
 }
@@ -160,18 +180,33 @@ mod tests {
     }
 
     #[test]
-    fn repeated_layers_are_measured_once() {
-        let ops = transformer(24);
-        let count = |k| Ok::<_, Infallible>(kernels(&ops, k));
-        let Ok(all) = measure_all(ops.len(), count);
+    fn what_was_seen_is_not_measured_again() {
         let mut bracketing = Bracketing::new();
-        let Ok(few) = bracketing.measure(&ops, count);
-        assert_eq!(few.kernels, all.kernels);
-        assert!(few.calls * 3 < all.calls, "{} of {}", few.calls, all.calls);
-        // A second graph of the same layers costs two calls for each piece.
-        let longer = transformer(48);
-        let Ok(again) = bracketing.measure(&longer, |k| Ok::<_, Infallible>(kernels(&longer, k)));
-        assert!(again.calls * 5 < longer.len(), "{} of {}", again.calls, longer.len());
+        let mut calls = |layers| {
+            let ops = transformer(layers);
+            let count = |k| Ok::<_, Infallible>(kernels(&ops, k));
+            let Ok(all) = measure_all(ops.len(), count);
+            let Ok(few) = bracketing.measure(&ops, count);
+            bracketing.learn(&ops, &few);
+            assert_eq!(few.kernels, all.kernels);
+            (few.calls(), all.calls())
+        };
+        let (first, all) = calls(2);
+        assert_eq!(first, all);
+        let (again, all) = calls(12);
+        assert!(again * 5 < all, "{again} of {all}");
+    }
+
+    #[test]
+    fn a_deviation_is_found() {
+        let mut bracketing = Bracketing::new();
+        let ops = transformer(4);
+        let Ok(first) = bracketing.measure(&ops, |k| Ok::<_, Infallible>(kernels(&ops, k)));
+        bracketing.learn(&ops, &first);
+        let other = |k: usize| kernels(&ops, k) + u32::from(k > 17);
+        let Ok(few) = bracketing.measure(&ops, |k| Ok::<_, Infallible>(other(k)));
+        assert_eq!(few.kernels, (1..=ops.len()).map(other).collect::<Vec<_>>());
+        assert!(few.calls() * 2 < ops.len(), "{} of {}", few.calls(), ops.len());
     }
 
     #[test]
@@ -191,7 +226,7 @@ mod tests {
                 Ok::<_, Infallible>(counts[k - 1])
             });
             prop_assert_eq!(measured.kernels.len(), ops.len());
-            prop_assert_eq!(measured.calls, asked.iter().filter(|asked| **asked).count());
+            prop_assert_eq!(&measured.asked, &asked);
             for (k, asked) in asked.into_iter().enumerate() {
                 prop_assert!(!asked || measured.kernels[k] == counts[k]);
             }

@@ -37,7 +37,7 @@ pub(super) fn structs<const N: usize>(fields: [(&str, ArrayRef); N]) -> Result<A
     Ok(Arc::new(StructArray::try_new(types, arrays, None)?))
 }
 
-pub(super) fn strings<'a>(values: impl IntoIterator<Item = &'a str>) -> ArrayRef {
+pub(crate) fn strings<'a>(values: impl IntoIterator<Item = &'a str>) -> ArrayRef {
     Arc::new(StringArray::from_iter_values(values))
 }
 
@@ -58,7 +58,7 @@ pub(super) fn int64s(values: impl IntoIterator<Item = i64>) -> ArrayRef {
 }
 
 /// The columns of a batch or the fields of a struct, by name and with their types checked.
-pub(super) enum Columns<'a> {
+pub(crate) enum Columns<'a> {
     Batch(&'a RecordBatch),
     Struct(&'a StructArray),
 }
@@ -74,7 +74,7 @@ impl<'a> Columns<'a> {
     }
 
     /// A column of strings, none missing.
-    pub(super) fn strings(&self, name: &str) -> Result<Vec<String>, String> {
+    pub(crate) fn strings(&self, name: &str) -> Result<Vec<String>, String> {
         let values = self.optional_strings(name)?;
         values.into_iter().map(|value| value.ok_or_else(|| format!("column `{name}` has a missing value"))).collect()
     }

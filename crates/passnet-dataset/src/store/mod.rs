@@ -4,6 +4,7 @@
 //! derived from them for queries. A file is written beside its place and renamed when complete, so a file that exists
 //! is whole. Reading goes on behind a damaged row group.
 
+mod annotation;
 mod columns;
 mod error;
 mod reader;
@@ -11,6 +12,8 @@ mod sample;
 mod task;
 mod writer;
 
+pub use annotation::{Annotation, AnnotationRow, Assignment, Cast, KernelsRow, Literals, ValueMeta};
+pub(crate) use columns::{Columns, strings};
 pub use error::StoreError;
 pub use reader::TableReader;
 pub use sample::{Hashes, Input, Kind, Origin, SampleFiles, SampleRow};

@@ -26,6 +26,14 @@ pub(crate) enum DatasetCommand {
     Query(QueryArgs),
     /// Write sample or task folders
     Export(ExportArgs),
+    /// Run every graph once for shapes, statistics and variants of its values
+    Annotate(AnnotateArgs),
+    /// Count the kernels of prefixes of classical subgraphs; `fold --mode fusible` uses them
+    Kernels(KernelsArgs),
+    /// Describe suites in Markdown
+    Card(CardArgs),
+    /// Make the suites from sample folders: all stages at once; the same command continues what was interrupted
+    BuildSuites(BuildSuitesArgs),
 }
 
 /// A table by its name.
@@ -150,6 +158,8 @@ pub(crate) enum FoldMode {
     Compatible,
     /// Every op is a subgraph
     SingleOps,
+    /// What a compiler fuses, by the counts of `kernels`
+    Fusible,
 }
 
 #[derive(Args)]
@@ -218,4 +228,90 @@ pub(crate) struct ExportArgs {
     /// Folder to write to
     #[arg(long)]
     pub(crate) out: PathBuf,
+}
+
+#[derive(Args)]
+pub(crate) struct AnnotateArgs {
+    pub(crate) dataset: PathBuf,
+    /// Graphs with more bytes of inputs are not run, only propagated
+    #[arg(long, default_value_t = 1 << 30)]
+    pub(crate) max_bytes: u64,
+    /// Seconds for one graph
+    #[arg(long, default_value_t = 300.0)]
+    pub(crate) seconds: f64,
+}
+
+/// Where kernels are counted.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Device {
+    /// Those that Inductor schedules for the CPU; nothing is compiled
+    Cpu,
+    /// Those that the profiler sees on a GPU
+    Cuda,
+}
+
+impl Device {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Cuda => "cuda",
+        }
+    }
+}
+
+#[derive(Args)]
+pub(crate) struct KernelsArgs {
+    pub(crate) dataset: PathBuf,
+    #[arg(long, value_enum, default_value_t = Device::Cpu)]
+    pub(crate) device: Device,
+    /// Compile every prefix instead of few: the reference
+    #[arg(long)]
+    pub(crate) exhaustive: bool,
+    /// Count at most this many subgraphs: those that cover most transitions of ops
+    #[arg(long, default_value_t = usize::MAX, hide_default_value = true)]
+    pub(crate) most: usize,
+}
+
+#[derive(Args)]
+pub(crate) struct CardArgs {
+    /// Datasets with tasks
+    #[arg(required = true)]
+    pub(crate) suites: Vec<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct BuildSuitesArgs {
+    /// Folders with sample folders
+    #[arg(required = true)]
+    pub(crate) samples: Vec<PathBuf>,
+    /// Dataset for what comes between; it may be deleted when the suites are done
+    #[arg(long)]
+    pub(crate) work: PathBuf,
+    /// Folder for the suites
+    #[arg(long)]
+    pub(crate) out: PathBuf,
+    /// Write the dataset card to this file
+    #[arg(long)]
+    pub(crate) card: Option<PathBuf>,
+    /// Tasks of passbench-f
+    #[arg(long, default_value_t = 200)]
+    pub(crate) fusible: usize,
+    /// Tasks of passbench-c
+    #[arg(long, default_value_t = 200)]
+    pub(crate) classical: usize,
+    /// Tasks of passbench-s
+    #[arg(long, default_value_t = 100)]
+    pub(crate) single_op: usize,
+    /// Most graphs of a task, variants included
+    #[arg(long, default_value_t = 10)]
+    pub(crate) graphs: usize,
+    /// Most bytes of the inputs and values of a graph
+    #[arg(long, default_value_t = 16 << 20)]
+    pub(crate) max_bytes: u64,
+    /// Where kernels are counted
+    #[arg(long, value_enum, default_value_t = Device::Cpu)]
+    pub(crate) device: Device,
+    /// Count the kernels of at most this many classical subgraphs: those that cover most transitions of ops
+    #[arg(long, default_value_t = 1_000)]
+    pub(crate) counted: usize,
 }

@@ -15,6 +15,7 @@ use passnet_eval::{
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::{
+    dataset::suite_folder,
     measure,
     report::{print_leaderboard, score_run},
 };
@@ -23,7 +24,7 @@ use crate::{args::BenchRunArgs, failure::BAD, progress::ProgressLine};
 /// Evaluates, or goes on where an earlier call ended, then prints the run's line of the leaderboard.
 pub(crate) fn run(args: &BenchRunArgs) -> Result<ExitCode> {
     let selection = Selection { patterns: args.filter.clone(), graphs: args.graphs_per_task, tasks: args.tasks };
-    let suite = Suite::load(&args.suite, &selection)?;
+    let suite = Suite::load(&suite_folder(&args.suite)?, &selection)?;
     let directory = args.out.clone().unwrap_or_else(|| default_directory(args, &suite));
     if args.fresh {
         remove_run(&directory)?;

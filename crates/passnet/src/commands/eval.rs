@@ -10,7 +10,7 @@ use passnet_eval::{
 use passnet_record::{AuthorSpec, SCHEMA_VERSION, Status, Verdict};
 use serde::Serialize;
 
-use super::measure;
+use super::{dataset::suite_folder, measure};
 use crate::{
     args::EvalArgs,
     failure::{BAD, usage},
@@ -31,7 +31,8 @@ pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode> {
         (None, Some(author)) => author.clone(),
         _ => return Err(usage("give either --passes DIR or --author NAME")),
     };
-    let suite = Suite::load(&args.task, &Selection { patterns: args.filter.clone(), ..Selection::default() })?;
+    let suite =
+        Suite::load(&suite_folder(&args.task)?, &Selection { patterns: args.filter.clone(), ..Selection::default() })?;
     let referee = measure::referee(&args.measure, None)?;
     let mut verdicts = Vec::new();
     for id in suite.graphs() {

@@ -11,6 +11,7 @@ use passnet_eval::{
     write_passes,
 };
 
+use super::dataset::suite_folder;
 use crate::{
     args::{FuseArgs, FuseDevice},
     output,
@@ -18,7 +19,8 @@ use crate::{
 
 /// Writes one pass directory per task and prints what is in each.
 pub(crate) fn run(args: &FuseArgs) -> Result<ExitCode> {
-    let suite = Suite::load(&args.task, &Selection { patterns: args.filter.clone(), ..Selection::default() })?;
+    let suite =
+        Suite::load(&suite_folder(&args.task)?, &Selection { patterns: args.filter.clone(), ..Selection::default() })?;
     let target = match args.device {
         FuseDevice::Cpu => Target::Cpu,
         FuseDevice::Cuda => Target::Cuda,

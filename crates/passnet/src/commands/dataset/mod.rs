@@ -1,5 +1,9 @@
 //! `passnet dataset`: stages over a dataset on disk.
 
+mod measure;
+mod runner;
+mod unpack;
+
 use std::{fmt::Display, path::PathBuf, process::ExitCode};
 
 use anyhow::Result;
@@ -25,6 +29,8 @@ use crate::{
     output::{self, Rows},
 };
 
+pub(crate) use unpack::suite_folder;
+
 /// Ops that `stats` lists.
 const TOP_OPS: usize = 20;
 
@@ -39,6 +45,10 @@ pub(crate) fn run(command: &DatasetCommand) -> Result<ExitCode> {
         DatasetCommand::Show(args) => show(args),
         DatasetCommand::Query(args) => run_query(args),
         DatasetCommand::Export(args) => run_export(args),
+        DatasetCommand::Annotate(args) => measure::run_annotate(args),
+        DatasetCommand::Kernels(args) => measure::run_kernels(args),
+        DatasetCommand::Card(args) => measure::run_card(args),
+        DatasetCommand::BuildSuites(args) => measure::run_build_suites(args),
     }
 }
 
@@ -95,6 +105,7 @@ fn fold(args: &FoldArgs) -> Result<ExitCode> {
             Method::Compatible(CompatibleSettings { window: args.window, folds, policy: Policy::Savings, bounds })
         }
         FoldMode::SingleOps => Method::SingleOps,
+        FoldMode::Fusible => Method::Fusible,
     };
     let mined = mine(&dataset, method, &out)?;
     let percent = 100.0 * mined.covered as f64 / mined.ops.max(1) as f64;

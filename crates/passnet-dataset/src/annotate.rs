@@ -1,0 +1,188 @@
+//! Running full graphs once, for what their values are like.
+
+use std::collections::BTreeMap;
+
+use passnet_graph::{Graph, wire};
+use passnet_python::Sample;
+use rayon::prelude::*;
+use serde_json::{Value, json};
+
+use crate::{
+    Dataset, Failure, Table,
+    import::parse,
+    store::{Annotation, AnnotationRow, SampleRow, StoreError},
+};
+
+/// What runs PyTorch for a stage: one JSON object in, one out. Calls come from several threads.
+pub trait Runner: Sync {
+    /// Asks one question.
+    ///
+    /// # Errors
+    /// What failed, as a sentence: the graph's fault or the runner's.
+    fn ask(&self, request: &Value) -> Result<Value, String>;
+}
+
+/// What one graph may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Bytes of inputs above which a graph is not run, only propagated.
+    pub max_bytes: u64,
+    /// Wall-clock seconds.
+    pub seconds: f64,
+}
+
+impl Default for Limits {
+    /// 1 GiB of inputs, five minutes.
+    fn default() -> Self {
+        Self { max_bytes: 1 << 30, seconds: 300.0 }
+    }
+}
+
+/// What a stage that runs graphs did.
+#[derive(Debug, Default)]
+pub struct Annotated {
+    /// Graphs annotated now.
+    pub graphs: usize,
+    /// Of them, those that were run rather than propagated.
+    pub executed: usize,
+    /// Graphs that were annotated before.
+    pub present: usize,
+    /// Graphs without annotation, and why.
+    pub failures: Vec<Failure>,
+}
+
+/// Graphs between two files of the table: what an interruption can cost.
+const CHUNK: usize = 16;
+
+/// Annotates all graphs that have no annotation yet, in the order of their table, so that the same call continues an
+/// interrupted one. A graph that does not run is noted with the reason and not tried again unless its files change.
+/// `progress` is called with the number of graphs done and of all.
+///
+/// # Errors
+/// If a table cannot be listed or written.
+pub fn annotate(
+    dataset: &Dataset,
+    runner: &dyn Runner,
+    limits: Limits,
+    progress: &dyn Fn(usize, usize),
+) -> Result<Annotated, StoreError> {
+    let mut result = Annotated::default();
+    let mut known: BTreeMap<String, (String, Option<String>)> = BTreeMap::new();
+    for row in dataset.read::<AnnotationRow>(Table::Annotations)? {
+        match row {
+            Ok(row) => drop(known.insert(row.path, (row.graph, row.annotation.err()))),
+            Err(error) => result.failures.push(Failure::of_store(&error)),
+        }
+    }
+    let total: u64 = dataset.rows::<SampleRow>(Table::Graphs)?;
+    let mut done = 0;
+    let mut todo = Vec::new();
+    for row in dataset.read::<SampleRow>(Table::Graphs)? {
+        let row = match row {
+            Ok(row) => row,
+            Err(error) => {
+                result.failures.push(Failure::of_store(&error));
+                continue;
+            }
+        };
+        match known.remove(&row.path) {
+            Some((content, failure)) if content == row.files.content_id().as_str() => {
+                result.present += 1;
+                done += 1;
+                result.failures.extend(failure.map(|message| Failure { what: row.path, message }));
+            }
+            _ => todo.push(row),
+        }
+        if todo.len() == CHUNK {
+            done += todo.len();
+            annotate_chunk(dataset, std::mem::take(&mut todo), runner, limits, &mut result)?;
+            progress(done, usize::try_from(total).unwrap_or(usize::MAX));
+        }
+    }
+    annotate_chunk(dataset, todo, runner, limits, &mut result)?;
+    Ok(result)
+}
+
+fn annotate_chunk(
+    dataset: &Dataset,
+    rows: Vec<SampleRow>,
+    runner: &dyn Runner,
+    limits: Limits,
+    result: &mut Annotated,
+) -> Result<(), StoreError> {
+    let annotate = |row: SampleRow| {
+        let annotation = annotate_one(&row, runner, limits);
+        AnnotationRow { graph: row.files.content_id().to_string(), path: row.path, annotation }
+    };
+    let rows: Vec<AnnotationRow> = rows.into_par_iter().map(annotate).collect();
+    let mut writer = dataset.append(Table::Annotations)?;
+    for row in rows {
+        match &row.annotation {
+            Ok(annotation) => {
+                result.graphs += 1;
+                result.executed += usize::from(annotation.executed);
+            }
+            Err(message) => result.failures.push(Failure { what: row.path.clone(), message: message.clone() }),
+        }
+        writer.push(row)?;
+    }
+    writer.finish()
+}
+
+fn annotate_one(row: &SampleRow, runner: &dyn Runner, limits: Limits) -> Result<Annotation, String> {
+    let sample = parse(&row.path, &row.files).map_err(|error| error.to_string())?;
+    let graph = sample.graph.with_device("cpu", None);
+    let mut request = question(&graph, &sample);
+    request["max_bytes"] = limits.max_bytes.into();
+    request["seconds"] = limits.seconds.into();
+    let reply = runner.ask(&request)?;
+    let annotation: Annotation = serde_json::from_value(reply).map_err(|error| format!("malformed reply: {error}"))?;
+    let values = graph.num_values();
+    let lens =
+        annotation.assignments.iter().map(|a| a.shapes.len()).chain(annotation.dtypes.iter().map(|c| c.types.len()));
+    match lens.chain([annotation.values.len()]).find(|&len| len != values) {
+        Some(len) => Err(format!("malformed reply: {len} of {values} values")),
+        None => Ok(annotation),
+    }
+}
+
+/// A request about a graph and its inputs.
+pub(crate) fn question(graph: &Graph, sample: &Sample) -> Value {
+    json!({"graph": wire::to_value(graph), "inputs": sample.tensors})
+}
+
+/// Annotations of the graphs of a dataset, asked for in the order of the table of graphs.
+///
+/// Rows that come before the wanted one wait in memory; there are few as long as both tables have one order.
+pub(crate) struct Annotations<I> {
+    rows: I,
+    waiting: BTreeMap<String, AnnotationRow>,
+}
+
+/// A stream of annotations.
+pub(crate) type Rows = Box<dyn Iterator<Item = AnnotationRow>>;
+
+impl Annotations<Rows> {
+    pub(crate) fn open(dataset: &Dataset) -> Result<Self, StoreError> {
+        // Damage was told by the stage that wrote them, and is told again by the next.
+        let rows = dataset.read::<AnnotationRow>(Table::Annotations)?.flatten();
+        Ok(Self { rows: Box::new(rows), waiting: BTreeMap::new() })
+    }
+
+    /// The annotation of exactly this graph.
+    pub(crate) fn of(&mut self, graph: &SampleRow) -> Option<Annotation> {
+        let content = graph.files.content_id();
+        if let Some(row) = self.waiting.remove(&graph.path)
+            && row.graph == content.as_str()
+        {
+            return row.annotation.ok();
+        }
+        for row in self.rows.by_ref() {
+            if row.path == graph.path && row.graph == content.as_str() {
+                return row.annotation.ok();
+            }
+            self.waiting.insert(row.path.clone(), row);
+        }
+        None
+    }
+}

@@ -1,0 +1,219 @@
+//! One range of a full graph as a sample of its own, as it is or as a variant.
+
+use passnet_graph::{Graph, Slice, SliceOrder, ValueId, hash, wire};
+use passnet_python::{
+    GraphNetMeta, metas, model, rename,
+    sample::{CONSTRAINTS, GRAPH_HASH, GRAPH_NET, INPUT_META, MODEL, WEIGHT_META},
+};
+use passnet_record::{ContentId, DType, TensorMeta, TensorValue};
+use serde_json::json;
+
+use crate::{
+    fold::OpRange,
+    hashes::masked,
+    import::parse,
+    store::{Annotation, Hashes, Input, Kind, Literals, Origin, SampleFiles, SampleRow, ValueMeta},
+};
+
+/// A full graph with what is known of its values.
+pub(crate) struct Parent {
+    path: String,
+    source: Option<String>,
+    domain: Option<String>,
+    meta: GraphNetMeta,
+    graph: Graph,
+    /// Metas of its inputs; empty without `weight_meta.py`.
+    tensors: Vec<TensorMeta>,
+    annotation: Option<Annotation>,
+}
+
+/// A variant: which of the annotation's assignments and casts, if any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Variant {
+    pub(crate) assignment: Option<usize>,
+    pub(crate) cast: Option<usize>,
+}
+
+/// The graph of a variant, from which ranges are cut.
+pub(crate) struct Varied<'a> {
+    parent: &'a Parent,
+    variant: Variant,
+    graph: Graph,
+}
+
+impl Parent {
+    pub(crate) fn new(row: &SampleRow, annotation: Option<Annotation>) -> Result<Self, String> {
+        let (graph, tensors, meta) = if annotation.is_some() {
+            let sample = parse(&row.path, &row.files).map_err(|error| error.to_string())?;
+            (sample.graph, sample.tensors, sample.meta)
+        } else {
+            let text = row.files.text(MODEL).unwrap_or_default();
+            let graph = model::parse(&row.path, text).map_err(|error| error.to_string())?;
+            (graph, Vec::new(), GraphNetMeta::default())
+        };
+        let (path, source, domain) = (row.path.clone(), row.source.clone(), row.domain.clone());
+        Ok(Self { path, source, domain, meta, graph, tensors, annotation })
+    }
+
+    /// The variants that the annotation knows, the graph as it is first: dtypes, then extents, then both.
+    pub(crate) fn variants(&self) -> Vec<Variant> {
+        let Some(annotation) = &self.annotation else { return vec![Variant::default()] };
+        let casts = || std::iter::once(None).chain((0..annotation.dtypes.len()).map(Some));
+        let assignments = std::iter::once(None).chain((0..annotation.assignments.len()).map(Some));
+        assignments.flat_map(|assignment| casts().map(move |cast| Variant { assignment, cast })).collect()
+    }
+
+    pub(crate) fn vary(&self, variant: Variant) -> Result<Varied<'_>, String> {
+        let mut graph = self.graph.with_device("cpu", None);
+        if let Some(annotation) = &self.annotation {
+            let mut literals: Vec<&Literals> = Vec::new();
+            literals.extend(variant.cast.into_iter().flat_map(|cast| &annotation.dtypes[cast].literals));
+            // Extents come last: where both change a node, the dtype of a cast is already what the graph computes in.
+            literals.extend(variant.assignment.into_iter().flat_map(|index| &annotation.assignments[index].literals));
+            if !literals.is_empty() {
+                graph = with_literals(&graph, &literals)?;
+            }
+        }
+        Ok(Varied { parent: self, variant, graph })
+    }
+}
+
+fn with_literals(graph: &Graph, literals: &[&Literals]) -> Result<Graph, String> {
+    let mut value = wire::to_value(graph);
+    for literals in literals {
+        let node = &mut value["nodes"][literals.node];
+        node["args"] = literals.args.clone();
+        node["kwargs"] = literals.kwargs.clone();
+    }
+    wire::from_value(&value).map_err(|error| error.to_string())
+}
+
+impl Varied<'_> {
+    /// The sample of a range. Without an annotation it has no `weight_meta.py` and no inputs.
+    ///
+    /// # Errors
+    /// If the range is no range of the graph, or a value that crosses its boundary is no tensor or not known.
+    pub(crate) fn cut(&self, range: OpRange, kind: Kind) -> Result<SampleRow, String> {
+        let slice = self.graph.slice(range.indices(), SliceOrder::ByDefinition).map_err(|error| error.to_string())?;
+        let tensors = self.tensors(&slice)?;
+        // Under names that say nothing of the model, equal graphs have equal text.
+        let printed = model::print(&slice.graph) + "\n";
+        let text = rename::alpha_renamed(&self.parent.path, &printed).map_err(|error| error.to_string())? + "\n";
+        let graph = model::parse(&self.parent.path, &text).map_err(|error| error.to_string())?;
+        let tensors = tensors.map(|tensors| renamed(tensors, &graph));
+        Ok(self.row(range, kind, &graph, text, tensors))
+    }
+
+    fn row(
+        &self,
+        range: OpRange,
+        kind: Kind,
+        graph: &Graph,
+        text: String,
+        tensors: Option<Vec<TensorMeta>>,
+    ) -> SampleRow {
+        let hex = |id: ContentId| id.to_string();
+        let ops = graph.op_names();
+        let structure = hex(hash::structural(graph));
+        let typed = tensors.as_ref().map(|tensors| hex(hash::typed(graph, tensors)));
+        let name = typed.clone().unwrap_or_else(|| structure.clone());
+        let hashes = Hashes {
+            text: Some(hex(ContentId::of(text.as_bytes()))),
+            typed,
+            structure: Some(structure),
+            masked: masked(graph).ok().map(hex),
+            ops: Some(hex(ContentId::of_parts(ops.iter().map(String::as_bytes)))),
+        };
+        let inputs = tensors.iter().flatten();
+        let inputs = inputs.map(|t| Input { name: t.name.clone(), dtype: t.dtype, shape: t.shape.clone() }).collect();
+        SampleRow {
+            path: format!("{kind}/{name}"),
+            kind,
+            source: self.parent.source.clone(),
+            domain: self.parent.domain.clone(),
+            ops,
+            inputs,
+            hashes,
+            origins: vec![Origin { path: self.parent.path.clone(), range }],
+            duplicates: Vec::new(),
+            files: self.files(range, text, tensors.as_deref()),
+        }
+    }
+
+    fn files(&self, range: OpRange, text: String, tensors: Option<&[TensorMeta]>) -> SampleFiles {
+        let mut files = SampleFiles::default();
+        let mut put = |name: &str, text: String| files.insert(name.to_owned(), text.into_bytes());
+        if let Some(tensors) = tensors {
+            let mut meta = self.parent.meta.clone();
+            let annotation = self.parent.annotation.as_ref();
+            if let Some(assignment) = self.variant.assignment.and_then(|index| annotation?.assignments.get(index)) {
+                meta.other.insert("symbols".to_owned(), json!(assignment.symbols));
+            }
+            if let Some(cast) = self.variant.cast.and_then(|index| annotation?.dtypes.get(index)) {
+                meta.other.insert("dtype_generalization_target_dtype".to_owned(), json!(cast.dtype));
+            }
+            put(GRAPH_HASH, rename::sha256_hex(&text));
+            put(WEIGHT_META, metas::print(tensors));
+            put(INPUT_META, String::new());
+            put(CONSTRAINTS, String::new());
+            put(GRAPH_NET, meta.print());
+            put("subgraph_sources.json", json!({&self.parent.path: [[range.start, range.end]]}).to_string());
+        }
+        put(MODEL, text);
+        files
+    }
+
+    /// Metas of the inputs of a slice; `None` if nothing is known of any value.
+    fn tensors(&self, slice: &Slice) -> Result<Option<Vec<TensorMeta>>, String> {
+        let Some(annotation) = &self.parent.annotation else { return Ok(None) };
+        if let Some(&output) = slice.outputs.iter().find(|output| self.shape(annotation, **output).is_none()) {
+            return Err(format!("output `{}` is no tensor", self.parent.graph.name(output)));
+        }
+        slice.inputs.iter().map(|&input| self.tensor(annotation, input)).collect::<Result<_, _>>().map(Some)
+    }
+
+    fn shape<'a>(&self, annotation: &'a Annotation, value: ValueId) -> Option<&'a [u64]> {
+        match self.variant.assignment {
+            Some(index) => annotation.assignments[index].shapes[value.index()].as_deref(),
+            None => annotation.values[value.index()].as_ref().map(|meta| meta.shape.as_slice()),
+        }
+    }
+
+    fn tensor(&self, annotation: &Annotation, value: ValueId) -> Result<TensorMeta, String> {
+        let name = self.parent.graph.name(value);
+        let unknown = || format!("input `{name}` is no tensor, or is not known in this variant");
+        let measured = || annotation.values[value.index()].clone().map(|meta: ValueMeta| meta.named(name));
+        let own = self.parent.tensors.get(value.index()).filter(|_| self.parent.graph.node_of(value).is_none());
+        let mut tensor = own.cloned().or_else(measured).ok_or_else(unknown)?;
+        "cpu".clone_into(&mut tensor.device);
+        resize(&mut tensor, self.shape(annotation, value).ok_or_else(unknown)?);
+        if let Some(cast) = self.variant.cast {
+            tensor.dtype = annotation.dtypes[cast].types[value.index()].ok_or_else(unknown)?;
+        }
+        Ok(tensor)
+    }
+}
+
+/// Gives a tensor another shape. Literals do not fit it any more: integers keep their domain, so that an index stays in
+/// its table, floats their mean and deviation.
+fn resize(tensor: &mut TensorMeta, shape: &[u64]) {
+    if tensor.shape == shape {
+        return;
+    }
+    shape.clone_into(&mut tensor.shape);
+    let integer = |value: &TensorValue| if let TensorValue::Int(value) = value { Some(*value as f64) } else { None };
+    let integers: Vec<f64> = tensor.data.take().iter().flatten().filter_map(integer).collect();
+    if tensor.dtype != DType::Bool && !integers.is_empty() {
+        tensor.min_val = integers.iter().copied().reduce(f64::min);
+        tensor.max_val = integers.iter().copied().reduce(f64::max);
+    }
+}
+
+/// Metas under the names that the inputs of `graph` have now.
+fn renamed(mut tensors: Vec<TensorMeta>, graph: &Graph) -> Vec<TensorMeta> {
+    for (tensor, name) in tensors.iter_mut().zip(graph.input_names()) {
+        let old = std::mem::replace(&mut tensor.name, name.to_owned());
+        tensor.original_name.get_or_insert(old);
+    }
+    tensors
+}

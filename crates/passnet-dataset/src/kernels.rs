@@ -1,0 +1,139 @@
+//! Counting the kernels of prefixes of classical subgraphs, for the fusible ranges in them.
+
+use std::collections::BTreeSet;
+
+use passnet_python::Sample;
+use rayon::prelude::*;
+use serde_json::json;
+
+use crate::{
+    Dataset, Failure, Table,
+    annotate::{Runner, question},
+    fusible::{Bracketing, Measured, measure_all},
+    import::parse,
+    select::select_subset,
+    store::{KernelsRow, Kind, SampleRow, StoreError},
+};
+
+/// How to count.
+#[derive(Clone, Debug)]
+pub struct CountSettings {
+    /// `cpu`: kernels that Inductor makes for the CPU, which takes no compiler run; `cuda`: kernels that the driver
+    /// launches.
+    pub device: String,
+    /// Whether to compile every prefix instead of few.
+    pub exhaustive: bool,
+    /// Most subgraphs to count, those counted before among them.
+    pub most: usize,
+}
+
+/// What was counted.
+#[derive(Debug, Default)]
+pub struct Counted {
+    /// Subgraphs counted now.
+    pub subgraphs: usize,
+    /// Their ops.
+    pub ops: usize,
+    /// Prefixes compiled for them.
+    pub calls: usize,
+    /// Subgraphs counted before.
+    pub present: usize,
+    /// Subgraphs that do not compile, and what cannot be read.
+    pub failures: Vec<Failure>,
+}
+
+/// Subgraphs that are counted at once. What one teaches is known to the next ones behind this many, however many threads
+/// there are.
+const BATCH: usize = 8;
+
+/// Counts the kernels of annotated classical subgraphs that have no counts for this device yet; where not all are to be
+/// counted, those that cover most transitions of ops ([`select_subset`]). What does not compile is noted and not tried again. `progress` is called with the number of subgraphs done
+/// and of all.
+///
+/// # Errors
+/// If a table cannot be listed or written.
+pub fn count_kernels(
+    dataset: &Dataset,
+    runner: &dyn Runner,
+    settings: &CountSettings,
+    progress: &dyn Fn(usize, usize),
+) -> Result<Counted, StoreError> {
+    let mut counted = Counted::default();
+    let mut known = BTreeSet::new();
+    for row in dataset.read::<KernelsRow>(Table::Kernels)? {
+        match row {
+            Ok(row) => drop(row.device == settings.device && known.insert(row.typed)),
+            Err(error) => counted.failures.push(Failure::of_store(&error)),
+        }
+    }
+    let todo = todo(dataset, settings, &known, &mut counted)?;
+    let mut bracketing = Bracketing::new();
+    for (index, batch) in todo.chunks(BATCH).enumerate() {
+        let measured: Vec<_> = batch.par_iter().map(|row| measure(row, runner, settings, &bracketing)).collect();
+        let mut writer = dataset.append(Table::Kernels)?;
+        for (row, measured) in batch.iter().zip(measured) {
+            let measured = measured.unwrap_or_else(|message| {
+                counted.failures.push(Failure { what: row.path.clone(), message });
+                Measured { kernels: Vec::new(), asked: Vec::new() }
+            });
+            bracketing.learn(&row.ops, &measured);
+            counted.subgraphs += 1;
+            counted.ops += measured.kernels.len();
+            counted.calls += measured.calls();
+            writer.push(KernelsRow {
+                path: row.path.clone(),
+                typed: row.hashes.typed.clone().unwrap_or_default(),
+                device: settings.device.clone(),
+                calls: u32::try_from(measured.calls()).unwrap_or(u32::MAX),
+                kernels: measured.kernels,
+            })?;
+        }
+        writer.finish()?;
+        progress(todo.len().min((index + 1) * BATCH), todo.len());
+    }
+    Ok(counted)
+}
+
+/// The subgraphs to count, in order; without their files' duplicates, memory holds the distinct subgraphs.
+fn todo(
+    dataset: &Dataset,
+    settings: &CountSettings,
+    known: &BTreeSet<String>,
+    counted: &mut Counted,
+) -> Result<Vec<SampleRow>, StoreError> {
+    let mut todo = Vec::new();
+    for row in dataset.read::<SampleRow>(Table::Subgraphs)? {
+        match row {
+            Ok(row) if row.kind != Kind::Classical || row.hashes.typed.is_none() => {}
+            Ok(row) if row.hashes.typed.as_ref().is_some_and(|typed| known.contains(typed)) => counted.present += 1,
+            Ok(row) => todo.push(row),
+            Err(error) => counted.failures.push(Failure::of_store(&error)),
+        }
+    }
+    todo.sort_by(|a, b| a.path.cmp(&b.path));
+    let sequences: Vec<&[String]> = todo.iter().map(|row| row.ops.as_slice()).collect();
+    let sequences: Vec<Vec<&str>> = sequences.iter().map(|ops| ops.iter().map(String::as_str).collect()).collect();
+    let chosen = select_subset(&sequences, settings.most.saturating_sub(counted.present));
+    drop(sequences);
+    let mut todo: Vec<Option<SampleRow>> = todo.into_iter().map(Some).collect();
+    Ok(chosen.into_iter().filter_map(|index| todo[index].take()).collect())
+}
+
+fn measure(
+    row: &SampleRow,
+    runner: &dyn Runner,
+    settings: &CountSettings,
+    bracketing: &Bracketing,
+) -> Result<Measured, String> {
+    let sample: Sample = parse(&row.path, &row.files).map_err(|error| error.to_string())?;
+    let mut request = question(&sample.graph.with_device(&settings.device, None), &sample);
+    request["device"] = json!(settings.device);
+    request["id"] = json!(row.path);
+    let mut count = |k: usize| -> Result<u32, String> {
+        request["prefix"] = k.into();
+        let reply = runner.ask(&request)?;
+        let kernels = reply["kernels"].as_u64().and_then(|count| u32::try_from(count).ok());
+        kernels.ok_or_else(|| format!("malformed reply: {reply}"))
+    };
+    if settings.exhaustive { measure_all(row.ops.len(), count) } else { bracketing.measure(&row.ops, &mut count) }
+}

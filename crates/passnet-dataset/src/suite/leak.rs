@@ -1,0 +1,38 @@
+use std::collections::BTreeSet;
+
+use crate::{
+    Dataset, Table,
+    store::{SampleRow, StoreError},
+};
+
+/// What evaluation and training have in common.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Leak {
+    /// Structural hashes of graphs of both.
+    pub structures: BTreeSet<String>,
+    /// Op sequences of both, ops joined by spaces.
+    pub sequences: BTreeSet<String>,
+}
+
+/// Compares the graphs of evaluation suites with those of a training split.
+///
+/// # Errors
+/// If a table cannot be read whole: a row that is not read proves nothing.
+pub fn leaks(eval: &[Dataset], train: &Dataset) -> Result<Leak, StoreError> {
+    let mut found = Leak::default();
+    let mut evaluated = Leak::default();
+    for suite in eval {
+        for row in suite.read::<SampleRow>(Table::Subgraphs)? {
+            let row = row?;
+            evaluated.structures.extend(row.hashes.structure);
+            evaluated.sequences.insert(row.ops.join(" "));
+        }
+    }
+    for row in train.read::<SampleRow>(Table::Subgraphs)? {
+        let row = row?;
+        found.structures.extend(row.hashes.structure.filter(|hash| evaluated.structures.contains(hash)));
+        let sequence = row.ops.join(" ");
+        found.sequences.extend(evaluated.sequences.contains(&sequence).then_some(sequence));
+    }
+    Ok(found)
+}

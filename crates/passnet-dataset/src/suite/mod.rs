@@ -1,0 +1,285 @@
+//! Suites: evaluation tasks with graphs that are proven to run, and the training split that shares nothing with them.
+
+mod candidates;
+mod card;
+mod leak;
+mod prove;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rayon::prelude::*;
+
+pub use card::card;
+pub use leak::{Leak, leaks};
+pub use prove::Proof;
+
+use crate::{
+    Dataset, Failure, Table,
+    annotate::{Annotations, Runner},
+    cut::{Parent, Variant},
+    fold::OpRange,
+    store::{Kind, SampleRow, StoreError, TaskRow},
+};
+use candidates::{Candidate, Group, groups};
+
+/// What one suite holds.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Its name and folder, e.g. `passbench-f`.
+    pub name: String,
+    /// Kind of its graphs.
+    pub kind: Kind,
+    /// Number of tasks.
+    pub tasks: usize,
+    /// Most graphs of a task, variants included.
+    pub graphs: usize,
+}
+
+/// Limits of all suites.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Most bytes of inputs and values of a graph, so that suites run on any machine.
+    pub max_bytes: u64,
+    /// Most graphs of a training task.
+    pub train_graphs: usize,
+}
+
+impl Default for Bounds {
+    /// 16 MiB, four graphs.
+    fn default() -> Self {
+        Self { max_bytes: 16 << 20, train_graphs: 4 }
+    }
+}
+
+/// What was built.
+#[derive(Debug, Default)]
+pub struct Built {
+    /// Name of each suite with its tasks and graphs, the training split last.
+    pub suites: Vec<(String, usize, usize)>,
+    /// Graphs that were proven not to run, by reason.
+    pub refused: BTreeMap<String, usize>,
+    /// What could not be read.
+    pub failures: Vec<Failure>,
+}
+
+/// Name of the training split.
+pub const TRAIN: &str = "passbench-train";
+
+/// More tasks than wanted are tried at once, since of some no graph runs.
+const SPARE: usize = 2;
+
+/// Builds the suites of `plans` and the training split below `out` from the annotated graphs and the subgraphs of `dataset`.
+///
+/// Tasks are chosen by rarity and coverage ([`crate::select`]), single ops by how many graphs they are in; plans that come
+/// first choose first, and no two suites share an op sequence. A task gets distinct graphs from as many places as there
+/// are, then variants of them at other dtypes and extents. Every graph of a suite is proven to run within bounds: its
+/// shapes are propagated, then it is called twice and has to return the same, without NaN. All other op sequences are
+/// training tasks, without the graphs whose structure a suite has.
+///
+/// Proofs are kept in the dataset, so that the same call continues an interrupted one.
+///
+/// # Errors
+/// If a table cannot be listed or written.
+pub fn build(
+    dataset: &Dataset,
+    runner: &dyn Runner,
+    plans: &[Plan],
+    bounds: Bounds,
+    out: &Dataset,
+    progress: &dyn Fn(&str),
+) -> Result<Built, StoreError> {
+    let mut built = Built::default();
+    let mut groups = groups(dataset, bounds.max_bytes, &mut built)?;
+    let mut proofs = prove::Proofs::open(dataset)?;
+    let mut taken = Taken::default();
+    for plan in plans {
+        let order = candidates::preferred(&groups, plan.kind, &taken.sequences);
+        let mut tasks: Vec<(String, Vec<SampleRow>)> = Vec::new();
+        for keys in order.chunks(plan.tasks.max(1) * SPARE) {
+            progress(&format!("{}: cutting {} tasks", plan.name, keys.len()));
+            let wanted: Vec<(&str, &Group)> =
+                keys.iter().map(|key| (key.as_str(), &groups[&(plan.kind, key.clone())])).collect();
+            let mut rows = vary_all(dataset, plan, &wanted)?;
+            for key in keys {
+                if tasks.len() == plan.tasks {
+                    break;
+                }
+                let candidates = rows.remove(key).unwrap_or_default();
+                let proven = proofs.first_good(candidates, plan.graphs, bounds.max_bytes, runner, &mut built)?;
+                if !proven.is_empty() {
+                    tasks.push((key.clone(), proven));
+                    progress(&format!("{}: {} of {} tasks", plan.name, tasks.len(), plan.tasks));
+                }
+            }
+            if tasks.len() == plan.tasks {
+                break;
+            }
+        }
+        for (key, rows) in &tasks {
+            taken.add(key, rows);
+            groups.remove(&(plan.kind, key.clone()));
+        }
+        built.suites.push(write_suite(&out.below(&plan.name), "eval", tasks)?);
+    }
+    proofs.finish()?;
+    progress("training split");
+    let train = training(dataset, &groups, &taken, bounds, &mut built)?;
+    built.suites.push(write_suite(&out.below(TRAIN), "train", train)?);
+    Ok(built)
+}
+
+/// What evaluation has, and training may not have.
+#[derive(Default)]
+struct Taken {
+    sequences: BTreeSet<String>,
+    structures: BTreeSet<String>,
+}
+
+impl Taken {
+    fn add(&mut self, sequence: &str, rows: &[SampleRow]) {
+        self.sequences.insert(sequence.to_owned());
+        self.structures.extend(rows.iter().filter_map(|row| row.hashes.structure.clone()));
+    }
+}
+
+/// For each wanted task rows to choose from: its graphs as they are, then variants, in the order of preference.
+fn vary_all(
+    dataset: &Dataset,
+    plan: &Plan,
+    wanted: &[(&str, &Group)],
+) -> Result<BTreeMap<String, Vec<SampleRow>>, StoreError> {
+    // Which ranges to cut from which graph, and for which task.
+    let mut cuts: BTreeMap<&str, Vec<Cut<'_>>> = BTreeMap::new();
+    for (key, group) in wanted {
+        let bases = group.spread(plan.graphs);
+        let variants = (2 * plan.graphs).div_ceil(bases.len());
+        for (rank, base) in bases.into_iter().enumerate() {
+            let Candidate { origin, range, .. } = base;
+            cuts.entry(origin).or_default().push(Cut { key, rank, range: *range, variants });
+        }
+    }
+    let mut found: BTreeMap<String, Vec<((usize, usize), SampleRow)>> = BTreeMap::new();
+    let mut annotations = Annotations::open(dataset)?;
+    for row in dataset.read::<SampleRow>(Table::Graphs)?.flatten() {
+        let Some(cuts) = cuts.remove(row.path.as_str()) else { continue };
+        let Some(annotation) = annotations.of(&row) else { continue };
+        let Ok(parent) = Parent::new(&row, Some(annotation)) else { continue };
+        let rows: Vec<_> = parent
+            .variants_in_order()
+            .into_par_iter()
+            .enumerate()
+            .map(|(index, variant)| {
+                let Ok(varied) = parent.vary(variant) else { return Vec::new() };
+                let cuts = cuts.iter().filter(|cut| index < cut.variants);
+                // Graphs as they are come before the variants of any of them.
+                let place = |cut: &Cut<'_>| (index, cut.rank);
+                cuts.filter_map(|cut| Some((cut.key.to_owned(), (place(cut), varied.cut(cut.range, plan.kind).ok()?))))
+                    .collect()
+            })
+            .collect();
+        for (key, row) in rows.into_iter().flatten() {
+            found.entry(key).or_default().push(row);
+        }
+    }
+    let order = |mut rows: Vec<((usize, usize), SampleRow)>| -> Vec<SampleRow> {
+        rows.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let mut seen = BTreeSet::new();
+        rows.into_iter().map(|(_, row)| row).filter(|row| seen.insert(row.path.clone())).collect()
+    };
+    Ok(found.into_iter().map(|(key, rows)| (key, order(rows))).collect())
+}
+
+struct Cut<'a> {
+    key: &'a str,
+    /// Place of the base graph in its task.
+    rank: usize,
+    range: OpRange,
+    /// How many variants to make, the graph as it is among them.
+    variants: usize,
+}
+
+impl Parent {
+    /// Variants so that the first few differ in dtype and extents alike.
+    fn variants_in_order(&self) -> Vec<Variant> {
+        let mut variants = self.variants();
+        let casts = 1 + variants.iter().filter_map(|variant| variant.cast).max().map_or(0, |last| last + 1);
+        let rank = |variant: &Variant| {
+            let cast = variant.cast.map_or(0, |cast| cast + 1);
+            let assignment = variant.assignment.map_or(0, |index| index + 1);
+            // The graph as it is, its casts, then one cast for each assignment in turn, then the others.
+            let turn = (cast + casts - assignment % casts) % casts;
+            (if assignment == 0 { 0 } else { 1 + turn }, assignment, cast)
+        };
+        variants.sort_by_key(rank);
+        variants
+    }
+}
+
+/// All op sequences that evaluation does not have, each with a few graphs that it does not have.
+fn training(
+    dataset: &Dataset,
+    groups: &BTreeMap<(Kind, String), Group>,
+    taken: &Taken,
+    bounds: Bounds,
+    built: &mut Built,
+) -> Result<Vec<(String, Vec<SampleRow>)>, StoreError> {
+    let mut wanted: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut sequences = BTreeSet::new();
+    for ((_, key), group) in groups {
+        if taken.sequences.contains(key) || !sequences.insert(key) {
+            continue;
+        }
+        let free = group.candidates.iter().filter(|candidate| !taken.structures.contains(&candidate.structure));
+        wanted.extend(free.take(bounds.train_graphs).map(|candidate| (candidate.path.as_str(), key.as_str())));
+    }
+    let mut tasks: BTreeMap<String, Vec<SampleRow>> = BTreeMap::new();
+    for row in dataset.read::<SampleRow>(Table::Subgraphs)? {
+        match row {
+            Ok(row) => {
+                if let Some(key) = wanted.get(row.path.as_str()) {
+                    tasks.entry((*key).to_owned()).or_default().push(row);
+                }
+            }
+            Err(error) => built.failures.push(Failure::of_store(&error)),
+        }
+    }
+    Ok(tasks.into_iter().collect())
+}
+
+/// Writes tasks and their graphs in order, the graphs of a task as `TASK/000`, `TASK/001` ...
+fn write_suite(
+    out: &Dataset,
+    split: &str,
+    tasks: Vec<(String, Vec<SampleRow>)>,
+) -> Result<(String, usize, usize), StoreError> {
+    let mut graphs = 0;
+    let mut subgraphs = out.replace(Table::Subgraphs)?;
+    let mut table = out.replace(Table::Tasks)?;
+    let count = tasks.len();
+    for (hash, rows) in tasks {
+        let ops = rows.first().map(|row| row.ops.clone()).unwrap_or_default();
+        let id = task_id(&ops, &hash);
+        graphs += rows.len();
+        let mut paths = Vec::with_capacity(rows.len());
+        for (index, mut row) in rows.into_iter().enumerate() {
+            row.path = format!("{id}/{index:03}");
+            paths.push(row.path.clone());
+            subgraphs.push(row)?;
+        }
+        table.push(TaskRow { id, split: Some(split.to_owned()), ops, graphs: paths, files: Vec::new() })?;
+    }
+    subgraphs.finish()?;
+    table.finish()?;
+    let name = out.root().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    Ok((name, count, graphs))
+}
+
+/// The first ops by name, for people, and the hash of all of them.
+fn task_id(ops: &[String], hash: &str) -> String {
+    let plain = |op: &String| {
+        op.trim_start_matches("Tensor.").chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect::<String>()
+    };
+    let names: Vec<String> = ops.iter().take(4).map(plain).collect();
+    let short = if ops.len() > 4 { format!("{}-{}ops", names.join("-"), ops.len()) } else { names.join("-") };
+    format!("{short}-{}", &hash[..8.min(hash.len())])
+}

@@ -1,0 +1,167 @@
+//! Running graphs to prove that they run.
+
+use std::collections::BTreeMap;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{ArrowError, DataType, Field, Schema};
+use passnet_record::ContentId;
+use rayon::prelude::*;
+use serde_json::{Value, json};
+
+use super::Built;
+use crate::{
+    Dataset, Table,
+    annotate::{Runner, question},
+    import::parse,
+    store::{Columns, Row, SampleRow, StoreError, strings},
+};
+
+/// Whether one graph runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proof {
+    /// Content id of the files of the graph, and the bound that it was held to.
+    pub graph: String,
+    /// Why it is not fit; empty if it is.
+    pub refused: String,
+}
+
+impl Row for Proof {
+    const TABLE: &'static str = "proofs";
+
+    fn schema() -> Schema {
+        let text = |name: &str| Field::new(name, DataType::Utf8, false);
+        Schema::new(vec![text("graph"), text("refused")])
+    }
+
+    fn encode(rows: &[Self]) -> Result<RecordBatch, ArrowError> {
+        let columns = vec![
+            strings(rows.iter().map(|row| row.graph.as_str())),
+            strings(rows.iter().map(|row| row.refused.as_str())),
+        ];
+        RecordBatch::try_new(Self::schema().into(), columns)
+    }
+
+    fn decode(batch: &RecordBatch) -> Result<Vec<Self>, String> {
+        let columns = Columns::Batch(batch);
+        let pairs = columns.strings("graph")?.into_iter().zip(columns.strings("refused")?);
+        Ok(pairs.map(|(graph, refused)| Self { graph, refused }).collect())
+    }
+
+    fn raw_bytes(&self) -> usize {
+        self.graph.len() + self.refused.len()
+    }
+}
+
+/// All proofs of a dataset.
+pub(super) struct Proofs {
+    dataset: Dataset,
+    known: BTreeMap<String, String>,
+    fresh: Vec<Proof>,
+}
+
+/// Graphs that one child of the runner proves, and proofs between two files of the table.
+const BATCH: usize = 8;
+const FLUSH: usize = 256;
+/// Seconds that one batch may take.
+const SECONDS: f64 = 120.0;
+
+impl Proofs {
+    pub(super) fn open(dataset: &Dataset) -> Result<Self, StoreError> {
+        let rows = dataset.read::<Proof>(Table::Proofs)?.flatten();
+        let known = rows.map(|proof| (proof.graph, proof.refused)).collect();
+        Ok(Self { dataset: dataset.clone(), known, fresh: Vec::new() })
+    }
+
+    /// The first `count` candidates that run, in order.
+    pub(super) fn first_good(
+        &mut self,
+        candidates: Vec<SampleRow>,
+        count: usize,
+        max_bytes: u64,
+        runner: &dyn Runner,
+        built: &mut Built,
+    ) -> Result<Vec<SampleRow>, StoreError> {
+        let mut good = Vec::new();
+        let mut candidates = candidates.into_iter();
+        while good.len() < count {
+            let batch: Vec<SampleRow> = candidates.by_ref().take(count - good.len()).collect();
+            if batch.is_empty() {
+                break;
+            }
+            let keys: Vec<String> = batch.iter().map(|row| key(row, max_bytes)).collect();
+            let todo: Vec<(&String, &SampleRow)> =
+                keys.iter().zip(&batch).filter(|(key, _)| !self.known.contains_key(*key)).collect();
+            let proven: Vec<Proof> =
+                todo.par_chunks(BATCH).flat_map_iter(|graphs| prove(graphs, max_bytes, runner)).collect();
+            for proof in proven {
+                self.known.insert(proof.graph.clone(), proof.refused.clone());
+                self.fresh.push(proof);
+            }
+            for (key, row) in keys.iter().zip(batch) {
+                match self.known.get(key).map(String::as_str) {
+                    Some("") => good.push(row),
+                    reason => *built.refused.entry(short(reason.unwrap_or("not proven"))).or_default() += 1,
+                }
+            }
+            if self.fresh.len() >= FLUSH {
+                self.flush()?;
+            }
+        }
+        Ok(good)
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        let mut writer = self.dataset.append(Table::Proofs)?;
+        self.fresh.drain(..).try_for_each(|proof| writer.push(proof))?;
+        writer.finish()
+    }
+
+    /// Writes what is not written yet.
+    pub(super) fn finish(mut self) -> Result<(), StoreError> {
+        self.flush()
+    }
+}
+
+fn key(row: &SampleRow, max_bytes: u64) -> String {
+    let files = row.files.content_id();
+    ContentId::of_parts([files.as_str().as_bytes(), &max_bytes.to_le_bytes()]).to_string()
+}
+
+/// One reason stands for all that differ in numbers only.
+fn short(reason: &str) -> String {
+    let letters: String = reason.chars().map(|c| if c.is_ascii_digit() { '#' } else { c }).take(60).collect();
+    letters.split('#').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("N")
+}
+
+fn prove(graphs: &[(&String, &SampleRow)], max_bytes: u64, runner: &dyn Runner) -> Vec<Proof> {
+    let questions: Result<Vec<Value>, String> = graphs.iter().map(|(_, row)| describe(row)).collect();
+    let results = questions.and_then(|questions| {
+        let request = json!({"graphs": questions, "max_bytes": max_bytes, "seconds": SECONDS});
+        let mut reply = runner.ask(&request)?;
+        serde_json::from_value::<Vec<Value>>(reply["results"].take())
+            .map_err(|error| format!("malformed reply: {error}"))
+    });
+    match results {
+        Ok(results) if results.len() == graphs.len() => graphs
+            .iter()
+            .zip(results)
+            .map(|((key, _), result)| Proof { graph: (*key).clone(), refused: refusal(&result) })
+            .collect(),
+        // One graph took the process with it; alone, the others are proven.
+        _ if graphs.len() > 1 => graphs.iter().flat_map(|graph| prove(&[*graph], max_bytes, runner)).collect(),
+        Ok(_) => vec![Proof { graph: graphs[0].0.clone(), refused: "malformed reply".to_owned() }],
+        Err(message) => vec![Proof { graph: graphs[0].0.clone(), refused: message }],
+    }
+}
+
+fn describe(row: &SampleRow) -> Result<Value, String> {
+    let sample = parse(&row.path, &row.files).map_err(|error| error.to_string())?;
+    Ok(question(&sample.graph, &sample))
+}
+
+fn refusal(result: &Value) -> String {
+    match (result["bytes"].as_u64(), result["error"].as_str()) {
+        (Some(_), None) => String::new(),
+        (_, reason) => reason.unwrap_or("malformed reply").to_owned(),
+    }
+}

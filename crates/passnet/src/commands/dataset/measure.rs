@@ -1,0 +1,155 @@
+//! Stages that run PyTorch: `annotate`, `kernels`, `suites`; and what is made of their results.
+
+use std::{path::Path, process::ExitCode};
+
+use anyhow::{Context, Result};
+use passnet_dataset::{
+    Dataset, Failure,
+    annotate::{Limits, Runner, annotate},
+    dedup::dedup,
+    fold::CanonicalSettings,
+    hashes::Rung,
+    import::import_graphs,
+    kernels::{CountSettings, count_kernels},
+    mine::{Method, Mined, mine},
+    store::Kind,
+    suite::{Bounds, Built, Plan, TRAIN, build, card, leaks},
+};
+use serde_json::json;
+
+use super::{existing, leave, runner::Processes};
+use crate::{
+    args::{AnnotateArgs, BuildSuitesArgs, CardArgs, KernelsArgs},
+    failure::{BAD, unfit},
+    output,
+};
+
+/// Modules of the package.
+const ANNOTATE: &str = "passnet._annotate";
+const PREFIX: &str = "passnet._prefix";
+const PROVE: &str = "passnet._prove";
+
+pub(super) fn run_annotate(args: &AnnotateArgs) -> Result<ExitCode> {
+    let dataset = existing(&args.dataset)?;
+    let limits = Limits { max_bytes: args.max_bytes, seconds: args.seconds };
+    leave(&annotate_all(&dataset, limits)?)
+}
+
+fn annotate_all(dataset: &Dataset, limits: Limits) -> Result<Vec<Failure>> {
+    let found = annotate(dataset, &fit(ANNOTATE)?, limits, &|done, all| note("annotate", done, all))?;
+    output::text(&format!(
+        "{} graphs annotated, {} of them by running them; {} were annotated before",
+        found.graphs, found.executed, found.present
+    ))?;
+    Ok(found.failures)
+}
+
+pub(super) fn run_kernels(args: &KernelsArgs) -> Result<ExitCode> {
+    let settings =
+        CountSettings { device: args.device.name().to_owned(), exhaustive: args.exhaustive, most: args.most };
+    leave(&count_all(&existing(&args.dataset)?, &settings)?)
+}
+
+fn count_all(dataset: &Dataset, settings: &CountSettings) -> Result<Vec<Failure>> {
+    let found = count_kernels(dataset, &fit(PREFIX)?, settings, &|done, all| note("kernels", done, all))?;
+    output::text(&format!(
+        "{} subgraphs of {} ops counted with {} compilations ({:.2} per op); {} were counted before",
+        found.subgraphs,
+        found.ops,
+        found.calls,
+        found.calls as f64 / found.ops.max(1) as f64,
+        found.present
+    ))?;
+    Ok(found.failures)
+}
+
+/// Processes of a module, after one of them has answered.
+fn fit(module: &'static str) -> Result<Processes> {
+    let processes = Processes::of(module);
+    match processes.ask(&json!({})) {
+        // It cannot answer an empty question, but it says so.
+        Err(message) if message.contains("KeyError") => Ok(processes),
+        Ok(_) => Ok(processes),
+        Err(message) => Err(unfit(format!("{message}; is PyTorch installed?"))),
+    }
+}
+
+fn note(stage: &str, done: usize, all: usize) {
+    tracing::info!("{stage}: {done} of {all}");
+}
+
+pub(super) fn run_card(args: &CardArgs) -> Result<ExitCode> {
+    let suites: Vec<Dataset> = args.suites.iter().map(existing).collect::<Result<_>>()?;
+    output::text(card(&suites)?.trim_end())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// All stages from sample folders to suites. What a stage has done before is not done again.
+pub(super) fn run_build_suites(args: &BuildSuitesArgs) -> Result<ExitCode> {
+    let dataset = Dataset::at(&args.work);
+    let mut failures = Vec::new();
+    for folder in &args.samples {
+        let transfer = import_graphs(&dataset, folder)?;
+        output::text(&format!("{} graphs imported, {} were there", transfer.samples, transfer.present))?;
+        failures.extend(transfer.failures);
+    }
+    let unique = dataset.below("unique");
+    let found = dedup(&dataset, passnet_dataset::Table::Graphs, Rung::Typed, &unique)?;
+    output::text(&format!("{} of {} graphs are distinct", found.kept, found.rows))?;
+    failures.extend(annotate_all(&unique, Limits::default())?);
+    print_mined("classical", &mine(&unique, Method::Canonical(CanonicalSettings::default()), &unique)?)?;
+    let counting = CountSettings { device: args.device.name().to_owned(), exhaustive: false, most: args.counted };
+    failures.extend(count_all(&unique, &counting)?);
+    print_mined("fusible", &mine(&unique, Method::Fusible, &unique)?)?;
+    print_mined("single-op", &mine(&unique, Method::SingleOps, &unique)?)?;
+    let plan = |name: &str, kind, tasks, graphs| Plan { name: name.to_owned(), kind, tasks, graphs };
+    let plans = [
+        plan("passbench-f", Kind::Fusible, args.fusible, args.graphs),
+        plan("passbench-c", Kind::Classical, args.classical, args.graphs),
+        plan("passbench-s", Kind::SingleOp, args.single_op, args.graphs),
+    ];
+    let bounds = Bounds { max_bytes: args.max_bytes, ..Bounds::default() };
+    let out = Dataset::at(&args.out);
+    let built = build(&unique, &fit(PROVE)?, &plans, bounds, &out, &|line| tracing::info!("{line}"))?;
+    print_built(&built)?;
+    let eval: Vec<Dataset> = plans.iter().map(|plan| out.below(&plan.name)).collect();
+    let leak = leaks(&eval, &out.below(TRAIN))?;
+    output::text(&format!(
+        "shared by evaluation and training: {} structures, {} op sequences",
+        leak.structures.len(),
+        leak.sequences.len()
+    ))?;
+    if let Some(path) = &args.card {
+        write_card(path, &eval, &out.below(TRAIN))?;
+    }
+    failures.extend(built.failures);
+    let code = leave(&failures)?;
+    Ok(if leak == passnet_dataset::suite::Leak::default() { code } else { ExitCode::from(BAD) })
+}
+
+fn write_card(path: &Path, eval: &[Dataset], train: &Dataset) -> Result<()> {
+    let suites: Vec<Dataset> = eval.iter().chain([train]).cloned().collect();
+    fs_err::write(path, card(&suites)?).context("the card cannot be written")
+}
+
+fn print_mined(kind: &str, mined: &Mined) -> Result<()> {
+    output::text(&format!(
+        "{} distinct {kind} subgraphs in {} ranges ({} more have a boundary that is no tensor); {:.1}% of ops covered",
+        mined.subgraphs,
+        mined.ranges - mined.open,
+        mined.open,
+        100.0 * mined.covered as f64 / mined.ops.max(1) as f64
+    ))
+}
+
+fn print_built(built: &Built) -> Result<()> {
+    for (name, tasks, graphs) in &built.suites {
+        output::text(&format!("{name}: {tasks} tasks, {graphs} graphs"))?;
+    }
+    let mut refused: Vec<_> = built.refused.iter().collect();
+    refused.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    for (reason, count) in refused {
+        tracing::info!("refused {count}: {reason}");
+    }
+    Ok(())
+}

@@ -1,0 +1,133 @@
+"""What every value of a graph is like: shapes, dtypes, statistics, and how they change with the graph's inputs.
+
+``python -m passnet._annotate`` answers lines ``{"graph": WIRE, "inputs": [META, ...], "max_bytes": N}`` with
+
+``values``
+    for each input and node the meta of a tensor (shape, dtype, statistics or literals; without a name), or null
+``executed``
+    whether the statistics were measured by running the graph on random weights
+``assignments``
+    other extents of the graph's data inputs (:mod:`passnet._symbols`)
+``dtypes``
+    for float16 and bfloat16 the dtype of each value when every float32 input has it instead, as ``model.half()`` does
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.fx
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from passnet import _inputs, _symbols, _wire
+from passnet._sample import LITERAL_LIMIT, _rounded
+from passnet._serve import serve
+
+
+class AnnotateError(RuntimeError):
+    """A graph that does not run; the message names the op."""
+
+
+def annotate(request: dict[str, Any]) -> dict[str, Any]:
+    module = _wire.to_graph_module(request["graph"])
+    metas = request["inputs"]
+    values, stopped = _propagate(module, metas)
+    executed = False
+    if _nbytes(metas) <= request["max_bytes"] and (stopped is None or not _lies(stopped)):
+        measured, reason = _execute(module, metas)
+        if reason is None or stopped is not None:
+            stopped = reason
+        executed = reason is None
+        values = [m if m is not None else v for m, v in zip(measured, values, strict=True)]
+    if stopped is not None:
+        raise AnnotateError(stopped)
+    names = [node.name for node in module.graph.nodes if node.op != "output"]
+    shapes = {name: v["shape"] for name, v in zip(names, values, strict=True) if v is not None}
+    variants = _symbols.Variants(request["graph"], metas, shapes)
+    return {
+        "values": values,
+        "executed": executed,
+        "assignments": variants.assignments(),
+        "dtypes": [variants.cast(dtype) for dtype in ("float16", "bfloat16")],
+    }
+
+
+def _lies(message: str) -> bool:
+    """Whether propagation failed for another reason than that an op needs content."""
+    return not any(word in message for word in ("DataDependent", "UnsupportedOperator", "DynamicOutputShape", "item"))
+
+
+def _nbytes(metas: list[dict[str, Any]]) -> int:
+    return sum(torch.Size(meta["shape"]).numel() * getattr(torch, meta["dtype"]).itemsize for meta in metas)
+
+
+class _Recorder(torch.fx.Interpreter):
+    """Runs a graph and keeps what `describe` says of each value; `failure` names the op that failed."""
+
+    def __init__(self, module: torch.fx.GraphModule, describe: Any) -> None:
+        super().__init__(module)
+        self.describe, self.seen, self.failure = describe, {}, None
+
+    def run_node(self, node: torch.fx.Node) -> Any:
+        try:
+            result = super().run_node(node)
+        except Exception as error:
+            reason = next((line for line in str(error).splitlines() if line.strip()), "no message")
+            self.failure = f"op `{node.name}` ({node.target}) fails: {type(error).__name__}: {reason}"
+            raise
+        if isinstance(result, torch.Tensor):
+            self.seen[node.name] = self.describe(result)
+        return result
+
+    def collect(self, inputs: list[Any]) -> tuple[list[Any], str | None]:
+        try:
+            self.run(*inputs)
+        except Exception as error:
+            self.failure = self.failure or str(error)
+        names = [node.name for node in self.module.graph.nodes if node.op != "output"]
+        return [self.seen.get(name) for name in names], self.failure
+
+
+def _propagate(module: torch.fx.GraphModule, metas: list[dict[str, Any]]) -> tuple[list[Any], str | None]:
+    with FakeTensorMode(), torch.no_grad():
+        inputs = [torch.empty(meta["shape"], dtype=getattr(torch, meta["dtype"])) for meta in metas]
+        return _Recorder(module, _type).collect(inputs)
+
+
+def _execute(module: torch.fx.GraphModule, metas: list[dict[str, Any]]) -> tuple[list[Any], str | None]:
+    with torch.no_grad():
+        return _Recorder(module, _measure).collect(_inputs.make(metas))
+
+
+def _type(tensor: torch.Tensor) -> dict[str, Any]:
+    return {"shape": list(tensor.shape), "dtype": str(tensor.dtype).removeprefix("torch.")}
+
+
+def _measure(tensor: torch.Tensor) -> dict[str, Any]:
+    meta = _type(tensor)
+    count = tensor.numel()
+    if count == 0 or tensor.layout != torch.strided or tensor.is_complex():
+        return meta
+    if count < LITERAL_LIMIT:
+        literals = [_rounded(x, 9) for x in tensor.flatten().tolist()]
+        meta["data"] = [x if not isinstance(x, float) or abs(x) < float("inf") else str(x) for x in literals]
+    if tensor.is_floating_point():
+        exact = tensor.double() if count < 1 << 20 else tensor.float()
+        meta["mean"] = _number(exact.mean().item())
+        meta["std"] = _number(exact.std().item()) if count > 1 else 0.0
+        if "data" not in meta and exact.min().item() >= 0:
+            meta["min_val"] = 0.0
+    elif tensor.dtype != torch.bool and "data" not in meta:
+        meta["min_val"], meta["max_val"] = float(tensor.min()), float(tensor.max())
+    return meta
+
+
+def _number(value: float) -> float | None:
+    # JSON has no NaN; without a number the rules for inputs take their default.
+    return _rounded(value, 6) if abs(value) < float("inf") else None
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    serve(annotate)

@@ -1,0 +1,99 @@
+"""Annotation, prefix counts and proofs of graphs that are built here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from passnet import _annotate, _inputs, _prefix, _prove, _symbols, _wire
+from passnet._capture import capture
+
+
+def _meta(name: str, shape: list[int], dtype: str = "float32", **more: Any) -> dict[str, Any]:
+    return {"name": name, "shape": shape, "dtype": dtype, "mean": 0.0, "std": 1.0, **more}
+
+
+def _request(module: Any, metas: list[dict[str, Any]]) -> dict[str, Any]:
+    graph = capture(module, _inputs.make(metas))[0].module.graph
+    return {"graph": _wire.from_graph(graph), "inputs": metas, "max_bytes": 1 << 20}
+
+
+def _attention(x: torch.Tensor, w_self_q: torch.Tensor) -> Any:
+    heads = torch.nn.functional.linear(x, w_self_q).view(1, 6, 2, 4).transpose(1, 2)
+    bias = torch.zeros((1, 1, 6, 6), dtype=torch.float32)
+    return (torch.softmax(heads @ heads.transpose(-1, -2) + bias, dim=-1) @ heads).transpose(1, 2).reshape(1, 6, 8)
+
+
+def test_extents_are_mended_by_where_they_come_from() -> None:
+    request = _request(_attention, [_meta("L_x_", [1, 6, 8]), _meta("L_w_self_q_", [8, 8])])
+    annotation = _annotate.annotate(request)
+    assert annotation["executed"]
+    doubled = next(a for a in annotation["assignments"] if a["symbols"] == {"batch": 2})
+    assert doubled["shapes"][-1] == [2, 6, 8]
+    assert all(shape is not None for shape in doubled["shapes"])
+    half = annotation["dtypes"][0]
+    assert (half["dtype"], half["types"][-1]) == ("float16", "float16")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sizes", "expected"),
+    [
+        ([1, 197, 2304], [4, 197, 2304], [1, 197, 3, 12, 64], [4, 197, 3, 12, 64]),
+        ([12, 197, 64], [48, 197, 64], [1, 12, 197, 64], [4, 12, 197, 64]),
+        ([1, 12, 64, 64], [2, 12, 64, 64], [12, 64, 64], [24, 64, 64]),
+        ([1, 49, 96], [1, 64, 96], [1, 7, 7, 96], [1, 8, 8, 96]),
+        ([2, 64, 8], [2, 32, 8], [2, -1, 2, 4], [2, -1, 2, 4]),
+        ([2, 3], [2, 3], [6], [6]),
+        ([5, 7], [6, 7], [3, 3], [3, 3]),
+    ],
+)
+def test_targets_of_views(old: list[int], new: list[int], sizes: list[int], expected: list[int]) -> None:
+    assert _symbols.regroup(old, new, sizes) == expected
+
+
+def test_a_lie_about_shapes_names_the_op() -> None:
+    request = _request(_attention, [_meta("L_x_", [1, 6, 8]), _meta("L_w_self_q_", [8, 8])])
+    request["inputs"][1]["shape"] = [8, 9]
+    with pytest.raises(_annotate.AnnotateError, match="op `linear`"):
+        _annotate.annotate(request)
+
+
+def test_indices_keep_their_domain() -> None:
+    def embed(ids: torch.Tensor, w_self_table: torch.Tensor) -> Any:
+        return (torch.nn.functional.embedding(ids + 1, w_self_table),)
+
+    metas = [_meta("ids", [2, 40], "int64", min_val=0, max_val=8), _meta("w_self_table", [10, 4])]
+    values = _annotate.annotate(_request(embed, metas))["values"]
+    assert 0 <= values[2]["min_val"] <= values[2]["max_val"] <= 9
+
+
+def _chain(x: torch.Tensor, w_self_: torch.Tensor) -> Any:
+    return (torch.nn.functional.linear(torch.relu(torch.tanh(x) + 1), w_self_).sigmoid(),)
+
+
+def test_pointwise_ops_are_one_kernel_and_a_product_is_another() -> None:
+    request = _request(_chain, [_meta("x", [64, 32]), _meta("w_self_", [16, 32])])
+    module = _wire.to_graph_module(request["graph"])
+    counts = [_prefix.count_cpu(_prefix.prefix(module, k), request["inputs"]) for k in range(1, 6)]
+    assert counts == [1, 1, 1, 2, 3]
+
+
+def test_proofs_refuse_what_cannot_be_judged() -> None:
+    def noise(x: torch.Tensor) -> Any:
+        return (torch.nn.functional.dropout(x, 0.5, True),)
+
+    def invalid(x: torch.Tensor) -> Any:
+        return (torch.sqrt(-torch.exp(x)),)
+
+    def fine(x: torch.Tensor) -> Any:
+        return (x + 1,)
+
+    graphs = [_request(graph, [_meta("x", [64])]) for graph in (noise, invalid, fine)]
+    results = _prove.prove({"graphs": graphs, "max_bytes": 1 << 20})["results"]
+    assert "called again" in results[0]["error"]
+    assert "NaN" in results[1]["error"]
+    assert results[2] == {"bytes": 512}
+    tight = _prove.prove({"graphs": graphs[2:], "max_bytes": 100})["results"]
+    assert "take 512 bytes" in tight[0]["error"]
