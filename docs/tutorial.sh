@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From models to a suite and a score, on a CPU:
+# From models to a suite and its evaluation, on a CPU:
 #   docs/tutorial.sh [FOLDER [MODEL...]]
 # Everything goes to FOLDER (default target/tutorial). Run it again after an interruption, and it goes on.
 set -euo pipefail

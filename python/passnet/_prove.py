@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 import torch.fx
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from passnet import _inputs, _wire
 from passnet._serve import serve
@@ -46,8 +47,6 @@ class _Sizes(torch.fx.Interpreter):
 
 
 def _prove_one(graph: dict[str, Any], max_bytes: int) -> int:
-    from torch._subclasses.fake_tensor import FakeTensorMode
-
     module, metas = _wire.to_graph_module(graph["graph"]), graph["inputs"]
     with FakeTensorMode(), torch.no_grad():
         fakes = [torch.empty(meta["shape"], dtype=getattr(torch, meta["dtype"])) for meta in metas]

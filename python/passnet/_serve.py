@@ -1,7 +1,7 @@
 """A server of JSON lines whose every request is handled in a forked child.
 
-A crash, a lack of memory or a timeout costs one request. The parent imports PyTorch and never runs an operation, so that
-forking it is safe and a child is ready at once.
+A crash, a lack of memory or a timeout costs one request. The parent imports PyTorch and computes nothing, so that forking it
+is safe and a child is ready at once.
 """
 
 from __future__ import annotations
@@ -16,18 +16,30 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+
 
 def serve(handle: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
     """Answers each line of standard input with one line: what `handle` returns, or ``{"error": ...}``.
 
     A request may say ``seconds`` and ``bytes``: what its child may take.
     """
+    _warm_up()
     # Models and compilers print; the channel is ours alone.
     channel = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     for line in sys.stdin:
         channel.write(_in_child(handle, line) + "\n")
         channel.flush()
+
+
+def _warm_up() -> None:
+    """Has PyTorch import what its first propagation of a shape imports: seconds that each child would take again."""
+    with FakeTensorMode(), torch.no_grad():
+        image, kernel = torch.empty(1, 3, 8, 8), torch.empty(4, 3, 3, 3)
+        torch.softmax(torch.conv2d(image, kernel).view(4, -1), -1)
+    torch.relu(torch.empty(2, device="meta"))
 
 
 def _in_child(handle: Callable[[dict[str, Any]], dict[str, Any]], line: str) -> str:

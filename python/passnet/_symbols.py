@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -40,8 +40,7 @@ class Variants:
         """Each with its ``symbols``, the ``shapes`` of all values (null where unknown), and the mended ``literals``."""
         found = []
         for symbols, extents in self._candidates():
-            runs = [self._run(extents, None, lookup) for lookup in (True, False)]
-            run = max(runs, key=lambda run: len(run.results))
+            run = self._farthest(lambda lookup, extents=extents: self._run(extents, None, lookup), (True, False))
             shapes = [run.shape(node) for node in self.nodes]
             if any(s is not None and s != self.shapes.get(n.name) for s, n in zip(shapes, self.nodes, strict=True)):
                 found.append({"symbols": symbols, "shapes": shapes, "literals": run.literals()})
@@ -49,9 +48,15 @@ class Variants:
 
     def cast(self, dtype: str) -> dict[str, Any]:
         """The ``types`` of all values (null where unknown) with float32 inputs cast, and the mended ``literals``."""
-        runs = [self._run({}, getattr(torch, dtype), False, casts) for casts in (False, True)]
-        run = max(runs, key=lambda run: len(run.results))
+        run = self._farthest(lambda casts: self._run({}, getattr(torch, dtype), False, casts), (False, True))
         return {"dtype": dtype, "types": [run.dtype(node) for node in self.nodes], "literals": run.literals()}
+
+    def _farthest(self, run: Callable[[bool], _Run], choices: tuple[bool, bool]) -> _Run:
+        """The first run that gets through the whole graph, else the one that gets farthest."""
+        first = run(choices[0])
+        if len(first.results) >= len(self.nodes):
+            return first
+        return max((first, run(choices[1])), key=lambda run: len(run.results))
 
     def _run(self, extents: dict[int, list[int]], dtype: torch.dtype | None, lookup: bool, casts: bool = False) -> _Run:
         inputs = []

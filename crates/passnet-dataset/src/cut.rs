@@ -25,6 +25,17 @@ pub(crate) struct Parent {
     /// Metas of its inputs; empty without `weight_meta.py`.
     tensors: Vec<TensorMeta>,
     annotation: Option<Annotation>,
+    rule: CastRule,
+}
+
+/// Which inputs of a subgraph get the dtype of a variant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CastRule {
+    /// Those that have it when all float32 inputs of the full graph do.
+    #[default]
+    Provenance,
+    /// All that are float32, as published.
+    Published,
 }
 
 /// A variant: which of the annotation's assignments and casts, if any.
@@ -42,7 +53,7 @@ pub(crate) struct Varied<'a> {
 }
 
 impl Parent {
-    pub(crate) fn new(row: &SampleRow, annotation: Option<Annotation>) -> Result<Self, String> {
+    pub(crate) fn new(row: &SampleRow, annotation: Option<Annotation>, rule: CastRule) -> Result<Self, String> {
         let (graph, tensors, meta) = if annotation.is_some() {
             let sample = parse(&row.path, &row.files).map_err(|error| error.to_string())?;
             (sample.graph, sample.tensors, sample.meta)
@@ -52,7 +63,7 @@ impl Parent {
             (graph, Vec::new(), GraphNetMeta::default())
         };
         let (path, source, domain) = (row.path.clone(), row.source.clone(), row.domain.clone());
-        Ok(Self { path, source, domain, meta, graph, tensors, annotation })
+        Ok(Self { path, source, domain, meta, graph, tensors, annotation, rule })
     }
 
     /// The variants that the annotation knows, the graph as it is first: dtypes, then extents, then both.
@@ -67,7 +78,8 @@ impl Parent {
         let mut graph = self.graph.with_device("cpu", None);
         if let Some(annotation) = &self.annotation {
             let mut literals: Vec<&Literals> = Vec::new();
-            literals.extend(variant.cast.into_iter().flat_map(|cast| &annotation.dtypes[cast].literals));
+            let cast = variant.cast.filter(|_| self.rule == CastRule::Provenance);
+            literals.extend(cast.into_iter().flat_map(|cast| &annotation.dtypes[cast].literals));
             // Extents come last: where both change a node, the dtype of a cast is already what the graph computes in.
             literals.extend(variant.assignment.into_iter().flat_map(|index| &annotation.assignments[index].literals));
             if !literals.is_empty() {
@@ -188,7 +200,12 @@ impl Varied<'_> {
         "cpu".clone_into(&mut tensor.device);
         resize(&mut tensor, self.shape(annotation, value).ok_or_else(unknown)?);
         if let Some(cast) = self.variant.cast {
-            tensor.dtype = annotation.dtypes[cast].types[value.index()].ok_or_else(unknown)?;
+            let cast = &annotation.dtypes[cast];
+            tensor.dtype = match self.parent.rule {
+                CastRule::Provenance => cast.types[value.index()].ok_or_else(unknown)?,
+                CastRule::Published if tensor.dtype == DType::Float32 => cast.dtype,
+                CastRule::Published => tensor.dtype,
+            };
         }
         Ok(tensor)
     }

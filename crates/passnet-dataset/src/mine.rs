@@ -1,13 +1,16 @@
 //! Cutting subgraphs of all kinds out of full graphs.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use rayon::prelude::*;
 
 use crate::{
     Dataset, Failure, Table,
     annotate::Annotations,
-    cut::{Parent, Variant},
+    cut::{CastRule, Parent, Variant},
     dedup::merge_origins,
     fold::{CanonicalSettings, CompatibleSettings, OpRange, fold_canonical, fold_compatible},
     fusible::fusible_ranges,
@@ -65,31 +68,19 @@ const CHUNK: usize = 64;
 /// Subgraphs of annotated graphs are complete samples, and distinct by typed hash. Of other graphs only `model.py` can be
 /// told: their subgraphs have no inputs and no `weight_meta.py`, and are distinct by structural hash.
 ///
-/// Memory holds op names of all graphs, and the distinct subgraphs with their origins.
+/// Memory holds the distinct subgraphs with their origins; folding all graphs together also holds their op names.
 ///
 /// # Errors
 /// If a table cannot be listed or written.
 pub fn mine(dataset: &Dataset, method: Method, out: &Dataset) -> Result<Mined, StoreError> {
     let mut mined = Mined::default();
-    let (paths, sequences) = op_names(dataset, &mut mined)?;
-    let ranges = match method {
-        Method::Canonical(settings) => fold_canonical(&sequences, &settings),
-        Method::Compatible(settings) => fold_compatible(&sequences, &settings),
-        Method::SingleOps => {
-            let singles = |ops: &Vec<String>| (0..ops.len() as u32).map(|op| OpRange::new(op, op + 1)).collect();
-            sequences.iter().map(singles).collect()
-        }
-        Method::Fusible => {
-            let mut by_path = fusible(dataset, &mut mined)?;
-            paths.iter().map(|path| by_path.remove(path).unwrap_or_default()).collect()
-        }
+    let mut finder = match method {
+        Method::Canonical(settings) => Finder::Canonical(settings),
+        Method::Compatible(settings) => Finder::InOrder(fold_compatible(&op_names(dataset)?, &settings).into_iter()),
+        Method::SingleOps => Finder::SingleOps,
+        Method::Fusible => Finder::ByPath(fusible(dataset, &mut mined)?),
     };
-    mined.graphs = sequences.len();
-    mined.ops = sequences.iter().map(Vec::len).sum();
-    mined.ranges = ranges.iter().map(Vec::len).sum();
-    mined.covered = ranges.iter().flatten().map(|range| range.len() as usize).sum();
-    drop((paths, sequences));
-    let distinct = cut_all(dataset, &ranges, method.kind(), &mut mined)?;
+    let distinct = cut_all(dataset, &mut finder, method.kind(), &mut mined)?;
     mined.subgraphs = distinct.len();
     let mut writer = out.replace(Table::Subgraphs)?;
     for row in out.read::<SampleRow>(Table::Subgraphs)?.flatten().filter(|row| row.kind != method.kind()) {
@@ -103,19 +94,47 @@ pub fn mine(dataset: &Dataset, method: Method, out: &Dataset) -> Result<Mined, S
     Ok(mined)
 }
 
-/// Paths and op names of all graphs that can be read. Damage is noted once, here.
-fn op_names(dataset: &Dataset, mined: &mut Mined) -> Result<(Vec<String>, Vec<Vec<String>>), StoreError> {
-    let (mut paths, mut sequences) = (Vec::new(), Vec::new());
-    for row in dataset.read::<SampleRow>(Table::Graphs)? {
-        match row {
-            Ok(row) => {
-                paths.push(row.path);
-                sequences.push(row.ops);
+/// Where the ranges of a graph come from.
+enum Finder {
+    Canonical(CanonicalSettings),
+    SingleOps,
+    /// Those of all graphs in the order of their table.
+    InOrder(std::vec::IntoIter<Vec<OpRange>>),
+    ByPath(BTreeMap<String, Vec<OpRange>>),
+}
+
+impl Finder {
+    /// The ranges of some graphs; graphs come in the order of their table.
+    fn ranges(&mut self, rows: &[SampleRow]) -> Vec<Vec<OpRange>> {
+        match self {
+            Self::Canonical(settings) => {
+                let sequences: Vec<Vec<&str>> =
+                    rows.iter().map(|row| row.ops.iter().map(String::as_str).collect()).collect();
+                fold_canonical(&sequences, settings)
             }
-            Err(error) => mined.failures.push(Failure::of_store(&error)),
+            Self::SingleOps => {
+                let singles = |row: &SampleRow| (0..row.ops.len() as u32).map(|op| OpRange::new(op, op + 1)).collect();
+                rows.iter().map(singles).collect()
+            }
+            Self::InOrder(ranges) => ranges.by_ref().take(rows.len()).collect(),
+            Self::ByPath(ranges) => rows.iter().map(|row| ranges.remove(&row.path).unwrap_or_default()).collect(),
         }
     }
-    Ok((paths, sequences))
+}
+
+/// Op names of all graphs that can be read, each name once in memory.
+fn op_names(dataset: &Dataset) -> Result<Vec<Vec<Arc<str>>>, StoreError> {
+    let mut names: BTreeSet<Arc<str>> = BTreeSet::new();
+    let mut intern = |op: String| -> Arc<str> {
+        if let Some(known) = names.get(op.as_str()) {
+            return Arc::clone(known);
+        }
+        let name: Arc<str> = op.into();
+        names.insert(Arc::clone(&name));
+        name
+    };
+    let rows = dataset.read::<SampleRow>(Table::Graphs)?.flatten();
+    Ok(rows.map(|row| row.ops.into_iter().map(&mut intern).collect()).collect())
 }
 
 /// Fusible ranges by full graph: those of the classical subgraphs, moved to where these were cut from.
@@ -147,22 +166,37 @@ fn fusible(dataset: &Dataset, mined: &mut Mined) -> Result<BTreeMap<String, Vec<
 /// Cuts every range; the result is keyed by hash, so its order does not depend on the order of graphs.
 fn cut_all(
     dataset: &Dataset,
-    ranges: &[Vec<OpRange>],
+    finder: &mut Finder,
     kind: Kind,
     mined: &mut Mined,
 ) -> Result<BTreeMap<String, SampleRow>, StoreError> {
     let mut distinct: BTreeMap<String, SampleRow> = BTreeMap::new();
     let mut annotations = Annotations::open(dataset)?;
-    let mut graphs = dataset.read::<SampleRow>(Table::Graphs)?.flatten().zip(ranges);
+    let mut graphs = dataset.read::<SampleRow>(Table::Graphs)?;
     loop {
-        let chunk: Vec<(SampleRow, &Vec<OpRange>)> = graphs.by_ref().take(CHUNK).collect();
-        if chunk.is_empty() {
+        let read: Vec<Result<SampleRow, StoreError>> = graphs.by_ref().take(CHUNK).collect();
+        if read.is_empty() {
             return Ok(distinct);
         }
-        let chunk: Vec<_> = chunk.into_iter().map(|(row, ranges)| (annotations.of(&row), row, ranges)).collect();
+        let mut rows = Vec::with_capacity(read.len());
+        for row in read {
+            match row {
+                Ok(row) => rows.push(row),
+                Err(error) => mined.failures.push(Failure::of_store(&error)),
+            }
+        }
+        let ranges = finder.ranges(&rows);
+        mined.graphs += rows.len();
+        mined.ops += rows.iter().map(|row| row.ops.len()).sum::<usize>();
+        mined.ranges += ranges.iter().map(Vec::len).sum::<usize>();
+        mined.covered += ranges.iter().flatten().map(|range| range.len() as usize).sum::<usize>();
+        let chunk: Vec<_> =
+            rows.into_iter().zip(ranges).map(|(row, ranges)| (annotations.of(&row), row, ranges)).collect();
         let cuts: Vec<_> = chunk
             .into_par_iter()
-            .map(|(annotation, row, ranges)| cut(&row, annotation, ranges, kind).map_err(|message| (row.path, message)))
+            .map(|(annotation, row, ranges)| {
+                cut(&row, annotation, &ranges, kind).map_err(|message| (row.path, message))
+            })
             .collect();
         for cut in cuts {
             match cut {
@@ -189,7 +223,7 @@ fn cut(
     if ranges.is_empty() {
         return Ok((Vec::new(), 0));
     }
-    let parent = Parent::new(row, annotation)?;
+    let parent = Parent::new(row, annotation, CastRule::default())?;
     let graph = parent.vary(Variant::default())?;
     let rows: Vec<SampleRow> = ranges.iter().filter_map(|&range| graph.cut(range, kind).ok()).collect();
     let open = ranges.len() - rows.len();

@@ -30,7 +30,8 @@ pub fn measure_all<E>(ops: usize, count: impl FnMut(usize) -> Result<u32, E>) ->
 /// Measures few prefixes and concludes the rest.
 ///
 /// The end of the graph is measured. Inside an interval whose ends are measured, the count of every prefix is predicted
-/// from what each op added before in the same surroundings (two ops before it, one behind it). An interval is taken as
+/// from what each op added before in the same surroundings: two ops before it and one behind it, else one before and one
+/// behind, else one before. An interval is taken as
 /// predicted if every op in it is predicted and the sum agrees with the measured end; where it does not, the middle is
 /// measured and both halves are looked at. Long intervals are halved even where the sum agrees, so that one error cannot
 /// hide behind its opposite. An op whose surroundings have added different numbers before is not predicted.
@@ -40,7 +41,7 @@ pub fn measure_all<E>(ops: usize, count: impl FnMut(usize) -> Result<u32, E>) ->
 #[derive(Debug, Default)]
 pub struct Bracketing {
     /// What was added in surroundings; `None` if that varied.
-    added: HashMap<[String; 4], Option<i64>>,
+    added: HashMap<Surroundings, Option<i64>>,
 }
 
 /// An interval of more ops is checked in its middle even where its sum agrees.
@@ -85,7 +86,7 @@ impl Bracketing {
         }
         let base = i64::from(counts.at(begin)?);
         let added = i64::from(counts.at(end)?) - base;
-        let steps: Option<Vec<i64>> = (begin + 1..=end).map(|k| *self.added.get(&surroundings(ops, k))?).collect();
+        let steps: Option<Vec<i64>> = (begin + 1..=end).map(|k| self.predict(ops, k)).collect();
         let agrees = steps.as_ref().is_some_and(|steps| steps.iter().sum::<i64>() == added);
         if agrees && end - begin <= LONGEST_TRUSTED {
             counts.conclude(begin, base, steps.unwrap_or_default());
@@ -106,18 +107,31 @@ impl Bracketing {
         for k in 1..=measured.kernels.len() {
             let (Some(before), Some(after)) = (asked(k - 1), asked(k)) else { continue };
             let added = Some(after - before);
-            let entry = self.added.entry(surroundings(ops, k)).or_insert(added);
-            if *entry != added {
-                *entry = None;
+            for surroundings in surroundings(ops, k) {
+                let entry = self.added.entry(surroundings).or_insert(added);
+                if *entry != added {
+                    *entry = None;
+                }
             }
         }
     }
+
+    /// What the op that makes a prefix `k` long adds, by the widest surroundings that were seen.
+    fn predict(&self, ops: &[String], k: usize) -> Option<i64> {
+        surroundings(ops, k).iter().find_map(|surroundings| self.added.get(surroundings)).copied().flatten()
+    }
 }
 
-/// The op that makes a prefix `k` long, two before it, and one behind it; empty where there is none.
-fn surroundings(ops: &[String], k: usize) -> [String; 4] {
-    let at = |index: Option<usize>| index.and_then(|index| ops.get(index)).cloned().unwrap_or_default();
-    [at(k.checked_sub(3)), at(k.checked_sub(2)), at(Some(k - 1)), at(Some(k))]
+/// Numbers of ops before and behind, and the ops with the one between; empty where there is none.
+type Surroundings = (usize, usize, Vec<String>);
+
+/// What is around the op that makes a prefix `k` long, widest first.
+fn surroundings(ops: &[String], k: usize) -> [Surroundings; 3] {
+    [(2, 1), (1, 1), (1, 0)].map(|(before, behind)| {
+        let at =
+            |index: usize| index.checked_sub(before + 1).and_then(|index| ops.get(index)).cloned().unwrap_or_default();
+        (before, behind, (k..=k + before + behind).map(at).collect())
+    })
 }
 
 /// Counts known so far, and where to ask for the others.

@@ -17,9 +17,11 @@ pub(super) struct Candidate {
     /// Where to cut it from: the first of its origins.
     pub(super) origin: String,
     pub(super) range: OpRange,
-    /// Types and rough sizes of its inputs.
-    bucket: Vec<(u8, Vec<u32>)>,
+    bucket: Bucket,
 }
+
+/// Dtypes and rough extents of inputs.
+type Bucket = Vec<(u8, Vec<u32>)>;
 
 /// The subgraphs of one op sequence.
 pub(super) struct Group {
@@ -32,7 +34,7 @@ pub(super) struct Group {
 impl Group {
     /// At most `count` candidates, from as many structures and buckets of inputs as there are.
     pub(super) fn spread(&self, count: usize) -> Vec<&Candidate> {
-        let mut classes: BTreeMap<(&str, &[(u8, Vec<u32>)]), Vec<&Candidate>> = BTreeMap::new();
+        let mut classes: BTreeMap<(&str, &Bucket), Vec<&Candidate>> = BTreeMap::new();
         for candidate in &self.candidates {
             classes.entry((&candidate.structure, &candidate.bucket)).or_default().push(candidate);
         }

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
+pub use crate::cut::CastRule;
 pub use card::card;
 pub use leak::{Leak, leaks};
 pub use prove::Proof;
@@ -42,12 +43,14 @@ pub struct Bounds {
     pub max_bytes: u64,
     /// Most graphs of a training task.
     pub train_graphs: usize,
+    /// How variants get their dtypes.
+    pub casts: CastRule,
 }
 
 impl Default for Bounds {
-    /// 16 MiB, four graphs.
+    /// 16 MiB, four graphs, dtypes by provenance.
     fn default() -> Self {
-        Self { max_bytes: 16 << 20, train_graphs: 4 }
+        Self { max_bytes: 16 << 20, train_graphs: 4, casts: CastRule::default() }
     }
 }
 
@@ -99,7 +102,7 @@ pub fn build(
             progress(&format!("{}: cutting {} tasks", plan.name, keys.len()));
             let wanted: Vec<(&str, &Group)> =
                 keys.iter().map(|key| (key.as_str(), &groups[&(plan.kind, key.clone())])).collect();
-            let mut rows = vary_all(dataset, plan, &wanted)?;
+            let mut rows = vary_all(dataset, plan, &wanted, bounds.casts)?;
             for key in keys {
                 if tasks.len() == plan.tasks {
                     break;
@@ -147,6 +150,7 @@ fn vary_all(
     dataset: &Dataset,
     plan: &Plan,
     wanted: &[(&str, &Group)],
+    casts: CastRule,
 ) -> Result<BTreeMap<String, Vec<SampleRow>>, StoreError> {
     // Which ranges to cut from which graph, and for which task.
     let mut cuts: BTreeMap<&str, Vec<Cut<'_>>> = BTreeMap::new();
@@ -158,12 +162,12 @@ fn vary_all(
             cuts.entry(origin).or_default().push(Cut { key, rank, range: *range, variants });
         }
     }
-    let mut found: BTreeMap<String, Vec<((usize, usize), SampleRow)>> = BTreeMap::new();
+    let mut found: BTreeMap<String, Vec<Placed>> = BTreeMap::new();
     let mut annotations = Annotations::open(dataset)?;
     for row in dataset.read::<SampleRow>(Table::Graphs)?.flatten() {
         let Some(cuts) = cuts.remove(row.path.as_str()) else { continue };
         let Some(annotation) = annotations.of(&row) else { continue };
-        let Ok(parent) = Parent::new(&row, Some(annotation)) else { continue };
+        let Ok(parent) = Parent::new(&row, Some(annotation), casts) else { continue };
         let rows: Vec<_> = parent
             .variants_in_order()
             .into_par_iter()
@@ -181,13 +185,16 @@ fn vary_all(
             found.entry(key).or_default().push(row);
         }
     }
-    let order = |mut rows: Vec<((usize, usize), SampleRow)>| -> Vec<SampleRow> {
-        rows.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let order = |mut rows: Vec<Placed>| -> Vec<SampleRow> {
+        rows.sort_by_key(|(place, _)| *place);
         let mut seen = BTreeSet::new();
         rows.into_iter().map(|(_, row)| row).filter(|row| seen.insert(row.path.clone())).collect()
     };
     Ok(found.into_iter().map(|(key, rows)| (key, order(rows))).collect())
 }
+
+/// A row with the index of its variant and the rank of its base graph.
+type Placed = ((usize, usize), SampleRow);
 
 struct Cut<'a> {
     key: &'a str,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use passnet_dataset::{Table, hashes::Rung, store::Kind};
+use passnet_dataset::{Table, hashes::Rung, store::Kind, suite::CastRule};
 use passnet_record::DType;
 
 use super::Format;
@@ -259,6 +259,23 @@ impl Device {
     }
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Casts {
+    /// Those that do when all inputs of the full graph do; an explicit cast to float32 stays one
+    Provenance,
+    /// All, as published
+    Published,
+}
+
+impl From<Casts> for CastRule {
+    fn from(casts: Casts) -> Self {
+        match casts {
+            Casts::Provenance => Self::Provenance,
+            Casts::Published => Self::Published,
+        }
+    }
+}
+
 #[derive(Args)]
 pub(crate) struct KernelsArgs {
     pub(crate) dataset: PathBuf,
@@ -311,6 +328,9 @@ pub(crate) struct BuildSuitesArgs {
     /// Where kernels are counted
     #[arg(long, value_enum, default_value_t = Device::Cpu)]
     pub(crate) device: Device,
+    /// Which float32 inputs become float16 and bfloat16
+    #[arg(long, value_enum, default_value_t = Casts::Provenance)]
+    pub(crate) casts: Casts,
     /// Count the kernels of at most this many classical subgraphs: those that cover most transitions of ops
     #[arg(long, default_value_t = 1_000)]
     pub(crate) counted: usize,

@@ -108,7 +108,7 @@ pub(super) fn run_build_suites(args: &BuildSuitesArgs) -> Result<ExitCode> {
         plan("passbench-c", Kind::Classical, args.classical, args.graphs),
         plan("passbench-s", Kind::SingleOp, args.single_op, args.graphs),
     ];
-    let bounds = Bounds { max_bytes: args.max_bytes, ..Bounds::default() };
+    let bounds = Bounds { max_bytes: args.max_bytes, casts: args.casts.into(), ..Bounds::default() };
     let out = Dataset::at(&args.out);
     let built = build(&unique, &fit(PROVE)?, &plans, bounds, &out, &|line| tracing::info!("{line}"))?;
     print_built(&built)?;
