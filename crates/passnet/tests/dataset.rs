@@ -11,7 +11,8 @@ use std::{
 
 use passnet_dataset::{
     Dataset, Table,
-    store::{Annotation, AnnotationRow, SampleRow},
+    store::{Annotation, AnnotationRow, Kind, SampleRow},
+    suite::{Leak, leaks},
 };
 use passnet_record::TensorValue;
 
@@ -191,6 +192,24 @@ fn the_tutorial_runs_and_goes_on() {
     assert!(std::fs::read_to_string(out.join("card.md")).unwrap().contains("## passbench-train"));
     tutorial("0 graphs annotated, 0 of them by running them; 1 were annotated before");
     assert_eq!(rows("passbench-f"), fusible);
+}
+
+#[test]
+fn the_published_suites_share_nothing_with_training() {
+    let suites = repository().join("suites");
+    let eval: Vec<Dataset> = ["f", "c", "s"].map(|kind| Dataset::at(suites.join(format!("passbench-{kind}")))).into();
+    assert!(
+        eval.iter().all(|suite| !suite.parts(Table::Tasks).unwrap().is_empty()),
+        "run `passnet dataset build-suites`"
+    );
+    assert_eq!(leaks(&eval, &Dataset::at(suites.join("passbench-train"))).unwrap(), Leak::default());
+    for (suite, kind) in eval.iter().zip([Kind::Fusible, Kind::Classical, Kind::SingleOp]) {
+        for row in suite.read::<SampleRow>(Table::Subgraphs).unwrap() {
+            let row = row.unwrap();
+            assert_eq!(row.kind, kind, "{}", row.path);
+            assert!(!row.inputs.is_empty() && row.hashes.structure.is_some(), "{}", row.path);
+        }
+    }
 }
 
 /// A sample whose `weight_meta.py` does not compress.

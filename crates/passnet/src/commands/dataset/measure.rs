@@ -75,7 +75,7 @@ fn fit(module: &'static str) -> Result<Processes> {
 }
 
 fn note(stage: &str, done: usize, all: usize) {
-    tracing::info!("{stage}: {done} of {all}");
+    eprintln!("{stage}: {done} of {all}");
 }
 
 pub(super) fn run_card(args: &CardArgs) -> Result<ExitCode> {
@@ -110,7 +110,7 @@ pub(super) fn run_build_suites(args: &BuildSuitesArgs) -> Result<ExitCode> {
     ];
     let bounds = Bounds { max_bytes: args.max_bytes, casts: args.casts.into(), ..Bounds::default() };
     let out = Dataset::at(&args.out);
-    let built = build(&unique, &fit(PROVE)?, &plans, bounds, &out, &|line| tracing::info!("{line}"))?;
+    let built = build(&unique, &fit(PROVE)?, &plans, bounds, &out, &|line| eprintln!("{line}"))?;
     print_built(&built)?;
     let eval: Vec<Dataset> = plans.iter().map(|plan| out.below(&plan.name)).collect();
     let leak = leaks(&eval, &out.below(TRAIN))?;
@@ -149,7 +149,7 @@ fn print_built(built: &Built) -> Result<()> {
     let mut refused: Vec<_> = built.refused.iter().collect();
     refused.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
     for (reason, count) in refused {
-        tracing::info!("refused {count}: {reason}");
+        eprintln!("refused {count}: {reason}");
     }
     Ok(())
 }
