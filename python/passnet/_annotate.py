@@ -74,7 +74,8 @@ class _Recorder(torch.fx.Interpreter):
             result = super().run_node(node)
         except Exception as error:
             reason = next((line for line in str(error).splitlines() if line.strip()), "no message")
-            self.failure = f"op `{node.name}` ({node.target}) fails: {type(error).__name__}: {reason}"
+            target = node.target if isinstance(node.target, str) else _wire.target_name(node.target)
+            self.failure = f"op `{node.name}` ({target}) fails: {type(error).__name__}: {reason}"
             raise
         if isinstance(result, torch.Tensor):
             self.seen[node.name] = self.describe(result)

@@ -78,8 +78,11 @@ fn perturbed(base: &SampleRow, index: usize) -> Result<SampleRow, String> {
     let mut files = SampleFiles::default();
     for (name, content) in base.files.iter() {
         let text = String::from_utf8_lossy(content).replace("L_", &format!("L{round}_"));
-        let text =
-            if name == "model.py" && round % 3 > 0 { text.replace("(1, 1)", &format!("(1, {round})")) } else { text };
+        let text = if name == "model.py" && !round.is_multiple_of(3) {
+            text.replace("(1, 1)", &format!("(1, {round})"))
+        } else {
+            text
+        };
         files.insert(name.to_owned(), text.into_bytes());
     }
     describe(&format!("scale/{index:07}"), Kind::Full, files).map_err(|error| error.to_string())

@@ -147,9 +147,10 @@ fn subgraphs_are_mined_grouped_and_split_without_a_leak() {
     let mined = mine(&dataset, Method::SingleOps, &dataset).unwrap();
     assert_eq!((mined.covered, mined.ranges), (60, 60));
     let curated = curate(&dataset, 2).unwrap();
-    assert_eq!((curated.eval, curated.train, curated.withheld), (2, 2, 0));
+    // The classical subgraphs stay beside the single ops: their one op sequence is a task too.
+    assert_eq!((curated.eval, curated.train, curated.withheld), (2, 3, 0));
     let tasks: Vec<TaskRow> = dataset.read(Table::Tasks).unwrap().map(Result::unwrap).collect();
-    assert!(tasks.iter().all(|task| task.ops.len() == 1 && !task.graphs.is_empty()));
+    assert!(tasks.iter().all(|task| [1, 4].contains(&task.ops.len()) && !task.graphs.is_empty()));
 }
 
 #[test]
