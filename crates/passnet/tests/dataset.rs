@@ -145,58 +145,6 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A model whose layers repeat.
-const MODEL: &str = "
-import torch
-
-
-class Block(torch.nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.norm = torch.nn.LayerNorm(width)
-        self.up = torch.nn.Linear(width, 2 * width)
-        self.down = torch.nn.Linear(2 * width, width)
-
-    def forward(self, x):
-        hidden = torch.relu(self.up(self.norm(x))) * 0.5 + 1
-        return x + torch.tanh(self.down(hidden)).view(x.shape[0], -1, x.shape[-1])
-
-
-def build():
-    return torch.nn.Sequential(Block(16), Block(16)), (torch.randn(2, 8, 16),)
-";
-
-#[test]
-fn the_tutorial_runs_and_goes_on() {
-    if std::env::var_os("PASSNET_PYTHON").is_none() {
-        return println!("skipped: PASSNET_PYTHON names no Python with PyTorch");
-    }
-    let scratch = tempfile::tempdir().unwrap();
-    std::fs::write(scratch.path().join("model.py"), MODEL).unwrap();
-    let tutorial = |stdout: &str| {
-        let mut script = Command::new("bash");
-        script.arg(repository().join("docs/tutorial.sh")).args(["out", "model.py:build"]).current_dir(scratch.path());
-        script.env("PASSNET", env!("CARGO_BIN_EXE_passnet")).env("XDG_CACHE_HOME", scratch.path().join("cache"));
-        let output = script.output().unwrap();
-        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert!(output.status.success() && out.contains(stdout), "{out}\n{err}");
-    };
-    tutorial("1 graphs annotated, 1 of them by running them; 0 were annotated before");
-    let out = scratch.path().join("out");
-    let rows = |suite: &str| {
-        let dataset = Dataset::at(out.join("suites").join(suite));
-        dataset.read::<SampleRow>(Table::Subgraphs).unwrap().map(Result::unwrap).collect::<Vec<_>>()
-    };
-    let fusible = rows("passbench-f");
-    assert!(fusible.iter().any(|row| row.ops.len() > 1), "{fusible:?}");
-    // Variants stand beside the graphs that they were made from.
-    let dtypes: BTreeMap<&str, usize> = fusible.iter().map(|row| (row.inputs[0].dtype.name(), row.ops.len())).collect();
-    assert!(dtypes.len() > 1, "{dtypes:?}");
-    assert!(std::fs::read_to_string(out.join("card.md")).unwrap().contains("## passbench-train"));
-    tutorial("0 graphs annotated, 0 of them by running them; 1 were annotated before");
-    assert_eq!(rows("passbench-f"), fusible);
-}
-
 #[test]
 fn the_published_suites_share_nothing_with_training() {
     let suites = repository().join("suites");
