@@ -115,6 +115,11 @@ class _Worker:
                 if self.last is None:
                     raise _protocol.ProtocolError("`fetch` without a timed call before it")
                 return self.ship(*self.last)
+            case {"type": "probe", "attempt": attempt, "argument": argument}:
+                # Imported here: an evaluation has no use for it.
+                from passnet import _probe
+
+                return _probe.attempt(attempt, argument), None
         raise _protocol.ProtocolError(f"unknown or incomplete request `{message['type']}`")
 
     def forget_last_call(self) -> None:

@@ -5,6 +5,7 @@ It stays fork-safe: it never initialises CUDA, never runs a multi-threaded opera
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import gc
 import os
@@ -25,6 +26,9 @@ if not os.path.exists("/dev/nvidiactl"):
 # such a process cannot use CUDA.
 os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
 
+# Before torch, which starts threads: a user other than root could not confine anything afterwards.
+from passnet import _sandbox  # isort: skip
+
 # The compiler's modules take seconds to import, its first run in a worker a tenth of one. It must not run here: Dynamo asks
 # for the current accelerator, which initialises CUDA.
 import torch
@@ -35,6 +39,9 @@ import torch.fx
 from passnet import _native, _protocol, _worker
 
 LOG_NAME = "output.log"
+
+# What a worker has still to enter.
+_NAMESPACES = ("net:", "ipc:", "uts:")
 
 
 def main(control: int) -> NoReturn:
@@ -59,7 +66,10 @@ class _Server:
     def __init__(self, control: socket.socket) -> None:
         self.control = control
         self.workers: dict[int, int] = {}  # process id -> id of the request
-        self.spares: dict[int, socket.socket] = {}  # process id -> where it waits for its request
+        # By process id: where a spare waits for its request, and whether it has a process namespace of its own.
+        self.spares: dict[int, tuple[socket.socket, bool]] = {}
+        self.wanted = collections.deque([False], maxlen=16)  # Of which of the two kinds the last workers were.
+        self.places = _sandbox.Places()
         self.wake_read, self.wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(self.wake_write, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -97,10 +107,14 @@ class _Server:
                         raise _protocol.ProtocolError(f"unknown or incomplete request `{message['type']}`")
 
     def fork(self, request: dict[str, Any], descriptor: int) -> None:
-        """Hands the request to a spare worker, or to one that is forked for it."""
+        """Hands the request to a spare worker of its kind, or to one that is forked for it."""
+        # Workers that share a cache need numbers of their own: temporary names in it are made of them.
+        apart = request["sandbox"] and not request["cache"]
+        self.wanted.append(apart)
         pid = None
         while pid is None:
-            pid, sock = self.spares.popitem() if self.spares else self.breed(warm=False)
+            pid = next((pid for pid, (_, kind) in self.spares.items() if kind == apart), None)
+            pid, sock = (pid, self.spares.pop(pid)[0]) if pid is not None else self.breed(apart, warm=False)
             with sock:
                 try:
                     _protocol.send(sock, request, descriptor)
@@ -114,19 +128,28 @@ class _Server:
         """Forks until `count` spares wait, on the given cores if any are given."""
         everywhere = os.sched_getaffinity(0)
         os.sched_setaffinity(0, everywhere.intersection(cores) or everywhere)
-        while len(self.spares) < count:
-            pid, sock = self.breed(warm=True, cores=everywhere)
-            self.spares[pid] = sock
+        # As the last ones were, the very last first.
+        kinds = collections.Counter(self.wanted[-1 - i % len(self.wanted)] for i in range(count))
+        for apart in (kinds - collections.Counter(kind for _, kind in self.spares.values())).elements():
+            pid, sock = self.breed(apart, warm=True, cores=everywhere)
+            self.spares[pid] = (sock, apart)
         os.sched_setaffinity(0, everywhere)
         self.send({"type": "prepared", "pids": list(self.spares)})
 
-    def breed(self, *, warm: bool, cores: set[int] | None = None) -> tuple[int, socket.socket]:
-        """Forks a worker that waits for its request; gives its process id and where to send that."""
-        parent = os.getpid()
+    def breed(self, apart: bool, *, warm: bool, cores: set[int] | None = None) -> tuple[int, socket.socket]:
+        """Forks a worker that waits for its request; gives its process id and where to send that.
+
+        `apart`: into a process namespace of its own, where the machine has such.
+        """
+        apart = apart and _native.sandbox_apart()
+        # In a process namespace of its own, a worker's parent has no number that it could know.
+        parent = 0 if apart else os.getpid()
         ours, theirs = socket.socketpair()
         pid = os.fork()
         if pid == 0:
-            _run_worker(theirs, parent, warm=warm, cores=cores)
+            _run_worker(theirs, parent, self.places, warm=warm, cores=cores)
+        if apart:
+            _native.sandbox_beside()
         theirs.close()
         return pid, ours
 
@@ -146,6 +169,8 @@ class _Server:
             if worker is None:
                 continue
             code = os.waitstatus_to_exitcode(status)
+            if code > 128:  # How a worker ends that would have survived the signal as the first of its namespace.
+                code = 128 - code
             exited = {"code": code, "signal": None} if code >= 0 else {"code": None, "signal": -code}
             self.send({"type": "exited", "id": worker, **exited})
 
@@ -172,10 +197,13 @@ def _kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def _run_worker(waiting: socket.socket, parent: int, *, warm: bool, cores: set[int] | None) -> NoReturn:
+def _run_worker(
+    waiting: socket.socket, parent: int, places: _sandbox.Places, *, warm: bool, cores: set[int] | None
+) -> NoReturn:
     """Runs in the child: waits for a request, becomes its worker and never returns.
 
     Until the request comes nothing but PassNet's own code has run: a spare worker is as fresh as one just forked.
+    `parent` is 0 in a process namespace of its own.
     """
     status = 1
     try:
@@ -183,7 +211,7 @@ def _run_worker(waiting: socket.socket, parent: int, *, warm: bool, cores: set[i
         _native.die_with_parent(parent)
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        _close_all_but(waiting.fileno())
+        _close_all_but(waiting.fileno(), *_NAMESPACES)
         if warm:
             _worker.rehearse()
         frame = _protocol.receive(waiting)
@@ -194,10 +222,12 @@ def _run_worker(waiting: socket.socket, parent: int, *, warm: bool, cores: set[i
             os.sched_setaffinity(0, cores)
         scratch = Path(request["scratch"])
         _redirect(scratch / LOG_NAME)
+        sandbox = _enter_sandbox(request, places, parent == 0) if request["sandbox"] else None
         _close_all_but(descriptor)
         _point_caches_below(Path(request["cache"] or request["scratch"]), scratch)
         _limit_memory(request["memory_bytes"])
-        _worker.serve(socket.socket(fileno=descriptor), _confine(request["sandbox"]))
+        reached = _confine(sandbox, request)
+        _worker.serve(socket.socket(fileno=descriptor), reached)
         status = 0
     except BaseException:
         sys.excepthook(*sys.exc_info())
@@ -206,8 +236,9 @@ def _run_worker(waiting: socket.socket, parent: int, *, warm: bool, cores: set[i
         os._exit(status)
 
 
-def _close_all_but(wanted: int) -> None:
-    """Closes every descriptor but the standard ones, `wanted`, and those of the GPU's management library.
+def _close_all_but(wanted: int, *kinds: str) -> None:
+    """Closes every descriptor but the standard ones, `wanted`, those whose names begin as one of `kinds`, and those of the
+    GPU's management library.
 
     That library is initialised once a process has asked whether there is a GPU, and is used on behalf of the child too.
     """
@@ -217,7 +248,7 @@ def _close_all_but(wanted: int) -> None:
             if (
                 descriptor > 2
                 and descriptor != wanted
-                and not os.readlink(f"/proc/self/fd/{name}").startswith("/dev/nvidia")
+                and not os.readlink(f"/proc/self/fd/{name}").startswith(("/dev/nvidia", *kinds))
             ):
                 os.close(descriptor)
 
@@ -255,9 +286,23 @@ def _limit_memory(growth: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _confine(wanted: bool) -> dict[str, str]:
-    """Confines this process if wanted; says, by layer, what was reached."""
-    if not wanted:
+def _enter_sandbox(request: dict[str, Any], places: _sandbox.Places, apart: bool) -> _native.Sandbox:
+    """Moves this process to where it sees its own world only. Its scratch is empty and in memory from here on."""
+    shared = [request["cache"]] if request["cache"] else []
+    for directory in shared:
+        Path(directory).mkdir(parents=True, exist_ok=True)
+    _sandbox.be_first_to_die()
+    sandbox = places.sandbox(Path(request["scratch"]), shared, request["readable"], apart)
+    sandbox.enter()
+    return sandbox
+
+
+def _confine(sandbox: _native.Sandbox | None, request: dict[str, Any]) -> dict[str, str]:
+    """Gives up for good what a worker does not need; says, by layer, what was reached."""
+    if sandbox is None:
         return {}
-    _native.set_no_new_privileges()
-    return {"no_new_privileges": "enforced"}
+    for number in (signal.SIGXCPU, signal.SIGABRT):
+        _native.exit_on_signal(number)
+    _sandbox.limit(request["memory_bytes"], request["cpu_s"])
+    os.environ.update(_sandbox.environment(Path(request["scratch"])))
+    return sandbox.seal()

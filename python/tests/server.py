@@ -52,7 +52,7 @@ class ForkServer:
         scratch = self.scratch / f"worker{self.next}"
         scratch.mkdir()
         ours, theirs = socket.socketpair()
-        request = {"memory_bytes": 0, "sandbox": False, "cache": "", **settings}
+        request = {"memory_bytes": 0, "cpu_s": 0, "sandbox": False, "cache": "", "readable": [], **settings}
         request |= {"type": "fork", "id": self.next, "scratch": str(scratch)}
         _protocol.send(self.control, request, theirs.fileno())
         theirs.close()

@@ -116,10 +116,18 @@ impl<'a> Attempt<'a> {
     }
 
     fn fork(&self, role: &str, foreign: bool) -> Result<Worker, Fault> {
+        let settings = &self.referee.settings;
         let options = WorkerOptions {
             scratch: self.scratch.path().join(role),
-            memory_bytes: self.referee.settings.memory_bytes,
-            sandbox: foreign && self.referee.options.defences.sandbox,
+            memory_bytes: settings.memory_bytes,
+            // No single thread may take more than the wall clock allows, compilers beside the workers included.
+            cpu_s: settings.timeout_s.max(1.0).ceil() as u64 * (u64::from(settings.threads) + 1),
+            // All workers alike: the baseline is to pay for the confinement what the candidate pays.
+            sandbox: self.referee.options.defences.sandbox,
+            readable: match foreign {
+                true => vec![self.scratch.path().join("passes").to_string_lossy().into_owned()],
+                false => Vec::new(),
+            },
             cache: match &self.referee.options.cache {
                 Some(cache) if !foreign => cache.to_string_lossy().into_owned(),
                 _ => String::new(),

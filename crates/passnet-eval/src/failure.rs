@@ -3,7 +3,10 @@
 use passnet_record::{PassReport, Reason, Status, WorkerError, WorkerStage};
 use serde_json::json;
 
-use crate::worker::{Fault, describe_exit};
+use crate::{
+    watch::Excess,
+    worker::{Fault, describe_exit},
+};
 
 /// An outcome other than `correct`.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +53,14 @@ pub(crate) fn of_candidate(fault: Fault, phase: &str) -> Result<Failure, Fault> 
             )
             .with_detail(json!({"signal": signal, "exit_code": exit.and_then(|exit| exit.code)}))
         }
+        Fault::Exceeded(excess) => {
+            let (status, code) = match excess {
+                Excess::Memory { .. } => (Status::OutOfMemory, "memory_limit"),
+                Excess::Processes(_) => (Status::RuntimeError, "process_limit"),
+                Excess::Log(_) => (Status::RuntimeError, "log_limit"),
+            };
+            Failure::new(status, code, format!("the candidate's process was killed while {phase}: {excess}"))
+        }
         Fault::Broken(why) => Failure::new(
             Status::Integrity,
             "protocol_violation",
@@ -72,6 +83,8 @@ pub(crate) fn of_reference(fault: Fault, phase: &str) -> Result<Failure, Fault> 
         Fault::Died { exit, log } => {
             ("worker_died", format!("the process ended ({}). Its last output:\n{log}", describe_exit(exit)))
         }
+        Fault::Exceeded(Excess::Memory { .. }) => ("out_of_memory", fault.to_string()),
+        Fault::Exceeded(excess) => ("worker_died", excess.to_string()),
         Fault::Broken(why) => ("protocol_violation", why),
         fault @ (Fault::Zygote(_) | Fault::Io(_)) => return Err(fault),
     };

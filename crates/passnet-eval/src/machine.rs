@@ -23,6 +23,7 @@ pub(crate) fn fingerprint(device: &str, versions: &BTreeMap<String, String>) -> 
         driver: query("driver_version").unwrap_or_default(),
         os: read("/proc/sys/kernel/osrelease"),
         versions,
+        sandbox: BTreeMap::new(),
     }
 }
 

@@ -28,7 +28,7 @@ pub struct Defences {
     pub lint: bool,
     /// Watch which operators replacement functions call.
     pub intercept: bool,
-    /// Confine workers that run code of others.
+    /// Confine workers, and keep the variables of the environment from them.
     pub sandbox: bool,
 }
 
@@ -96,8 +96,13 @@ impl Referee {
     pub fn new(settings: RunSettings, options: RefereeOptions) -> Result<Self, EvalError> {
         crate::scratch::sweep();
         let adversarial = settings.adversarial.iter().map(|name| name.parse()).collect::<Result<_, _>>()?;
-        let launcher = Launcher::new(options.zygote.clone());
-        let fingerprint = crate::machine::fingerprint(&settings.device, &launcher.zygote()?.info().versions);
+        let launcher =
+            Launcher::new(ZygoteConfig { clean_environment: options.defences.sandbox, ..options.zygote.clone() });
+        let zygote = launcher.zygote()?;
+        let mut fingerprint = crate::machine::fingerprint(&settings.device, &zygote.info().versions);
+        if options.defences.sandbox {
+            fingerprint.sandbox = crate::probe::level(&zygote)?;
+        }
         let machine = ContentId::of_parts([
             serde_json::to_vec(&settings).map_err(io::Error::from)?.as_slice(),
             serde_json::to_vec(&fingerprint).map_err(io::Error::from)?.as_slice(),

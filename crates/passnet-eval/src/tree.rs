@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 /// Process ids of everything below `root`, except `keep` and what is below them.
-fn descendants(root: i32, keep: &BTreeSet<i32>) -> Vec<i32> {
+pub(crate) fn descendants(root: i32, keep: &BTreeSet<i32>) -> Vec<i32> {
     let (mut found, mut open) = (Vec::new(), vec![root]);
     while let Some(pid) = open.pop() {
         for child in children(pid) {

@@ -18,6 +18,7 @@ use rustix::{
 use crate::{
     block::copy_out,
     channel::{Channel, ChannelError},
+    watch::{Excess, Limits},
     zygote::{Exit, Zygote, ZygoteError, tail},
 };
 
@@ -43,6 +44,9 @@ pub(crate) enum Fault {
         /// End of its output.
         log: String,
     },
+    /// It was killed for taking more than a worker may.
+    #[error("the worker was killed: {0}")]
+    Exceeded(Excess),
     /// Its answer breaks the protocol.
     #[error("the worker broke the protocol: {0}")]
     Broken(String),
@@ -80,7 +84,9 @@ pub(crate) fn describe_exit(exit: Option<Exit>) -> String {
 pub(crate) struct WorkerOptions {
     pub(crate) scratch: PathBuf,
     pub(crate) memory_bytes: u64,
+    pub(crate) cpu_s: u64,
     pub(crate) sandbox: bool,
+    pub(crate) readable: Vec<String>,
     pub(crate) cache: String,
 }
 
@@ -118,11 +124,16 @@ impl Worker {
             id,
             scratch: options.scratch.to_string_lossy().into_owned(),
             memory_bytes: options.memory_bytes,
+            cpu_s: options.cpu_s,
             sandbox: options.sandbox,
+            readable: options.readable.clone(),
             cache: options.cache.clone(),
         };
         let (id, pid, channel) = zygote.fork(request, Instant::now() + FORK_TIMEOUT)?;
         let (zygote, log) = (Arc::clone(zygote), options.scratch.join("output.log"));
+        if options.sandbox {
+            zygote.watch.begin(id, pid, Limits { memory_bytes: options.memory_bytes, log: log.clone() });
+        }
         Ok(Self { id, pid, channel, zygote, log, sandbox: Default::default() })
     }
 
@@ -201,6 +212,9 @@ impl Worker {
         match error {
             ChannelError::Deadline => Fault::Deadline,
             ChannelError::Closed => {
+                if let Some(excess) = self.zygote.watch.excess(self.id) {
+                    return Fault::Exceeded(excess);
+                }
                 let exit = self.zygote.wait_exit(self.id, Instant::now() + Duration::from_secs(1));
                 let log = File::open(&self.log).map(|mut log| tail(&mut log)).unwrap_or_default();
                 Fault::Died { exit, log }
@@ -213,6 +227,7 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
+        self.zygote.watch.end(self.id);
         self.zygote.release(self.id);
     }
 }

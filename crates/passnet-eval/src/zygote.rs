@@ -19,7 +19,8 @@ use passnet_record::{ForkReply, ForkRequest, PROTOCOL_VERSION, ZygoteInfo};
 
 use crate::{
     channel::{Channel, ChannelError},
-    tree,
+    environment, tree,
+    watch::Watch,
 };
 
 /// How long forking spare workers may take; it takes milliseconds.
@@ -45,6 +46,8 @@ pub struct ZygoteConfig {
     pub python: PathBuf,
     /// Directory with the `passnet` package, put first on `sys.path`; `None` where the interpreter finds it itself.
     pub site: Option<PathBuf>,
+    /// Give it only the variables of an allow-list, and none with a secret.
+    pub clean_environment: bool,
     /// How long starting may take: importing torch from a cold disk takes many seconds.
     pub start_timeout: Duration,
 }
@@ -52,7 +55,7 @@ pub struct ZygoteConfig {
 impl ZygoteConfig {
     /// The given interpreter with its own packages.
     pub fn new(python: impl Into<PathBuf>) -> Self {
-        Self { python: python.into(), site: None, start_timeout: Duration::from_secs(120) }
+        Self { python: python.into(), site: None, clean_environment: true, start_timeout: Duration::from_secs(120) }
     }
 }
 
@@ -173,6 +176,8 @@ pub struct Zygote {
     /// Held locked while a fork is under way, so that a look for strays never sees a worker that is not listed yet.
     live: Mutex<Live>,
     next_id: AtomicU64,
+    /// Looks after the limits of workers that the kernel does not.
+    pub(crate) watch: Watch,
     listener: Option<JoinHandle<()>>,
 }
 
@@ -185,7 +190,11 @@ impl Zygote {
         let spawn_error = |source| ZygoteError::Spawn { python: config.python.clone(), source };
         let (channel, theirs) = Channel::pair().map_err(spawn_error)?;
         let mut log = tempfile::tempfile().map_err(spawn_error)?;
-        let mut child = Command::new(&config.python)
+        let mut command = Command::new(&config.python);
+        if config.clean_environment {
+            command.env_clear().envs(environment::clean());
+        }
+        let mut child = command
             .args(["-I", "-c", BOOT, "0"])
             .arg(config.site.as_deref().unwrap_or("".as_ref()))
             .stdin(Stdio::from(theirs))
@@ -218,7 +227,8 @@ impl Zygote {
             move || shared.listen()
         });
         let (live, next_id) = (Mutex::default(), AtomicU64::new(1));
-        Ok(Self { shared, info, child, log, live, next_id, listener: Some(listener) })
+        let watch = Watch::new(info.pid);
+        Ok(Self { shared, info, child, log, live, next_id, watch, listener: Some(listener) })
     }
 
     /// What it said of itself: versions and process id.

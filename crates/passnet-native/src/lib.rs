@@ -4,6 +4,7 @@
 //! - [`cuda`]: the few driver functions that this takes, loaded at run time from the user's own driver.
 //! - [`cache`]: size of the last-level cache and a sweep that empties it.
 //! - [`process`]: process control that Python's standard library lacks.
+//! - [`sandbox`]: confinement of a worker by the kernel.
 //! - [`violations`]: what the interception layer saw; can be added to and read, never cleared.
 //!
 //! The Python module `passnet._native` is a thin layer over them and exists only with the feature `python`.
@@ -11,6 +12,7 @@
 pub mod cache;
 pub mod cuda;
 pub mod process;
+pub mod sandbox;
 pub mod timing;
 pub mod violations;
 

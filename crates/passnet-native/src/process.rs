@@ -19,7 +19,7 @@ pub fn set_child_subreaper() -> io::Result<()> {
 }
 
 /// Has the kernel kill this process when its parent dies. Checks that `parent` is still the parent, since it may have
-/// died before the request.
+/// died before the request. Process 1 of a namespace has parent 0.
 ///
 /// # Errors
 ///
@@ -33,13 +33,25 @@ pub fn die_with_parent(parent: u32) -> io::Result<()> {
     }
 }
 
-/// Forbids this process and its descendants to gain privileges through `execve`.
+/// Ends this process with code 128 + `signal` when the signal comes. The first process of a namespace ignores signals that
+/// it does not handle, those from itself and for a limit on its time included.
 ///
 /// # Errors
 ///
 /// What the system call says.
-pub fn set_no_new_privileges() -> io::Result<()> {
-    prctl(libc::PR_SET_NO_NEW_PRIVS, 1)
+pub fn exit_on_signal(signal: i32) -> io::Result<()> {
+    extern "C" fn leave(signal: libc::c_int) {
+        // SAFETY: may be called in a handler; it does not return.
+        #[expect(unsafe_code, reason = "a system call")]
+        unsafe {
+            libc::_exit(128 + signal)
+        }
+    }
+    let handler = leave as extern "C" fn(libc::c_int);
+    // SAFETY: the handler is a function of the type that is asked for, lives for ever, and calls only what a handler may.
+    #[expect(unsafe_code, reason = "a system call")]
+    let before = unsafe { libc::signal(signal, handler as *const () as libc::sighandler_t) };
+    if before == libc::SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The module `passnet._native`.
 
+mod confine;
 mod launch;
 
 use pyo3::{
@@ -8,6 +9,7 @@ use pyo3::{
     types::PyTuple,
 };
 
+use confine::{Sandbox, sandbox_apart, sandbox_beside, sandbox_prepare};
 use launch::{CudaLauncher, TritonLauncher};
 use passnet_graph::matching::match_json;
 
@@ -137,10 +139,10 @@ fn die_with_parent(parent: u32) -> PyResult<()> {
     Ok(process::die_with_parent(parent)?)
 }
 
-/// Gives up gaining privileges.
+/// Ends this process with code 128 + `signal` when the signal comes.
 #[pyfunction]
-fn set_no_new_privileges() -> PyResult<()> {
-    Ok(process::set_no_new_privileges()?)
+fn exit_on_signal(signal: i32) -> PyResult<()> {
+    Ok(process::exit_on_signal(signal)?)
 }
 
 /// Adds to the record of the interception layer.
@@ -165,7 +167,8 @@ mod native {
 
     #[pymodule_export]
     use super::{
-        CudaLauncher, TritonLauncher, cuda_synchronize, die_with_parent, match_pattern, record_violation,
-        recorded_violations, same_bytes, set_child_subreaper, set_no_new_privileges, time_calls,
+        CudaLauncher, Sandbox, TritonLauncher, cuda_synchronize, die_with_parent, exit_on_signal, match_pattern,
+        record_violation, recorded_violations, same_bytes, sandbox_apart, sandbox_beside, sandbox_prepare,
+        set_child_subreaper, time_calls,
     };
 }

@@ -31,8 +31,12 @@ pub enum ForkRequest {
         scratch: String,
         /// Limit on address space growth in bytes (`RLIMIT_DATA`); 0 for none.
         memory_bytes: u64,
-        /// Confine the worker (it will run code that is not trusted).
+        /// Limit on processor time in seconds; 0 for none.
+        cpu_s: u64,
+        /// Confine the worker (`SECURITY.md`).
         sandbox: bool,
+        /// What a confined worker may read beside the system's and Python's own files.
+        readable: Vec<String>,
         /// Shared caches that the worker may read and write (compiled kernels of trusted authors).
         cache: String,
     },
@@ -181,6 +185,13 @@ pub enum WorkerRequest {
     },
     /// Outputs of the last timed call.
     Fetch,
+    /// Try to get out of the sandbox, or to use what has to work inside (`passnet doctor`).
+    Probe {
+        /// What to try.
+        attempt: String,
+        /// On what.
+        argument: String,
+    },
     /// Leave.
     Exit,
 }
@@ -205,6 +216,13 @@ pub enum WorkerReply {
     Outputs(Outputs),
     /// Reply to `Time`.
     Timed(TimedBlock),
+    /// Reply to `Probe`.
+    Probed {
+        /// It succeeded.
+        done: bool,
+        /// With what, or what stopped it.
+        detail: String,
+    },
     /// The request failed; the worker can go on unless it says otherwise.
     Failed(WorkerError),
 }

@@ -19,6 +19,9 @@ pub struct Fingerprint {
     pub os: String,
     /// Versions by name: `passnet`, `python`, `torch`, `triton`, `cuda`, `cxx`.
     pub versions: BTreeMap<String, String>,
+    /// What a confined worker reaches on this machine, by layer: `enforced`, or why not. Empty without a sandbox.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sandbox: BTreeMap<String, String>,
 }
 
 /// Everything that a user can set and that can change a verdict.

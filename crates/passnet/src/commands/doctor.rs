@@ -3,7 +3,10 @@
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result};
-use passnet_eval::{Candidate, GraphSample};
+use passnet_eval::{
+    Candidate, GraphSample,
+    probe::{self, Proof},
+};
 use passnet_python::sample::{Sample, SampleTexts};
 use passnet_record::{AuthorSpec, GraphId, SCHEMA_VERSION, Status};
 use serde::Serialize;
@@ -65,13 +68,15 @@ struct JsonFindings<'a> {
     schema_version: u32,
     device: &'a str,
     findings: &'a [Finding],
+    sandbox: Option<&'a Proof>,
 }
 
 /// Tries everything an evaluation needs and says what works. Leaves with 3 where evaluations cannot run.
 pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode> {
     let mut findings = vec![compiler()];
+    let mut proof = None;
     match evaluate_itself(args, &mut findings) {
-        Ok(()) => {}
+        Ok(found) => proof = Some(found),
         Err(error) => {
             let detail = error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ");
             findings.push(Finding { what: "evaluation", level: Level::Unfit, detail });
@@ -82,6 +87,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode> {
             schema_version: SCHEMA_VERSION,
             device: &args.measure.device,
             findings: &findings,
+            sandbox: proof.as_ref(),
         })?;
     } else {
         let mut rows = Rows::new(&["", "found", "detail"], 3);
@@ -116,7 +122,7 @@ fn compiler() -> Finding {
 }
 
 /// One evaluation of eager against itself: it has to be correct, and its ratio to be 1.
-fn evaluate_itself(args: &DoctorArgs, findings: &mut Vec<Finding>) -> Result<()> {
+fn evaluate_itself(args: &DoctorArgs, findings: &mut Vec<Finding>) -> Result<Proof> {
     let referee = measure::referee(&args.measure, Some(1))?;
     let machine = referee.fingerprint();
     let versions: Vec<String> = machine.versions.iter().map(|(name, version)| format!("{name} {version}")).collect();
@@ -166,13 +172,40 @@ fn evaluate_itself(args: &DoctorArgs, findings: &mut Vec<Finding>) -> Result<()>
             ),
         });
     }
-    let layers: Vec<String> =
-        verdict.evidence.sandbox.iter().map(|(layer, level)| format!("{layer} {level}")).collect();
-    let (level, detail) = if layers.is_empty() {
-        (Level::Limited, "none: passes run with your rights; evaluate only passes that you trust".to_owned())
-    } else {
-        (Level::Good, layers.join(", "))
+    let proof = probe::prove(&referee).context("the proof of the sandbox")?;
+    describe_sandbox(&proof, findings);
+    Ok(proof)
+}
+
+/// What hostile workers tried, and what honest ones need. `--json` has every attempt.
+fn describe_sandbox(proof: &Proof, findings: &mut Vec<Finding>) {
+    let missing: Vec<String> = proof
+        .layers
+        .iter()
+        .filter(|(_, level)| *level != "enforced")
+        .map(|(layer, level)| format!("{layer} {level}"))
+        .collect();
+    let (level, detail) = match missing.is_empty() {
+        true => (Level::Good, proof.layers.keys().map(String::as_str).collect::<Vec<_>>().join(", ")),
+        false => (Level::Limited, missing.join("; ")),
     };
-    findings.push(Finding { what: "confinement", level, detail });
-    Ok(())
+    findings.push(Finding { what: "sandbox layers", level, detail });
+
+    let closed = proof.ways_out.iter().filter(|attempt| attempt.good).count();
+    let (level, mut detail) = match closed == proof.ways_out.len() {
+        true => (Level::Good, format!("all {closed} ways out are closed")),
+        false => (Level::Limited, format!("{closed} of {} ways out are closed", proof.ways_out.len())),
+    };
+    let [confined, free] = proof.start_ns;
+    detail += &format!("; a worker starts in {}, without in {}", duration(confined as f64), duration(free as f64));
+    findings.push(Finding { what: "sandbox", level, detail });
+    for attempt in proof.ways_out.iter().filter(|attempt| !attempt.good) {
+        let detail = format!("a pass can {}: {}; evaluate only passes that you trust", attempt.what, attempt.detail);
+        findings.push(Finding { what: "way out", level: Level::Limited, detail });
+    }
+    for attempt in &proof.needs {
+        let (level, what) = if attempt.good { (Level::Good, "works") } else { (Level::Limited, "does not work") };
+        let detail = format!("{}: {what}: {}", attempt.what, attempt.detail.lines().next().unwrap_or_default());
+        findings.push(Finding { what: "inside the sandbox", level, detail });
+    }
 }

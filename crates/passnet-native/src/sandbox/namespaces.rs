@@ -1,0 +1,90 @@
+//! Namespaces of the kernel: made once where that is slow, entered by each worker.
+
+use std::{
+    fs::{self, File},
+    io,
+    os::fd::AsFd as _,
+};
+
+use super::sys;
+
+/// What the server prepares for its workers.
+#[derive(Debug)]
+pub struct Namespaces {
+    /// Each with the flag that names its kind. Empty where they could not be made.
+    shared: Vec<(File, libc::c_int)>,
+    /// Why `shared` is empty.
+    refusal: Option<String>,
+    /// The process namespace of the server.
+    processes: Option<File>,
+}
+
+impl Namespaces {
+    /// Makes them. A user other than root needs a user namespace first, which a process with several threads cannot
+    /// enter: call this early.
+    pub fn prepare() -> Self {
+        let gained = match sys::is_admin() {
+            Ok(true) => Ok(()),
+            _ => gain_administration(),
+        };
+        let made = gained.and_then(|()| make_shared());
+        let processes = File::open("/proc/self/ns/pid").ok();
+        match made {
+            Ok(shared) => Self { shared, refusal: None, processes },
+            Err(error) => Self { shared: Vec::new(), refusal: Some(error.to_string()), processes },
+        }
+    }
+
+    /// Has the next child be process 1 of a namespace of its own. Undo it with [`Self::next_child_beside`]: a namespace
+    /// takes no children once its first one has ended.
+    ///
+    /// # Errors
+    /// Where the kernel or the user's rights do not allow it.
+    pub fn next_child_apart(&self) -> io::Result<()> {
+        if self.processes.is_none() {
+            return Err(io::Error::other("the way back is not known"));
+        }
+        sys::unshare(libc::CLONE_NEWPID)
+    }
+
+    /// Has further children be beside this process again.
+    ///
+    /// # Errors
+    /// None that is known, where [`Self::next_child_apart`] succeeded.
+    pub fn next_child_beside(&self) -> io::Result<()> {
+        match &self.processes {
+            Some(own) => sys::setns(own.as_fd(), libc::CLONE_NEWPID),
+            None => Ok(()),
+        }
+    }
+
+    /// Moves this process into the network without interfaces and what goes with it.
+    pub(super) fn enter_network(&self) -> io::Result<()> {
+        if let Some(refusal) = &self.refusal {
+            return Err(io::Error::other(refusal.clone()));
+        }
+        self.shared.iter().try_for_each(|(namespace, kind)| sys::setns(namespace.as_fd(), *kind))
+    }
+}
+
+/// Becomes administrator of a user namespace in which the user is still the same.
+fn gain_administration() -> io::Result<()> {
+    let (user, group) = sys::user_and_group();
+    sys::unshare(libc::CLONE_NEWUSER)?;
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
+    fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
+}
+
+/// Namespaces are left by a thread at a time; the one that makes these ends at once, and only the descriptors hold them.
+fn make_shared() -> io::Result<Vec<(File, libc::c_int)>> {
+    let maker = std::thread::Builder::new().spawn(|| {
+        sys::unshare(libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS)?;
+        let open = |(name, kind)| Ok((File::open(format!("/proc/thread-self/ns/{name}"))?, kind));
+        [("net", libc::CLONE_NEWNET), ("ipc", libc::CLONE_NEWIPC), ("uts", libc::CLONE_NEWUTS)]
+            .into_iter()
+            .map(open)
+            .collect()
+    })?;
+    maker.join().unwrap_or_else(|_| Err(io::Error::other("the thread that makes namespaces panicked")))
+}
