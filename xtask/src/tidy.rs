@@ -22,7 +22,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("passnet-fuse", &["passnet-record", "passnet-graph"]),
     ("passnet-eval", &["passnet-record", "passnet-graph", "passnet-python", "passnet-score", "passnet-fuse"]),
     ("passnet-native", &["passnet-record", "passnet-graph"]),
-    ("passnet-web", &["passnet-record", "passnet-score"]),
+    ("passnet-web", &["passnet-record", "passnet-graph", "passnet-score"]),
     (
         "passnet",
         &[
@@ -44,7 +44,8 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("pyo3", &["passnet-native"]),
     ("parquet", &["passnet-dataset"]),
     ("arrow", &["passnet-dataset"]),
-    ("tokio", &[]),
+    ("tokio", &["passnet"]),
+    ("axum", &["passnet"]),
     ("rayon", &["passnet-dataset"]),
     ("maud", &["passnet-web"]),
     ("clap", &["passnet"]),

@@ -50,7 +50,7 @@ mod zygote;
 
 pub use builtin::write_passes;
 pub use candidate::{Candidate, PassDirError, PassDirectory};
-pub use passnet_fuse::Target;
+pub use passnet_fuse::{Target, TypedGraph};
 pub use propagate::{PropagateError, propagate};
 pub use referee::{Defences, EvalError, Evaluation, Referee, RefereeOptions};
 pub use run::{Progress, RunError, RunOutcome, run_suite};

@@ -102,7 +102,16 @@ impl RunLog {
             }
             Err(error) => return Err(error.into()),
         };
-        let (events, _) = parse(&path, &bytes)?;
+        Self::parse(&path, &bytes)
+    }
+
+    /// Reads the text of a log. `path` is for messages.
+    ///
+    /// # Errors
+    /// Where a complete line is not an event, or none says how the run began.
+    pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, StoreError> {
+        let missing = || StoreError::Missing { path: path.to_owned() };
+        let (events, _) = parse(path, bytes)?;
         let header = events.iter().find_map(|event| match event {
             RunEvent::Started(header) => Some(header.as_ref().clone()),
             _ => None,

@@ -5,6 +5,7 @@
 //! [`ScoreReport::new`] turns those into every score. The definitions, and every place where public descriptions of
 //! them disagree, are in `docs/scoring.md`.
 
+mod compare;
 mod error;
 mod es;
 mod failure;
@@ -17,6 +18,7 @@ mod tasks;
 mod tolerance;
 mod weights;
 
+pub use compare::{Change, Comparison, FALSE_DISCOVERIES, GraphChange, ScoreChange};
 pub use error::ScoreError;
 pub use es::{EsSettings, Parameters, ToleranceScore, tolerance_scores};
 pub use failure::{ErrorClass, Failure, Interpretation};

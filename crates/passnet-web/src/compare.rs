@@ -1,7 +1,5 @@
 //! What several runs have in common, and how they are told apart.
 
-use passnet_record::AuthorSpec;
-
 use crate::RunView;
 
 /// A run and the name that the report gives it.
@@ -16,10 +14,7 @@ pub(crate) struct Entry<'a> {
 impl Entry<'_> {
     /// Authors that write no passes: what others are compared with.
     pub(crate) fn is_baseline(&self) -> bool {
-        match self.run.header.author {
-            AuthorSpec::Eager | AuthorSpec::Noop | AuthorSpec::Inductor { .. } => true,
-            AuthorSpec::Fuse | AuthorSpec::Dir { .. } => false,
-        }
+        self.run.is_baseline()
     }
 }
 
@@ -49,11 +44,11 @@ pub(crate) fn ranked(runs: &[RunView]) -> Vec<Entry<'_>> {
 }
 
 /// Why the runs' numbers may not be comparable, one sentence each.
-pub(crate) fn cautions(runs: &[RunView]) -> Vec<String> {
+pub(crate) fn cautions(runs: &[&RunView]) -> Vec<String> {
     let mut cautions = Vec::new();
     if let Some((first, others)) = runs.split_first() {
         let mut differ = |what: &str, same: &dyn Fn(&RunView) -> bool| {
-            if !others.iter().all(same) {
+            if !others.iter().all(|run| same(run)) {
                 cautions.push(format!("The runs differ in {what}: compare with care."));
             }
         };

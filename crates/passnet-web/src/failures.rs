@@ -65,7 +65,7 @@ fn row(group: &Group<'_>) -> Markup {
 }
 
 /// A message, folded after its first line where it is long.
-fn message(text: &str) -> Markup {
+pub(crate) fn message(text: &str) -> Markup {
     let first = text.lines().next().unwrap_or_default();
     if first.len() == text.len() && text.len() <= FOLD_AT {
         return html! { (text) };

@@ -43,6 +43,18 @@ pub(crate) fn bytes(count: u64) -> String {
     }
 }
 
+/// Nanoseconds in the unit that suits them.
+pub(crate) fn duration(nanoseconds: f64) -> String {
+    match nanoseconds {
+        n if n < 1e3 => format!("{n:.0} ns"),
+        n if n < 1e6 => format!("{:.1} µs", n / 1e3),
+        n if n < 1e9 => format!("{:.2} ms", n / 1e6),
+        n if n < 120e9 => format!("{:.1} s", n / 1e9),
+        n if n < 7200e9 => format!("{:.0} min", n / 60e9),
+        n => format!("{:.1} h", n / 3600e9),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,6 +63,8 @@ mod tests {
     fn numbers_keep_three_digits_or_so() {
         let ratios = [0.004, 1.0, 9.994, 9.996, 99.94, 99.96, 1234.0].map(ratio);
         assert_eq!(ratios, ["0.00×", "1.00×", "9.99×", "10.0×", "99.9×", "100×", "1234×"]);
+        let durations = [12.0, 1_500.0, 2_340_000.0, 7.25e9, 3.6e12, 9e12].map(duration);
+        assert_eq!(durations, ["12 ns", "1.5 µs", "2.34 ms", "7.2 s", "60 min", "2.5 h"]);
         assert_eq!([512, 4 << 30, 3 << 29].map(bytes), ["512 B", "4 GiB", "1.5 GiB"]);
     }
 }

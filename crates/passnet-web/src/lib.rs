@@ -1,30 +1,31 @@
 //! Runs as pages.
 //!
-//! [`report_page`] turns one or several runs over one suite into one HTML file that needs nothing else: no fonts, scripts
-//! or pictures from elsewhere. Everything is readable without scripts; with them, tables can be sorted. Text from
-//! authors and workers is never trusted: it is escaped, and the page's own policy forbids it to load anything.
+//! [`report_page`] turns one or several runs over one suite into one HTML file. A [`Site`] has a page for every run, task,
+//! evaluation and pair of runs; [`Site::render`] writes one, for a server and for static files alike. Every page is one
+//! self-contained file: no fonts, scripts or pictures from elsewhere. Everything is readable without scripts; with them,
+//! tables can be sorted and filtered. Text from authors and workers is never trusted: it is escaped, and the page's own
+//! policy forbids it to load or run anything.
 
 mod compare;
 mod curves;
+mod draw;
 mod environment;
 mod failures;
 mod format;
 mod leaderboard;
 mod page;
+mod pages;
+mod shell;
+mod site;
+pub mod study;
 mod tasks;
-
-use passnet_record::{RunHeader, Verdict};
-use passnet_score::ScoreReport;
+mod view;
 
 pub use page::report_page;
-
-/// One run as a report shows it: what was asked for, what came of it, and the scores.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RunView {
-    /// The run's header.
-    pub header: RunHeader,
-    /// One verdict per graph that is done; of repeated ones the last.
-    pub verdicts: Vec<Verdict>,
-    /// Scores computed from them.
-    pub score: ScoreReport,
-}
+pub use pages::comparison::compare;
+pub use shell::content_security_policy;
+pub use site::{Place, Site};
+pub use view::{
+    Archive, DatasetView, GraphView, LintFinding, Origin, PassSet, PassText, RunView, SampleLine, TableView,
+    TrajectoryView, Trials, Turn,
+};

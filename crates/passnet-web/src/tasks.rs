@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
+use passnet_record::{Status, Verdict};
 use passnet_score::{Tally, TaskScore};
 
 use crate::{
@@ -61,7 +62,8 @@ fn task_names<'a>(entries: &[Entry<'a>]) -> Vec<&'a str> {
     names
 }
 
-fn cell(score: Option<&TaskScore>) -> Markup {
+/// The speed-up of a task and how much of it is correct.
+pub(crate) fn cell(score: Option<&TaskScore>) -> Markup {
     let Some(TaskScore { tally, .. }) = score else {
         return html! { td.number { span title="no verdict" { "–" } } };
     };
@@ -73,6 +75,34 @@ fn cell(score: Option<&TaskScore>) -> Markup {
             td.number.(if all_correct { step(mean) } else { "partial" }) data-sort=(mean) { (ratio(mean)) " " (share) }
         },
         None => html! { td.number data-sort="–" { (without_speed(tally)) " " (share) } },
+    }
+}
+
+/// The same in as few bytes as a large table needs: the number of correct graphs only where not all are.
+pub(crate) fn brief_cell(score: Option<&TaskScore>) -> Markup {
+    let Some(TaskScore { tally, .. }) = score else { return html! { td { "–" } } };
+    let all_correct = tally.correct == tally.graphs;
+    html! {
+        @match tally.geomean_speedup {
+            Some(mean) if all_correct => td.(step(mean)) { (format!("{mean:.2}")) },
+            Some(mean) => td.partial data-sort=(format!("{mean:.3}")) { (format!("{mean:.2} ")) small.wrong { (tally.correct) "/" (tally.graphs) } },
+            None => td data-sort="–" { (without_speed(tally)) " " (tally.correct) "/" (tally.graphs) },
+        }
+    }
+}
+
+/// The speed-up of one graph, or its status.
+pub(crate) fn graph_cell(verdict: Option<&Verdict>) -> Markup {
+    let Some(verdict) = verdict else { return html! { td { "–" } } };
+    let speedup = verdict.scored_timing().map(|timing| timing.speedup);
+    html! {
+        @match (verdict.status, speedup) {
+            (Status::Correct, Some(speedup)) => td.(step(speedup.ratio)) data-sort=(format!("{:.3}", speedup.ratio)) {
+                @if speedup.low <= 1.0 && 1.0 <= speedup.high { "~" } (format!("{:.2}", speedup.ratio))
+            },
+            (Status::Correct, None) => td data-sort="–" { "untimed" },
+            (status, _) => td data-sort="–" { small.wrong { (status.name()) } },
+        }
     }
 }
 
@@ -91,7 +121,8 @@ fn step(speedup: f64) -> &'static str {
     CLASSES[position]
 }
 
-fn legend() -> Markup {
+/// What the colours mean.
+pub(crate) fn legend() -> Markup {
     let labels = ["< 0.5×", "< 0.8×", "slower", "within 2%", "faster", "≥ 1.25×", "≥ 2×"];
     html! {
         ul.scale aria-label="Colour scale" {

@@ -2,6 +2,7 @@
 
 mod dataset;
 mod extract;
+mod web;
 
 use std::path::PathBuf;
 
@@ -14,6 +15,9 @@ pub(crate) use self::dataset::{
     ImportArgs, KernelsArgs, QueryArgs, ShowArgs, StatsArgs,
 };
 pub(crate) use self::extract::ExtractArgs;
+pub(crate) use self::web::{
+    BesideArgs, BundleArgs, CompareArgs, ReportArgs, ReportFormat, ServeArgs, SiteArgs, StudyArgs,
+};
 
 /// Optimization passes for real computation graphs: evaluate, score, publish.
 #[derive(Parser)]
@@ -66,8 +70,18 @@ pub(crate) enum Command {
     Lint(LintArgs),
     /// Compute S_t, ES_t and AS of a run or of an upstream log
     Score(ScoreArgs),
-    /// Compare runs: leaderboard, failures, HTML page
+    /// Put runs side by side: leaderboard, failures, tables for other programs, HTML page
     Report(ReportArgs),
+    /// Say what got better, worse or newly wrong between two runs
+    Compare(CompareArgs),
+    /// Show runs in a browser
+    Serve(ServeArgs),
+    /// Write the same pages as files
+    Site(SiteArgs),
+    /// Make one file of a run that others can verify
+    Bundle(BundleArgs),
+    /// Compare compilers with eager on every subgraph of a suite, and say where slowdowns come from
+    Study(StudyArgs),
     /// Say what this machine can and cannot do
     Doctor(DoctorArgs),
 }
@@ -247,18 +261,6 @@ pub(crate) struct ScoreArgs {
 pub(crate) enum Format {
     Table,
     Json,
-}
-
-#[derive(Args)]
-pub(crate) struct ReportArgs {
-    /// Directories of runs
-    #[arg(required = true)]
-    pub(crate) runs: Vec<PathBuf>,
-    /// Write a self-contained HTML page
-    #[arg(long)]
-    pub(crate) html: Option<PathBuf>,
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub(crate) format: Format,
 }
 
 #[derive(Args)]

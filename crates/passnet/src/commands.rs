@@ -1,6 +1,8 @@
 //! One module per subcommand. Each takes its flags and says with which code to leave.
 
 mod bench;
+mod bundle;
+mod compare;
 mod dataset;
 mod doctor;
 mod eval;
@@ -10,6 +12,9 @@ mod lint;
 mod measure;
 mod report;
 mod score;
+mod serve;
+mod site;
+mod study;
 
 use std::process::ExitCode;
 
@@ -28,6 +33,11 @@ pub(crate) fn run(command: Command) -> Result<ExitCode> {
         Command::Lint(args) => lint::run(&args),
         Command::Score(args) => score::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Compare(args) => compare::run(&args),
+        Command::Serve(args) => serve::run(&args),
+        Command::Site(args) => site::run(&args),
+        Command::Bundle(args) => bundle::run(&args),
+        Command::Study(args) => study::run(&args),
         Command::Doctor(args) => doctor::run(&args),
     }
 }

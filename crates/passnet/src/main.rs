@@ -2,8 +2,11 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the one crate that prints")]
 
 mod args;
+mod bundle;
 mod commands;
+mod fail_on;
 mod failure;
+mod library;
 mod output;
 mod progress;
 

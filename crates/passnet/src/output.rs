@@ -59,9 +59,14 @@ impl Rows {
         self.table.add_row(cells);
     }
 
+    /// The table as text.
+    pub(crate) fn text(&self) -> String {
+        self.table.to_string()
+    }
+
     /// Writes the table to stdout.
     pub(crate) fn print(&self) -> Result<()> {
-        text(&self.table.to_string())
+        text(&self.text())
     }
 }
 

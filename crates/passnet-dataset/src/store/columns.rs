@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, Int32Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray,
+    Array, ArrayRef, BinaryArray, Float64Array, Int32Array, Int64Array, ListArray, RecordBatch, StringArray,
+    StructArray,
     types::{ArrowPrimitiveType, Int32Type, Int64Type},
 };
 use arrow_buffer::OffsetBuffer;
@@ -90,6 +91,14 @@ impl<'a> Columns<'a> {
 
     pub(super) fn int32s(&self, name: &str) -> Result<Vec<i32>, String> {
         self.integers::<Int32Type>(name)
+    }
+
+    pub(super) fn optional_int64s(&self, name: &str) -> Result<Vec<Option<i64>>, String> {
+        Ok(self.get::<Int64Array>(name)?.iter().collect())
+    }
+
+    pub(super) fn optional_float64s(&self, name: &str) -> Result<Vec<Option<f64>>, String> {
+        Ok(self.get::<Float64Array>(name)?.iter().collect())
     }
 
     fn integers<T: ArrowPrimitiveType>(&self, name: &str) -> Result<Vec<T::Native>, String> {

@@ -8,6 +8,7 @@ mod annotation;
 mod columns;
 mod error;
 mod reader;
+mod result;
 mod sample;
 mod task;
 mod writer;
@@ -16,6 +17,7 @@ pub use annotation::{Annotation, AnnotationRow, Assignment, Cast, KernelsRow, Li
 pub(crate) use columns::{Columns, strings};
 pub use error::StoreError;
 pub use reader::TableReader;
+pub use result::ResultRow;
 pub use sample::{Hashes, Input, Kind, Origin, SampleFiles, SampleRow};
 pub use task::TaskRow;
 pub use writer::{MAX_ROW_GROUP_BYTES, TableWriter};

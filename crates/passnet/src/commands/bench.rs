@@ -14,12 +14,8 @@ use passnet_eval::{
 };
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::{
-    dataset::suite_folder,
-    measure,
-    report::{print_leaderboard, score_run},
-};
-use crate::{args::BenchRunArgs, failure::BAD, progress::ProgressLine};
+use super::{dataset::suite_folder, measure, report::print_leaderboard};
+use crate::{args::BenchRunArgs, failure::BAD, library::score_run, progress::ProgressLine};
 
 /// Evaluates, or goes on where an earlier call ended, then prints the run's line of the leaderboard.
 pub(crate) fn run(args: &BenchRunArgs) -> Result<ExitCode> {

@@ -1,17 +1,26 @@
-//! `passnet report`: runs side by side.
+//! `passnet report`: runs side by side, for people and for other programs.
+
+mod rows;
+mod text;
 
 use std::{path::Path, process::ExitCode};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use fs_err as fs;
-use passnet_eval::store::RunLog;
-use passnet_record::{RunHeader, SCHEMA_VERSION, Verdict};
-use passnet_score::{Outcomes, ScoreReport, ScoreSettings};
+use passnet_dataset::store::TableWriter;
+use passnet_record::{RunHeader, SCHEMA_VERSION};
+use passnet_score::ScoreReport;
 use passnet_web::{RunView, report_page};
 use serde::Serialize;
 
+use self::{
+    rows::rows,
+    text::{csv, markdown},
+};
 use crate::{
-    args::{Format, ReportArgs},
+    args::{ReportArgs, ReportFormat},
+    failure::usage,
+    library::load_run,
     output::{self, Rows},
 };
 
@@ -29,67 +38,58 @@ struct JsonReport<'a> {
     runs: Vec<JsonRun<'a>>,
 }
 
-/// Prints the leaderboard; writes the HTML page where asked.
+/// Writes runs in the form that is asked for; by default prints the leaderboard.
 pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
     let runs = args.runs.iter().map(|path| load_run(path)).collect::<Result<Vec<_>>>()?;
-    match args.format {
-        Format::Table => print_leaderboard(&runs)?,
-        Format::Json => {
-            let runs = runs.iter().map(|run| JsonRun { header: &run.header, score: &run.score }).collect();
-            output::json(&JsonReport { schema_version: SCHEMA_VERSION, runs })?;
-        }
-    }
     if let Some(path) = &args.html {
-        fs::write(path, report_page(&runs))?;
-        eprintln!("wrote {}", path.display());
+        write(path, &report_page(&runs))?;
+    }
+    let text = match args.format {
+        ReportFormat::Table if args.out.is_none() => {
+            print_leaderboard(&runs)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        ReportFormat::Table => leaderboard(&runs).text(),
+        ReportFormat::Md => markdown(&runs),
+        ReportFormat::Html => report_page(&runs),
+        ReportFormat::Json => {
+            let runs = runs.iter().map(|run| JsonRun { header: &run.header, score: &run.score }).collect();
+            serde_json::to_string_pretty(&JsonReport { schema_version: SCHEMA_VERSION, runs })?
+        }
+        ReportFormat::Csv => csv(&rows(&runs)),
+        ReportFormat::Parquet => {
+            let path = args.out.as_ref().ok_or_else(|| usage("Parquet is no text; name a file with --out"))?;
+            let mut table = TableWriter::create(path)?;
+            for row in rows(&runs) {
+                table.push(row)?;
+            }
+            table.finish()?;
+            eprintln!("wrote {}", path.display());
+            return Ok(ExitCode::SUCCESS);
+        }
+    };
+    match &args.out {
+        Some(path) => write(path, &text)?,
+        None => output::text(text.trim_end())?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads a run directory and computes its scores with the default settings.
-pub(crate) fn load_run(directory: &Path) -> Result<RunView> {
-    let log = RunLog::read(directory)?;
-    let verdicts = log.verdicts().into_iter().cloned().collect();
-    score_run(log.header, verdicts).with_context(|| format!("{} cannot be scored", directory.display()))
+fn write(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text)?;
+    eprintln!("wrote {}", path.display());
+    Ok(())
 }
 
-/// Scores the verdicts of a run with the default settings.
-pub(crate) fn score_run(header: RunHeader, verdicts: Vec<Verdict>) -> Result<RunView> {
-    let outcomes = Outcomes::from_verdicts(&verdicts, header.settings.correct_at);
-    let score = ScoreReport::new(&outcomes, &ScoreSettings::default())?;
-    Ok(RunView { header, verdicts, score })
-}
-
-/// One row per run, best sound score first.
+/// Prints one row per run, best sound score first.
 pub(crate) fn print_leaderboard(runs: &[RunView]) -> Result<()> {
-    let mut order: Vec<&RunView> = runs.iter().collect();
-    let rank = |run: &RunView| run.score.sound.as_ref().map_or(run.score.aggregated, |sound| sound.score);
-    order.sort_by(|left, right| rank(right).total_cmp(&rank(left)));
-    let mut rows =
-        Rows::new(&["author", "device", "AS", "sound", "95% interval", "G-mean", "correct", "fast_1", "graphs"], 2);
-    for run in order {
-        let score = &run.score;
-        let sound = score.sound.as_ref();
-        let interval = sound.and_then(|sound| sound.interval);
-        rows.push([
-            run.header.author.to_string(),
-            run.header.settings.device.clone(),
-            format!("{:.3}", score.aggregated),
-            sound.map_or_else(|| "-".to_owned(), |sound| format!("{:.3}", sound.score)),
-            interval.map_or_else(|| "-".to_owned(), |interval| format!("{:.3}-{:.3}", interval.low, interval.high)),
-            score.tally.geomean_speedup.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.3}")),
-            format!("{:.1}%", score.tally.correct_percent()),
-            format!("{:.1}%", score.tally.fast_1_percent()),
-            progress_of(run),
-        ]);
-    }
-    rows.print()
+    leaderboard(runs).print()
 }
 
-/// Graphs done, and of how many where the run is not complete.
-fn progress_of(run: &RunView) -> String {
-    match run.verdicts.len() {
-        done if done < run.header.graphs => format!("{done}/{}", run.header.graphs),
-        done => done.to_string(),
+fn leaderboard(runs: &[RunView]) -> Rows {
+    let mut rows = Rows::new(&text::TITLES, 2);
+    for run in text::ranked(runs) {
+        rows.push(text::line(run));
     }
+    rows
 }

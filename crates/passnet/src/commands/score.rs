@@ -6,9 +6,9 @@ use anyhow::{Context, Result};
 use fs_err as fs;
 use passnet_score::{EsSettings, Outcomes, ScoreReport, ScoreSettings, read_log};
 
-use super::report::load_run;
 use crate::{
     args::{Format, Mode, ScoreArgs},
+    library::load_run,
     output::{self, Rows},
 };
 

@@ -1,0 +1,62 @@
+// Filters the rows of a table. What is chosen stands in the address after `#~`, so that it can be kept and sent.
+for (const box of document.querySelectorAll(".filters[data-for]")) {
+  const table = document.getElementById(box.dataset.for);
+  const rows = [...table.tBodies[0].rows];
+  const find = box.querySelector("[data-find]");
+  const selects = [...box.querySelectorAll("select[data-filter]")];
+  const hides = [...box.querySelectorAll("[data-hide]")];
+  const output = box.querySelector("[data-count]");
+  const texts = new Map(rows.map((row) => [row, row.textContent.toLowerCase()]));
+
+  const fits = (row) =>
+    find.value.toLowerCase().split(/\s+/).every((word) => texts.get(row).includes(word)) &&
+    selects.every((select) => !select.value || row.dataset[select.dataset.filter] === select.value) &&
+    hides.every((hide) => !hide.checked || !row.classList.contains(hide.dataset.hide));
+
+  const apply = () => {
+    let shown = 0;
+    for (const row of rows) {
+      row.hidden = !fits(row);
+      shown += !row.hidden;
+    }
+    output.textContent = shown === rows.length ? "" : `${shown} of ${rows.length}`;
+  };
+
+  const remember = () => {
+    const state = new URLSearchParams();
+    if (find.value) state.set("find", find.value);
+    for (const select of selects) if (select.value) state.set(select.dataset.filter, select.value);
+    for (const hide of hides) if (hide.checked) state.set("hide", hide.dataset.hide);
+    history.replaceState(null, "", state.size ? `#~${state}` : location.pathname + location.search);
+  };
+
+  const recall = () => {
+    if (!location.hash.startsWith("#~")) return;
+    const state = new URLSearchParams(location.hash.slice(2));
+    find.value = state.get("find") ?? "";
+    for (const select of selects) select.value = state.get(select.dataset.filter) ?? "";
+    for (const hide of hides) hide.checked = state.get("hide") === hide.dataset.hide;
+    const sorted = [...table.tHead.rows[0].cells].find((cell) => cell.textContent === state.get("sort"));
+    sorted?.querySelector("button")?.click();
+    apply();
+  };
+
+  for (const control of [find, ...selects, ...hides]) {
+    control.addEventListener("input", () => {
+      apply();
+      remember();
+    });
+  }
+  addEventListener("hashchange", recall);
+  recall();
+}
+
+// `/` goes to the search field, as in many places.
+addEventListener("keydown", (event) => {
+  const typing = event.target instanceof Element && event.target.closest("input, select, textarea");
+  const field = document.querySelector("[data-find]");
+  if (event.key === "/" && !typing && field) {
+    event.preventDefault();
+    field.focus();
+  }
+});

@@ -1,0 +1,137 @@
+//! Two runs over one suite: what got better, worse, newly wrong.
+
+use maud::{Markup, html};
+use passnet_score::{Change, Comparison, FALSE_DISCOVERIES, GraphChange, Outcomes, ScoreChange};
+
+use super::{Context, Page};
+use crate::{
+    Place, RunView,
+    compare::cautions,
+    draw::plots,
+    format::{plural, ratio, score},
+    shell::{scrolling, section},
+};
+
+/// Graphs listed for each kind of change; the greatest changes go first.
+const MAX_GRAPHS: usize = 150;
+
+/// Kinds that are listed, with headings.
+const KINDS: [(Change, &str, &str); 4] = [
+    (Change::NewlyWrong, "newly-wrong", "Newly wrong"),
+    (Change::Slower, "slower", "Slower"),
+    (Change::NewlyRight, "newly-right", "Newly right"),
+    (Change::Faster, "faster", "Faster"),
+];
+
+/// Compares the verdicts of two runs.
+pub fn compare(before: &RunView, after: &RunView) -> Comparison {
+    let outcomes = |run: &RunView| Outcomes::from_verdicts(&run.verdicts, run.header.settings.correct_at);
+    Comparison::new((&outcomes(before), &before.score), (&outcomes(after), &after.score))
+}
+
+pub(super) fn page(context: &Context<'_>, before: usize, after: usize) -> Page {
+    let site = context.site;
+    let (first, second) = (&site.runs[before], &site.runs[after]);
+    let comparison = compare(first, second);
+    let lead = html! {
+        p { "From " (context.link(Place::Run(before), &site.entries[before].label)) " to "
+            (context.link(Place::Run(after), &site.entries[after].label)) ", over " (comparison.graphs.len()) " graphs that both have." }
+        @for caution in cautions(&[first, second]) { p.caution { (caution) } }
+    };
+    let mut sections = vec![section("summary", "Summary", summary(&comparison))];
+    for (change, id, heading) in KINDS {
+        sections.push(section(id, heading, listed(context, after, &comparison, change)));
+    }
+    let ratios: Vec<f64> = comparison.graphs.iter().filter_map(|graph| graph.ratio.map(|(ratio, _)| ratio)).collect();
+    sections.push(section("ratios", "Change of speed", html! {
+        p.about { "Speed-up in the second run over speed-up in the first, " (ratios.len()) " graphs that are correct and settled in both." }
+        (plots::speedups(&ratios, "Distribution of changes of speed"))
+    }));
+    let suite = site.entries[after].suite;
+    let above = vec![(format!("Suite {}", site.suites[suite].title()), Place::Suite(suite, 0))];
+    let title = format!("{} against {}", site.entries[after].label, site.entries[before].label);
+    Page { title, above, lead, sections }
+}
+
+fn summary(comparison: &Comparison) -> Markup {
+    let scores = [("AS", Some(comparison.aggregated)), ("Sound score", comparison.sound)];
+    let table = html! {
+        table {
+            thead { tr { th scope="col" { "" } @for name in ["Before", "After", "Change", "95 % interval"] { th.number scope="col" { (name) } } th scope="col" { "" } } }
+            tbody { @for (name, change) in scores { @if let Some(change) = change { tr {
+                th scope="row" { (name) }
+                td.number { (score(change.before)) } td.number { (score(change.after)) } td.number { (signed(change.ratio)) }
+                td.number { (change.interval.map_or_else(|| "–".to_owned(), |bounds| format!("{} to {}", signed(bounds.low), signed(bounds.high)))) }
+                td { (told(&change)) }
+            } } } }
+        }
+    };
+    html! {
+        (scrolling("Scores", table))
+        ul {
+            @for (change, id, heading) in KINDS { li { a href=(format!("#{id}")) { (comparison.count(change)) " " (heading.to_lowercase()) } } }
+            li { (comparison.count(Change::Same)) " the same as far as can be told, " (comparison.count(Change::StillWrong)) " wrong in both" }
+            @if comparison.only_before + comparison.only_after > 0 {
+                li { (comparison.only_before) " graphs of the first run alone, " (comparison.only_after) " of the second alone" }
+            }
+        }
+        p.about {
+            "Faster and slower are those whose change is significant with at most " (FALSE_DISCOVERIES * 100.0)
+            " % false discoveries among them (Benjamini and Hochberg). Intervals of scores are by resampling tasks, the same in both runs."
+        }
+    }
+}
+
+/// A ratio as a change in percent.
+fn signed(ratio: f64) -> String {
+    format!("{:+.1} %", 100.0 * (ratio - 1.0)).replace('-', "−")
+}
+
+fn told(change: &ScoreChange) -> &'static str {
+    match change.interval {
+        Some(bounds) if bounds.low > 1.0 => "better",
+        Some(bounds) if bounds.high < 1.0 => "worse",
+        Some(_) => "cannot be told from no change",
+        None => "",
+    }
+}
+
+fn listed(context: &Context<'_>, after: usize, comparison: &Comparison, change: Change) -> Markup {
+    let mut graphs: Vec<&GraphChange> = comparison.graphs.iter().filter(|graph| graph.change == change).collect();
+    if graphs.is_empty() {
+        return html! { p { "None." } };
+    }
+    let size = |graph: &GraphChange| graph.ratio.map_or(0.0, |(ratio, _)| ratio.ln().abs());
+    graphs.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    let table = html! {
+        table.sortable {
+            thead { tr { th scope="col" { "Graph" } th.number scope="col" { "Change" } th.number scope="col" { "95 % interval" } th.number scope="col" { "p" } } }
+            tbody { @for graph in graphs.iter().take(MAX_GRAPHS) { tr {
+                th scope="row" { (where_it_is(context, after, graph)) }
+                @match graph.ratio {
+                    Some((change, bounds)) => {
+                        td.number data-sort=(change) { (ratio(change)) }
+                        td.number data-sort=(bounds.low) { (format!("[{:.2}, {:.2}]", bounds.low, bounds.high)) }
+                    },
+                    None => { td.number { "–" } td.number { "–" } },
+                }
+                td.number { (graph.p_value.map_or_else(|| "–".to_owned(), |p| format!("{p:.1e}"))) }
+            } } }
+        }
+    };
+    html! {
+        (scrolling("Graphs", table))
+        @if graphs.len() > MAX_GRAPHS { p.about { (graphs.len() - MAX_GRAPHS) " more graph" (plural(graphs.len() - MAX_GRAPHS)) ", with smaller changes." } }
+    }
+}
+
+fn where_it_is(context: &Context<'_>, run: usize, graph: &GraphChange) -> Markup {
+    let site = context.site;
+    let name = format!("{}/{}", graph.id.task, graph.id.graph);
+    match site.suites[site.entries[run].suite].tasks.iter().position(|task| task.id == graph.id.task) {
+        Some(task) if site.has_task(run, task) => {
+            context.link(Place::Evaluation(run, task, site.part_of(run, task, &graph.id.graph)), &name)
+        }
+        _ => html! { (name) },
+    }
+}

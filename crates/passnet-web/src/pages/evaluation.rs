@@ -1,0 +1,244 @@
+//! What one run did on one task: the passes, and every graph with its evidence.
+
+use maud::{Markup, html};
+use passnet_record::{ExecutionPath, GraphId, Timing, Verdict};
+
+use super::{Context, Page};
+use crate::{
+    PassText, Place, Trials,
+    draw::{graph::graph_drawing, plots},
+    failures::message,
+    format::{duration, ratio},
+    shell::{scrolling, section},
+    site::GRAPHS_PER_PAGE,
+};
+
+/// Characters of one file, and of all files, that are shown.
+const MAX_FILE: usize = 50_000;
+const MAX_FILES: usize = 100_000;
+/// Findings that are listed.
+const MAX_FINDINGS: usize = 50;
+/// Characters of a rewritten graph that are shown.
+const MAX_REWRITTEN: usize = 6_000;
+/// Outputs of a graph that are listed.
+const MAX_OUTPUTS: usize = 12;
+
+pub(super) fn page(context: &Context<'_>, run: usize, task: usize, part: usize) -> Page {
+    let site = context.site;
+    let entry = &site.entries[run];
+    let suite = &site.suites[entry.suite];
+    let id = &suite.tasks[task].id;
+    let count = site.verdicts(run, task).len();
+    let first = part * GRAPHS_PER_PAGE;
+    let parts = context.parts(site.evaluation_parts(run, task), part, |part| Place::Evaluation(run, task, part));
+    let graphs = html! {
+        @if count > GRAPHS_PER_PAGE { p.about { "Graphs " (first + 1) " to " (count.min(first + GRAPHS_PER_PAGE)) " of " (count) "." } }
+        (parts)
+        @for (index, verdict) in site.verdicts(run, task).skip(first).take(GRAPHS_PER_PAGE).enumerate() {
+            (graph(context, run, verdict, index == 0))
+        }
+        (parts)
+    };
+    let mut sections = Vec::new();
+    if part == 0
+        && let Some(set) = site.runs[run].passes.iter().find(|set| set.task == *id)
+    {
+        sections.push(section("passes", "Passes", passes(&context.archive.passes(run, set))));
+    }
+    sections.push(section("graphs", "Graphs", graphs));
+    let lead = html! {
+        p { (context.link(Place::Run(run), &entry.label)) " on " (context.link(Place::Task(entry.suite, task), id)) ": " (count) " graphs." }
+    };
+    let above = vec![
+        (format!("Suite {}", suite.title()), Place::Suite(entry.suite, 0)),
+        (format!("Run {}", site.runs[run].header.run), Place::Run(run)),
+    ];
+    Page { title: format!("{} on {id}", entry.label), above, lead, sections }
+}
+
+fn passes(files: &[PassText]) -> Markup {
+    if files.is_empty() {
+        return html! { p { "The pass directory is empty: nothing was rewritten." } };
+    }
+    let findings: usize = files.iter().map(|file| file.findings.len()).sum();
+    let mut left = MAX_FILES;
+    html! {
+        p.about {
+            @if findings == 0 { "The integrity rules of this PassNet find nothing in these files." }
+            @else { (findings) " findings of the integrity rules; the lines are marked." }
+        }
+        @for (index, file) in files.iter().enumerate() { (pass_file(index, file, &mut left)) }
+    }
+}
+
+fn pass_file(index: usize, file: &PassText, left: &mut usize) -> Markup {
+    let Some(text) = &file.text else {
+        return html! { h3 { (file.path) } p { "This file is not kept with the run, or is not text." } };
+    };
+    let size = text.chars().count();
+    let shown: String = text.chars().take(MAX_FILE.min(*left)).collect();
+    let cut = size - shown.chars().count();
+    *left -= size - cut;
+    let line_id = |line: usize| format!("f{index}-{line}");
+    html! {
+        h3 { (file.path) }
+        @if !file.findings.is_empty() {
+            ul.findings { @for finding in file.findings.iter().take(MAX_FINDINGS) {
+                li {
+                    a href=(format!("#{}", line_id(finding.line))) { (finding.line) ":" (finding.column) }
+                    " " code { (finding.rule) } " " (finding.message) @if !finding.help.is_empty() { " — " (finding.help) }
+                }
+            } }
+        }
+        details open[size < 6000] {
+            summary { (text.lines().count()) " lines" }
+            pre.code tabindex="0" {
+                @for (number, line) in shown.lines().enumerate() {
+                    @if file.findings.iter().any(|finding| finding.line == number + 1) { i.hit id=(line_id(number + 1)) { (line) } }
+                    @else { i { (line) } }
+                }
+            }
+            @if cut > 0 { p.about { (cut) " more characters." } }
+        }
+    }
+}
+
+fn graph(context: &Context<'_>, run: usize, verdict: &Verdict, is_first: bool) -> Markup {
+    let Verdict { id, status, reason, tolerance, evidence, .. } = verdict;
+    let is_right = reason.is_none();
+    html! {
+        article id=(format!("graph-{}", id.graph)) aria-label=(format!("Graph {}", id.graph)) {
+            h3 { "Graph " (id.graph) " " span.status.good[is_right] { (status.name()) } }
+            @if let Some(reason) = reason {
+                p { code { (reason.code) } " " (message(&reason.message)) }
+                @if let Some(detail) = &reason.detail {
+                    details { summary { "Detail" } pre tabindex="0" { (clipped(&format!("{detail:#}"), MAX_REWRITTEN)) } }
+                }
+            }
+            @if !verdict.outputs.is_empty() { (outputs(verdict)) }
+            @if !verdict.timings.is_empty() {
+                (timings(&verdict.timings))
+                (trials(context, run, &verdict.timings))
+            }
+            dl.facts {
+                div { dt { "Close from t" } dd { (tolerance.map_or_else(|| "–".to_owned(), |t| t.to_string())) } }
+                div { dt { "Calls before, after" } dd { (evidence.nodes_before) ", " (evidence.nodes_after) } }
+                @for (name, count) in &evidence.matches { div { dt { "Matches of " (name) } dd { (count) } } }
+                div { dt { "Timed calls checked" } dd { (evidence.timed_calls_checked) } }
+                @if !evidence.mutated_inputs.is_empty() { div { dt { "Mutated inputs" } dd { (evidence.mutated_inputs.join(", ")) } } }
+                @if !evidence.notes.is_empty() { div { dt { "Notes" } dd { (evidence.notes.join(", ")) } } }
+                @for (name, value) in &evidence.sandbox { div { dt { (name) } dd { (value) } } }
+                div { dt { "Evaluation" } dd { (duration(verdict.cost.wall_ns as f64)) } }
+            }
+            (rewriting(context, run, verdict, is_first))
+        }
+    }
+}
+
+fn clipped(text: &str, most: usize) -> String {
+    let shown: String = text.chars().take(most).collect();
+    if shown.len() < text.len() { format!("{shown}\n…") } else { shown }
+}
+
+fn outputs(verdict: &Verdict) -> Markup {
+    let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.2e}"));
+    let table = html! {
+        table {
+            thead { tr {
+                th.number scope="col" { "Output" } th scope="col" { "Type" } th.number scope="col" { "Close from t" }
+                th.number scope="col" { "Largest difference" } th.number scope="col" { "Relative" } th.number scope="col" { "Mismatched" }
+            } }
+            tbody { @for output in verdict.outputs.iter().take(MAX_OUTPUTS) { tr {
+                th.number scope="row" { (output.index) }
+                td { (output.dtype) (format!("{:?}", output.shape)) }
+                td.number { @if output.equal { "equal" } @else { (output.tolerance.map_or_else(|| "none".to_owned(), |t| t.to_string())) } }
+                td.number { (number(output.max_abs_diff)) }
+                td.number { (number(output.max_rel_diff)) }
+                td.number { (output.mismatched) }
+            } } }
+        }
+    };
+    html! {
+        (scrolling("Outputs", table))
+        @if verdict.outputs.len() > MAX_OUTPUTS { p.about { (verdict.outputs.len() - MAX_OUTPUTS) " more outputs." } }
+    }
+}
+
+const fn path_name(path: ExecutionPath) -> &'static str {
+    match path {
+        ExecutionPath::Direct => "direct",
+        ExecutionPath::Compiled => "compiled",
+    }
+}
+
+fn timings(timings: &[Timing]) -> Markup {
+    let table = html! {
+        table {
+            thead { tr {
+                th scope="col" { "Path" } th scope="col" { "Baseline" } th.number scope="col" { "Baseline median" } th.number scope="col" { "Candidate" }
+                th.number scope="col" { "Speed-up" } th.number scope="col" { "On the device" } th scope="col" { "Stable" }
+            } }
+            tbody { @for timing in timings { tr {
+                th scope="row" { (path_name(timing.path)) ", " (timing.cache) }
+                td { (timing.baseline) }
+                td.number { (duration(timing.base.median_ns)) }
+                td.number { (duration(timing.candidate.median_ns)) }
+                td.number { (ratio(timing.speedup.ratio)) " " small { (format!("[{:.2}, {:.2}]", timing.speedup.low, timing.speedup.high)) } }
+                td.number { (timing.device_speedup.map_or_else(|| "–".to_owned(), |device| ratio(device.ratio))) }
+                td { @if timing.stable { "yes" } @else { "no" } @if timing.remeasured > 0 { ", after " (timing.remeasured) " more" } }
+            } } }
+        }
+    };
+    scrolling("Timings", table)
+}
+
+/// One plot for each measurement whose trial times were kept; two baselines may share one.
+fn trials(context: &Context<'_>, run: usize, timings: &[Timing]) -> Markup {
+    let mut drawn = Vec::new();
+    let plots: Vec<(ExecutionPath, Trials)> = timings
+        .iter()
+        .filter_map(|timing| {
+            let raw = timing.raw.as_ref().filter(|raw| !drawn.contains(raw))?;
+            drawn.push(raw);
+            Some((timing.path, context.archive.trials(run, raw)?))
+        })
+        .collect();
+    html! {
+        @for (path, trials) in &plots {
+            @let label = format!("Trial times, {} path", path_name(*path));
+            figure { figcaption { (label) } (plots::trials(&sides(trials), &label)) }
+        }
+        @if plots.is_empty() { p.about { "The trial times are not kept with this run." } }
+    }
+}
+
+fn sides(trials: &Trials) -> Vec<plots::Side<'_>> {
+    let side =
+        |name, class, times: &[u64]| plots::Side { name, class, times: times.iter().map(|&ns| ns as f64).collect() };
+    let mut sides = vec![side("eager", "c7", &trials.eager)];
+    if trials.control != trials.eager && !trials.control.is_empty() {
+        sides.push(side("control", "c1", &trials.control));
+    }
+    sides.push(side("candidate", "c0", &trials.candidate));
+    sides
+}
+
+/// The graph before and after, as far as it was recorded; drawn for the first graph of a page.
+fn rewriting(context: &Context<'_>, run: usize, verdict: &Verdict, draw: bool) -> Markup {
+    let Some(text) = &verdict.evidence.rewritten else { return html! {} };
+    let header = &context.site.runs[run].header;
+    let GraphId { task, graph } = &verdict.id;
+    let id = GraphId { task: task.clone(), graph: graph.clone() };
+    let before = if draw { context.archive.graph(&header.suite, &header.suite_version, &id) } else { None };
+    let after = if draw { context.archive.rewritten(text) } else { None };
+    html! {
+        details open[draw] {
+            summary { "Before and after rewriting" }
+            div.sides {
+                @if let Some(before) = before { figure { figcaption { "Before" } (graph_drawing(&before.graph, &before.types, "Graph before rewriting")) } }
+                @if let Some(after) = &after { figure { figcaption { "After" } (graph_drawing(after, &[], "Graph after rewriting")) } }
+                @else { pre tabindex="0" { (clipped(text.trim(), MAX_REWRITTEN)) } }
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! All tasks of a suite, with every run's result.
+
+use maud::{Markup, html};
+
+use super::{Context, Page};
+use crate::{
+    Place,
+    compare::{Entry, cautions},
+    curves::{curve_table, curves},
+    format::plural,
+    shell::{scrolling, section},
+    tasks::{brief_cell, legend},
+};
+
+/// Curves that one drawing can hold.
+const MAX_CURVES: usize = 12;
+
+pub(super) fn page(context: &Context<'_>, index: usize, part: usize) -> Page {
+    let suite = &context.site.suites[index];
+    let runs: Vec<_> = suite.runs.iter().map(|&run| &context.site.runs[run]).collect();
+    let entries: Vec<Entry<'_>> = suite.runs.iter().take(MAX_CURVES).map(|&run| context.entry(run)).collect();
+    let graphs: usize = suite.tasks.iter().map(|task| task.graphs.len()).sum();
+    let lead = html! {
+        p { (suite.tasks.len()) " task" (plural(suite.tasks.len())) ", " (graphs) " graphs, " (runs.len()) " run" (plural(runs.len())) "." }
+        @for caution in cautions(&runs) { p.caution { (caution) } }
+    };
+    let mut sections = Vec::new();
+    if part == 0 {
+        sections.push(section("curves", "Score by tolerance", html! {
+            @if suite.runs.len() > MAX_CURVES { p.about { "The best " (MAX_CURVES) " of " (suite.runs.len()) " runs." } }
+            (scrolling("Figure", curves(&entries)))
+            (curve_table(&entries))
+        }));
+    }
+    sections.push(section("tasks", "Tasks", tasks(context, index, part)));
+    if part == 0 && suite.runs.len() > 1 {
+        sections.push(section("pairs", "Run against run", pairs(context, index)));
+    }
+    Page { title: format!("Suite {}", suite.title()), above: Vec::new(), lead, sections }
+}
+
+fn tasks(context: &Context<'_>, index: usize, part: usize) -> Markup {
+    let suite = &context.site.suites[index];
+    let per_page = suite.tasks_per_page();
+    let shown = (part * per_page)..((part + 1) * per_page).min(suite.tasks.len());
+    let table = html! {
+        table.sortable.filtered.matrix id="matrix" {
+            thead {
+                tr {
+                    th scope="col" { "Task" }
+                    @for &run in &suite.runs { th.number.author scope="col" { (context.site.entries[run].label) } }
+                }
+            }
+            tbody {
+                @for task in shown {
+                    tr {
+                        th scope="row" { (context.link(Place::Task(index, task), &suite.tasks[task].id)) }
+                        @for &run in &suite.runs { (brief_cell(context.site.task_score(run, task))) }
+                    }
+                }
+            }
+        }
+    };
+    html! {
+        p.about {
+            "Geometric mean speed-up against eager over the correct graphs of each task, with the number of correct graphs where not all "
+            "are. Coloured where all are."
+        }
+        (legend())
+        div.filters data-for="matrix" role="search" {
+            label { "Find " input type="search" data-find placeholder="task" aria-keyshortcuts="/"; }
+            output data-count {}
+        }
+        (scrolling("Speed-up by task", table))
+        (context.parts(context.site.suite_parts(index), part, |part| Place::Suite(index, part)))
+    }
+}
+
+fn pairs(context: &Context<'_>, index: usize) -> Markup {
+    let runs = &context.site.suites[index].runs;
+    html! {
+        p.about { "What each run does better, worse or newly wrong against each that ranks below it." }
+        ul.pairs {
+            @for (rank, &after) in runs.iter().enumerate().take(runs.len() - 1) {
+                li {
+                    (context.site.entries[after].label) " against "
+                    @for (position, &before) in runs[rank + 1..].iter().enumerate() {
+                        @if position > 0 { ", " }
+                        (context.link(Place::Compare(before, after), &context.site.entries[before].label))
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The conversation behind passes.
+
+use maud::{Markup, html};
+
+use super::{Context, Page};
+use crate::{
+    Place, TrajectoryView, Turn,
+    draw::plots,
+    format::{plural, score},
+    shell::{scrolling, section},
+};
+
+/// Characters of one message, and of all, that are shown.
+const MAX_TURN: usize = 8_000;
+const MAX_ALL: usize = 180_000;
+/// Longer messages are folded.
+const FOLD_AT: usize = 600;
+
+pub(super) fn list(context: &Context<'_>) -> Page {
+    let table = html! {
+        table.sortable {
+            thead { tr {
+                th scope="col" { "Trajectory" } th scope="col" { "Task" } th scope="col" { "Model" } th.number scope="col" { "Messages" }
+                th.number scope="col" { "Evaluations" } th.number scope="col" { "Best score" }
+            } }
+            tbody { @for (index, view) in context.site.trajectories.iter().enumerate().take(1500) { tr {
+                th scope="row" { (context.link(Place::Trajectory(index), &view.name)) }
+                td { (view.task) } td { (view.model) } td.number { (view.turns.len()) } td.number { (view.scores.len()) }
+                td.number { (best(view).map_or_else(|| "–".to_owned(), score)) }
+            } } }
+        }
+    };
+    let sections = vec![section("list", "Conversations", scrolling("Trajectories", table))];
+    Page { title: "Trajectories".to_owned(), above: Vec::new(), lead: html! {}, sections }
+}
+
+fn best(view: &TrajectoryView) -> Option<f64> {
+    view.scores.iter().map(|&(_, score)| score).reduce(f64::max)
+}
+
+pub(super) fn page(context: &Context<'_>, index: usize) -> Page {
+    let view = &context.site.trajectories[index];
+    let lead = html! {
+        p { (view.model) " on " (view.task) ": " (view.turns.len()) " message" (plural(view.turns.len())) "." }
+        dl.facts { @for (name, value) in &view.facts { div { dt { (name) } dd { (value) } } } }
+    };
+    let mut sections = Vec::new();
+    if !view.scores.is_empty() {
+        sections.push(section("scores", "Score by step", html! {
+            (plots::steps(&view.scores, "Score by step"))
+            details { summary { "As a table" } table {
+                thead { tr { th.number scope="col" { "Step" } th.number scope="col" { "Score" } } }
+                tbody { @for (step, value) in &view.scores { tr { th.number scope="row" { (step) } td.number { (score(*value)) } } } }
+            } }
+        }));
+    }
+    sections.push(section("conversation", "Conversation", conversation(&view.turns)));
+    Page {
+        title: format!("Trajectory {}", view.name),
+        above: vec![("Trajectories".to_owned(), Place::Trajectories)],
+        lead,
+        sections,
+    }
+}
+
+fn conversation(turns: &[Turn]) -> Markup {
+    let mut left = MAX_ALL;
+    let shown = turns.iter().map(|turn| {
+        let markup = message(turn, &mut left);
+        (left > 0, markup)
+    });
+    let shown: Vec<Markup> = shown.take_while(|(room, _)| *room).map(|(_, markup)| markup).collect();
+    html! {
+        ol.turns { @for turn in &shown { (turn) } }
+        @if shown.len() < turns.len() { p.about { (turns.len() - shown.len()) " more messages; the file has all." } }
+    }
+}
+
+fn message(turn: &Turn, left: &mut usize) -> Markup {
+    let mut text = |text: &str| {
+        let shown: String = text.chars().take(MAX_TURN.min(*left)).collect();
+        *left = left.saturating_sub(shown.len().max(1));
+        if shown.len() < text.len() { format!("{shown}\n…") } else { shown }
+    };
+    let body = text(&turn.text);
+    let calls: Vec<(&String, String)> = turn.calls.iter().map(|(name, arguments)| (name, text(arguments))).collect();
+    let first: String = body.lines().next().unwrap_or_default().chars().take(100).collect();
+    html! {
+        li.turn.tool[turn.role == "tool"] {
+            span.tag { (turn.role) } " " small { "step " (turn.step) }
+            @if body.chars().count() > FOLD_AT || turn.role == "tool" {
+                details { summary { (first) " …" } pre tabindex="0" { (body) } }
+            } @else if !body.is_empty() { pre { (body) } }
+            @for (name, arguments) in &calls {
+                details { summary { "calls " code { (name) } } pre tabindex="0" { (arguments) } }
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What all pages have in common: head, style, script, way back, sections.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+const STYLE: &str = include_str!("../assets/report.css");
+/// One script element; its hash is in [`SCRIPT_HASH`].
+const SCRIPT: &str = concat!(include_str!("../assets/sort.js"), include_str!("../assets/filter.js"));
+/// SHA-256 of [`SCRIPT`], as a content security policy names it. A test says what it has to be.
+const SCRIPT_HASH: &str = include_str!("../assets/script.sha256");
+
+/// A section of a page.
+pub(crate) struct Section {
+    id: &'static str,
+    heading: String,
+    content: Markup,
+}
+
+/// A section with its heading. Ids differ within a page.
+pub(crate) fn section(id: &'static str, heading: &str, content: Markup) -> Section {
+    Section { id, heading: heading.to_owned(), content }
+}
+
+/// A page above this one.
+pub(crate) struct Crumb {
+    pub(crate) title: String,
+    pub(crate) href: String,
+}
+
+/// What differs between pages.
+pub(crate) struct Document<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) crumbs: Vec<Crumb>,
+    pub(crate) lead: Markup,
+    pub(crate) sections: Vec<Section>,
+}
+
+/// The policy that pages carry and that a server repeats: nothing is loaded from anywhere, no form is sent, and the only
+/// script that runs is the one in the page.
+pub fn content_security_policy() -> String {
+    let script = SCRIPT_HASH.trim();
+    format!(
+        "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{script}'; base-uri 'none'; form-action 'none'"
+    )
+}
+
+/// A whole HTML document.
+pub(crate) fn document(document: &Document<'_>) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta http-equiv="Content-Security-Policy" content=(content_security_policy());
+                title { (document.title) }
+                // A page without an icon of its own makes browsers ask the server for one.
+                link rel="icon" href="data:,";
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                a.skip href="#content" { "Skip to content" }
+                header {
+                    @if !document.crumbs.is_empty() {
+                        nav aria-label="Way back" {
+                            @for crumb in &document.crumbs { a href=(crumb.href) { (crumb.title) } " › " }
+                        }
+                    }
+                    h1 { (document.title) }
+                    (document.lead)
+                }
+                main id="content" {
+                    @for section in &document.sections {
+                        section aria-labelledby=(section.id) {
+                            h2 id=(section.id) { (section.heading) }
+                            (section.content)
+                        }
+                    }
+                }
+                footer { p { "Written by PassNet. Ratios are eager / candidate: more than 1 is faster." } }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    page.into_string()
+}
+
+/// A table that scrolls sideways where the screen is narrow. `name` is for screen readers.
+pub(crate) fn scrolling(name: &str, table: Markup) -> Markup {
+    html! { div.scroll role="region" aria-label=(name) tabindex="0" { (table) } }
+}
+
+#[cfg(test)]
+mod tests {
+    use sha2::{Digest as _, Sha256};
+
+    use super::*;
+
+    /// Base64 with padding, of 32 bytes.
+    fn base64(bytes: &[u8]) -> String {
+        const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        let groups = bytes.chunks(3).flat_map(|group| {
+            let word = (0..3).fold(0_usize, |word, at| word << 8 | usize::from(*group.get(at).unwrap_or(&0)));
+            (0..4).map(move |at| if at <= group.len() { char::from(DIGITS[word >> (18 - 6 * at) & 63]) } else { '=' })
+        });
+        groups.collect()
+    }
+
+    #[test]
+    fn the_policy_names_the_script_of_the_page() {
+        assert_eq!(SCRIPT_HASH.trim(), base64(&Sha256::digest(SCRIPT)), "assets/script.sha256 is of an older script");
+    }
+}

@@ -1,0 +1,190 @@
+//! What pages are made of: runs and what lies beside their logs, as plain data.
+
+use passnet_graph::Graph;
+use passnet_record::{AuthorSpec, ContentId, GraphId, RunHeader, SourceFile, Verdict};
+use passnet_score::ScoreReport;
+
+/// One run as pages show it: what was asked for, what came of it, and the scores.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunView {
+    /// The run's header.
+    pub header: RunHeader,
+    /// One verdict per graph that is done; of repeated ones the last.
+    pub verdicts: Vec<Verdict>,
+    /// Scores computed from them.
+    pub score: ScoreReport,
+    /// Pass directories by task, the last of each task.
+    pub passes: Vec<PassSet>,
+    /// Where the run was read from.
+    pub origin: Origin,
+}
+
+impl RunView {
+    /// Whether the author writes no passes: one of those that others are compared with.
+    pub fn is_baseline(&self) -> bool {
+        matches!(self.header.author, AuthorSpec::Eager | AuthorSpec::Noop | AuthorSpec::Inductor { .. })
+    }
+
+    /// Whether every planned graph has a verdict.
+    pub fn is_complete(&self) -> bool {
+        self.verdicts.len() >= self.header.graphs
+    }
+
+    /// Sum of the wall time of all evaluations, in nanoseconds.
+    pub fn cost_ns(&self) -> u64 {
+        self.verdicts.iter().map(|verdict| verdict.cost.wall_ns).sum()
+    }
+}
+
+/// Where a run was read from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// A run directory of this machine.
+    #[default]
+    Directory,
+    /// A bundle whose hashes were verified.
+    Bundle {
+        /// Its id.
+        id: ContentId,
+    },
+}
+
+/// The pass directory of a task, as logged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassSet {
+    /// The task.
+    pub task: String,
+    /// Content id of the directory.
+    pub id: ContentId,
+    /// Its files.
+    pub files: Vec<SourceFile>,
+}
+
+/// A file of a pass directory with what lint says of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PassText {
+    /// Path inside the directory.
+    pub path: String,
+    /// Its text; `None` where the blob is missing or is not text.
+    pub text: Option<String>,
+    /// Violations of the integrity rules, in order of lines.
+    pub findings: Vec<LintFinding>,
+}
+
+/// A violation of an integrity rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LintFinding {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column, from 1.
+    pub column: usize,
+    /// Rule id and name.
+    pub rule: String,
+    /// What was found.
+    pub message: String,
+    /// How to mend it.
+    pub help: String,
+}
+
+/// Every trial time of one measurement, in order, in nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trials {
+    /// Eager.
+    pub eager: Vec<u64>,
+    /// The candidate's path without rewriting.
+    pub control: Vec<u64>,
+    /// The candidate.
+    pub candidate: Vec<u64>,
+}
+
+/// A graph of a suite, for drawing.
+#[derive(Clone, Debug)]
+pub struct GraphView {
+    /// The graph as captured.
+    pub graph: Graph,
+    /// Types of its values, inputs first, as short text such as `f32[4, 128]`; `None` where unknown.
+    pub types: Vec<Option<String>>,
+    /// Its `model.py`.
+    pub source: String,
+    /// The model it was captured from; empty where unknown.
+    pub model: String,
+}
+
+/// Where pages get what is not in the logs. Implementations read files; nothing here does.
+pub trait Archive {
+    /// Files of a pass directory of the run at that index.
+    fn passes(&self, run: usize, set: &PassSet) -> Vec<PassText>;
+    /// Trial times that a timing of the run at that index refers to; `None` where they were not kept.
+    fn trials(&self, run: usize, raw: &ContentId) -> Option<Trials>;
+    /// A graph of a suite; `None` where the suite is not at hand.
+    fn graph(&self, suite: &str, version: &str, id: &GraphId) -> Option<GraphView>;
+    /// A rewritten graph, from its Python text; `None` where it is no straight-line graph.
+    fn rewritten(&self, text: &str) -> Option<Graph>;
+}
+
+/// Counts over a dataset.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DatasetView {
+    /// Name of its folder.
+    pub name: String,
+    /// What it holds, by table.
+    pub tables: Vec<TableView>,
+}
+
+/// Counts over one table of a dataset.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableView {
+    /// `graphs`, `subgraphs` ...
+    pub name: String,
+    /// Number of rows.
+    pub rows: usize,
+    /// Groups of counts: title, then name and count, in the order to be shown.
+    pub groups: Vec<(String, Vec<(String, usize)>)>,
+    /// The first rows, for looking up.
+    pub samples: Vec<SampleLine>,
+    /// Parts that could not be read, with why.
+    pub failures: Vec<String>,
+}
+
+/// One sample of a dataset.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SampleLine {
+    /// Its path.
+    pub path: String,
+    /// Library it comes from.
+    pub source: String,
+    /// Number of ops.
+    pub ops: usize,
+    /// The distinct ops, most frequent first.
+    pub op_names: String,
+}
+
+/// What an author said and did on one task.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TrajectoryView {
+    /// Name for people.
+    pub name: String,
+    /// The task.
+    pub task: String,
+    /// The model that wrote it.
+    pub model: String,
+    /// Facts: name and value.
+    pub facts: Vec<(String, String)>,
+    /// Messages in order.
+    pub turns: Vec<Turn>,
+    /// Score after each evaluation: step and score.
+    pub scores: Vec<(usize, f64)>,
+}
+
+/// One message of a conversation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Turn {
+    /// `system`, `user`, `assistant`, `tool`.
+    pub role: String,
+    /// Step of the episode it belongs to.
+    pub step: usize,
+    /// Text.
+    pub text: String,
+    /// Calls of tools: name and arguments.
+    pub calls: Vec<(String, String)>,
+}

@@ -1,0 +1,252 @@
+//! A site as a browser and a file system get it.
+
+mod fixture;
+
+use std::collections::BTreeSet;
+
+use passnet_graph::Graph;
+use passnet_record::{ContentId, GraphId, SourceFile};
+use passnet_score::{Outcomes, ScoreReport, ScoreSettings};
+use passnet_web::{
+    Archive, DatasetView, GraphView, LintFinding, PassSet, PassText, Place, RunView, SampleLine, Site, TableView,
+    TrajectoryView, Trials, Turn,
+};
+
+/// Largest page.
+const MAX_PAGE: usize = 300_000;
+
+/// Text that would run or load something if it were taken for markup.
+const HOSTILE: &str = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"' onload='alert(3)";
+
+/// Keeps something hostile of everything.
+struct Shelves;
+
+impl Archive for Shelves {
+    fn passes(&self, _: usize, set: &PassSet) -> Vec<PassText> {
+        let text = |file: &SourceFile| PassText {
+            path: file.path.clone(),
+            text: Some(format!("import torch\n# {HOSTILE}\n")),
+            findings: vec![LintFinding {
+                line: 2,
+                column: 1,
+                rule: "PN000 example".to_owned(),
+                message: HOSTILE.to_owned(),
+                help: HOSTILE.to_owned(),
+            }],
+        };
+        set.files.iter().map(text).collect()
+    }
+
+    fn trials(&self, _: usize, _: &ContentId) -> Option<Trials> {
+        let times = |base: u64| (0..100).map(|trial| base + 37 * trial % 211).collect();
+        Some(Trials { eager: times(9000), control: times(11_000), candidate: times(7000) })
+    }
+
+    fn graph(&self, _: &str, _: &str, _: &GraphId) -> Option<GraphView> {
+        let graph = graph();
+        let types = (0..graph.num_values()).map(|value| (value > 0).then(|| format!("f32[4, {value}]"))).collect();
+        Some(GraphView { graph, types, source: HOSTILE.to_owned(), model: HOSTILE.to_owned() })
+    }
+
+    fn rewritten(&self, _: &str) -> Option<Graph> {
+        Some(graph())
+    }
+}
+
+/// `return gelu(x + y) * y`
+fn graph() -> Graph {
+    let mut builder = Graph::builder();
+    let (x, y) = (builder.input("x"), builder.input("y"));
+    let sum = builder.call_function("sum", "operator.add", &[x.into(), y.into()], &[]);
+    let gelu = builder.call_function("gelu", "torch.nn.functional.gelu", &[sum.into()], &[]);
+    let out = builder.call_method("out", "mul", &[gelu.into(), y.into()], &[]);
+    builder.finish(&[out.into()]).expect("the graph is lawful")
+}
+
+/// The fixture's runs with everything that a page can show.
+fn site() -> Site {
+    let mut runs = fixture::runs();
+    for run in &mut runs {
+        let blob = ContentId::of(b"pass");
+        let files = vec![SourceFile { path: HOSTILE.to_owned(), blob: blob.clone() }];
+        run.passes.push(PassSet { task: "gelu-mul".to_owned(), id: blob.clone(), files });
+        for verdict in &mut run.verdicts {
+            verdict.evidence.rewritten = Some(HOSTILE.to_owned());
+            verdict.evidence.notes.push(HOSTILE.to_owned());
+            for timing in &mut verdict.timings {
+                timing.raw = Some(blob.clone());
+            }
+        }
+    }
+    let turn = |role: &str| Turn {
+        role: role.to_owned(),
+        step: 1,
+        text: HOSTILE.repeat(20),
+        calls: vec![(HOSTILE.to_owned(), HOSTILE.to_owned())],
+    };
+    let trajectory = TrajectoryView {
+        name: HOSTILE.to_owned(),
+        task: HOSTILE.to_owned(),
+        model: HOSTILE.to_owned(),
+        facts: vec![(HOSTILE.to_owned(), HOSTILE.to_owned())],
+        turns: ["system", "user", "assistant", "tool"].map(turn).to_vec(),
+        scores: vec![(1, 0.5), (2, 1.4), (4, 1.1)],
+    };
+    let table = TableView {
+        name: "graphs".to_owned(),
+        rows: 2,
+        groups: vec![("By domain".to_owned(), vec![(HOSTILE.to_owned(), 2)])],
+        samples: vec![SampleLine {
+            path: HOSTILE.to_owned(),
+            source: HOSTILE.to_owned(),
+            ops: 3,
+            op_names: HOSTILE.to_owned(),
+        }],
+        failures: vec![HOSTILE.to_owned()],
+    };
+    Site::new(runs, vec![trajectory], Some(DatasetView { name: HOSTILE.to_owned(), tables: vec![table] }))
+}
+
+/// The value of an attribute each time that it occurs.
+fn attributes<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
+    let start = format!(" {name}=\"");
+    page.split(&start).skip(1).filter_map(|rest| rest.split('"').next()).collect()
+}
+
+/// `../` and names resolved against the path of a page.
+fn resolved(page: &str, link: &str) -> String {
+    let mut parts: Vec<&str> = page.split('/').collect();
+    parts.pop();
+    for part in link.split('/') {
+        if part == ".." {
+            parts.pop();
+        } else {
+            parts.push(part);
+        }
+    }
+    parts.join("/")
+}
+
+#[test]
+fn every_link_leads_to_a_page_of_the_site_and_every_path_back_to_its_page() {
+    let site = site();
+    let places = site.places();
+    let paths: BTreeSet<String> = places.iter().map(|place| place.path(&site)).collect();
+    assert_eq!(paths.len(), places.len(), "paths differ");
+    for place in places {
+        let path = place.path(&site);
+        assert_eq!(Place::at(&path, &site), Some(place));
+        let page = site.render(place, &Shelves);
+        let ids: BTreeSet<&str> = attributes(&page, "id").into_iter().collect();
+        for link in attributes(&page, "href") {
+            match link.strip_prefix('#') {
+                Some(anchor) => assert!(ids.contains(anchor), "{path}: {link}"),
+                None if link == "data:," => {}
+                None => assert!(paths.contains(&resolved(&path, link)), "{path}: {link}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn no_text_becomes_markup() {
+    let site = site();
+    for place in site.places() {
+        let page = site.render(place, &Shelves);
+        let path = place.path(&site);
+        assert_eq!(page.matches("<script").count(), 1, "{path}");
+        assert!(!page.contains("<img") && !page.contains("\"' onload"), "{path}");
+    }
+}
+
+#[test]
+fn ids_differ_within_a_page() {
+    let site = site();
+    for place in site.places() {
+        let page = site.render(place, &Shelves);
+        let ids = attributes(&page, "id");
+        let distinct: BTreeSet<&str> = ids.iter().copied().collect();
+        assert_eq!(ids.len(), distinct.len(), "{}: {ids:?}", place.path(&site));
+    }
+}
+
+#[test]
+fn paths_that_are_none_lead_nowhere() {
+    let site = site();
+    for path in [
+        "run/nobody.html",
+        "run/../index.html",
+        "../../etc/passwd",
+        "index.html/",
+        "suite/demo-1.0~1.html",
+        "suite/demo-1.0~9.html",
+        "suite/demo-1.0~02.html",
+        "compare/a/b.html",
+        "task/demo-1.0/.html",
+        "evaluation//.html",
+        "run/%2e%2e.html",
+        "\0",
+        "~",
+    ] {
+        assert_eq!(Place::at(path, &site), None, "{path}");
+    }
+    assert_eq!(Place::at("", &site), Some(Place::Index));
+    let same = Place::Compare(0, 0).path(&site);
+    assert_eq!(Place::at(&same, &site), None, "a run is not compared with itself");
+}
+
+/// 20 runs of 2,000 graphs in 200 tasks, made from the fixture's.
+fn large() -> Site {
+    let seeds = fixture::runs();
+    let run = |index: usize| -> RunView {
+        let mut run = seeds[index % seeds.len()].clone();
+        run.header.run = format!("run-{index}");
+        run.header.graphs = 2000;
+        let verdict = |at: usize| {
+            let mut verdict = run.verdicts[(at * 7 + index) % run.verdicts.len()].clone();
+            // Names as long as those of the public suites.
+            verdict.id = GraphId { task: format!("{:064x}", at / 10), graph: format!("{:03}", at % 10) };
+            verdict
+        };
+        run.verdicts = (0..2000).map(verdict).collect();
+        let outcomes = Outcomes::from_verdicts(&run.verdicts, run.header.settings.correct_at);
+        run.score = ScoreReport::new(&outcomes, &ScoreSettings::default()).expect("there are graphs");
+        run
+    };
+    Site::new((0..20).map(run).collect(), Vec::new(), None)
+}
+
+#[test]
+fn pages_stay_small_at_2000_graphs_and_20_runs() {
+    let site = large();
+    let places = site.places();
+    let of_kind = |kind: fn(&Place) -> bool| places.iter().copied().filter(kind).take(2).collect::<Vec<_>>();
+    let kinds: [fn(&Place) -> bool; 6] = [
+        |place| matches!(place, Place::Index),
+        |place| matches!(place, Place::Suite(..)),
+        |place| matches!(place, Place::Run(_)),
+        |place| matches!(place, Place::Task(..)),
+        |place| matches!(place, Place::Evaluation(..)),
+        |place| matches!(place, Place::Compare(..)),
+    ];
+    for place in kinds.into_iter().flat_map(of_kind) {
+        let size = site.render(place, &Shelves).len();
+        assert!(size < MAX_PAGE, "{}: {size} bytes", place.path(&site));
+    }
+}
+
+/// The part of a page between its header and its footer, one tag a line.
+fn content(page: &str) -> String {
+    let (_, rest) = page.split_once("<body>").expect("a page has a body");
+    rest.split("<footer>").next().unwrap_or_default().replace("><", ">\n<")
+}
+
+#[test]
+fn pages_are_as_reviewed() {
+    let site = site();
+    let board = content(&site.render(Place::Index, &Shelves));
+    insta::assert_snapshot!("board", board);
+    let task = Place::at("task/demo-1.0/gelu-mul.html", &site).expect("the fixture has the task");
+    insta::assert_snapshot!("task", content(&site.render(task, &Shelves)));
+    insta::assert_snapshot!("comparison", content(&site.render(Place::Compare(1, 2), &Shelves)));
+}

@@ -1,0 +1,140 @@
+//! Flags of the commands that show, compare and pass on runs.
+
+use std::{net::IpAddr, path::PathBuf};
+
+use clap::{Args, ValueEnum};
+use passnet_record::AuthorSpec;
+
+use super::MeasureArgs;
+use crate::fail_on::Condition;
+
+#[derive(Args)]
+pub(crate) struct ReportArgs {
+    /// Directories of runs, or bundles
+    #[arg(required = true)]
+    pub(crate) runs: Vec<PathBuf>,
+    /// Write a self-contained HTML page (the same as `--format html --out FILE`)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// What to write; docs/report-schema.md describes json, csv and parquet
+    #[arg(long, value_enum, default_value_t = ReportFormat::Table)]
+    pub(crate) format: ReportFormat,
+    /// Write to this file instead of stdout
+    #[arg(long, short)]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// The leaderboard, for a terminal
+    Table,
+    /// The leaderboard and the failures, for an issue tracker
+    Md,
+    /// One self-contained page
+    Html,
+    /// Headers and scores
+    Json,
+    /// One row per graph
+    Csv,
+    /// One row per graph; needs --out
+    Parquet,
+}
+
+/// What pages show beside runs.
+#[derive(Args)]
+pub(crate) struct BesideArgs {
+    /// Suite that runs are of, so that its graphs can be drawn; repeat for more
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) suite: Vec<PathBuf>,
+    /// Do not ask PyTorch for the shapes within graphs; those of inputs are known without
+    #[arg(long)]
+    pub(crate) no_shapes: bool,
+    /// Dataset to show counts of
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) dataset: Option<PathBuf>,
+    /// Trajectories to show: a JSONL file, or a folder of such; repeat for more
+    #[arg(long, value_name = "PATH")]
+    pub(crate) trajectories: Vec<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct SiteArgs {
+    /// Folder for the pages; an earlier site in it is replaced, anything else is left alone
+    pub(crate) out: PathBuf,
+    /// Directories of runs, bundles, or folders of either
+    #[arg(required = true)]
+    pub(crate) runs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) beside: BesideArgs,
+}
+
+#[derive(Args)]
+pub(crate) struct ServeArgs {
+    /// Folder of runs and bundles; what changes in it is read again
+    #[arg(default_value = "runs")]
+    pub(crate) runs: PathBuf,
+    /// Address to listen on; any but a loopback address needs a token
+    #[arg(long, default_value = "127.0.0.1")]
+    pub(crate) host: IpAddr,
+    /// Port; 0 takes a free one
+    #[arg(long, default_value_t = 8420)]
+    pub(crate) port: u16,
+    /// Token that every client has to show; made up and printed where one is needed and none is given
+    #[arg(long, env = "PASSNET_TOKEN", hide_env_values = true)]
+    pub(crate) token: Option<String>,
+    #[command(flatten)]
+    pub(crate) beside: BesideArgs,
+}
+
+#[derive(Args)]
+pub(crate) struct CompareArgs {
+    /// Run to compare with
+    pub(crate) before: PathBuf,
+    /// Run in question
+    pub(crate) after: PathBuf,
+    /// Leave with 1 where this holds, e.g. 'AS<-2%' or 'newly_wrong>0'; repeat for more (docs/compare.md)
+    #[arg(long, value_name = "CONDITION", allow_hyphen_values = true)]
+    pub(crate) fail_on: Vec<Condition>,
+    /// Print the comparison as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct BundleArgs {
+    /// Directory of a run; with --verify a bundle
+    pub(crate) input: PathBuf,
+    /// File for the bundle; default RUN.pnb
+    #[arg(long, short)]
+    pub(crate) out: Option<PathBuf>,
+    /// Verify a bundle instead of making one
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// Id that the bundle must have, as its author published it
+    #[arg(long, requires = "verify", value_name = "ID")]
+    pub(crate) expect: Option<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct StudyArgs {
+    /// Suite to run; leave it out with --from
+    #[arg(required_unless_present = "from")]
+    pub(crate) suite: Option<PathBuf>,
+    /// Compilers to compare with eager, by author name
+    #[arg(long, value_delimiter = ',', default_value = "inductor")]
+    pub(crate) compilers: Vec<AuthorSpec>,
+    /// Make the report of these runs instead of new ones
+    #[arg(long, num_args = 1.., conflicts_with = "suite", value_name = "RUN")]
+    pub(crate) from: Vec<PathBuf>,
+    /// Folder for runs and report
+    #[arg(long, default_value = "study")]
+    pub(crate) out: PathBuf,
+    /// Only the first tasks
+    #[arg(long)]
+    pub(crate) tasks: Option<usize>,
+    /// Only the first graphs of each task
+    #[arg(long)]
+    pub(crate) graphs_per_task: Option<usize>,
+    #[command(flatten)]
+    pub(crate) measure: MeasureArgs,
+}

@@ -1,0 +1,79 @@
+//! `passnet bundle`: a run as one file, and its verification.
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use anyhow::{Context, Result};
+
+use super::report::print_leaderboard;
+use crate::{
+    args::BundleArgs,
+    bundle,
+    failure::{BAD, usage},
+    library::load_run,
+    output,
+};
+
+/// Writes or verifies a bundle.
+pub(crate) fn run(args: &BundleArgs) -> Result<ExitCode> {
+    if args.verify { verify(args) } else { write(args) }
+}
+
+fn write(args: &BundleArgs) -> Result<ExitCode> {
+    if !args.input.is_dir() {
+        return Err(usage(format!("{}: no run directory", args.input.display())));
+    }
+    let out = args.out.clone().unwrap_or_else(|| default_name(&args.input));
+    let (id, missing) = bundle::write(&args.input, &out)?;
+    if missing > 0 {
+        eprintln!("{missing} blobs that the log names are not in the run directory, and not in the bundle");
+    }
+    eprintln!("wrote {}; publish its id beside it:", out.display());
+    output::text(id.as_str())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `runs/demo` becomes `demo.pnb`.
+fn default_name(run: &Path) -> PathBuf {
+    let name = run.canonicalize().ok().and_then(|path| path.file_name().map(|name| name.to_owned()));
+    let mut name = name.unwrap_or_else(|| "run".into());
+    name.push(".");
+    name.push(bundle::EXTENSION);
+    name.into()
+}
+
+fn verify(args: &BundleArgs) -> Result<ExitCode> {
+    let path = &args.input;
+    let verified = bundle::read(path).with_context(|| path.display().to_string())?;
+    print_leaderboard(&[load_run(path)?])?;
+    let header = &verified.log.header;
+    let machine =
+        if header.fingerprint.device.is_empty() { &header.fingerprint.cpu } else { &header.fingerprint.device };
+    output::text(&format!(
+        "\nid        {}\nrun       {} over {} {}, {}\nmachine   {machine}\nfiles     {} blobs whole{}; {} timings follow from \
+         their trial times",
+        verified.id,
+        header.run,
+        header.suite,
+        header.suite_version,
+        if verified.log.finished { "finished" } else { "not finished" },
+        verified.blobs.len(),
+        if verified.missing > 0 { format!(", {} missing as announced", verified.missing) } else { String::new() },
+        verified.recomputed,
+    ))?;
+    match &args.expect {
+        Some(expected) if expected != verified.id.as_str() => {
+            eprintln!("error: the id is not {expected}: this is another bundle, or a changed one");
+            return Ok(ExitCode::from(BAD));
+        }
+        Some(_) => {
+            eprintln!("this is the bundle of that id, unchanged; that its author measured honestly no hash can show")
+        }
+        None => {
+            eprintln!("consistent in itself; compare the id with the published one (--expect ID) to exclude changes")
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

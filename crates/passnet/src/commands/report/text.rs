@@ -1,0 +1,108 @@
+//! The leaderboard as lines, Markdown and CSV.
+
+use std::collections::BTreeMap;
+
+use passnet_dataset::store::ResultRow;
+use passnet_web::RunView;
+
+/// Columns of the leaderboard; the first two are of text.
+pub(super) const TITLES: [&str; 9] =
+    ["author", "device", "AS", "sound", "95% interval", "G-mean", "correct", "fast_1", "graphs"];
+
+/// Runs by sound score, best first; by AS where there is none.
+pub(super) fn ranked(runs: &[RunView]) -> Vec<&RunView> {
+    let mut order: Vec<&RunView> = runs.iter().collect();
+    let rank = |run: &RunView| run.score.sound.as_ref().map_or(run.score.aggregated, |sound| sound.score);
+    order.sort_by(|left, right| rank(right).total_cmp(&rank(left)));
+    order
+}
+
+/// A run's line of the leaderboard.
+pub(super) fn line(run: &RunView) -> [String; 9] {
+    let score = &run.score;
+    let sound = score.sound.as_ref();
+    let dash = || "-".to_owned();
+    let interval = sound.and_then(|sound| sound.interval);
+    [
+        run.header.author.to_string(),
+        run.header.settings.device.clone(),
+        format!("{:.3}", score.aggregated),
+        sound.map_or_else(dash, |sound| format!("{:.3}", sound.score)),
+        interval.map_or_else(dash, |interval| format!("{:.3}-{:.3}", interval.low, interval.high)),
+        score.tally.geomean_speedup.map_or_else(dash, |mean| format!("{mean:.3}")),
+        format!("{:.1}%", score.tally.correct_percent()),
+        format!("{:.1}%", score.tally.fast_1_percent()),
+        progress_of(run),
+    ]
+}
+
+/// Graphs done, and of how many where the run is not complete.
+fn progress_of(run: &RunView) -> String {
+    match run.verdicts.len() {
+        done if done < run.header.graphs => format!("{done}/{}", run.header.graphs),
+        done => done.to_string(),
+    }
+}
+
+/// Leaderboard and failures as Markdown.
+pub(super) fn markdown(runs: &[RunView]) -> String {
+    let mut text = String::new();
+    let mut row = |cells: &[String]| text.push_str(&format!("| {} |\n", cells.join(" | ")));
+    row(&TITLES.map(str::to_owned));
+    row(&TITLES.map(|title| if matches!(title, "author" | "device") { "---" } else { "---:" }.to_owned()));
+    let ranked = ranked(runs);
+    for run in &ranked {
+        row(&line(run).map(|cell| escaped(&cell)));
+    }
+    for run in ranked {
+        let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+        for verdict in &run.verdicts {
+            if let Some(reason) = &verdict.reason {
+                *counts.entry((verdict.status.name(), &reason.code)).or_default() += 1;
+            }
+        }
+        let mut counts: Vec<_> = counts.into_iter().collect();
+        counts.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+        if !counts.is_empty() {
+            text.push_str(&format!("\n{}:\n", escaped(&run.header.author.to_string())));
+        }
+        for ((status, code), count) in counts {
+            text.push_str(&format!("- {count} {status} ({})\n", escaped(code)));
+        }
+    }
+    text
+}
+
+/// Text that Markdown takes as text.
+fn escaped(text: &str) -> String {
+    let special = |c: char| "\\`*_[]<>|#&".contains(c);
+    text.chars()
+        .flat_map(|c| special(c).then_some('\\').into_iter().chain([if c.is_control() { ' ' } else { c }]))
+        .collect()
+}
+
+/// Rows as CSV (RFC 4180), with a line of titles.
+pub(super) fn csv(rows: &[ResultRow]) -> String {
+    let mut text = ResultRow::COLUMNS.join(",") + "\r\n";
+    for row in rows {
+        let cells: Vec<String> = row.cells().iter().map(|cell| quoted(cell)).collect();
+        text.push_str(&cells.join(","));
+        text.push_str("\r\n");
+    }
+    text
+}
+
+fn quoted(cell: &str) -> String {
+    if cell.contains([',', '"', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_names_stay_cells() {
+        assert_eq!(quoted("a,\"b\""), "\"a,\"\"b\"\"\"");
+        assert_eq!(escaped("a|b\n<i>`"), "a\\|b \\<i\\>\\`");
+    }
+}

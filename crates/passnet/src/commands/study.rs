@@ -1,0 +1,72 @@
+//! `passnet study`: compilers against eager over every subgraph of a suite.
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::{Arc, atomic::AtomicBool},
+};
+
+use anyhow::{Context, Result};
+use fs_err as fs;
+use passnet_eval::{
+    run::run_suite,
+    suite::{Selection, Suite},
+};
+use passnet_record::AuthorSpec;
+use passnet_web::study::{Compiler, study_markdown, study_page};
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use super::measure;
+use crate::{args::StudyArgs, failure::BAD, library::load_run, output, progress::ProgressLine};
+
+/// Runs what is not yet run, then writes `study.md` and `study.html` into the folder.
+pub(crate) fn run(args: &StudyArgs) -> Result<ExitCode> {
+    let runs = match &args.suite {
+        Some(suite) => match measured(args, suite)? {
+            Some(runs) => runs,
+            None => {
+                eprintln!("interrupted; the same command goes on from here");
+                return Ok(ExitCode::from(BAD));
+            }
+        },
+        None => args.from.clone(),
+    };
+    let compilers = runs.iter().map(|run| Ok(Compiler::of(&load_run(run)?))).collect::<Result<Vec<_>>>()?;
+    fs::create_dir_all(&args.out)?;
+    let text = study_markdown(&compilers);
+    fs::write(args.out.join("study.md"), format!("# Compilers against eager\n\n{text}"))?;
+    fs::write(args.out.join("study.html"), study_page(&compilers))?;
+    output::text(text.trim_end())?;
+    eprintln!("wrote {} and study.html beside it", args.out.join("study.md").display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One run per compiler; `None` where it was interrupted.
+fn measured(args: &StudyArgs, path: &Path) -> Result<Option<Vec<PathBuf>>> {
+    let selection = Selection { patterns: Vec::new(), graphs: args.graphs_per_task, tasks: args.tasks };
+    let suite = Suite::load(path, &selection)?;
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // The second signal ends the process at once; the log survives that too.
+        signal_hook::flag::register_conditional_shutdown(signal, i32::from(BAD), Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    let referee = measure::referee(&args.measure, None)?;
+    let mut runs = Vec::new();
+    for author in &args.compilers {
+        let directory = args.out.join("runs").join(directory_name(author));
+        eprintln!("{author}:");
+        let line = ProgressLine::new(suite.graphs().count());
+        let outcome = run_suite(&referee, &suite, author, &directory, &stop, &|event| line.show(&event));
+        line.finish();
+        if !outcome.with_context(|| format!("run in {}", directory.display()))?.complete {
+            return Ok(None);
+        }
+        runs.push(directory);
+    }
+    Ok(Some(runs))
+}
+
+fn directory_name(author: &AuthorSpec) -> String {
+    author.to_string().chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect()
+}
