@@ -15,7 +15,7 @@ use crate::{Archive, DatasetView, RunView, TrajectoryView, pages};
 /// Graphs that one evaluation page shows.
 pub(crate) const GRAPHS_PER_PAGE: usize = 12;
 /// Cells (tasks times runs) that one page of a suite shows.
-const CELLS_PER_PAGE: usize = 4000;
+const CELLS_PER_PAGE: usize = 2400;
 
 /// A task of a suite.
 #[derive(Debug)]
