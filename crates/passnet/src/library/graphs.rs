@@ -46,7 +46,9 @@ impl Graphs {
             );
             match types_of(suite) {
                 Ok(found) => types.extend(found.into_iter().map(|(id, types)| ((index, id), types))),
-                Err(error) => eprintln!("no shapes within graphs: {error}"),
+                Err(error) => eprintln!(
+                    "no shapes within graphs: {error}; `passnet doctor` says what is missing, `--no-shapes` asks for none"
+                ),
             }
         }
         Ok(Self { suites, types })
