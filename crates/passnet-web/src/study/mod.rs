@@ -125,6 +125,12 @@ impl Compiler {
         }
     }
 
+    /// What does not count and why, for people: a failed reference is no fault of the compiler.
+    fn left_out(&self) -> String {
+        let failures = self.failures.iter().map(|(status, count)| format!(", {count} {}", status.name()));
+        format!("{} that did not settle{}", self.unstable, failures.collect::<String>())
+    }
+
     /// Share of the graphs that count for which something holds, in percent; `None` if none count.
     pub fn share(&self, holds: impl Fn(&Subject) -> bool) -> Option<f64> {
         let count = self.subjects.iter().filter(|subject| holds(subject)).count();

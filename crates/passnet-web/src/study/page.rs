@@ -73,11 +73,10 @@ fn shares(compilers: &[Compiler]) -> Markup {
 fn compiler(of: &Compiler) -> Markup {
     let ends: Vec<f64> = of.subjects.iter().map(|subject| subject.speedup.0).collect();
     let kernels: Vec<f64> = of.subjects.iter().filter_map(|subject| subject.kernel_speedup).collect();
-    let failed: usize = of.failures.values().sum();
     let kernel_title = if of.on_device { "By device events" } else { "Against the control, which has the same guards" };
     html! {
-        p { (of.machine) "; suite " (of.suite) ": " (of.graphs) " graphs, " (of.subjects.len()) " count. Left out: " (of.unstable)
-            " that did not settle, " (failed) " not correct" @for (status, count) in &of.failures { ", " (count) " " (status.name()) } "." }
+        p { (of.machine) "; suite " (of.suite) ": " (of.graphs) " graphs, " (of.subjects.len()) " count. Left out: "
+            (of.left_out()) "." }
         div.sides {
             figure { figcaption { "End to end" } (plots::speedups(&ends, "Distribution of end-to-end speed-ups")) }
             figure { figcaption { (kernel_title) } (plots::speedups(&kernels, "Distribution of kernel speed-ups")) }

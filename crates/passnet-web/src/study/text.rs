@@ -50,15 +50,14 @@ pub fn study_markdown(compilers: &[Compiler]) -> String {
 }
 
 fn section(of: &Compiler) -> String {
-    let failed: usize = of.failures.values().sum();
     let mut text = format!(
-        "\n**{}** on {}, suite {}: {} graphs, {} count; left out: {} that did not settle, {failed} not correct.\n",
+        "\n**{}** on {}, suite {}: {} graphs, {} count; left out: {}.\n",
         of.name,
         of.machine,
         of.suite,
         of.graphs,
         of.subjects.len(),
-        of.unstable
+        of.left_out()
     );
     if let Some(split) = of.mean_split() {
         let causes = of.causes();
