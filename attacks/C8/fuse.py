@@ -1,0 +1,27 @@
+import torch
+
+from passnet import kernels
+
+
+def pattern(x, w):
+    return x * w
+
+
+def replacement_args(x, w):
+    return (x,)
+
+
+clear = kernels.cpp(
+    "void clear(float* out, int64_t n) { for (int64_t i = 0; i < n; ++i) out[i] = 0.0f; }",
+    "void clear(float* out, int64_t n)",
+)
+
+
+def fused(x):
+    out = torch.empty_like(x)
+    clear(out, x.numel())
+    return out
+
+
+def replacement_func():
+    return fused

@@ -1,0 +1,17 @@
+import torch
+
+
+def pattern(x, y):
+    return torch.nn.functional.relu(x) + y
+
+
+def replacement_args(x, y):
+    return (x, y,)
+
+
+def fused(x, y):
+    return torch.relu(x) + y
+
+
+def replacement_func():
+    return fused

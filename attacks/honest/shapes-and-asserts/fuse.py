@@ -1,0 +1,33 @@
+import torch
+import triton
+import triton.language as tl
+
+
+def pattern(x, y):
+    return torch.nn.functional.relu(x) + y
+
+
+def replacement_args(x, y):
+    return (x, y)
+
+
+@triton.jit
+def kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    x = tl.load(x_ptr + i, mask=mask)
+    y = tl.load(y_ptr + i, mask=mask)
+    tl.store(out_ptr + i, tl.maximum(x, 0.0) + y, mask=mask)
+
+
+def fused(x, y):
+    assert x.shape == y.shape, f"expected equal shapes, got {tuple(x.shape)} and {tuple(y.shape)}"
+    if not x.is_contiguous() or not y.is_contiguous():
+        raise ValueError("fused: needs contiguous tensors")
+    out = torch.empty_like(x)
+    kernel[(triton.cdiv(x.numel(), 512),)](x, y, out, x.numel(), BLOCK=512)
+    return out
+
+
+def replacement_func():
+    return fused

@@ -1,0 +1,31 @@
+import torch
+import triton
+import triton.language as tl
+
+
+def pattern(x, y):
+    return torch.nn.functional.relu(x) + y
+
+
+def replacement_args(x, y):
+    return (x, y)
+
+
+@triton.jit
+def kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    x = tl.load(x_ptr + i, mask=mask)
+    y = tl.load(y_ptr + i, mask=mask)
+    tl.store(out_ptr + i, tl.maximum(x, 0.0) + y, mask=mask)
+
+
+def fused(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    n: int = x.numel()
+    out = torch.empty_like(x)
+    kernel[(triton.cdiv(n, 512),)](x, y, out, n, BLOCK=512)
+    return out
+
+
+def replacement_func():
+    return fused
