@@ -28,7 +28,9 @@ def send(sock: socket.socket, message: dict[str, Any], descriptor: int | None = 
     if descriptor is not None:
         rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [descriptor]))
         frame = frame[sock.sendmsg([frame], [rights]) :]
-    sock.sendall(frame)
+    # Not with nothing left: that calls the system too, and fails where the other side has read the frame and closed.
+    if frame:
+        sock.sendall(frame)
 
 
 def receive(sock: socket.socket) -> tuple[dict[str, Any], int | None] | None:
