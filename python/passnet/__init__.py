@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-__all__ = ["backend", "extract", "kernels"]
+__all__ = ["Env", "backend", "extract", "kernels"]
 
 
 def __getattr__(name: str) -> Any:
@@ -14,6 +14,10 @@ def __getattr__(name: str) -> Any:
         from passnet._capture import extract
 
         return extract
+    if name == "Env":
+        from passnet.env import Env
+
+        return Env
     if name in ("backend", "kernels"):
         return importlib.import_module(f"passnet.{name}")
     raise AttributeError(f"module `passnet` has no attribute `{name}`")

@@ -22,10 +22,15 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("passnet-fuse", &["passnet-record", "passnet-graph"]),
     ("passnet-eval", &["passnet-record", "passnet-graph", "passnet-python", "passnet-score", "passnet-fuse"]),
     ("passnet-native", &["passnet-record", "passnet-graph"]),
+    (
+        "passnet-agent",
+        &["passnet-record", "passnet-graph", "passnet-python", "passnet-score", "passnet-fuse", "passnet-eval"],
+    ),
     ("passnet-web", &["passnet-record", "passnet-graph", "passnet-score"]),
     (
         "passnet",
         &[
+            "passnet-agent",
             "passnet-record",
             "passnet-graph",
             "passnet-python",
@@ -48,6 +53,7 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("axum", &["passnet"]),
     ("rayon", &["passnet-dataset"]),
     ("maud", &["passnet-web"]),
+    ("ureq", &["passnet-agent"]),
     ("clap", &["passnet"]),
     ("comfy-table", &["passnet"]),
     ("indicatif", &["passnet"]),

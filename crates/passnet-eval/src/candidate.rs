@@ -139,8 +139,8 @@ impl Candidate {
         Ok(match author {
             AuthorSpec::Eager => Self::Eager,
             AuthorSpec::Noop => Self::Noop,
-            // Its passes depend on the graphs; the run has them written before.
-            AuthorSpec::Fuse => Self::Passes(PassDirectory::empty()),
+            // Their passes depend on the graphs; the run has them written before.
+            AuthorSpec::Fuse | AuthorSpec::Llm { .. } => Self::Passes(PassDirectory::empty()),
             AuthorSpec::Inductor { mode } => Self::Inductor { mode: mode.clone() },
             AuthorSpec::Dir { path } => {
                 let (all, of_task) = (Path::new(path), Path::new(path).join(task));

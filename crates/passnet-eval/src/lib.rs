@@ -53,7 +53,7 @@ pub use candidate::{Candidate, PassDirError, PassDirectory};
 pub use passnet_fuse::{Target, TypedGraph};
 pub use propagate::{PropagateError, propagate};
 pub use referee::{Defences, EvalError, Evaluation, Referee, RefereeOptions};
-pub use run::{Progress, RunError, RunOutcome, run_suite};
+pub use run::{Progress, RunError, RunOutcome, run_suite, run_written};
 pub use sample::{GraphSample, SampleFolder};
 pub use store::{RunLog, RunStore, StoreError};
 pub use suite::{Selection, Suite, SuiteError};

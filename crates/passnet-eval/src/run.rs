@@ -14,7 +14,7 @@ use passnet_fuse::Target;
 use passnet_record::{AuthorSpec, GraphId, RunEvent, RunHeader, SCHEMA_VERSION, SourceFile, Verdict};
 
 use crate::{
-    Candidate, EvalError, PassDirError, PropagateError, Referee, SampleFolder,
+    Candidate, EvalError, PassDirError, PassDirectory, PropagateError, Referee, SampleFolder,
     store::{RunStore, StoreError, now_rfc3339},
     suite::Suite,
 };
@@ -98,15 +98,32 @@ pub fn run_suite(
     stop: &AtomicBool,
     progress: &(dyn Fn(Progress<'_>) + Sync),
 ) -> Result<RunOutcome, RunError> {
-    let begin = Instant::now();
-    let tasks = &suite.record.tasks;
-    let mut written = match author {
+    let written = match author {
         AuthorSpec::Fuse => {
             let target = if referee.settings().device == "cpu" { Target::Cpu } else { Target::Cuda };
             crate::write_passes(&referee.interpreter(), suite, target)?
         }
         _ => BTreeMap::new(),
     };
+    run_written(referee, suite, author, written, directory, stop, progress)
+}
+
+/// As [`run_suite`], for an author whose passes were written beforehand; a task that is missing in `written` is given what
+/// the author's name says of it.
+///
+/// # Errors
+/// As [`run_suite`].
+pub fn run_written(
+    referee: &Referee,
+    suite: &Suite,
+    author: &AuthorSpec,
+    mut written: BTreeMap<String, PassDirectory>,
+    directory: &Path,
+    stop: &AtomicBool,
+    progress: &(dyn Fn(Progress<'_>) + Sync),
+) -> Result<RunOutcome, RunError> {
+    let begin = Instant::now();
+    let tasks = &suite.record.tasks;
     let candidates = tasks
         .iter()
         .map(|task| {

@@ -169,7 +169,7 @@ fn unnamed(
 ) -> passnet_record::Suite {
     let tasks = tasks.into_iter().map(|(id, graphs)| {
         let ops = ops.remove(&id).map(|entry| entry.ops).unwrap_or_default();
-        SuiteTask { id, ops, graphs }
+        SuiteTask { id, ops, graphs, held_out: Vec::new() }
     });
     passnet_record::Suite {
         schema_version: SCHEMA_VERSION,

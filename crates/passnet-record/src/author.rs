@@ -22,11 +22,16 @@ pub enum AuthorSpec {
         /// The path as given.
         path: String,
     },
+    /// A language model with tools.
+    Llm {
+        /// The model's name, as its server knows it.
+        model: String,
+    },
 }
 
 /// An author name that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown author `{0}`; known are eager, noop, fuse, inductor, inductor:MODE, dir:PATH")]
+#[error("unknown author `{0}`; known are eager, noop, fuse, inductor, inductor:MODE, dir:PATH, llm:MODEL")]
 pub struct AuthorParseError(pub String);
 
 impl FromStr for AuthorSpec {
@@ -40,6 +45,7 @@ impl FromStr for AuthorSpec {
             None if text == "inductor" => Ok(Self::Inductor { mode: "default".to_owned() }),
             Some(("inductor", mode)) if !mode.is_empty() => Ok(Self::Inductor { mode: mode.to_owned() }),
             Some(("dir", path)) if !path.is_empty() => Ok(Self::Dir { path: path.to_owned() }),
+            Some(("llm", model)) if !model.is_empty() => Ok(Self::Llm { model: model.to_owned() }),
             _ => Err(AuthorParseError(text.to_owned())),
         }
     }
@@ -54,6 +60,7 @@ impl fmt::Display for AuthorSpec {
             Self::Inductor { mode } if mode == "default" => f.write_str("inductor"),
             Self::Inductor { mode } => write!(f, "inductor:{mode}"),
             Self::Dir { path } => write!(f, "dir:{path}"),
+            Self::Llm { model } => write!(f, "llm:{model}"),
         }
     }
 }
@@ -64,7 +71,9 @@ mod tests {
 
     #[test]
     fn names_round_trip() {
-        for name in ["eager", "noop", "fuse", "inductor", "inductor:max-autotune", "dir:passes/demo"] {
+        for name in
+            ["eager", "noop", "fuse", "inductor", "inductor:max-autotune", "dir:passes/demo", "llm:org/model:v1"]
+        {
             assert_eq!(name.parse::<AuthorSpec>().unwrap().to_string(), name);
         }
         for name in ["", "dir:", "eager:fast", "gpt"] {

@@ -26,4 +26,7 @@ pub struct SuiteTask {
     pub ops: Vec<String>,
     /// Sample folders inside the task's folder, e.g. `["000", "001"]`.
     pub graphs: Vec<String>,
+    /// Those of `graphs` that are evaluated but never shown to an author, so that a pass cannot be made for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held_out: Vec<String>,
 }

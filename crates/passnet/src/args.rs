@@ -1,7 +1,9 @@
 //! Flags.
 
+mod agent;
 mod dataset;
 mod extract;
+mod traj;
 mod web;
 
 use std::path::PathBuf;
@@ -10,11 +12,16 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use passnet_record::AuthorSpec;
 use passnet_score::{Interpretation, WeightTable};
 
+pub(crate) use self::agent::{AgentCommand, AgentRunArgs, ApiFlag, AttemptArgs, ModelArgs, ReplayArgs};
 pub(crate) use self::dataset::{
     AnnotateArgs, BuildSuitesArgs, CardArgs, CurateArgs, DatasetCommand, DedupArgs, ExportArgs, FoldArgs, FoldMode,
     ImportArgs, KernelsArgs, QueryArgs, ShowArgs, StatsArgs,
 };
 pub(crate) use self::extract::ExtractArgs;
+pub(crate) use self::traj::{
+    EnvCommand, EnvServeArgs, FilterArgs, SameBy, SplitArgs, TeachArgs, TrajCommand, TrajDedupArgs, TrajExportArgs,
+    TrajFormat, TrajStatsArgs,
+};
 pub(crate) use self::web::{
     BesideArgs, BundleArgs, CompareArgs, ReportArgs, ReportFormat, ServeArgs, SiteArgs, StudyArgs,
 };
@@ -64,6 +71,15 @@ pub(crate) enum Command {
     /// Evaluate a whole suite
     #[command(subcommand)]
     Bench(BenchCommand),
+    /// Let a language model work on tasks with tools
+    #[command(subcommand)]
+    Agent(AgentCommand),
+    /// Look into trajectories, select them, make training data of them
+    #[command(subcommand)]
+    Traj(TrajCommand),
+    /// The environment for reinforcement learning
+    #[command(subcommand)]
+    Env(EnvCommand),
     /// Write the passes of the built-in author, to look at or to begin from
     Fuse(FuseArgs),
     /// Check pass directories against the integrity rules
@@ -89,7 +105,7 @@ pub(crate) enum Command {
 #[derive(Subcommand)]
 pub(crate) enum BenchCommand {
     /// Evaluate one author on a suite; the same command continues what was interrupted
-    Run(BenchRunArgs),
+    Run(Box<BenchRunArgs>),
 }
 
 /// How things are measured; shared by `eval` and `bench run`.
@@ -167,7 +183,7 @@ pub(crate) struct EvalArgs {
 pub(crate) struct BenchRunArgs {
     /// Suite: a folder with `suite.json`, a folder of task folders, or a `.tar.zst` of either
     pub(crate) suite: PathBuf,
-    /// eager, noop, fuse, inductor, inductor:MODE, dir:PATH
+    /// eager, noop, fuse, inductor, inductor:MODE, dir:PATH, llm:MODEL
     #[arg(long)]
     pub(crate) author: AuthorSpec,
     /// Directory of the run; default runs/SUITE-AUTHOR-DEVICE
@@ -190,6 +206,13 @@ pub(crate) struct BenchRunArgs {
     pub(crate) fresh: bool,
     #[command(flatten)]
     pub(crate) measure: MeasureArgs,
+    #[command(flatten, next_help_heading = "Authors llm:MODEL")]
+    pub(crate) model: ModelArgs,
+    #[command(flatten)]
+    pub(crate) attempt: AttemptArgs,
+    /// Attempts at a time
+    #[arg(long, default_value_t = 8)]
+    pub(crate) agent_jobs: usize,
 }
 
 #[derive(Args)]

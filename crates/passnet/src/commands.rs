@@ -1,10 +1,12 @@
 //! One module per subcommand. Each takes its flags and says with which code to leave.
 
+mod agent;
 mod bench;
 mod bundle;
 mod compare;
 mod dataset;
 mod doctor;
+mod env;
 mod eval;
 mod extract;
 mod fuse;
@@ -15,6 +17,7 @@ mod score;
 mod serve;
 mod site;
 mod study;
+mod traj;
 
 use std::process::ExitCode;
 
@@ -29,6 +32,9 @@ pub(crate) fn run(command: Command) -> Result<ExitCode> {
         Command::Dataset(command) => dataset::run(&command),
         Command::Eval(args) => eval::run(&args),
         Command::Bench(BenchCommand::Run(args)) => bench::run(&args),
+        Command::Agent(command) => agent::run(&command),
+        Command::Traj(command) => traj::run(&command),
+        Command::Env(command) => env::run(&command),
         Command::Fuse(args) => fuse::run(&args),
         Command::Lint(args) => lint::run(&args),
         Command::Score(args) => score::run(&args),

@@ -4,6 +4,7 @@
 mod args;
 mod bundle;
 mod commands;
+mod environment;
 mod fail_on;
 mod failure;
 mod library;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{
     Array, ArrayRef, BinaryArray, Float64Array, Int32Array, Int64Array, ListArray, RecordBatch, StringArray,
     StructArray,
-    types::{ArrowPrimitiveType, Int32Type, Int64Type},
+    types::{ArrowPrimitiveType, Float64Type, Int32Type, Int64Type},
 };
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{ArrowError, DataType, Field, Fields};
@@ -58,6 +58,10 @@ pub(super) fn int64s(values: impl IntoIterator<Item = i64>) -> ArrayRef {
     Arc::new(Int64Array::from_iter_values(values))
 }
 
+pub(super) fn float64s(values: impl IntoIterator<Item = f64>) -> ArrayRef {
+    Arc::new(Float64Array::from_iter_values(values))
+}
+
 /// The columns of a batch or the fields of a struct, by name and with their types checked.
 pub(crate) enum Columns<'a> {
     Batch(&'a RecordBatch),
@@ -90,7 +94,7 @@ impl<'a> Columns<'a> {
     }
 
     pub(super) fn int32s(&self, name: &str) -> Result<Vec<i32>, String> {
-        self.integers::<Int32Type>(name)
+        self.numbers::<Int32Type>(name)
     }
 
     pub(super) fn optional_int64s(&self, name: &str) -> Result<Vec<Option<i64>>, String> {
@@ -101,7 +105,15 @@ impl<'a> Columns<'a> {
         Ok(self.get::<Float64Array>(name)?.iter().collect())
     }
 
-    fn integers<T: ArrowPrimitiveType>(&self, name: &str) -> Result<Vec<T::Native>, String> {
+    pub(super) fn int64s(&self, name: &str) -> Result<Vec<i64>, String> {
+        self.numbers::<Int64Type>(name)
+    }
+
+    pub(super) fn float64s(&self, name: &str) -> Result<Vec<f64>, String> {
+        self.numbers::<Float64Type>(name)
+    }
+
+    fn numbers<T: ArrowPrimitiveType>(&self, name: &str) -> Result<Vec<T::Native>, String> {
         Ok(self.get::<arrow_array::PrimitiveArray<T>>(name)?.values().to_vec())
     }
 

@@ -11,6 +11,7 @@ mod reader;
 mod result;
 mod sample;
 mod task;
+mod trajectory;
 mod writer;
 
 pub use annotation::{Annotation, AnnotationRow, Assignment, Cast, KernelsRow, Literals, ValueMeta};
@@ -20,6 +21,7 @@ pub use reader::TableReader;
 pub use result::ResultRow;
 pub use sample::{Hashes, Input, Kind, Origin, SampleFiles, SampleRow};
 pub use task::TaskRow;
+pub use trajectory::TrajectoryRow;
 pub use writer::{MAX_ROW_GROUP_BYTES, TableWriter};
 
 use arrow_array::RecordBatch;

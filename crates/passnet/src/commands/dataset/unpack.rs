@@ -88,6 +88,7 @@ fn record(dataset: &Dataset, name: &str, version: &str) -> Result<Suite> {
         graphs: task.graphs.iter().map(|path| inside(&task, path)).collect(),
         id: task.id,
         ops: task.ops,
+        held_out: Vec::new(),
     });
     Ok(Suite {
         schema_version: SCHEMA_VERSION,

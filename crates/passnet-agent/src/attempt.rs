@@ -1,0 +1,368 @@
+//! One attempt: a model, a task, tools, until it is done or something is used up.
+
+use std::{
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use passnet_eval::EvalError;
+
+use crate::{
+    context,
+    evaluator::{Evaluator, Scope},
+    journal::{End, Event, Exit, Header, Journal, JournalError, SCHEMA_VERSION},
+    message::{Message, Reply, ToolCall, ToolSpec},
+    model::{Completion, Finish, Model, ModelError, Request, Usage},
+    prompt::Templates,
+    task::Task,
+    tools::{Bench, Observation, Toolbox, specs},
+    trajectory::{Trajectory, conversation, observed},
+};
+
+/// When an attempt ends by itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Replies of the model.
+    pub steps: u32,
+    /// Tokens read and written; each request reads the whole conversation.
+    pub tokens: Option<u64>,
+    /// US dollars, where prices are known.
+    pub cost_usd: Option<f64>,
+    /// Time of the model and of the tools.
+    pub time: Duration,
+    /// Steps without a better score, counted from the first evaluation.
+    pub patience: Option<u32>,
+    /// Tokens of the model's context.
+    pub context: u64,
+}
+
+/// Why an attempt could not go on. Its journal has everything up to then.
+#[derive(Debug, thiserror::Error)]
+pub enum AttemptError {
+    /// The journal.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The disk.
+    #[error("cannot write down the attempt: {0}")]
+    Io(#[from] std::io::Error),
+    /// The referee.
+    #[error(transparent)]
+    Eval(#[from] EvalError),
+    /// The model.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+}
+
+/// What an attempt is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan<'a> {
+    /// Name, version and split of the suite.
+    pub suite: &'a passnet_record::Suite,
+    /// The task.
+    pub task: &'a Task,
+    /// Which attempt at it.
+    pub attempt: u32,
+    /// Seed of sampling.
+    pub seed: u64,
+    /// When it ends.
+    pub limits: Limits,
+    /// How it begins.
+    pub templates: &'a Templates,
+}
+
+/// What an attempt has used.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spent {
+    usage: Usage,
+    wall_ns: u64,
+}
+
+/// Useless replies in a row before an attempt ends.
+const MAX_USELESS: u32 = 3;
+/// Calls of one reply that are carried out.
+const MAX_CALLS: usize = 16;
+/// Bytes of one text in a call; more than any file may have, so that what is cut is refused.
+const MAX_ARGUMENT: usize = 512 << 10;
+/// Bytes of a reply's text that go back into the conversation.
+const MAX_TEXT: usize = 128 << 10;
+
+/// A running attempt.
+struct Attempt<'a> {
+    plan: Plan<'a>,
+    evaluator: &'a Evaluator,
+    model: &'a dyn Model,
+    stop: &'a AtomicBool,
+    journal: Journal,
+    tools: Vec<ToolSpec>,
+    toolbox: Toolbox,
+    messages: Vec<Message>,
+    /// Calls of the last reply that were not carried out yet.
+    pending: Vec<ToolCall>,
+    elided: usize,
+    step: u32,
+    useless: u32,
+    evaluated: bool,
+    improved_at: u32,
+    spent: Spent,
+}
+
+/// Runs an attempt in its directory, or goes on with it; `None` where it was stopped before its end.
+///
+/// # Errors
+/// Where model, referee or disk fail; the attempt goes on from there the next time.
+pub fn run_attempt(
+    plan: Plan<'_>,
+    evaluator: &Evaluator,
+    model: &dyn Model,
+    directory: &Path,
+    stop: &AtomicBool,
+    progress: &dyn Fn(&Event),
+) -> Result<Option<Trajectory>, AttemptError> {
+    let (journal, events) = Journal::open(directory)?;
+    if let Some(finished) = Trajectory::of(&events) {
+        return Ok(Some(finished));
+    }
+    let mut attempt = Attempt {
+        toolbox: Toolbox::default(),
+        plan,
+        evaluator,
+        model,
+        stop,
+        journal,
+        tools: specs(),
+        messages: Vec::new(),
+        pending: Vec::new(),
+        elided: 0,
+        step: 0,
+        useless: 0,
+        evaluated: false,
+        improved_at: 0,
+        spent: Spent::default(),
+    };
+    if events.is_empty() {
+        let header = Event::Started(Box::new(attempt.header()));
+        attempt.note(header, progress)?;
+    }
+    events.iter().for_each(|event| attempt.take(event));
+    while !stop.load(Ordering::Relaxed) {
+        if let Some(exit) = attempt.advance(progress)? {
+            attempt.end(exit, progress)?;
+            return Ok(Trajectory::of(&Journal::read(directory)?));
+        }
+    }
+    Ok(None)
+}
+
+impl Attempt<'_> {
+    fn header(&self) -> Header {
+        let Plan { suite, task, attempt, seed, limits, templates } = self.plan;
+        let referee = self.evaluator.referee();
+        Header {
+            schema_version: SCHEMA_VERSION,
+            suite: suite.name.clone(),
+            suite_version: suite.version.clone(),
+            split: suite.split.clone(),
+            task: task.facts(),
+            attempt,
+            model: self.model.name().to_owned(),
+            steps: limits.steps,
+            seed,
+            settings: referee.settings().clone(),
+            fingerprint: referee.fingerprint().clone(),
+            tools: self.tools.clone(),
+            messages: templates.begin(task, &referee.settings().device, limits.steps),
+            started_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+        }
+    }
+
+    /// Writes an event down, then lets it count.
+    fn note(&mut self, event: Event, progress: &dyn Fn(&Event)) -> Result<(), AttemptError> {
+        self.journal.append(&event)?;
+        self.take(&event);
+        progress(&event);
+        Ok(())
+    }
+
+    /// Lets an event count: the one way in which the state of an attempt changes.
+    fn take(&mut self, event: &Event) {
+        match event {
+            Event::Started(_) | Event::Said { .. } => self.messages.extend(conversation(std::slice::from_ref(event))),
+            Event::Reply { step, reply, usage, latency_ns, elided, .. } => {
+                self.step = *step;
+                self.elided = *elided;
+                self.spent.usage += *usage;
+                self.spent.wall_ns += latency_ns;
+                self.pending = reply.tool_calls.iter().take(MAX_CALLS).cloned().collect();
+                self.useless = if reply.tool_calls.is_empty() { self.useless + 1 } else { 0 };
+                self.messages.push(Message::Assistant(reply.clone()));
+            }
+            Event::Observed { call_id, name, observation } => {
+                if !self.pending.is_empty() {
+                    let call = self.pending.remove(0);
+                    let before = self.toolbox.best().map(|best| best.score);
+                    self.toolbox.replay(&call, observation);
+                    if self.toolbox.best().map(|best| best.score) != before {
+                        self.improved_at = self.step;
+                    }
+                }
+                self.evaluated |= observation.evaluation.is_some();
+                self.spent.wall_ns += observation.wall_ns;
+                self.messages.push(observed(call_id, name, observation));
+            }
+            Event::Ended(_) => {}
+        }
+    }
+
+    /// One move: a call that is pending, or a question to the model. Gives the exit where there is nothing left to do.
+    fn advance(&mut self, progress: &dyn Fn(&Event)) -> Result<Option<Exit>, AttemptError> {
+        if let Some(call) = self.pending.first().cloned() {
+            self.observe(&call, progress)?;
+            return Ok(None);
+        }
+        if let Some(exit) = self.used_up() {
+            return Ok(Some(exit));
+        }
+        if matches!(self.messages.last(), Some(Message::Assistant(_))) {
+            if self.evaluated || self.useless > 1 {
+                return Ok(Some(if self.evaluated { Exit::Done } else { Exit::Useless }));
+            }
+            let content = self.plan.templates.nudge.clone();
+            self.note(Event::Said { content }, progress)?;
+            return Ok(None);
+        }
+        match self.ask() {
+            Ok(completion) => {
+                self.answer(completion, progress)?;
+                Ok(None)
+            }
+            Err(ModelError::TooLong(why)) => {
+                tracing::info!("{}: {why}", self.plan.task.id);
+                let more = context::elision(&self.messages, self.elided, self.plan.limits.context, true);
+                let stuck = more <= self.elided;
+                self.elided = more;
+                Ok(stuck.then_some(Exit::Context))
+            }
+            // The loop outside looks whether it was told to stop; if not, the time is up.
+            Err(ModelError::Stopped) if self.stop.load(Ordering::Relaxed) => Ok(None),
+            Err(ModelError::Stopped) => Ok(Some(Exit::Time)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn used_up(&self) -> Option<Exit> {
+        let limits = &self.plan.limits;
+        let usage = &self.spent.usage;
+        let idle =
+            limits.patience.filter(|_| self.evaluated).is_some_and(|patience| self.step >= self.improved_at + patience);
+        if self.step >= limits.steps {
+            Some(Exit::Steps)
+        } else if limits.tokens.is_some_and(|most| usage.tokens() >= most) {
+            Some(Exit::Tokens)
+        } else if limits.cost_usd.is_some_and(|most| usage.cost_usd.unwrap_or(0.0) >= most) {
+            Some(Exit::Cost)
+        } else if self.time_left().is_zero() {
+            Some(Exit::Time)
+        } else if self.useless >= MAX_USELESS {
+            Some(Exit::Useless)
+        } else {
+            idle.then_some(Exit::NoProgress)
+        }
+    }
+
+    fn time_left(&self) -> Duration {
+        self.plan.limits.time.saturating_sub(Duration::from_nanos(self.spent.wall_ns))
+    }
+
+    fn ask(&mut self) -> Result<Completion, ModelError> {
+        self.elided = context::elision(&self.messages, self.elided, self.plan.limits.context, false);
+        let messages = context::as_sent(&self.messages, self.elided);
+        self.model.complete(&Request {
+            task: &self.plan.task.id,
+            messages: &messages,
+            tools: &self.tools,
+            seed: self.plan.seed,
+            stop: self.stop,
+            time_left: self.time_left(),
+        })
+    }
+
+    fn answer(&mut self, completion: Completion, progress: &dyn Fn(&Event)) -> Result<(), AttemptError> {
+        let raw = self.journal.keep_raw(&completion.raw)?;
+        let mut notes = completion.notes;
+        let reply = bounded(completion.reply, &mut notes);
+        let event = Event::Reply {
+            step: self.step + 1,
+            reply,
+            finish: completion.finish,
+            usage: completion.usage,
+            latency_ns: completion.latency_ns,
+            retries: completion.retries,
+            elided: self.elided,
+            raw,
+            notes,
+        };
+        let cut_off = completion.finish == Finish::Length;
+        self.note(event, progress)?;
+        if cut_off && self.pending.is_empty() {
+            let content = "Your answer was cut off at the limit of tokens. Be shorter, and call a tool.".to_owned();
+            self.note(Event::Said { content }, progress)?;
+        }
+        Ok(())
+    }
+
+    fn observe(&mut self, call: &ToolCall, progress: &dyn Fn(&Event)) -> Result<(), AttemptError> {
+        let mut observation: Observation = {
+            // The state changes when the event is taken; until then the call must not have happened.
+            let bench = Bench { evaluator: self.evaluator, task: self.plan.task };
+            self.toolbox.clone().call(bench, call)?
+        };
+        if self.pending.len() == 1 {
+            let left = self.plan.limits.steps.saturating_sub(self.step);
+            observation.content.push_str(&format!("\n\n[steps remaining: {left}]"));
+        }
+        self.note(Event::Observed { call_id: call.id.clone(), name: call.name.clone(), observation }, progress)
+    }
+
+    /// Measures the best passes anew, on all graphs, and closes the journal.
+    fn end(&mut self, exit: Exit, progress: &dyn Fn(&Event)) -> Result<(), AttemptError> {
+        let best = self.toolbox.best().filter(|best| best.correct > 0).map(|best| best.passes.clone());
+        let evaluation = match &best {
+            Some(passes) => Some(self.evaluator.judge(self.plan.task, passes, Scope::AllAnew)?.judgement),
+            None => None,
+        };
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let files = best.iter().flat_map(|passes| passes.files()).map(|(name, bytes)| (name.clone(), text(bytes)));
+        let end = End { exit, passes: files.collect(), evaluation };
+        self.note(Event::Ended(Box::new(end)), progress)
+    }
+}
+
+/// A reply with bounded text. Calls beyond the limit are dropped, so that each call in the conversation has its answer.
+fn bounded(mut reply: Reply, notes: &mut Vec<String>) -> Reply {
+    if reply.content.len() > MAX_TEXT {
+        reply.content = crate::message::shortened(&reply.content, MAX_TEXT);
+        notes.push("text_shortened".to_owned());
+    }
+    if let Some(reasoning) = reply.reasoning.as_mut().filter(|reasoning| reasoning.len() > MAX_TEXT) {
+        *reasoning = crate::message::shortened(reasoning, MAX_TEXT);
+    }
+    reply.tool_calls.iter_mut().for_each(|call| bound_texts(&mut call.arguments));
+    if reply.tool_calls.len() > MAX_CALLS {
+        reply.tool_calls.truncate(MAX_CALLS);
+        reply.native = None;
+        notes.push("calls_dropped".to_owned());
+    }
+    reply
+}
+
+fn bound_texts(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::String(text) if text.len() > MAX_ARGUMENT => {
+            *text = crate::message::shortened(text, MAX_ARGUMENT)
+        }
+        serde_json::Value::Array(items) => items.iter_mut().for_each(bound_texts),
+        serde_json::Value::Object(fields) => fields.values_mut().for_each(bound_texts),
+        _ => {}
+    }
+}

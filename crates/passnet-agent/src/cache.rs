@@ -1,0 +1,175 @@
+//! Verdicts by content: what was found once is not measured again, and what is being measured is waited for.
+
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io::{self, Write as _},
+    path::Path,
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+};
+
+use fs_err as fs;
+use passnet_record::{ContentId, Verdict};
+
+#[derive(Debug)]
+enum Slot {
+    InFlight,
+    Ready(Box<Verdict>),
+}
+
+/// Where a verdict came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Evaluated now.
+    Fresh,
+    /// Known before, or somebody else was at it.
+    Known,
+}
+
+/// A store of verdicts, shared by threads and kept in a file.
+#[derive(Debug, Default)]
+pub struct VerdictCache {
+    slots: Mutex<BTreeMap<ContentId, Slot>>,
+    changed: Condvar,
+    file: Option<Mutex<File>>,
+}
+
+impl VerdictCache {
+    /// One that begins with the verdicts of a file (JSONL) and adds new ones to it. A torn last line is cut off.
+    ///
+    /// # Errors
+    /// Where the file cannot be read or written.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let bytes = match fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        let complete = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
+        let mut slots = BTreeMap::new();
+        for line in bytes[..complete].split(|&byte| byte == b'\n') {
+            // A line of a later version is as good as absent.
+            if let Ok(verdict) = serde_json::from_slice::<Verdict>(line) {
+                slots.insert(verdict.key.clone(), Slot::Ready(Box::new(verdict)));
+            }
+        }
+        let file = File::options().create(true).append(true).open(path)?;
+        file.set_len(complete as u64)?;
+        Ok(Self { slots: Mutex::new(slots), changed: Condvar::new(), file: Some(Mutex::new(file)) })
+    }
+
+    fn slots(&self) -> MutexGuard<'_, BTreeMap<ContentId, Slot>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The verdict of a key; `make` is called if nobody has it and nobody is making it.
+    ///
+    /// # Errors
+    /// Those of `make`; whoever waited for it then tries itself.
+    pub fn get<E: From<io::Error>>(
+        &self,
+        key: &ContentId,
+        make: impl FnOnce() -> Result<Verdict, E>,
+    ) -> Result<(Verdict, Origin), E> {
+        let mut slots = self.slots();
+        loop {
+            match slots.get(key) {
+                Some(Slot::Ready(verdict)) => return Ok((verdict.as_ref().clone(), Origin::Known)),
+                Some(Slot::InFlight) => {
+                    slots = self.changed.wait(slots).unwrap_or_else(PoisonError::into_inner);
+                }
+                None => break,
+            }
+        }
+        slots.insert(key.clone(), Slot::InFlight);
+        drop(slots);
+        let claim = Claim { cache: self, key };
+        let verdict = make()?;
+        self.keep(&verdict)?;
+        self.slots().insert(key.clone(), Slot::Ready(Box::new(verdict.clone())));
+        drop(claim);
+        Ok((verdict, Origin::Fresh))
+    }
+
+    fn keep(&self, verdict: &Verdict) -> io::Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let mut line = serde_json::to_vec(verdict)?;
+        line.push(b'\n');
+        file.lock().unwrap_or_else(PoisonError::into_inner).write_all(&line)
+    }
+}
+
+/// Gives a key back when its maker is done, whether it succeeded, failed or panicked.
+struct Claim<'a> {
+    cache: &'a VerdictCache,
+    key: &'a ContentId,
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        let mut slots = self.cache.slots();
+        if let Some(Slot::InFlight) = slots.get(self.key) {
+            slots.remove(self.key);
+        }
+        drop(slots);
+        self.cache.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use passnet_record::{Cost, Evidence, GraphId, SCHEMA_VERSION, Status};
+
+    use super::*;
+
+    fn verdict(key: &ContentId) -> Verdict {
+        Verdict {
+            schema_version: SCHEMA_VERSION,
+            id: GraphId { task: "t".to_owned(), graph: "000".to_owned() },
+            key: key.clone(),
+            status: Status::Correct,
+            reason: None,
+            tolerance: Some(-10),
+            outputs: Vec::new(),
+            timings: Vec::new(),
+            evidence: Evidence::default(),
+            cost: Cost::default(),
+        }
+    }
+
+    #[test]
+    fn many_askers_one_evaluation() {
+        let (cache, key, made) = (VerdictCache::default(), ContentId::of(b"k"), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..16 {
+                scope.spawn(|| {
+                    let make = || {
+                        made.fetch_add(1, Ordering::Relaxed);
+                        std::thread::sleep(std::time::Duration::from_millis(20));
+                        Ok::<_, io::Error>(verdict(&key))
+                    };
+                    assert_eq!(cache.get(&key, make).unwrap().0.status, Status::Correct);
+                });
+            }
+        });
+        assert_eq!(made.into_inner(), 1);
+    }
+
+    #[test]
+    fn a_failure_is_not_kept_and_a_torn_line_is_cut_off() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, key) = (folder.path().join("verdicts.jsonl"), ContentId::of(b"k"));
+        let cache = VerdictCache::open(&path).unwrap();
+        assert!(cache.get(&key, || Err(io::Error::other("no"))).is_err());
+        assert_eq!(cache.get(&key, || Ok::<_, io::Error>(verdict(&key))).unwrap().1, Origin::Fresh);
+        drop(cache);
+        let mut torn = fs::read(&path).unwrap();
+        torn.extend(b"{\"half");
+        fs::write(&path, torn).unwrap();
+        let cache = VerdictCache::open(&path).unwrap();
+        assert_eq!(cache.get(&key, || Err(io::Error::other("known"))).unwrap().1, Origin::Known);
+        assert!(fs::read(&path).unwrap().ends_with(b"}\n"));
+    }
+}

@@ -1,0 +1,74 @@
+//! One request and its answer, with limits on everything that the other side decides.
+
+use std::time::Duration;
+
+use ureq::{Agent, Error, http::HeaderMap};
+
+/// Bytes of an answer that are read. A model's longest answers have a few hundred kilobytes.
+const MAX_BODY: u64 = 32 << 20;
+/// Bytes of headers that are read.
+const MAX_HEADERS: usize = 64 << 10;
+/// Seconds to reach the server.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
+/// Longest wait that a server may ask for.
+const MAX_WAIT: Duration = Duration::from_secs(300);
+
+/// What came back.
+#[derive(Debug)]
+pub(super) struct Response {
+    pub(super) status: u16,
+    /// How long the server wants to be left alone.
+    pub(super) retry_after: Option<Duration>,
+    pub(super) body: Vec<u8>,
+}
+
+/// A connection pool. Redirects are not followed: the key is for the server that was named.
+pub(super) fn agent(timeout: Duration) -> Agent {
+    Agent::config_builder()
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .max_response_header_size(MAX_HEADERS)
+        .timeout_connect(Some(CONNECT_TIMEOUT.min(timeout)))
+        .timeout_global(Some(timeout))
+        .user_agent(concat!("passnet/", env!("CARGO_PKG_VERSION")))
+        .build()
+        .into()
+}
+
+/// Posts JSON.
+///
+/// # Errors
+/// What went wrong on the way, as text; all of it may go better the next time.
+pub(super) fn post(
+    agent: &Agent,
+    url: &str,
+    headers: &[(&str, String)],
+    body: &[u8],
+    timeout: Duration,
+) -> Result<Response, String> {
+    let mut request = agent.post(url).content_type("application/json").header("accept", "application/json");
+    for (name, value) in headers {
+        request = request.header(*name, value);
+    }
+    let request = request.config().timeout_global(Some(timeout)).build();
+    let mut response = request.send(body).map_err(|error| describe(&error))?;
+    let status = response.status().as_u16();
+    let retry_after = retry_after(response.headers());
+    let body = response.body_mut().with_config().limit(MAX_BODY).read_to_vec().map_err(|error| describe(&error))?;
+    Ok(Response { status, retry_after, body })
+}
+
+fn describe(error: &Error) -> String {
+    match error {
+        Error::Timeout(_) => "no answer within the time limit".to_owned(),
+        Error::BodyExceedsLimit(limit) => format!("the answer has more than {limit} bytes"),
+        other => other.to_string(),
+    }
+}
+
+/// `retry-after-ms` or `retry-after` in seconds. A date is not understood and counts as absent.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let number = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<f64>().ok();
+    let seconds = number("retry-after-ms").map(|ms| ms / 1e3).or_else(|| number("retry-after"))?;
+    Duration::try_from_secs_f64(seconds).ok().map(|wait| wait.min(MAX_WAIT))
+}

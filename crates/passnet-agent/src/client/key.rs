@@ -1,0 +1,88 @@
+//! The secret that a server is shown.
+
+use std::{env, fmt, path::Path};
+
+use fs_err as fs;
+
+/// An API key. It appears in no log, record, or message: its `Debug` form hides it, and [`Self::hide`] takes it out of text
+/// that a server sent back.
+#[derive(Clone, Default)]
+pub struct Key(String);
+
+/// Why there is no key.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// The file cannot be read.
+    #[error("cannot read the API key: {0}")]
+    Io(#[from] std::io::Error),
+    /// Nothing in it, or characters that no header can carry.
+    #[error("{0} holds no API key: expected one line of visible ASCII characters")]
+    Malformed(String),
+}
+
+impl Key {
+    /// Shorter texts are not taken out of messages: they would occur by chance.
+    const SHORTEST_HIDDEN: usize = 6;
+
+    /// From a file, surrounding space left out.
+    ///
+    /// # Errors
+    /// Where the file cannot be read or holds something else.
+    pub fn from_file(path: &Path) -> Result<Self, KeyError> {
+        Self::parse(&fs::read_to_string(path)?, &path.display().to_string())
+    }
+
+    /// From an environment variable; no key where it is not set.
+    ///
+    /// # Errors
+    /// Where it holds something that is no key.
+    pub fn from_env(variable: &str) -> Result<Self, KeyError> {
+        match env::var(variable) {
+            Ok(text) if !text.trim().is_empty() => Self::parse(&text, variable),
+            Ok(_) | Err(env::VarError::NotPresent) => Ok(Self::default()),
+            Err(env::VarError::NotUnicode(_)) => Err(KeyError::Malformed(variable.to_owned())),
+        }
+    }
+
+    fn parse(text: &str, place: &str) -> Result<Self, KeyError> {
+        let key = text.trim();
+        if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(KeyError::Malformed(place.to_owned()));
+        }
+        Ok(Self(key.to_owned()))
+    }
+
+    /// The key, for the one place that sends it.
+    pub(super) fn reveal(&self) -> Option<&str> {
+        (!self.0.is_empty()).then_some(self.0.as_str())
+    }
+
+    /// `text` without the key.
+    pub(super) fn hide(&self, text: String) -> String {
+        if self.0.len() >= Self::SHORTEST_HIDDEN && text.contains(&self.0) {
+            text.replace(&self.0, "[key]")
+        } else {
+            text
+        }
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_empty() { "Key(none)" } else { "Key([key])" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_does_not_show() {
+        let key = Key::parse(" sk-secret\n", "test").unwrap();
+        assert_eq!(format!("{key:?}"), "Key([key])");
+        assert_eq!(key.hide("bad key sk-secret!".to_owned()), "bad key [key]!");
+        assert_eq!(Key::default().hide("as it is".to_owned()), "as it is");
+        assert!(Key::parse("two words", "test").is_err());
+    }
+}

@@ -1,0 +1,76 @@
+//! Trajectories in the forms that trainers read. `docs/trajectories.md` describes them.
+
+use serde_json::{Value, json};
+
+use crate::{
+    client::{openai_message, text_of},
+    message::Message,
+    trajectory::Trajectory,
+};
+
+/// A form of training data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// `messages` as in chat completions, `tools` as JSON text: TRL, and services for fine-tuning.
+    OpenAi,
+    /// `conversations` with `from` and `value`, calls written as text.
+    ShareGpt,
+}
+
+/// Who is learnt from.
+pub(crate) const LEARNT: &str = "assistant";
+
+/// One line of training data.
+pub fn example(trajectory: &Trajectory, format: Format) -> Value {
+    match format {
+        Format::OpenAi => {
+            let messages: Vec<Value> = trajectory.messages.iter().map(even_message).collect();
+            json!({
+                "messages": messages,
+                // As text: schemas of different tools do not fit one column.
+                "tools": tools(trajectory),
+                "loss_mask": mask(trajectory),
+                "id": trajectory.id,
+                "task": trajectory.task.id,
+                "score": trajectory.score,
+                "reward": trajectory.reward.value,
+            })
+        }
+        Format::ShareGpt => {
+            let turns = trajectory.messages.iter().map(|message| {
+                let value = match message {
+                    Message::Assistant(reply) => text_of(reply),
+                    Message::Tool { content, .. } => format!("<tool_response>\n{content}\n</tool_response>"),
+                    Message::System { content } | Message::User { content } => content.clone(),
+                };
+                let from = match message.role() {
+                    "user" => "human",
+                    "assistant" => "gpt",
+                    other => other,
+                };
+                json!({"from": from, "value": value, "loss": message.role() == LEARNT})
+            });
+            json!({"conversations": turns.collect::<Vec<_>>(), "tools": tools(trajectory), "id": trajectory.id})
+        }
+    }
+}
+
+/// Tools in the form of chat completions, as JSON text.
+fn tools(trajectory: &Trajectory) -> String {
+    let tools: Vec<Value> = trajectory.tools.iter().map(|tool| json!({"type": "function", "function": tool})).collect();
+    Value::from(tools).to_string()
+}
+
+/// 1 for each message that is learnt from.
+fn mask(trajectory: &Trajectory) -> Vec<u8> {
+    trajectory.messages.iter().map(|message| u8::from(message.role() == LEARNT)).collect()
+}
+
+/// A message whose content is always text, so that all rows have one type.
+fn even_message(message: &Message) -> Value {
+    let mut value = openai_message(message);
+    if let Some(content) = value.get_mut("content").filter(|content| content.is_null()) {
+        *content = "".into();
+    }
+    value
+}

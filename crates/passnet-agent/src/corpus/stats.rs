@@ -1,0 +1,174 @@
+//! Counts and curves over trajectories.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use passnet_record::Status;
+use serde::Serialize;
+
+use crate::{
+    journal::{Exit, SCHEMA_VERSION},
+    judgement::Judgement,
+    model::Usage,
+    trajectory::Trajectory,
+};
+
+/// The best score up to a step, over attempts. An attempt that has ended counts with its last value.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct BestSoFar {
+    /// Step, from 1.
+    pub step: usize,
+    /// Quarter of the attempts below.
+    pub low: f64,
+    /// Half of the attempts below.
+    pub median: f64,
+    /// Three quarters of the attempts below.
+    pub high: f64,
+    /// Attempts that were still going on.
+    pub running: usize,
+}
+
+/// Attempts whose first and final evaluation came to the same: `none` (there was no evaluation), `integrity`, `wrong`,
+/// `no_match`, `partly` (some graphs are correct), `correct` (all are), `faster` (and the score is above 1).
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Flow {
+    /// Of the first evaluation.
+    pub first: &'static str,
+    /// Of the final one.
+    pub last: &'static str,
+    /// How many.
+    pub attempts: usize,
+}
+
+/// What trajectories amount to.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Stats {
+    /// Version of the schema.
+    pub schema_version: u32,
+    /// Attempts.
+    pub attempts: usize,
+    /// Tasks.
+    pub tasks: usize,
+    /// Attempts by model.
+    pub models: BTreeMap<String, usize>,
+    /// Attempts by the reason of their end.
+    pub exits: BTreeMap<Exit, usize>,
+    /// Attempts of which every graph is correct in the end.
+    pub all_correct: usize,
+    /// Attempts with a reward above 0.
+    pub rewarded: usize,
+    /// Attempts that broke a rule of integrity on the way.
+    pub cheated: usize,
+    /// Attempts by broken rule.
+    pub findings: BTreeMap<String, usize>,
+    /// Geometric mean of the final scores; 1 is doing nothing.
+    pub score: f64,
+    /// Mean reward.
+    pub reward: f64,
+    /// Steps in all.
+    pub steps: usize,
+    /// Evaluations in all.
+    pub evaluations: usize,
+    /// Tool calls by name, and those of them that failed.
+    pub calls: BTreeMap<String, (usize, usize)>,
+    /// Graphs by status, over all evaluations on the way.
+    pub failures: BTreeMap<Status, usize>,
+    /// Attempts by outcome of the first and of the final evaluation.
+    pub flow: Vec<Flow>,
+    /// Tokens and money.
+    pub usage: Usage,
+    /// Time of models, in nanoseconds.
+    pub model_ns: u64,
+    /// Time of tools, in nanoseconds.
+    pub tool_ns: u64,
+    /// The best score against the step.
+    pub best_so_far: Vec<BestSoFar>,
+    #[serde(skip)]
+    flows: BTreeMap<(&'static str, &'static str), usize>,
+    #[serde(skip)]
+    logs: f64,
+    #[serde(skip)]
+    rewards: f64,
+    #[serde(skip)]
+    names: BTreeSet<String>,
+    #[serde(skip)]
+    curves: Vec<Vec<f64>>,
+}
+
+/// What an evaluation came to, in one word.
+fn outcome(evaluation: Option<&Judgement>) -> &'static str {
+    let Some(evaluation) = evaluation else { return "none" };
+    let count = |wanted: fn(Status) -> bool| evaluation.graphs.iter().filter(|graph| wanted(graph.status)).count();
+    let correct = count(|status| status == Status::Correct);
+    if evaluation.is_cheating() {
+        "integrity"
+    } else if correct == evaluation.graphs.len() {
+        if evaluation.score > 1.0 { "faster" } else { "correct" }
+    } else if correct > 0 {
+        "partly"
+    } else if count(|status| status == Status::NoMatch) > 0 {
+        "no_match"
+    } else {
+        "wrong"
+    }
+}
+
+impl Stats {
+    /// Counts one.
+    pub fn add(&mut self, trajectory: &Trajectory) {
+        self.attempts += 1;
+        self.names.insert(trajectory.task.id.clone());
+        *self.models.entry(trajectory.model.clone()).or_default() += 1;
+        *self.exits.entry(trajectory.exit).or_default() += 1;
+        let (correct, graphs) = trajectory.correct();
+        self.all_correct += usize::from(correct == graphs && graphs > 0);
+        self.rewarded += usize::from(trajectory.reward.value > 0.0);
+        self.cheated += usize::from(!trajectory.findings.is_empty());
+        for finding in &trajectory.findings {
+            *self.findings.entry(finding.clone()).or_default() += 1;
+        }
+        self.logs += trajectory.score.max(f64::MIN_POSITIVE).ln();
+        self.rewards += trajectory.reward.value;
+        self.steps += trajectory.steps.len();
+        self.usage += trajectory.usage;
+        for step in &trajectory.steps {
+            self.model_ns += step.latency_ns;
+            for tool in &step.tools {
+                self.tool_ns += tool.wall_ns;
+                let calls = self.calls.entry(tool.name.clone()).or_default();
+                calls.0 += 1;
+                calls.1 += usize::from(!tool.ok);
+            }
+        }
+        for (_, evaluation) in trajectory.evaluations() {
+            self.evaluations += 1;
+            for graph in &evaluation.graphs {
+                *self.failures.entry(graph.status).or_default() += 1;
+            }
+        }
+        let first = trajectory.evaluations().next().map(|(_, evaluation)| evaluation);
+        *self.flows.entry((outcome(first), outcome(trajectory.evaluation.as_ref()))).or_default() += 1;
+        self.curves.push(trajectory.best_so_far());
+    }
+
+    /// Closes the count.
+    pub fn finish(mut self) -> Self {
+        let attempts = self.attempts.max(1) as f64;
+        self.schema_version = SCHEMA_VERSION;
+        self.tasks = self.names.len();
+        (self.score, self.reward) = ((self.logs / attempts).exp(), self.rewards / attempts);
+        let flow =
+            |(&(first, last), &attempts): (&(&'static str, &'static str), &usize)| Flow { first, last, attempts };
+        self.flow = self.flows.iter().map(flow).collect();
+        let longest = self.curves.iter().map(Vec::len).max().unwrap_or(0);
+        self.best_so_far = (0..longest).map(|step| quartiles(&self.curves, step)).collect();
+        self
+    }
+}
+
+fn quartiles(curves: &[Vec<f64>], step: usize) -> BestSoFar {
+    let mut values: Vec<f64> = curves.iter().map(|curve| *curve.get(step).or(curve.last()).unwrap_or(&1.0)).collect();
+    values.sort_by(f64::total_cmp);
+    let at = |share: f64| values[((values.len() - 1) as f64 * share).round() as usize];
+    let running = curves.iter().filter(|curve| curve.len() > step).count();
+    BestSoFar { step: step + 1, low: at(0.25), median: at(0.5), high: at(0.75), running }
+}

@@ -1,0 +1,248 @@
+//! The training environment: episodes by JSON, one request and one reply at a time.
+//!
+//! ```text
+//! {"op": "tasks"}                                     -> {"tasks": [...]}
+//! {"op": "reset", "task": T}                          -> {"session": S, "messages": [...], "tools": [...]}
+//! {"op": "step", "session": S, "action": A}           -> {"messages": [...], "reward": r, "done": d, "info": {...}}
+//! {"op": "close", "session": S}                       -> {}
+//! ```
+//!
+//! An action is an answer of a model: a chat message (an object with `content` and `tool_calls`, in any dialect) or its text.
+//! Any number of sessions go on at once. A reply repeats the `id` of its request; a request that cannot be served is answered
+//! with `error`. Whoever carries the lines (standard streams, HTTP) calls [`EnvServer::handle`] from as many threads as it likes.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use passnet_eval::{EvalError, PassDirectory, Suite};
+use passnet_record::ContentId;
+use serde_json::{Value, json};
+
+use crate::{
+    client::{openai_message, reply_of},
+    evaluator::{Evaluator, Scope},
+    journal::SCHEMA_VERSION,
+    judgement::{Judgement, Reward},
+    message::{Message, ToolCall},
+    prompt::Templates,
+    task::Task,
+    tools::{Bench, Toolbox, specs},
+    trajectory::observed,
+};
+
+/// Sessions at a time.
+const MAX_SESSIONS: usize = 4096;
+/// Calls of one action that are carried out.
+const MAX_CALLS: usize = 16;
+
+/// How episodes go.
+#[derive(Clone, Debug)]
+pub struct EnvOptions {
+    /// Actions of an episode.
+    pub steps: u32,
+    /// How episodes begin.
+    pub templates: Templates,
+    /// Measure the best passes anew at the end, and let that be what the rewards of an episode sum up to. Without it they sum
+    /// up to the best that was measured on the way, which many tries can raise by luck.
+    pub remeasure: bool,
+}
+
+/// Serves episodes on the tasks of a suite.
+#[derive(Debug)]
+pub struct EnvServer {
+    suite: Suite,
+    evaluator: Evaluator,
+    options: EnvOptions,
+    tasks: Mutex<BTreeMap<String, Arc<Task>>>,
+    sessions: Mutex<BTreeMap<u64, Arc<Mutex<Episode>>>>,
+    next: AtomicU64,
+}
+
+/// One episode.
+#[derive(Debug)]
+struct Episode {
+    task: Arc<Task>,
+    toolbox: Toolbox,
+    step: u32,
+    done: bool,
+    /// The passes with the highest reward so far, over all graphs.
+    best: Option<(PassDirectory, Reward)>,
+    /// Sum of the rewards given.
+    given: f64,
+}
+
+/// What one action led to.
+#[derive(Debug, Default)]
+struct Outcome {
+    messages: Vec<Message>,
+    evaluations: Vec<Judgement>,
+    findings: Vec<String>,
+    reward: f64,
+    interval: Reward,
+}
+
+impl EnvServer {
+    /// A server of a suite.
+    pub fn new(suite: Suite, evaluator: Evaluator, options: EnvOptions) -> Self {
+        let (tasks, sessions, next) = Default::default();
+        Self { suite, evaluator, options, tasks, sessions, next }
+    }
+
+    /// Answers one request.
+    pub fn handle(&self, request: &Value) -> Value {
+        let answer = match request.get("op").and_then(Value::as_str) {
+            Some("tasks") => {
+                Ok(json!({"tasks": self.suite.record.tasks.iter().map(|task| &task.id).collect::<Vec<_>>()}))
+            }
+            Some("reset") => self.reset(request),
+            Some("step") => self.step(request),
+            Some("close") => self.close(request),
+            Some(other) => Err(format!("there is no op `{other}`; there are tasks, reset, step, close")),
+            None => Err("a request has an `op`: tasks, reset, step, close".to_owned()),
+        };
+        let mut answer = answer.unwrap_or_else(|error| json!({"error": error}));
+        if let (Some(fields), Some(id)) = (answer.as_object_mut(), request.get("id")) {
+            fields.insert("id".to_owned(), id.clone());
+        }
+        answer
+    }
+
+    /// Answers one line of JSON by another.
+    pub fn handle_text(&self, request: &str) -> String {
+        match serde_json::from_str::<Value>(request) {
+            Ok(request) => self.handle(&request).to_string(),
+            Err(error) => json!({"error": format!("the request is no JSON: {error}")}).to_string(),
+        }
+    }
+
+    fn task(&self, name: &str) -> Result<Arc<Task>, String> {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(task) = tasks.get(name) {
+            return Ok(Arc::clone(task));
+        }
+        let record = self.suite.record.tasks.iter().find(|task| task.id == name);
+        let record = record.ok_or_else(|| format!("the suite has no task `{name}`"))?;
+        let task = Arc::new(Task::read(&self.suite, record).map_err(|error| error.to_string())?);
+        tasks.insert(name.to_owned(), Arc::clone(&task));
+        Ok(task)
+    }
+
+    fn reset(&self, request: &Value) -> Result<Value, String> {
+        let name = request.get("task").and_then(Value::as_str).ok_or("`reset` needs the name of a `task`")?;
+        let task = self.task(name)?;
+        let device = &self.evaluator.referee().settings().device;
+        let messages = self.options.templates.begin(&task, device, self.options.steps);
+        let episode = Episode { task, toolbox: Toolbox::default(), step: 0, done: false, best: None, given: 0.0 };
+        let session = self.next.fetch_add(1, Ordering::Relaxed);
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        if sessions.len() >= MAX_SESSIONS {
+            return Err(format!("{MAX_SESSIONS} sessions are open; close some"));
+        }
+        sessions.insert(session, Arc::new(Mutex::new(episode)));
+        let tools: Vec<Value> = specs().iter().map(|tool| json!({"type": "function", "function": tool})).collect();
+        Ok(json!({
+            "schema_version": SCHEMA_VERSION,
+            "session": session,
+            "messages": messages.iter().map(openai_message).collect::<Vec<_>>(),
+            "tools": tools,
+        }))
+    }
+
+    fn session(&self, request: &Value) -> Result<(u64, Arc<Mutex<Episode>>), String> {
+        let session = request.get("session").and_then(Value::as_u64).ok_or("the request needs a `session`")?;
+        let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let episode = sessions.get(&session).ok_or_else(|| format!("there is no session {session}"))?;
+        Ok((session, Arc::clone(episode)))
+    }
+
+    fn close(&self, request: &Value) -> Result<Value, String> {
+        let (session, _) = self.session(request)?;
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(&session);
+        Ok(json!({}))
+    }
+
+    fn step(&self, request: &Value) -> Result<Value, String> {
+        let (_, episode) = self.session(request)?;
+        let mut episode = episode.lock().unwrap_or_else(PoisonError::into_inner);
+        if episode.done {
+            return Err("the episode is over; reset".to_owned());
+        }
+        let action = request.get("action").ok_or("`step` needs an `action`")?;
+        let reply =
+            reply_of(action, &specs()).ok_or("the action is no chat message: give text or an object with `content`")?;
+        let outcome = self.act(&mut episode, &reply.tool_calls).map_err(|error| error.to_string())?;
+        Ok(json!({
+            "messages": outcome.messages.iter().map(openai_message).collect::<Vec<_>>(),
+            "reward": outcome.reward,
+            "done": episode.done,
+            "info": {
+                "step": episode.step,
+                "steps": self.options.steps,
+                "evaluations": outcome.evaluations,
+                "rules_broken": outcome.findings,
+                "score": episode.toolbox.best().map(|best| best.score),
+                "return": episode.given,
+                "interval": outcome.interval,
+            },
+        }))
+    }
+
+    fn act(&self, episode: &mut Episode, calls: &[ToolCall]) -> Result<Outcome, EvalError> {
+        let mut outcome = Outcome::default();
+        let task = Arc::clone(&episode.task);
+        let bench = Bench { evaluator: &self.evaluator, task: &task };
+        let before = episode.best.as_ref().map_or(0.0, |(_, reward)| reward.value);
+        for call in calls.iter().take(MAX_CALLS) {
+            let observation = episode.toolbox.call(bench, call)?;
+            if let Some(seen) = &observation.evaluation {
+                self.value(episode, seen)?;
+                outcome.evaluations.push(seen.clone());
+            }
+            outcome.messages.push(observed(&call.id, &call.name, &observation));
+            outcome.findings.extend(observation.findings);
+        }
+        episode.step += 1;
+        episode.done = calls.is_empty() || episode.step >= self.options.steps;
+        let reached = episode.best.as_ref().map(|(_, reward)| *reward).unwrap_or_default();
+        outcome.interval = reached;
+        outcome.reward = reached.value - before;
+        if episode.done
+            && self.options.remeasure
+            && let Some((passes, _)) = &episode.best
+        {
+            let anew = self.evaluator.judge(&task, passes, Scope::AllAnew)?.judgement.reward;
+            outcome.interval = anew;
+            outcome.reward = anew.value - episode.given;
+        }
+        episode.given += outcome.reward;
+        if let Some(Message::Tool { content, .. }) = outcome.messages.last_mut() {
+            content.push_str(&format!("\n\n[steps remaining: {}]", self.options.steps.saturating_sub(episode.step)));
+        }
+        Ok(outcome)
+    }
+
+    /// Lets an evaluation count for the reward, graphs included that the model is not shown.
+    fn value(&self, episode: &mut Episode, seen: &Judgement) -> Result<(), EvalError> {
+        let passes = episode.toolbox.workspace().passes();
+        let reward = if episode.task.held_out.is_empty() || seen.reward.value == 0.0 {
+            seen.reward
+        } else {
+            self.evaluator.judge(&episode.task, &passes, Scope::All)?.judgement.reward
+        };
+        if reward.value > episode.best.as_ref().map_or(0.0, |(_, best)| best.value) {
+            episode.best = Some((passes, reward));
+        }
+        Ok(())
+    }
+
+    /// Identity of what is served: suite and settings.
+    pub fn id(&self) -> ContentId {
+        let settings = serde_json::to_vec(self.evaluator.referee().settings()).unwrap_or_default();
+        ContentId::of_parts([self.suite.record.version.as_bytes(), settings.as_slice()])
+    }
+}

@@ -1,0 +1,150 @@
+//! What a conversation consists of, whatever the provider calls it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "lowercase")]
+pub enum Message {
+    /// Instructions; first and once.
+    System {
+        /// Text.
+        content: String,
+    },
+    /// From the harness: the task, notices.
+    User {
+        /// Text.
+        content: String,
+    },
+    /// From the model.
+    Assistant(Reply),
+    /// What a tool answered.
+    Tool {
+        /// The call that this answers.
+        call_id: String,
+        /// Name of the tool.
+        name: String,
+        /// Text.
+        content: String,
+    },
+}
+
+/// A message of the model.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reply {
+    /// Text for the reader.
+    pub content: String,
+    /// The model's reasoning, where the provider gives it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<String>,
+    /// Tool calls in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<ToolCall>,
+    /// The provider's own form of this message, to be sent back unchanged (Anthropic signs its reasoning).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<Value>,
+}
+
+/// A call of a tool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// Unique inside the conversation.
+    pub id: String,
+    /// Name of the tool, known or not.
+    pub name: String,
+    /// An object; a string with what was sent where that is no JSON object.
+    pub arguments: Value,
+}
+
+/// A tool as the model is told of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolSpec {
+    /// Name.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// JSON schema of the arguments.
+    pub parameters: Value,
+}
+
+impl Message {
+    /// The text of the message.
+    pub fn content(&self) -> &str {
+        match self {
+            Self::System { content } | Self::User { content } | Self::Tool { content, .. } => content,
+            Self::Assistant(reply) => &reply.content,
+        }
+    }
+
+    /// `system`, `user`, `assistant` or `tool`.
+    pub const fn role(&self) -> &'static str {
+        match self {
+            Self::System { .. } => "system",
+            Self::User { .. } => "user",
+            Self::Assistant(_) => "assistant",
+            Self::Tool { .. } => "tool",
+        }
+    }
+
+    /// About how many bytes the model reads for this message.
+    pub fn size(&self) -> usize {
+        const ENVELOPE: usize = 16;
+        let calls = match self {
+            Self::Assistant(reply) => {
+                reply.tool_calls.iter().map(|call| call.name.len() + json_len(&call.arguments)).sum()
+            }
+            _ => 0,
+        };
+        ENVELOPE + self.content().len() + calls
+    }
+}
+
+fn json_len(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => items.iter().map(|item| json_len(item) + 1).sum::<usize>() + 2,
+        Value::Object(map) => map.iter().map(|(key, value)| key.len() + 4 + json_len(value)).sum::<usize>() + 2,
+        Value::Null | Value::Bool(_) | Value::Number(_) => 5,
+    }
+}
+
+/// `text`, or its beginning and end with a remark between them where it is longer than `limit` bytes.
+pub fn shortened(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    let head = text.floor_char_boundary(limit * 2 / 3);
+    let tail = text.ceil_char_boundary(text.len() - limit / 3);
+    format!("{}\n[... {} bytes left out ...]\n{}", &text[..head], tail - head, &text[tail..])
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn messages_round_trip() {
+        let call = ToolCall { id: "c1".to_owned(), name: "f".to_owned(), arguments: json!({"a": 1}) };
+        let reply = Reply { content: "x".to_owned(), tool_calls: vec![call], ..Reply::default() };
+        for message in [
+            Message::System { content: "s".to_owned() },
+            Message::Assistant(reply),
+            Message::Tool { call_id: "c1".to_owned(), name: "f".to_owned(), content: "y".to_owned() },
+        ] {
+            let text = serde_json::to_string(&message).unwrap();
+            assert!(text.starts_with(&format!("{{\"role\":\"{}\"", message.role())), "{text}");
+            assert_eq!(serde_json::from_str::<Message>(&text).unwrap(), message);
+        }
+    }
+
+    #[test]
+    fn long_texts_keep_both_ends_and_characters_whole() {
+        assert_eq!(shortened("abc", 3), "abc");
+        let text = "ä".repeat(100);
+        let short = shortened(&text, 31);
+        assert!(short.starts_with("ä") && short.ends_with("ä") && short.contains("bytes left out"), "{short}");
+    }
+}

@@ -1,0 +1,156 @@
+//! What is known of a graph before anything is measured: types, bytes, and a bound on the time.
+
+use std::{fmt::Write as _, sync::OnceLock, time::Instant};
+
+use passnet_fuse::{Type, TypedGraph};
+use passnet_graph::{Callee, Node, ValueId};
+
+/// Calls that move no bytes: they return another view of what they are given, or no tensor at all.
+const VIEWS: &[&str] = &[
+    "view",
+    "reshape",
+    "permute",
+    "transpose",
+    "t",
+    "unsqueeze",
+    "squeeze",
+    "expand",
+    "expand_as",
+    "flatten",
+    "unflatten",
+    "chunk",
+    "split",
+    "unbind",
+    "narrow",
+    "select",
+    "getitem",
+    "getattr",
+    "size",
+    "dim",
+    "detach",
+    "view_as",
+    "swapaxes",
+    "movedim",
+    "diagonal",
+    "unfold",
+];
+
+/// Nodes that are listed.
+const MAX_NODES: usize = 300;
+
+/// The description of a graph.
+pub(super) fn describe(name: &str, typed: &TypedGraph, on_cpu: bool) -> String {
+    let graph = typed.graph();
+    let mut text = format!("graph {name}\n");
+    for value in graph.inputs() {
+        let _ = writeln!(text, "  {} : {}", graph.name(value), type_text(typed.type_of(value)));
+    }
+    for node in graph.nodes().take(MAX_NODES) {
+        let _ =
+            writeln!(text, "  {} = {} : {}", node.name, graph.call_text(node.id), type_text(typed.type_of(node.value)));
+    }
+    if graph.num_nodes() > MAX_NODES {
+        let _ = writeln!(text, "  ... {} nodes more", graph.num_nodes() - MAX_NODES);
+    }
+    let outputs: Vec<String> = graph.outputs().iter().map(|&arg| graph.arg_text(arg).to_string()).collect();
+    let _ = writeln!(text, "  return {}", outputs.join(", "));
+    let Traffic { eager, least, calls } = traffic(typed);
+    let _ = writeln!(
+        text,
+        "\neager mode: {calls} calls that move data, {} read and written at least\none ideal kernel: {} (each input read once, each \
+         output written once)",
+        bytes_text(eager),
+        bytes_text(least)
+    );
+    if on_cpu {
+        let rate = copy_rate();
+        let _ = writeln!(
+            text,
+            "one core of this machine copies {:.1} GB/s (measured): at that rate eager mode needs {:.1} us, an ideal kernel {:.1} us; \
+             data in the cache moves faster, arithmetic and the overhead of calls come on top",
+            rate / 1e9,
+            eager as f64 / rate * 1e6,
+            least as f64 / rate * 1e6
+        );
+    }
+    text
+}
+
+struct Traffic {
+    eager: u64,
+    least: u64,
+    calls: usize,
+}
+
+fn traffic(typed: &TypedGraph) -> Traffic {
+    let graph = typed.graph();
+    let (mut eager, mut calls, mut used) = (0, 0, vec![false; graph.num_values()]);
+    for node in graph.nodes() {
+        let mut read = Vec::new();
+        node.all_args().for_each(|arg| graph.for_each_value(arg, &mut |value| read.push(value)));
+        read.sort_unstable();
+        read.dedup();
+        read.iter().for_each(|value| used[value.index()] = true);
+        if !is_view(&node) {
+            calls += 1;
+            eager += read.iter().map(|&value| nbytes(typed, value)).sum::<u64>() + nbytes(typed, node.value);
+        }
+    }
+    let mut returned = Vec::new();
+    graph.outputs().iter().for_each(|&arg| graph.for_each_value(arg, &mut |value| returned.push(value)));
+    returned.sort_unstable();
+    returned.dedup();
+    let inputs = graph.inputs().filter(|value| used[value.index()]).map(|value| nbytes(typed, value)).sum::<u64>();
+    Traffic { eager, calls, least: inputs + returned.iter().map(|&value| nbytes(typed, value)).sum::<u64>() }
+}
+
+fn is_view(node: &Node<'_>) -> bool {
+    let (Callee::Function(target) | Callee::Method(target)) = node.callee;
+    VIEWS.contains(&target.rsplit('.').next().unwrap_or(target))
+}
+
+fn nbytes(typed: &TypedGraph, value: ValueId) -> u64 {
+    fn of(kind: &Type) -> u64 {
+        match kind {
+            Type::Tensor(tensor) => tensor.nbytes().max(0) as u64,
+            Type::List { list } => list.iter().map(of).sum(),
+            Type::Int { .. } | Type::Unknown(()) => 0,
+        }
+    }
+    of(typed.type_of(value))
+}
+
+fn type_text(kind: &Type) -> String {
+    match kind {
+        Type::Tensor(tensor) if tensor.is_contiguous() => format!("{}{:?}", tensor.dtype, tensor.shape),
+        Type::Tensor(tensor) => format!("{}{:?} strides {:?}", tensor.dtype, tensor.shape, tensor.stride),
+        Type::List { list } => format!("({})", list.iter().map(type_text).collect::<Vec<_>>().join(", ")),
+        Type::Int { int } => format!("int {int}"),
+        Type::Unknown(()) => "?".to_owned(),
+    }
+}
+
+fn bytes_text(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} bytes"),
+        10_000..10_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
+}
+
+/// Bytes read and written per second when one core copies memory: the best of a few copies, measured once per process.
+fn copy_rate() -> f64 {
+    static RATE: OnceLock<f64> = OnceLock::new();
+    const BYTES: usize = 32 << 20;
+    *RATE.get_or_init(|| {
+        let (from, mut to) = (vec![1_u8; BYTES], vec![0_u8; BYTES]);
+        let once = |to: &mut Vec<u8>| {
+            let begin = Instant::now();
+            to.copy_from_slice(std::hint::black_box(&from));
+            std::hint::black_box(&to);
+            begin.elapsed().as_secs_f64()
+        };
+        let best = (0..5).map(|_| once(&mut to)).fold(f64::INFINITY, f64::min);
+        2.0 * BYTES as f64 / best.max(1e-9)
+    })
+}

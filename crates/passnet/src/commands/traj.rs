@@ -1,0 +1,298 @@
+//! `passnet traj`: trajectories as data.
+
+use std::{
+    collections::BTreeSet,
+    io::{BufWriter, Write as _},
+    path::Path,
+    process::ExitCode,
+    time::Duration,
+};
+
+use anyhow::{Context, Result, bail};
+use fs_err as fs;
+use passnet_agent::{
+    Limits, RunOptions, Templates, Trajectory,
+    corpus::{self, By, Criteria, Dedup, EvaluationTasks, Format, Selector, Split, Splitter, Stats},
+    teach::Teacher,
+};
+use passnet_dataset::store::{TableWriter, TrajectoryRow};
+use passnet_eval::{
+    Target,
+    suite::{Selection, Suite},
+};
+use serde::Serialize;
+
+use super::{agent, measure};
+use crate::{
+    args::{
+        FilterArgs, SameBy, SplitArgs, TeachArgs, TrajCommand, TrajDedupArgs, TrajExportArgs, TrajFormat, TrajStatsArgs,
+    },
+    failure::{BAD, usage},
+    output,
+};
+
+/// Runs a subcommand.
+pub(crate) fn run(command: &TrajCommand) -> Result<ExitCode> {
+    match command {
+        TrajCommand::Stats(args) => stats(args),
+        TrajCommand::Filter(args) => filter(args),
+        TrajCommand::Dedup(args) => dedup(args),
+        TrajCommand::Split(args) => split(args),
+        TrajCommand::Export(args) => export(args),
+        TrajCommand::Teach(args) => teach(args),
+    }
+}
+
+/// A file of JSON lines that appears when it is whole.
+struct Lines {
+    out: BufWriter<fs::File>,
+    temporary: std::path::PathBuf,
+    path: std::path::PathBuf,
+}
+
+impl Lines {
+    fn create(path: &Path) -> Result<Self> {
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            fs::create_dir_all(folder)?;
+        }
+        let mut temporary = path.as_os_str().to_owned();
+        temporary.push(".incomplete");
+        let temporary = std::path::PathBuf::from(temporary);
+        Ok(Self { out: BufWriter::new(fs::File::create(&temporary)?), temporary, path: path.to_owned() })
+    }
+
+    fn push(&mut self, value: &impl Serialize) -> Result<()> {
+        serde_json::to_writer(&mut self.out, value)?;
+        Ok(self.out.write_all(b"\n")?)
+    }
+
+    fn finish(mut self) -> Result<()> {
+        self.out.flush()?;
+        self.out.get_ref().sync_all()?;
+        Ok(fs::rename(self.temporary, self.path)?)
+    }
+}
+
+fn stats(args: &TrajStatsArgs) -> Result<ExitCode> {
+    let mut stats = Stats::default();
+    for trajectory in corpus::read(&args.inputs)? {
+        stats.add(&trajectory?);
+    }
+    let stats = stats.finish();
+    if let Some(path) = &args.html {
+        fs::write(path, corpus::page(&stats))?;
+    }
+    if args.json {
+        output::json(&stats)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let cost = stats.usage.cost_usd.map(|cost| format!(", ${cost:.2}")).unwrap_or_default();
+    output::text(&format!(
+        "{} attempts at {} tasks: {} steps, {} evaluations, {} tokens{cost}\n\
+         score {:.3} (1 is doing nothing), reward {:.3}; {} correct throughout, {} rewarded, {} broke a rule\n\
+         model {}, tools {}",
+        stats.attempts,
+        stats.tasks,
+        stats.steps,
+        stats.evaluations,
+        stats.usage.tokens(),
+        stats.score,
+        stats.reward,
+        stats.all_correct,
+        stats.rewarded,
+        stats.cheated,
+        output::duration(stats.model_ns as f64),
+        output::duration(stats.tool_ns as f64),
+    ))?;
+    let mut rows = output::Rows::new(&["first evaluation", "last evaluation", "attempts"], 2);
+    for flow in &stats.flow {
+        rows.push([flow.first.to_owned(), flow.last.to_owned(), flow.attempts.to_string()]);
+    }
+    rows.print()?;
+    let mut rows = output::Rows::new(&["status of graphs, all evaluations", "graphs"], 1);
+    for (status, count) in &stats.failures {
+        rows.push([status.name().to_owned(), count.to_string()]);
+    }
+    rows.print()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn filter(args: &FilterArgs) -> Result<ExitCode> {
+    let mut selector = Selector::new(Criteria {
+        min_score: args.min_score,
+        min_reward: args.min_reward,
+        correct: args.correct,
+        honest: args.honest,
+        max_steps: args.max_steps,
+        max_tokens: args.max_tokens,
+        novel: args.novel,
+        model: args.model.clone(),
+    });
+    let mut out = Lines::create(&args.out)?;
+    for trajectory in corpus::read(&args.inputs)? {
+        let trajectory = trajectory?;
+        if selector.keeps(&trajectory) {
+            out.push(&trajectory)?;
+        }
+    }
+    out.finish()?;
+    let left_out: Vec<String> = selector.left_out.iter().map(|(why, count)| format!("{count} for {why}")).collect();
+    let left_out =
+        if left_out.is_empty() { "none left out".to_owned() } else { format!("left out: {}", left_out.join(", ")) };
+    output::text(&format!("{} kept, {left_out}", selector.kept))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn dedup(args: &TrajDedupArgs) -> Result<ExitCode> {
+    let mut dedup = Dedup::new(match args.by {
+        SameBy::Passes => By::Passes,
+        SameBy::Replies => By::Replies,
+    });
+    let mut total = 0;
+    for trajectory in corpus::read(&args.inputs)? {
+        dedup.add(&trajectory?);
+        total += 1;
+    }
+    let kept: BTreeSet<usize> = dedup.kept();
+    let mut out = Lines::create(&args.out)?;
+    for (index, trajectory) in corpus::read(&args.inputs)?.enumerate() {
+        if kept.contains(&index) {
+            out.push(&trajectory?)?;
+        }
+    }
+    out.finish()?;
+    output::text(&format!("{} of {total} kept", kept.len()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn split(args: &SplitArgs) -> Result<ExitCode> {
+    if !(0.0..=1.0).contains(&args.validation) {
+        return Err(usage(format!("--validation {}: a share is between 0 and 1", args.validation)));
+    }
+    let mut evaluation = EvaluationTasks::default();
+    for path in &args.eval_suite {
+        evaluation.add(&Suite::load(path, &Selection::default())?)?;
+    }
+    let mut splitter = Splitter::new(evaluation, args.validation);
+    for trajectory in corpus::read(&args.inputs)? {
+        splitter.learn(&trajectory?);
+    }
+    let mut train = Lines::create(&args.out.join("train.jsonl"))?;
+    let mut validation = Lines::create(&args.out.join("validation.jsonl"))?;
+    for trajectory in corpus::read(&args.inputs)? {
+        let trajectory: Trajectory = trajectory?;
+        match splitter.assign(&trajectory) {
+            Split::Train => train.push(&trajectory)?,
+            Split::Validation => validation.push(&trajectory)?,
+            Split::Excluded(_) => {}
+        }
+    }
+    let report = splitter.finish();
+    if report.shared_with_evaluation + report.shared_with_validation > 0 {
+        bail!("the parts share graphs ({report:?}); nothing was written");
+    }
+    train.finish()?;
+    validation.finish()?;
+    fs::write(args.out.join("split.json"), serde_json::to_vec_pretty(&report)?)?;
+    let excluded: usize = report.excluded.values().sum();
+    output::text(&format!(
+        "{} for training, {} for validation, {excluded} left out as evaluation tasks; compared with {} graphs and {} op sequences, \
+         none shared",
+        report.train, report.validation, report.evaluation_graphs, report.evaluation_ops
+    ))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn export(args: &TrajExportArgs) -> Result<ExitCode> {
+    let mut count = 0;
+    let format = match args.format {
+        TrajFormat::Openai => Format::OpenAi,
+        TrajFormat::Sharegpt => Format::ShareGpt,
+        TrajFormat::Parquet => {
+            let mut table = TableWriter::<TrajectoryRow>::create(&args.out)?;
+            for trajectory in corpus::read(&args.inputs)? {
+                table.push(row(&trajectory?)?)?;
+                count += 1;
+            }
+            table.finish()?;
+            output::text(&format!("{count} rows in {}", args.out.display()))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+    };
+    let mut out = Lines::create(&args.out)?;
+    for trajectory in corpus::read(&args.inputs)? {
+        out.push(&corpus::example(&trajectory?, format))?;
+        count += 1;
+    }
+    out.finish()?;
+    output::text(&format!("{count} lines in {}", args.out.display()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn row(trajectory: &Trajectory) -> Result<TrajectoryRow> {
+    let example = corpus::example(trajectory, Format::OpenAi);
+    let (correct, graphs) = trajectory.correct();
+    Ok(TrajectoryRow {
+        id: trajectory.id.to_string(),
+        suite: trajectory.suite.clone(),
+        split: trajectory.split.clone(),
+        task: trajectory.task.id.clone(),
+        ops: trajectory.task.ops.clone(),
+        graph_hashes: trajectory.task.graph_hashes.iter().map(ToString::to_string).collect(),
+        model: trajectory.model.clone(),
+        attempt: i64::from(trajectory.attempt),
+        exit: serde_json::to_value(trajectory.exit)?.as_str().unwrap_or_default().to_owned(),
+        score: trajectory.score,
+        reward: trajectory.reward.value,
+        correct: correct as i64,
+        graphs: graphs as i64,
+        steps: trajectory.steps.len() as i64,
+        input_tokens: trajectory.usage.input as i64,
+        output_tokens: trajectory.usage.output as i64,
+        rules_broken: trajectory.findings.clone(),
+        messages: example["messages"].to_string(),
+        tools: example["tools"].as_str().unwrap_or_default().to_owned(),
+        passes: serde_json::to_string(&trajectory.passes)?,
+        record: serde_json::to_string(trajectory)?,
+    })
+}
+
+fn teach(args: &TeachArgs) -> Result<ExitCode> {
+    let selection = Selection { patterns: args.filter.clone(), graphs: args.graphs_per_task, tasks: args.tasks };
+    let mut suite = Suite::load(&args.suite, &selection)?;
+    let stop = agent::stop_flag()?;
+    let referee = measure::referee(&args.measure, None)?;
+    let target = if referee.settings().device == "cpu" { Target::Cpu } else { Target::Cuda };
+    let teacher = Teacher::new(passnet_eval::write_passes(&referee.interpreter(), &suite, target)?);
+    let all = suite.record.tasks.len();
+    suite.record.tasks.retain(|task| teacher.knows(&task.id));
+    if suite.record.tasks.is_empty() {
+        bail!("the built-in author writes no pass for any of the {all} tasks");
+    }
+    eprintln!("the built-in author has passes for {} of {all} tasks", suite.record.tasks.len());
+    let limits = Limits {
+        steps: 50,
+        tokens: None,
+        cost_usd: None,
+        time: Duration::from_secs(24 * 3600),
+        patience: None,
+        context: u64::MAX >> 8,
+    };
+    let options = RunOptions {
+        attempts: 1,
+        jobs: args.jobs,
+        limits,
+        seed: 0,
+        tokens: None,
+        cost_usd: None,
+        templates: Templates::default(),
+    };
+    let outcome = agent::attempt_suite(referee, &suite, &teacher, &options, &args.out, &stop)?.1;
+    for suspended in &outcome.suspended {
+        eprintln!("{} could not go on: {}", suspended.task, suspended.why);
+    }
+    let useful = outcome.trajectories.iter().filter(|trajectory| trajectory.score > 1.0).count();
+    output::text(&format!("{} trajectories, {useful} of them with a score above 1", outcome.trajectories.len()))
+        .context("cannot print")?;
+    Ok(if outcome.complete { ExitCode::SUCCESS } else { ExitCode::from(BAD) })
+}

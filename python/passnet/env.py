@@ -1,0 +1,221 @@
+"""The environment for reinforcement learning: episodes on the tasks of a suite, judged by the referee.
+
+    import passnet
+
+    with passnet.Env("suites/train") as env:
+        prompt = env.reset(env.tasks()[0])         # messages and tools in the form of chat completions
+        step = env.step(message)                   # a chat message of the model, or its text
+        step.observation, step.reward, step.done, step.info
+
+The rewards of an episode sum up to the reward of its best passes, measured anew at the end; docs/trajectories.md defines it.
+Being wrong and doing nothing are worth 0. Many episodes can go on at once: `reset_many` and `step_many` hand all requests to
+the server before they wait for the first reply. Verdicts are cached by content.
+
+`Env(suite)` starts `passnet env serve` as a child; `Env.connect(url)` uses one that listens on HTTP.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import queue
+import shutil
+import subprocess
+import sys
+import threading
+import urllib.request
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+Message = dict[str, Any]
+
+BINARY_VARIABLE = "PASSNET_BINARY"
+_PARALLEL_REQUESTS = 64
+
+
+class EnvError(RuntimeError):
+    """The server refused a request, or is gone."""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """The beginning of an episode."""
+
+    session: int
+    task: str
+    messages: list[Message]
+    tools: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What an action led to."""
+
+    observation: list[Message]
+    """Messages of the tools, to be appended to the conversation."""
+    reward: float
+    done: bool
+    info: dict[str, Any]
+
+
+class Env:
+    """Episodes on the tasks of a suite. Safe to use from several threads, each with sessions of its own."""
+
+    def __init__(self, suite: str | os.PathLike[str], *, binary: str | None = None, flags: Sequence[str] = ()) -> None:
+        """Starts a server. `flags` are those of `passnet env serve`, e.g. `["--device", "cuda", "--steps", "20"]`.
+
+        The command is `binary`, else `PASSNET_BINARY`, else `passnet` beside the interpreter or on the path.
+        """
+        self._transport: _Pipe | _Http = _Pipe([_binary(binary), "env", "serve", os.fspath(suite), *flags])
+        self._current: int | None = None
+
+    @classmethod
+    def connect(cls, url: str) -> Env:
+        """Uses a server that was started with `passnet env serve SUITE --listen HOST:PORT`."""
+        env = cls.__new__(cls)
+        env._transport, env._current = _Http(url), None
+        return env
+
+    def tasks(self) -> list[str]:
+        """Names of the tasks."""
+        return self._request({"op": "tasks"})["tasks"]
+
+    def reset(self, task: str) -> Prompt:
+        """Begins an episode, to which `step` then refers if it is given no session. The one before is closed."""
+        if self._current is not None:
+            self.close_session(self._current)
+        prompt = self.reset_many([task])[0]
+        self._current = prompt.session
+        return prompt
+
+    def step(self, action: Message | str, session: int | None = None) -> Step:
+        """Carries an action out: the tool calls of a chat message. A message without any ends the episode."""
+        session = self._current if session is None else session
+        if session is None:
+            raise EnvError("there is no episode; call reset first")
+        return self.step_many([(session, action)])[0]
+
+    def reset_many(self, tasks: Iterable[str]) -> list[Prompt]:
+        """Begins an episode for each task."""
+        tasks = list(tasks)
+        replies = self._requests([{"op": "reset", "task": task} for task in tasks])
+        return [
+            Prompt(reply["session"], task, reply["messages"], reply["tools"])
+            for task, reply in zip(tasks, replies, strict=True)
+        ]
+
+    def step_many(self, actions: Iterable[tuple[int, Message | str]]) -> list[Step]:
+        """Carries out one action in each of several sessions; evaluations take their turns at the device."""
+        requests = [{"op": "step", "session": session, "action": action} for session, action in actions]
+        return [
+            Step(reply["messages"], reply["reward"], reply["done"], reply["info"]) for reply in self._requests(requests)
+        ]
+
+    def close_session(self, session: int) -> None:
+        """Forgets an episode."""
+        self._request({"op": "close", "session": session})
+
+    def close(self) -> None:
+        """Ends the server, if it is a child of this process."""
+        self._transport.close()
+
+    def __enter__(self) -> Env:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _request(self, request: dict[str, Any]) -> dict[str, Any]:
+        return self._requests([request])[0]
+
+    def _requests(self, requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        replies = self._transport.send(requests)
+        for reply in replies:
+            if "error" in reply:
+                raise EnvError(reply["error"])
+        return replies
+
+
+def _binary(chosen: str | None) -> str:
+    beside = Path(sys.executable).with_name("passnet")
+    found = chosen or os.environ.get(BINARY_VARIABLE) or (str(beside) if beside.exists() else shutil.which("passnet"))
+    if not found:
+        raise EnvError(f"there is no command `passnet`; install it, or set {BINARY_VARIABLE}")
+    return found
+
+
+class _Pipe:
+    """A child that speaks JSON lines. One thread reads; replies go to whoever waits for their id."""
+
+    def __init__(self, command: list[str]) -> None:
+        self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._ids = itertools.count()
+        self._lock = threading.Lock()
+        self._waiting: dict[int, queue.SimpleQueue[dict[str, Any]]] = {}
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        for line in self._child.stdout:
+            reply = json.loads(line)
+            with self._lock:
+                waiting = self._waiting.pop(reply.get("id", -1), None)
+            if waiting is not None:
+                waiting.put(reply)
+        code = self._child.wait()
+        with self._lock:
+            left, self._waiting = self._waiting, {}
+        for waiting in left.values():
+            waiting.put({"error": f"the server has ended with code {code}"})
+
+    def send(self, requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        queues = []
+        for request in requests:
+            replies: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+            with self._lock:
+                if self._child.poll() is not None:
+                    raise EnvError(f"the server has ended with code {self._child.returncode}")
+                number = next(self._ids)
+                self._waiting[number] = replies
+                try:
+                    self._child.stdin.write(json.dumps({**request, "id": number}) + "\n")
+                    self._child.stdin.flush()
+                except OSError as error:
+                    del self._waiting[number]
+                    raise EnvError("the server is gone") from error
+            queues.append(replies)
+        return [replies.get() for replies in queues]
+
+    def close(self) -> None:
+        if self._child.poll() is None:
+            self._child.stdin.close()
+            try:
+                self._child.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                self._child.kill()
+                self._child.wait()
+
+
+class _Http:
+    """A server that is POSTed one request at a time on each of several connections."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._pool = ThreadPoolExecutor(_PARALLEL_REQUESTS)
+
+    def send(self, requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return list(self._pool.map(self._post, requests))
+
+    def _post(self, request: dict[str, Any]) -> dict[str, Any]:
+        body = json.dumps(request).encode()
+        try:
+            with urllib.request.urlopen(urllib.request.Request(self._url, data=body)) as response:
+                return json.load(response)
+        except OSError as error:
+            raise EnvError(f"{self._url}: {error}") from error
+
+    def close(self) -> None:
+        self._pool.shutdown()
