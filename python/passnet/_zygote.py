@@ -270,6 +270,12 @@ def _point_caches_below(cache: Path, scratch: Path) -> None:
     for name, place in places.items():
         place.mkdir(parents=True, exist_ok=True)
         os.environ[name] = str(place)
+    # Chosen when the module was imported, in the fork server.
+    headers = places["TORCHINDUCTOR_CACHE_DIR"] / "precompiled_headers"
+    codecache = sys.modules.get("torch._inductor.codecache")
+    for name, place in (("_HEADER_DIR", headers), ("_HEADER_LOCK_DIR", headers / "locks")):
+        if hasattr(codecache, name):
+            setattr(codecache, name, str(place))
     os.chdir(scratch)
     tempfile = sys.modules.get("tempfile")
     if tempfile is not None:
