@@ -82,6 +82,8 @@ fn current_stream(function: &Py<PyAny>, py: Python<'_>, device: i32) -> PyResult
 #[derive(Debug)]
 struct Key {
     words: Vec<u64>,
+    /// Ordinal of the device that is current.
+    device: i32,
     /// The positional arguments: addresses, integers, and floats as the bits of a double.
     arguments: [u64; MAX_ARGUMENTS],
 }
@@ -171,8 +173,9 @@ impl TritonLauncher {
         if arguments.len() > self.names.len() {
             return Ok(None);
         }
-        let mut key = Key { words: Vec::with_capacity(2 * arguments.len() + 8), arguments: [0; MAX_ARGUMENTS] };
-        key.words.push(u64::from(cuda::current_device()?.cast_unsigned()));
+        let device = cuda::current_device()?;
+        let mut key = Key { words: Vec::with_capacity(2 * arguments.len() + 8), device, arguments: [0; MAX_ARGUMENTS] };
+        key.words.push(u64::from(device.cast_unsigned()));
         for (place, value) in arguments.iter_borrowed().enumerate() {
             if self.constant[place] {
                 constant(&mut key, &value);
@@ -228,7 +231,7 @@ impl TritonLauncher {
                     };
                 }
                 let grid = self.grid(py, grid, arguments, named)?;
-                let stream = current_stream(&self.stream, py, cuda::current_device()?)?;
+                let stream = current_stream(&self.stream, py, key.device)?;
                 // SAFETY: Triton compiled the kernel for arguments with this key, and `words` holds them, followed by
                 // the null pointers that stand for the scratch memory it does not use. Its caller vouches for the
                 // memory, as with any launch through Triton.
