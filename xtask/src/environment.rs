@@ -13,6 +13,9 @@ use crate::{cargo, step};
 /// What every run needs; PyTorch brings Triton with it.
 const RUNTIME_PACKAGES: &[&str] = &["torch", "numpy", "setuptools"];
 
+/// What PyTorch takes on disk, in bytes: 6 GB installed, and 3 GB of downloads that lie beside it until they are unpacked.
+const TORCH_BYTES: u64 = 9_000_000_000;
+
 /// How the extension module is built.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Profile {
@@ -98,9 +101,31 @@ fn own_interpreter(root: &Path, packages: &[&str]) -> Result<PathBuf> {
     if !missing.is_empty() {
         let mut pip = Command::new(&python);
         pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(&missing);
+        if missing.contains(&"torch") {
+            let free = free_bytes(&venv)?;
+            if free < TORCH_BYTES {
+                bail!(
+                    "PyTorch needs {} GB of disk, {} has {:.1} GB: free some, or set PASSNET_PYTHON to an interpreter that has it",
+                    TORCH_BYTES / 1_000_000_000,
+                    venv.display(),
+                    free as f64 / 1e9
+                );
+            }
+            // Pip's own copy of the downloads would be the third on this disk.
+            if free < 2 * TORCH_BYTES {
+                pip.arg("--no-cache-dir");
+            }
+        }
         step(&format!("install {} (some gigabytes the first time)", missing.join(", ")), &mut pip)?;
     }
     Ok(python)
+}
+
+/// Bytes that an ordinary user may still write on the file system that holds `path`.
+fn free_bytes(path: &Path) -> Result<u64> {
+    let system =
+        rustix::fs::statvfs(path).with_context(|| format!("cannot ask for the free space of {}", path.display()))?;
+    Ok(system.f_bavail * system.f_frsize)
 }
 
 fn is_installed(python: &Path, package: &str) -> bool {
