@@ -72,8 +72,18 @@ __all__ = ["KernelCompileError", "cpp", "cuda", "triton"]
 
 CACHE_VARIABLE = "PASSNET_KERNEL_CACHE"
 
-# Eager mode rounds each product before it adds: no fused multiply-add, so that results can be equal to the last bit.
-_FLAGS = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=off", "-fPIC", "-shared")
+# Eager mode rounds each product before it adds: no fused multiply-add, so that results can be equal to the last bit. Nobody
+# reads the flags of floating-point exceptions, or errno; kept, they forbid vector code for whatever chooses between values.
+_FLAGS = (
+    "-std=c++17",
+    "-O3",
+    "-march=native",
+    "-ffp-contract=off",
+    "-fno-trapping-math",
+    "-fno-math-errno",
+    "-fPIC",
+    "-shared",
+)
 
 _PRELUDE = Path(__file__).with_name("_prelude.hpp").read_text()
 
