@@ -10,8 +10,8 @@ use crate::{
     step, tidy,
 };
 
-/// What the tests use beside the runtime: model libraries for `extract`, pytest and ruff.
-const TEST_PACKAGES: &[&str] = &["pytest", "ruff", "torchvision", "timm"];
+/// What the tests use beside the runtime: model libraries for `extract`, pytest and ruff, pandas for the example.
+const TEST_PACKAGES: &[&str] = &["pytest", "ruff", "torchvision", "timm", "pandas"];
 
 pub(crate) fn test(root: &Path) -> Result<()> {
     step("rustfmt", cargo(root).args(["fmt", "--all", "--check"]))?;

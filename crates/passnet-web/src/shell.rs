@@ -63,7 +63,10 @@ pub(crate) fn document(document: &Document<'_>) -> String {
                 header {
                     @if !document.crumbs.is_empty() {
                         nav aria-label="Way back" {
-                            @for crumb in &document.crumbs { a href=(crumb.href) { (crumb.title) } " › " }
+                            @for (at, crumb) in document.crumbs.iter().enumerate() {
+                                @if at > 0 { " › " }
+                                a href=(crumb.href) { (crumb.title) }
+                            }
                         }
                     }
                     h1 { (document.title) }

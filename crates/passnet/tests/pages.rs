@@ -226,6 +226,35 @@ fn comparisons_gate_and_reports_have_every_form() {
     assert!(code == 0 && text.contains("| slower end to end |") && text.contains("43.0 %"), "{text}");
 }
 
+#[test]
+fn the_example_reads_what_the_report_writes() {
+    let Some(python) = std::env::var_os("PASSNET_PYTHON") else {
+        println!("skipped: PASSNET_PYTHON names no Python");
+        return;
+    };
+    if !Command::new(&python).args(["-c", "import pandas"]).output().unwrap().status.success() {
+        println!("skipped: that Python has no pandas");
+        return;
+    }
+    let runs = runs();
+    let results = runs.path().join("results.csv");
+    let named: Vec<String> =
+        ["eager", "inductor"].map(|run| runs.path().join(run).to_str().unwrap().to_owned()).to_vec();
+    let (code, text) =
+        passnet(&["report", &named[0], &named[1], "--format", "csv", "--out", results.to_str().unwrap()]);
+    assert_eq!(code, 0, "{text}");
+    let output = Command::new(python).arg(root().join("examples/analyse_runs.py")).arg(&results).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let row = |author: &str| -> Vec<String> {
+        let line = text.lines().find(|line| line.starts_with(author)).unwrap_or_else(|| panic!("{author} in {text}"));
+        line.split_whitespace().map(str::to_owned).collect()
+    };
+    // Author, settled graphs, share that is correct, geometric mean of speed-ups: as in the study of these logs.
+    assert_eq!(row("inductor ")[1..4], ["96", "0.99", "0.847"]);
+    assert!(text.contains("Largest certain speed-ups:"), "{text}");
+}
+
 /// What a browser makes of a page: the document after scripts, and what it complains of.
 fn browse(browser: &str, address: &str) -> (String, Vec<String>) {
     let profile = tempfile::tempdir().unwrap();

@@ -1,13 +1,26 @@
 //! How often compilers make subgraphs slower, and where the time goes. `docs/study.md` says what is counted and why.
 
+mod bands;
 mod page;
+mod share;
+mod split;
 mod text;
 
 use std::collections::BTreeMap;
 
 use passnet_record::{GraphId, Status, Timing, Verdict};
 
-pub use self::{page::study_page, text::study_markdown};
+pub use self::{
+    bands::Band,
+    page::study_page,
+    share::Share,
+    split::{Part, Split},
+    text::study_markdown,
+};
+use self::{
+    bands::bands,
+    split::{median, parts, split},
+};
 use crate::RunView;
 
 /// What arXiv 2605.29357 reports of 9,526 subgraphs under TorchInductor, in percent: kernel speed-up below 1.2, slower end
@@ -34,6 +47,8 @@ pub struct Subject {
     pub id: GraphId,
     /// Calls in it.
     pub nodes: usize,
+    /// Eager's median time in nanoseconds.
+    pub eager_ns: f64,
     /// End-to-end speed-up against eager, with its interval.
     pub speedup: (f64, f64, f64),
     /// Speed-up of the kernels as far as it is known: by device events; on a CPU against the control, which has the same
@@ -41,36 +56,6 @@ pub struct Subject {
     pub kernel_speedup: Option<f64>,
     /// Where the difference to eager lies; `None` without a control.
     pub split: Option<Split>,
-}
-
-/// The time of a call beyond eager's, in nanoseconds, in parts that add up to it. Negative parts are gains.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Split {
-    /// The path without the compiler's code: guards and wrappers of `torch.compile` (control - eager, outside the device's
-    /// span).
-    pub path: f64,
-    /// What the path does to the device's span: launches that come later leave gaps (control - eager, within the span).
-    /// 0 on a CPU, where the span cannot be told from the rest.
-    pub gaps: f64,
-    /// The compiler's own host code outside the device's span (candidate - control). 0 on a CPU.
-    pub launch: f64,
-    /// The compiler's kernels and the launches between them (candidate - control, within the device's span; on a CPU all
-    /// of candidate - control).
-    pub kernel: f64,
-}
-
-impl Split {
-    /// The parts with their names, in the order of the fields.
-    pub fn parts(&self) -> [(&'static str, f64); 4] {
-        [("path", self.path), ("gaps", self.gaps), ("launch", self.launch), ("kernel", self.kernel)]
-    }
-
-    /// The largest part.
-    pub fn cause(&self) -> &'static str {
-        let mut parts = self.parts();
-        parts.sort_by(|a, b| b.1.total_cmp(&a.1));
-        parts[0].0
-    }
 }
 
 /// One compiler over all graphs of a run.
@@ -131,30 +116,35 @@ impl Compiler {
         format!("{} that did not settle{}", self.unstable, failures.collect::<String>())
     }
 
-    /// Share of the graphs that count for which something holds, in percent; `None` if none count.
-    pub fn share(&self, holds: impl Fn(&Subject) -> bool) -> Option<f64> {
+    /// Share of the graphs that count for which something holds; `None` if none count.
+    fn share(&self, holds: impl Fn(&Subject) -> bool) -> Option<Share> {
         let count = self.subjects.iter().filter(|subject| holds(subject)).count();
-        (!self.subjects.is_empty()).then(|| 100.0 * count as f64 / self.subjects.len() as f64)
+        (!self.subjects.is_empty()).then(|| Share::of(count, self.subjects.len()))
     }
 
-    /// Share slower than eager end to end, in percent.
-    pub fn slower(&self) -> Option<f64> {
+    /// Graphs slower than eager end to end.
+    pub fn slower(&self) -> Option<Share> {
         self.share(|subject| subject.speedup.0 < 1.0)
     }
 
-    /// Share slower than eager end to end beyond noise, in percent.
-    pub fn surely_slower(&self) -> Option<f64> {
+    /// Graphs slower than eager end to end beyond noise.
+    pub fn surely_slower(&self) -> Option<Share> {
         self.share(|subject| subject.speedup.2 < 1.0)
     }
 
-    /// Share with a speed-up of the kernels below 1.2, in percent; by device events, on a CPU against the control.
-    pub fn below_1_2(&self) -> Option<f64> {
+    /// Graphs with a speed-up of the kernels below 1.2; by device events, on a CPU against the control.
+    pub fn below_1_2(&self) -> Option<Share> {
         self.share(|subject| subject.kernel_speedup.is_some_and(|speedup| speedup < 1.2))
     }
 
-    /// Share slower both end to end and in the kernels, in percent.
-    pub fn worse(&self) -> Option<f64> {
+    /// Graphs slower both end to end and in the kernels.
+    pub fn worse(&self) -> Option<Share> {
         self.share(|subject| subject.speedup.0 < 1.0 && subject.kernel_speedup.is_some_and(|speedup| speedup < 1.0))
+    }
+
+    /// Median of the end-to-end speed-ups: what single graphs with an extreme one do not move.
+    pub fn median(&self) -> Option<f64> {
+        (!self.subjects.is_empty()).then(|| median(self.subjects.iter().map(|subject| subject.speedup.0).collect()))
     }
 
     /// Geometric mean of the end-to-end speed-ups.
@@ -183,35 +173,14 @@ impl Compiler {
             .filter_map(|subject| Some((subject, subject.split?)))
     }
 
-    /// Mean of the parts over all slowdowns, each graph's extra time taken as 1; parts in the order of [`Split::parts`].
-    pub fn mean_split(&self) -> Option<Split> {
-        let (mut sum, mut count) = (Split::default(), 0.0);
-        for (_, split) in self.slowdowns() {
-            let total: f64 = split.parts().iter().map(|(_, part)| part).sum();
-            if total > 0.0 {
-                sum.path += split.path / total;
-                sum.gaps += split.gaps / total;
-                sum.launch += split.launch / total;
-                sum.kernel += split.kernel / total;
-                count += 1.0;
-            }
-        }
-        let of = |part: f64| part / count;
-        (count > 0.0).then(|| Split {
-            path: of(sum.path),
-            gaps: of(sum.gaps),
-            launch: of(sum.launch),
-            kernel: of(sum.kernel),
-        })
+    /// What the parts of slowdowns lose and win back, in the order of [`Split::parts`]; empty where none is known.
+    pub fn parts(&self) -> Vec<Part> {
+        parts(&self.slowdowns().map(|(_, split)| split).collect::<Vec<_>>())
     }
 
-    /// How many slowdowns have each part as their largest.
-    pub fn causes(&self) -> BTreeMap<&'static str, usize> {
-        let mut causes = BTreeMap::new();
-        for (_, split) in self.slowdowns() {
-            *causes.entry(split.cause()).or_default() += 1;
-        }
-        causes
+    /// Graphs by eager's time, from short to long; bands without a graph are left out.
+    pub fn by_time(&self) -> Vec<Band> {
+        bands(&self.subjects)
     }
 }
 
@@ -220,6 +189,7 @@ fn subject(verdict: &Verdict, timing: &Timing) -> Subject {
     Subject {
         id: verdict.id.clone(),
         nodes: verdict.evidence.nodes_before,
+        eager_ns: timing.base.median_ns,
         speedup: (speedup.ratio, speedup.low, speedup.high),
         kernel_speedup: timing
             .device_speedup
@@ -229,41 +199,15 @@ fn subject(verdict: &Verdict, timing: &Timing) -> Subject {
     }
 }
 
-/// Medians of three sides: eager and candidate of one measurement, control and candidate of the other.
-fn split(against_eager: &Timing, against_control: &Timing) -> Option<Split> {
-    let (eager, control, candidate) = (&against_eager.base, &against_control.base, &against_eager.candidate);
-    // Eager as its own control says nothing of a path.
-    if against_eager.base == against_control.base {
-        return None;
-    }
-    let (total_path, total_code) = (control.median_ns - eager.median_ns, candidate.median_ns - control.median_ns);
-    let spans = eager.device_median_ns.zip(control.device_median_ns).zip(candidate.device_median_ns);
-    Some(match spans {
-        Some(((eager, control), candidate)) => Split {
-            path: total_path - (control - eager),
-            gaps: control - eager,
-            launch: total_code - (candidate - control),
-            kernel: candidate - control,
-        },
-        None => Split { path: total_path, kernel: total_code, ..Split::default() },
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn parts_add_up_and_the_largest_is_the_cause() {
-        let split = Split { path: 10.0, gaps: 3.0, launch: 1.0, kernel: -6.0 };
-        assert_eq!(split.parts().iter().map(|(_, part)| part).sum::<f64>(), 8.0);
-        assert_eq!(split.cause(), "path");
-    }
 
     fn compiler(speedups: &[(f64, f64)]) -> Compiler {
         let subject = |&(speedup, kernel): &(f64, f64)| Subject {
             id: GraphId { task: "t".to_owned(), graph: "g".to_owned() },
             nodes: 3,
+            eager_ns: 50e3,
             speedup: (speedup, 0.98 * speedup, 1.02 * speedup),
             kernel_speedup: Some(kernel),
             split: None,
@@ -283,10 +227,12 @@ mod tests {
     #[test]
     fn shares_are_of_the_graphs_that_count() {
         let compiler = compiler(&[(0.5, 0.9), (0.99, 1.1), (1.5, 1.1), (2.0, 2.0)]);
-        assert_eq!(compiler.slower(), Some(50.0));
-        assert_eq!(compiler.surely_slower(), Some(25.0));
-        assert_eq!(compiler.below_1_2(), Some(75.0));
-        assert_eq!(compiler.worse(), Some(25.0));
+        let percent = |share: Option<Share>| share.unwrap().percent;
+        assert_eq!(percent(compiler.slower()), 50.0);
+        assert_eq!(percent(compiler.surely_slower()), 25.0);
+        assert_eq!(percent(compiler.below_1_2()), 75.0);
+        assert_eq!(percent(compiler.worse()), 25.0);
+        assert_eq!(compiler.median(), Some(1.245));
         assert_eq!(compiler.correlation(), None);
         assert_eq!(self::compiler(&[]).slower(), None);
     }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::{
     Compiler, PUBLISHED,
-    text::{PARTS, ROWS, percent, slowest},
+    text::{ROWS, percent, range, share, shown_parts, signed, slowest},
 };
 use crate::{
     draw::plots,
@@ -44,9 +44,14 @@ fn shares(compilers: &[Compiler]) -> Markup {
             tbody {
                 @for (name, published, value) in ROWS { tr {
                     th scope="row" { (name) }
-                    @for of in compilers { td.number { (percent(value(of))) } }
+                    @for of in compilers { td.number { (value(of).map_or_else(|| "–".to_owned(), share)) } }
                     td.number { (percent(published)) }
                 } }
+                tr {
+                    th scope="row" { "median speed-up" }
+                    @for of in compilers { td.number { (number(of.median())) } }
+                    td.number { "–" }
+                }
                 tr {
                     th scope="row" { "geometric mean speed-up" }
                     @for of in compilers { td.number { (number(of.geometric_mean())) } }
@@ -64,7 +69,7 @@ fn shares(compilers: &[Compiler]) -> Markup {
         p.about {
             "Published are the figures of arXiv 2605.29357: 9,526 subgraphs, TorchInductor in its default mode, another device and "
             "another stability rule. What that paper calls strictly worse it does not define in the part at hand; here it is slower both "
-            "end to end and in the kernels."
+            "end to end and in the kernels. In brackets: 95 % interval of a share if the graphs were a random sample."
         }
         (scrolling("Shares", table))
     }
@@ -81,32 +86,54 @@ fn compiler(of: &Compiler) -> Markup {
             figure { figcaption { "End to end" } (plots::speedups(&ends, "Distribution of end-to-end speed-ups")) }
             figure { figcaption { (kernel_title) } (plots::speedups(&kernels, "Distribution of kernel speed-ups")) }
         }
+        (bands(of))
         (split(of))
         (slowest_table(of))
     }
 }
 
 fn split(of: &Compiler) -> Markup {
-    let Some(split) = of.mean_split() else {
+    let parts = shown_parts(of);
+    if parts.is_empty() {
         return html! { p.about { "No slowdown has a control, so none can be split." } };
-    };
-    let causes = of.causes();
-    let rows =
-        PARTS.iter().zip(split.parts()).filter(|((name, _), _)| of.on_device || !matches!(*name, "gaps" | "launch"));
+    }
+    let percent = |share: f64| format!("{:.0} %", 100.0 * share);
     let table = html! {
         table {
-            thead { tr { th scope="col" { "Part of a slowdown" } th.number scope="col" { "Mean share" } th.number scope="col" { "Largest part in" } th scope="col" { "What it is" } } }
-            tbody { @for ((name, what), (_, part)) in rows { tr {
-                th scope="row" { (name) } td.number { (format!("{:.0} %", 100.0 * part)) }
-                td.number { (causes.get(name).copied().unwrap_or_default()) } td { (what) }
+            thead { tr {
+                th scope="col" { "Part of a slowdown" } th.number scope="col" { "Share of the loss" } th.number scope="col" { "Wins back" }
+                th.number scope="col" { "Median" } th.number scope="col" { "Largest loss in" } th scope="col" { "What it is" }
+            } }
+            tbody { @for (part, what) in parts { tr {
+                th scope="row" { (part.name) } td.number { (percent(part.lost)) } td.number { (percent(part.won)) }
+                td.number { (signed(part.median_ns)) } td.number { (part.largest) } td { (what) }
             } } }
         }
     };
     html! {
         h3 { "Where the time of slowdowns goes" }
-        p.about { "The extra time of each slowed-down graph taken as 1; parts add up to it, and a negative part is a gain." }
+        p.about {
+            "What each slowed-down graph loses is taken as 1 and shared among the parts that lose it; what other parts win back is given "
+            "as a share of that loss. Loss less gain is the time beyond eager's."
+        }
         (scrolling("Parts of slowdowns", table))
     }
+}
+
+fn bands(of: &Compiler) -> Markup {
+    let table = html! {
+        table {
+            thead { tr {
+                th scope="col" { "Eager takes" } th.number scope="col" { "Graphs" } th.number scope="col" { "Slower" }
+                th.number scope="col" { "Geometric mean" }
+            } }
+            tbody { @for band in of.by_time() { tr {
+                th scope="row" { (range(&band)) } td.number { (band.graphs) } td.number { (band.slower) }
+                td.number { (ratio(band.geometric_mean)) }
+            } } }
+        }
+    };
+    html! { h3 { "By eager's time" } (scrolling("By eager's time", table)) }
 }
 
 fn slowest_table(of: &Compiler) -> Markup {

@@ -1,14 +1,15 @@
 //! The study as Markdown.
 
-use super::{Compiler, PUBLISHED, Subject};
+use super::{Band, Compiler, PUBLISHED, Part, Share, Subject};
+use crate::format::duration;
 
 /// Slowest graphs that are listed.
 const LISTED: usize = 12;
 
 /// What a row of the table of shares is about, its published figure, and its value for a compiler.
-type Row = (&'static str, Option<f64>, fn(&Compiler) -> Option<f64>);
+type Row = (&'static str, Option<f64>, fn(&Compiler) -> Option<Share>);
 
-/// The rows that both forms of the report have; shares in percent.
+/// The rows that both forms of the report have; published shares in percent.
 pub(super) const ROWS: [Row; 4] = [
     ("slower end to end", Some(PUBLISHED.slower), Compiler::slower),
     ("of these beyond noise, of all", None, Compiler::surely_slower),
@@ -16,13 +17,36 @@ pub(super) const ROWS: [Row; 4] = [
     ("slower end to end and in the kernels", Some(PUBLISHED.worse), Compiler::worse),
 ];
 
-/// What each part of a split is.
-pub(super) const PARTS: [(&str, &str); 4] = [
-    ("path", "guards and wrappers of the compiled path, with eager's own kernels"),
-    ("gaps", "that path within the device's span: later launches leave gaps"),
-    ("launch", "the compiler's host code outside the device's span"),
-    ("kernel", "the compiler's kernels and the launches between them"),
-];
+/// The parts of slowdowns with what each is; without a device only those that are told apart there.
+pub(super) fn shown_parts(of: &Compiler) -> Vec<(Part, &'static str)> {
+    let what = |part: &Part| match part.name {
+        "path" => Some("guards and wrappers of the compiled path, with eager's own kernels"),
+        "gaps" if of.on_device => Some("that path within the device's span: later launches leave gaps"),
+        "launch" if of.on_device => Some("the compiler's host code outside the device's span"),
+        "kernel" => Some("the compiler's kernels and the launches between them"),
+        _ => None,
+    };
+    of.parts().into_iter().filter_map(|part| Some((part, what(&part)?))).collect()
+}
+
+/// A band of times, for people.
+pub(super) fn range(band: &Band) -> String {
+    match (band.from_ns, band.to_ns) {
+        (0.0, to) => format!("under {}", duration(to)),
+        (from, f64::INFINITY) => format!("{} and more", duration(from)),
+        (from, to) => format!("{} to {}", duration(from), duration(to)),
+    }
+}
+
+/// A time that may be a gain.
+pub(super) fn signed(nanoseconds: f64) -> String {
+    format!("{}{}", if nanoseconds < 0.0 { "-" } else { "" }, duration(nanoseconds.abs()))
+}
+
+/// A share with its interval.
+pub(super) fn share(share: Share) -> String {
+    format!("{:.1} % ({:.0} to {:.0})", share.percent, share.low, share.high)
+}
 
 /// The report as Markdown, without a heading of its own.
 pub fn study_markdown(compilers: &[Compiler]) -> String {
@@ -33,7 +57,7 @@ pub fn study_markdown(compilers: &[Compiler]) -> String {
     line(&head("share of graphs").chain(["published".to_owned()]).collect::<Vec<_>>());
     line(&std::iter::once("---".to_owned()).chain(ruler(compilers.len() + 1)).collect::<Vec<_>>());
     for (name, published, value) in ROWS {
-        let cells = compilers.iter().map(|of| percent(value(of)));
+        let cells = compilers.iter().map(|of| value(of).map_or_else(|| "-".to_owned(), share));
         line(&std::iter::once(name.to_owned()).chain(cells).chain([percent(published)]).collect::<Vec<_>>());
     }
     let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"));
@@ -41,6 +65,7 @@ pub fn study_markdown(compilers: &[Compiler]) -> String {
         let cells = compilers.iter().map(|of| number(value(of)));
         std::iter::once(name.to_owned()).chain(cells).chain([number(published)]).collect()
     };
+    line(&row("median speed-up", Compiler::median, None));
     line(&row("geometric mean speed-up", Compiler::geometric_mean, None));
     line(&row("correlation of log speed-up with size", Compiler::correlation, Some(PUBLISHED.correlation)));
     for of in compilers {
@@ -59,15 +84,27 @@ fn section(of: &Compiler) -> String {
         of.subjects.len(),
         of.left_out()
     );
-    if let Some(split) = of.mean_split() {
-        let causes = of.causes();
-        text.push_str("\n| part of a slowdown | mean share | largest part in | what it is |\n|---|---:|---:|---|\n");
-        for ((name, what), (_, part)) in
-            PARTS.iter().zip(split.parts()).filter(|((name, _), _)| of.on_device || !matches!(*name, "gaps" | "launch"))
-        {
-            let count = causes.get(name).copied().unwrap_or_default();
-            text.push_str(&format!("| {name} | {:.0} % | {count} graphs | {what} |\n", 100.0 * part));
-        }
+    text.push_str("\n| eager takes | graphs | slower | geometric mean speed-up |\n|---|---:|---:|---:|\n");
+    for band in of.by_time() {
+        text.push_str(&format!(
+            "| {} | {} | {} | {:.3} |\n",
+            range(&band),
+            band.graphs,
+            band.slower,
+            band.geometric_mean
+        ));
+    }
+    let parts = shown_parts(of);
+    if !parts.is_empty() {
+        text.push_str(
+            "\n| part of a slowdown | share of the loss | wins back | median | largest loss in | what it is |\n",
+        );
+        text.push_str("|---|---:|---:|---:|---:|---|\n");
+    }
+    for (part, what) in parts {
+        let [lost, won] = [part.lost, part.won].map(|of| format!("{:.0} %", 100.0 * of));
+        let median = signed(part.median_ns);
+        text.push_str(&format!("| {} | {lost} | {won} | {median} | {} graphs | {what} |\n", part.name, part.largest));
     }
     let slowest = slowest(of);
     if !slowest.is_empty() {

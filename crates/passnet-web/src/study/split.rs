@@ -1,0 +1,111 @@
+//! Where the time of a slowdown goes.
+
+use passnet_record::Timing;
+
+/// The time of a call beyond eager's, in nanoseconds, in parts that add up to it. Negative parts are gains.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Split {
+    /// The path without the compiler's code: guards and wrappers of `torch.compile` (control - eager, outside the device's
+    /// span).
+    pub path: f64,
+    /// What the path does to the device's span: launches that come later leave gaps (control - eager, within the span).
+    /// 0 on a CPU, where the span cannot be told from the rest.
+    pub gaps: f64,
+    /// The compiler's own host code outside the device's span (candidate - control). 0 on a CPU.
+    pub launch: f64,
+    /// The compiler's kernels and the launches between them (candidate - control, within the device's span; on a CPU all
+    /// of candidate - control).
+    pub kernel: f64,
+}
+
+impl Split {
+    /// The parts in the order of [`NAMES`].
+    pub fn parts(&self) -> [f64; 4] {
+        [self.path, self.gaps, self.launch, self.kernel]
+    }
+}
+
+/// Names of the parts.
+const NAMES: [&str; 4] = ["path", "gaps", "launch", "kernel"];
+
+/// What one part does over all slowdowns of a compiler. What a graph loses (the sum of its positive parts) is taken as 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Part {
+    /// `path`, `gaps`, `launch` or `kernel`.
+    pub name: &'static str,
+    /// Mean share of what is lost, 0 to 1; the parts add up to 1.
+    pub lost: f64,
+    /// Mean share of the loss that this part wins back, 0 to 1; less than 1 in all, else there would be no slowdown.
+    pub won: f64,
+    /// Median of the part in nanoseconds, negative where it is mostly a gain.
+    pub median_ns: f64,
+    /// Slowdowns in which this part loses most.
+    pub largest: usize,
+}
+
+/// The parts over the splits of slowdowns; empty where there are none.
+pub(super) fn parts(splits: &[Split]) -> Vec<Part> {
+    // Medians of repeated trials need not agree with the ratio that calls a graph slower: a split may lose nothing.
+    let splits: Vec<[f64; 4]> =
+        splits.iter().map(Split::parts).filter(|parts| parts.iter().any(|&part| part > 0.0)).collect();
+    if splits.is_empty() {
+        return Vec::new();
+    }
+    let count = splits.len() as f64;
+    let loss = |parts: &[f64; 4]| parts.iter().map(|part| part.max(0.0)).sum::<f64>();
+    let part = |(at, name): (usize, &'static str)| Part {
+        name,
+        lost: splits.iter().map(|parts| parts[at].max(0.0) / loss(parts)).sum::<f64>() / count,
+        won: splits.iter().map(|parts| (-parts[at]).max(0.0) / loss(parts)).sum::<f64>() / count,
+        median_ns: median(splits.iter().map(|parts| parts[at]).collect()),
+        largest: splits.iter().filter(|parts| parts.iter().all(|&other| other <= parts[at])).count(),
+    };
+    NAMES.into_iter().enumerate().map(part).collect()
+}
+
+/// The middle value, or the mean of the two in the middle; `values` is not empty.
+pub(super) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let (low, high) = ((values.len() - 1) / 2, values.len() / 2);
+    f64::midpoint(values[low], values[high])
+}
+
+/// From medians of three sides: eager and candidate of one measurement, control and candidate of the other.
+pub(super) fn split(against_eager: &Timing, against_control: &Timing) -> Option<Split> {
+    let (eager, control, candidate) = (&against_eager.base, &against_control.base, &against_eager.candidate);
+    // Eager as its own control says nothing of a path.
+    if eager == control {
+        return None;
+    }
+    let (total_path, total_code) = (control.median_ns - eager.median_ns, candidate.median_ns - control.median_ns);
+    let spans = eager.device_median_ns.zip(control.device_median_ns).zip(candidate.device_median_ns);
+    Some(match spans {
+        Some(((eager, control), candidate)) => Split {
+            path: total_path - (control - eager),
+            gaps: control - eager,
+            launch: total_code - (candidate - control),
+            kernel: candidate - control,
+        },
+        None => Split { path: total_path, kernel: total_code, ..Split::default() },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_of_the_loss_add_up_and_gains_stand_apart() {
+        let splits = [
+            Split { path: 10.0, gaps: 30.0, launch: 0.0, kernel: -20.0 },
+            Split { path: 0.0, gaps: 5.0, launch: 15.0, kernel: 0.0 },
+            Split { path: -1.0, gaps: 0.0, launch: 0.0, kernel: 0.0 },
+        ];
+        let parts = parts(&splits);
+        assert_eq!(parts.iter().map(|part| part.lost).collect::<Vec<_>>(), [0.125, 0.5, 0.375, 0.0]);
+        assert_eq!(parts.iter().map(|part| part.won).collect::<Vec<_>>(), [0.0, 0.0, 0.0, 0.25]);
+        assert_eq!(parts.iter().map(|part| part.median_ns).collect::<Vec<_>>(), [5.0, 17.5, 7.5, -10.0]);
+        assert_eq!(parts.iter().map(|part| part.largest).collect::<Vec<_>>(), [0, 1, 1, 0]);
+        assert_eq!(self::parts(&[]), []);
+    }
+}
