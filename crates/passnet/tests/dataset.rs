@@ -208,3 +208,33 @@ fn a_full_disk_is_named_and_costs_nothing_that_was_written() {
     assert!(out.starts_with("19 samples"), "{out}");
     assert_eq!(paths(), 20);
 }
+
+/// The tutorial's script, from a model to a verdict, on the smallest model of timm.
+#[test]
+fn the_tutorial_goes_from_a_model_to_a_verdict() {
+    let Some(python) = std::env::var_os("PASSNET_PYTHON") else {
+        println!("skipped: PASSNET_PYTHON names no Python with PyTorch");
+        return;
+    };
+    if !Command::new(&python).args(["-c", "import timm"]).output().unwrap().status.success() {
+        println!("skipped: timm is not installed");
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let tutorial = || {
+        let mut script = Command::new("bash");
+        script.arg("docs/tutorial.sh").arg(scratch.path()).arg("timm:test_resnet");
+        script.current_dir(repository()).env("PASSNET", env!("CARGO_BIN_EXE_passnet"));
+        let output = script.output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{told}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let first = tutorial();
+    assert!(first.contains("shared by evaluation and training: 0 structures, 0 op sequences"), "{first}");
+    let page = std::fs::read_to_string(scratch.path().join("suites/passbench-f/README.md")).unwrap();
+    assert!(page.starts_with("---\nlicense:") && page.contains("data_files: subgraphs/*.parquet"), "{page}");
+    assert!(scratch.path().join("run/run.jsonl.zst").is_file());
+    // What is there is not made again.
+    assert!(tutorial().contains("0 graphs imported, 1 were there"));
+}

@@ -41,6 +41,25 @@ pub fn card(suites: &[Dataset]) -> Result<String, StoreError> {
     Ok(text)
 }
 
+/// The `README.md` of one suite in the layout of the Hugging Face hub: each table that is there is a configuration by name, so
+/// that `datasets.load_dataset(FOLDER, "tasks")` needs no more words.
+///
+/// # Errors
+/// If a table cannot be listed; what is damaged is not counted.
+pub fn front_page(suite: &Dataset) -> Result<String, StoreError> {
+    let mut text = String::from("---\nlicense: other\nconfigs:\n");
+    for table in [Table::Tasks, Table::Subgraphs] {
+        if !suite.parts(table)?.is_empty() {
+            let name = table.name();
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "- config_name: {name}\n  data_files: {name}/*.parquet");
+        }
+    }
+    text.push_str("---\n");
+    let _ = section(&mut text, suite, &stats(suite, Table::Subgraphs)?, &Extra::of(suite)?);
+    Ok(text)
+}
+
 /// What the statistics of a table do not say.
 #[derive(Default)]
 struct Extra {
@@ -98,7 +117,8 @@ fn section(out: &mut String, suite: &Dataset, stats: &Stats, extra: &Extra) -> f
     let mut ops: Vec<(String, usize)> = stats.by_op.iter().map(|(op, count)| (op.clone(), *count)).collect();
     ops.sort_by_key(|(op, count)| (std::cmp::Reverse(*count), op.clone()));
     let distinct = ops.len();
-    table(out, &format!("op (first {TOP_OPS} of {distinct})"), ops.into_iter().take(TOP_OPS))
+    let shown = distinct.min(TOP_OPS);
+    table(out, &format!("op (first {shown} of {distinct})"), ops.into_iter().take(TOP_OPS))
 }
 
 fn table(out: &mut String, title: &str, rows: impl Iterator<Item = (String, usize)>) -> fmt::Result {

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 
 pub use crate::cut::CastRule;
-pub use card::card;
+pub use card::{card, front_page};
 pub use leak::{Leak, leaks};
 pub use prove::Proof;
 

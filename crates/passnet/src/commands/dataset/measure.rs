@@ -1,6 +1,6 @@
 //! Stages that run PyTorch: `annotate`, `kernels`, `suites`; and what is made of their results.
 
-use std::{path::Path, process::ExitCode};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use passnet_dataset::{
@@ -13,7 +13,7 @@ use passnet_dataset::{
     kernels::{CountSettings, count_kernels},
     mine::{Method, Mined, mine},
     store::Kind,
-    suite::{Bounds, Built, Plan, TRAIN, build, card, leaks},
+    suite::{Bounds, Built, Plan, TRAIN, build, card, front_page, leaks},
 };
 use serde_json::json;
 
@@ -119,17 +119,17 @@ pub(super) fn run_build_suites(args: &BuildSuitesArgs) -> Result<ExitCode> {
         leak.structures.len(),
         leak.sequences.len()
     ))?;
+    let suites: Vec<Dataset> = eval.into_iter().chain([out.below(TRAIN)]).collect();
+    for suite in &suites {
+        fs_err::write(suite.root().join("README.md"), front_page(suite)?)
+            .context("a suite's page cannot be written")?;
+    }
     if let Some(path) = &args.card {
-        write_card(path, &eval, &out.below(TRAIN))?;
+        fs_err::write(path, card(&suites)?).context("the card cannot be written")?;
     }
     failures.extend(built.failures);
     let code = leave(&failures)?;
     Ok(if leak == passnet_dataset::suite::Leak::default() { code } else { ExitCode::from(BAD) })
-}
-
-fn write_card(path: &Path, eval: &[Dataset], train: &Dataset) -> Result<()> {
-    let suites: Vec<Dataset> = eval.iter().chain([train]).cloned().collect();
-    fs_err::write(path, card(&suites)?).context("the card cannot be written")
 }
 
 fn print_mined(kind: &str, mined: &Mined) -> Result<()> {
