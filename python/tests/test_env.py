@@ -1,25 +1,14 @@
 """The training environment, with the real command and the real referee."""
 
 import json
-import os
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
+from agent_command import ONE_GRAPH, QUICK, ROOT, TASK, binary, hand_written
 from passnet.env import Env, EnvError
 
-ROOT = Path(__file__).parents[2]
-TASK = "gpt2-gelu-tanh"
-FLAGS = ["--filter", TASK, "--graphs-per-task", "1", "--steps", "4"]
-FLAGS += ["--trials", "10", "--warmup", "1", "--paths", "direct"]
-
-
-def command():
-    found = os.environ.get("PASSNET_BINARY") or ROOT / "target/debug/passnet"
-    if not Path(found).exists():
-        pytest.skip("there is no passnet command; build it or set PASSNET_BINARY")
-    return str(found)
+FLAGS = [*ONE_GRAPH, *QUICK, "--steps", "4"]
 
 
 def call(name, **arguments):
@@ -34,15 +23,11 @@ def write(files):
     return {"role": "assistant", "content": "", "tool_calls": [*calls, call("pass_evaluator")]}
 
 
-def passes():
-    return {path.name: path.read_text() for path in (ROOT / "suites/demo/passes" / TASK).iterdir()}
-
-
 def test_only_what_is_right_and_fast_is_rewarded():
-    good = passes()
+    good = hand_written()
     wrong = {name: text.replace("0.044715f", "0.5f") for name, text in good.items()}
     cheat = {name: text.replace("import torch\n", "import torch\nimport os\n", 1) for name, text in good.items()}
-    with Env(ROOT / "suites/demo", binary=command(), flags=FLAGS) as env:
+    with Env(ROOT / "suites/demo", binary=binary(), flags=FLAGS) as env:
         assert env.tasks() == [TASK]
         prompt = env.reset(TASK)
         assert [message["role"] for message in prompt.messages] == ["system", "user"]
@@ -66,9 +51,9 @@ def test_only_what_is_right_and_fast_is_rewarded():
 
 
 def test_many_sessions_share_one_evaluation_and_bad_requests_are_refused():
-    with Env(ROOT / "suites/demo", binary=command(), flags=[*FLAGS, "--no-remeasure"]) as env:
+    with Env(ROOT / "suites/demo", binary=binary(), flags=[*FLAGS, "--no-remeasure"]) as env:
         prompts = env.reset_many([TASK] * 8)
-        steps = env.step_many([(prompt.session, write(passes())) for prompt in prompts])
+        steps = env.step_many([(prompt.session, write(hand_written())) for prompt in prompts])
         graphs = [step.info["evaluations"][0]["graphs"][0] for step in steps]
         assert sorted(graph["cached"] for graph in graphs) == [False] + [True] * 7
         assert len({step.reward for step in steps}) == 1

@@ -5,27 +5,33 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-TASK = "gpt2-gelu-tanh"
+from agent_command import ONE_GRAPH, QUICK, ROOT, passnet
+
 MISSING = [name for name in ("trl", "datasets", "transformers") if importlib.util.find_spec(name) is None]
-QUICK = ["--filter", TASK, "--graphs-per-task", "1", "--trials", "10", "--warmup", "2", "--paths", "direct"]
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}")
 
-TEMPLATE = """{% for m in messages %}<|{{ m.role }}|>{{ m.content }}\
-{% for c in m.tool_calls or [] %}<tool_call>{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments }}}</tool_call>\
-{% endfor %}<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"""
+# Says in the template itself what the model has said, which is how TRL finds it.
+TEMPLATE = """{% for m in messages %}<|{{ m.role }}|>\
+{% if m.role == "assistant" %}{% generation %}{{ m.content }}{% for c in m.tool_calls or [] %}\
+<tool_call>{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments }}}</tool_call>\
+{% endfor %}<|end|>{% endgeneration %}{% else %}{{ m.content }}<|end|>{% endif %}{% endfor %}\
+{% if add_generation_prompt %}<|assistant|>{% endif %}"""
 
 
-def passnet(*arguments):
-    found = os.environ.get("PASSNET_BINARY") or ROOT / "target/debug/passnet"
-    if not Path(found).exists():
-        pytest.skip("there is no passnet command; build it or set PASSNET_BINARY")
-    run = subprocess.run([str(found), *map(str, arguments)], capture_output=True, text=True, cwd=ROOT)
-    assert run.returncode == 0, run.stderr
-    return run.stdout
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    """The teacher's one trajectory exported, and a tiny model: `train.jsonl`, `train.parquet`, `tiny/`."""
+    folder = tmp_path_factory.mktemp("sft")
+    passnet("traj", "teach", "suites/demo", "--out", folder / "taught", *ONE_GRAPH, *QUICK)
+    passnet("traj", "export", folder / "taught", "--out", folder / "train.jsonl")
+    passnet("traj", "export", folder / "taught", "--format", "sharegpt", "--out", folder / "sharegpt.jsonl")
+    passnet("traj", "export", folder / "taught", "--format", "parquet", "--out", folder / "train.parquet")
+    rows = [json.loads(line) for line in (folder / "train.jsonl").read_text().splitlines()]
+    tiny_model(folder / "tiny", [message["content"] for row in rows for message in row["messages"]])
+    return folder
 
 
 def tiny_model(folder, texts):
@@ -38,16 +44,17 @@ def tiny_model(folder, texts):
     tokenizer.decoder = decoders.ByteLevel()
     special = ["<|end|>", "<|system|>", "<|user|>", "<|assistant|>", "<|tool|>"]
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    tokenizer.train_from_iterator(texts, trainers.BpeTrainer(1500, special_tokens=special, initial_alphabet=alphabet))
+    trainer = trainers.BpeTrainer(vocab_size=3000, special_tokens=special, initial_alphabet=alphabet)
+    tokenizer.train_from_iterator(texts, trainer)
     wrapped = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|end|>", pad_token="<|end|>")
     wrapped.chat_template = TEMPLATE
     wrapped.save_pretrained(folder)
     config = LlamaConfig(
         vocab_size=len(wrapped),
-        hidden_size=64,
-        intermediate_size=128,
-        num_hidden_layers=2,
-        num_attention_heads=4,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=1,
+        num_attention_heads=2,
         max_position_embeddings=16384,
         eos_token_id=wrapped.eos_token_id,
         bos_token_id=None,
@@ -55,26 +62,68 @@ def tiny_model(folder, texts):
     LlamaForCausalLM(config).save_pretrained(folder)
 
 
-@pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}")
-def test_a_model_is_taught_served_and_run_as_an_author(tmp_path):
-    taught, data = tmp_path / "taught", tmp_path / "train.jsonl"
-    passnet("traj", "teach", "suites/demo", "--out", taught, *QUICK)
-    passnet("traj", "export", taught, "--out", data)
-    rows = [json.loads(line) for line in data.read_text().splitlines()]
-    assert [message["role"] for message in rows[0]["messages"]][:3] == ["system", "user", "assistant"]
-    tiny_model(tmp_path / "tiny", [message["content"] for row in rows for message in row["messages"]])
+def recipe():
+    """The module `recipes/sft/train.py`."""
+    spec = importlib.util.spec_from_file_location("sft_train", ROOT / "recipes/sft/train.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
-    out = tmp_path / "sft"
-    recipe = [sys.executable, "recipes/sft/train.py", "--model", tmp_path / "tiny", "--train", data, "--validation", ""]
-    recipe += ["--out", out, "--bf16", "no", "--gradient-checkpointing", "no", "--max-steps", "8", "--batch", "1"]
-    recipe += ["--learning-rate", "5e-3", "--min-learning-rate", "1e-3", "--epochs", "8", "--max-length", "8192"]
-    run = subprocess.run(
-        list(map(str, recipe)),
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, "HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": ""},
+
+def test_exports_load_in_datasets(work):
+    from datasets import load_dataset
+
+    def load(kind, name):
+        return load_dataset(kind, data_files=str(work / name), split="train", cache_dir=str(work / "cache"))
+
+    chat, table, sharegpt = (
+        load("json", "train.jsonl"),
+        load("parquet", "train.parquet"),
+        load("json", "sharegpt.jsonl"),
     )
+    (row,) = chat
+    assert [message["role"] for message in row["messages"]][:4] == ["system", "user", "assistant", "tool"]
+    assert {tool["function"]["name"] for tool in json.loads(row["tools"])} >= {"file_editor", "pass_evaluator"}
+    assert row["loss_mask"] == [int(message["role"] == "assistant") for message in row["messages"]]
+    assert [turn["loss"] for turn in sharegpt[0]["conversations"]] == [bool(mask) for mask in row["loss_mask"]]
+    assert json.loads(table[0]["record"])["id"] == row["id"] == table[0]["id"] == sharegpt[0]["id"]
+
+
+def test_trl_takes_an_export_unchanged_and_learns_from_what_the_mask_names(work):
+    from datasets import load_dataset
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from trl import SFTConfig, SFTTrainer
+
+    data = load_dataset("json", data_files=str(work / "train.jsonl"), split="train", cache_dir=str(work / "cache"))
+    tokenizer = AutoTokenizer.from_pretrained(work / "tiny")
+    settings = SFTConfig(
+        output_dir=str(work / "unused"), assistant_only_loss=True, max_length=1 << 14, report_to=[], bf16=False
+    )
+    trainer = SFTTrainer(
+        model=AutoModelForCausalLM.from_pretrained(work / "tiny"),
+        args=settings,
+        train_dataset=data,
+        processing_class=tokenizer,
+    )
+    prepared = trainer.train_dataset[0]
+    ours = recipe().tokens_of(tokenizer, data[0], 1 << 14)
+
+    def learnt(row):
+        return tokenizer.decode([label for label in row["labels"] if label >= 0])
+
+    assert learnt(prepared) == learnt(ours)
+    assert learnt(ours).startswith(data[0]["messages"][2]["content"])
+    assert data[0]["messages"][0]["content"][:200] not in learnt(ours)
+
+
+def test_a_model_is_taught_served_and_run_as_an_author(work):
+    out = work / "out"
+    command = [sys.executable, "recipes/sft/train.py", "--model", work / "tiny", "--train", work / "train.jsonl"]
+    command += ["--validation", "", "--out", out, "--bf16", "no", "--gradient-checkpointing", "no", "--batch", "1"]
+    command += ["--max-steps", "12", "--epochs", "12", "--max-length", "4096"]
+    command += ["--learning-rate", "1e-2", "--min-learning-rate", "5e-3"]
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": ""}
+    run = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=ROOT, env=environment)
     assert run.returncode == 0, run.stderr
     losses = json.loads((out / "losses.json").read_text())["losses"]
     assert losses[-1] < losses[0] - 0.5, losses
@@ -84,10 +133,10 @@ def test_a_model_is_taught_served_and_run_as_an_author(tmp_path):
     )
     try:
         url = server.stdout.readline().strip()
-        flags = ["--base-url", url, "--steps", "2", "--max-tokens", "32", "--out", tmp_path / "run"]
-        table = passnet("bench", "run", "suites/demo", "--author", "llm:sft", *flags, *QUICK)
+        flags = ["--base-url", url, "--steps", "2", "--max-tokens", "32", "--out", work / "run"]
+        table = passnet("bench", "run", "suites/demo", "--author", "llm:sft", *flags, *ONE_GRAPH, *QUICK)
         assert "llm:sft" in table
-        (trajectory,) = map(json.loads, (tmp_path / "run/agent/trajectories.jsonl").read_text().splitlines())
+        (trajectory,) = map(json.loads, (work / "run/agent/trajectories.jsonl").read_text().splitlines())
         assert trajectory["usage"]["output"] > 0
         assert trajectory["messages"][2]["role"] == "assistant"
     finally:

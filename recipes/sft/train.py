@@ -5,7 +5,7 @@
     passnet traj export data/train.jsonl --out train.jsonl
     python recipes/sft/train.py --config recipes/sft/config.json --train train.jsonl
 
-Every key of the configuration is also a flag. Needs trl, datasets and accelerate beside transformers.
+Every key of the configuration is also a flag. Needs trl and datasets; tried with trl 1.16, datasets 5.2, transformers 5.23.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ def main() -> None:
         learning_rate=settings["learning_rate"],
         lr_scheduler_type="cosine_with_min_lr",
         lr_scheduler_kwargs={"min_lr": settings["min_learning_rate"]},
-        warmup_ratio=settings["warmup_ratio"],
+        # Below 1 it is a share of all steps.
+        warmup_steps=settings["warmup_ratio"],
         num_train_epochs=settings["epochs"],
-        max_steps=settings.get("max_steps", -1),
+        max_steps=settings["max_steps"],
         per_device_train_batch_size=1,
         gradient_accumulation_steps=settings["batch"],
         gradient_checkpointing=settings["gradient_checkpointing"],
         bf16=settings["bf16"],
         max_length=limit,
         logging_steps=1,
-        save_strategy="epoch",
+        save_strategy="no" if settings["max_steps"] > 0 else "epoch",
         eval_strategy="epoch" if "validation" in data else "no",
         report_to=[],
         seed=settings["seed"],
-        dataset_kwargs={"skip_prepare_dataset": True},
     )
     model = AutoModelForCausalLM.from_pretrained(settings["model"])
     trainer = SFTTrainer(
@@ -64,7 +64,6 @@ def main() -> None:
         train_dataset=data["train"],
         eval_dataset=data.get("validation"),
         processing_class=tokenizer,
-        data_collator=lambda rows: padded(rows, tokenizer.pad_token_id),
     )
     trainer.train()
     trainer.save_model(settings["out"])
@@ -103,22 +102,6 @@ def tokens_of(tokenizer: Any, row: dict[str, Any], limit: int) -> dict[str, list
         labels += [MASKED] * len(context) + answer
         done = after
     return {"input_ids": ids[:limit], "attention_mask": [1] * min(len(ids), limit), "labels": labels[:limit]}
-
-
-def padded(rows: list[dict[str, Any]], pad: int) -> dict[str, Any]:
-    """Rows as one batch."""
-    import torch
-
-    longest = max(len(row["input_ids"]) for row in rows)
-
-    def column(name: str, fill: int) -> torch.Tensor:
-        return torch.tensor([row[name] + [fill] * (longest - len(row[name])) for row in rows])
-
-    return {
-        "input_ids": column("input_ids", pad),
-        "attention_mask": column("attention_mask", 0),
-        "labels": column("labels", MASKED),
-    }
 
 
 def parse() -> dict[str, Any]:

@@ -10,8 +10,9 @@ use crate::{
     step, tidy,
 };
 
-/// What the tests use beside the runtime: model libraries for `extract`, pytest and ruff, pandas for the example.
-const TEST_PACKAGES: &[&str] = &["pytest", "ruff", "torchvision", "timm", "pandas"];
+/// What the tests use beside the runtime: model libraries for `extract`, pytest and ruff, pandas for the example, trainers for
+/// the recipe (they bring transformers).
+const TEST_PACKAGES: &[&str] = &["pytest", "ruff", "torchvision", "timm", "pandas", "trl", "datasets"];
 
 pub(crate) fn test(root: &Path) -> Result<()> {
     step("rustfmt", cargo(root).args(["fmt", "--all", "--check"]))?;
