@@ -23,7 +23,7 @@ relu_add = kernels.cpp(
 
 def fused(x, y):
     out = torch.empty_like(x)
-    for _ in range(4):
+    for _ in range(8):
         relu_add(x, y, out, x.numel())
     return out
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from passnet import _native
+from passnet import _census, _native
 
 # Creation of tensors, and what asks or restates where and how their elements lie. Nothing that reads or combines them.
 PERMITTED = frozenset(
@@ -27,26 +30,113 @@ PERMITTED = frozenset(
 )
 
 
-class _Watch(TorchDispatchMode):
+# What gives memory without content.
+_UNINITIALISED = frozenset(
+    f"aten.{name}" for name in ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided")
+)
+# Bytes of poison behind each allocation.
+MARGIN_BYTES = 512
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What is watched of replacement functions in a call."""
+
+    operators: bool = False
+    """Record operators that compute."""
+    poison: bool = False
+    """Fill fresh memory, and a margin behind it, with a pattern that is NaN as any floating-point number."""
+    census: bool = False
+    """Record what returns tensors of its own without launching a kernel, and kernels of vendors' libraries."""
+
+    def __bool__(self) -> bool:
+        return self.operators or self.poison or self.census
+
+
+class _Mode(TorchDispatchMode):
     """Sees every operator below Python, however deep its tensors hide in containers, and lets all of them run."""
+
+    def __init__(self, watch: Watch) -> None:
+        super().__init__()
+        self.watch = watch
+        self.margins: list[tuple[torch.UntypedStorage, int]] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         name = str(func.overloadpacket)
-        if name not in PERMITTED and not _is_called_by_triton(sys._getframe(1)):
+        if self.watch.operators and name not in PERMITTED and not _is_called_by_triton(sys._getframe(1)):
             _native.record_violation(name)
-        return func(*args, **(kwargs or {}))
+        result = func(*args, **(kwargs or {}))
+        if self.watch.poison and name in _UNINITIALISED and result.layout == torch.strided and result.numel():
+            storage = result.untyped_storage()
+            self.margins.append((storage, storage.nbytes()))
+            poison(storage, result.dtype)
+        return result
+
+    def check_margins(self) -> None:
+        """Records a write past the end of what the call has allocated."""
+        for storage, nbytes in self.margins:
+            if is_overrun(storage, nbytes):
+                _native.record_violation("out_of_bounds")
 
 
-@functools.cache
-def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+def poison(storage: torch.UntypedStorage, dtype: torch.dtype) -> None:
+    """Fills a storage with poison, and adds a margin of it."""
+    nbytes = storage.nbytes()
+    storage.resize_(nbytes + MARGIN_BYTES)
+    whole = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
+    whole.fill_(0xFF)
+    if dtype == torch.bool:  # Which has no pattern that is not a number; any other byte than 0 and 1 breaks it.
+        whole[:nbytes] = 1
+
+
+def is_overrun(storage: torch.UntypedStorage, nbytes: int) -> bool:
+    """Whether something was written to the margin behind the first `nbytes` bytes."""
+    if storage.nbytes() != nbytes + MARGIN_BYTES:
+        return False
+    whole = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
+    return bool((whole[nbytes:] != 0xFF).any())
+
+
+def guarded(function: Callable[..., Any], watch: Watch) -> Callable[..., Any]:
     """The function under watch."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        with _Watch():
+        if not watch.census:
+            return watched(*args, **kwargs)
+        before = _native.launches()
+        kernels: set[str] = set()
+        on_cuda = any(isinstance(arg, torch.Tensor) and arg.is_cuda for arg in args)
+        with _census.counting(), _census.on_device(kernels) if on_cuda else contextlib.nullcontext():
+            result = watched(*args, **kwargs)
+        for name in filter(_census.is_vendors, sorted(kernels)):
+            _native.record_violation(f"vendor_kernel:{name[:200]}")
+        if _makes_tensors(result, args):
+            _native.record_violation(
+                "makes_tensors"
+                if _native.launches() > before
+                else f"no_kernel:{getattr(function, '__name__', 'replacement')}"
+            )
+        return result
+
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        if not (watch.operators or watch.poison):
             return function(*args, **kwargs)
+        mode = _Mode(watch)
+        with mode:
+            result = function(*args, **kwargs)
+        mode.check_margins()
+        return result
 
     return call
+
+
+def _makes_tensors(result: Any, args: tuple) -> bool:
+    """Whether a result has tensors of its own, other than views of arguments."""
+    given = {arg.untyped_storage().data_ptr() for arg in args if isinstance(arg, torch.Tensor)}
+    values = result if isinstance(result, (tuple, list)) else (result,)
+    tensors = [value for value in values if isinstance(value, torch.Tensor) and value.layout == torch.strided]
+    return any(tensor.numel() and tensor.untyped_storage().data_ptr() not in given for tensor in tensors)
 
 
 def _is_called_by_triton(frame: FrameType | None) -> bool:
@@ -60,4 +150,4 @@ def _is_called_by_triton(frame: FrameType | None) -> bool:
     return frame is not None and frame.f_code.co_filename.startswith(os.path.dirname(triton.__file__) + os.sep)
 
 
-_WATCH_CODE = _Watch.__torch_dispatch__.__code__
+_WATCH_CODE = _Mode.__torch_dispatch__.__code__

@@ -13,6 +13,9 @@ from typing import Any
 from passnet import _native
 from passnet._errors import KernelCompileError
 
+# The globals of all launchers of C++ functions; `_census` puts itself between them and the functions.
+SCOPES: list[dict[str, Any]] = []
+
 _KINDS = {"fp32": "f", "f32": "f", "fp64": "d", "f64": "d"}
 _INTEGERS = {f"{sign}{bits}" for sign in "iu" for bits in (1, 8, 16, 32, 64)}
 

@@ -46,12 +46,13 @@ class Rewriting:
             "notes": self.notes,
         }
 
-    def checked_module(self) -> torch.fx.GraphModule:
-        """A copy whose replacement functions run under the interception layer."""
+    def checked_module(self, watch: _intercept.Watch) -> torch.fx.GraphModule:
+        """A copy whose replacement functions run under watch."""
         graph = copy.deepcopy(self.module.graph)
+        guarded: dict[Callable[..., Any], Callable[..., Any]] = {}
         for node in graph.nodes:
             if node.op == "call_function" and node.target in self.replacements:
-                node.target = _intercept.guarded(node.target)
+                node.target = guarded.setdefault(node.target, _intercept.guarded(node.target, watch))
         return torch.fx.GraphModule(self.module, graph)
 
 
@@ -77,6 +78,7 @@ def _apply(rule: Pass, target: CanonicalGraph, rewriting: Rewriting) -> PassRepo
     except ValueError as error:
         raise PassError("rewrite", rule.name, f"`pattern` of pass `{rule.name}` cannot be matched: {error}") from None
     sites = [_Site(rule, target, match, place) for match, place in zip(found["matches"], found["places"], strict=True)]
+    before_code = _Snapshot(graph if sites else torch.fx.Graph())
     # All calls go in before any node goes out: a place, or an argument, may be a node that another match replaces.
     places = [site.insert_after.next for site in sites]
     results: dict[torch.fx.Node, torch.fx.Node] = {}
@@ -85,6 +87,7 @@ def _apply(rule: Pass, target: CanonicalGraph, rewriting: Rewriting) -> PassRepo
         with graph.inserting_before(place):
             results |= site.insert_call(graph, rewriting)
         rewriting.notes += _computed_in_args(rule, set(graph.nodes) - before)
+    rewriting.notes += [f"changes_graph:{rule.name}:{name}" for name in before_code.changes()]
     for output, result in results.items():
         output.replace_all_uses_with(result)
         result.meta = dict(output.meta)
@@ -135,6 +138,26 @@ class _Site:
         else:
             results = [graph.call_function(operator.getitem, (call, index)) for index in range(len(self.outputs))]
         return dict(zip(self.outputs, results, strict=True))
+
+
+class _Snapshot:
+    """The nodes of a graph before the code of a pass is asked for arguments, in which it has the graph at hand."""
+
+    def __init__(self, graph: torch.fx.Graph) -> None:
+        self.graph = graph
+        self.nodes = {node: self.content(node) for node in graph.nodes}
+
+    @staticmethod
+    def content(node: torch.fx.Node) -> tuple[Any, ...]:
+        # Arguments are kept as text: constants among them need not be comparable.
+        return node.op, node.target, repr(node.args), repr(node.kwargs)
+
+    def changes(self) -> list[str]:
+        """Names of nodes that are gone or are not what they were."""
+        now = set(self.graph.nodes)
+        return sorted(
+            node.name for node, content in self.nodes.items() if node not in now or self.content(node) != content
+        )
 
 
 def _computed_in_args(rule: Pass, new: set[torch.fx.Node]) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from passnet import _native
+from passnet import _intercept, _native
 
 # A block of inputs is read-only on purpose, and nothing writes to it. Suspending warnings around each block would cost
 # more than the block.
@@ -63,6 +63,7 @@ class InputSet:
             self.tensors = tuple(original.to(device, copy=True) for original in self._originals())
         # A pass can point a tensor elsewhere (`set_`), but not these.
         self._storages = [tensor.untyped_storage() for tensor in self.tensors]
+        self._guarded = False
         self._saved: list[torch.Tensor] | None = None
 
     def _copies(self, address: int) -> Iterator[torch.Tensor]:
@@ -83,6 +84,18 @@ class InputSet:
             self._saved = [original.to(self._device) for original in self._originals()]
         for tensor, saved in zip(self.tensors, self._saved, strict=True):
             tensor.copy_(saved)
+
+    def guard(self) -> None:
+        """Puts a margin of poison behind each tensor."""
+        self._guarded = True
+        for tensor, storage, original in zip(self.tensors, self._storages, self._originals(), strict=True):
+            _intercept.poison(storage, torch.uint8)
+            tensor.copy_(original)
+
+    def is_overrun(self) -> bool:
+        """Whether something was written past the end of a guarded tensor."""
+        sizes = [end - start for start, end, _, _ in self._places]
+        return self._guarded and any(map(_intercept.is_overrun, self._storages, sizes))
 
     def mutated(self) -> list[tuple[str, torch.Tensor]]:
         """Name and present content (on the CPU) of each tensor whose bytes are no longer those of the block."""

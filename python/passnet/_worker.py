@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import gc
 import os
@@ -13,7 +14,7 @@ from typing import Any
 import torch
 import torch.fx
 
-from passnet import _errors, _interpreter, _native, _protocol, _tensors, _wire
+from passnet import _census, _errors, _intercept, _interpreter, _native, _protocol, _tensors, _wire
 from passnet._canonical import CanonicalGraph
 from passnet._passes import PassDirectory
 from passnet._rewrite import Rewriting, rewrite
@@ -42,7 +43,7 @@ def rehearse() -> None:
         os.truncate(block, 4 * 64)
         layout = {"name": "x", "dtype": "float32", "shape": [1, 8, 8], "offset": 0, "nbytes": 4 * 64}
         worker.answer({"type": "inputs", "set": 0, "count": 1, "stride": 0, "tensors": [layout]}, block)
-        _, outputs = worker.answer({"type": "call", "set": 0, "seed": 0, "intercept": False}, None)
+        _, outputs = worker.answer({"type": "call", "set": 0, "seed": 0, "watch": {}}, None)
         if outputs is not None:
             os.close(outputs)
         timing = {"warmup": 1, "trials": 1, "cache": "warm", "restore": False, "seed": 0}
@@ -107,8 +108,8 @@ class _Worker:
             case {"type": "drop_inputs"}:
                 self.sets.clear()
                 return {"type": "done"}, None
-            case {"type": "call", "set": number, "seed": seed, "intercept": intercept}:
-                return self.call(number, seed, intercept)
+            case {"type": "call", "set": number, "seed": seed, "watch": watch}:
+                return self.call(number, seed, watch)
             case {"type": "time"}:
                 return self.time(message), None
             case {"type": "fetch"}:
@@ -179,22 +180,28 @@ class _Worker:
             case _:
                 raise _protocol.ProtocolError(f"unknown candidate {candidate!r}")
 
-    def call(self, number: int, seed: int, intercept: bool) -> tuple[dict[str, Any], int | None]:
+    def call(self, number: int, seed: int, watch: dict[str, bool]) -> tuple[dict[str, Any], int | None]:
         inputs = self.input_set(number)
         function = self.callable
-        if intercept and self.rewriting is not None:
-            function = self.rewriting.checked_module().forward
+        idle = watch.get("idle", False)
+        watching = _intercept.Watch(*(watch.get(name, False) for name in ("operators", "poison", "census")))
+        if watching and self.rewriting is not None:
+            function = self.rewriting.checked_module(watching).forward
         if function is None:
             raise _protocol.ProtocolError("`call` before `load`")
         self.last = None
+        if watching.poison:
+            inputs.guard()
         self.stage = "run"
         self.seed_generators(seed)
-        with torch.no_grad():
+        with torch.no_grad(), _census.idle() if idle else contextlib.nullcontext():
             result = function(*inputs.tensors)
             self.synchronize()
+        if inputs.is_overrun():
+            _native.record_violation("out_of_bounds")
         reply, block = self.ship(result, inputs)
         reply["notes"] += [f"violation:{entry}" for entry in _native.recorded_violations()]
-        if self.backend is not None and not intercept:
+        if self.backend is not None and not watching:
             reply["notes"] += [f"matches:{name}:{count}" for name, count in self.backend.matches.items()]
         return reply, block
 

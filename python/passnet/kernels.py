@@ -176,7 +176,9 @@ def _launcher(library: ctypes.CDLL, name: str, kinds: list[type]) -> Callable[..
     values = [
         f"{name}.data_ptr()" if kind is ctypes.c_void_p else name for name, kind in zip(names, kinds, strict=True)
     ]
-    launcher = eval(f"lambda {', '.join(names)}: _function({', '.join(values)})", {"_function": function})
+    scope = {"_function": function}
+    _launch.SCOPES.append(scope)
+    launcher = eval(f"lambda {', '.join(names)}: _function({', '.join(values)})", scope)
     launcher.__name__ = launcher.__qualname__ = name
     return launcher
 

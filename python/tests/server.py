@@ -112,7 +112,7 @@ class Worker:
         return reply
 
     def call(self, number: int = 0, seed: int = 0, intercept: bool = False) -> dict[str, Any]:
-        return self.request("call", set=number, seed=seed, intercept=intercept)
+        return self.request("call", set=number, seed=seed, watch={"operators": intercept})
 
     def time(self, number: int = 0, **settings: Any) -> dict[str, Any]:
         defaults = {"warmup": 2, "trials": 5, "cache": "warm", "restore": False, "seed": 0, "rotate": []}

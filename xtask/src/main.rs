@@ -1,6 +1,7 @@
 //! Tasks of the repository; `cargo xtask help` lists them.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is a command for developers")]
 
+mod attacks;
 mod bench;
 mod demo;
 mod environment;
@@ -23,6 +24,7 @@ Usage: cargo xtask <task>
                       build, set up Python, run the bundled suite with every built-in author, print the leaderboard;
                       three graphs of each task, or all
   test                formatting, lints, tidy, all Rust and Python tests
+  attacks [FLAGS]     the attack suite; flags are those of `passnet attacks`: --quick, --json, --filter NAME, --device cuda
   tidy                the invariants of ARCHITECTURE.md
   bench parse|eval    benchmarks that print figures (and ratios to the obvious alternative)
   setup               only make the Python environment and the extension module
@@ -47,6 +49,7 @@ fn run(arguments: &[String]) -> Result<()> {
     match words.as_slice() {
         ["demo", flags @ ..] => demo::demo(&root, flags),
         ["test"] => test::test(&root),
+        ["attacks", flags @ ..] => attacks::attacks(&root, flags),
         ["tidy"] => tidy::tidy(&root),
         ["bench", "parse"] => bench::parse(&root),
         ["bench", "eval"] => bench::eval(&root),

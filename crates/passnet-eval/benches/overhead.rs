@@ -87,7 +87,7 @@ fn main() {
     // Like for like: one path, and no second measurement of an unstable pair, which the other side does not make.
     let settings = RunSettings { paths: vec![ExecutionPath::Direct], max_remeasure: 0, ..settings::sound("cpu") };
     let (warmup, trials) = (settings.warmup, settings.trials);
-    let options = RefereeOptions { zygote: interpreter.zygote(), defences: Defences::NONE, cache: None, jobs: 1 };
+    let options = RefereeOptions { zygote: interpreter.zygote(), defences: Defences::ALL, cache: None, jobs: 1 };
     let begin = Instant::now();
     let referee = Referee::new(settings, options).unwrap();
     println!("fork server ready after {:.1} s, once per run", begin.elapsed().as_secs_f64());

@@ -1,5 +1,6 @@
 //! The steps of one evaluation, from forking workers to the last measurement.
 
+mod census;
 mod check;
 mod measure;
 mod stop;
@@ -11,7 +12,7 @@ use std::{
 
 use check::MAX_OUTPUT;
 use passnet_record::{
-    CandidateSpec, Cost, Evidence, LoadReport, OutputComparison, Status, Timing, WorkerReply, WorkerRequest,
+    CandidateSpec, Cost, Evidence, LoadReport, OutputComparison, Status, Timing, Watch, WorkerReply, WorkerRequest,
 };
 pub(crate) use stop::Stop;
 use stop::{OrStop as _, block_stop};
@@ -54,6 +55,8 @@ pub(crate) struct Attempt<'a> {
     restore: bool,
     /// `restore` is known.
     learned: bool,
+    /// Bytes that any candidate has to write; known when `learned`.
+    output_bytes: u64,
 }
 
 impl<'a> Attempt<'a> {
@@ -66,7 +69,18 @@ impl<'a> Attempt<'a> {
     ) -> Result<Self, EvalError> {
         let scratch = Scratch::new()?;
         let report = Report::default();
-        Ok(Self { referee, sample, candidate, zygote, scratch, deadline, report, restore: false, learned: false })
+        Ok(Self {
+            referee,
+            sample,
+            candidate,
+            zygote,
+            scratch,
+            deadline,
+            report,
+            restore: false,
+            learned: false,
+            output_bytes: 0,
+        })
     }
 
     pub(crate) fn finish(self) -> Report {
@@ -188,7 +202,7 @@ impl<'a> Attempt<'a> {
             self.take_evidence(&loaded, &candidate);
         }
         if self.candidate.is_foreign()
-            && self.referee.options.defences.intercept
+            && self.referee.options.defences.diff
             && let Some(failure) = integrity::computed_arguments(&loaded.notes)
         {
             return Err(failure.into());
@@ -222,6 +236,9 @@ impl<'a> Attempt<'a> {
         let at = tolerance.max(settings.correct_at) + 1;
         let unstable = self.measure(route, reference, control.as_mut(), &mut candidate, at)?;
         self.report.cost.time_ns += elapsed(begin);
+        if scored && self.candidate.is_foreign() && self.referee.options.defences.census {
+            self.take_census(&mut candidate)?;
+        }
         Ok(failure.or(if scored { unstable } else { None }))
     }
 
@@ -257,7 +274,7 @@ impl<'a> Attempt<'a> {
         let block = InputBlock::new(self.sample.metas(), &[(0, Content::Random)], 0)
             .map_err(|error| Fault::Io(std::io::Error::other(error.to_string())))?;
         self.send_inputs(control, &block, 0..1)?;
-        self.send_call(control, 0, 0, false)?;
+        self.send_call(control, 0, 0, Watch::default())?;
         control.receive_done(self.deadline)?;
         control.receive_outputs(MAX_OUTPUT, self.deadline)?;
         control.drop_inputs(self.deadline)

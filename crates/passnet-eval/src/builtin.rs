@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use passnet_fuse::Target;
-use passnet_record::GraphId;
 
 use crate::{GraphSample, PassDirectory, PropagateError, propagate, python::Interpreter, suite::Suite};
 
@@ -19,8 +18,7 @@ pub fn write_passes(
 ) -> Result<BTreeMap<String, PassDirectory>, PropagateError> {
     let mut samples = Vec::new();
     for task in &suite.record.tasks {
-        for graph in &task.graphs {
-            let id = GraphId { task: task.id.clone(), graph: graph.clone() };
+        for id in suite.visible(task) {
             samples.extend(GraphSample::read(&suite.sample_dir(&id), id));
         }
     }

@@ -77,7 +77,12 @@ impl PassDirectory {
 
     /// One of files that were written in memory.
     pub fn new(files: impl IntoIterator<Item = (String, String)>) -> Self {
-        let mut files: Vec<_> = files.into_iter().map(|(name, text)| (name, text.into_bytes())).collect();
+        Self::of_bytes(files.into_iter().map(|(name, text)| (name, text.into_bytes())))
+    }
+
+    /// As [`Self::new`], of files that need not be text.
+    pub fn of_bytes(files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Self {
+        let mut files: Vec<_> = files.into_iter().collect();
         files.sort_unstable();
         let id = ContentId::of_parts(files.iter().flat_map(|(name, bytes)| [name.as_bytes(), bytes]));
         Self { files, id }

@@ -28,9 +28,15 @@ pub(crate) fn violation(passes: &PassDirectory) -> Option<Failure> {
     Some(failure.with_detail(json!({ "findings": findings.iter().take(SHOWN).collect::<Vec<_>>() })))
 }
 
-/// What the worker's report of a rewrite has against it: `replacement_args` may pass on what the pattern's inputs stand
-/// for, not compute with it outside the replacement function, where nobody watches.
+/// What the worker's report of a rewrite has against it. `replacement_args` may pass on what the pattern's inputs stand
+/// for, not compute with it outside the replacement function, where nobody watches; nor may it touch the graph.
 pub(crate) fn computed_arguments(notes: &[String]) -> Option<Failure> {
+    if let Some((pass, node)) = notes.iter().find_map(|note| note.strip_prefix("changes_graph:")?.split_once(':')) {
+        let message = format!(
+            "code of pass `{pass}` changed node `{node}` of the graph; a pass changes nothing but what its pattern matches"
+        );
+        return Some(Failure::new(Status::Integrity, "graph_changed", message));
+    }
     let mut computed = notes.iter().filter_map(|note| note.strip_prefix("computes_in_args:"));
     let (pass, target) = computed.next()?.split_once(':')?;
     let message = format!(
@@ -39,6 +45,41 @@ pub(crate) fn computed_arguments(notes: &[String]) -> Option<Failure> {
     );
     Some(Failure::new(Status::Integrity, "computes_in_args", message))
 }
+
+/// What the watch over replacement functions has against a call.
+pub(crate) fn violation_seen(notes: &[String]) -> Option<Failure> {
+    let entry =
+        notes.iter().filter_map(|note| note.strip_prefix("violation:")).find(|entry| *entry != MAKES_TENSORS)?;
+    let (kind, subject) = entry.split_once(':').unwrap_or((entry, ""));
+    let (code, message) = match kind {
+        "no_kernel" => (
+            "no_kernel",
+            format!(
+                "`{subject}` returned new tensors without launching a kernel; compute them in a kernel of the pass"
+            ),
+        ),
+        "vendor_kernel" => (
+            "vendor_kernel",
+            format!("a replacement function ran `{subject}`, a kernel of a vendor's library; write the kernel itself"),
+        ),
+        "out_of_bounds" => (
+            "out_of_bounds",
+            "a kernel wrote past the end of a tensor; guard the last block with a mask or a bound".to_owned(),
+        ),
+        _ => {
+            let message = format!(
+                "a replacement function called `{entry}`; it may allocate and reshape, the computation itself belongs into \
+                 its own kernel"
+            );
+            let failure = Failure::new(Status::Integrity, "forbidden_operator", message);
+            return Some(failure.with_detail(json!({"operator": entry})));
+        }
+    };
+    Some(Failure::new(Status::Integrity, code, message))
+}
+
+/// The entry of a replacement function that launched kernels and returned tensors of its own, as most do.
+pub(crate) const MAKES_TENSORS: &str = "makes_tensors";
 
 fn describe(finding: &Finding) -> String {
     let Finding { file, start, rule, name, message, help, .. } = finding;

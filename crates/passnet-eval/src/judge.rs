@@ -39,6 +39,7 @@ pub(crate) fn pair<'a>(
     candidate: &'a Returned,
     inputs: &InputBlock,
     set: usize,
+    guard_inputs: bool,
 ) -> Result<Vec<Pair<'a>>, PairError> {
     let (expected, got) = (&reference.outputs.values, &candidate.outputs.values);
     if expected.len() != got.len() {
@@ -52,6 +53,10 @@ pub(crate) fn pair<'a>(
     let mut pairs = Vec::new();
     for (index, (expected, got)) in expected.iter().zip(got).enumerate() {
         pairs.extend(pair_values(index, (reference, expected), (candidate, got)).map_err(PairError::Failure)?);
+    }
+    if guard_inputs {
+        refuse_extra_mutations(reference, candidate).map_err(PairError::Failure)?;
+        refuse_handed_out_inputs(reference, candidate).map_err(PairError::Failure)?;
     }
     pairs.extend(pair_mutations(reference, candidate, inputs, set)?);
     Ok(pairs)
@@ -125,21 +130,40 @@ fn scalar_bytes(value: TensorValue) -> (DType, Vec<u8>) {
     }
 }
 
+/// An output that is an input, where the graph makes a new tensor: what is written to the one shows in the other.
+fn refuse_handed_out_inputs(reference: &Returned, candidate: &Returned) -> Result<(), Failure> {
+    let is_input = |note: &&String| note.starts_with("aliases_input:");
+    let expected: BTreeSet<&String> = reference.outputs.notes.iter().filter(is_input).collect();
+    let extra = candidate.outputs.notes.iter().filter(is_input).find(|note| !expected.contains(note));
+    let Some((index, name)) = extra.and_then(|note| note.split_once(':')?.1.split_once(':')) else { return Ok(()) };
+    let message = format!(
+        "output {index} shares its memory with input `{name}`, where the graph returns memory of its own; return a new tensor"
+    );
+    Err(Failure::new(Status::Integrity, "output_is_input", message)
+        .with_detail(json!({"output": index, "input": name})))
+}
+
+fn refuse_extra_mutations(reference: &Returned, candidate: &Returned) -> Result<(), Failure> {
+    let expected: BTreeSet<&str> = reference.outputs.mutated.iter().map(|layout| layout.name.as_str()).collect();
+    match candidate.outputs.mutated.iter().find(|layout| !expected.contains(layout.name.as_str())) {
+        None => Ok(()),
+        Some(extra) => {
+            let message = format!(
+                "the candidate wrote to input `{}`, which the graph leaves as it is; allocate outputs instead",
+                extra.name
+            );
+            let failure = Failure::new(Status::Integrity, "input_mutated", message);
+            Err(failure.with_detail(json!({"input": extra.name})))
+        }
+    }
+}
+
 fn pair_mutations<'a>(
     reference: &'a Returned,
     candidate: &'a Returned,
     inputs: &InputBlock,
     set: usize,
 ) -> Result<Vec<Pair<'a>>, PairError> {
-    let expected: BTreeSet<&str> = reference.outputs.mutated.iter().map(|layout| layout.name.as_str()).collect();
-    if let Some(extra) = candidate.outputs.mutated.iter().find(|layout| !expected.contains(layout.name.as_str())) {
-        let message = format!(
-            "the candidate wrote to input `{}`, which the graph leaves as it is; allocate outputs instead",
-            extra.name
-        );
-        let failure = Failure::new(Status::Integrity, "input_mutated", message);
-        return Err(PairError::Failure(failure.with_detail(json!({"input": extra.name}))));
-    }
     let mut pairs = Vec::new();
     for layout in &reference.outputs.mutated {
         let candidate = match candidate.outputs.mutated.iter().find(|other| other.name == layout.name) {

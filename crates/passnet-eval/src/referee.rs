@@ -3,6 +3,7 @@
 use std::{
     io,
     path::PathBuf,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -11,6 +12,7 @@ use passnet_record::{ContentId, Cost, Evidence, Fingerprint, RunSettings, SCHEMA
 use crate::{
     attempt::{Attempt, Stop},
     candidate::Candidate,
+    defences::Defences,
     device::{Cores, DeviceLock},
     failure::Failure,
     inputs::{Content, UnknownContent},
@@ -19,25 +21,6 @@ use crate::{
     worker::Fault,
     zygote::{Launcher, ZygoteConfig, ZygoteError},
 };
-
-/// Layers that can be left out, so that a test can tell which of them catches what. What the referee decides by comparing
-/// values and clocks cannot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Defences {
-    /// Check the source before anything runs.
-    pub lint: bool,
-    /// Watch which operators replacement functions call.
-    pub intercept: bool,
-    /// Confine workers, and keep the variables of the environment from them.
-    pub sandbox: bool,
-}
-
-impl Defences {
-    /// Everything on.
-    pub const ALL: Self = Self { lint: true, intercept: true, sandbox: true };
-    /// Everything off.
-    pub const NONE: Self = Self { lint: false, intercept: false, sandbox: false };
-}
 
 /// How evaluations are carried out on this machine.
 #[derive(Clone, Debug)]
@@ -80,12 +63,18 @@ pub struct Evaluation {
 pub struct Referee {
     pub(crate) settings: RunSettings,
     pub(crate) options: RefereeOptions,
-    pub(crate) launcher: Launcher,
+    pub(crate) launcher: Arc<Launcher>,
     pub(crate) lock: DeviceLock,
     pub(crate) cores: Cores,
     fingerprint: Fingerprint,
     adversarial: Vec<Content>,
     machine: ContentId,
+}
+
+/// A fork server that keeps the environment's variables from workers that are to be confined.
+fn launcher(options: &RefereeOptions) -> Arc<Launcher> {
+    let clean_environment = options.defences.sandbox;
+    Arc::new(Launcher::new(ZygoteConfig { clean_environment, ..options.zygote.clone() }))
 }
 
 impl Referee {
@@ -95,9 +84,28 @@ impl Referee {
     /// Where the interpreter does not work or the settings make no sense.
     pub fn new(settings: RunSettings, options: RefereeOptions) -> Result<Self, EvalError> {
         crate::scratch::sweep();
+        let launcher = launcher(&options);
+        Self::with_launcher(settings, options, launcher)
+    }
+
+    /// A referee with other settings and defences. It shares this one's fork server, unless the one confines workers and the
+    /// other does not.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn sibling(&self, settings: RunSettings, defences: Defences) -> Result<Self, EvalError> {
+        let options = RefereeOptions { defences, ..self.options.clone() };
+        let shared = defences.sandbox == self.options.defences.sandbox;
+        let launcher = if shared { Arc::clone(&self.launcher) } else { launcher(&options) };
+        Self::with_launcher(settings, options, launcher)
+    }
+
+    fn with_launcher(
+        settings: RunSettings,
+        options: RefereeOptions,
+        launcher: Arc<Launcher>,
+    ) -> Result<Self, EvalError> {
         let adversarial = settings.adversarial.iter().map(|name| name.parse()).collect::<Result<_, _>>()?;
-        let launcher =
-            Launcher::new(ZygoteConfig { clean_environment: options.defences.sandbox, ..options.zygote.clone() });
         let zygote = launcher.zygote()?;
         let mut fingerprint = crate::machine::fingerprint(&settings.device, &zygote.info().versions);
         if options.defences.sandbox {
@@ -152,7 +160,7 @@ impl Referee {
     /// Where no verdict can be reached for reasons that are neither the candidate's nor the graph's.
     pub fn evaluate(&self, sample: &GraphSample, candidate: &Candidate) -> Result<Evaluation, EvalError> {
         let begin = Instant::now();
-        let mut adversarial = self.adversarial.clone();
+        let mut adversarial = if self.options.defences.contents { self.adversarial.clone() } else { Vec::new() };
         let mut skipped = Vec::new();
         let mut deaths = 0;
         loop {

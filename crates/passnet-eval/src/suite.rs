@@ -58,6 +58,16 @@ pub enum SuiteError {
         /// The name.
         name: String,
     },
+    /// `held_out` names what is not among a task's graphs.
+    #[error("{path}: task `{task}` holds out `{graph}`, which is not among its graphs; name it in `graphs` too")]
+    HeldOut {
+        /// The file.
+        path: PathBuf,
+        /// The task.
+        task: String,
+        /// What is held out.
+        graph: String,
+    },
 }
 
 /// Which part of a suite to take.
@@ -120,6 +130,7 @@ impl Suite {
         record.tasks.truncate(selection.tasks.unwrap_or(usize::MAX));
         for task in &mut record.tasks {
             task.graphs.truncate(selection.graphs.unwrap_or(usize::MAX));
+            task.held_out.retain(|graph| task.graphs.contains(graph));
         }
         record.tasks.retain(|task| !task.graphs.is_empty());
         if record.tasks.is_empty() {
@@ -132,12 +143,18 @@ impl Suite {
         Ok(suite)
     }
 
-    /// All graphs in order.
+    /// All graphs in order, those that are held out among them.
     pub fn graphs(&self) -> impl Iterator<Item = GraphId> + '_ {
         self.record
             .tasks
             .iter()
             .flat_map(|task| task.graphs.iter().map(|graph| GraphId { task: task.id.clone(), graph: graph.clone() }))
+    }
+
+    /// The graphs of a task that its author may see.
+    pub fn visible<'s>(&self, task: &'s SuiteTask) -> impl Iterator<Item = GraphId> + 's {
+        let graphs = task.graphs.iter().filter(|graph| !task.held_out.contains(graph));
+        graphs.map(|graph| GraphId { task: task.id.clone(), graph: graph.clone() })
     }
 
     /// The sample folder of a graph.
@@ -201,6 +218,11 @@ fn read_suite(path: &Path) -> Result<passnet_record::Suite, SuiteError> {
         let plain = Path::new(name).components().all(|part| matches!(part, std::path::Component::Normal(_)));
         if name.is_empty() || !plain {
             return Err(SuiteError::BadName { path: path.to_owned(), name: name.clone() });
+        }
+    }
+    for task in &suite.tasks {
+        if let Some(graph) = task.held_out.iter().find(|graph| !task.graphs.contains(graph)) {
+            return Err(SuiteError::HeldOut { path: path.to_owned(), task: task.id.clone(), graph: graph.clone() });
         }
     }
     Ok(suite)
@@ -369,6 +391,24 @@ mod tests {
         assert!(matches!(Suite::load(root.path(), &Selection::default()), Err(SuiteError::BadName { .. })));
         fs::write(&path, text("a", 99)).unwrap();
         assert!(matches!(Suite::load(root.path(), &Selection::default()), Err(SuiteError::Version { .. })));
+        fs::write(&path, text("a", 1).replace("}]}", r#", "held_out": ["001"]}]}"#)).unwrap();
+        assert!(matches!(Suite::load(root.path(), &Selection::default()), Err(SuiteError::HeldOut { .. })));
+    }
+
+    #[test]
+    fn held_out_graphs_are_evaluated_but_not_visible() {
+        let root = tempfile::tempdir().unwrap();
+        let task = r#"{"id": "a", "ops": [], "graphs": ["000", "001"], "held_out": ["001"]}"#;
+        let text = format!(
+            r#"{{"schema_version": 1, "name": "n", "version": "1", "split": "eval", "description": "", "tasks": [{task}]}}"#
+        );
+        fs::write(root.path().join("suite.json"), text).unwrap();
+        let suite = Suite::load(root.path(), &Selection::default()).unwrap();
+        assert_eq!(ids(&suite), ["a/000", "a/001"]);
+        let visible: Vec<_> = suite.visible(&suite.record.tasks[0]).map(|id| id.graph).collect();
+        assert_eq!(visible, ["000"]);
+        let first = Suite::load(root.path(), &Selection { graphs: Some(1), ..Selection::default() }).unwrap();
+        assert!(first.record.tasks[0].held_out.is_empty());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Processes as a tree, read from `/proc`.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
@@ -26,6 +26,32 @@ fn children(pid: i32) -> Vec<i32> {
         .flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<i32>>())
         .collect();
     children.into_iter().filter(|&child| is_running(child)).collect()
+}
+
+/// The threads of a process and of everything below it.
+pub(crate) fn threads(root: i32) -> Vec<i32> {
+    let processes = std::iter::once(root).chain(descendants(root, &BTreeSet::new()));
+    processes
+        .flat_map(|pid| std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten())
+        .filter_map(|task| task.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
+/// Processor time that a process and everything below it have used, living threads only; `None` where the system does not
+/// tell.
+pub(crate) fn processor_time(root: i32) -> Option<Duration> {
+    let of_thread = |thread: i32| {
+        let text = std::fs::read_to_string(format!("/proc/{thread}/schedstat")).ok()?;
+        text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
+    };
+    threads(root).into_iter().filter_map(of_thread).reduce(|sum, time| sum + time)
+}
+
+/// Niceness of a thread.
+pub(crate) fn niceness(thread: i32) -> Option<i32> {
+    let stat = std::fs::read_to_string(format!("/proc/{thread}/stat")).ok()?;
+    // Field 19 of proc_pid_stat(5); the third, the state, is the first one after the name.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(16)?.parse().ok()
 }
 
 /// Whether a process exists and is not a zombie.

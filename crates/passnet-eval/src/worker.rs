@@ -12,12 +12,13 @@ use std::{
 use passnet_record::{ForkRequest, Layout, OutputValue, Outputs, WorkerError, WorkerReply, WorkerRequest};
 use rustix::{
     process::Pid,
-    thread::{CpuSet, sched_setaffinity},
+    thread::{CpuSet, sched_getaffinity, sched_setaffinity},
 };
 
 use crate::{
     block::copy_out,
     channel::{Channel, ChannelError},
+    tree,
     watch::{Excess, Limits},
     zygote::{Exit, Zygote, ZygoteError, tail},
 };
@@ -194,6 +195,22 @@ impl Worker {
             (_, None) => return Err(Fault::Broken("outputs came without their block".to_owned())),
         };
         Ok(Returned { outputs, bytes })
+    }
+
+    /// Processor time that it and everything below it have used, as far as the system tells.
+    pub(crate) fn processor_time(&self) -> Option<Duration> {
+        tree::processor_time(self.pid)
+    }
+
+    /// Whether all its threads may run on these cores only, at no higher priority than this process has.
+    pub(crate) fn is_where_it_was_put(&self, cores: &CpuSet) -> bool {
+        tree::threads(self.pid).into_iter().all(|thread| {
+            let allowed = Pid::from_raw(thread).and_then(|thread| sched_getaffinity(Some(thread)).ok());
+            let inside =
+                allowed.is_none_or(|set| (0..CpuSet::MAX_CPU).all(|core| !set.is_set(core) || cores.is_set(core)));
+            let own = tree::niceness(std::process::id() as i32);
+            inside && tree::niceness(thread).is_none_or(|nice| own.is_none_or(|own| nice >= own))
+        })
     }
 
     /// Binds all threads of the worker to some cores.

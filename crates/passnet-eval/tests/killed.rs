@@ -39,7 +39,8 @@ fn child() {
     let quick =
         RunSettings { warmup: 1, trials: 4, rounds: 2, check_rounds: 1, max_remeasure: 0, ..settings::sound("cpu") };
     let zygote = ZygoteConfig { site: Some(home.join("site")), ..ZygoteConfig::new(Interpreter::find().python) };
-    let options = RefereeOptions { zygote, defences: Defences::NONE, cache: None, jobs: 2 };
+    let defences = Defences { lint: false, sandbox: false, ..Defences::ALL };
+    let options = RefereeOptions { zygote, defences, cache: None, jobs: 2 };
     let referee = Referee::new(quick, options).unwrap();
     run_suite(&referee, &suite, &AuthorSpec::Noop, &home.join("run"), &AtomicBool::new(false), &|_| ()).unwrap();
 }

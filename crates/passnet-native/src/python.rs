@@ -15,7 +15,7 @@ use passnet_graph::matching::match_json;
 
 use crate::{
     cache::{Sweeper, last_level_bytes},
-    cuda, process, timing, violations,
+    census, cuda, process, timing, violations,
 };
 
 impl From<cuda::CudaError> for PyErr {
@@ -157,6 +157,24 @@ fn recorded_violations() -> Vec<String> {
     violations::all()
 }
 
+/// Counts a launch of a kernel; says whether it is to run.
+#[pyfunction]
+fn count_launch() -> bool {
+    census::launch()
+}
+
+/// Launches of kernels since the process began.
+#[pyfunction]
+fn launches() -> u64 {
+    census::launches()
+}
+
+/// Makes kernels do nothing, or run again.
+#[pyfunction]
+fn set_idle_kernels(idle: bool) {
+    census::set_idle(idle);
+}
+
 /// Native parts of PassNet.
 #[pymodule]
 #[pyo3(name = "_native")]
@@ -167,8 +185,8 @@ mod native {
 
     #[pymodule_export]
     use super::{
-        CudaLauncher, Sandbox, TritonLauncher, cuda_synchronize, die_with_parent, exit_on_signal, match_pattern,
-        record_violation, recorded_violations, same_bytes, sandbox_apart, sandbox_beside, sandbox_prepare,
-        set_child_subreaper, time_calls,
+        CudaLauncher, Sandbox, TritonLauncher, count_launch, cuda_synchronize, die_with_parent, exit_on_signal,
+        launches, match_pattern, record_violation, recorded_violations, same_bytes, sandbox_apart, sandbox_beside,
+        sandbox_prepare, set_child_subreaper, set_idle_kernels, time_calls,
     };
 }

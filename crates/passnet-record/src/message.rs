@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::{DType, TensorValue};
 
 /// Version of the exchange. A worker that speaks another one is refused.
-pub const PROTOCOL_VERSION: u32 = 2;
+pub const PROTOCOL_VERSION: u32 = 3;
 
 /// What the fork server says of itself once it is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -127,6 +127,21 @@ pub struct Layout {
     pub nbytes: u64,
 }
 
+/// What is watched of the replacement functions in a call. Whatever is seen comes back as `violation:...` notes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Watch {
+    /// Operators that compute.
+    pub operators: bool,
+    /// Fill fresh memory, and a margin behind it and behind the inputs, with a pattern that is NaN as any floating-point
+    /// number, and look for writes past the end.
+    pub poison: bool,
+    /// Which kernels run.
+    pub census: bool,
+    /// The pass's own kernels do nothing; nothing else is watched.
+    pub idle: bool,
+}
+
 /// Referee to worker. Each request has one reply.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -161,8 +176,9 @@ pub enum WorkerRequest {
         set: u32,
         /// Seed of PyTorch's generators for this call.
         seed: u64,
-        /// Watch what replacement functions do (integrity).
-        intercept: bool,
+        /// What to watch of replacement functions.
+        #[serde(default)]
+        watch: Watch,
     },
     /// Timed calls. Outputs of the last one are kept for `Fetch`.
     Time {

@@ -100,6 +100,8 @@ pub(crate) enum Command {
     Study(StudyArgs),
     /// Say what this machine can and cannot do
     Doctor(DoctorArgs),
+    /// Run the attack suite against this installation
+    Attacks(AttacksArgs),
 }
 
 #[derive(Subcommand)]
@@ -291,6 +293,28 @@ pub(crate) struct DoctorArgs {
     #[command(flatten)]
     pub(crate) measure: MeasureArgs,
     /// Print findings as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct AttacksArgs {
+    /// Directory of the attack suite
+    #[arg(default_value = "attacks")]
+    pub(crate) directory: PathBuf,
+    /// Only entries whose name begins so, or of that family; repeat for more
+    #[arg(long)]
+    pub(crate) filter: Vec<String>,
+    /// Device to run on: cpu, or cuda for the entries that need it
+    #[arg(long, default_value = "cpu")]
+    pub(crate) device: String,
+    /// All layers off and all on, but not each layer alone
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Evaluations at a time
+    #[arg(long, default_value_t = 2)]
+    pub(crate) jobs: usize,
+    /// Print everything as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -1,6 +1,7 @@
 //! One module per subcommand. Each takes its flags and says with which code to leave.
 
 mod agent;
+mod attacks;
 mod bench;
 mod bundle;
 mod compare;
@@ -44,6 +45,7 @@ pub(crate) fn run(command: Command) -> Result<ExitCode> {
         Command::Site(args) => site::run(&args),
         Command::Bundle(args) => bundle::run(&args),
         Command::Study(args) => study::run(&args),
+        Command::Attacks(args) => attacks::run(&args),
         Command::Doctor(args) => doctor::run(&args),
     }
 }

@@ -45,7 +45,8 @@ pub(crate) fn evaluator(cache: VerdictCache) -> Option<Evaluator> {
     quick.max_iqr_ratio = f64::MAX;
     (quick.check_rounds, quick.adversarial) = (1, Vec::new());
     let zygote = ZygoteConfig { site: Some(site), ..ZygoteConfig::new(python) };
-    let options = RefereeOptions { zygote, defences: Defences::NONE, cache: None, jobs: 2 };
+    let defences = Defences { lint: false, sandbox: false, ..Defences::ALL };
+    let options = RefereeOptions { zygote, defences, cache: None, jobs: 2 };
     Some(Evaluator::new(Referee::new(quick, options).unwrap(), cache))
 }
 

@@ -2,8 +2,7 @@
 
 use std::{ops::Range, os::fd::AsFd as _};
 
-use passnet_record::{Status, WorkerRequest};
-use serde_json::json;
+use passnet_record::{OutputValue, Status, Watch, WorkerRequest};
 
 use super::{
     Attempt,
@@ -13,6 +12,7 @@ use crate::{
     block::{BlockError, InputBlock},
     failure::Failure,
     inputs::{Content, byte_size},
+    integrity,
     judge::{Tally, judge_loosely, pair, remarks, same_bytes},
     philox::Stream,
     worker::{Fault, Returned, Worker},
@@ -29,8 +29,8 @@ pub(super) const MAX_OUTPUT: u64 = 64 << 30;
 #[derive(Clone, Copy)]
 pub(super) struct Round {
     pub(super) content: Content,
-    inputs_seed: u64,
-    call_seed: u64,
+    pub(super) inputs_seed: u64,
+    pub(super) call_seed: u64,
 }
 
 impl<'a> Attempt<'a> {
@@ -46,6 +46,7 @@ impl<'a> Attempt<'a> {
         contents
             .zip(0..)
             .map(|(content, index)| {
+                let index = if self.referee.options.defences.contents { index } else { 0 };
                 // A near duplicate needs something to be near to.
                 let (inputs_seed, _) = seed_of(if content == Content::NearDuplicate { 0 } else { index });
                 // 63 bits: PyTorch takes the seed as a signed number.
@@ -69,6 +70,13 @@ impl<'a> Attempt<'a> {
         }))
     }
 
+    /// What is watched of the candidate in checked calls.
+    pub(super) fn watch(&self) -> Watch {
+        let defences = &self.referee.options.defences;
+        let foreign = self.candidate.is_foreign();
+        Watch { operators: foreign && defences.intercept, poison: foreign && defences.poison, ..Watch::default() }
+    }
+
     /// Runs both sides on a batch of contents and compares.
     pub(super) fn check(
         &mut self,
@@ -78,20 +86,20 @@ impl<'a> Attempt<'a> {
         block: &InputBlock,
         tally: &mut Tally,
     ) -> Result<(), Stop> {
-        let intercept = self.candidate.is_foreign() && self.referee.options.defences.intercept;
+        let watch = self.watch();
         let all = 0..rounds.len();
         self.send_inputs(reference, block, all.clone()).reference("receiving inputs")?;
         self.send_inputs(candidate, block, all).candidate("receiving inputs")?;
         for (set, round) in rounds.iter().enumerate() {
-            self.send_call(reference, set, round.call_seed, false).reference("receiving inputs")?;
+            self.send_call(reference, set, round.call_seed, Watch::default()).reference("receiving inputs")?;
             if set == 0 && !self.learned {
                 for seed in [round.call_seed ^ 1, round.call_seed] {
                     // The graph may have changed those that it got.
                     self.send_inputs(reference, block, 0..1).reference("receiving inputs")?;
-                    self.send_call(reference, 0, seed, false).reference("receiving inputs")?;
+                    self.send_call(reference, 0, seed, Watch::default()).reference("receiving inputs")?;
                 }
             }
-            self.send_call(candidate, set, round.call_seed, intercept).candidate("receiving inputs")?;
+            self.send_call(candidate, set, round.call_seed, watch).candidate("receiving inputs")?;
         }
         reference.receive_done(self.deadline).reference("receiving inputs")?;
         let limit = match self.referee.settings.memory_bytes {
@@ -121,15 +129,10 @@ impl<'a> Attempt<'a> {
             let got = candidate.receive_outputs(limit, self.deadline);
             let Some(expected) = expected else { continue };
             let got = got.candidate(&phase)?;
-            if let Some(rule) = got.outputs.notes.iter().find_map(|note| note.strip_prefix("violation:")) {
-                let message = format!(
-                    "a replacement function called `{rule}`; it may allocate and reshape, the computation itself belongs \
-                     into its own kernel"
-                );
-                let failure = Failure::new(Status::Integrity, "forbidden_operator", message);
-                return Err(failure.with_detail(json!({"operator": rule})).into());
+            if let Some(failure) = integrity::violation_seen(&got.outputs.notes) {
+                return Err(failure.into());
             }
-            let pairs = pair(&expected, &got, block, set)?;
+            let pairs = pair(&expected, &got, block, set, self.referee.options.defences.storage)?;
             for note in remarks(&expected, &got) {
                 if !self.report.evidence.notes.contains(&note) {
                     self.report.evidence.notes.push(note);
@@ -153,8 +156,8 @@ impl<'a> Attempt<'a> {
     }
 
     /// Sends a call, without waiting for the reply.
-    pub(super) fn send_call(&self, worker: &mut Worker, set: usize, seed: u64, intercept: bool) -> Result<(), Fault> {
-        worker.send(&WorkerRequest::Call { set: set as u32, seed, intercept }, None, self.deadline)
+    pub(super) fn send_call(&self, worker: &mut Worker, set: usize, seed: u64, watch: Watch) -> Result<(), Fault> {
+        worker.send(&WorkerRequest::Call { set: set as u32, seed, watch }, None, self.deadline)
     }
 
     /// Finds out from two further calls of the reference, one with another seed and one with the same, whether it draws
@@ -167,7 +170,7 @@ impl<'a> Attempt<'a> {
             reference.receive_outputs(MAX_OUTPUT, self.deadline).reference(phase)
         };
         let (other_seed, again) = (call()?, call()?);
-        let repeats = pair(first, &again, block, set)?;
+        let repeats = pair(first, &again, block, set, true)?;
         let mut tally = Tally::default();
         tally.add(&repeats, self.referee.settings.correct_at);
         let sound = self.referee.settings.mode != "paper";
@@ -182,9 +185,24 @@ impl<'a> Attempt<'a> {
                 "the graph itself returns NaN for random inputs, which is close to nothing; no candidate can be right";
             return Err(Failure::new(Status::ReferenceError, "reference_nan", message).into());
         }
-        let random = !same_bytes(&pair(first, &other_seed, block, set)?);
+        self.output_bytes = own_bytes(first);
+        let random = !same_bytes(&pair(first, &other_seed, block, set, true)?);
         self.report.evidence.mutated_inputs = first.outputs.mutated.iter().map(|layout| layout.name.clone()).collect();
         self.restore = random || !first.outputs.mutated.is_empty();
         Ok(())
     }
+}
+
+/// Bytes of returned tensors that are not views of inputs: whoever returns them must have written them.
+fn own_bytes(returned: &Returned) -> u64 {
+    let is_view = |index: usize| {
+        let prefix = format!("aliases_input:{index}:");
+        returned.outputs.notes.iter().any(|note| note.starts_with(&prefix))
+    };
+    let own = returned.outputs.values.iter().enumerate().filter(|(index, _)| !is_view(*index));
+    own.map(|(_, value)| match value {
+        OutputValue::Tensor { layout, .. } => layout.nbytes,
+        _ => 0,
+    })
+    .sum()
 }

@@ -1,6 +1,9 @@
 //! Measuring, and what is written down of it.
 
+use std::time::Duration;
+
 use passnet_record::{ContentId, Status};
+use rustix::thread::CpuSet;
 use serde_json::json;
 
 use super::{
@@ -9,12 +12,26 @@ use super::{
     stop::{OrStop as _, Stop, block_stop},
 };
 use crate::{
+    block::InputBlock,
     candidate::Route,
     failure::Failure,
     judge::{judge_timed, pair},
-    timing::{Measurement, Plan, SideFault, TimingInputs, describe, unexplained_time},
+    stats::summarize,
+    timing::{Measurement, Plan, SideFault, SideRounds, TimingInputs, describe, unexplained_time},
     worker::{Fault, Worker},
 };
+
+/// Processor time that says nothing: the interpreter's own threads wake up now and then.
+const NOISE: Duration = Duration::from_millis(5);
+
+/// Least time of a call that writes so many bytes, by generous bounds of any device of today: a call of a Python function
+/// takes 40 ns, the stores of one core are 64 bytes per cycle at 8 GHz; a launch and its synchronisation take 1 us, and no
+/// memory takes more than 32 TB/s.
+fn least_time(device: &str, threads: u32, bytes: u64) -> Duration {
+    let (floor_ns, bytes_per_ns) =
+        if device == "cpu" { (40, 512 * u64::from(threads.max(1))) } else { (1_000, 32_000) };
+    Duration::from_nanos(floor_ns + bytes / bytes_per_ns)
+}
 
 impl Attempt<'_> {
     /// Measures until it is stable or the repetitions are used up. A failure that is given back is instability.
@@ -28,7 +45,7 @@ impl Attempt<'_> {
     ) -> Result<Option<Failure>, Stop> {
         let referee = self.referee;
         let settings = &referee.settings;
-        let mut inputs = TimingInputs::new(self.sample.metas(), settings, settings.seed ^ 1).map_err(block_stop)?;
+        let mut inputs = self.timing_inputs(1)?;
         let has_control = control.is_some();
         let mut sides: Vec<&mut Worker> = std::iter::once(reference).chain(control).chain([candidate]).collect();
         let (measuring, waited) = referee.lock.acquire().map_err(|error| Stop::Fault(error.into()))?;
@@ -43,12 +60,16 @@ impl Attempt<'_> {
                 settings,
                 inputs: &inputs,
                 restore: self.restore,
-                call_seed: settings.seed >> 1,
+                call_seed: self.timed_call_seed(),
                 seed: settings.seed.wrapping_add(remeasured.into()),
                 deadline: self.deadline,
                 output_limit: MAX_OUTPUT,
+                check_clock: referee.options.defences.clock,
             };
             let measurement = self.measure_once(&plan, &mut sides, at)?;
+            if let Some(candidate) = sides.last() {
+                self.refuse_unquiet(&measurement, candidate, &referee.cores.timing)?;
+            }
             for side in &measurement.sides {
                 self.report.cost.trials_ns += side.calls.as_nanos() as u64;
             }
@@ -60,8 +81,7 @@ impl Attempt<'_> {
                 break;
             }
             remeasured += 1;
-            let seed = settings.seed ^ u64::from(remeasured + 1);
-            inputs = TimingInputs::new(self.sample.metas(), settings, seed).map_err(block_stop)?;
+            inputs = self.timing_inputs(remeasured + 1)?;
         }
         if let Some(cores) = &referee.cores.other {
             sides.iter().for_each(|side| side.pin(cores));
@@ -70,17 +90,77 @@ impl Attempt<'_> {
         best.map_or(Ok(None), |best| self.record(route, &best, has_control, remeasured))
     }
 
+    /// What a candidate does while it is not called counts against the others, on whose core it sits; and a process that
+    /// left that core, or took a higher priority, measures something else.
+    fn refuse_unquiet(&self, measurement: &Measurement, candidate: &Worker, cores: &CpuSet) -> Result<(), Failure> {
+        if !self.candidate.is_foreign() || !self.referee.options.defences.quiet {
+            return Ok(());
+        }
+        let (wall, ran) = measurement.elsewhere;
+        if ran > NOISE && ran > wall / 10 {
+            let message = format!(
+                "the candidate's processes ran for {ran:?} of the {wall:?} in which the others were measured; no thread or child \
+                 may work outside its calls"
+            );
+            return Err(Failure::new(Status::Integrity, "not_quiet", message));
+        }
+        if !candidate.is_where_it_was_put(cores) {
+            let message = "a thread of the candidate changed the cores that it may run on, or its priority";
+            return Err(Failure::new(Status::Integrity, "placement_changed", message));
+        }
+        Ok(())
+    }
+
+    fn refuse_impossible(&self, candidate: &SideRounds, bound: Duration) -> Result<(), Failure> {
+        if !self.candidate.is_foreign() || !self.referee.options.defences.clock {
+            return Ok(());
+        }
+        let median = summarize(&candidate.e2e_ns, &[]).median_ns;
+        if median >= bound.as_nanos() as f64 {
+            return Ok(());
+        }
+        let message = format!(
+            "a median of {median} ns is not possible: a call and writing {} bytes take {bound:?} at least",
+            self.output_bytes
+        );
+        Err(Failure::new(Status::Integrity, "impossible_time", message))
+    }
+
+    fn timed_call_seed(&self) -> u64 {
+        if self.referee.options.defences.contents {
+            self.referee.settings.seed >> 1
+        } else {
+            self.rounds(&[])[0].call_seed
+        }
+    }
+
+    /// The inputs of the `number`-th measurement.
+    fn timing_inputs(&self, number: u32) -> Result<TimingInputs, Stop> {
+        let (metas, settings) = (self.sample.metas(), &self.referee.settings);
+        let inputs = if self.referee.options.defences.contents {
+            TimingInputs::new(metas, settings, settings.seed ^ u64::from(number))
+        } else {
+            let checked = self.rounds(&[])[0];
+            InputBlock::new(metas, &[(checked.inputs_seed, checked.content)], settings.memory_bytes)
+                .map(TimingInputs::of)
+        };
+        inputs.map_err(block_stop)
+    }
+
     fn measure_once(&mut self, plan: &Plan<'_>, sides: &mut [&mut Worker], at: i32) -> Result<Measurement, Stop> {
         let last = sides.len() - 1;
         let mut wrong = Ok(());
         let mut checked = 0;
+        let (timed, storage) = (self.referee.options.defences.timed, self.referee.options.defences.storage);
         let measurement = plan.run(sides, &mut |returned, block, set| {
             checked += 1;
             if let (Some(expected), Some(got)) = (returned.first(), returned.get(last))
                 && wrong.is_ok()
+                && timed
             {
-                wrong =
-                    pair(expected, got, block, set).map_err(Stop::from).and_then(|pairs| Ok(judge_timed(&pairs, at)?));
+                wrong = pair(expected, got, block, set, storage)
+                    .map_err(Stop::from)
+                    .and_then(|pairs| Ok(judge_timed(&pairs, at)?));
             }
         });
         self.report.evidence.timed_calls_checked += checked;
@@ -105,6 +185,7 @@ impl Attempt<'_> {
             return Ok(None);
         };
         if self.candidate.is_foreign()
+            && self.referee.options.defences.clock
             && let Some(hidden) = unexplained_time(&measurement.sides[..measurement.sides.len() - 1], candidate)
         {
             let message = format!(
@@ -113,6 +194,8 @@ impl Attempt<'_> {
             );
             return Err(Failure::new(Status::Integrity, "clock_disagrees", message).into());
         }
+        let bound = least_time(&settings.device, settings.threads, self.output_bytes);
+        self.refuse_impossible(candidate, bound)?;
         let control = if has_control { &measurement.sides[1] } else { eager };
         let raw = json!({
             "path": route.path, "eager": eager, "control": control, "candidate": candidate, "unit": "ns",
@@ -122,7 +205,8 @@ impl Attempt<'_> {
         self.report.blobs.push(raw);
         // Where the path without rewriting is eager mode itself, both baselines are one measurement.
         for (baseline, side) in [("eager", eager), ("control", control)] {
-            let Some(mut timing) = describe(route.path, baseline, (side, candidate), settings, remeasured) else {
+            let Some(mut timing) = describe(route.path, baseline, (side, candidate), settings, remeasured, bound)
+            else {
                 let message = "the calls are too short to be measured: their median is zero";
                 return Ok(Some(Failure::new(Status::Unstable, "no_ratio", message)));
             };

@@ -41,7 +41,7 @@ fn inputs() -> InputBlock {
 }
 
 fn failure(reference: &Returned, candidate: &Returned) -> (Status, String) {
-    match pair(reference, candidate, &inputs(), 0) {
+    match pair(reference, candidate, &inputs(), 0, true) {
         Err(PairError::Failure(failure)) => (failure.status, failure.reason.code),
         other => panic!("{:?}", other.map(|pairs| pairs.len())),
     }
@@ -65,7 +65,7 @@ fn number_type_and_shape_come_before_values() {
 fn an_accuracy_message_names_place_and_values() {
     let mut tally = Tally::default();
     let (reference, candidate) = (one(&[1.0, 2.0, 3.0, 4.0], &[2, 2]), one(&[1.0, 2.0, 3.0, 5.0], &[2, 2]));
-    tally.add(&pair(&reference, &candidate, &inputs(), 0).unwrap(), -5);
+    tally.add(&pair(&reference, &candidate, &inputs(), 0, true).unwrap(), -5);
     let failure = tally.failure(-5).unwrap();
     assert_eq!(failure.status, Status::Accuracy);
     for part in ["1 of 4", "[1, 1]", "got 5e0, expected 4e0", "rtol 1.3e-6"] {
@@ -73,7 +73,7 @@ fn an_accuracy_message_names_place_and_values() {
     }
     assert_eq!(tally.tolerance(), Some(0));
     let nan = one(&[1.0, f32::NAN, 3.0, 4.0], &[2, 2]);
-    tally.add(&pair(&reference, &nan, &inputs(), 0).unwrap(), -5);
+    tally.add(&pair(&reference, &nan, &inputs(), 0, true).unwrap(), -5);
     assert_eq!((tally.failure(-5).unwrap().status, tally.tolerance()), (Status::NonFinite, None));
 }
 
@@ -84,11 +84,11 @@ fn mutations_are_outputs_if_the_graph_makes_them_and_faults_if_not() {
     let unchanged = returned(Vec::new(), Vec::new(), Vec::new());
     assert_eq!(failure(&unchanged, &changed), (Status::Integrity, "input_mutated".to_owned()));
     let block = inputs();
-    let pairs = pair(&changed, &unchanged, &block, 0).unwrap();
+    let pairs = pair(&changed, &unchanged, &block, 0, true).unwrap();
     let mut tally = Tally::default();
     tally.add(&pairs, -5);
     assert!(tally.failure(-5).unwrap().reason.message.contains("got 1e0, expected 6e0"));
-    assert!(same_bytes(&pair(&changed, &changed, &block, 0).unwrap()));
+    assert!(same_bytes(&pair(&changed, &changed, &block, 0, true).unwrap()));
 }
 
 #[test]
@@ -96,9 +96,9 @@ fn adversarial_rounds_are_judged_by_scale() {
     let reference = one(&[1000.0, 1.0], &[2]);
     let near = one(&[1000.0, 2.0], &[2]);
     let block = inputs();
-    assert_eq!(judge_loosely(&pair(&reference, &near, &block, 0).unwrap(), Content::Large), Ok(()));
+    assert_eq!(judge_loosely(&pair(&reference, &near, &block, 0, true).unwrap(), Content::Large), Ok(()));
     let stale = one(&[0.0, 1.0], &[2]);
-    let failure = judge_loosely(&pair(&reference, &stale, &block, 0).unwrap(), Content::Large).unwrap_err();
+    let failure = judge_loosely(&pair(&reference, &stale, &block, 0, true).unwrap(), Content::Large).unwrap_err();
     assert_eq!(failure.reason.code, "adversarial_differs");
     assert!(failure.reason.message.contains("`large`"));
 }
@@ -107,6 +107,6 @@ fn adversarial_rounds_are_judged_by_scale() {
 fn graphs_without_outputs_agree() {
     let nothing = returned(vec![OutputValue::None], Vec::new(), Vec::new());
     let mut tally = Tally::default();
-    tally.add(&pair(&nothing, &nothing, &inputs(), 0).unwrap(), -5);
+    tally.add(&pair(&nothing, &nothing, &inputs(), 0, true).unwrap(), -5);
     assert_eq!((tally.tolerance(), tally.failure(-5)), (Some(crate::compare::FIRST_TOLERANCE), None));
 }

@@ -59,8 +59,9 @@ pub(crate) fn fake_referee(adapt: impl FnOnce(&mut RunSettings)) -> Option<Refer
     let mut quick = RunSettings { warmup: 1, trials: 10, rounds: 2, max_remeasure: 0, ..settings::sound("cpu") };
     quick.paths.truncate(1);
     adapt(&mut quick);
+    let defences = Defences { lint: false, sandbox: false, ..Defences::ALL };
     let zygote = passnet_eval::ZygoteConfig { site: Some(site), ..passnet_eval::ZygoteConfig::new(python) };
-    let options = RefereeOptions { zygote, defences: Defences::NONE, cache: None, jobs: 1 };
+    let options = RefereeOptions { zygote, defences, cache: None, jobs: 1 };
     Some(Referee::new(quick, options).unwrap())
 }
 

@@ -140,7 +140,7 @@ impl Kernel {
     /// touch through them stays allocated until it has run.
     #[expect(unsafe_code, reason = "the caller vouches for the arguments")]
     pub unsafe fn launch(&self, grid: Grid, stream: usize, arguments: &mut [u64]) -> Result<(), CudaError> {
-        if grid.contains(&0) {
+        if grid.contains(&0) || !crate::census::launch() {
             return Ok(());
         }
         let mut places = [ptr::null_mut::<c_void>(); MAX_ARGUMENTS];

@@ -15,8 +15,8 @@ impl<'a> Flow<'a> {
     pub(super) fn seed_entry_points(&mut self) {
         for id in self.module_ids() {
             let Some(function) = self.entry(id, Role::ReplacementFunc) else { continue };
-            let Some(Expr::Name(returned)) = single_return(function) else { continue };
-            let Some(Value::Functions(ids)) = self.module_name(id, returned.id.as_str()) else { continue };
+            let Some(returned) = single_return(function) else { continue };
+            let Some(Value::Functions(ids)) = self.wrapper(id, returned) else { continue };
             let called =
                 self.entry(id, Role::ReplacementArgs).map_or_else(Called::default, |args| self.passed_on(id, args));
             for target in ids {
@@ -134,19 +134,28 @@ impl<'a> Flow<'a> {
             return;
         }
         let shown = || format!("`{}`", self.source(id).slice(returned));
-        let is_wrapper = match returned {
-            Expr::Name(name) => match self.module_name(id, name.id.as_str()) {
-                Some(Value::Functions(ids)) => ids.iter().all(|id| {
-                    let function = self.function(*id);
-                    function.role == Role::Host && function.parent.is_none() && matches!(function.body, Body::Def(_))
-                }),
-                _ => false,
-            },
+        let is_wrapper = match self.wrapper(id, returned) {
+            Some(Value::Functions(ids)) => ids.iter().all(|id| {
+                let function = self.function(*id);
+                function.role == Role::Host && function.parent.is_none() && matches!(function.body, Body::Def(_))
+            }),
             _ => false,
         };
         if !is_wrapper || !def.parameters.is_empty() {
             let subject = if is_wrapper { "parameters of its own".to_owned() } else { shown() };
             self.report(id, returned, &ReplacementFunc { subject });
+        }
+    }
+
+    /// What `replacement_func` returns, where that is a name of this file or of another: `fused`, `helper.fused`.
+    fn wrapper(&self, id: ModuleId, returned: &Expr) -> Option<Value> {
+        match returned {
+            Expr::Name(name) => self.module_name(id, name.id.as_str()),
+            Expr::Attribute(attribute) => match self.module_name(id, attribute.value.as_name_expr()?.id.as_str())? {
+                Value::Module(module) => self.module_name(module, attribute.attr.as_str()),
+                _ => None,
+            },
+            _ => None,
         }
     }
 

@@ -194,7 +194,11 @@ impl<'a> Flow<'a> {
                 return Value::Launcher;
             }
             Value::Tensor => {
-                let subject = "indexing".to_owned();
+                let index = self.eval(frame, &subscript.slice);
+                if is_view_index(&index) {
+                    return Value::Tensor;
+                }
+                let subject = "indexing by more than numbers and slices".to_owned();
                 return self.report(frame.module, subscript, &TensorOperator { subject });
             }
             _ => {}
@@ -403,6 +407,15 @@ impl<'a> Flow<'a> {
 /// A string or `None`, written out.
 fn is_name_constant(expr: &Expr) -> bool {
     matches!(expr, Expr::StringLiteral(_) | Expr::NoneLiteral(_))
+}
+
+/// Whether indexing a tensor so makes a view: numbers, slices, `None`, `...`, and tuples of those. A list would gather.
+fn is_view_index(index: &Value) -> bool {
+    match index {
+        Value::Plain | Value::Nothing | Value::Reported => true,
+        Value::Tuple(parts) => parts.iter().all(is_view_index),
+        _ => false,
+    }
 }
 
 /// The position that a literal index means in a tuple of this length.

@@ -39,8 +39,11 @@ impl<'a> Scope<'a> {
 impl<'a> Visitor<'a> for Scope<'a> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
         match stmt {
-            // Its decorators and defaults bind nothing but by `:=`, which no pass needs there.
-            Stmt::FunctionDef(def) => self.names.push((def.name.as_str(), def.name.range)),
+            // Its decorators are evaluated out here. Its defaults bind nothing but by `:=`, which no pass needs there.
+            Stmt::FunctionDef(def) => {
+                self.names.push((def.name.as_str(), def.name.range));
+                def.decorator_list.iter().for_each(|decorator| self.visit_expr(&decorator.expression));
+            }
             _ => visitor::walk_stmt(self, stmt),
         }
     }

@@ -2,11 +2,12 @@ use crate::lint::rule::Violation;
 
 /// ## What it does
 ///
-/// Rejects operators, comparisons, indexing and assignment to elements on values that may be tensors.
+/// Rejects operators, comparisons and assignment to elements on values that may be tensors, and indexing that gathers:
+/// by a tensor or a list. `x[0]` and `x[:, 1:]` are views and allowed.
 ///
 /// ## Why
 ///
-/// `x @ y`, `x + y`, `x[i]` and `out[:] = x` are PyTorch operators like any other, spelt shorter.
+/// `x @ y`, `x + y`, `x[rows]` and `out[:] = x` are PyTorch operators like any other, spelt shorter.
 ///
 /// ## Example
 ///

@@ -1,0 +1,109 @@
+//! The layers between a pass directory and its verdict that can be switched off, so that the attack suite can tell which
+//! of them catches what. An evaluation that counts has all of them.
+//!
+//! What has no switch, because the verdict is made of it: comparison and clock in another process than the candidate's,
+//! a reference that the candidate never sees, outputs that travel as bytes, the death of the whole process tree.
+
+use std::str::FromStr;
+
+/// Which layers are on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Defences {
+    /// Check the source before anything runs.
+    pub lint: bool,
+    /// Watch which operators replacement functions call.
+    pub intercept: bool,
+    /// Confine workers that run code of others.
+    pub sandbox: bool,
+    /// Hold the rewritten graph against the original: only calls of replacement functions may be new.
+    pub diff: bool,
+    /// New contents, seeds and addresses in each round, adversarial contents among them.
+    pub contents: bool,
+    /// Inputs must be left as they were, and may not be handed out as outputs.
+    pub storage: bool,
+    /// Compare outputs of timed calls, chosen at random.
+    pub timed: bool,
+    /// Hold reported times against the referee's clock and against what the machine can do.
+    pub clock: bool,
+    /// Fill fresh allocations, and the memory around inputs, with a pattern that is NaN in every floating-point type.
+    pub poison: bool,
+    /// Ask which kernels ran, and whether the result needs them.
+    pub census: bool,
+    /// Nothing of the candidate may run, or have changed its place and priority, while it is not being called.
+    pub quiet: bool,
+}
+
+/// A layer that does not exist.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no layer `{0}`; known are {known}", known = Defences::LAYERS.map(|(name, _)| name).join(", "))]
+pub struct UnknownLayer(String);
+
+impl Defences {
+    /// Everything on.
+    pub const ALL: Self = Self::uniform(true);
+    /// Everything off.
+    pub const NONE: Self = Self::uniform(false);
+    /// Each layer alone, by name.
+    pub const LAYERS: [(&'static str, Self); 11] = [
+        ("lint", Self { lint: true, ..Self::NONE }),
+        ("intercept", Self { intercept: true, ..Self::NONE }),
+        ("sandbox", Self { sandbox: true, ..Self::NONE }),
+        ("diff", Self { diff: true, ..Self::NONE }),
+        ("contents", Self { contents: true, ..Self::NONE }),
+        ("storage", Self { storage: true, ..Self::NONE }),
+        ("timed", Self { timed: true, ..Self::NONE }),
+        ("clock", Self { clock: true, ..Self::NONE }),
+        ("poison", Self { poison: true, ..Self::NONE }),
+        ("census", Self { census: true, ..Self::NONE }),
+        ("quiet", Self { quiet: true, ..Self::NONE }),
+    ];
+
+    const fn uniform(on: bool) -> Self {
+        Self {
+            lint: on,
+            intercept: on,
+            sandbox: on,
+            diff: on,
+            contents: on,
+            storage: on,
+            timed: on,
+            clock: on,
+            poison: on,
+            census: on,
+            quiet: on,
+        }
+    }
+}
+
+impl FromStr for Defences {
+    type Err = UnknownLayer;
+
+    /// `all`, `none`, or the name of a single layer.
+    fn from_str(name: &str) -> Result<Self, UnknownLayer> {
+        match name {
+            "all" => Ok(Self::ALL),
+            "none" => Ok(Self::NONE),
+            _ => Self::LAYERS
+                .iter()
+                .find(|(layer, _)| *layer == name)
+                .map(|(_, defences)| *defences)
+                .ok_or_else(|| UnknownLayer(name.to_owned())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_layer_is_there_alone() {
+        for (name, defences) in Defences::LAYERS {
+            assert_eq!(name.parse::<Defences>().unwrap(), defences);
+            let on = format!("{defences:?}").matches("true").count();
+            assert!(on == 1 && format!("{defences:?}").contains(&format!("{name}: true")), "{name}");
+        }
+        assert_eq!(format!("{:?}", Defences::NONE).matches("false").count(), Defences::LAYERS.len());
+        assert!("magic".parse::<Defences>().unwrap_err().to_string().contains("lint, intercept"));
+    }
+}

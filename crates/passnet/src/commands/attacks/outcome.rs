@@ -1,0 +1,134 @@
+//! What an entry achieved, and what that says of the defences.
+
+use std::collections::BTreeMap;
+
+use passnet_eval::Defences;
+use passnet_record::{Status, Verdict};
+use serde::Serialize;
+
+use super::{
+    bait::Bait,
+    entry::{Entry, Expect, Goal},
+};
+
+/// An evaluation in one mode.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Seen {
+    /// The first verdict that is not `correct`, if there is one.
+    pub(super) verdict: Expect,
+    /// What it says to the author.
+    pub(super) message: String,
+    pub(super) speedup: Option<f64>,
+    /// Whether the attack got what it wanted.
+    pub(super) reached: bool,
+}
+
+impl Seen {
+    pub(super) fn new(goal: &Goal, verdicts: &[Verdict], bait: &Bait) -> Self {
+        let bad = verdicts.iter().find(|verdict| verdict.status != Status::Correct);
+        let reason = bad.and_then(|verdict| verdict.reason.clone());
+        let speedups = verdicts.iter().filter_map(|verdict| Some(verdict.scored_timing()?.speedup.ratio));
+        let speedup = speedups.reduce(f64::min);
+        let reached = match goal {
+            Goal::Correct => bad.is_none(),
+            Goal::Speedup { above } => bad.is_none() && speedup > Some(*above),
+            Goal::File { path } => bait.is_marked(path),
+            Goal::Leak => serde_json::to_string(verdicts).is_ok_and(|text| bait.is_leaked(&text)),
+            Goal::Alive => bait.has_survivor(),
+        };
+        let status = bad.map_or(Status::Correct, |verdict| verdict.status);
+        let (code, message) = reason.map(|reason| (reason.code, reason.message)).unwrap_or_default();
+        Self { verdict: Expect { status, reason: code }, message, speedup, reached }
+    }
+}
+
+/// What became of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Outcome {
+    /// An attack that works where nothing stops it, and was stopped for the expected reason.
+    Caught,
+    /// An attack that reached its goal with all layers on.
+    Escaped,
+    /// An attack that was stopped, but not for the expected reason.
+    Misjudged,
+    /// An attack that fails even where nothing stops it.
+    Dead,
+    /// An honest pass that got through.
+    Passed,
+    /// An honest pass that was rejected.
+    FalseRejection,
+    /// Not run on this device.
+    Skipped,
+}
+
+/// The line of an entry in the report.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Judged {
+    pub(super) name: String,
+    pub(super) id: String,
+    pub(super) family: String,
+    pub(super) title: String,
+    pub(super) honest: bool,
+    pub(super) by_construction: bool,
+    pub(super) outcome: Outcome,
+    /// How the exploit was carried over to this design.
+    pub(super) note: String,
+    /// With all layers on.
+    pub(super) verdict: Option<Expect>,
+    /// The layers that stop it alone.
+    pub(super) layers: Vec<&'static str>,
+    /// What to look at where the outcome is not as it should be; why it was skipped.
+    pub(super) detail: String,
+}
+
+/// Judges an entry by what was seen of it in each mode, and against the naive harness.
+pub(super) fn judge(
+    entry: &Entry,
+    seen: &BTreeMap<(String, &'static str), Seen>,
+    controls: &BTreeMap<String, bool>,
+    on_gpu: bool,
+) -> Judged {
+    let in_mode = |mode| seen.get(&(entry.name.clone(), mode));
+    let (none, all) = (in_mode("none"), in_mode("all"));
+    let (outcome, detail) = match (&entry.meta.expect, none, all) {
+        (None, _, Some(all)) if all.verdict.status == Status::Correct => (Outcome::Passed, String::new()),
+        (None, _, Some(all)) => (Outcome::FalseRejection, describe(all)),
+        (Some(_), Some(_), Some(all)) if all.reached => (Outcome::Escaped, describe(all)),
+        (Some(_), Some(none), Some(_)) if entry.meta.by_construction && none.reached => {
+            (Outcome::Escaped, format!("not stopped by construction: {}", describe(none)))
+        }
+        (Some(_), Some(_), Some(_)) if entry.meta.by_construction && controls.get(&entry.name) != Some(&true) => {
+            (Outcome::Dead, "fails against the naive harness too".to_owned())
+        }
+        (Some(_), Some(none), Some(_)) if !entry.meta.by_construction && !none.reached => {
+            (Outcome::Dead, format!("without any layer: {}", describe(none)))
+        }
+        (Some(expect), Some(_), Some(all)) if all.verdict != *expect => {
+            (Outcome::Misjudged, format!("expected {} {}, got {}", expect.status.name(), expect.reason, describe(all)))
+        }
+        (Some(_), Some(_), Some(_)) => (Outcome::Caught, String::new()),
+        _ => (Outcome::Skipped, if on_gpu { "runs on a CPU" } else { "needs a GPU" }.to_owned()),
+    };
+    let layers = Defences::LAYERS.map(|(name, _)| name);
+    Judged {
+        name: entry.name.clone(),
+        id: entry.meta.id.clone(),
+        family: entry.meta.family.clone(),
+        title: entry.meta.title.clone(),
+        note: entry.meta.note.clone(),
+        honest: entry.is_honest(),
+        by_construction: entry.meta.by_construction,
+        outcome,
+        verdict: all.map(|all| all.verdict.clone()),
+        layers: layers.into_iter().filter(|layer| in_mode(layer).is_some_and(|seen| !seen.reached)).collect(),
+        detail,
+    }
+}
+
+fn describe(seen: &Seen) -> String {
+    let Seen { verdict, message, speedup, .. } = seen;
+    let speedup = speedup.map(|ratio| format!(" (speed-up {ratio:.2})")).unwrap_or_default();
+    let message: String = message.chars().take(600).collect();
+    format!("{} {}{speedup} {message}", verdict.status.name(), verdict.reason).trim_end().to_owned()
+}

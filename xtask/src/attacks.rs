@@ -1,0 +1,20 @@
+//! `cargo xtask attacks`: the attack suite, by the command built from this tree.
+
+use std::{path::Path, process::Command};
+
+use anyhow::Result;
+
+use crate::{
+    cargo,
+    environment::{Environment, Profile, target_dir},
+    step,
+};
+
+/// Builds and runs `passnet attacks attacks FLAGS`.
+pub(crate) fn attacks(root: &Path, flags: &[&str]) -> Result<()> {
+    let environment = Environment::prepare(root, &[], Profile::Dev)?;
+    step("build passnet", cargo(root).args(["build", "--package", "passnet"]))?;
+    let mut command = Command::new(target_dir(root).join("debug/passnet"));
+    command.current_dir(root).args(["attacks", "attacks"]).args(flags);
+    step("attacks", environment.apply(&mut command))
+}
