@@ -12,7 +12,11 @@ use crate::{
 
 /// Builds and runs `passnet attacks attacks FLAGS`.
 pub(crate) fn attacks(root: &Path, flags: &[&str]) -> Result<()> {
-    let environment = Environment::prepare(root, &[], Profile::Dev)?;
+    run(root, &Environment::prepare(root, &[], Profile::Dev)?, flags)
+}
+
+/// As [`attacks`], in an environment that is there already.
+pub(crate) fn run(root: &Path, environment: &Environment, flags: &[&str]) -> Result<()> {
     step("build passnet", cargo(root).args(["build", "--package", "passnet"]))?;
     let mut command = Command::new(target_dir(root).join("debug/passnet"));
     command.current_dir(root).args(["attacks", "attacks"]).args(flags);

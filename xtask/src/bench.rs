@@ -16,10 +16,24 @@ pub(crate) fn parse(root: &Path) -> Result<()> {
     step("bench parse", cargo(root).args(["bench", "--package", "passnet-python", "--bench", "parse"]))
 }
 
+/// Checking pass directories: milliseconds per directory.
+pub(crate) fn lint(root: &Path) -> Result<()> {
+    step("bench lint", cargo(root).args(["bench", "--package", "passnet-python", "--bench", "lint"]))
+}
+
+/// Evaluating: what the sandbox adds.
+pub(crate) fn sandbox(root: &Path) -> Result<()> {
+    eval_bench(root, "sandbox")
+}
+
 /// Evaluating: time per graph outside the trials, and the ratio to one fresh Python process per graph.
 pub(crate) fn eval(root: &Path) -> Result<()> {
+    eval_bench(root, "overhead")
+}
+
+fn eval_bench(root: &Path, name: &str) -> Result<()> {
     let environment = Environment::prepare(root, &[], Profile::Release)?;
     let mut command = cargo(root);
-    command.args(["bench", "--package", "passnet-eval", "--bench", "overhead"]);
-    step("bench eval", environment.apply(&mut command))
+    command.args(["bench", "--package", "passnet-eval", "--bench", name]);
+    step(&format!("bench {name}"), environment.apply(&mut command))
 }

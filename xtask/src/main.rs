@@ -23,10 +23,11 @@ Usage: cargo xtask <task>
   demo [--device D] [--full]
                       build, set up Python, run the bundled suite with every built-in author, print the leaderboard;
                       three graphs of each task, or all
-  test                formatting, lints, tidy, all Rust and Python tests
-  attacks [FLAGS]     the attack suite; flags are those of `passnet attacks`: --quick, --json, --filter NAME, --device cuda
+  test                formatting, lints, tidy, all Rust and Python tests, the attack suite with all layers on
+  attacks [FLAGS]     the attack suite; flags are those of `passnet attacks`: --once, --quick, --json, --filter NAME, --device cuda
   tidy                the invariants of ARCHITECTURE.md
-  bench parse|eval    benchmarks that print figures (and ratios to the obvious alternative)
+  bench parse|eval|lint|sandbox
+                      benchmarks that print figures (and ratios to the obvious alternative)
   setup               only make the Python environment and the extension module
   wheel               build the Python wheel into target/wheels
 
@@ -53,6 +54,8 @@ fn run(arguments: &[String]) -> Result<()> {
         ["tidy"] => tidy::tidy(&root),
         ["bench", "parse"] => bench::parse(&root),
         ["bench", "eval"] => bench::eval(&root),
+        ["bench", "lint"] => bench::lint(&root),
+        ["bench", "sandbox"] => bench::sandbox(&root),
         ["setup"] => environment::Environment::prepare(&root, &[], environment::Profile::Release).map(|_| ()),
         ["wheel"] => wheel::wheel(&root),
         [] | ["help" | "--help" | "-h"] => {

@@ -5,7 +5,7 @@ use std::{path::Path, process::Command};
 use anyhow::Result;
 
 use crate::{
-    cargo,
+    attacks, cargo,
     environment::{Environment, Profile},
     step, tidy,
 };
@@ -38,5 +38,6 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     step("Rust tests", environment.apply(&mut rust))?;
     let mut python = Command::new(&environment.python);
     python.current_dir(root).args(["-m", "pytest", "--quiet", "python/tests"]).env("PYTHONPATH", &environment.site);
-    step("Python tests", environment.apply(&mut python))
+    step("Python tests", environment.apply(&mut python))?;
+    attacks::run(root, &environment, &["--once"])
 }

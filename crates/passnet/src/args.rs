@@ -311,6 +311,9 @@ pub(crate) struct AttacksArgs {
     /// All layers off and all on, but not each layer alone
     #[arg(long)]
     pub(crate) quick: bool,
+    /// All layers on, only: what is caught and what gets through, not whether attacks work where nothing stops them
+    #[arg(long, conflicts_with = "quick")]
+    pub(crate) once: bool,
     /// Evaluations at a time
     #[arg(long, default_value_t = 2)]
     pub(crate) jobs: usize,

@@ -27,6 +27,7 @@ use passnet_eval::{
     suite::{Selection, Suite},
 };
 use passnet_record::{ExecutionPath, GraphId, RunSettings, Verdict};
+use serde::Serialize;
 
 use self::{
     bait::Bait,
@@ -40,17 +41,20 @@ use crate::{args::AttacksArgs, failure::BAD, failure::unfit, output};
 pub(crate) fn run(args: &AttacksArgs) -> Result<ExitCode> {
     let entries = entry::read_all(&args.directory, &args.filter)?;
     let suite = Suite::load(&args.directory.join("tasks"), &Selection::default())?;
-    let arena = Arena::new(args, &suite)?;
-    let on_gpu = args.device != "cpu";
+    let (on_gpu, depth) = (args.device != "cpu", Depth::of(args));
+    let arena = Arena::new(args, depth, &suite)?;
     let jobs: Vec<Job<'_>> = entries
         .iter()
         .filter(|entry| entry.runs_on(on_gpu))
-        .flat_map(|entry| modes(entry, args.quick).into_iter().map(move |mode| Job { entry, mode }))
+        .flat_map(|entry| depth.modes(entry).into_iter().map(move |mode| Job { entry, mode }))
         .collect();
     let seen = arena.run(&jobs, args.jobs)?;
-    let controls = naive::run(&args.directory, &entries, &suite, on_gpu)?;
+    let controls = match depth {
+        Depth::Once => BTreeMap::new(),
+        Depth::Quick | Depth::Full => naive::run(&args.directory, &entries, &suite, on_gpu)?,
+    };
     let judged: Vec<Judged> = entries.iter().map(|entry| judge(entry, &seen, &controls, on_gpu)).collect();
-    let report = report::Report::new(&args.device, args.quick, judged);
+    let report = report::Report::new(&args.device, depth, judged);
     if args.json {
         output::json(&report)?;
     } else {
@@ -59,13 +63,37 @@ pub(crate) fn run(args: &AttacksArgs) -> Result<ExitCode> {
     Ok(if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::from(BAD) })
 }
 
-/// The modes an entry is evaluated in: `none`, `all`, and unless it has to be quick each layer alone.
-fn modes(entry: &Entry, quick: bool) -> Vec<&'static str> {
-    if entry.is_honest() {
-        return vec!["all"];
+/// How much is asked of each attack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Depth {
+    /// Whether it is caught.
+    Once,
+    /// Whether it works where nothing stops it, too.
+    Quick,
+    /// Which layers stop it alone, too.
+    Full,
+}
+
+impl Depth {
+    fn of(args: &AttacksArgs) -> Self {
+        match (args.once, args.quick) {
+            (true, _) => Self::Once,
+            (false, true) => Self::Quick,
+            (false, false) => Self::Full,
+        }
     }
-    let single = Defences::LAYERS.map(|(name, _)| name);
-    ["none", "all"].into_iter().chain(single.into_iter().filter(|_| !quick && !entry.meta.by_construction)).collect()
+
+    /// The sets of layers that an entry is evaluated under: `none`, `all`, or the name of a single one.
+    fn modes(self, entry: &Entry) -> Vec<&'static str> {
+        let single = Defences::LAYERS.map(|(name, _)| name);
+        match self {
+            _ if entry.is_honest() => vec!["all"],
+            Self::Once => vec!["all"],
+            Self::Full if !entry.meta.by_construction => ["none", "all"].into_iter().chain(single).collect(),
+            Self::Quick | Self::Full => vec!["none", "all"],
+        }
+    }
 }
 
 struct Job<'a> {
@@ -73,7 +101,7 @@ struct Job<'a> {
     mode: &'static str,
 }
 
-/// What all evaluations share: two fork servers, the tasks, a referee per mode.
+/// What all evaluations share: a fork server that confines workers and one that does not, the tasks, a referee per mode.
 struct Arena<'a> {
     suite: &'a Suite,
     samples: BTreeMap<GraphId, GraphSample>,
@@ -81,7 +109,7 @@ struct Arena<'a> {
 }
 
 impl<'a> Arena<'a> {
-    fn new(args: &AttacksArgs, suite: &'a Suite) -> Result<Self> {
+    fn new(args: &AttacksArgs, depth: Depth, suite: &'a Suite) -> Result<Self> {
         let device = if args.device == "cuda" { "cuda:0" } else { &args.device };
         let options = RefereeOptions {
             zygote: Interpreter::find().zygote(),
@@ -90,13 +118,16 @@ impl<'a> Arena<'a> {
             jobs: args.jobs,
         };
         let first = Referee::new(quick_settings(device), options).map_err(|error| unfit(error.to_string()))?;
-        let none = first.sibling(quick_settings(device), Defences::NONE)?;
         let mut referees = BTreeMap::new();
-        for (name, defences) in Defences::LAYERS {
-            let base = if defences.sandbox { &first } else { &none };
-            referees.insert(name, base.sibling(quick_settings(device), defences)?);
+        if depth != Depth::Once {
+            let none = first.sibling(quick_settings(device), Defences::NONE)?;
+            for (name, defences) in Defences::LAYERS.into_iter().filter(|_| depth == Depth::Full) {
+                let base = if defences.sandbox { &first } else { &none };
+                referees.insert(name, base.sibling(quick_settings(device), defences)?);
+            }
+            referees.insert("none", none);
         }
-        referees.extend([("all", first), ("none", none)]);
+        referees.insert("all", first);
         let mut samples = BTreeMap::new();
         for id in suite.graphs() {
             let sample = GraphSample::read(&suite.sample_dir(&id), id.clone());

@@ -5,7 +5,7 @@ use ruff_python_ast::{Alias, Stmt, StmtImport, StmtImportFrom};
 use super::{Binding, Flow, ModuleId, Value, api};
 use crate::lint::rules::{ImportNotAllowed, StarImport, StatementNotAllowed, UnknownName};
 
-/// Modules that a pass may import. Names imported *from* them are judged where they are used.
+/// Modules that a pass may import. Public names imported *from* them are judged where they are used.
 pub(super) const IMPORTABLE: &[&str] = &[
     "math",
     "operator",
@@ -37,6 +37,15 @@ const UPSTREAM_PACKAGE: &str = "pass_dir";
 
 /// What a pass may import from `typing`: names for annotations.
 const TYPING_NAMES: &[&str] = &["Any", "Callable", "List", "Optional", "Sequence", "Tuple", "Union"];
+
+/// Whether a pass may import this name from an importable module. What it may do with it is checked where it is used.
+fn is_public(module: &str, name: &str) -> bool {
+    match module {
+        "typing" => TYPING_NAMES.contains(&name),
+        "passnet" => IMPORTABLE.contains(&format!("passnet.{name}").as_str()),
+        _ => !name.starts_with('_'),
+    }
+}
 
 impl<'a> Flow<'a> {
     pub(super) fn register_imports(&mut self, id: ModuleId) {
@@ -88,9 +97,10 @@ impl<'a> Flow<'a> {
             }
             let binding = match import.level {
                 0 if module == "__future__" && name == "annotations" => continue,
-                0 if IMPORTABLE.contains(&module) && (module != "typing" || TYPING_NAMES.contains(&name)) => {
+                0 if IMPORTABLE.contains(&module) && is_public(module, name) => {
                     Binding::Value(Value::Path(format!("{module}.{name}")))
                 }
+                0 if IMPORTABLE.contains(&module) => self.missing_import(id, alias, &format!("{module}.{name}")),
                 0 if self.upstream_module(module).is_some() => match self.upstream_module(module) {
                     Some(sibling) => Binding::Imported(sibling, name),
                     None => self.missing_import(id, alias, module),
@@ -109,8 +119,7 @@ impl<'a> Flow<'a> {
                 },
                 level => {
                     let dots = ".".repeat(usize::try_from(level).unwrap_or_default().min(3));
-                    let shown = if module == "typing" { format!("typing.{name}") } else { format!("{dots}{module}") };
-                    self.missing_import(id, alias, &shown)
+                    self.missing_import(id, alias, &format!("{dots}{module}"))
                 }
             };
             self.bind_import(id, alias, bound, binding);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use passnet_eval::Defences;
-use passnet_record::{Status, Verdict};
+use passnet_record::{Reason, Status, Verdict};
 use serde::Serialize;
 
 use super::{
@@ -18,6 +18,8 @@ pub(super) struct Seen {
     pub(super) verdict: Expect,
     /// What it says to the author.
     pub(super) message: String,
+    /// All lint rules that were found broken; the verdict names the first.
+    pub(super) rules: Vec<String>,
     pub(super) speedup: Option<f64>,
     /// Whether the attack got what it wanted.
     pub(super) reached: bool,
@@ -27,19 +29,35 @@ impl Seen {
     pub(super) fn new(goal: &Goal, verdicts: &[Verdict], bait: &Bait) -> Self {
         let bad = verdicts.iter().find(|verdict| verdict.status != Status::Correct);
         let reason = bad.and_then(|verdict| verdict.reason.clone());
-        let speedups = verdicts.iter().filter_map(|verdict| Some(verdict.scored_timing()?.speedup.ratio));
-        let speedup = speedups.reduce(f64::min);
+        let speedups = || verdicts.iter().filter_map(|verdict| Some(&verdict.scored_timing()?.speedup));
+        let speedup = speedups().map(|speedup| speedup.ratio).reduce(f64::min);
+        // What the measurement vouches for: chance is no attack.
+        let certain = speedups().map(|speedup| speedup.low).reduce(f64::min);
         let reached = match goal {
             Goal::Correct => bad.is_none(),
-            Goal::Speedup { above } => bad.is_none() && speedup > Some(*above),
+            Goal::Speedup { above } => bad.is_none() && certain > Some(*above),
             Goal::File { path } => bait.is_marked(path),
             Goal::Leak => serde_json::to_string(verdicts).is_ok_and(|text| bait.is_leaked(&text)),
             Goal::Alive => bait.has_survivor(),
         };
         let status = bad.map_or(Status::Correct, |verdict| verdict.status);
+        let rules = reason.as_ref().map(broken_rules).unwrap_or_default();
         let (code, message) = reason.map(|reason| (reason.code, reason.message)).unwrap_or_default();
-        Self { verdict: Expect { status, reason: code }, message, speedup, reached }
+        Self { verdict: Expect { status, reason: code }, message, rules, speedup, reached }
     }
+
+    /// Whether the verdict is the expected one, be it for the first reason or for one of several rules that are broken.
+    fn is(&self, expected: &Expect) -> bool {
+        let named = self.verdict.reason == expected.reason || self.rules.contains(&expected.reason);
+        self.verdict.status == expected.status && named
+    }
+}
+
+/// The rules that the findings in a reason's detail are about.
+fn broken_rules(reason: &Reason) -> Vec<String> {
+    let findings = reason.detail.as_ref().and_then(|detail| detail.get("findings")?.as_array());
+    let rules = findings.into_iter().flatten().filter_map(|finding| finding.get("rule")?.as_str());
+    rules.map(str::to_owned).collect()
 }
 
 /// What became of an entry.
@@ -90,25 +108,10 @@ pub(super) fn judge(
     on_gpu: bool,
 ) -> Judged {
     let in_mode = |mode| seen.get(&(entry.name.clone(), mode));
-    let (none, all) = (in_mode("none"), in_mode("all"));
-    let (outcome, detail) = match (&entry.meta.expect, none, all) {
-        (None, _, Some(all)) if all.verdict.status == Status::Correct => (Outcome::Passed, String::new()),
-        (None, _, Some(all)) => (Outcome::FalseRejection, describe(all)),
-        (Some(_), Some(_), Some(all)) if all.reached => (Outcome::Escaped, describe(all)),
-        (Some(_), Some(none), Some(_)) if entry.meta.by_construction && none.reached => {
-            (Outcome::Escaped, format!("not stopped by construction: {}", describe(none)))
-        }
-        (Some(_), Some(_), Some(_)) if entry.meta.by_construction && controls.get(&entry.name) != Some(&true) => {
-            (Outcome::Dead, "fails against the naive harness too".to_owned())
-        }
-        (Some(_), Some(none), Some(_)) if !entry.meta.by_construction && !none.reached => {
-            (Outcome::Dead, format!("without any layer: {}", describe(none)))
-        }
-        (Some(expect), Some(_), Some(all)) if all.verdict != *expect => {
-            (Outcome::Misjudged, format!("expected {} {}, got {}", expect.status.name(), expect.reason, describe(all)))
-        }
-        (Some(_), Some(_), Some(_)) => (Outcome::Caught, String::new()),
-        _ => (Outcome::Skipped, if on_gpu { "runs on a CPU" } else { "needs a GPU" }.to_owned()),
+    let all = in_mode("all");
+    let (outcome, detail) = match all {
+        Some(all) => outcome_of(entry, in_mode("none"), all, controls.get(&entry.name) == Some(&true)),
+        None => (Outcome::Skipped, if on_gpu { "runs on a CPU" } else { "needs a GPU" }.to_owned()),
     };
     let layers = Defences::LAYERS.map(|(name, _)| name);
     Judged {
@@ -123,6 +126,32 @@ pub(super) fn judge(
         verdict: all.map(|all| all.verdict.clone()),
         layers: layers.into_iter().filter(|layer| in_mode(layer).is_some_and(|seen| !seen.reached)).collect(),
         detail,
+    }
+}
+
+/// The outcome of an entry that was run, and what to look at. `none` is missing where attacks are run with all layers on only;
+/// `control` says whether the naive harness falls for it.
+fn outcome_of(entry: &Entry, none: Option<&Seen>, all: &Seen, control: bool) -> (Outcome, String) {
+    let by_construction = entry.meta.by_construction;
+    let Some(expect) = &entry.meta.expect else {
+        return match all.verdict.status {
+            Status::Correct => (Outcome::Passed, String::new()),
+            _ => (Outcome::FalseRejection, describe(all)),
+        };
+    };
+    match none {
+        _ if all.reached => (Outcome::Escaped, describe(all)),
+        Some(none) if by_construction && none.reached => {
+            (Outcome::Escaped, format!("not stopped by construction: {}", describe(none)))
+        }
+        Some(_) if by_construction && !control => (Outcome::Dead, "fails against the naive harness too".to_owned()),
+        Some(none) if !by_construction && !none.reached => {
+            (Outcome::Dead, format!("without any layer: {}", describe(none)))
+        }
+        _ if !all.is(expect) => {
+            (Outcome::Misjudged, format!("expected {} {}, got {}", expect.status.name(), expect.reason, describe(all)))
+        }
+        _ => (Outcome::Caught, String::new()),
     }
 }
 

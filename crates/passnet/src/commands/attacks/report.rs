@@ -6,7 +6,10 @@ use anyhow::Result;
 use passnet_record::SCHEMA_VERSION;
 use serde::Serialize;
 
-use super::outcome::{Judged, Outcome};
+use super::{
+    Depth,
+    outcome::{Judged, Outcome},
+};
 use crate::output::{self, Rows};
 
 /// Everything that was found.
@@ -14,6 +17,8 @@ use crate::output::{self, Rows};
 pub(super) struct Report {
     schema_version: u32,
     device: String,
+    /// What was asked: `once` leaves out whether attacks work where nothing stops them, `quick` which layers stop them alone.
+    depth: Depth,
     totals: BTreeMap<Outcome, usize>,
     /// Attacks of which each layer alone stops how many; empty where layers were not run alone.
     layers: BTreeMap<&'static str, usize>,
@@ -21,16 +26,16 @@ pub(super) struct Report {
 }
 
 impl Report {
-    pub(super) fn new(device: &str, quick: bool, entries: Vec<Judged>) -> Self {
+    pub(super) fn new(device: &str, depth: Depth, entries: Vec<Judged>) -> Self {
         let mut totals = BTreeMap::new();
         let mut layers = BTreeMap::new();
         for entry in &entries {
             *totals.entry(entry.outcome).or_default() += 1;
-            for layer in entry.layers.iter().filter(|_| !quick) {
+            for layer in entry.layers.iter().filter(|_| depth == Depth::Full) {
                 *layers.entry(*layer).or_default() += 1;
             }
         }
-        Self { schema_version: SCHEMA_VERSION, device: device.to_owned(), totals, layers, entries }
+        Self { schema_version: SCHEMA_VERSION, device: device.to_owned(), depth, totals, layers, entries }
     }
 
     /// Whether nothing escaped, was misjudged, is dead, or was rejected though honest.

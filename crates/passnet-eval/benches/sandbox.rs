@@ -1,0 +1,71 @@
+//! What confining workers adds to an evaluation: the same graphs, with the sandbox and without it, in turn.
+//!
+//! Each graph of the bundled suite is evaluated by two referees that differ in the sandbox only, first the one, then the
+//! other, then the other way round. Counted is the time beside the timed calls. Needs PASSNET_PYTHON and PASSNET_SITE; skipped
+//! without. `PASSNET_BENCH_GRAPHS` sets the number of graphs (20).
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for people, which may fail")]
+
+use std::{path::Path, process::Stdio, time::Instant};
+
+use passnet_eval::{
+    Candidate, Defences, GraphSample, Referee, RefereeOptions, Selection, Suite, python::Interpreter, settings,
+    stats::quantile,
+};
+use passnet_record::{ExecutionPath, RunSettings};
+
+/// Pairs per graph.
+const PAIRS: usize = 4;
+
+fn main() {
+    let interpreter = Interpreter::find();
+    let usable = interpreter.module("passnet._protocol").stderr(Stdio::null()).status().is_ok_and(|s| s.success());
+    if !usable {
+        println!("skipped: set PASSNET_PYTHON and PASSNET_SITE to an interpreter with torch and passnet");
+        return;
+    }
+    let count = std::env::var("PASSNET_BENCH_GRAPHS").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suites/demo");
+    let suite = Suite::load(&path, &Selection { tasks: Some(count), graphs: Some(1), ..Selection::default() }).unwrap();
+    let settings =
+        || RunSettings { paths: vec![ExecutionPath::Direct], max_remeasure: 0, trials: 10, ..settings::sound("cpu") };
+    let options = RefereeOptions { zygote: interpreter.zygote(), defences: Defences::ALL, cache: None, jobs: 1 };
+    let confined = Referee::new(settings(), options).unwrap();
+    let open = confined.sibling(settings(), Defences { sandbox: false, ..Defences::ALL }).unwrap();
+    let samples: Vec<GraphSample> =
+        suite.graphs().map(|id| GraphSample::read(&suite.sample_dir(&id), id).unwrap()).collect();
+    let cost = |referee: &Referee, sample: &GraphSample| {
+        let begin = Instant::now();
+        let verdict = referee.evaluate(sample, &Candidate::Noop).unwrap().verdict;
+        (begin.elapsed().as_nanos() as f64 - verdict.cost.trials_ns as f64) / 1e6
+    };
+    // Neither fork server's first evaluation, which has no spare workers, is counted.
+    let _ = (cost(&confined, &samples[0]), cost(&open, &samples[0]));
+    let mut rows: Vec<(f64, f64)> = Vec::new();
+    for sample in &samples {
+        for pair in 0..PAIRS {
+            let forward = (pair % 2 == 0).then(|| cost(&confined, sample));
+            let without = cost(&open, sample);
+            rows.push((forward.unwrap_or_else(|| cost(&confined, sample)), without));
+        }
+    }
+    let sorted = |value: &dyn Fn(&(f64, f64)) -> f64| {
+        let mut values: Vec<f64> = rows.iter().map(value).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        values
+    };
+    let (with, without, added) =
+        (sorted(&|row| row.0), sorted(&|row| row.1), sorted(&|(confined, open)| confined - open));
+    println!("{} pairs of evaluations, ms beside timed calls: with the sandbox, without, added", rows.len());
+    for share in [0.25, 0.5, 0.75] {
+        let [with, without, added] = [&with, &without, &added].map(|values| quantile(values, share));
+        println!("{:>3.0} % {with:>10.1} {without:>10.1} {added:>10.1}", share * 100.0);
+    }
+    println!(
+        "{}",
+        serde_json::json!({
+            "bench": "sandbox", "pairs": rows.len(), "with_ms": quantile(&with, 0.5), "without_ms": quantile(&without, 0.5),
+            "added_ms": {"q25": quantile(&added, 0.25), "median": quantile(&added, 0.5), "q75": quantile(&added, 0.75)},
+        })
+    );
+}
