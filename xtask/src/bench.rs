@@ -37,3 +37,8 @@ fn eval_bench(root: &Path, name: &str) -> Result<()> {
     command.args(["bench", "--package", "passnet-eval", "--bench", name]);
     step(&format!("bench {name}"), environment.apply(&mut command))
 }
+
+/// Weight and time of every kind of page at 2,000 graphs x 20 runs.
+pub(crate) fn pages(root: &Path) -> Result<()> {
+    step("bench pages", cargo(root).args(["bench", "--package", "passnet", "--bench", "pages"]))
+}

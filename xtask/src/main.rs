@@ -26,7 +26,7 @@ Usage: cargo xtask <task>
   test                formatting, lints, tidy, all Rust and Python tests, the attack suite with all layers on
   attacks [FLAGS]     the attack suite; flags are those of `passnet attacks`: --once, --quick, --json, --filter NAME, --device cuda
   tidy                the invariants of ARCHITECTURE.md
-  bench parse|eval|lint|sandbox
+  bench parse|eval|lint|sandbox|pages
                       benchmarks that print figures (and ratios to the obvious alternative)
   setup               only make the Python environment and the extension module
   wheel               build the Python wheel into target/wheels
@@ -56,6 +56,7 @@ fn run(arguments: &[String]) -> Result<()> {
         ["bench", "eval"] => bench::eval(&root),
         ["bench", "lint"] => bench::lint(&root),
         ["bench", "sandbox"] => bench::sandbox(&root),
+        ["bench", "pages"] => bench::pages(&root),
         ["setup"] => environment::Environment::prepare(&root, &[], environment::Profile::Release).map(|_| ()),
         ["wheel"] => wheel::wheel(&root),
         [] | ["help" | "--help" | "-h"] => {
