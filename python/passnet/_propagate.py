@@ -1,9 +1,9 @@
 """Types of all values of graphs, by running them on tensors without content.
 
-`python -m passnet._propagate` reads one graph per line, `{"graph": WIRE, "inputs": [{"shape", "dtype"}, ...]}`, and writes
-one line for each: `{"values": [TYPE, ...]}` with the types of inputs and nodes in order. A tensor's type is
-`{"shape", "stride", "dtype"}`, that of a list `{"list": [...]}`, of an integer `{"int": n}`; of anything else, and of what
-comes after a call that fails, `null`.
+`python -m passnet._propagate` reads one graph per line, `{"graph": WIRE, "inputs": [{"shape", "dtype"}, ...], "device": D}`,
+and writes one line for each: `{"values": [TYPE, ...]}` with the types of inputs and nodes in order. A tensor's type is
+`{"shape", "stride", "dtype"}`, that of a list `{"list": [...]}`, of an integer `{"int": n}`; of anything else, of a tensor
+on another device than `D`, and of what comes after a call that fails, `null`. `D` is `cpu` or `cuda`; no device is needed.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from passnet import _wire
 
 
-def propagate(wire: dict[str, Any], inputs: list[dict[str, Any]]) -> list[Any]:
-    """The type of each value; inputs are contiguous."""
+def propagate(wire: dict[str, Any], inputs: list[dict[str, Any]], device: str) -> list[Any]:
+    """The type of each value on a device; inputs are contiguous."""
     module = _wire.to_graph_module(wire)
     nodes = [node for node in module.graph.nodes if node.op != "output"]
     types: dict[str, Any] = {}
@@ -28,11 +28,11 @@ def propagate(wire: dict[str, Any], inputs: list[dict[str, Any]]) -> list[Any]:
     class Recorder(torch.fx.Interpreter):
         def run_node(self, node: torch.fx.Node) -> Any:
             result = super().run_node(node)
-            types[node.name] = _type(result)
+            types[node.name] = _type(result, device)
             return result
 
     with FakeTensorMode(), torch.no_grad():
-        values = [torch.empty(meta["shape"], dtype=getattr(torch, meta["dtype"])) for meta in inputs]
+        values = [torch.empty(meta["shape"], dtype=getattr(torch, meta["dtype"]), device=device) for meta in inputs]
         try:
             Recorder(module, garbage_collect_values=False).run(*values)
         except Exception as error:
@@ -41,9 +41,9 @@ def propagate(wire: dict[str, Any], inputs: list[dict[str, Any]]) -> list[Any]:
     return [types.get(node.name) for node in nodes]
 
 
-def _type(value: Any) -> Any:
+def _type(value: Any, device: str) -> Any:
     match value:
-        case torch.Tensor():
+        case torch.Tensor() if value.device.type == device:
             dtype = str(value.dtype).removeprefix("torch.")
             return {"shape": list(value.shape), "stride": list(value.stride()), "dtype": dtype}
         case bool() | None:
@@ -51,7 +51,7 @@ def _type(value: Any) -> Any:
         case int():
             return {"int": value}
         case list() | tuple():
-            return {"list": [_type(element) for element in value]}
+            return {"list": [_type(element, device) for element in value]}
     return None
 
 
@@ -60,7 +60,7 @@ def main() -> None:
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            reply: dict[str, Any] = {"values": propagate(request["graph"], request["inputs"])}
+            reply: dict[str, Any] = {"values": propagate(request["graph"], request["inputs"], request["device"])}
         except Exception as error:
             reply = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(reply), flush=True)

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::OnceLock};
 
-use passnet_eval::{GraphSample, PropagateError, Suite, propagate, python::Interpreter};
+use passnet_eval::{GraphSample, PropagateError, Suite, Target, propagate, python::Interpreter};
 use passnet_fuse::TypedGraph;
 use passnet_graph::hash;
 use passnet_record::{ContentId, GraphId, SuiteTask};
@@ -100,7 +100,8 @@ impl Task {
     /// # Errors
     /// Why there are none.
     pub fn typed(&self, interpreter: &Interpreter) -> Result<&[TypedGraph], &str> {
-        let typed = || propagate(interpreter, &self.visible).map_err(|error: PropagateError| error.to_string());
+        let typed =
+            || propagate(interpreter, &self.visible, Target::Cpu).map_err(|error: PropagateError| error.to_string());
         self.typed.get_or_init(typed).as_deref().map_err(String::as_str)
     }
 }

@@ -22,7 +22,7 @@ pub fn write_passes(
             samples.extend(GraphSample::read(&suite.sample_dir(&id), id));
         }
     }
-    let mut typed = propagate(interpreter, &samples)?.into_iter().zip(&samples).peekable();
+    let mut typed = propagate(interpreter, &samples, target)?.into_iter().zip(&samples).peekable();
     let mut passes = BTreeMap::new();
     for task in &suite.record.tasks {
         let mut graphs = Vec::new();

@@ -5,7 +5,7 @@ use std::{
     process::Stdio,
 };
 
-use passnet_fuse::{Type, TypeCountError, TypedGraph};
+use passnet_fuse::{Target, Type, TypeCountError, TypedGraph};
 use passnet_graph::wire;
 use serde::Deserialize;
 use serde_json::json;
@@ -44,11 +44,20 @@ enum Reply {
     Error(String),
 }
 
-/// Types all graphs. They are run on the CPU, whatever their device.
+/// Types all graphs as they are on the target, which need not be there: strides differ between devices, and what a graph
+/// makes in host memory is no business of a kernel, so that on a CUDA device its type is unknown.
 ///
 /// # Errors
 /// If Python fails.
-pub fn propagate(interpreter: &Interpreter, samples: &[GraphSample]) -> Result<Vec<TypedGraph>, PropagateError> {
+pub fn propagate(
+    interpreter: &Interpreter,
+    samples: &[GraphSample],
+    target: Target,
+) -> Result<Vec<TypedGraph>, PropagateError> {
+    let (device, index) = match target {
+        Target::Cpu => ("cpu", None),
+        Target::Cuda => ("cuda", Some(0)),
+    };
     let mut child = interpreter
         .module("passnet._propagate")
         .stdin(Stdio::piped())
@@ -63,8 +72,8 @@ pub fn propagate(interpreter: &Interpreter, samples: &[GraphSample]) -> Result<V
     for sample in samples {
         let inputs: Vec<_> =
             sample.metas().iter().map(|meta| json!({"shape": meta.shape, "dtype": meta.dtype})).collect();
-        let graph = sample.graph().with_device("cpu", None);
-        writeln!(requests, "{}", json!({"graph": wire::to_value(&graph), "inputs": inputs}))?;
+        let graph = sample.graph().with_device(device, index);
+        writeln!(requests, "{}", json!({"graph": wire::to_value(&graph), "inputs": inputs, "device": device}))?;
         let line = lines.next().transpose()?.unwrap_or_default();
         match serde_json::from_str(&line) {
             Ok(Reply::Values(values)) => typed.push(TypedGraph::new(sample.graph().clone(), values)?),

@@ -142,6 +142,10 @@ impl<'g> Survey<'g> {
         for &node in &nodes {
             lowering.lower(graph.node(node))?;
         }
+        // The pattern names also what only lends its type, as in `x.type_as(y)`.
+        for value in outside {
+            lowering.value(value)?;
+        }
         let mut changed: BTreeMap<BufferId, TensorId> = BTreeMap::new();
         let mut returned: BTreeMap<ValueId, BufferId> = BTreeMap::new();
         for (&value, input) in

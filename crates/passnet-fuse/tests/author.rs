@@ -170,6 +170,33 @@ fn a_change_of_an_input_is_made_to_it() {
     }
 }
 
+/// One graph whose only result is an input that it changes: the row of its plan is empty.
+#[test]
+fn a_plan_without_anything_in_it_is_not_unpacked() {
+    let mut draft = Draft::default();
+    let x = draft.input("x", &[4, 4], Float32);
+    let sum = draft.function("operator.iadd", &[x.into(), Arg::Int(1)], &[4, 4], Float32);
+    let relu = draft.function("torch.nn.functional.relu", &[sum.into(), Arg::Bool(true)], &[4, 4], Float32);
+    let passes = text(&author(&[draft.finish(&[relu])], Target::Cuda));
+    assert!(passes.contains("return in0\n"), "{passes}");
+    assert!(passes.lines().all(|line| !line.trim_start().starts_with('=') || line.starts_with("==")), "{passes}");
+}
+
+/// `(x + x).type_as(y)`.
+#[test]
+fn patterns_name_what_only_lends_its_type() {
+    let mut draft = Draft::default();
+    let (x, y) = (draft.input("x", &[4, 4], Float32), draft.input("y", &[2], Float16));
+    let sum = draft.function("operator.add", &[x.into(), x.into()], &[4, 4], Float32);
+    draft.types.push(Type::Tensor(TensorType::contiguous(&[4, 4], Float16)));
+    let cast = draft.builder.call_method("t", "type_as", &[sum.into(), y.into()], &[]);
+    let task = [draft.finish(&[cast])];
+    for target in [Target::Cpu, Target::Cuda] {
+        let passes = text(&author(&task, target));
+        assert!(passes.contains("def pattern(in0, in1):") && passes.contains(".type_as(in1)"), "{passes}");
+    }
+}
+
 #[test]
 fn inputs_are_not_changed_behind_the_back_of_the_graph() {
     for target in [Target::Cpu, Target::Cuda] {

@@ -161,11 +161,13 @@ impl Signature {
         let _ = write!(
             text,
             "    if plan is None{}{contiguous}:\n        \
-             raise ValueError(\"fused: written for the shapes, types and layouts in PLANS, not for these\")\n    \
-             {} = plan\n",
+             raise ValueError(\"fused: written for the shapes, types and layouts in PLANS, not for these\")\n",
             parts.refuses,
-            unpacked.join(", "),
         );
+        // A single graph whose results are all in place has nothing in its plan.
+        if !unpacked.is_empty() {
+            let _ = writeln!(text, "    {} = plan", unpacked.join(", "));
+        }
         if let Some(returned) = &parts.returned {
             let _ = writeln!(text, "    return {}", returned.join(", "));
             return text;

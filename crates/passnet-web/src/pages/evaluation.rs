@@ -8,7 +8,7 @@ use crate::{
     PassText, Place, Trials,
     draw::{graph::graph_drawing, plots},
     failures::message,
-    format::{duration, ratio},
+    format::{duration, plural, ratio},
     shell::{scrolling, section},
     site::GRAPHS_PER_PAGE,
 };
@@ -64,8 +64,9 @@ fn passes(files: &[PassText]) -> Markup {
     let mut left = MAX_FILES;
     html! {
         p.about {
-            @if findings == 0 { "The integrity rules of this PassNet find nothing in these files." }
-            @else { (findings) " findings of the integrity rules; the lines are marked." }
+            @if files.iter().any(|file| file.text.is_none()) { "Some files were not kept, so the integrity rules are not asked." }
+            @else if findings == 0 { "The integrity rules of this PassNet find nothing in these files." }
+            @else { (findings) " finding" (plural(findings)) " of the integrity rules; the lines are marked." }
         }
         @for (index, file) in files.iter().enumerate() { (pass_file(index, file, &mut left)) }
     }

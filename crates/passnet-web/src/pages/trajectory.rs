@@ -15,6 +15,8 @@ const MAX_TURN: usize = 8_000;
 const MAX_ALL: usize = 180_000;
 /// Longer messages are folded.
 const FOLD_AT: usize = 600;
+/// Characters of a folded call that are shown.
+const GLANCE: usize = 70;
 
 pub(super) fn list(context: &Context<'_>) -> Page {
     let table = html! {
@@ -92,8 +94,16 @@ fn message(turn: &Turn, left: &mut usize) -> Markup {
                 details { summary { (first) " …" } pre tabindex="0" { (body) } }
             } @else if !body.is_empty() { pre { (body) } }
             @for (name, arguments) in &calls {
-                details { summary { "calls " code { (name) } } pre tabindex="0" { (arguments) } }
+                details { summary { "calls " code { (name) } " " small { (glance(arguments)) } } pre tabindex="0" { (arguments) } }
             }
+            @if body.is_empty() && calls.is_empty() { em { "says nothing" } }
         }
     }
+}
+
+/// The beginning of arguments on one line.
+fn glance(arguments: &str) -> String {
+    let words = arguments.split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown: String = words.chars().take(GLANCE).collect();
+    if shown.len() < words.len() { shown + " …" } else { shown }
 }

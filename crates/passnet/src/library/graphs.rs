@@ -8,7 +8,7 @@ use std::{
 use anyhow::Result;
 use fs_err as fs;
 use passnet_eval::{
-    GraphSample, PropagateError, TypedGraph, propagate,
+    GraphSample, PropagateError, Target, TypedGraph, propagate,
     python::Interpreter,
     suite::{Selection, Suite},
 };
@@ -96,7 +96,7 @@ fn type_text<T: ToString>(dtype: DType, shape: &[T]) -> String {
 fn types_of(suite: &Suite) -> Result<Vec<(GraphId, Types)>, PropagateError> {
     let samples: Vec<GraphSample> =
         suite.graphs().filter_map(|id| GraphSample::read(&suite.sample_dir(&id), id).ok()).collect();
-    let typed = propagate(&Interpreter::find(), &samples)?;
+    let typed = propagate(&Interpreter::find(), &samples, Target::Cpu)?;
     let types = |graph: &TypedGraph| -> Types {
         let values = (0..graph.graph().num_values() as u32).map(ValueId);
         values.map(|value| graph.tensor(value).map(|tensor| type_text(tensor.dtype, &tensor.shape))).collect()

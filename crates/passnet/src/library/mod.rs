@@ -81,7 +81,9 @@ impl Archive for Library {
             .filter_map(|(file, content)| Some((file.path.as_str(), content.as_deref()?)))
             .collect();
         let mut findings: BTreeMap<String, Vec<LintFinding>> = BTreeMap::new();
-        for finding in lint_dir(&files) {
+        // Lint judges a directory as a whole: without all of its files it would blame it for those that were not kept.
+        let found = if contents.iter().all(Option::is_some) { lint_dir(&files) } else { Vec::new() };
+        for finding in found {
             findings.entry(finding.file.clone()).or_default().push(LintFinding {
                 line: finding.start.line,
                 column: finding.start.column,

@@ -1,0 +1,143 @@
+//! Every kind of page in a real browser: no complaints, nothing wider than the window, text that can be read in both
+//! colour schemes, and tables that are sorted and filtered by keyboard.
+//!
+//! `PASSNET_SCREENSHOTS=FOLDER` keeps a picture of each page in each look.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use crate::{devtools::Browser, passnet, root, runs, server::Server};
+
+/// One page of each kind.
+const PAGES: [&str; 8] = [
+    "index.html",
+    "run/inductor.html",
+    "suite/passbench-public-f7bfacd97dae.html",
+    "task/demo-1/gpt2-gelu-tanh.html",
+    "evaluation/demo-passes/gpt2-gelu-tanh.html",
+    "compare/inductor/eager.html",
+    "trajectories.html",
+    "trajectory/scripted-gpt2-gelu-tanh-0.html",
+];
+
+/// Window widths and colour schemes that pages are looked at in.
+const LOOKS: [(&str, u32, bool); 3] = [("light", 1280, false), ("dark", 1280, true), ("narrow", 390, false)];
+
+/// The least contrast of text against the nearest background that is not transparent, as WCAG 2 computes it. Colours with
+/// an alpha of their own are left out.
+const LEAST_CONTRAST: &str = r"(() => {
+  const channels = (text) => text.match(/[\d.]+/g).map(Number);
+  const light = (colour) => {
+    const [r, g, b] = colour.map((c) => c / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const behind = (element) => {
+    for (; element; element = element.parentElement) {
+      const colour = channels(getComputedStyle(element).backgroundColor);
+      if (colour.length === 3) return colour;
+      if (colour[3] > 0) return null;
+    }
+    return channels(getComputedStyle(document.documentElement).backgroundColor).slice(0, 3);
+  };
+  let least = [21, ''];
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const element = texts.currentNode.parentElement;
+    if (!texts.currentNode.data.trim() || element.closest('svg, script, style') || !element.checkVisibility()) continue;
+    const [colour, ground] = [channels(getComputedStyle(element).color), behind(element)];
+    if (colour.length > 3 || !ground) continue;
+    const [a, b] = [light(colour), light(ground)].sort((x, y) => y - x);
+    const ratio = (a + 0.05) / (b + 0.05);
+    if (ratio < least[0]) least = [ratio, element.outerHTML.slice(0, 200)];
+  }
+  return least;
+})()";
+
+#[test]
+fn every_kind_of_page_in_every_look() {
+    let Some(mut browser) = Browser::start() else { return };
+    let pictures = std::env::var_os("PASSNET_SCREENSHOTS").map(PathBuf::from);
+    let runs = runs();
+    let site = runs.path().join("site");
+    let trajectories = root().join("crates/passnet/tests/data/trajectories.jsonl");
+    let arguments = ["site", site.to_str().unwrap(), runs.path().to_str().unwrap(), "--no-shapes"];
+    let beside = ["--suite", "suites/demo", "--trajectories", trajectories.to_str().unwrap()];
+    let (code, text) = passnet(&[&arguments[..], &beside[..]].concat());
+    assert_eq!(code, 0, "{text}");
+    for page in PAGES {
+        assert!(site.join(page).is_file(), "{page}");
+        for (look, width, dark) in LOOKS {
+            browser.look(width, dark);
+            let complaints = browser.open(&format!("file://{}", site.join(page).display()));
+            assert!(complaints.is_empty(), "{page}, {look}: {complaints:?}");
+            let wide = browser.evaluate("document.documentElement.scrollWidth - innerWidth");
+            assert!(wide.as_i64().unwrap() <= 0, "{page}, {look}: {wide} pixels wider than the window");
+            let scripted =
+                "[...document.querySelectorAll('table.sortable thead th')].every((th) => th.querySelector('button'))";
+            assert_eq!(browser.evaluate(scripted), true, "{page}, {look}: the script ran");
+            let contrast = browser.evaluate(LEAST_CONTRAST);
+            assert!(contrast[0].as_f64().unwrap() >= 4.5, "{page}, {look}: {contrast}");
+            if let Some(folder) = &pictures {
+                std::fs::create_dir_all(folder).unwrap();
+                browser.picture(&folder.join(format!("{}-{look}.png", page.split(['/', '.']).next().unwrap())));
+            }
+        }
+    }
+}
+
+#[test]
+fn tables_are_sorted_and_filtered_by_keyboard() {
+    let Some(mut browser) = Browser::start() else { return };
+    let runs = runs();
+    let server = Server::start(runs.path());
+    let page = format!("http://{}/", server.address);
+    let shown = "[...document.querySelectorAll('#board tbody tr')].filter((row) => !row.hidden)\
+                 .map((row) => row.cells[0].querySelector('a').textContent)";
+    browser.look(1280, false);
+    assert!(browser.open(&page).is_empty());
+    assert_eq!(browser.evaluate(shown).as_array().unwrap().len(), 4);
+
+    // `/` leads to the search field, and is not written into it.
+    browser.press("/", "/");
+    for letter in ["n", "o", "o", "p"] {
+        browser.press(letter, letter);
+    }
+    assert_eq!(browser.evaluate(shown), json!(["noop"]));
+    assert_eq!(browser.evaluate("document.querySelector('[data-count]').textContent"), "1 of 4");
+    // What was found stands in the address, and an address brings it back.
+    let found = browser.evaluate("location.href").as_str().unwrap().to_owned();
+    assert!(found.ends_with("#~find=noop"), "{found}");
+    assert!(browser.open(&found).is_empty());
+    assert_eq!(browser.evaluate(shown), json!(["noop"]));
+
+    // Tab reaches the headings; Enter sorts, and sorts the other way round.
+    assert!(browser.open(&page).is_empty());
+    let reach = |browser: &mut Browser, wanted: &str| {
+        for _ in 0..40 {
+            browser.press("Tab", "");
+            if browser.evaluate("document.activeElement.textContent") == wanted {
+                return;
+            }
+        }
+        panic!("Tab does not reach {wanted}");
+    };
+    reach(&mut browser, "Author");
+    browser.press("Enter", "\r");
+    let authors = browser.evaluate(shown);
+    let mut sorted: Vec<&str> = authors.as_array().unwrap().iter().map(|author| author.as_str().unwrap()).collect();
+    sorted.sort_unstable();
+    assert_eq!(authors, json!(sorted));
+    let direction = "document.activeElement.closest('th').ariaSort";
+    assert_eq!(browser.evaluate(direction), "ascending");
+    browser.press("Enter", "\r");
+    sorted.reverse();
+    assert_eq!(browser.evaluate(shown), json!(sorted));
+    assert_eq!(browser.evaluate(direction), "descending");
+
+    // Folded parts open by keyboard as well.
+    assert!(browser.open(&format!("{page}task/demo-1/gpt2-gelu-tanh.html")).is_empty());
+    reach(&mut browser, "model.py");
+    browser.press("Enter", "\r");
+    assert_eq!(browser.evaluate("document.activeElement.parentElement.open"), true);
+}
