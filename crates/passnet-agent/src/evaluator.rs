@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use passnet_eval::{Candidate, EvalError, PassDirectory, Referee, python::Interpreter};
 use passnet_python::lint::{Finding, lint_dir};
-use passnet_record::Reason;
+use passnet_record::{Reason, Status};
 
 use crate::{
     cache::{Origin, VerdictCache},
@@ -90,7 +90,7 @@ impl Evaluator {
             };
             // An equal graph of another name has the same key.
             verdict.id = graph.id().clone();
-            judged.push(Judged { verdict, held_out, cached: origin == Origin::Known });
+            judged.push(Judged::new(verdict, held_out, origin == Origin::Known, &findings));
         }
         let wall_ns = begin.elapsed().as_nanos() as u64;
         let judgement = sum_up(passes.id().clone(), &judged, self.referee.settings().correct_at, wall_ns);
@@ -104,7 +104,7 @@ impl Evaluator {
 /// What came of it, one line per graph, then the reasons; never a word of graphs that are held out.
 fn explain(judgement: &Judgement, judged: &[Judged]) -> String {
     let shown: Vec<&Judged> = judged.iter().filter(|judged| !judged.held_out).collect();
-    let correct = shown.iter().filter(|judged| judged.verdict.status == passnet_record::Status::Correct).count();
+    let correct = shown.iter().filter(|judged| judged.verdict.status == Status::Correct).count();
     let mut text =
         format!("{correct} of {} graphs correct, score {:.3} (1 is doing nothing)\n", shown.len(), judgement.score);
     let mut reasons: Vec<(&Reason, Vec<&str>)> = Vec::new();
@@ -112,6 +112,9 @@ fn explain(judgement: &Judgement, judged: &[Judged]) -> String {
         let verdict = &judged.verdict;
         let name = verdict.id.graph.as_str();
         text.push_str(&format!("graph {name}: {}", verdict.status.name()));
+        if !matches!(verdict.status, Status::Correct | Status::Unstable) {
+            text.push_str(&format!(" (failed at {})", judged.tier.name()));
+        }
         if let Some(tolerance) = verdict.tolerance {
             text.push_str(&format!(", close from tolerance {tolerance}"));
         }

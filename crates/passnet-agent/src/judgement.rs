@@ -3,6 +3,7 @@
 //! The reward is defined in `docs/trajectories.md`. It cannot be farmed: anything wrong on any graph makes it 0, doing
 //! nothing makes it 0, and a speed-up counts only as far as the lower end of its confidence interval.
 
+use passnet_python::lint::Finding;
 use passnet_record::{ContentId, RatioInterval, Status, Verdict};
 use passnet_score::{GraphOutcome, Outcomes, sound_credit};
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,46 @@ pub struct Reward {
     pub high: f64,
 }
 
+/// The parts of an evaluation, each dearer than the one before. The first that fails gives the verdict and ends it, but for
+/// results that are close at some tolerance: those are timed nevertheless, since AS counts them there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tier {
+    /// The rules, on the text of the files; nothing runs.
+    Lint,
+    /// Importing the passes and matching them; kernels are built here.
+    Match,
+    /// Results on several inputs, by the device that is measured.
+    Check,
+    /// Timing in turns with eager.
+    Timing,
+}
+
+impl Tier {
+    /// The tier that gave a verdict: lint where it is one of its findings; what ran into a limit or died was being timed if the
+    /// results had been compared by then.
+    fn of(verdict: &Verdict, findings: &[Finding]) -> Self {
+        let code = verdict.reason.as_ref().map(|reason| reason.code.as_str());
+        match verdict.status {
+            _ if findings.iter().any(|finding| Some(finding.rule) == code) => Self::Lint,
+            Status::Correct | Status::Unstable => Self::Timing,
+            Status::NoMatch | Status::CompileError => Self::Match,
+            Status::Timeout | Status::OutOfMemory | Status::RuntimeError if verdict.tolerance.is_some() => Self::Timing,
+            _ => Self::Check,
+        }
+    }
+
+    /// The name used in records, e.g. `match`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Lint => "lint",
+            Self::Match => "match",
+            Self::Check => "check",
+            Self::Timing => "timing",
+        }
+    }
+}
+
 /// The verdict on one graph, in short.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GraphResult {
@@ -35,6 +76,9 @@ pub struct GraphResult {
     pub held_out: bool,
     /// Outcome.
     pub status: Status,
+    /// The tier that gave it; absent in records of before there were tiers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tier: Option<Tier>,
     /// Code of the reason, empty for a plain `correct`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub code: String,
@@ -89,6 +133,14 @@ pub(crate) struct Judged {
     pub(crate) verdict: Verdict,
     pub(crate) held_out: bool,
     pub(crate) cached: bool,
+    pub(crate) tier: Tier,
+}
+
+impl Judged {
+    /// A verdict on passes of which the rules say `findings`.
+    pub(crate) fn new(verdict: Verdict, held_out: bool, cached: bool, findings: &[Finding]) -> Self {
+        Self { tier: Tier::of(&verdict, findings), verdict, held_out, cached }
+    }
 }
 
 /// Sums up.
@@ -110,6 +162,7 @@ fn in_short(judged: &Judged) -> GraphResult {
         graph: verdict.id.graph.clone(),
         held_out: judged.held_out,
         status: verdict.status,
+        tier: Some(judged.tier),
         code: verdict.reason.as_ref().map(|reason| reason.code.clone()).unwrap_or_default(),
         tolerance: verdict.tolerance,
         speedup: timing.map(|timing| timing.speedup),

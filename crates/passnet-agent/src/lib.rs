@@ -37,7 +37,7 @@ pub use attempt::{AttemptError, Limits, Plan, run_attempt};
 pub use cache::{Origin, VerdictCache};
 pub use evaluator::{Evaluator, Explained, Scope};
 pub use journal::{End, Event, Exit, Header, Journal, JournalError, SCHEMA_VERSION};
-pub use judgement::{GraphResult, Judgement, Reward};
+pub use judgement::{GraphResult, Judgement, Reward, Tier};
 pub use message::{Message, Reply, ToolCall, ToolSpec, shortened};
 pub use model::{Completion, Finish, Model, ModelError, Request, Usage};
 pub use prompt::{TemplateError, Templates};

@@ -11,7 +11,7 @@ use std::sync::{
 };
 
 use common::{client, evaluator, options, run_all, suite};
-use passnet_agent::{Event, Exit, Journal, Trajectory, Update, VerdictCache, run};
+use passnet_agent::{Event, Exit, Journal, Tier, Trajectory, Update, VerdictCache, run};
 use passnet_eval::{Selection, Suite};
 use passnet_record::Status;
 use serde_json::{Value, json};
@@ -38,6 +38,10 @@ fn statuses(trajectory: &Trajectory) -> Vec<Status> {
     trajectory.evaluations().map(|(_, evaluation)| evaluation.graphs[0].status).collect()
 }
 
+fn tiers(trajectory: &Trajectory) -> Vec<Tier> {
+    trajectory.evaluations().filter_map(|(_, evaluation)| evaluation.graphs[0].tier).collect()
+}
+
 fn journal(directory: &std::path::Path) -> std::path::PathBuf {
     let attempts = std::fs::read_dir(directory.join("attempts")).unwrap();
     attempts.map(|entry| entry.unwrap().path()).next().unwrap()
@@ -60,6 +64,7 @@ fn six_tasks_from_no_match_to_correct_interrupted_and_resumed() {
     assert!(second.complete, "{:?}", second.suspended);
     for trajectory in &second.trajectories {
         assert_eq!(statuses(trajectory), [Status::NoMatch, Status::Accuracy, Status::Correct]);
+        assert_eq!(tiers(trajectory), [Tier::Match, Tier::Check, Tier::Timing]);
         assert_eq!((trajectory.exit, trajectory.steps.len()), (Exit::Done, 6));
         assert_eq!(trajectory.passes["behaviour"], "honest");
         assert_eq!((trajectory.usage.input, trajectory.usage.cached), (600, 360));
@@ -229,27 +234,43 @@ fn graphs_that_are_held_out_are_measured_but_never_shown() {
 }
 
 #[test]
-fn many_attempts_wait_for_a_slow_server_together() {
+fn sixty_four_attempts_wait_for_a_slow_server_while_evaluations_go_on() {
     let Some(evaluator) = evaluator(VerdictCache::default()) else { return };
     let (active, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (counter, peak) = (Arc::clone(&active), Arc::clone(&most));
+    let waiting = Arc::clone(&active);
     let server = Server::start(move |_, request| {
         peak.fetch_max(counter.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
         std::thread::sleep(std::time::Duration::from_millis(300));
         counter.fetch_sub(1, Ordering::SeqCst);
         match turn(request) {
             0 => says("", &[create("behaviour", "honest"), evaluate()]),
+            1 => says("", &[create("note", "another directory"), evaluate()]),
             _ => says("done", &[]),
         }
     });
-    let (suite, folder) = (suite(8), tempfile::tempdir().unwrap());
-    let options = passnet_agent::RunOptions { attempts: 4, jobs: 32, ..options() };
-    let outcome = run_all(&evaluator, &suite, &server.url, &options, folder.path());
-    assert_eq!((outcome.trajectories.len(), outcome.complete), (32, true));
-    assert!(most.load(Ordering::SeqCst) > 8, "{most:?} requests at a time");
+    let (suite, folder) = (suite(16), tempfile::tempdir().unwrap());
+    let options = passnet_agent::RunOptions { attempts: 4, jobs: 64, ..options() };
+    // Evaluations that came to an end while the server let others wait.
+    let meanwhile = AtomicUsize::new(0);
+    let watch = |update: Update<'_>| {
+        if let Update::Event { event: Event::Observed { observation, .. }, .. } = update
+            && observation.evaluation.is_some()
+            && waiting.load(Ordering::SeqCst) > 0
+        {
+            meanwhile.fetch_add(1, Ordering::SeqCst);
+        }
+    };
+    let stop = AtomicBool::new(false);
+    let outcome = run(&evaluator, &suite, &client(&server.url), &options, folder.path(), &stop, &watch).unwrap();
+    assert_eq!((outcome.trajectories.len(), outcome.complete), (64, true), "{:?}", outcome.suspended);
+    assert!(most.load(Ordering::SeqCst) > 16, "{most:?} requests at a time");
+    assert!(meanwhile.into_inner() > 0, "no evaluation ended while others waited for the server");
+    let steps = outcome.trajectories.iter().map(|trajectory| trajectory.steps.len());
+    assert_eq!(steps.collect::<Vec<_>>(), [3; 64]);
     let fresh =
         outcome.trajectories.iter().flat_map(Trajectory::evaluations).filter(|(_, e)| !e.graphs[0].cached).count();
-    assert_eq!(fresh, 8, "equal passes for one graph are evaluated once");
+    assert_eq!(fresh, 32, "equal passes for one graph are evaluated once");
     let events = Journal::read(&journal(folder.path())).unwrap();
     assert!(matches!((&events[0], events.last()), (Event::Started(_), Some(Event::Ended(_)))));
 }

@@ -46,9 +46,9 @@ pub fn specs() -> Vec<ToolSpec> {
         ),
         tool(
             "pass_evaluator",
-            "Evaluates the pass directory as it is now on the graphs of the task: integrity rules, then matching, then \
-             correctness on several inputs, then timing against eager. Says of each graph how far it got and why. With \
-             `stage: lint` only the rules are checked, at once.",
+            "Evaluates the pass directory as it is now on the graphs of the task: lint (integrity rules), match, check \
+             (correctness on several inputs), timing (against eager). Says of each graph at which of these it failed and why. \
+             With `stage: lint` only the rules are checked, at once.",
             json!({"type": "object", "properties": {"stage": {"type": "string", "enum": ["lint", "all"]}}}),
         ),
         tool(

@@ -23,7 +23,7 @@ use passnet_eval::{
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 pub(super) use self::server::client;
-use super::measure;
+use super::{dataset::suite_folder, measure};
 use crate::{
     args::{AgentCommand, AgentRunArgs, AttemptArgs},
     failure::{BAD, unfit},
@@ -40,7 +40,7 @@ pub(crate) fn run(command: &AgentCommand) -> Result<ExitCode> {
 
 fn attempt_all(args: &AgentRunArgs) -> Result<ExitCode> {
     let selection = Selection { patterns: args.filter.clone(), graphs: args.graphs_per_task, tasks: args.tasks };
-    let suite = Suite::load(&args.suite, &selection)?;
+    let suite = Suite::load(&suite_folder(&args.suite)?, &selection)?;
     let directory = args.out.clone().unwrap_or_else(|| default_directory(&suite, &args.model));
     let options = run_options(&args.attempt, args.jobs, args.measure.seed.unwrap_or(0))?;
     let model = client(&args.model, &args.server)?;

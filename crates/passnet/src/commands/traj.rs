@@ -22,7 +22,7 @@ use passnet_eval::{
 };
 use serde::Serialize;
 
-use super::{agent, measure};
+use super::{agent, dataset::suite_folder, measure};
 use crate::{
     args::{
         FilterArgs, SameBy, SplitArgs, TeachArgs, TrajCommand, TrajDedupArgs, TrajExportArgs, TrajFormat, TrajStatsArgs,
@@ -171,7 +171,7 @@ fn split(args: &SplitArgs) -> Result<ExitCode> {
     }
     let mut evaluation = EvaluationTasks::default();
     for path in &args.eval_suite {
-        evaluation.add(&Suite::load(path, &Selection::default())?)?;
+        evaluation.add(&Suite::load(&suite_folder(path)?, &Selection::default())?)?;
     }
     let mut splitter = Splitter::new(evaluation, args.validation);
     for trajectory in corpus::read(&args.inputs)? {
@@ -259,7 +259,7 @@ fn row(trajectory: &Trajectory) -> Result<TrajectoryRow> {
 
 fn teach(args: &TeachArgs) -> Result<ExitCode> {
     let selection = Selection { patterns: args.filter.clone(), graphs: args.graphs_per_task, tasks: args.tasks };
-    let mut suite = Suite::load(&args.suite, &selection)?;
+    let mut suite = Suite::load(&suite_folder(&args.suite)?, &selection)?;
     let stop = agent::stop_flag()?;
     let referee = measure::referee(&args.measure, None)?;
     let target = if referee.settings().device == "cpu" { Target::Cpu } else { Target::Cuda };

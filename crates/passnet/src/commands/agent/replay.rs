@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::{
     args::ReplayArgs,
-    commands::measure,
+    commands::{dataset::suite_folder, measure},
     failure::{BAD, usage},
     output::{self, Rows},
 };
@@ -30,7 +30,7 @@ struct Report {
 
 /// Replays and compares. Leaves with 1 where a verdict differs.
 pub(super) fn run(args: &ReplayArgs) -> Result<ExitCode> {
-    let suite = Suite::load(&args.suite, &Selection::default())?;
+    let suite = Suite::load(&suite_folder(&args.suite)?, &Selection::default())?;
     let evaluator = Evaluator::new(measure::referee(&args.measure, None)?, VerdictCache::default());
     let wanted =
         |id: &str, task: &str| args.only.as_deref().is_none_or(|only| id.starts_with(only) || task.starts_with(only));
