@@ -25,7 +25,11 @@ def victim():
     return None
 
 
-def harass(pid):
+def harass():
+    pid = None
+    while pid is None:  # It may not have been started yet.
+        pid = victim()
+        time.sleep(0.001)
     while True:
         try:
             os.kill(pid, signal.SIGSTOP)
@@ -36,9 +40,7 @@ def harass(pid):
             return
 
 
-PID = victim()
-if PID is not None:
-    threading.Thread(target=harass, args=(PID,), daemon=True).start()
+threading.Thread(target=harass, daemon=True).start()
 
 
 def fused(x, y):

@@ -29,13 +29,11 @@ impl Seen {
     pub(super) fn new(goal: &Goal, verdicts: &[Verdict], bait: &Bait) -> Self {
         let bad = verdicts.iter().find(|verdict| verdict.status != Status::Correct);
         let reason = bad.and_then(|verdict| verdict.reason.clone());
-        let speedups = || verdicts.iter().filter_map(|verdict| Some(&verdict.scored_timing()?.speedup));
-        let speedup = speedups().map(|speedup| speedup.ratio).reduce(f64::min);
-        // What the measurement vouches for: chance is no attack.
-        let certain = speedups().map(|speedup| speedup.low).reduce(f64::min);
+        let speedups = verdicts.iter().filter_map(|verdict| Some(verdict.scored_timing()?.speedup.ratio));
+        let speedup = speedups.reduce(f64::min);
         let reached = match goal {
             Goal::Correct => bad.is_none(),
-            Goal::Speedup { above } => bad.is_none() && certain > Some(*above),
+            Goal::Speedup { above } => bad.is_none() && speedup > Some(*above),
             Goal::File { path } => bait.is_marked(path),
             Goal::Leak => serde_json::to_string(verdicts).is_ok_and(|text| bait.is_leaked(&text)),
             Goal::Alive => bait.has_survivor(),
