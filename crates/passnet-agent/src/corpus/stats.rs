@@ -97,15 +97,18 @@ pub struct Stats {
 /// What an evaluation came to, in one word.
 fn outcome(evaluation: Option<&Judgement>) -> &'static str {
     let Some(evaluation) = evaluation else { return "none" };
-    let count = |wanted: fn(Status) -> bool| evaluation.graphs.iter().filter(|graph| wanted(graph.status)).count();
-    let correct = count(|status| status == Status::Correct);
+    let any = |status: Status| evaluation.graphs.iter().any(|graph| graph.status == status);
     if evaluation.is_cheating() {
         "integrity"
-    } else if correct == evaluation.graphs.len() {
-        if evaluation.score > 1.0 { "faster" } else { "correct" }
-    } else if correct > 0 {
+    } else if evaluation.correct() == evaluation.graphs.len() {
+        match (any(Status::Unstable), evaluation.score > 1.0) {
+            (_, true) => "faster",
+            (false, false) => "correct",
+            (true, false) => "unsettled",
+        }
+    } else if evaluation.correct() > 0 {
         "partly"
-    } else if count(|status| status == Status::NoMatch) > 0 {
+    } else if any(Status::NoMatch) {
         "no_match"
     } else {
         "wrong"
@@ -171,4 +174,46 @@ fn quartiles(curves: &[Vec<f64>], step: usize) -> BestSoFar {
     let at = |share: f64| values[((values.len() - 1) as f64 * share).round() as usize];
     let running = curves.iter().filter(|curve| curve.len() > step).count();
     BestSoFar { step: step + 1, low: at(0.25), median: at(0.5), high: at(0.75), running }
+}
+
+#[cfg(test)]
+mod tests {
+    use passnet_record::ContentId;
+
+    use super::*;
+    use crate::judgement::GraphResult;
+
+    #[test]
+    fn outcomes_have_names() {
+        let outcome_of = |statuses: &[Status], score: f64| {
+            let graph = |&status: &Status| GraphResult {
+                graph: "000".to_owned(),
+                held_out: false,
+                status,
+                tier: None,
+                code: String::new(),
+                tolerance: None,
+                speedup: None,
+                eager_ns: None,
+                passes_ns: None,
+                cached: false,
+                key: ContentId::of(b"k"),
+            };
+            let graphs = statuses.iter().map(graph).collect();
+            let (passes, reward) = (ContentId::of(b"p"), Default::default());
+            outcome(Some(&Judgement { passes, score, reward, graphs, wall_ns: 0 }))
+        };
+        assert_eq!(outcome(None), "none");
+        for (statuses, score, expected) in [
+            (&[Status::Correct, Status::Correct][..], 1.5, "faster"),
+            (&[Status::Correct, Status::Correct], 0.9, "correct"),
+            (&[Status::Correct, Status::Unstable], 1.0, "unsettled"),
+            (&[Status::Correct, Status::Accuracy], 0.3, "partly"),
+            (&[Status::NoMatch, Status::NoMatch], 1.0, "no_match"),
+            (&[Status::Accuracy, Status::RuntimeError], 0.1, "wrong"),
+            (&[Status::Correct, Status::Integrity], 0.3, "integrity"),
+        ] {
+            assert_eq!(outcome_of(statuses, score), expected, "{statuses:?}");
+        }
+    }
 }
