@@ -100,7 +100,8 @@ def is_overrun(storage: torch.UntypedStorage, nbytes: int) -> bool:
 def guarded(function: Callable[..., Any], watch: Watch) -> Callable[..., Any]:
     """The function under watch."""
 
-    @functools.wraps(function)
+    # Its module stays this one: code that FX generates calls what says that it is of torch by its name, past the watch.
+    @functools.wraps(function, assigned=("__name__", "__doc__"), updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
         if not watch.census:
             return watched(*args, **kwargs)

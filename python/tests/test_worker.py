@@ -140,6 +140,15 @@ def test_passes_run_directly_and_compiled(
     assert check_results(worker, intercept=True)["notes"] == violations
 
 
+def test_a_function_of_torch_as_replacement_is_watched_too(worker: Worker, write_passes: WritePasses):
+    text = ADD_RELU.replace("BODY", "return x").replace("relu(x + y)", "mse_loss(x, y)")
+    directory = write_passes(loss=text.replace("return add_relu", "return torch.nn.functional.mse_loss"))
+    loaded = worker.load(trace(lambda x, y: (F.mse_loss(x, y),)), kind="passes", dir=str(directory), compiled=False)
+    assert loaded["passes"][0]["matches"] == 1, loaded
+    worker.inputs(0, x=X, y=Y)
+    assert worker.call(intercept=True)["notes"] == ["violation:aten.mse_loss"]
+
+
 def test_a_miss_is_explained(worker: Worker, write_passes: WritePasses):
     directory = write_passes(add_relu=ADD_RELU.replace("BODY", "return x"))
     loaded = worker.load(trace(lambda x, y: (F.relu(x - y),)), kind="passes", dir=str(directory), compiled=False)
