@@ -96,7 +96,7 @@ fn message(turn: &Turn, left: &mut usize) -> Markup {
             @for (name, arguments) in &calls {
                 details { summary { "calls " code { (name) } " " small { (glance(arguments)) } } pre tabindex="0" { (arguments) } }
             }
-            @if body.is_empty() && calls.is_empty() { em { "says nothing" } }
+            @if body.is_empty() && calls.is_empty() { " " em { "says nothing" } }
         }
     }
 }
