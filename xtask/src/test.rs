@@ -17,10 +17,12 @@ const TEST_PACKAGES: &[&str] = &["pytest", "ruff", "torchvision", "timm", "panda
 pub(crate) fn test(root: &Path) -> Result<()> {
     step("rustfmt", cargo(root).args(["fmt", "--all", "--check"]))?;
     tidy::tidy(root)?;
-    let environment = Environment::prepare(root, TEST_PACKAGES, Profile::Dev)?;
-    let mut clippy = cargo(root);
-    clippy.args(["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]);
-    step("clippy", environment.apply(&mut clippy))?;
+    // What needs no Python is built while PyTorch is downloaded and unpacked.
+    let build = || {
+        step("clippy", cargo(root).args(["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))?;
+        step("build the Rust tests", cargo(root).args(["test", "--workspace", "--no-run"]))
+    };
+    let environment = Environment::prepare_beside(root, TEST_PACKAGES, Profile::Dev, build)?;
     let ruff = |arguments: &[&str]| {
         let mut command = Command::new(&environment.python);
         command.current_dir(root).args(["-m", "ruff"]).args(arguments).args([
