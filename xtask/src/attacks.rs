@@ -10,14 +10,15 @@ use crate::{
     step,
 };
 
-/// Builds and runs `passnet attacks attacks FLAGS`.
+/// Builds `passnet` and runs `passnet attacks attacks FLAGS`.
 pub(crate) fn attacks(root: &Path, flags: &[&str]) -> Result<()> {
-    run(root, &Environment::prepare(root, &[], Profile::Dev)?, flags)
+    let environment = Environment::prepare(root, &[], Profile::Dev)?;
+    step("build passnet", cargo(root).args(["build", "--package", "passnet"]))?;
+    run(root, &environment, flags)
 }
 
-/// As [`attacks`], in an environment that is there already.
+/// As [`attacks`], in an environment that is there already and by the command that is built already.
 pub(crate) fn run(root: &Path, environment: &Environment, flags: &[&str]) -> Result<()> {
-    step("build passnet", cargo(root).args(["build", "--package", "passnet"]))?;
     let mut command = Command::new(target_dir(root).join("debug/passnet"));
     command.current_dir(root).args(["attacks", "attacks"]).args(flags);
     step("attacks", environment.apply(&mut command))

@@ -41,5 +41,6 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     let mut python = Command::new(&environment.python);
     python.current_dir(root).args(["-m", "pytest", "--quiet", "python/tests"]).env("PYTHONPATH", &environment.site);
     step("Python tests", environment.apply(&mut python))?;
+    // Its own tests have built the command.
     attacks::run(root, &environment, &["--once"])
 }
