@@ -16,7 +16,7 @@ const AUTHORS: &[(&str, &str)] =
 
 /// Graphs of each task unless all are asked for: what fits a quarter of an hour on two cores, most of which is
 /// TorchInductor compiling.
-const GRAPHS_PER_TASK: &str = "3";
+const GRAPHS_PER_TASK: &str = "2";
 
 /// Builds, sets up Python, runs the bundled suite with every built-in author, prints the leaderboard and writes the
 /// HTML report to `target/demo/report.html`.
@@ -42,7 +42,7 @@ pub(crate) fn demo(root: &Path, flags: &[&str]) -> Result<()> {
         None if environment.has_cuda()? => "cuda",
         None => "cpu",
     };
-    let graphs = if full { "all graphs of each task" } else { "three graphs of each task (--full runs all)" };
+    let graphs = if full { "all graphs of each task" } else { "two graphs of each task (--full runs all)" };
     eprintln!("== demo suite on {device}: {graphs}");
     let passnet = target_dir(root).join("release/passnet");
     let out = root.join(if full { "target/demo-full" } else { "target/demo" });

@@ -22,7 +22,7 @@ Usage: cargo xtask <task>
 
   demo [--device D] [--full]
                       build, set up Python, run the bundled suite with every built-in author, print the leaderboard;
-                      three graphs of each task, or all
+                      two graphs of each task, or all
   test                formatting, lints, tidy, all Rust and Python tests, the attack suite with all layers on
   attacks [FLAGS]     the attack suite; flags are those of `passnet attacks`: --once, --quick, --json, --filter NAME, --device cuda
   tidy                the invariants of ARCHITECTURE.md
