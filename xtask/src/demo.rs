@@ -42,8 +42,8 @@ pub(crate) fn demo(root: &Path, flags: &[&str]) -> Result<()> {
         None if environment.has_cuda()? => "cuda",
         None => "cpu",
     };
-    let graphs = if full { "all graphs of each task" } else { "two graphs of each task (--full runs all)" };
-    eprintln!("== demo suite on {device}: {graphs}");
+    let (graphs, hint) = if full { ("all", "") } else { (GRAPHS_PER_TASK, " (--full runs all)") };
+    eprintln!("== demo suite on {device}: {graphs} graphs of each task{hint}");
     let passnet = target_dir(root).join("release/passnet");
     let out = root.join(if full { "target/demo-full" } else { "target/demo" });
     let mut runs = Vec::new();

@@ -7,16 +7,15 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for people, which may fail")]
 
+mod common;
+
 use std::{
     collections::BTreeMap,
-    path::Path,
     process::{Command, Stdio},
     time::Instant,
 };
 
-use passnet_eval::{
-    Candidate, Defences, GraphSample, Referee, RefereeOptions, Selection, Suite, python::Interpreter, settings,
-};
+use passnet_eval::{Candidate, Defences, GraphSample, Referee, RefereeOptions, settings};
 use passnet_record::{ExecutionPath, RunSettings};
 
 /// One fresh process: prints the nanoseconds that its timed calls took.
@@ -75,15 +74,7 @@ struct Row {
 const PARTS: [&str; 4] = ["start", "load", "check", "measure"];
 
 fn main() {
-    let interpreter = Interpreter::find();
-    let usable = interpreter.module("passnet._protocol").stderr(Stdio::null()).status().is_ok_and(|s| s.success());
-    if !usable {
-        println!("skipped: set PASSNET_PYTHON and PASSNET_SITE to an interpreter with torch and passnet");
-        return;
-    }
-    let count = std::env::var("PASSNET_BENCH_GRAPHS").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suites/demo");
-    let suite = Suite::load(&path, &Selection { tasks: Some(count), graphs: Some(1), ..Selection::default() }).unwrap();
+    let Some((interpreter, suite)) = common::set_up() else { return };
     // Like for like: one path, and no second measurement of an unstable pair, which the other side does not make.
     let settings = RunSettings { paths: vec![ExecutionPath::Direct], max_remeasure: 0, ..settings::sound("cpu") };
     let (warmup, trials) = (settings.warmup, settings.trials);

@@ -6,27 +6,18 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for people, which may fail")]
 
-use std::{path::Path, process::Stdio, time::Instant};
+mod common;
 
-use passnet_eval::{
-    Candidate, Defences, GraphSample, Referee, RefereeOptions, Selection, Suite, python::Interpreter, settings,
-    stats::quantile,
-};
+use std::time::Instant;
+
+use passnet_eval::{Candidate, Defences, GraphSample, Referee, RefereeOptions, settings, stats::quantile};
 use passnet_record::{ExecutionPath, RunSettings};
 
 /// Pairs per graph.
 const PAIRS: usize = 4;
 
 fn main() {
-    let interpreter = Interpreter::find();
-    let usable = interpreter.module("passnet._protocol").stderr(Stdio::null()).status().is_ok_and(|s| s.success());
-    if !usable {
-        println!("skipped: set PASSNET_PYTHON and PASSNET_SITE to an interpreter with torch and passnet");
-        return;
-    }
-    let count = std::env::var("PASSNET_BENCH_GRAPHS").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suites/demo");
-    let suite = Suite::load(&path, &Selection { tasks: Some(count), graphs: Some(1), ..Selection::default() }).unwrap();
+    let Some((interpreter, suite)) = common::set_up() else { return };
     let settings =
         || RunSettings { paths: vec![ExecutionPath::Direct], max_remeasure: 0, trials: 10, ..settings::sound("cpu") };
     let options = RefereeOptions { zygote: interpreter.zygote(), defences: Defences::ALL, cache: None, jobs: 1 };

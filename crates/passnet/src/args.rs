@@ -9,6 +9,7 @@ mod web;
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use passnet_eval::suite::Selection;
 use passnet_record::AuthorSpec;
 use passnet_score::{Interpretation, WeightTable};
 
@@ -181,6 +182,27 @@ pub(crate) struct EvalArgs {
     pub(crate) json: bool,
 }
 
+/// Which part of a suite is worked on.
+#[derive(Args)]
+pub(crate) struct SelectionArgs {
+    /// Only tasks whose name or ops (joined by `,`) contain this, or fit it where it has `*` or `?`; repeat for more
+    #[arg(long)]
+    pub(crate) filter: Vec<String>,
+    /// Only the first tasks
+    #[arg(long)]
+    pub(crate) tasks: Option<usize>,
+    /// Only the first graphs of each task
+    #[arg(long)]
+    pub(crate) graphs_per_task: Option<usize>,
+}
+
+impl SelectionArgs {
+    /// What a suite is loaded with.
+    pub(crate) fn selection(&self) -> Selection {
+        Selection { patterns: self.filter.clone(), graphs: self.graphs_per_task, tasks: self.tasks }
+    }
+}
+
 #[derive(Args)]
 pub(crate) struct BenchRunArgs {
     /// Suite: a folder with `suite.json`, a folder of task folders, or a `.tar.zst` of either
@@ -191,15 +213,8 @@ pub(crate) struct BenchRunArgs {
     /// Directory of the run; default runs/SUITE-AUTHOR-DEVICE
     #[arg(long)]
     pub(crate) out: Option<PathBuf>,
-    /// Only tasks whose name or ops (joined by `,`) contain this, or fit it where it has `*` or `?`; repeat for more
-    #[arg(long)]
-    pub(crate) filter: Vec<String>,
-    /// Only the first tasks
-    #[arg(long)]
-    pub(crate) tasks: Option<usize>,
-    /// Only the first graphs of each task
-    #[arg(long)]
-    pub(crate) graphs_per_task: Option<usize>,
+    #[command(flatten)]
+    pub(crate) selection: SelectionArgs,
     /// Evaluations at a time; timing is exclusive whatever this says. Default: 1 on a CPU, 4 on an accelerator
     #[arg(long)]
     pub(crate) jobs: Option<usize>,

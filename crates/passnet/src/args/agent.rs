@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::MeasureArgs;
+use super::{MeasureArgs, SelectionArgs};
 
 #[derive(Subcommand)]
 pub(crate) enum AgentCommand {
@@ -24,15 +24,8 @@ pub(crate) struct AgentRunArgs {
     /// Directory of the run; default agent-runs/SUITE-MODEL
     #[arg(long)]
     pub(crate) out: Option<PathBuf>,
-    /// Only tasks whose name or ops contain this; repeat for more
-    #[arg(long)]
-    pub(crate) filter: Vec<String>,
-    /// Only the first tasks
-    #[arg(long)]
-    pub(crate) tasks: Option<usize>,
-    /// Only the first graphs of each task
-    #[arg(long)]
-    pub(crate) graphs_per_task: Option<usize>,
+    #[command(flatten)]
+    pub(crate) selection: SelectionArgs,
     /// Attempts at a time
     #[arg(long, default_value_t = 8)]
     pub(crate) jobs: usize,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::MeasureArgs;
+use super::{MeasureArgs, SelectionArgs};
 
 #[derive(Subcommand)]
 pub(crate) enum TrajCommand {
@@ -136,15 +136,8 @@ pub(crate) struct TeachArgs {
     /// Directory of the run
     #[arg(long)]
     pub(crate) out: PathBuf,
-    /// Only tasks whose name or ops contain this; repeat for more
-    #[arg(long)]
-    pub(crate) filter: Vec<String>,
-    /// Only the first tasks
-    #[arg(long)]
-    pub(crate) tasks: Option<usize>,
-    /// Only the first graphs of each task
-    #[arg(long)]
-    pub(crate) graphs_per_task: Option<usize>,
+    #[command(flatten)]
+    pub(crate) selection: SelectionArgs,
     /// Attempts at a time
     #[arg(long, default_value_t = 4)]
     pub(crate) jobs: usize,

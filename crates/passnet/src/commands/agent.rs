@@ -16,10 +16,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use passnet_agent::{
     Evaluator, Event, Limits, Model, RunOptions, RunOutcome, Templates, Trajectory, Update, Usage, VerdictCache,
 };
-use passnet_eval::{
-    Referee,
-    suite::{Selection, Suite},
-};
+use passnet_eval::{Referee, suite::Suite};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 pub(super) use self::server::client;
@@ -39,8 +36,7 @@ pub(crate) fn run(command: &AgentCommand) -> Result<ExitCode> {
 }
 
 fn attempt_all(args: &AgentRunArgs) -> Result<ExitCode> {
-    let selection = Selection { patterns: args.filter.clone(), graphs: args.graphs_per_task, tasks: args.tasks };
-    let suite = Suite::load(&suite_folder(&args.suite)?, &selection)?;
+    let suite = Suite::load(&suite_folder(&args.suite)?, &args.selection.selection())?;
     let directory = args.out.clone().unwrap_or_else(|| default_directory(&suite, &args.model));
     let options = run_options(&args.attempt, args.jobs, args.measure.seed.unwrap_or(0))?;
     let model = client(&args.model, &args.server)?;

@@ -12,7 +12,7 @@ use passnet_eval::{
     PassDirectory, Referee,
     run::{Progress, RunOutcome, run_suite, run_written},
     store::remove_run,
-    suite::{Selection, Suite},
+    suite::Suite,
 };
 use passnet_record::AuthorSpec;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -22,8 +22,7 @@ use crate::{args::BenchRunArgs, failure::BAD, library::score_run, progress::Prog
 
 /// Evaluates, or goes on where an earlier call ended, then prints the run's line of the leaderboard.
 pub(crate) fn run(args: &BenchRunArgs) -> Result<ExitCode> {
-    let selection = Selection { patterns: args.filter.clone(), graphs: args.graphs_per_task, tasks: args.tasks };
-    let suite = Suite::load(&suite_folder(&args.suite)?, &selection)?;
+    let suite = Suite::load(&suite_folder(&args.suite)?, &args.selection.selection())?;
     let directory = args.out.clone().unwrap_or_else(|| default_directory(args, &suite));
     if args.fresh {
         remove_run(&directory)?;

@@ -258,8 +258,7 @@ fn row(trajectory: &Trajectory) -> Result<TrajectoryRow> {
 }
 
 fn teach(args: &TeachArgs) -> Result<ExitCode> {
-    let selection = Selection { patterns: args.filter.clone(), graphs: args.graphs_per_task, tasks: args.tasks };
-    let mut suite = Suite::load(&suite_folder(&args.suite)?, &selection)?;
+    let mut suite = Suite::load(&suite_folder(&args.suite)?, &args.selection.selection())?;
     let stop = agent::stop_flag()?;
     let referee = measure::referee(&args.measure, None)?;
     let target = if referee.settings().device == "cpu" { Target::Cpu } else { Target::Cuda };
