@@ -50,12 +50,14 @@ class Places:
         compilers = [shutil.which(os.environ.get(name, "")) for name in ("CC", "CXX")]
         found = [shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:/sbin:/usr/sbin") for name in _PROGRAMS]
         programs = [program for program in (*compilers, *found, sys.executable) if program]
+        programs += [interpreter for program in programs if (interpreter := _interpreter(program))]
         cuda = [os.environ.get(name, "") for name in ("CUDA_HOME", "CUDA_PATH")]
+        own = [_prefix(compiler) for compiler in compilers if compiler]
         # A compiler or `ptxas` from a package index lies below the prefix. That of a system's Python is no such place.
-        prefixes = [prefix for prefix in (sys.prefix, *cuda) if prefix and prefix not in ("/usr", "/")]
+        prefixes = [prefix for prefix in (sys.prefix, *cuda, *own) if prefix and prefix not in ("/usr", "/")]
         directories = [place for pattern in (*_PROGRAM_DIRECTORIES, *_LOADERS) for place in glob.glob(pattern)]
         self.executable = _real([*programs, *prefixes, *directories])
-        self.readable = _real([*_SYSTEM, *sys.path, sys.prefix, sys.base_prefix, *cuda, *_mapped_directories()])
+        self.readable = _real([*_SYSTEM, *sys.path, sys.base_prefix, *prefixes, *_mapped_directories()])
         self.devices = [place for pattern in _DEVICES for place in glob.glob(pattern)]
         self.skip = [name.strip() for name in os.environ.get(SKIP_VARIABLE, "").split(",") if name.strip()]
 
@@ -78,6 +80,21 @@ def _real(paths: list[str]) -> list[str]:
     """Each existing path as it is and with links followed, once. The root of all is none: it would grant everything."""
     places = [place for path in paths if path and os.path.exists(path) for place in (path, os.path.realpath(path))]
     return [place for place in dict.fromkeys(places) if place != "/"]
+
+
+def _prefix(program: str) -> str:
+    """Below which a program that was not installed with the system has what it starts and reads; empty where that is not
+    clear, or would grant the user's files."""
+    directory = Path(os.path.realpath(program)).parent
+    prefix = directory.parent
+    return str(prefix) if directory.name == "bin" and not Path.home().is_relative_to(prefix) else ""
+
+
+def _interpreter(program: str) -> str | None:
+    """What runs a program that is a script."""
+    with open(program, "rb") as file:
+        first = file.readline(256)
+    return os.fsdecode(first[2:].split()[0]) if first.startswith(b"#!") and first[2:].strip() else None
 
 
 def _mapped_directories() -> list[str]:

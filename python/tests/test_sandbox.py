@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+import passnet
 from server import ForkServer, Worker
 
 HELD = "enforced"
@@ -99,6 +103,31 @@ def test_only_its_own_channel_is_open(confined: Worker) -> None:
 def test_what_passes_need_works_inside(confined: Worker) -> None:
     assert "262144" in achieved(confined, "torch", "cpu")
     assert "16" in achieved(confined, "cpp")
+    assert "worker" in achieved(confined, "name_thread")
+
+
+def test_a_compiler_that_is_a_script_works_inside(tmp_path: Path) -> None:
+    """As in images where the compiler lies in a place of its own, behind a script that adds its directories."""
+    programs = tmp_path / "compiler" / "bin"
+    programs.mkdir(parents=True)
+    (programs / "really").symlink_to(os.path.realpath(shutil.which("c++") or "c++"))
+    script = programs / "c++"
+    script.write_text(f'#!/bin/sh\nexec {programs}/really "$@"\n')
+    script.chmod(0o755)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    confine = f"""
+import subprocess
+from pathlib import Path
+from passnet import _sandbox
+sandbox = _sandbox.Places().sandbox(Path({str(scratch)!r}), [], [], False)
+sandbox.enter()
+sandbox.seal()
+print(subprocess.run([{str(script)!r}, "--version"], capture_output=True, text=True, check=True).stdout)
+"""
+    environment = os.environ | {"CXX": str(script), "PYTHONPATH": str(Path(passnet.__file__).parents[1])}
+    run = subprocess.run([sys.executable, "-c", confine], capture_output=True, text=True, env=environment)
+    assert run.stdout.startswith("really"), run.stderr
 
 
 def test_limits_hold(server: ForkServer) -> None:

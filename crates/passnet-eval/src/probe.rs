@@ -174,6 +174,7 @@ impl Prover<'_> {
         let device = self.referee.settings.device.clone();
         for (what, attempt, argument) in [
             ("run PyTorch", "torch", device.as_str()),
+            ("name a thread", "name_thread", ""),
             ("compile a C++ kernel", "cpp", ""),
             ("run a Triton kernel", "triton", &device),
             ("compile with TorchInductor", "inductor", &device),

@@ -34,6 +34,8 @@ const MACHINE: [&str; 12] = [
 /// own world only; what is writable is its own.
 pub(super) fn restrict(grant: &Grant, own_proc: bool, own_mounts: bool) -> io::Result<()> {
     let read = AccessFs::ReadFile | AccessFs::ReadDir;
+    // CUDA names its threads in files that it opens as if to shorten them, and does not start where it may not.
+    let rewrite = read | AccessFs::WriteFile | AccessFs::Truncate;
     let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
     let all = AccessFs::from_all(WRITTEN_FOR);
     // Programs are started from the list only, and nothing needs sockets or devices in its scratch.
@@ -56,7 +58,7 @@ pub(super) fn restrict(grant: &Grant, own_proc: bool, own_mounts: bool) -> io::R
         .and_then(Ruleset::create)
         .and_then(|rules| rules.add_rules(path_beneath_rules(&grant.readable, read)))
         .and_then(|rules| rules.add_rules(path_beneath_rules(&proc, read)))
-        .and_then(|rules| rules.add_rules(path_beneath_rules([&this_process], read | AccessFs::WriteFile)))
+        .and_then(|rules| rules.add_rules(path_beneath_rules([&this_process], rewrite)))
         .and_then(|rules| rules.add_rules(path_beneath_rules(&grant.executable, read | AccessFs::Execute)))
         .and_then(|rules| rules.add_rules(path_beneath_rules(&grant.devices, device)))
         .and_then(|rules| rules.add_rules(path_beneath_rules(writable, write)))
