@@ -68,7 +68,32 @@ def rewrite(module: torch.fx.GraphModule, passes: Sequence[Pass]) -> Rewriting:
             target = None
     module.graph.lint()
     module.recompile()
+    _call_by_identity(rewriting)
     return rewriting
+
+
+def _call_by_identity(rewriting: Rewriting) -> None:
+    """Has the generated code call the replacement functions themselves.
+
+    FX writes a function by its name where it says that it is of torch, and the code calls what torch has by that name.
+    """
+    module = rewriting.module
+    called = {id(value) for value in type(module).forward.__globals__.values()}
+    if strangers := {function: _plain(function) for function in rewriting.replacements if id(function) not in called}:
+        for node in module.graph.nodes:
+            if node.op == "call_function" and node.target in strangers:
+                node.target = strangers[node.target]
+        rewriting.replacements = rewriting.replacements - strangers.keys() | set(strangers.values())
+        module.recompile()
+
+
+def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function under a name of this module."""
+
+    def replacement(*args: Any) -> Any:
+        return function(*args)
+
+    return replacement
 
 
 def _apply(rule: Pass, target: CanonicalGraph, rewriting: Rewriting) -> PassReport:

@@ -250,6 +250,18 @@ def test_computing_in_replacement_args_is_noted(write_passes: WritePasses):
     assert rewriting.notes == ["computes_in_args:rule:neg", "computes_in_args:rule:torch.matmul"]
 
 
+def test_a_replacement_that_bears_the_name_of_a_library_function_is_called_itself(write_passes: WritePasses):
+    """FX writes such functions by name, and the generated code would call the library's."""
+    source = ADD_RELU.replace(
+        "def replacement_func():",
+        "add_relu.__module__, add_relu.__name__ = 'torch', 'add'\n\ndef replacement_func():",
+    )
+    rewriting = apply(write_passes(rule=source), lambda a, b: (F.relu(a + b),))
+    assert counts(rewriting) == {"rule": 1}
+    x = torch.tensor([-2.0, 1.0])
+    assert torch.equal(rewriting.module(x, x)[0], torch.tensor([0.0, 2.0])), rewriting.module.code
+
+
 def test_wrapped_functions_keep_their_identity(write_passes: WritePasses):
     first = ADD_RELU
     second = """
