@@ -10,13 +10,14 @@ use serde_json::json;
 use crate::{devtools::Browser, passnet, root, runs, server::Server};
 
 /// One page of each kind.
-const PAGES: [&str; 8] = [
+const PAGES: [&str; 9] = [
     "index.html",
     "run/inductor.html",
     "suite/passbench-public-f7bfacd97dae.html",
     "task/demo-1/gpt2-gelu-tanh.html",
     "evaluation/demo-passes/gpt2-gelu-tanh.html",
     "compare/inductor/eager.html",
+    "dataset.html",
     "trajectories.html",
     "trajectory/scripted-gpt2-gelu-tanh-0.html",
 ];
@@ -62,7 +63,8 @@ fn every_kind_of_page_in_every_look() {
     let site = runs.path().join("site");
     let trajectories = root().join("crates/passnet/tests/data/trajectories.jsonl");
     let arguments = ["site", site.to_str().unwrap(), runs.path().to_str().unwrap(), "--no-shapes"];
-    let beside = ["--suite", "suites/demo", "--trajectories", trajectories.to_str().unwrap()];
+    let beside = ["--suite", "suites/demo", "--dataset", "suites/passbench-s"];
+    let beside = [&beside[..], &["--trajectories", trajectories.to_str().unwrap()]].concat();
     let (code, text) = passnet(&[&arguments[..], &beside[..]].concat());
     assert_eq!(code, 0, "{text}");
     for page in PAGES {
@@ -140,4 +142,52 @@ fn tables_are_sorted_and_filtered_by_keyboard() {
     reach(&mut browser, "model.py");
     browser.press("Enter", "\r");
     assert_eq!(browser.evaluate("document.activeElement.parentElement.open"), true);
+}
+
+#[test]
+fn choices_and_marks_filter_and_datasets_are_searched() {
+    let Some(mut browser) = Browser::start() else { return };
+    let runs = runs();
+    let site = runs.path().join("site");
+    let (code, text) = passnet(&[
+        "site",
+        site.to_str().unwrap(),
+        runs.path().to_str().unwrap(),
+        "--no-shapes",
+        "--dataset",
+        "suites/passbench-s",
+    ]);
+    assert_eq!(code, 0, "{text}");
+    let address = |page: &str| format!("file://{}", site.join(page).display());
+    browser.look(1280, false);
+    assert!(browser.open(&address("index.html")).is_empty());
+    let count = |browser: &mut Browser, id: &str| {
+        browser
+            .evaluate(&format!("[...document.querySelectorAll('#{id} tbody tr')].filter((row) => !row.hidden).length"))
+    };
+    assert_eq!(count(&mut browser, "board"), 4);
+
+    // The second choice of the second filter, by keyboard: one of the two suites.
+    browser.evaluate("document.querySelector('[data-filter=suite]').focus()");
+    browser.press("ArrowDown", "");
+    let suite = browser.evaluate("document.querySelector('[data-filter=suite]').value");
+    assert!(suite.as_str().unwrap().starts_with("demo"), "{suite}");
+    assert_eq!(count(&mut browser, "board"), 1);
+    assert_eq!(browser.evaluate("document.querySelector('[data-count]').textContent"), "1 of 4");
+    browser.press("ArrowUp", "");
+    assert_eq!(count(&mut browser, "board"), 4);
+
+    // The mark that hides baselines.
+    browser.evaluate("document.querySelector('[data-hide=baseline]').focus()");
+    browser.press(" ", " ");
+    assert_eq!(count(&mut browser, "board"), 1);
+
+    assert!(browser.open(&address("dataset.html")).is_empty());
+    let all = count(&mut browser, "samples-table").as_u64().unwrap();
+    browser.press("/", "/");
+    for letter in ["r", "e", "l", "u"] {
+        browser.press(letter, letter);
+    }
+    let found = count(&mut browser, "samples-table").as_u64().unwrap();
+    assert!(0 < found && found < all, "{found} of {all}");
 }

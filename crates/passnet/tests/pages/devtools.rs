@@ -127,6 +127,8 @@ impl Browser {
             "Tab" => 9,
             "Enter" => 13,
             " " => 32,
+            "ArrowUp" => 38,
+            "ArrowDown" => 40,
             _ => 0,
         };
         for kind in ["keyDown", "keyUp"] {
