@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch._inductor.codecache
 import torch.fx
 
 from passnet import _census, _errors, _intercept, _interpreter, _native, _protocol, _tensors, _wire
@@ -50,6 +51,21 @@ def rehearse() -> None:
         worker.answer({"type": "time", "set": 0, **timing}, None)
     finally:
         os.close(block)
+
+
+def rehearse_compiler() -> None:
+    """Compiles a small graph for the CPU, as a worker would.
+
+    The first time costs two seconds more than the next: patterns of graph passes are traced, compiler and instruction
+    set are looked at.
+    """
+    module = torch.fx.GraphModule(torch.nn.Module(), trace_pattern(_rehearsed))
+    with torch.no_grad():
+        torch.compile(module, backend="inductor", dynamic=False)(torch.ones(1, 8, 8))
+    torch._dynamo.reset()
+    # It remembers a path in a cache that other workers may not see.
+    if remembered := getattr(torch._inductor.codecache, "_precompile_header", None):
+        remembered.cache_clear()
 
 
 def _rehearsed(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -1,6 +1,7 @@
 """The fork server: imports torch once, then forks a worker per request (`docs/worker-protocol.md`).
 
-It stays fork-safe: it never initialises CUDA, never runs a multi-threaded operator and never loads a pass.
+It stays fork-safe: it never initialises CUDA, never runs a multi-threaded operator and never loads a pass. What it
+compiles, where it is asked to, is a graph of its own.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
 # Before torch, which starts threads: a user other than root could not confine anything afterwards.
 from passnet import _sandbox  # isort: skip
 
-# The compiler's modules take seconds to import, its first run in a worker a tenth of one. It must not run here: Dynamo asks
-# for the current accelerator, which initialises CUDA.
+# The compiler's modules take seconds to import. It must not run here where there is a GPU: Dynamo asks for the current
+# accelerator, which initialises CUDA.
 import torch
 import torch._dynamo
 import torch._inductor.compile_fx
@@ -39,6 +40,8 @@ import torch.fx
 from passnet import _native, _protocol, _worker
 
 LOG_NAME = "output.log"
+
+_HAS_GPU = os.path.exists("/dev/nvidiactl")
 
 # What a worker has still to enter.
 _NAMESPACES = ("net:", "ipc:", "uts:")
@@ -103,8 +106,25 @@ class _Server:
                         self.fork(request, descriptor)
                     case ({"type": "prepare", "spares": count, "cores": cores}, _):
                         self.prepare(count, cores)
+                    case ({"type": "compile", "cache": cache}, _):
+                        self.compile(Path(cache))
                     case (message, _):
                         raise _protocol.ProtocolError(f"unknown or incomplete request `{message['type']}`")
+
+    def compile(self, cache: Path) -> None:
+        """Sets the compiler up, so that workers forked later find its tables filled."""
+        # A spare would find them as they were.
+        while self.spares:
+            pid, (sock, _) = self.spares.popitem()
+            sock.close()
+            _kill(pid)
+        if not _HAS_GPU:
+            _keep_inductors_files_in(cache / "inductor")
+            try:
+                _worker.rehearse_compiler()
+            except Exception:  # Whoever asked wants to compile, and will be told what is wrong.
+                sys.excepthook(*sys.exc_info())
+        self.send({"type": "compiled"})
 
     def fork(self, request: dict[str, Any], descriptor: int) -> None:
         """Hands the request to a spare worker of its kind, or to one that is forked for it."""
@@ -261,25 +281,30 @@ def _redirect(log: Path) -> None:
 
 
 def _point_caches_below(cache: Path, scratch: Path) -> None:
+    _keep_inductors_files_in(cache / "inductor")
     places = {
         "TMPDIR": scratch / "tmp",
-        "TORCHINDUCTOR_CACHE_DIR": cache / "inductor",
         "TRITON_CACHE_DIR": cache / "triton",
         "PASSNET_KERNEL_CACHE": cache / "kernels",
     }
     for name, place in places.items():
         place.mkdir(parents=True, exist_ok=True)
         os.environ[name] = str(place)
-    # Chosen when the module was imported, in the fork server.
-    headers = places["TORCHINDUCTOR_CACHE_DIR"] / "precompiled_headers"
-    codecache = sys.modules.get("torch._inductor.codecache")
-    for name, place in (("_HEADER_DIR", headers), ("_HEADER_LOCK_DIR", headers / "locks")):
-        if hasattr(codecache, name):
-            setattr(codecache, name, str(place))
     os.chdir(scratch)
     tempfile = sys.modules.get("tempfile")
     if tempfile is not None:
         tempfile.tempdir = None  # Forget the directory that was chosen in the fork server.
+
+
+def _keep_inductors_files_in(directory: Path) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(directory)
+    # Chosen when the module was imported, in the fork server.
+    headers = directory / "precompiled_headers"
+    codecache = sys.modules.get("torch._inductor.codecache")
+    for name, place in (("_HEADER_DIR", headers), ("_HEADER_LOCK_DIR", headers / "locks")):
+        if hasattr(codecache, name):
+            setattr(codecache, name, str(place))
 
 
 def _limit_memory(growth: int) -> None:

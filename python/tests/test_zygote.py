@@ -7,7 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+import torch
+
 import passnet
+from passnet import _protocol
+from passnet._trace import trace_pattern
+from server import ForkServer
 
 SCRIPT = """
 import sys
@@ -36,3 +42,23 @@ def test_inductors_headers_lie_in_the_cache_of_the_worker(tmp_path: Path):
         check=True,
     )
     assert all(line.startswith(f"{cache}{os.sep}") for line in run.stdout.splitlines()), run.stdout
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="the fork server compiles nothing where there is a GPU")
+def test_the_compiler_is_set_up_for_workers_and_forgets_the_cache(tmp_path: Path):
+    server = ForkServer(tmp_path)
+    try:
+        _protocol.send(server.control, {"type": "compile", "cache": str(tmp_path / "first")})
+        while server.receive()["type"] != "compiled":
+            pass
+        compiled = list((tmp_path / "first/inductor").rglob("*.so"))
+        assert compiled
+        worker = server.fork(cache=str(tmp_path / "second"))
+        loaded = worker.load(trace_pattern(lambda x: torch.relu(x) + 1), kind="inductor", mode="default")
+        assert loaded["type"] == "loaded", loaded
+        worker.inputs(0, x=torch.ones(4))
+        assert worker.call(0)["type"] == "outputs"
+        assert list((tmp_path / "second/inductor").rglob("*.so"))
+        assert list((tmp_path / "first/inductor").rglob("*.so")) == compiled
+    finally:
+        server.close()

@@ -11,7 +11,7 @@ mod wheel;
 
 use std::{
     path::{Path, PathBuf},
-    process::{Command, ExitCode},
+    process::{Command, ExitCode, ExitStatus},
     time::Instant,
 };
 
@@ -22,7 +22,7 @@ Usage: cargo xtask <task>
 
   demo [--device D] [--full]
                       build, set up Python, run the bundled suite with every built-in author, print the leaderboard;
-                      two graphs of each task, or all
+                      one graph of each task, or all
   test                formatting, lints, tidy, all Rust and Python tests, the attack suite with all layers on
   attacks [FLAGS]     the attack suite; flags are those of `passnet attacks`: --once, --quick, --json, --filter NAME, --device cuda
   tidy                the invariants of ARCHITECTURE.md
@@ -85,6 +85,19 @@ fn step(title: &str, command: &mut Command) -> Result<()> {
     eprintln!("== {title}");
     let start = Instant::now();
     let status = command.status().with_context(|| format!("cannot start {:?}", command.get_program()))?;
+    ended(title, command, status, start)
+}
+
+/// As [`step`], for a command that runs beside another one: what it prints comes when it has ended.
+fn step_aside(title: &str, command: &mut Command) -> Result<()> {
+    eprintln!("== {title}, beside what follows");
+    let start = Instant::now();
+    let output = command.output().with_context(|| format!("cannot start {:?}", command.get_program()))?;
+    eprintln!("== {title}\n{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    ended(title, command, output.status, start)
+}
+
+fn ended(title: &str, command: &Command, status: ExitStatus, start: Instant) -> Result<()> {
     if !status.success() {
         bail!("{title}: {:?} ended with {status}", command.get_program());
     }

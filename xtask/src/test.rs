@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::{
     attacks, cargo,
     environment::{Environment, Profile},
-    step, tidy,
+    step, step_aside, tidy,
 };
 
 /// What the tests use beside the runtime: model libraries for `extract`, pytest and ruff, pandas for the example, trainers for
@@ -37,10 +37,14 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     ruff(&["format", "--check"])?;
     let mut rust = cargo(root);
     rust.args(["test", "--workspace"]);
-    step("Rust tests", environment.apply(&mut rust))?;
     let mut python = Command::new(&environment.python);
     python.current_dir(root).args(["-m", "pytest", "--quiet", "python/tests"]).env("PYTHONPATH", &environment.site);
-    step("Python tests", environment.apply(&mut python))?;
+    // Both wait for compilers, servers and workers much of the time, and use one core of two.
+    std::thread::scope(|scope| {
+        let python = scope.spawn(|| step_aside("Python tests", environment.apply(&mut python)));
+        let rust = step("Rust tests", environment.apply(&mut rust));
+        python.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).and(rust)
+    })?;
     // Its own tests have built the command.
     attacks::run(root, &environment, &["--once"])
 }

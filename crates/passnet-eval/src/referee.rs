@@ -165,6 +165,9 @@ impl Referee {
         let mut deaths = 0;
         loop {
             let zygote = self.launcher.zygote()?;
+            if let (Candidate::Inductor { .. }, Some(cache)) = (candidate, &self.options.cache) {
+                zygote.set_up_compiler(cache);
+            }
             let deadline = Instant::now() + Duration::from_secs_f64(self.settings.timeout_s.max(0.0));
             let mut attempt = Attempt::new(self, sample, candidate, zygote.clone(), deadline)?;
             let outcome = attempt.run(&adversarial);

@@ -5,10 +5,10 @@ use std::{
     fs::File,
     io::{self, Read as _, Seek as _, SeekFrom},
     os::fd::{AsFd as _, OwnedFd},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     thread::JoinHandle,
@@ -25,6 +25,9 @@ use crate::{
 
 /// How long forking spare workers may take; it takes milliseconds.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long setting up the compiler may take. It takes five seconds, and twenty where PyTorch's headers have yet to be
+/// precompiled; on a busy machine several times that.
+const COMPILE_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// What the interpreter runs: it moves the control socket away from standard input, where it arrives, and hands over.
 const BOOT: &str = "\
@@ -107,6 +110,7 @@ pub(crate) struct Exit {
 struct State {
     forked: BTreeMap<u64, i32>,
     prepared: Option<Vec<i32>>,
+    compiled: bool,
     exited: BTreeMap<u64, Exit>,
     dead: bool,
 }
@@ -133,6 +137,7 @@ impl Shared {
                 ForkReply::Ready(_) => break,
                 ForkReply::Forked { id, pid } => drop(state.forked.insert(id, pid)),
                 ForkReply::Prepared { pids } => state.prepared = Some(pids),
+                ForkReply::Compiled => state.compiled = true,
                 ForkReply::Exited { id, code, signal } => drop(state.exited.insert(id, Exit { code, signal })),
             }
             self.changed.notify_all();
@@ -176,6 +181,8 @@ pub struct Zygote {
     /// Held locked while a fork is under way, so that a look for strays never sees a worker that is not listed yet.
     live: Mutex<Live>,
     next_id: AtomicU64,
+    /// Set once the compiler is set up, or cannot be.
+    compiler: OnceLock<()>,
     /// Looks after the limits of workers that the kernel does not.
     pub(crate) watch: Watch,
     listener: Option<JoinHandle<()>>,
@@ -228,7 +235,8 @@ impl Zygote {
         });
         let (live, next_id) = (Mutex::default(), AtomicU64::new(1));
         let watch = Watch::new(info.pid);
-        Ok(Self { shared, info, child, log, live, next_id, watch, listener: Some(listener) })
+        let compiler = OnceLock::new();
+        Ok(Self { shared, info, child, log, live, next_id, compiler, watch, listener: Some(listener) })
     }
 
     /// What it said of itself: versions and process id.
@@ -276,6 +284,20 @@ impl Zygote {
                 && let Some(pids) = zygote.shared.wait_for(deadline, |state| state.prepared.take())
             {
                 live.spares = pids.into_iter().collect();
+            }
+        });
+    }
+
+    /// Has the compiler set up, the first time that it is called; each worker that compiles would otherwise do it anew.
+    pub(crate) fn set_up_compiler(&self, cache: &Path) {
+        self.compiler.get_or_init(|| {
+            // The compilers that it starts are no strays.
+            let _live = self.live();
+            let deadline = Instant::now() + COMPILE_TIMEOUT;
+            let request = ForkRequest::Compile { cache: cache.to_string_lossy().into_owned() };
+            // Where the fork server is dead, whoever wants a worker is told.
+            if self.shared.channel.send(&request, None, deadline).is_ok() {
+                self.shared.wait_for(deadline, |state| state.compiled.then_some(()));
             }
         });
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::{DType, TensorValue};
 
 /// Version of the exchange. A worker that speaks another one is refused.
-pub const PROTOCOL_VERSION: u32 = 3;
+pub const PROTOCOL_VERSION: u32 = 4;
 
 /// What the fork server says of itself once it is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,6 +47,12 @@ pub enum ForkRequest {
         /// Processor cores that forking and warming up may use, so that they leave a measurement alone; empty for all.
         cores: Vec<u32>,
     },
+    /// Compile a graph of PassNet's own with TorchInductor, so that workers that are forked later find the compiler set up.
+    /// Nothing is compiled where there is a GPU: that would initialise CUDA, which no worker could use then.
+    Compile {
+        /// Shared caches, as those of `Fork`.
+        cache: String,
+    },
     /// Leave; all workers are killed.
     Exit,
 }
@@ -69,6 +75,8 @@ pub enum ForkReply {
         /// Process ids of all spare workers that are waiting.
         pids: Vec<i32>,
     },
+    /// Reply to `Compile`, whatever came of it.
+    Compiled,
     /// A worker ended; sent unasked.
     Exited {
         /// As in the request.
