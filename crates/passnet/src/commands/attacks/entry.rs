@@ -30,8 +30,9 @@ pub(super) struct Meta {
     pub(super) title: String,
     /// Task of `tasks/suite.json` that it runs on.
     pub(super) task: String,
+    /// Where it can do what it is about.
     #[serde(default)]
-    pub(super) needs_gpu: bool,
+    pub(super) runs_on: Device,
     /// The architecture has no switch for what stops it: it must fail in all modes, and reach its goal against the
     /// harness in `naive/`.
     #[serde(default)]
@@ -47,6 +48,16 @@ pub(super) struct Meta {
     /// How the exploit was carried over to this design, where that is not obvious.
     #[serde(default)]
     pub(super) note: String,
+}
+
+/// What an entry is made for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Device {
+    #[default]
+    Cpu,
+    Gpu,
+    Both,
 }
 
 /// What an attack is after.
@@ -112,9 +123,13 @@ impl Entry {
         self.meta.expect.is_none()
     }
 
-    /// On a GPU only what needs one is run; the rest has been run on a CPU.
+    /// Whether it is made for a GPU, or for a CPU.
     pub(super) fn runs_on(&self, gpu: bool) -> bool {
-        self.meta.needs_gpu == gpu
+        match self.meta.runs_on {
+            Device::Cpu => !gpu,
+            Device::Gpu => gpu,
+            Device::Both => true,
+        }
     }
 
     pub(super) fn task<'s>(&self, suite: &'s Suite) -> Result<&'s SuiteTask> {
