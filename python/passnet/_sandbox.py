@@ -32,7 +32,9 @@ _SYSTEM = (
 )
 # What compiles C++ and Triton kernels.
 _PROGRAMS = (
-    *("c++", "g++", "cc", "gcc", "clang", "clang++", "as", "ld", "ld.bfd", "ld.gold", "ld.lld", "ldconfig"),
+    *("c++", "g++", "cc", "gcc", "clang", "clang++", "as", "ld", "ld.bfd", "ld.gold", "ld.lld"),
+    # Of the linker's two, the first is a script on Ubuntu that runs the second.
+    *("ldconfig", "ldconfig.real"),
     *("nvcc", "ptxas", "openssl"),
 )
 _PROGRAM_DIRECTORIES = ("/usr/lib/gcc", "/usr/libexec/gcc", "/usr/lib/gcc-cross", "/usr/lib/llvm*/bin")

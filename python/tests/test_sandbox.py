@@ -169,6 +169,7 @@ def test_workers_with_a_shared_cache_are_confined_too(server: ForkServer, tmp_pa
     achieved(worker, "write", cache / "kernel")
     stopped(worker, "write", tmp_path / "elsewhere")
     assert (cache / "kernel").read_text() == "x"
+    achieved(worker, "name_thread")
 
 
 def test_a_worker_without_sandbox_shows_that_the_attempts_are_real(server: ForkServer, tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ pub fn enter(grant: &Grant, namespaces: Option<&Namespaces>) -> Reached {
         true => mounts::limit_processes(grant.processes),
         false => Err(refused("needs a private /proc")),
     });
-    if is_own && let Err(error) = mounts::make_read_only(grant, has_proc) {
+    if is_own && let Err(error) = mounts::make_read_only(grant) {
         reached.0.insert(Layer::Mounts.name(), format!("unavailable: {error}"));
     }
     reached

@@ -51,9 +51,9 @@ pub(super) fn limit_processes(most: u32) -> io::Result<()> {
     fs::write("/proc/sys/kernel/pid_max", most.to_string())
 }
 
-/// Makes all mounts read-only but those to write to. With a private `/proc` only what is about this process can be
-/// written there: CUDA names its threads so.
-pub(super) fn make_read_only(grant: &Grant, private_proc: bool) -> io::Result<()> {
+/// Makes all mounts read-only but those to write to. Of `/proc` only what is about this process can be written: CUDA
+/// names its threads so, and does not start where it cannot.
+pub(super) fn make_read_only(grant: &Grant) -> io::Result<()> {
     let set = MountAttr { set: libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID, ..MountAttr::default() };
     mount_setattr(Path::new("/"), true, &set)?;
     let clear = MountAttr { clear: libc::MOUNT_ATTR_RDONLY, ..MountAttr::default() };
@@ -64,10 +64,7 @@ pub(super) fn make_read_only(grant: &Grant, private_proc: bool) -> io::Result<()
     for directory in &grant.shared {
         mount_setattr(directory, false, &clear)?;
     }
-    if private_proc {
-        let own = Path::new("/proc/1");
-        mount(own, own, "", libc::MS_BIND, "")?;
-        mount_setattr(own, false, &clear)?;
-    }
-    Ok(())
+    let own = fs::canonicalize("/proc/self")?;
+    mount(&own, &own, "", libc::MS_BIND, "")?;
+    mount_setattr(&own, false, &clear)
 }
