@@ -13,7 +13,7 @@ models=("${@:2}")
 
 # 2. Graphs to suites: drop duplicates, run each graph once, cut subgraphs of three kinds, make variants, prove that each runs.
 "$passnet" dataset build-suites "$out/samples" --work "$out/data" --out "$out/suites" \
-    --fusible 6 --classical 4 --single-op 4 --graphs 3 --counted 8 --card "$out/card.md"
+    --fusible 6 --classical 4 --single-op 4 --graphs 3 --other-graphs 3 --counted 8 --card "$out/card.md"
 
 # 3. Look into what came of it.
 "$passnet" dataset stats "$out/suites/passbench-f" --table subgraphs

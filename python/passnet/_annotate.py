@@ -1,6 +1,6 @@
 """What every value of a graph is like: shapes, dtypes, statistics, and how they change with the graph's inputs.
 
-``python -m passnet._annotate`` answers lines ``{"graph": WIRE, "inputs": [META, ...], "max_bytes": N}`` with
+``python -m passnet._annotate`` answers lines ``{"graph": WIRE, "inputs": [META, ...], "max_bytes": N, "variants": BOOL}`` with
 
 ``values``
     for each input and node the meta of a tensor (shape, dtype, statistics or literals; without a name), or null
@@ -10,6 +10,8 @@
     other extents of the graph's data inputs (:mod:`passnet._symbols`)
 ``dtypes``
     for float16 and bfloat16 the dtype of each value when every float32 input has it instead, as ``model.half()`` does
+
+Without ``variants`` the last two are empty.
 """
 
 from __future__ import annotations
@@ -32,25 +34,29 @@ class AnnotateError(RuntimeError):
 def annotate(request: dict[str, Any]) -> dict[str, Any]:
     module = _wire.to_graph_module(request["graph"])
     metas = request["inputs"]
-    values, stopped = _propagate(module, metas)
-    executed = False
-    if _nbytes(metas) <= request["max_bytes"] and (stopped is None or not _lies(stopped)):
-        measured, reason = _execute(module, metas)
-        if reason is None or stopped is not None:
-            stopped = reason
-        executed = reason is None
-        values = [m if m is not None else v for m, v in zip(measured, values, strict=True)]
-    if stopped is not None:
-        raise AnnotateError(stopped)
-    names = [node.name for node in module.graph.nodes if node.op != "output"]
-    shapes = {name: v["shape"] for name, v in zip(names, values, strict=True) if v is not None}
-    variants = _symbols.Variants(request["graph"], metas, shapes)
-    return {
-        "values": values,
-        "executed": executed,
-        "assignments": variants.assignments(),
-        "dtypes": [variants.cast(dtype) for dtype in ("float16", "bfloat16")],
-    }
+    values, stopped = [None] * len(_names(module)), None
+    executed = _nbytes(metas) <= request["max_bytes"]
+    if executed:
+        values, stopped = _execute(module, metas)
+    if not executed or stopped is not None:
+        # Without content some ops do not say their shape; then what counts is why the graph did not run.
+        executed, reason = False, stopped
+        types, stopped = _propagate(module, metas)
+        values = [value if value is not None else kind for value, kind in zip(values, types, strict=True)]
+        if stopped is not None:
+            raise AnnotateError(stopped if reason is None or _lies(stopped) else reason)
+    shapes = {name: v["shape"] for name, v in zip(_names(module), values, strict=True) if v is not None}
+    annotation = {"values": values, "executed": executed, "assignments": [], "dtypes": []}
+    if request.get("variants", True):
+        variants = _symbols.Variants(request["graph"], metas, shapes)
+        annotation["assignments"] = variants.assignments()
+        annotation["dtypes"] = [variants.cast(dtype) for dtype in ("float16", "bfloat16")]
+    return annotation
+
+
+def _names(module: torch.fx.GraphModule) -> list[str]:
+    """Of inputs and nodes in order."""
+    return [node.name for node in module.graph.nodes if node.op != "output"]
 
 
 def _lies(message: str) -> bool:
@@ -86,8 +92,7 @@ class _Recorder(torch.fx.Interpreter):
             self.run(*inputs)
         except Exception as error:
             self.failure = self.failure or str(error)
-        names = [node.name for node in self.module.graph.nodes if node.op != "output"]
-        return [self.seen.get(name) for name in names], self.failure
+        return [self.seen.get(name) for name in _names(self.module)], self.failure
 
 
 def _propagate(module: torch.fx.GraphModule, metas: list[dict[str, Any]]) -> tuple[list[Any], str | None]:
@@ -114,9 +119,10 @@ def _measure(tensor: torch.Tensor) -> dict[str, Any]:
         literals = [_rounded(x, 9) for x in tensor.flatten().tolist()]
         meta["data"] = [x if not isinstance(x, float) or abs(x) < float("inf") else str(x) for x in literals]
     if tensor.is_floating_point():
-        exact = tensor.double() if count < 1 << 20 else tensor.float()
-        meta["mean"] = _number(exact.mean().item())
-        meta["std"] = _number(exact.std().item()) if count > 1 else 0.0
+        # Sums are kept in double precision inside.
+        exact = tensor if tensor.dtype == torch.float64 else tensor.float()
+        std, mean = torch.std_mean(exact, correction=min(count - 1, 1))
+        meta["mean"], meta["std"] = _number(mean.item()), _number(std.item())
         if "data" not in meta and exact.min().item() >= 0:
             meta["min_val"] = 0.0
     elif tensor.dtype != torch.bool and "data" not in meta:

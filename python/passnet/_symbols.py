@@ -35,6 +35,7 @@ class Variants:
         self.metas, self.shapes = metas, shapes
         self.nodes = [node for node in self.module.graph.nodes if node.op != "output"]
         self.data = [index for index, meta in enumerate(metas) if _is_data(meta)]
+        self.calls = _Calls()
 
     def assignments(self) -> list[dict[str, Any]]:
         """Each with its ``symbols``, the ``shapes`` of all values (null where unknown), and the mended ``literals``."""
@@ -65,7 +66,7 @@ class Variants:
             kind = dtype if dtype is not None and kind == torch.float32 else kind
             inputs.append(torch.empty(extents.get(index, meta["shape"]), dtype=kind, device="meta"))
         run = _Run(self, lookup, dtype if casts else None)
-        with torch.no_grad(), torch.device("meta"):
+        with torch.no_grad():
             run.go(inputs)
         return run
 
@@ -105,7 +106,7 @@ class _Run(torch.fx.Interpreter):
 
     def __init__(self, variants: Variants, lookup: bool, cast: torch.dtype | None) -> None:
         super().__init__(variants.module, garbage_collect_values=False)
-        self.old, self.lookup, self.cast = variants.shapes, lookup, cast
+        self.old, self.lookup, self.cast, self.calls = variants.shapes, lookup, cast, variants.calls
         self.results: dict[str, Any] = {}
         self.mended: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {}
         self.changes: dict[int, set[int]] = {}
@@ -125,8 +126,7 @@ class _Run(torch.fx.Interpreter):
                 self.mended[node.name] = (args, kwargs)
             load = functools.partial(torch.fx.node.map_arg, fn=self.env.__getitem__)
             args, kwargs = load(args), load(kwargs)
-            call = getattr(args[0], node.target) if node.op == "call_method" else node.target
-            result = call(*args[1:], **kwargs) if node.op == "call_method" else call(*args, **kwargs)
+            result = self.calls.result(node.target, args, kwargs)
         else:
             result = super().run_node(node)
         self.results[node.name] = result
@@ -221,6 +221,58 @@ class _Run(torch.fx.Interpreter):
             return arg
         news = self.changes.get(arg, set())
         return next(iter(news)) if len(news) == 1 else arg
+
+
+class _Calls:
+    """Calls on the meta device, each made once: layers repeat, and an op takes milliseconds to say what shape it returns."""
+
+    def __init__(self) -> None:
+        self.results: dict[Any, Any] = {}
+
+    def result(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if not _has_tensor((args, kwargs)):
+            # The device as a mode slows every op down; only what makes a tensor from nothing needs it.
+            with torch.device("meta"):
+                return _call(target, args, kwargs)
+        key = (target, _key(args), _key(kwargs))
+        try:
+            known = self.results.get(key)
+        except TypeError:
+            return _call(target, args, kwargs)
+        if known is None:
+            known = self.results[key] = _call(target, args, kwargs)
+        # An op in place may change the shape of what it is given, so what is kept is never handed out.
+        return torch.fx.node.map_aggregate(known, _twin)
+
+
+def _call(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return getattr(args[0], target)(*args[1:], **kwargs) if isinstance(target, str) else target(*args, **kwargs)
+
+
+def _has_tensor(value: Any) -> bool:
+    if isinstance(value, dict):
+        value = tuple(value.values())
+    return isinstance(value, torch.Tensor) or (isinstance(value, list | tuple) and any(map(_has_tensor, value)))
+
+
+def _key(value: Any) -> Any:
+    """Equal for arguments that lead to equal shapes; may be unhashable."""
+    if isinstance(value, torch.Tensor):
+        return (value.dtype, value.shape, value.stride())
+    if isinstance(value, list | tuple):
+        return (type(value), *(_key(item) for item in value))
+    if isinstance(value, dict):
+        return tuple((key, _key(item)) for key, item in value.items())
+    if isinstance(value, slice):
+        return (slice, _key((value.start, value.stop, value.step)))
+    # 1, 1.0 and True are equal, but not for the dtype of a result.
+    return (type(value), value)
+
+
+def _twin(value: Any) -> Any:
+    if not isinstance(value, torch.Tensor):
+        return value
+    return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
 
 
 def regroup(old: Sequence[int], new: Sequence[int], sizes: Sequence[Any]) -> list[Any]:

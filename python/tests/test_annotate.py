@@ -37,6 +37,14 @@ def test_extents_are_mended_by_where_they_come_from() -> None:
     assert (half["dtype"], half["types"][-1]) == ("float16", "float16")
 
 
+def test_what_an_op_in_place_changes_is_not_taken_for_the_result_of_an_equal_op() -> None:
+    def graph(x: torch.Tensor) -> Any:
+        return (torch.relu(x).unsqueeze_(0), torch.relu(x))
+
+    annotation = _annotate.annotate(_request(graph, [_meta("x", [3, 5])]))
+    assert annotation["assignments"][0]["shapes"][-1] == [6, 5]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "sizes", "expected"),
     [
@@ -76,8 +84,18 @@ def _chain(x: torch.Tensor, w_self_: torch.Tensor) -> Any:
 def test_pointwise_ops_are_one_kernel_and_a_product_is_another() -> None:
     request = _request(_chain, [_meta("x", [64, 32]), _meta("w_self_", [16, 32])])
     module = _wire.to_graph_module(request["graph"])
-    counts = [_prefix.count_cpu(_prefix.prefix(module, k), request["inputs"]) for k in range(1, 6)]
-    assert counts == [1, 1, 1, 2, 3]
+    kernels = [_prefix.kernels_cpu(_prefix.prefix(module, k), request["inputs"]) for k in range(1, 6)]
+    assert kernels == [[0], [0], [0], [0, 3], [0, 3, 4]]
+
+
+def test_a_prefix_may_end_with_a_list_of_tensors() -> None:
+    def halves(x: torch.Tensor) -> Any:
+        first, second = torch.chunk(x + 1, 2, dim=1)
+        return (first * second,)
+
+    request = _request(halves, [_meta("x", [64, 32])])
+    module = _wire.to_graph_module(request["graph"])
+    assert [_prefix.kernels_cpu(_prefix.prefix(module, k), request["inputs"]) for k in (1, 2, 5)] == [[0], [0], [0]]
 
 
 def test_proofs_refuse_what_cannot_be_judged() -> None:

@@ -22,18 +22,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut bracketing = Bracketing::new();
     let (mut graphs, mut total, mut calls, mut ranges, mut equal) = (0, 0, 0, 0, 0);
     for row in dataset.read::<KernelsRow>(Table::Kernels)? {
-        let row = row?;
-        let all = row.kernels;
-        let Some(ops) = ops.get(&row.path).filter(|ops| ops.len() == all.len() && row.calls as usize == all.len())
-        else {
+        let KernelsRow { path, measured, .. } = row?;
+        let all = &measured.kernels;
+        let Some(ops) = ops.get(&path).filter(|ops| ops.len() == all.len() && measured.calls() == all.len()) else {
             continue;
         };
-        let Ok(few) = bracketing.measure(ops, |k| Ok::<_, Infallible>(all[k - 1]));
+        let Ok(few) = bracketing.measure(ops, |k| Ok::<_, Infallible>(measured.schedules[&k].clone()));
         bracketing.learn(ops, &few);
-        let (expected, found) = (fusible_ranges(&all, 0), fusible_ranges(&few.kernels, 0));
+        let (expected, found) = (fusible_ranges(all, 0), fusible_ranges(&few.kernels, 0));
         let same = expected.iter().filter(|range| found.contains(range)).count();
         if same < expected.len() || found.len() != expected.len() {
-            println!("{}\n  ops      {}\n  counts   {all:?}\n  found    {:?}", row.path, ops.join(" "), few.kernels);
+            println!("{path}\n  ops      {}\n  counts   {all:?}\n  found    {:?}", ops.join(" "), few.kernels);
         }
         graphs += 1;
         total += all.len();

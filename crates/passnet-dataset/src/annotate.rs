@@ -23,18 +23,20 @@ pub trait Runner: Sync {
 }
 
 /// What one graph may take.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Limits {
     /// Bytes of inputs above which a graph is not run, only propagated.
     pub max_bytes: u64,
     /// Wall-clock seconds.
     pub seconds: f64,
+    /// Graphs whose path begins with one of these get no variants.
+    pub plain: Vec<String>,
 }
 
 impl Default for Limits {
-    /// 1 GiB of inputs, five minutes.
+    /// 1 GiB of inputs, five minutes, variants of all graphs.
     fn default() -> Self {
-        Self { max_bytes: 1 << 30, seconds: 300.0 }
+        Self { max_bytes: 1 << 30, seconds: 300.0, plain: Vec::new() }
     }
 }
 
@@ -63,7 +65,7 @@ const CHUNK: usize = 16;
 pub fn annotate(
     dataset: &Dataset,
     runner: &dyn Runner,
-    limits: Limits,
+    limits: &Limits,
     progress: &dyn Fn(usize, usize),
 ) -> Result<Annotated, StoreError> {
     let mut result = Annotated::default();
@@ -107,7 +109,7 @@ fn annotate_chunk(
     dataset: &Dataset,
     rows: Vec<SampleRow>,
     runner: &dyn Runner,
-    limits: Limits,
+    limits: &Limits,
     result: &mut Annotated,
 ) -> Result<(), StoreError> {
     let annotate = |row: SampleRow| {
@@ -129,12 +131,13 @@ fn annotate_chunk(
     writer.finish()
 }
 
-fn annotate_one(row: &SampleRow, runner: &dyn Runner, limits: Limits) -> Result<Annotation, String> {
+fn annotate_one(row: &SampleRow, runner: &dyn Runner, limits: &Limits) -> Result<Annotation, String> {
     let sample = parse(&row.path, &row.files).map_err(|error| error.to_string())?;
     let graph = sample.graph.with_device("cpu", None);
     let mut request = question(&graph, &sample);
     request["max_bytes"] = limits.max_bytes.into();
     request["seconds"] = limits.seconds.into();
+    request["variants"] = (!limits.plain.iter().any(|prefix| row.path.starts_with(prefix))).into();
     let reply = runner.ask(&request)?;
     let annotation: Annotation = serde_json::from_value(reply).map_err(|error| format!("malformed reply: {error}"))?;
     let values = graph.num_values();

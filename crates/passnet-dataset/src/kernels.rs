@@ -1,6 +1,6 @@
 //! Counting the kernels of prefixes of classical subgraphs, for the fusible ranges in them.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use passnet_python::Sample;
 use rayon::prelude::*;
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::{
     Dataset, Failure, Table,
     annotate::{Runner, question},
-    fusible::{Bracketing, Measured, measure_all},
+    fusible::{Bracketing, Measured, Schedule, measure_all},
     import::parse,
     select::select_subset,
     store::{KernelsRow, Kind, SampleRow, StoreError},
@@ -25,6 +25,8 @@ pub struct CountSettings {
     pub exhaustive: bool,
     /// Most subgraphs to count, those counted before among them.
     pub most: usize,
+    /// Subgraphs of more ops are passed over: what a prefix costs grows with its length.
+    pub longest: usize,
 }
 
 /// What was counted.
@@ -59,22 +61,23 @@ pub fn count_kernels(
     progress: &dyn Fn(usize, usize),
 ) -> Result<Counted, StoreError> {
     let mut counted = Counted::default();
-    let mut known = BTreeSet::new();
+    let mut known = BTreeMap::new();
     for row in dataset.read::<KernelsRow>(Table::Kernels)? {
         match row {
-            Ok(row) => drop(row.device == settings.device && known.insert(row.typed)),
+            Ok(row) if row.device == settings.device => drop(known.insert(row.typed, row.measured)),
+            Ok(_) => {}
             Err(error) => counted.failures.push(Failure::of_store(&error)),
         }
     }
-    let todo = todo(dataset, settings, &known, &mut counted)?;
     let mut bracketing = Bracketing::new();
+    let todo = todo(dataset, settings, &known, &mut bracketing, &mut counted)?;
     for (index, batch) in todo.chunks(BATCH).enumerate() {
         let measured: Vec<_> = batch.par_iter().map(|row| measure(row, runner, settings, &bracketing)).collect();
         let mut writer = dataset.append(Table::Kernels)?;
         for (row, measured) in batch.iter().zip(measured) {
             let measured = measured.unwrap_or_else(|message| {
                 counted.failures.push(Failure { what: row.path.clone(), message });
-                Measured { kernels: Vec::new(), asked: Vec::new() }
+                Measured::default()
             });
             bracketing.learn(&row.ops, &measured);
             counted.subgraphs += 1;
@@ -84,8 +87,7 @@ pub fn count_kernels(
                 path: row.path.clone(),
                 typed: row.hashes.typed.clone().unwrap_or_default(),
                 device: settings.device.clone(),
-                calls: u32::try_from(measured.calls()).unwrap_or(u32::MAX),
-                kernels: measured.kernels,
+                measured,
             })?;
         }
         writer.finish()?;
@@ -94,29 +96,40 @@ pub fn count_kernels(
     Ok(counted)
 }
 
-/// The subgraphs to count, in order; without their files' duplicates, memory holds the distinct subgraphs.
+/// The subgraphs to count, in order, after learning from those that were counted before. The choice is among all of them,
+/// so that an interrupted call goes on with those that it would have come to. Memory holds the distinct subgraphs.
 fn todo(
     dataset: &Dataset,
     settings: &CountSettings,
-    known: &BTreeSet<String>,
+    known: &BTreeMap<String, Measured>,
+    bracketing: &mut Bracketing,
     counted: &mut Counted,
 ) -> Result<Vec<SampleRow>, StoreError> {
-    let mut todo = Vec::new();
+    let mut all = Vec::new();
     for row in dataset.read::<SampleRow>(Table::Subgraphs)? {
         match row {
             Ok(row) if row.kind != Kind::Classical || row.hashes.typed.is_none() => {}
-            Ok(row) if row.hashes.typed.as_ref().is_some_and(|typed| known.contains(typed)) => counted.present += 1,
-            Ok(row) => todo.push(row),
+            Ok(row) if row.ops.len() > settings.longest => {}
+            Ok(row) => all.push(row),
             Err(error) => counted.failures.push(Failure::of_store(&error)),
         }
     }
-    todo.sort_by(|a, b| a.path.cmp(&b.path));
-    let sequences: Vec<&[String]> = todo.iter().map(|row| row.ops.as_slice()).collect();
-    let sequences: Vec<Vec<&str>> = sequences.iter().map(|ops| ops.iter().map(String::as_str).collect()).collect();
-    let chosen = select_subset(&sequences, settings.most.saturating_sub(counted.present));
+    all.sort_by(|a, b| a.path.cmp(&b.path));
+    let sequences: Vec<Vec<&str>> = all.iter().map(|row| row.ops.iter().map(String::as_str).collect()).collect();
+    let chosen = select_subset(&sequences, settings.most);
     drop(sequences);
-    let mut todo: Vec<Option<SampleRow>> = todo.into_iter().map(Some).collect();
-    Ok(chosen.into_iter().filter_map(|index| todo[index].take()).collect())
+    let mut all: Vec<Option<SampleRow>> = all.into_iter().map(Some).collect();
+    let mut todo = Vec::new();
+    for row in chosen.into_iter().filter_map(|index| all[index].take()) {
+        match row.hashes.typed.as_ref().and_then(|typed| known.get(typed)) {
+            Some(measured) => {
+                counted.present += 1;
+                bracketing.learn(&row.ops, measured);
+            }
+            None => todo.push(row),
+        }
+    }
+    Ok(todo)
 }
 
 fn measure(
@@ -129,11 +142,10 @@ fn measure(
     let mut request = question(&sample.graph.with_device(&settings.device, None), &sample);
     request["device"] = json!(settings.device);
     request["id"] = json!(row.path);
-    let mut count = |k: usize| -> Result<u32, String> {
+    let mut compile = |k: usize| -> Result<Schedule, String> {
         request["prefix"] = k.into();
-        let reply = runner.ask(&request)?;
-        let kernels = reply["kernels"].as_u64().and_then(|count| u32::try_from(count).ok());
-        kernels.ok_or_else(|| format!("malformed reply: {reply}"))
+        let mut reply = runner.ask(&request)?;
+        serde_json::from_value(reply["kernels"].take()).map_err(|error| format!("malformed reply: {error}"))
     };
-    if settings.exhaustive { measure_all(row.ops.len(), count) } else { bracketing.measure(&row.ops, &mut count) }
+    if settings.exhaustive { measure_all(row.ops.len(), compile) } else { bracketing.measure(&row.ops, &mut compile) }
 }

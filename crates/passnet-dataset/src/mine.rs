@@ -142,7 +142,7 @@ fn fusible(dataset: &Dataset, mined: &mut Mined) -> Result<BTreeMap<String, Vec<
     let mut inside: BTreeMap<String, Vec<OpRange>> = BTreeMap::new();
     for row in dataset.read::<KernelsRow>(Table::Kernels)? {
         match row {
-            Ok(row) => drop(inside.insert(row.typed, fusible_ranges(&row.kernels, 0))),
+            Ok(row) => drop(inside.insert(row.typed, fusible_ranges(&row.measured.kernels, 0))),
             Err(error) => mined.failures.push(Failure::of_store(&error)),
         }
     }

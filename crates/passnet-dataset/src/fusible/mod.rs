@@ -7,5 +7,5 @@
 mod bracket;
 mod ranges;
 
-pub use bracket::{Bracketing, Measured, measure_all};
+pub use bracket::{Bracketing, Measured, Schedule, measure_all};
 pub use ranges::fusible_ranges;

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use passnet_record::{DType, TensorMeta, TensorValue};
 use serde::{Deserialize, Serialize};
@@ -10,6 +10,7 @@ use super::{
     Row,
     columns::{Columns, int32s, int64s, list_type, lists, strings},
 };
+use crate::fusible::{Measured, Schedule};
 
 /// What is known of every value of one full graph.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,10 +107,8 @@ pub struct KernelsRow {
     pub typed: String,
     /// What they were counted on: `cpu` or `cuda`.
     pub device: String,
-    /// Count of the first `k` ops at index `k - 1`; empty if it does not compile.
-    pub kernels: Vec<u32>,
-    /// Compilations that it took.
-    pub calls: u32,
+    /// The counts; empty if it does not compile.
+    pub measured: Measured,
 }
 
 impl Row for AnnotationRow {
@@ -174,17 +173,24 @@ impl Row for KernelsRow {
             text("device"),
             Field::new("kernels", list_type(DataType::Int64), false),
             Field::new("calls", DataType::Int32, false),
+            Field::new("compiled", list_type(DataType::Int64), false),
+            Field::new("first_ops", list_type(DataType::Int64), false),
         ])
     }
 
     fn encode(rows: &[Self]) -> Result<RecordBatch, ArrowError> {
-        let counts = int64s(rows.iter().flat_map(|row| row.kernels.iter().map(|&count| i64::from(count))));
+        let counts = |row: &Self| row.measured.kernels.iter().copied().map(i64::from).collect();
+        let compiled = |row: &Self| row.measured.schedules.keys().map(|&k| k as i64).collect();
+        let first = |op: &Option<u32>| op.map_or(UNKNOWN, i64::from);
+        let first_ops = |row: &Self| row.measured.schedules.values().flatten().map(first).collect();
         let columns = vec![
             strings(rows.iter().map(|row| row.path.as_str())),
             strings(rows.iter().map(|row| row.typed.as_str())),
             strings(rows.iter().map(|row| row.device.as_str())),
-            lists(rows.iter().map(|row| row.kernels.len()), counts)?,
-            int32s(rows.iter().map(|row| row.calls.cast_signed())),
+            int64_lists(rows.iter().map(counts).collect())?,
+            int32s(rows.iter().map(|row| row.measured.calls() as i32)),
+            int64_lists(rows.iter().map(compiled).collect())?,
+            int64_lists(rows.iter().map(first_ops).collect())?,
         ];
         RecordBatch::try_new(Self::schema().into(), columns)
     }
@@ -193,18 +199,43 @@ impl Row for KernelsRow {
         let columns = Columns::Batch(batch);
         let names = columns.strings("path")?.into_iter().zip(columns.strings("typed_hash")?);
         let names = names.zip(columns.strings("device")?);
-        let counts = columns.int64_lists("kernels")?.into_iter().zip(columns.int32s("calls")?);
+        let counts = columns.int64_lists("kernels")?.into_iter().zip(columns.int64_lists("compiled")?);
+        let counts = counts.zip(columns.int64_lists("first_ops")?);
         names
             .zip(counts)
-            .map(|(((path, typed), device), (kernels, calls))| {
-                let kernels = kernels.into_iter().map(u32::try_from).collect::<Result<_, _>>();
-                let kernels = kernels.map_err(|_| format!("`{path}` has a negative count of kernels"))?;
-                Ok(Self { path, typed, device, kernels, calls: calls.cast_unsigned() })
+            .map(|(((path, typed), device), ((kernels, compiled), first_ops))| {
+                let measured = measured(kernels, compiled, first_ops);
+                let measured = measured.ok_or_else(|| format!("kernel counts of `{path}` do not fit one another"))?;
+                Ok(Self { path, typed, device, measured })
             })
             .collect()
     }
 
     fn raw_bytes(&self) -> usize {
-        self.path.len() + self.typed.len() + 8 * self.kernels.len() + 16
+        self.path.len() + self.typed.len() + 24 * self.measured.kernels.len() + 16
     }
+}
+
+/// In the column `first_ops`: the compiler did not tell.
+const UNKNOWN: i64 = -1;
+
+fn int64_lists(rows: Vec<Vec<i64>>) -> Result<ArrayRef, ArrowError> {
+    lists(rows.iter().map(Vec::len), int64s(rows.iter().flatten().copied()))
+}
+
+/// `first_ops` has as many entries for each compiled prefix as that has kernels.
+fn measured(kernels: Vec<i64>, compiled: Vec<i64>, first_ops: Vec<i64>) -> Option<Measured> {
+    let kernels: Vec<u32> = kernels.into_iter().map(u32::try_from).collect::<Result<_, _>>().ok()?;
+    let mut first_ops = first_ops.into_iter();
+    let mut schedules = BTreeMap::new();
+    for k in compiled {
+        let k = usize::try_from(k).ok()?;
+        let count = *kernels.get(k.checked_sub(1)?)? as usize;
+        let schedule: Schedule = first_ops.by_ref().take(count).map(|op| u32::try_from(op).ok()).collect();
+        if schedule.len() < count {
+            return None;
+        }
+        schedules.insert(k, schedule);
+    }
+    Some(Measured { kernels, schedules })
 }

@@ -2,21 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Built;
+use super::{Bounds, Built};
 use crate::{
     Dataset, Failure, Table,
-    fold::OpRange,
     select::select_subset,
-    store::{Input, Kind, SampleRow, StoreError},
+    store::{Input, Kind, Origin, SampleRow, StoreError},
 };
 
 /// One distinct subgraph.
 pub(super) struct Candidate {
     pub(super) path: String,
     pub(super) structure: String,
-    /// Where to cut it from: the first of its origins.
-    pub(super) origin: String,
-    pub(super) range: OpRange,
+    /// Where to cut it from: the first of its origins that evaluation may have.
+    pub(super) origin: Option<Origin>,
     bucket: Bucket,
 }
 
@@ -26,17 +24,22 @@ type Bucket = Vec<(u8, Vec<u32>)>;
 /// The subgraphs of one op sequence.
 pub(super) struct Group {
     ops: Vec<String>,
-    /// Graphs that have it, repetitions included.
+    /// Places that have it and that evaluation may have, repetitions included.
     origins: usize,
     pub(super) candidates: Vec<Candidate>,
 }
 
+/// Groups by kind and hash of their op sequence.
+pub(super) type Groups = BTreeMap<(Kind, String), Group>;
+
 impl Group {
-    /// At most `count` candidates, from as many structures and buckets of inputs as there are.
-    pub(super) fn spread(&self, count: usize) -> Vec<&Candidate> {
-        let mut classes: BTreeMap<(&str, &Bucket), Vec<&Candidate>> = BTreeMap::new();
+    /// At most `count` candidates for evaluation with their origins, from as many structures and buckets of inputs as there
+    /// are.
+    pub(super) fn spread(&self, count: usize) -> Vec<&Origin> {
+        let mut classes: BTreeMap<(&str, &Bucket), Vec<&Origin>> = BTreeMap::new();
         for candidate in &self.candidates {
-            classes.entry((&candidate.structure, &candidate.bucket)).or_default().push(candidate);
+            let class = classes.entry((&candidate.structure, &candidate.bucket)).or_default();
+            class.extend(&candidate.origin);
         }
         let longest = classes.values().map(Vec::len).max().unwrap_or(0);
         let rounds = (0..longest).flat_map(|round| classes.values().filter_map(move |class| class.get(round).copied()));
@@ -45,12 +48,8 @@ impl Group {
 }
 
 /// All annotated subgraphs whose inputs fit the bound, by kind and hash of their op sequence.
-pub(super) fn groups(
-    dataset: &Dataset,
-    max_bytes: u64,
-    built: &mut Built,
-) -> Result<BTreeMap<(Kind, String), Group>, StoreError> {
-    let mut groups: BTreeMap<(Kind, String), Group> = BTreeMap::new();
+pub(super) fn groups(dataset: &Dataset, bounds: &Bounds, built: &mut Built) -> Result<Groups, StoreError> {
+    let mut groups = Groups::new();
     for row in dataset.read::<SampleRow>(Table::Subgraphs)? {
         let row = match row {
             Ok(row) => row,
@@ -60,19 +59,17 @@ pub(super) fn groups(
             }
         };
         let bytes = row.inputs.iter().try_fold(0_u64, |sum, input| sum.checked_add(input.nbytes()?));
-        let (Some(ops), Some(structure), Some(origin)) = (row.hashes.ops, row.hashes.structure, row.origins.first())
-        else {
-            continue;
-        };
-        if row.hashes.typed.is_none() || row.inputs.is_empty() || bytes.is_none_or(|bytes| bytes > max_bytes) {
+        let (Some(ops), Some(structure)) = (row.hashes.ops, row.hashes.structure) else { continue };
+        if row.hashes.typed.is_none() || row.inputs.is_empty() || bytes.is_none_or(|bytes| bytes > bounds.max_bytes) {
             continue;
         }
         let group =
             groups.entry((row.kind, ops)).or_insert_with(|| Group { ops: row.ops, origins: 0, candidates: Vec::new() });
-        group.origins += row.origins.len();
+        let mut origins = row.origins.into_iter().filter(|origin| !bounds.only_trains(&origin.path));
         let bucket = row.inputs.iter().map(class).collect();
-        let (origin, range) = (origin.path.clone(), origin.range);
-        group.candidates.push(Candidate { path: row.path, structure, origin, range, bucket });
+        let origin = origins.next();
+        group.origins += usize::from(origin.is_some()) + origins.count();
+        group.candidates.push(Candidate { path: row.path, structure, origin, bucket });
     }
     Ok(groups)
 }
@@ -82,9 +79,10 @@ fn class(input: &Input) -> (u8, Vec<u32>) {
     (input.dtype as u8, input.shape.iter().map(|extent| extent.checked_ilog2().unwrap_or(0) / 4).collect())
 }
 
-/// Op sequences of a kind in the order in which a suite takes them, without those that another one has.
-pub(super) fn preferred(groups: &BTreeMap<(Kind, String), Group>, kind: Kind, taken: &BTreeSet<String>) -> Vec<String> {
-    let of_kind = groups.iter().filter(|((of, key), _)| *of == kind && !taken.contains(key));
+/// Op sequences of a kind that evaluation may have, in the order in which a suite takes them, without those that another one
+/// has.
+pub(super) fn preferred(groups: &Groups, kind: Kind, taken: &BTreeSet<String>) -> Vec<String> {
+    let of_kind = groups.iter().filter(|((of, key), group)| *of == kind && group.origins > 0 && !taken.contains(key));
     let mut found: Vec<(&String, &Group)> = of_kind.map(|((_, key), group)| (key, group)).collect();
     if kind == Kind::SingleOp {
         found.sort_by_key(|(key, group)| (std::cmp::Reverse(group.origins), *key));

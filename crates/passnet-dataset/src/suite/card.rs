@@ -17,7 +17,10 @@ const TOP_OPS: usize = 25;
 /// Licence of a source; the graphs are traces of its code, the weights are random.
 fn licence(source: &str) -> &'static str {
     match source {
-        "timm" | "huggingface_hub" | "transformers" => "Apache-2.0",
+        "timm" | "huggingface_hub" | "transformers" | "mmpose" | "mmseg" | "nemo" | "cosyvoice" => "Apache-2.0",
+        "torchaudio" => "BSD-2-Clause",
+        "torchgeometric" => "MIT",
+        "ultralytics" => "AGPL-3.0",
         "torchvision" => "BSD-3-Clause",
         "user" => "the user's own",
         _ => "unknown",

@@ -21,7 +21,7 @@ use crate::{
     fold::OpRange,
     store::{Kind, SampleRow, StoreError, TaskRow},
 };
-use candidates::{Candidate, Group, groups};
+use candidates::{Group, Groups, groups};
 
 /// What one suite holds.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ pub struct Plan {
 }
 
 /// Limits of all suites.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Bounds {
     /// Most bytes of inputs and values of a graph, so that suites run on any machine.
     pub max_bytes: u64,
@@ -45,12 +45,20 @@ pub struct Bounds {
     pub train_graphs: usize,
     /// How variants get their dtypes.
     pub casts: CastRule,
+    /// Full graphs whose path begins with one of these are for training only.
+    pub training: Vec<String>,
 }
 
 impl Default for Bounds {
-    /// 16 MiB, four graphs, dtypes by provenance.
+    /// 16 MiB, four graphs, dtypes by provenance, all graphs for evaluation.
     fn default() -> Self {
-        Self { max_bytes: 16 << 20, train_graphs: 4, casts: CastRule::default() }
+        Self { max_bytes: 16 << 20, train_graphs: 4, casts: CastRule::default(), training: Vec::new() }
+    }
+}
+
+impl Bounds {
+    fn only_trains(&self, path: &str) -> bool {
+        self.training.iter().any(|prefix| path.starts_with(prefix))
     }
 }
 
@@ -76,8 +84,8 @@ const SPARE: usize = 2;
 /// Tasks are chosen by rarity and coverage ([`crate::select`]), single ops by how many graphs they are in; plans that come
 /// first choose first, and no two suites share an op sequence. A task gets distinct graphs from as many places as there
 /// are, then variants of them at other dtypes and extents. Every graph of a suite is proven to run within bounds: its
-/// shapes are propagated, then it is called twice and has to return the same, without NaN. All other op sequences are
-/// training tasks, without the graphs whose structure a suite has.
+/// shapes are propagated, then it is called twice and has to return the same, without NaN. All other op sequences, those of
+/// the subgraphs of `finer` too, are training tasks, without the graphs whose structure a suite has.
 ///
 /// Proofs are kept in the dataset, so that the same call continues an interrupted one.
 ///
@@ -85,14 +93,15 @@ const SPARE: usize = 2;
 /// If a table cannot be listed or written.
 pub fn build(
     dataset: &Dataset,
+    finer: &[Dataset],
     runner: &dyn Runner,
     plans: &[Plan],
-    bounds: Bounds,
+    bounds: &Bounds,
     out: &Dataset,
     progress: &dyn Fn(&str),
 ) -> Result<Built, StoreError> {
     let mut built = Built::default();
-    let mut groups = groups(dataset, bounds.max_bytes, &mut built)?;
+    let groups = groups(dataset, bounds, &mut built)?;
     let mut proofs = prove::Proofs::open(dataset)?;
     let mut taken = Taken::default();
     for plan in plans {
@@ -120,13 +129,16 @@ pub fn build(
         }
         for (key, rows) in &tasks {
             taken.add(key, rows);
-            groups.remove(&(plan.kind, key.clone()));
         }
         built.suites.push(write_suite(&out.below(&plan.name), "eval", tasks)?);
     }
     proofs.finish()?;
     progress("training split");
-    let train = training(dataset, &groups, &taken, bounds, &mut built)?;
+    let mut pools = vec![(dataset, groups)];
+    for dataset in finer {
+        pools.push((dataset, candidates::groups(dataset, bounds, &mut built)?));
+    }
+    let train = training(pools, &taken, bounds)?;
     built.suites.push(write_suite(&out.below(TRAIN), "train", train)?);
     Ok(built)
 }
@@ -158,8 +170,7 @@ fn vary_all(
         let bases = group.spread(plan.graphs);
         let variants = (2 * plan.graphs).div_ceil(bases.len());
         for (rank, base) in bases.into_iter().enumerate() {
-            let Candidate { origin, range, .. } = base;
-            cuts.entry(origin).or_default().push(Cut { key, rank, range: *range, variants });
+            cuts.entry(&base.path).or_default().push(Cut { key, rank, range: base.range, variants });
         }
     }
     let mut found: BTreeMap<String, Vec<Placed>> = BTreeMap::new();
@@ -168,8 +179,9 @@ fn vary_all(
         let Some(cuts) = cuts.remove(row.path.as_str()) else { continue };
         let Some(annotation) = annotations.of(&row) else { continue };
         let Ok(parent) = Parent::new(&row, Some(annotation), casts) else { continue };
-        let rows: Vec<_> = parent
-            .variants_in_order()
+        let mut variants = parent.variants_in_order();
+        variants.truncate(cuts.iter().map(|cut| cut.variants).max().unwrap_or(0));
+        let rows: Vec<_> = variants
             .into_par_iter()
             .enumerate()
             .map(|(index, variant)| {
@@ -222,32 +234,30 @@ impl Parent {
     }
 }
 
-/// All op sequences that evaluation does not have, each with a few graphs that it does not have.
+/// All op sequences of the datasets that evaluation does not have, each with a few graphs that it does not have; of a
+/// sequence that several datasets have, those of the first.
 fn training(
-    dataset: &Dataset,
-    groups: &BTreeMap<(Kind, String), Group>,
+    pools: Vec<(&Dataset, Groups)>,
     taken: &Taken,
-    bounds: Bounds,
-    built: &mut Built,
+    bounds: &Bounds,
 ) -> Result<Vec<(String, Vec<SampleRow>)>, StoreError> {
-    let mut wanted: BTreeMap<&str, &str> = BTreeMap::new();
-    let mut sequences = BTreeSet::new();
-    for ((_, key), group) in groups {
-        if taken.sequences.contains(key) || !sequences.insert(key) {
-            continue;
-        }
-        let free = group.candidates.iter().filter(|candidate| !taken.structures.contains(&candidate.structure));
-        wanted.extend(free.take(bounds.train_graphs).map(|candidate| (candidate.path.as_str(), key.as_str())));
-    }
     let mut tasks: BTreeMap<String, Vec<SampleRow>> = BTreeMap::new();
-    for row in dataset.read::<SampleRow>(Table::Subgraphs)? {
-        match row {
-            Ok(row) => {
-                if let Some(key) = wanted.get(row.path.as_str()) {
-                    tasks.entry((*key).to_owned()).or_default().push(row);
-                }
+    for (dataset, groups) in pools {
+        let mut wanted: BTreeMap<String, String> = BTreeMap::new();
+        let mut sequences = BTreeSet::new();
+        for ((_, key), group) in groups {
+            if taken.sequences.contains(&key) || tasks.contains_key(&key) || !sequences.insert(key.clone()) {
+                continue;
             }
-            Err(error) => built.failures.push(Failure::of_store(&error)),
+            let free =
+                group.candidates.into_iter().filter(|candidate| !taken.structures.contains(&candidate.structure));
+            wanted.extend(free.take(bounds.train_graphs).map(|candidate| (candidate.path, key.clone())));
+        }
+        // What cannot be read was told when the groups were made.
+        for row in dataset.read::<SampleRow>(Table::Subgraphs)?.flatten() {
+            if let Some(key) = wanted.remove(&row.path) {
+                tasks.entry(key).or_default().push(row);
+            }
         }
     }
     Ok(tasks.into_iter().collect())

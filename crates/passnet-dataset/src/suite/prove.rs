@@ -60,7 +60,7 @@ pub(super) struct Proofs {
 }
 
 /// Graphs that one child of the runner proves, and proofs between two files of the table.
-const BATCH: usize = 8;
+const BATCH: usize = 4;
 const FLUSH: usize = 32;
 /// Seconds that one batch may take.
 const SECONDS: f64 = 120.0;

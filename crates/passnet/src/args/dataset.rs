@@ -287,6 +287,9 @@ pub(crate) struct KernelsArgs {
     /// Count at most this many subgraphs: those that cover most transitions of ops
     #[arg(long, default_value_t = usize::MAX, hide_default_value = true)]
     pub(crate) most: usize,
+    /// Pass over subgraphs of more ops
+    #[arg(long, default_value_t = usize::MAX, hide_default_value = true)]
+    pub(crate) longest: usize,
 }
 
 #[derive(Args)]
@@ -301,6 +304,9 @@ pub(crate) struct BuildSuitesArgs {
     /// Folders with sample folders
     #[arg(required = true)]
     pub(crate) samples: Vec<PathBuf>,
+    /// Graphs whose path in the samples begins with this are for training only, and get no variants
+    #[arg(long, value_name = "PREFIX")]
+    pub(crate) training: Vec<String>,
     /// Dataset for what comes between; it may be deleted when the suites are done
     #[arg(long)]
     pub(crate) work: PathBuf,
@@ -319,9 +325,12 @@ pub(crate) struct BuildSuitesArgs {
     /// Tasks of passbench-s
     #[arg(long, default_value_t = 100)]
     pub(crate) single_op: usize,
-    /// Most graphs of a task, variants included
+    /// Most graphs of a task of passbench-f, variants included
     #[arg(long, default_value_t = 10)]
     pub(crate) graphs: usize,
+    /// Most graphs of a task of the other suites for evaluation
+    #[arg(long, default_value_t = 5)]
+    pub(crate) other_graphs: usize,
     /// Most bytes of the inputs and values of a graph
     #[arg(long, default_value_t = 16 << 20)]
     pub(crate) max_bytes: u64,
@@ -334,4 +343,10 @@ pub(crate) struct BuildSuitesArgs {
     /// Count the kernels of at most this many classical subgraphs: those that cover most transitions of ops
     #[arg(long, default_value_t = 1_000)]
     pub(crate) counted: usize,
+    /// Of those with at most this many ops: what a count costs grows with the length
+    #[arg(long, default_value_t = 20)]
+    pub(crate) counted_ops: usize,
+    /// Compile every prefix of them instead of few
+    #[arg(long)]
+    pub(crate) exhaustive: bool,
 }

@@ -7,7 +7,7 @@ use passnet_dataset::{
     Dataset, Failure,
     annotate::{Limits, Runner, annotate},
     dedup::dedup,
-    fold::CanonicalSettings,
+    fold::{CanonicalSettings, SizeBounds},
     hashes::Rung,
     import::import_graphs,
     kernels::{CountSettings, count_kernels},
@@ -31,11 +31,11 @@ const PROVE: &str = "passnet._prove";
 
 pub(super) fn run_annotate(args: &AnnotateArgs) -> Result<ExitCode> {
     let dataset = existing(&args.dataset)?;
-    let limits = Limits { max_bytes: args.max_bytes, seconds: args.seconds };
-    leave(&annotate_all(&dataset, limits)?)
+    let limits = Limits { max_bytes: args.max_bytes, seconds: args.seconds, ..Limits::default() };
+    leave(&annotate_all(&dataset, &limits)?)
 }
 
-fn annotate_all(dataset: &Dataset, limits: Limits) -> Result<Vec<Failure>> {
+fn annotate_all(dataset: &Dataset, limits: &Limits) -> Result<Vec<Failure>> {
     let found = annotate(dataset, &fit(ANNOTATE)?, limits, &|done, all| note("annotate", done, all))?;
     output::text(&format!(
         "{} graphs annotated, {} of them by running them; {} were annotated before",
@@ -45,8 +45,8 @@ fn annotate_all(dataset: &Dataset, limits: Limits) -> Result<Vec<Failure>> {
 }
 
 pub(super) fn run_kernels(args: &KernelsArgs) -> Result<ExitCode> {
-    let settings =
-        CountSettings { device: args.device.name().to_owned(), exhaustive: args.exhaustive, most: args.most };
+    let (device, exhaustive) = (args.device.name().to_owned(), args.exhaustive);
+    let settings = CountSettings { device, exhaustive, most: args.most, longest: args.longest };
     leave(&count_all(&existing(&args.dataset)?, &settings)?)
 }
 
@@ -84,6 +84,9 @@ pub(super) fn run_card(args: &CardArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Finer foldings whose subgraphs are for training: reach, fewest ops, and one more than the most.
+const TRAINING_SCALES: [(u32, u32, u32); 3] = [(6, 4, 24), (3, 3, 10), (2, 2, 6)];
+
 /// All stages from sample folders to suites. What a stage has done before is not done again.
 pub(super) fn run_build_suites(args: &BuildSuitesArgs) -> Result<ExitCode> {
     let dataset = Dataset::at(&args.work);
@@ -96,21 +99,31 @@ pub(super) fn run_build_suites(args: &BuildSuitesArgs) -> Result<ExitCode> {
     let unique = dataset.below("unique");
     let found = dedup(&dataset, passnet_dataset::Table::Graphs, Rung::Typed, &unique)?;
     output::text(&format!("{} of {} graphs are distinct", found.kept, found.rows))?;
-    failures.extend(annotate_all(&unique, Limits::default())?);
+    failures.extend(annotate_all(&unique, &Limits { plain: args.training.clone(), ..Limits::default() })?);
     print_mined("classical", &mine(&unique, Method::Canonical(CanonicalSettings::default()), &unique)?)?;
-    let counting = CountSettings { device: args.device.name().to_owned(), exhaustive: false, most: args.counted };
+    let (device, most, longest) = (args.device.name().to_owned(), args.counted, args.counted_ops);
+    let counting = CountSettings { device, exhaustive: args.exhaustive, most, longest };
     failures.extend(count_all(&unique, &counting)?);
     print_mined("fusible", &mine(&unique, Method::Fusible, &unique)?)?;
     print_mined("single-op", &mine(&unique, Method::SingleOps, &unique)?)?;
+    let finer = TRAINING_SCALES.map(|(reach, min, max)| (reach, SizeBounds::new(min, max)));
+    let mut scales = Vec::new();
+    for (reach, bounds) in finer {
+        let scale = unique.below(&format!("reach-{reach}"));
+        let settings = CanonicalSettings { bounds: bounds.context("sizes of subgraphs for training")?, reach };
+        print_mined(&format!("classical (reach {reach})"), &mine(&unique, Method::Canonical(settings), &scale)?)?;
+        scales.push(scale);
+    }
     let plan = |name: &str, kind, tasks, graphs| Plan { name: name.to_owned(), kind, tasks, graphs };
     let plans = [
         plan("passbench-f", Kind::Fusible, args.fusible, args.graphs),
-        plan("passbench-c", Kind::Classical, args.classical, args.graphs),
-        plan("passbench-s", Kind::SingleOp, args.single_op, args.graphs),
+        plan("passbench-c", Kind::Classical, args.classical, args.other_graphs),
+        plan("passbench-s", Kind::SingleOp, args.single_op, args.other_graphs),
     ];
-    let bounds = Bounds { max_bytes: args.max_bytes, casts: args.casts.into(), ..Bounds::default() };
+    let (casts, training) = (args.casts.into(), args.training.clone());
+    let bounds = Bounds { max_bytes: args.max_bytes, casts, training, ..Bounds::default() };
     let out = Dataset::at(&args.out);
-    let built = build(&unique, &fit(PROVE)?, &plans, bounds, &out, &|line| eprintln!("{line}"))?;
+    let built = build(&unique, &scales, &fit(PROVE)?, &plans, &bounds, &out, &|line| eprintln!("{line}"))?;
     print_built(&built)?;
     let eval: Vec<Dataset> = plans.iter().map(|plan| out.below(&plan.name)).collect();
     let leak = leaks(&eval, &out.below(TRAIN))?;

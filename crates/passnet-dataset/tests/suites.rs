@@ -1,0 +1,96 @@
+//! Stages that run graphs, with a runner that knows the answers.
+#![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
+
+mod models;
+
+use std::path::Path;
+
+use models::write_model;
+use passnet_dataset::{
+    Dataset, Table,
+    annotate::{Limits, Runner, annotate},
+    fold::CanonicalSettings,
+    import::import_graphs,
+    kernels::{CountSettings, count_kernels},
+    mine::{Method, mine},
+    store::{AnnotationRow, KernelsRow, Kind, SampleRow},
+    suite::{Bounds, Leak, Plan, TRAIN, build, leaks},
+};
+use serde_json::{Value, json};
+
+/// Answers for graphs whose values all have the shape of their first input: each op is a kernel, and every graph runs.
+struct Known;
+
+impl Runner for Known {
+    fn ask(&self, request: &Value) -> Result<Value, String> {
+        if let Some(graphs) = request["graphs"].as_array() {
+            return Ok(json!({"results": vec![json!({"bytes": 1}); graphs.len()]}));
+        }
+        if let Some(k) = request["prefix"].as_u64() {
+            return Ok(json!({"kernels": (0..k).collect::<Vec<_>>()}));
+        }
+        let (inputs, nodes) = (request["inputs"].as_array().unwrap(), request["graph"]["nodes"].as_array().unwrap());
+        let value = json!({"shape": inputs[0]["shape"], "dtype": inputs[0]["dtype"]});
+        Ok(json!({"values": vec![value; inputs.len() + nodes.len()], "executed": true}))
+    }
+}
+
+/// Annotated graphs of two widths and depths, and their classical subgraphs.
+fn annotated(root: &Path) -> Dataset {
+    let samples = root.join("samples");
+    write_model(&samples, "own/a", "v", 6, 8);
+    write_model(&samples, "other/b", "v", 1, 16);
+    let dataset = Dataset::at(root.join("dataset"));
+    import_graphs(&dataset, &samples).unwrap();
+    let limits = Limits { plain: vec!["other/".to_owned()], ..Limits::default() };
+    let done = annotate(&dataset, &Known, &limits, &|_, _| ()).unwrap();
+    assert_eq!((done.graphs, done.failures.len()), (2, 0));
+    mine(&dataset, Method::Canonical(CanonicalSettings::default()), &dataset).unwrap();
+    dataset
+}
+
+fn rows<R: passnet_dataset::store::Row + 'static>(dataset: &Dataset, table: Table) -> Vec<R> {
+    dataset.read(table).unwrap().map(Result::unwrap).collect()
+}
+
+#[test]
+fn graphs_for_training_are_in_no_suite_for_evaluation() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dataset = annotated(scratch.path());
+    assert_eq!(rows::<AnnotationRow>(&dataset, Table::Annotations).len(), 2);
+    mine(&dataset, Method::SingleOps, &dataset).unwrap();
+    let out = Dataset::at(scratch.path().join("suites"));
+    let plan = Plan { name: "evaluation".to_owned(), kind: Kind::SingleOp, tasks: 2, graphs: 4 };
+    let bounds = Bounds { training: vec!["other/".to_owned()], ..Bounds::default() };
+    let built = build(&dataset, &[], &Known, &[plan], &bounds, &out, &|_| ()).unwrap();
+    assert!(built.failures.is_empty() && built.refused.is_empty(), "{built:?}");
+    let (eval, train) = (out.below("evaluation"), out.below(TRAIN));
+    let origins = |dataset: &Dataset| -> Vec<String> {
+        rows::<SampleRow>(dataset, Table::Subgraphs).iter().map(|row| row.origins[0].path.clone()).collect()
+    };
+    assert_eq!(origins(&eval).iter().filter(|path| path.starts_with("other/")).count(), 0);
+    assert_eq!(built.suites[0].1, 2);
+    assert!(origins(&train).iter().any(|path| path.starts_with("other/")));
+    assert_eq!(leaks(&[eval], &train).unwrap(), Leak::default());
+}
+
+#[test]
+fn counting_goes_on_where_it_stopped() {
+    let scratch = tempfile::tempdir().unwrap();
+    let settings = |most| CountSettings { device: "cpu".to_owned(), exhaustive: true, most, longest: usize::MAX };
+    let [whole, parts] = ["whole", "parts"].map(|name| annotated(&scratch.path().join(name)));
+    let all = count_kernels(&whole, &Known, &settings(usize::MAX), &|_, _| ()).unwrap();
+    assert!(all.subgraphs > 1 && all.calls == all.ops, "{all:?}");
+    let first = count_kernels(&parts, &Known, &settings(1), &|_, _| ()).unwrap();
+    let rest = count_kernels(&parts, &Known, &settings(usize::MAX), &|_, _| ()).unwrap();
+    assert_eq!((first.subgraphs, rest.present, rest.subgraphs), (1, 1, all.subgraphs - 1));
+    let sorted = |dataset: &Dataset| {
+        let mut rows = rows::<KernelsRow>(dataset, Table::Kernels);
+        rows.sort_by(|a, b| a.path.cmp(&b.path));
+        rows
+    };
+    assert_eq!(sorted(&whole), sorted(&parts));
+    assert!(
+        sorted(&whole).iter().all(|row| row.measured.kernels == (1..=row.measured.calls() as u32).collect::<Vec<_>>())
+    );
+}
