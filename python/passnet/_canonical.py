@@ -19,6 +19,8 @@ import torch.fx
 from passnet import _schemas
 from passnet._wire import VERSION, Encoder, WireError, decode, target_name
 
+# Methods that captured graphs call by name, while a pattern's proxies record the operator.
+_OPERATOR_METHODS = {f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge")}
 # Captured by older versions of torch under the left name.
 _RENAMED = {"torch._C._nn.pad": "torch.nn.functional.pad"}
 # Whatever the wire form has no name for keeps its identity under this prefix.
@@ -61,7 +63,9 @@ class CanonicalGraph:
     def _call(self, node: torch.fx.Node) -> dict[str, Any]:
         args, kwargs = list(node.args), dict(node.kwargs)
         op, target = "call_function", node.target
-        if node.op == "call_method":
+        if node.op == "call_method" and target in _OPERATOR_METHODS:
+            target = f"operator.{target.strip('_')}"
+        elif node.op == "call_method":
             op = "call_method"
             bound = _schemas.bind_method(target, args, kwargs)
             if bound is not None:

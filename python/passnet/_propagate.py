@@ -2,8 +2,9 @@
 
 `python -m passnet._propagate` reads one graph per line, `{"graph": WIRE, "inputs": [{"shape", "dtype"}, ...], "device": D}`,
 and writes one line for each: `{"values": [TYPE, ...]}` with the types of inputs and nodes in order. A tensor's type is
-`{"shape", "stride", "dtype"}`, that of a list `{"list": [...]}`, of an integer `{"int": n}`; of anything else, of a tensor
-on another device than `D`, and of what comes after a call that fails, `null`. `D` is `cpu` or `cuda`; no device is needed.
+`{"shape", "stride", "dtype"}`, that of a tensor in host memory while `D` is another device `{"host": {...}}`, that of a list
+`{"list": [...]}`, of an integer `{"int": n}`; of anything else, and of what comes after a call that fails, `null`. `D` is `cpu`
+or `cuda`; no device is needed.
 """
 
 from __future__ import annotations
@@ -43,9 +44,10 @@ def propagate(wire: dict[str, Any], inputs: list[dict[str, Any]], device: str) -
 
 def _type(value: Any, device: str) -> Any:
     match value:
-        case torch.Tensor() if value.device.type == device:
+        case torch.Tensor() if value.device.type in (device, "cpu"):
             dtype = str(value.dtype).removeprefix("torch.")
-            return {"shape": list(value.shape), "stride": list(value.stride()), "dtype": dtype}
+            own = {"shape": list(value.shape), "stride": list(value.stride()), "dtype": dtype}
+            return own if value.device.type == device else {"host": own}
         case bool() | None:
             return None
         case int():

@@ -75,6 +75,7 @@ def test_all_matches_are_replaced_also_where_they_touch(write_passes: WritePasse
         ("F.relu(x, inplace=True)", lambda x: F.relu(x, True)),
         ("torch.nn.functional.softmax(x, 1)", lambda x: F.softmax(x, dim=1, _stacklevel=3, dtype=None)),
         ("torch.nn.functional.gelu(x)", lambda x: torch._C._nn.gelu(x, approximate="none")),
+        ("x == 0", lambda x: x.tracer.create_proxy("call_method", "__eq__", (x, 0), {})),
         ("x.view(2, -1)", lambda x: x.view((2, -1))),
         ("x.view(size=(2, -1))", lambda x: x.view([2, -1])),
         ("x.permute(1, 0)", lambda x: x.permute([1, 0])),

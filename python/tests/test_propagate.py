@@ -18,12 +18,13 @@ def positions(x: torch.Tensor, w: torch.Tensor) -> tuple:
     return c, d, e
 
 
-def test_what_is_made_in_host_memory_is_unknown_on_a_cuda_device() -> None:
+def test_what_is_made_in_host_memory_is_marked_on_a_cuda_device() -> None:
     wire = from_graph(trace_pattern(positions))
     inputs = [{"shape": [1, 2, 4, 4], "dtype": "float16"}, {"shape": [3, 2, 1, 1], "dtype": "float16"}]
     types = propagate(wire, inputs, "cuda")
-    shapes = [of and of["shape"] for of in types]
-    assert shapes == [[1, 2, 4, 4], [3, 2, 1, 1], [1, 3, 4, 4], None, None, [4], None, [1, 3, 4, 4]]
+    shapes = [of["host"]["shape"] if "host" in of else of["shape"] for of in types]
+    assert shapes == [[1, 2, 4, 4], [3, 2, 1, 1], [1, 3, 4, 4], [4], [4], [4], [], [1, 3, 4, 4]]
+    assert ["host" in of for of in types] == [False, False, False, True, True, False, True, False]
 
 
 def attend(q: torch.Tensor) -> torch.Tensor:

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use passnet_fuse::Target;
+use passnet_fuse::{Target, TypedGraph};
 
 use crate::{GraphSample, PassDirectory, PropagateError, propagate, python::Interpreter, suite::Suite};
 
@@ -16,6 +16,28 @@ pub fn write_passes(
     suite: &Suite,
     target: Target,
 ) -> Result<BTreeMap<String, PassDirectory>, PropagateError> {
+    let directory = |graphs: &[TypedGraph]| PassDirectory::new(passnet_fuse::author(graphs, target).files);
+    by_task(interpreter, suite, target, directory)
+}
+
+/// For each task the plan of its passes in words.
+///
+/// # Errors
+/// If the types of the graphs cannot be had.
+pub fn explain_passes(
+    interpreter: &Interpreter,
+    suite: &Suite,
+    target: Target,
+) -> Result<BTreeMap<String, String>, PropagateError> {
+    by_task(interpreter, suite, target, |graphs| passnet_fuse::explain(graphs, target))
+}
+
+fn by_task<T>(
+    interpreter: &Interpreter,
+    suite: &Suite,
+    target: Target,
+    of: impl Fn(&[TypedGraph]) -> T,
+) -> Result<BTreeMap<String, T>, PropagateError> {
     let mut samples = Vec::new();
     for task in &suite.record.tasks {
         for id in suite.visible(task) {
@@ -23,14 +45,13 @@ pub fn write_passes(
         }
     }
     let mut typed = propagate(interpreter, &samples, target)?.into_iter().zip(&samples).peekable();
-    let mut passes = BTreeMap::new();
+    let mut results = BTreeMap::new();
     for task in &suite.record.tasks {
         let mut graphs = Vec::new();
         while let Some((graph, _)) = typed.next_if(|(_, sample)| sample.id().task == task.id) {
             graphs.push(graph);
         }
-        let files = passnet_fuse::author(&graphs, target).files;
-        passes.insert(task.id.clone(), PassDirectory::new(files));
+        results.insert(task.id.clone(), of(&graphs));
     }
-    Ok(passes)
+    Ok(results)
 }

@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use passnet_graph::NodeId;
+
 use crate::{
     emit::pass_file,
     pattern::{Pattern, pattern},
     region::{Copies, Region, regions},
     stage::{Form, Program, schedule},
     typed::TypedGraph,
-    views::{View, view_regions},
+    views::{View, lone_view, view_regions},
 };
 
 /// Name of the file that orders the passes of a directory.
@@ -36,6 +38,8 @@ pub(crate) struct Site {
     pub(crate) pattern: Pattern,
     /// Position of the graph in the task.
     pub(crate) graph: usize,
+    /// Where the region's tensors are: in host memory also where the graph runs on another device.
+    pub(crate) target: Target,
 }
 
 /// What stands for a region.
@@ -43,6 +47,8 @@ pub(crate) struct Site {
 pub(crate) enum Work {
     Kernels(Program),
     Views(Vec<View>),
+    /// The one view itself: nothing is to be gained, but a graph that nothing matches counts as failed.
+    Same,
 }
 
 impl Site {
@@ -50,13 +56,13 @@ impl Site {
     pub(crate) fn program(&self) -> &Program {
         match &self.work {
             Work::Kernels(program) => program,
-            Work::Views(_) => unreachable!("views are printed without kernels"),
+            Work::Views(_) | Work::Same => unreachable!("views are printed without kernels"),
         }
     }
 
     pub(crate) fn views(&self) -> Option<&[View]> {
         match &self.work {
-            Work::Kernels(_) => None,
+            Work::Kernels(_) | Work::Same => None,
             Work::Views(views) => Some(views),
         }
     }
@@ -82,29 +88,11 @@ impl Target {
 
 /// Writes the passes of a task, given by its typed graphs.
 pub fn author(task: &[TypedGraph], target: Target) -> PassDir {
-    let mut groups: BTreeMap<Vec<String>, Vec<Site>> = BTreeMap::new();
-    let mut order: Vec<Vec<String>> = Vec::new();
-    for (graph, typed) in task.iter().enumerate() {
-        for (region, work) in found(typed, target) {
-            let pattern = pattern(typed, &region);
-            // Sites share a pass if they also have the same results in place.
-            let mut key = pattern.pieces.clone();
-            key.push(format!("{:?}", region.outputs.iter().map(|output| output.input).collect::<Vec<_>>()));
-            if let Work::Views(views) = &work {
-                key.push(format!("{:?}", views.iter().map(|view| view.input).collect::<Vec<_>>()));
-            }
-            if !order.contains(&key) {
-                order.push(key.clone());
-            }
-            groups.entry(key).or_default().push(Site { region, work, pattern, graph });
-        }
-    }
     let mut files = BTreeMap::new();
     let mut names: Vec<String> = Vec::new();
-    for key in chosen(&groups, &order) {
-        let Some(sites) = groups.get(key) else { continue };
+    for sites in groups(task, target) {
         let name = format!("fuse_{}", names.len());
-        files.insert(format!("{name}.py"), pass_file(task, sites, target));
+        files.insert(format!("{name}.py"), pass_file(&sites));
         names.push(name);
     }
     if !names.is_empty() {
@@ -114,20 +102,67 @@ pub fn author(task: &[TypedGraph], target: Target) -> PassDir {
     PassDir { files }
 }
 
+/// The places that are rewritten, those of one pass together, in the order of the passes.
+pub(crate) fn groups(task: &[TypedGraph], target: Target) -> Vec<Vec<Site>> {
+    let mut groups: BTreeMap<Vec<String>, Vec<Site>> = BTreeMap::new();
+    let mut order: Vec<Vec<String>> = Vec::new();
+    for (graph, typed) in task.iter().enumerate() {
+        for (region, work, target) in everywhere(typed, target) {
+            let pattern = pattern(typed, &region);
+            // Sites share a pass if they also have the same results in place.
+            let mut key = pattern.pieces.clone();
+            key.push(format!("{:?}", region.outputs.iter().map(|output| output.input).collect::<Vec<_>>()));
+            if let Work::Views(views) = &work {
+                key.push(format!("{:?}", views.iter().map(|view| view.input).collect::<Vec<_>>()));
+            }
+            if let Work::Same = work {
+                // A replacement may call methods with numbers of its own only.
+                key.extend(pattern.constants.iter().cloned());
+            }
+            key.push(format!("{target:?}"));
+            if !order.contains(&key) {
+                order.push(key.clone());
+            }
+            groups.entry(key).or_default().push(Site { region, work, pattern, graph, target });
+        }
+    }
+    let chosen: Vec<Vec<String>> = chosen(&groups, &order).into_iter().cloned().collect();
+    chosen.iter().filter_map(|key| groups.remove(key)).collect()
+}
+
+/// What could be rewritten in a graph, and where it runs.
+fn everywhere(typed: &TypedGraph, target: Target) -> Vec<(Region, Work, Target)> {
+    let on_host = (target == Target::Cuda).then(|| typed.on_host()).flatten();
+    let on = |typed: &TypedGraph, target: Target| {
+        found(typed, target).into_iter().map(move |(region, work)| (region, work, target)).collect::<Vec<_>>()
+    };
+    let mut all = on(typed, target);
+    if let Some(typed) = on_host {
+        all.extend(on(&typed, Target::Cpu));
+    }
+    all
+}
+
 /// What could be rewritten in a graph.
 fn found(typed: &TypedGraph, target: Target) -> Vec<(Region, Work)> {
     let scheduled = |region: Region| {
-        let program = schedule(&region, target.form()).filter(|_| !region.inputs.is_empty())?;
+        let program = schedule(&region, target.form())?;
         Some((region, Work::Kernels(program)))
     };
     let mut found: Vec<(Region, Work)> =
         regions(typed, target, Copies::Never).into_iter().filter_map(scheduled).collect();
-    let taken = found.iter().flat_map(|(region, _)| region.nodes.iter().copied()).collect();
-    let is_alone = found.is_empty();
+    let taken: BTreeSet<NodeId> = found.iter().flat_map(|(region, _)| region.nodes.iter().copied()).collect();
     // A call of the pass costs about as much as a view of PyTorch, and each of its results as well.
-    let pays = |region: &Region| is_alone || region.nodes.len() >= region.outputs.len() + 2;
+    let pays = |region: &Region| region.nodes.len() >= region.outputs.len() + 2;
     let views = view_regions(typed, target, &taken).into_iter().filter(|(region, _)| pays(region));
     found.extend(views.map(|(region, views)| (region, Work::Views(views))));
+    if found.is_empty() {
+        found.extend(lone_view(typed, target).map(|region| (region, Work::Same)));
+    }
+    if found.is_empty() {
+        let views = view_regions(typed, target, &taken).into_iter();
+        found.extend(views.map(|(region, views)| (region, Work::Views(views))));
+    }
     if found.is_empty() {
         let bytes = |region: &Region| region.outputs.iter().map(|output| output.ty.nbytes()).sum::<i64>();
         found.extend(regions(typed, target, Copies::Unseen).into_iter().min_by_key(bytes).and_then(scheduled));

@@ -208,11 +208,29 @@ impl Arena {
     /// Both of one kind, which the caller sees to.
     pub(crate) fn binary(&mut self, op: Binary, a: ExprId, b: ExprId) -> ExprId {
         let kind = if op.is_comparison() { Kind::Bool } else { self.kind(a) };
+        if let Some(index) = self.of_positions(op, a, b) {
+            return self.position(index);
+        }
         match (op, self.get(a), self.get(b)) {
             (Binary::And, Expr::Bool(true), _) => b,
             (Binary::And, _, Expr::Bool(true)) => a,
             (Binary::And, Expr::Bool(false), _) | (Binary::And, _, Expr::Bool(false)) => self.bool(false),
             _ => self.add(Expr::Binary(op, a, b), kind),
+        }
+    }
+
+    /// Sums, differences and multiples of positions, which are positions.
+    fn of_positions(&self, op: Binary, a: ExprId, b: ExprId) -> Option<Index> {
+        let (a, b) = (self.as_index(a)?, self.as_index(b)?);
+        match op {
+            Binary::Add => Some(a.plus(&b)),
+            Binary::Sub => Some(a.plus(&b.times(-1))),
+            Binary::Mul => match (a.as_constant(), b.as_constant()) {
+                (_, Some(factor)) => Some(a.times(factor)),
+                (Some(factor), _) => Some(b.times(factor)),
+                _ => None,
+            },
+            _ => None,
         }
     }
 
@@ -229,7 +247,28 @@ impl Arena {
         }
     }
 
+    /// An integer as an index, where it is a position or a constant.
+    pub(crate) fn as_index(&self, id: ExprId) -> Option<Index> {
+        match self.get(id) {
+            Expr::Int(value) => Some(Index::constant(*value)),
+            Expr::Position(index) => Some(index.clone()),
+            _ => None,
+        }
+    }
+
     pub(crate) fn guard(&mut self, condition: ExprId, then: ExprId, otherwise: ExprId) -> ExprId {
+        // Inside, the condition is known.
+        let then = match *self.get(then) {
+            Expr::Guard(inner, then, _) if inner == condition => then,
+            _ => then,
+        };
+        let otherwise = match *self.get(otherwise) {
+            Expr::Guard(inner, _, otherwise) if inner == condition => otherwise,
+            _ => otherwise,
+        };
+        if then == otherwise {
+            return then;
+        }
         let kind = self.kind(then);
         self.add(Expr::Guard(condition, then, otherwise), kind)
     }

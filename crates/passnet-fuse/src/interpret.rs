@@ -11,10 +11,10 @@ use crate::{
     expr::{Binary, Expr, ExprId, Fold},
     index::{Index, Term, Var},
     lower::dimensions,
-    region::{Output, Region},
+    region::{Input, Output, Region},
     scalar::{Scalar, ScalarFn},
     stage::{Action, Form, Loop, Program, Stage, schedule},
-    tensor::{Def, Keeps, TensorId, Tensors},
+    tensor::{Def, Keeps, Span, TensorId, Tensors},
     typed::TensorType,
 };
 
@@ -95,6 +95,17 @@ fn element(tensors: &Tensors, id: TensorId, index: &[i64]) -> f64 {
             .into_iter()
             .filter(|own| own.iter().zip(reduced).filter(|&(_, r)| !r).map(|(i, _)| *i).eq(index.iter().copied()))
             .fold(start(*op), |so_far, own| fold(*op, so_far, element(tensors, *of, &own))),
+        Def::Overwrite { of, with, spans } => {
+            let mut own = vec![0; tensors[*with].shape.len()];
+            let is_met = index.iter().zip(spans).all(|(&i, span)| match *span {
+                Span::At(place) => i == place,
+                Span::Along { dim, start, step } => {
+                    own[dim] = (i - start).div_euclid(step);
+                    (i - start).rem_euclid(step) == 0 && (0..tensors[*with].shape[dim]).contains(&own[dim])
+                }
+            });
+            if is_met { element(tensors, *with, &own) } else { element(tensors, *of, index) }
+        }
         Def::Fill(_) | Def::Range { .. } | Def::Gather { .. } => unreachable!("not made here"),
     }
 }
@@ -232,6 +243,21 @@ fn grow(tensors: &mut Tensors, (kind, pick, dim): (u8, usize, usize)) {
             let function = ScalarFn::Binary(Binary::Add);
             add(tensors, shape, Def::Map { function, of: vec![of, spread] });
         }
+        7 if rank > 0 && shape[dim % rank] > 1 => {
+            // Every other element from the second on, with elements of another tensor.
+            let mut sliced = shape.clone();
+            sliced[dim % rank] = shape[dim % rank] / 2;
+            let (_, mut index) = dimensions(&sliced);
+            index[dim % rank] = index[dim % rank].clone().times(2).plus_constant(1);
+            let view = add(tensors, sliced.clone(), Def::View { of, index, keeps: Keeps::Some });
+            let function = ScalarFn::Binary(Binary::Add);
+            let with = add(tensors, sliced, Def::Map { function, of: vec![view, view] });
+            let along = |at: usize| match at == dim % rank {
+                true => Span::Along { dim: at, start: 1, step: 2 },
+                false => Span::Along { dim: at, start: 0, step: 1 },
+            };
+            add(tensors, shape, Def::Overwrite { of, with, spans: (0..rank).map(along).collect() });
+        }
         _ => {}
     }
 }
@@ -240,11 +266,11 @@ proptest! {
     #[test]
     fn loops_compute_what_the_tensors_mean(
         shape in prop::collection::vec(1_i64..4, 1..4),
-        steps in prop::collection::vec((0_u8..7, 0_usize..9, 0_usize..4), 1..6),
+        steps in prop::collection::vec((0_u8..8, 0_usize..9, 0_usize..4), 1..6),
     ) {
         let mut tensors = Tensors::default();
         let ty = TensorType::contiguous(&shape, Float64);
-        tensors.add(shape, Float64, Def::Buffer { buffer: 0, stride: ty.stride });
+        tensors.add(shape.clone(), Float64, Def::Buffer { buffer: 0, stride: ty.stride });
         for step in steps {
             grow(&mut tensors, step);
         }
@@ -252,7 +278,8 @@ proptest! {
         prop_assume!(tensors[tensor].numel() < 300);
         let ty = TensorType::contiguous(&tensors[tensor].shape, Float64);
         let output = Output { value: ValueId(1), tensor, ty: ty.clone(), input: None };
-        let region = Region { nodes: Vec::new(), inputs: vec![ValueId(0)], outputs: vec![output], updates: Vec::new(), tensors };
+        let input = Input { value: ValueId(0), ty: TensorType::contiguous(&shape, Float64), is_given: true };
+        let region = Region { nodes: Vec::new(), inputs: vec![input], outputs: vec![output], updates: Vec::new(), tensors };
         for form in [Form::Nests, Form::Tiles] {
         let program = schedule(&region, form).unwrap();
         let buffers = vec![BTreeMap::new(); program.buffers.len()];

@@ -6,6 +6,7 @@
 
 mod author;
 mod emit;
+mod explain;
 mod expr;
 mod index;
 #[cfg(test)]
@@ -21,4 +22,5 @@ mod typed;
 mod views;
 
 pub use author::{PassDir, Target, author};
+pub use explain::explain;
 pub use typed::{TensorType, Type, TypeCountError, TypedGraph};

@@ -28,15 +28,18 @@ pub(crate) struct SharedPattern {
 pub(crate) fn pattern(typed: &TypedGraph, region: &Region) -> Pattern {
     let graph = typed.graph();
     let mut names: BTreeMap<ValueId, String> = BTreeMap::new();
-    for (number, &input) in region.inputs.iter().enumerate() {
-        names.insert(input, format!("in{number}"));
+    for (number, input) in region.inputs.iter().enumerate() {
+        names.insert(input.value, format!("in{number}"));
     }
     let mut printer = Printer { graph, names, pieces: Vec::new(), constants: Vec::new(), text: String::new() };
     for (number, &node) in region.nodes.iter().enumerate() {
         let node = graph.node(node);
         let name = format!("t{number}");
-        let _ = write!(printer.text, "    {name} = ");
-        printer.call(node);
+        printer.text.push_str("    ");
+        if !printer.assignment(node) {
+            let _ = write!(printer.text, "{name} = ");
+            printer.call(node);
+        }
         printer.text.push('\n');
         printer.names.insert(node.value, name);
     }
@@ -89,6 +92,11 @@ impl<'g> Printer<'g> {
             Callee::Function(target) => target.starts_with("torch.nn.functional.") || target.starts_with("operator."),
         };
         let args = match node.callee {
+            // `x.__eq__(y)`: patterns are matched as `x == y`.
+            Callee::Method(name) if name.starts_with("__") => {
+                self.operator(&format!("operator.{}", name.trim_matches('_')), node.args);
+                return;
+            }
             Callee::Method(name) => {
                 if let Some(&receiver) = node.args.first() {
                     self.arg(receiver, false);
@@ -116,6 +124,19 @@ impl<'g> Printer<'g> {
             separator = ", ";
         }
         self.text.push(')');
+    }
+
+    /// `x[key] = value`, which has no result.
+    fn assignment(&mut self, node: Node<'g>) -> bool {
+        use passnet_graph::operators::{Syntax, by_target};
+        let is_assignment = by_target(node.callee.target()).is_some_and(|operator| operator.syntax == Syntax::SetItem);
+        let (true, &[x, key, value]) = (is_assignment, node.args) else { return false };
+        self.arg(x, true);
+        self.text.push('[');
+        self.arg(key, true);
+        self.text.push_str("] = ");
+        self.arg(value, true);
+        true
     }
 
     /// Python operators in their own syntax, those in place as calls of `operator`.

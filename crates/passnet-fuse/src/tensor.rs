@@ -1,6 +1,6 @@
 //! Tensors as functions of their indices: what a region computes, before anything is said of loops.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use passnet_record::DType;
 
@@ -31,10 +31,30 @@ pub(crate) enum Def {
     Cat { of: Vec<TensorId>, dim: usize },
     /// A constant around a tensor; `before[d]` elements ahead of it.
     Pad { of: TensorId, before: Vec<i64>, fill: Scalar },
-    /// `table[indices[..], ..]`: indices of dimension 0 of the table, whose other dimensions come last.
-    Gather { table: TensorId, indices: TensorId },
+    /// `table[.., indices[..], ..]`: the dimensions of `indices` stand in the place of dimension `dim` of the table.
+    Gather { table: TensorId, dim: usize, indices: TensorId, signs: Signs },
+    /// The tensor with other elements at some places: element `j` of `with` stands at the place that `spans` gives it.
+    Overwrite { of: TensorId, with: TensorId, spans: Vec<Span> },
     /// Combines over the dimensions marked in `reduced`; the shape is that of the other ones.
     Reduce { fold: Fold, of: TensorId, reduced: Vec<bool> },
+}
+
+/// Which indices a gather may meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Signs {
+    /// None below 0.
+    Positive,
+    /// Those below 0 count from the end.
+    Any,
+}
+
+/// Which places of one dimension are overwritten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Span {
+    /// One.
+    At(i64),
+    /// `start + step * j`, where `j` is dimension `dim` of the new elements.
+    Along { dim: usize, start: i64, step: i64 },
 }
 
 /// What a view does to the elements of its tensor.
@@ -96,15 +116,19 @@ impl Tensors {
             Def::Buffer { .. } | Def::Fill(_) | Def::Range { .. } => {}
             Def::Map { of, .. } | Def::Cat { of, .. } => of.iter().copied().for_each(visit),
             Def::View { of, .. } | Def::Pad { of, .. } | Def::Reduce { of, .. } => visit(*of),
-            Def::Gather { table, indices } => {
+            Def::Gather { table, indices, .. } => {
                 visit(*table);
                 visit(*indices);
+            }
+            Def::Overwrite { of, with, .. } => {
+                visit(*of);
+                visit(*with);
             }
         }
     }
 }
 
-/// Where the results of reductions are: tensors that a stage before has stored.
+/// Where tensors are that a stage before has stored.
 pub(crate) type Stored = BTreeMap<TensorId, (BufferId, Vec<i64>)>;
 
 /// Turns tensors into scalar expressions at given indices.
@@ -113,21 +137,36 @@ pub(crate) struct Evaluator<'t> {
     pub(crate) vars: Vars,
     pub(crate) arena: Arena,
     pub(crate) stored: Stored,
+    /// Inputs whose elements are gone.
+    overwritten: BTreeSet<BufferId>,
     memo: BTreeMap<(TensorId, Vec<Index>), ExprId>,
 }
 
 impl<'t> Evaluator<'t> {
     pub(crate) fn new(tensors: &'t Tensors) -> Self {
-        Self { tensors, vars: Vars::default(), arena: Arena::default(), stored: Stored::new(), memo: BTreeMap::new() }
+        Self {
+            tensors,
+            vars: Vars::default(),
+            arena: Arena::default(),
+            stored: Stored::new(),
+            overwritten: BTreeSet::new(),
+            memo: BTreeMap::new(),
+        }
     }
 
-    /// Has a reduction read from a buffer from now on.
+    /// Has a tensor read from a buffer from now on.
     pub(crate) fn store(&mut self, tensor: TensorId, buffer: BufferId, stride: Vec<i64>) {
         self.stored.insert(tensor, (buffer, stride));
         self.memo.clear();
     }
 
-    /// The element of a tensor at `index`. `None` where it is a complex number.
+    /// As [`Self::store`], for an input that the tensor has overwritten.
+    pub(crate) fn overwrite(&mut self, tensor: TensorId, buffer: BufferId, stride: Vec<i64>) {
+        self.overwritten.insert(buffer);
+        self.store(tensor, buffer, stride);
+    }
+
+    /// The element of a tensor at `index`. `None` where it is a complex number, or one that has been overwritten.
     pub(crate) fn at(&mut self, id: TensorId, index: &[Index]) -> Option<ExprId> {
         let key = (id, index.to_vec());
         if let Some(&known) = self.memo.get(&key) {
@@ -141,7 +180,11 @@ impl<'t> Evaluator<'t> {
     fn compute(&mut self, id: TensorId, index: &[Index]) -> Option<ExprId> {
         let tensors = self.tensors;
         let tensor = &tensors[id];
+        if let Some((buffer, stride)) = self.stored.get(&id) {
+            return self.arena.load(*buffer, tensor.dtype, offset(index, stride));
+        }
         match &tensor.def {
+            Def::Buffer { buffer, .. } if self.overwritten.contains(buffer) => None,
             Def::Buffer { buffer, stride } => self.arena.load(*buffer, tensor.dtype, offset(index, stride)),
             Def::Fill(scalar) => Some(scalar.expr(&mut self.arena, Kind::of(tensor.dtype)?)),
             Def::Range { start, step } => {
@@ -183,18 +226,47 @@ impl<'t> Evaluator<'t> {
                     }
                 }
             }
-            Def::Gather { table, indices } => {
-                let (outer, inner) = index.split_at(tensors[*indices].shape.len());
-                let row = self.at(*indices, outer)?;
-                let mut at = vec![Index::term(Term::Value { expr: row, wrap: 0 })];
-                at.extend_from_slice(inner);
-                self.at(*table, &at)
+            Def::Gather { table, dim, indices, signs } => {
+                let (before, rest) = index.split_at(*dim);
+                let (own, after) = rest.split_at(tensors[*indices].shape.len());
+                let expr = self.at(*indices, own)?;
+                let extent = tensors[*table].shape[*dim];
+                let place = match self.arena.as_index(expr) {
+                    Some(known) => known,
+                    None => Index::term(Term::Value { expr, wrap: if *signs == Signs::Any { extent } else { 0 } }),
+                };
+                self.at(*table, &[before, &[place], after].concat())
             }
-            Def::Reduce { .. } => {
-                if let Some((buffer, stride)) = self.stored.get(&id) {
-                    return self.arena.load(*buffer, tensor.dtype, offset(index, stride));
+            Def::Overwrite { of, with, spans } => self.overwritten(*of, *with, spans, index),
+            Def::Reduce { .. } => Some(self.arena.reduced(id, index.to_vec(), Kind::of(tensor.dtype)?)),
+        }
+    }
+
+    /// The new element where the index is one of the places of the spans, else the old one.
+    fn overwritten(&mut self, of: TensorId, with: TensorId, spans: &[Span], index: &[Index]) -> Option<ExprId> {
+        let shape = &self.tensors[with].shape;
+        let mut inside = self.arena.bool(true);
+        let mut own = vec![Index::constant(0); shape.len()];
+        for (index, span) in index.iter().zip(spans) {
+            let condition = match *span {
+                Span::At(place) => self.arena.in_range(index, place, place + 1, &self.vars),
+                Span::Along { dim, start, step } => {
+                    let shifted = index.clone().plus_constant(-start);
+                    own[dim] = shifted.div(step, &self.vars);
+                    let is_within = self.arena.in_range(&shifted, 0, step * shape[dim], &self.vars);
+                    let rest = shifted.rem(step, &self.vars);
+                    let is_met = self.arena.in_range(&rest, 0, 1, &self.vars);
+                    self.arena.binary(Binary::And, is_within, is_met)
                 }
-                Some(self.arena.reduced(id, index.to_vec(), Kind::of(tensor.dtype)?))
+            };
+            inside = self.arena.binary(Binary::And, inside, condition);
+        }
+        match self.arena.as_bool(inside) {
+            Some(true) => self.at(with, &own),
+            Some(false) => self.at(of, index),
+            None => {
+                let (new, old) = (self.at(with, &own)?, self.at(of, index)?);
+                Some(self.arena.guard(inside, new, old))
             }
         }
     }

@@ -72,6 +72,11 @@ pub enum Type {
         /// Types of the elements.
         list: Vec<Type>,
     },
+    /// A tensor in host memory, where the graph runs on another device.
+    Host {
+        /// Its type.
+        host: TensorType,
+    },
     /// A Python integer.
     Int {
         /// Its value.
@@ -87,6 +92,24 @@ impl Type {
         match self {
             Self::Tensor(tensor) => Some(tensor),
             _ => None,
+        }
+    }
+
+    /// The type as host memory sees it: what lies on the device is unknown there.
+    fn on_host(&self) -> Self {
+        match self {
+            Self::Host { host } => Self::Tensor(host.clone()),
+            Self::List { list } => Self::List { list: list.iter().map(Self::on_host).collect() },
+            Self::Int { int } => Self::Int { int: *int },
+            Self::Tensor(_) | Self::Unknown(()) => Self::Unknown(()),
+        }
+    }
+
+    fn is_on_host(&self) -> bool {
+        match self {
+            Self::Host { .. } => true,
+            Self::List { list } => list.iter().any(Self::is_on_host),
+            Self::Tensor(_) | Self::Int { .. } | Self::Unknown(()) => false,
         }
     }
 }
@@ -125,6 +148,12 @@ impl TypedGraph {
         &self.graph
     }
 
+    /// The graph as host memory sees it, where it runs on another device and makes tensors in host memory all the same.
+    pub(crate) fn on_host(&self) -> Option<Self> {
+        let any = self.types.iter().any(Type::is_on_host);
+        any.then(|| Self { graph: self.graph.clone(), types: self.types.iter().map(Type::on_host).collect() })
+    }
+
     /// Type of a value of the graph.
     pub fn type_of(&self, value: ValueId) -> &Type {
         &self.types[value.index()]
@@ -145,6 +174,8 @@ mod tests {
         let read = |text: &str| serde_json::from_str::<Type>(text).unwrap();
         let tensor = TensorType::contiguous(&[2, 3], DType::Float16);
         assert_eq!(read(r#"{"shape": [2, 3], "stride": [3, 1], "dtype": "float16"}"#), Type::Tensor(tensor));
+        let host = TensorType::contiguous(&[], DType::Int64);
+        assert_eq!(read(r#"{"host": {"shape": [], "stride": [], "dtype": "int64"}}"#), Type::Host { host });
         assert_eq!(read(r#"{"int": 4}"#), Type::Int { int: 4 });
         assert_eq!(read(r#"{"list": [null]}"#), Type::List { list: vec![Type::Unknown(())] });
     }

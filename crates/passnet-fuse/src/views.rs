@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use passnet_graph::NodeId;
+use passnet_graph::{Callee, Node, NodeId};
 
 use crate::{
     author::Target,
@@ -34,6 +34,17 @@ pub(crate) fn view_regions(typed: &TypedGraph, target: Target, taken: &BTreeSet<
             Some((region, views))
         })
         .collect()
+}
+
+/// Methods that only view, and that a replacement may call.
+const METHODS: &[&str] = &["expand", "permute", "squeeze", "t", "transpose", "unsqueeze", "view"];
+
+/// One view of a graph, for a pass that does the same.
+pub(crate) fn lone_view(typed: &TypedGraph, target: Target) -> Option<Region> {
+    let survey = Survey::of(typed, target)?;
+    let is_method = |node: &Node<'_>| matches!(node.callee, Callee::Method(name) if METHODS.contains(&name));
+    let mut views = typed.graph().nodes().filter(|node| is_method(node) && survey.is_view(node.id));
+    views.find_map(|node| survey.assemble(BTreeSet::from([node.id])))
 }
 
 /// The results as views; `None` where one is not.

@@ -237,8 +237,11 @@ pub(crate) struct FuseArgs {
     /// Folder of a task, or a suite
     pub(crate) task: PathBuf,
     /// Directory for the pass directories, one per task
+    #[arg(long, required_unless_present = "explain")]
+    pub(crate) out: Option<PathBuf>,
+    /// Say what becomes one call, why, and what it is expected to give
     #[arg(long)]
-    pub(crate) out: PathBuf,
+    pub(crate) explain: bool,
     /// What the passes are to run on: C++ for `cpu`, Triton for `cuda`
     #[arg(long, value_enum, default_value_t = FuseDevice::Cpu)]
     pub(crate) device: FuseDevice,

@@ -112,7 +112,7 @@ fn is_view(node: &Node<'_>) -> bool {
 fn nbytes(typed: &TypedGraph, value: ValueId) -> u64 {
     fn of(kind: &Type) -> u64 {
         match kind {
-            Type::Tensor(tensor) => tensor.nbytes().max(0) as u64,
+            Type::Tensor(tensor) | Type::Host { host: tensor } => tensor.nbytes().max(0) as u64,
             Type::List { list } => list.iter().map(of).sum(),
             Type::Int { .. } | Type::Unknown(()) => 0,
         }
@@ -124,6 +124,7 @@ fn type_text(kind: &Type) -> String {
     match kind {
         Type::Tensor(tensor) if tensor.is_contiguous() => format!("{}{:?}", tensor.dtype, tensor.shape),
         Type::Tensor(tensor) => format!("{}{:?} strides {:?}", tensor.dtype, tensor.shape, tensor.stride),
+        Type::Host { host } => format!("{}{:?} in host memory", host.dtype, host.shape),
         Type::List { list } => format!("({})", list.iter().map(type_text).collect::<Vec<_>>().join(", ")),
         Type::Int { int } => format!("int {int}"),
         Type::Unknown(()) => "?".to_owned(),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Parts, has_temporaries};
+use super::{Parts, device, has_temporaries};
 use crate::{
     author::Site,
     print::{
@@ -17,8 +17,10 @@ pub(super) fn parts(sites: &[Site]) -> Parts {
     let mut arguments: Vec<String> = (0..region.inputs.len()).map(|number| format!("in{number}")).collect();
     arguments.extend((0..region.allocated().count()).map(|number| format!("out{number}")));
     if sites.iter().any(has_temporaries) {
-        arguments
-            .push("*[torch.empty(numel, dtype=dtype, device=in0.device) for numel, dtype in temporaries]".to_owned());
+        arguments.push(format!(
+            "*[torch.empty(numel, dtype=dtype, device={}) for numel, dtype in temporaries]",
+            device(&sites[0])
+        ));
     }
     Parts {
         title: "One loop nest".to_owned(),
@@ -27,7 +29,7 @@ pub(super) fn parts(sites: &[Site]) -> Parts {
         columns: "kernel, row of its sizes, ".to_owned(),
         names: vec!["kernel".to_owned(), "row".to_owned()],
         entries: kernels.of_site.into_iter().map(|(kernel, row)| vec![kernel, row.to_string()]).collect(),
-        refuses: " or in0.is_cuda",
+        refuses: if region.inputs.is_empty() { "" } else { " or in0.is_cuda" },
         launch: format!("    kernel({}, row)\n", arguments.join(", ")),
         returned: None,
     }

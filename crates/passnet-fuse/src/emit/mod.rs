@@ -1,6 +1,7 @@
 //! The file of a pass: pattern, table of plans, kernels and the function that launches them.
 
 mod cpp;
+mod relay;
 mod triton;
 mod views;
 
@@ -9,28 +10,33 @@ use std::fmt::Write;
 use crate::{
     author::{Site, Target, Work},
     pattern::{Pattern, SharedPattern, share},
+    region::Input,
     stage::{Buffer, Role},
-    typed::{TensorType, TypedGraph},
+    typed::TensorType,
     views::View,
 };
 
 /// The text of a pass for sites of one pattern.
-pub(crate) fn pass_file(task: &[TypedGraph], sites: &[Site], target: Target) -> String {
+pub(crate) fn pass_file(sites: &[Site]) -> String {
     let patterns: Vec<&Pattern> = sites.iter().map(|site| &site.pattern).collect();
     let shared = share(&patterns);
-    let signature = Signature::of(task, sites, &shared);
+    let signature = Signature::of(sites, &shared);
+    if sites.iter().all(|site| matches!(site.work, Work::Same)) {
+        return same(&signature.parameters, &shared.body);
+    }
     let views: Vec<&[View]> = sites.iter().filter_map(Site::views).collect();
-    let parts = match target {
+    let parts = match sites[0].target {
         _ if views.len() == sites.len() => views::parts(&views),
         Target::Cpu => cpp::parts(sites),
         Target::Cuda => triton::parts(sites),
     };
     let parameters = signature.parameters.join(", ");
+    let arguments = if parameters.is_empty() { "()".to_owned() } else { format!("({parameters},)") };
     let mut text = String::new();
     let _ = write!(
         text,
         "\"\"\"{} instead of {} operations.\"\"\"\n\n{}import torch\n{}\n\n\
-         def pattern({parameters}):\n{}\n\ndef replacement_args({parameters}):\n    return ({parameters},)\n\n\n\
+         def pattern({parameters}):\n{}\n\ndef replacement_args({parameters}):\n    return {arguments}\n\n\n\
          def replacement_func():\n    return fused\n\n\n",
         parts.title,
         sites[0].region.nodes.len(),
@@ -39,9 +45,23 @@ pub(crate) fn pass_file(task: &[TypedGraph], sites: &[Site], target: Target) -> 
         shared.body,
     );
     text.push_str(&parts.kernels);
-    text.push_str(&signature.plans(task, sites, &shared, &parts));
+    if !signature.relaid.is_empty() {
+        text.push_str(relay::helpers(sites[0].target));
+    }
+    text.push_str(&signature.plans(sites, &shared, &parts));
+    text.push_str(&signature.layouts(sites, &shared));
     text.push_str(&signature.wrapper(sites, &parts));
     text
+}
+
+/// A pass that does what its pattern does.
+fn same(parameters: &[String], body: &str) -> String {
+    let parameters = parameters.join(", ");
+    format!(
+        "\"\"\"A view, as it was: the rest of the graph is work for libraries.\"\"\"\n\n\n\
+         def pattern({parameters}):\n{body}\n\ndef replacement_args({parameters}):\n    return ({parameters},)\n\n\n\
+         def replacement_func():\n    return fused\n\n\ndef fused({parameters}):\n{body}"
+    )
 }
 
 /// What a target adds to a pass.
@@ -70,36 +90,37 @@ struct Signature {
     parameters: Vec<String>,
     /// For each tensor parameter, whether a graph gives it in another layout than row-major.
     needs_stride: Vec<bool>,
+    /// Numbers of the inputs that are copied where their layout is not foreseen.
+    relaid: Vec<usize>,
 }
 
 impl Signature {
-    fn of(task: &[TypedGraph], sites: &[Site], shared: &SharedPattern) -> Self {
+    fn of(sites: &[Site], shared: &SharedPattern) -> Self {
         let inputs: Vec<String> = (0..sites[0].region.inputs.len()).map(|number| format!("in{number}")).collect();
         let parameters = inputs.iter().cloned().chain(shared.parameters.iter().map(|(name, _)| name.clone())).collect();
         let needs_stride = (0..inputs.len())
-            .map(|number| {
-                sites.iter().any(|site| {
-                    let ty = task[site.graph].tensor(site.region.inputs[number]);
-                    ty.is_none_or(|ty| !ty.is_contiguous())
-                })
-            })
+            .map(|number| sites.iter().any(|site| !site.region.inputs[number].ty.is_contiguous()))
             .collect();
-        Self { inputs, parameters, needs_stride }
+        let may_be_relaid = |number: &usize| {
+            let is_view = sites.iter().all(|site| site.views().is_some());
+            !is_view && sites.iter().any(|site| relay::may_be_relaid(&site.region.inputs[*number], site.target))
+        };
+        let relaid = (0..inputs.len()).filter(may_be_relaid).collect();
+        Self { inputs, parameters, needs_stride, relaid }
     }
 
     /// The table from shapes and types to what a site's call needs.
-    fn plans(&self, task: &[TypedGraph], sites: &[Site], shared: &SharedPattern, parts: &Parts) -> String {
+    fn plans(&self, sites: &[Site], shared: &SharedPattern, parts: &Parts) -> String {
         let mut rows: Vec<(String, String)> = Vec::new();
         for (number, site) in sites.iter().enumerate() {
             let mut key = String::new();
-            for (&input, &by_stride) in site.region.inputs.iter().zip(&self.needs_stride) {
-                if let Some(ty) = task[site.graph].tensor(input) {
-                    let _ = write!(key, "{}, ", tuple(&ty.shape));
-                    if by_stride {
-                        let _ = write!(key, "{}, ", tuple(&ty.stride));
-                    }
-                    let _ = write!(key, "torch.{}, ", ty.dtype);
+            for (input, &by_stride) in site.region.inputs.iter().zip(&self.needs_stride) {
+                let ty = &input.ty;
+                let _ = write!(key, "{}, ", tuple(&ty.shape));
+                if by_stride {
+                    let _ = write!(key, "{}, ", tuple(&ty.stride));
                 }
+                let _ = write!(key, "torch.{}, ", ty.dtype);
             }
             for (_, constants) in &shared.parameters {
                 let _ = write!(key, "{}, ", constants[number]);
@@ -130,19 +151,89 @@ impl Signature {
         )
     }
 
-    fn wrapper(&self, sites: &[Site], parts: &Parts) -> String {
+    /// The table of predicted strides of the inputs that are copied where they have others.
+    fn layouts(&self, sites: &[Site], shared: &SharedPattern) -> String {
+        if self.relaid.is_empty() {
+            return String::new();
+        }
+        let mut rows: Vec<(String, String)> = Vec::new();
+        for (number, site) in sites.iter().enumerate() {
+            let mut key = String::new();
+            for Input { ty, .. } in &site.region.inputs {
+                let _ = write!(key, "{}, torch.{}, ", tuple(&ty.shape), ty.dtype);
+            }
+            for (_, constants) in &shared.parameters {
+                let _ = write!(key, "{}, ", constants[number]);
+            }
+            let strides: Vec<String> =
+                self.relaid.iter().map(|&number| tuple(&site.region.inputs[number].ty.stride)).collect();
+            if !rows.iter().any(|(known, _)| *known == key) {
+                rows.push((key, strides.join(", ")));
+            }
+        }
+        rows.sort();
+        let rows: Vec<String> =
+            rows.into_iter().map(|(key, row)| format!("    ({}): ({row},),\n", key.trim_end())).collect();
+        format!(
+            "# Shape and type of each tensor: strides that PLANS has for those made by a library.\nLAYOUTS = {{\n{}}}\n\n\n",
+            rows.concat()
+        )
+    }
+
+    /// The key of a table in terms of the parameters.
+    fn key(&self, with_strides: bool) -> String {
         let mut key: Vec<String> = Vec::new();
-        let mut contiguous: Vec<String> = Vec::new();
         for (input, by_stride) in self.inputs.iter().zip(&self.needs_stride) {
             key.push(format!("{input}.shape"));
-            if *by_stride {
+            if *by_stride && with_strides {
                 key.push(format!("{input}.stride()"));
-            } else {
-                contiguous.push(format!("{input}.is_contiguous()"));
             }
             key.push(format!("{input}.dtype"));
         }
         key.extend(self.parameters[self.inputs.len()..].iter().cloned());
+        match key.as_slice() {
+            [one] => format!("({one},)"),
+            key => format!("({})", key.join(", ")),
+        }
+    }
+
+    /// What is done with inputs that PLANS does not have: copies, or an error.
+    fn unforeseen(&self) -> String {
+        let error = "raise ValueError(\"fused: written for the shapes, types and layouts in PLANS, not for these\")\n";
+        if self.relaid.is_empty() {
+            return format!("        {error}");
+        }
+        let strides: Vec<String> = self.relaid.iter().map(|number| format!("layout{number}")).collect();
+        let mut text = format!(
+            "        layout = LAYOUTS.get({})\n        if layout is None:\n            {error}        {}, = layout\n",
+            self.key(false),
+            strides.join(", "),
+        );
+        for number in &self.relaid {
+            let _ = write!(
+                text,
+                "        if in{number}.stride() != layout{number}:\n            \
+                 in{number} = relaid(in{number}, layout{number})\n",
+            );
+        }
+        let given: Vec<String> = self.contiguous(|number| !self.relaid.contains(&number));
+        let given = if given.is_empty() { String::new() } else { format!(" or not ({})", given.join(" and ")) };
+        let key = self.key(true);
+        let _ = write!(text, "        plan = PLANS.get({key})\n        if plan is None{given}:\n            {error}");
+        text
+    }
+
+    /// Conditions on inputs that PLANS has row-major only.
+    fn contiguous(&self, wanted: impl Fn(usize) -> bool) -> Vec<String> {
+        let by_layout = self.inputs.iter().zip(&self.needs_stride).enumerate();
+        by_layout
+            .filter(|&(number, (_, &by_stride))| !by_stride && wanted(number))
+            .map(|(_, (input, _))| format!("{input}.is_contiguous()"))
+            .collect()
+    }
+
+    fn wrapper(&self, sites: &[Site], parts: &Parts) -> String {
+        let contiguous = self.contiguous(|_| true);
         let outputs = sites[0].region.allocated().count();
         let mut unpacked = parts.names.clone();
         for number in 0..outputs {
@@ -154,16 +245,22 @@ impl Signature {
         if sites.iter().any(has_temporaries) {
             unpacked.push("temporaries".to_owned());
         }
-        let mut text =
-            format!("def fused({}):\n    plan = PLANS.get(({}))\n", self.parameters.join(", "), key.join(", "));
+        let mut text = format!("def fused({}):\n", self.parameters.join(", "));
+        // Inputs that are overwritten have to be those that were given.
+        let updated: Vec<usize> = sites[0]
+            .region
+            .updates
+            .iter()
+            .map(|(buffer, _)| *buffer)
+            .filter(|buffer| self.relaid.contains(buffer))
+            .collect();
+        for number in &updated {
+            let _ = writeln!(text, "    given{number} = in{number}");
+        }
+        let _ = writeln!(text, "    plan = PLANS.get({})", self.key(true));
         let contiguous =
             if contiguous.is_empty() { String::new() } else { format!(" or not ({})", contiguous.join(" and ")) };
-        let _ = write!(
-            text,
-            "    if plan is None{}{contiguous}:\n        \
-             raise ValueError(\"fused: written for the shapes, types and layouts in PLANS, not for these\")\n",
-            parts.refuses,
-        );
+        let _ = write!(text, "    if plan is None{}{contiguous}:\n{}", parts.refuses, self.unforeseen(),);
         // A single graph whose results are all in place has nothing in its plan.
         if !unpacked.is_empty() {
             let _ = writeln!(text, "    {} = plan", unpacked.join(", "));
@@ -173,20 +270,34 @@ impl Signature {
             return text;
         }
         let names: Vec<String> = (0..outputs).map(|number| format!("out{number}")).collect();
+        let device = device(&sites[0]);
         for (number, name) in names.iter().enumerate() {
             let _ = writeln!(
                 text,
-                "    {name} = torch.empty_strided(shape{number}, stride{number}, dtype=dtype{number}, device=in0.device)"
+                "    {name} = torch.empty_strided(shape{number}, stride{number}, dtype=dtype{number}, device={device})"
             );
         }
         text.push_str(&parts.launch);
+        for number in &updated {
+            let _ = write!(text, "    if in{number} is not given{number}:\n        copy(in{number}, given{number})\n");
+        }
         let mut fresh = names.into_iter();
         let results = sites[0].region.outputs.iter().filter_map(|output| match output.input {
+            Some(input) if updated.contains(&input) => Some(format!("given{input}")),
             Some(input) => Some(format!("in{input}")),
             None => fresh.next(),
         });
         let _ = writeln!(text, "    return {}", results.collect::<Vec<_>>().join(", "));
         text
+    }
+}
+
+/// Where fresh memory is to be, as text.
+fn device(site: &Site) -> &'static str {
+    match site.target {
+        _ if !site.region.inputs.is_empty() => "in0.device",
+        Target::Cpu => "\"cpu\"",
+        Target::Cuda => "\"cuda\"",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::Parts;
+use super::{Parts, device};
 use crate::{
     author::Site,
     print::{
@@ -47,7 +47,8 @@ pub(super) fn parts(sites: &[Site]) -> Parts {
             .grids
             .push(kernels.iter().map(|kernel| [kernel.tile.programs(), kernel.tile.warps()]).collect());
     }
-    let printed: Vec<Printed> = variants.iter().enumerate().map(|(number, variant)| print(number, variant)).collect();
+    let printed: Vec<Printed> =
+        variants.iter().enumerate().map(|(number, variant)| print(number, variant, device(&sites[0]))).collect();
     let several = printed.len() > 1;
     let mut kernels: String = printed.iter().map(|variant| variant.kernels.as_str()).collect();
     if kernels.contains("smaller") {
@@ -55,6 +56,11 @@ pub(super) fn parts(sites: &[Site]) -> Parts {
     }
     if kernels.contains("larger") {
         kernels.insert_str(0, triton::LARGER);
+    }
+    for (name, helper) in [("inverse_root(", triton::INVERSE_ROOT), ("logarithm(", triton::LOGARITHM)] {
+        if kernels.contains(name) {
+            kernels.insert_str(0, helper);
+        }
     }
     let launches: usize = variants.iter().map(|variant| variant.kernels.len()).max().unwrap_or(0);
     let entries = of_site
@@ -95,7 +101,7 @@ struct Printed {
     rows: Vec<Vec<String>>,
 }
 
-fn print(number: usize, variant: &Variant) -> Printed {
+fn print(number: usize, variant: &Variant, device: &str) -> Printed {
     let mut printed = Printed {
         kernels: String::new(),
         launch: Vec::new(),
@@ -104,7 +110,7 @@ fn print(number: usize, variant: &Variant) -> Printed {
     };
     for temporary in 0..variant.temporaries {
         printed.launch.push(format!(
-            "numel, dtype = temporaries[{temporary}]\ntemp{temporary} = torch.empty(numel, dtype=dtype, device=in0.device)"
+            "numel, dtype = temporaries[{temporary}]\ntemp{temporary} = torch.empty(numel, dtype=dtype, device={device})"
         ));
     }
     for (place, skeleton) in variant.kernels.iter().enumerate() {

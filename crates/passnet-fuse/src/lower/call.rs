@@ -18,7 +18,11 @@ pub(crate) struct Call<'g> {
     node: Node<'g>,
 }
 
-const NAMESPACES: &[&str] = &["torch.nn.functional.", "torch._C._nn.", "torch.special.", "torch.", "operator."];
+const NAMESPACES: &[&str] =
+    &["torch.nn.functional.", "torch.functional.", "torch._C._nn.", "torch.special.", "torch.", "operator."];
+
+/// Methods of operators that are named as the operators are.
+const DUNDER: &[&str] = &["eq", "ne", "lt", "le", "gt", "ge", "add", "sub", "mul", "and", "or", "neg", "invert"];
 
 impl<'g> Call<'g> {
     /// `None` for functions of other namespaces.
@@ -37,6 +41,8 @@ impl<'g> Call<'g> {
             _ if name.ends_with('_') && !name.ends_with("__") => (&name[..name.len() - 1], true),
             _ => (name, false),
         };
+        let undressed = name.strip_prefix("__").and_then(|name| name.strip_suffix("__"));
+        let name = undressed.filter(|name| DUNDER.contains(name)).unwrap_or(name);
         let mut call = Self { graph, value: node.value, name, in_place: by_name, is_method, args: node.args, node };
         call.in_place |= call.has_in_place_flag();
         Some(call)
@@ -52,8 +58,23 @@ impl<'g> Call<'g> {
         matches!(self.arg(place, "inplace"), Some(Arg::Bool(true)))
     }
 
+    /// Whether the call is `x[key] = value`, which changes its first argument and has no result.
+    pub(crate) fn is_set_item(&self) -> bool {
+        self.name == "setitem"
+    }
+
+    /// Whether the call changes its first argument.
+    pub(crate) fn is_change(&self) -> bool {
+        self.in_place || self.is_set_item()
+    }
+
     pub(crate) const fn len(&self) -> usize {
         self.args.len()
+    }
+
+    /// Arguments without names.
+    pub(crate) const fn positional(&self) -> &'g [Arg] {
+        self.args
     }
 
     pub(crate) fn has_keywords(&self) -> bool {

@@ -3,12 +3,15 @@
 //! `None` anywhere means: not expressed here, the call stays as it is.
 
 mod call;
+mod memory;
 mod normalize;
 mod pointwise;
+mod product;
+mod resample;
 mod shape;
 pub(crate) mod storage;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use passnet_graph::{Arg, Graph, Node, ValueId};
 use passnet_record::DType;
@@ -16,18 +19,23 @@ use passnet_record::DType;
 pub(crate) use self::call::Call;
 use crate::{
     author::Target,
-    expr::{BufferId, Fold},
+    expr::{Binary, BufferId, Fold},
     index::{Index, Vars, delinearize, linearize},
     scalar::{Scalar, ScalarFn},
     tensor::{Def, Keeps, TensorId, Tensors},
     typed::{TensorType, Type, TypedGraph},
 };
 
+/// Most elements of a reduction that is written out.
+const MOST_UNROLLED: i64 = 4;
+
 /// What a value is in terms of tensors.
 #[derive(Clone, Debug)]
 pub(crate) enum Lowered {
     Tensor(TensorId),
     List(Vec<Lowered>),
+    /// An element of a list that is not expressed: nothing can be computed from it.
+    Absent,
 }
 
 /// Tensors of a set of nodes, built in program order.
@@ -39,11 +47,23 @@ pub(crate) struct Lowering<'g> {
     /// Values from outside, in the order of their first use; the position is the number of the buffer.
     pub(crate) inputs: Vec<ValueId>,
     values: BTreeMap<ValueId, Lowered>,
+    /// For values that share the memory of another one: which.
+    roots: BTreeMap<ValueId, ValueId>,
+    /// Roots whose memory a node has changed.
+    pub(crate) changed: BTreeSet<ValueId>,
 }
 
 impl<'g> Lowering<'g> {
     pub(crate) const fn new(typed: &'g TypedGraph, target: Target) -> Self {
-        Self { typed, target, tensors: Tensors::new(), inputs: Vec::new(), values: BTreeMap::new() }
+        Self {
+            typed,
+            target,
+            tensors: Tensors::new(),
+            inputs: Vec::new(),
+            values: BTreeMap::new(),
+            roots: BTreeMap::new(),
+            changed: BTreeSet::new(),
+        }
     }
 
     fn graph(&self) -> &'g Graph {
@@ -56,26 +76,42 @@ impl<'g> Lowering<'g> {
         // What goes to another device, or is made there, stays.
         let is_foreign = |arg: Arg| matches!(arg, Arg::Device(device) if self.graph().str(device.kind) != "cuda");
         (self.target == Target::Cpu || !call.all_args().any(is_foreign)).then_some(())?;
-        let lowered = self.call(&call)?;
+        if call.is_set_item() {
+            return self.set_item(&call);
+        }
+        let mut lowered = self.call(&call)?;
         self.check(&lowered, self.typed.type_of(node.value))?;
+        let subject = call.subject().and_then(Arg::as_value);
+        if call.in_place {
+            let (Lowered::Tensor(new), Lowered::Tensor(before)) = (lowered, self.value(subject?)?) else { return None };
+            self.change(subject?, before, new)?;
+            lowered = self.value(subject?)?;
+        }
+        if let Some(subject) = subject.filter(|_| call.in_place || storage::is_view_call(self.typed, &call)) {
+            self.roots.insert(node.value, self.root(subject));
+        }
         self.values.insert(node.value, lowered);
         Some(())
     }
 
     fn call(&mut self, call: &Call<'g>) -> Option<Lowered> {
-        if let Some(tensor) = self.pointwise(call) {
-            return Some(Lowered::Tensor(tensor));
+        let tensor = self
+            .constant(call)
+            .or_else(|| self.pointwise(call))
+            .or_else(|| self.normalize(call))
+            .or_else(|| self.product(call))
+            .or_else(|| self.resample(call));
+        match tensor {
+            Some(tensor) => Some(Lowered::Tensor(tensor)),
+            None => self.reshape_call(call),
         }
-        if let Some(tensor) = self.normalize(call) {
-            return Some(Lowered::Tensor(tensor));
-        }
-        self.reshape_call(call)
     }
 
     /// What was derived must be what PyTorch says.
     fn check(&self, lowered: &Lowered, ty: &Type) -> Option<()> {
         match (lowered, ty) {
-            (Lowered::Tensor(id), Type::Tensor(ty)) => {
+            (Lowered::Absent, _) => Some(()),
+            (Lowered::Tensor(id), Type::Tensor(ty) | Type::Host { host: ty }) => {
                 let tensor = &self.tensors[*id];
                 (tensor.shape == ty.shape && tensor.dtype == ty.dtype && ty.numel() > 0).then_some(())
             }
@@ -107,7 +143,7 @@ impl<'g> Lowering<'g> {
     fn tensor(&mut self, arg: Arg) -> Option<TensorId> {
         match self.value(arg.as_value()?)? {
             Lowered::Tensor(id) => Some(id),
-            Lowered::List(_) => None,
+            Lowered::List(_) | Lowered::Absent => None,
         }
     }
 
@@ -121,10 +157,10 @@ impl<'g> Lowering<'g> {
                     .into_iter()
                     .map(|element| match element {
                         Lowered::Tensor(id) => Some(id),
-                        Lowered::List(_) => None,
+                        Lowered::List(_) | Lowered::Absent => None,
                     })
                     .collect(),
-                Lowered::Tensor(_) => None,
+                Lowered::Tensor(_) | Lowered::Absent => None,
             },
             _ => None,
         }
@@ -147,7 +183,30 @@ impl<'g> Lowering<'g> {
         for &operand in of {
             shape = broadcast_shape(&shape, &self.tensors[operand].shape)?;
         }
+        if let Some((index, inner)) = self.turned(of) {
+            // Turned after it was computed, so that it fits to loops over what it is computed from.
+            let whole = self.map(function, &inner, dtype)?;
+            return Some(self.tensors.add(shape, dtype, Def::View { of: whole, index, keeps: Keeps::Dimensions }));
+        }
         Some(self.tensors.add(shape, dtype, Def::Map { function, of: of.to_vec() }))
+    }
+
+    /// Where all operands but numbers are in one other order of dimensions: that order, and the operands without it.
+    fn turned(&self, of: &[TensorId]) -> Option<(Vec<Index>, Vec<TensorId>)> {
+        let mut order: Option<&Vec<Index>> = None;
+        let mut inner = Vec::new();
+        for &operand in of {
+            let tensor = &self.tensors[operand];
+            match &tensor.def {
+                Def::View { of, index, keeps: Keeps::Dimensions } if order.is_none_or(|order| order == index) => {
+                    order = Some(index);
+                    inner.push(*of);
+                }
+                _ if tensor.shape.is_empty() => inner.push(operand),
+                _ => return None,
+            }
+        }
+        Some((order?.clone(), inner))
     }
 
     fn cast(&mut self, of: TensorId, dtype: DType) -> TensorId {
@@ -155,7 +214,13 @@ impl<'g> Lowering<'g> {
             return of;
         }
         let shape = self.tensors[of].shape.clone();
-        self.tensors.add(shape, dtype, Def::Map { function: ScalarFn::Cast, of: vec![of] })
+        match self.turned(&[of]) {
+            Some((index, inner)) => {
+                let whole = self.cast(inner[0], dtype);
+                self.tensors.add(shape, dtype, Def::View { of: whole, index, keeps: Keeps::Dimensions })
+            }
+            None => self.tensors.add(shape, dtype, Def::Map { function: ScalarFn::Cast, of: vec![of] }),
+        }
     }
 
     fn fill(&mut self, value: f64, dtype: DType) -> TensorId {
@@ -176,6 +241,12 @@ impl<'g> Lowering<'g> {
 
     /// A reduction over the dimensions marked, which stay with extent 1 where `keep` says so.
     fn reduce(&mut self, fold: Fold, of: TensorId, reduced: &[bool], keep: bool) -> TensorId {
+        if let Some(unrolled) = self.unrolled(fold, of, reduced) {
+            let kept: Vec<i64> = self.tensors[unrolled].shape.clone();
+            let own: Vec<i64> =
+                kept.iter().zip(reduced).filter(|&(_, &reduced)| !reduced).map(|(&extent, _)| extent).collect();
+            return if keep { unrolled } else { self.reshape(unrolled, &own) };
+        }
         let from = &self.tensors[of];
         let dtype = from.dtype;
         let keep_dims = |keep: bool| -> Vec<i64> {
@@ -185,6 +256,37 @@ impl<'g> Lowering<'g> {
         let (shape, kept_shape) = (keep_dims(false), keep_dims(true));
         let result = self.tensors.add(shape, dtype, Def::Reduce { fold, of, reduced: reduced.to_vec() });
         if keep { self.reshape(result, &kept_shape) } else { result }
+    }
+
+    /// A reduction over few elements as that many operands, first to last: no loop along a row pays for them. Reduced
+    /// dimensions stay with extent 1.
+    fn unrolled(&mut self, fold: Fold, of: TensorId, reduced: &[bool]) -> Option<TensorId> {
+        let shape = self.tensors[of].shape.clone();
+        let count: i64 =
+            shape.iter().zip(reduced).filter(|&(_, &reduced)| reduced).map(|(&extent, _)| extent).product();
+        (count <= MOST_UNROLLED).then_some(())?;
+        let op = match fold {
+            Fold::Sum => Binary::Add,
+            Fold::Max => Binary::Max,
+            Fold::Min => Binary::Min,
+        };
+        let dtype = self.tensors[of].dtype;
+        let kept: Vec<i64> =
+            shape.iter().zip(reduced).map(|(&extent, &reduced)| if reduced { 1 } else { extent }).collect();
+        let mut result = None;
+        for number in 0..count {
+            let (mut rest, (_, mut index)) = (number, dimensions(&kept));
+            for dim in (0..shape.len()).rev().filter(|&dim| reduced[dim]) {
+                index[dim] = Index::constant(rest % shape[dim]);
+                rest /= shape[dim];
+            }
+            let element = self.tensors.add(kept.clone(), dtype, Def::View { of, index, keeps: Keeps::Some });
+            result = Some(match result {
+                None => element,
+                Some(so_far) => self.map(ScalarFn::Binary(op), &[so_far, element], dtype)?,
+            });
+        }
+        result
     }
 
     /// The mean, in the type of the operand.

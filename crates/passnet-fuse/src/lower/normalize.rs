@@ -3,13 +3,16 @@
 use passnet_graph::Arg;
 use passnet_record::DType;
 
-use super::{Call, Lowering, dimension};
+use super::{Call, Lowering, dimension, dimensions};
 use crate::{
     author::Target,
     expr::{Binary, Fold, Unary},
-    scalar::ScalarFn,
-    tensor::{Def, TensorId},
+    scalar::{Scalar, ScalarFn},
+    tensor::{Def, Keeps, TensorId},
 };
+
+/// Longest cumulative sum of which each element is computed on its own.
+const LONGEST_CUMULATIVE_SUM: i64 = 2048;
 
 impl<'g> Lowering<'g> {
     pub(super) fn normalize(&mut self, call: &Call<'g>) -> Option<TensorId> {
@@ -32,6 +35,16 @@ impl<'g> Lowering<'g> {
                 };
                 Some(self.cast(result, dtype))
             }
+            "all" | "any" if dtype == DType::Bool => {
+                let x = self.tensor(call.subject()?)?;
+                let reduced = call.marked_dims(1, self.tensors[x].shape.len())?;
+                let keep = call.bool(2, "keepdim", false)?;
+                let x = self.cast(x, DType::Bool);
+                let x = self.cast(x, DType::Int64);
+                let result = self.reduce(if call.name == "all" { Fold::Min } else { Fold::Max }, x, &reduced, keep);
+                Some(self.cast(result, DType::Bool))
+            }
+            "cumsum" => self.cumulative_sum(call, dtype),
             "softmax" => self.softmax(call, dtype),
             "layer_norm" => self.layer_norm(call, dtype),
             "group_norm" => self.group_norm(call, dtype),
@@ -39,6 +52,7 @@ impl<'g> Lowering<'g> {
             "adaptive_avg_pool2d" | "adaptive_avg_pool1d" => {
                 let x = self.tensor(call.subject()?)?;
                 let size = call.ints(call.arg(1, "output_size")?)?;
+                // Smaller windows are written out: see `resample`.
                 size.iter().all(|&extent| extent == 1).then_some(())?;
                 let spatial = if call.name.ends_with("2d") { 2 } else { 1 };
                 let rank = self.tensors[x].shape.len();
@@ -55,6 +69,37 @@ impl<'g> Lowering<'g> {
     fn wide_as(&mut self, x: TensorId, dtype: DType) -> Option<TensorId> {
         let x = self.cast(x, dtype);
         self.widen(x)
+    }
+
+    /// Of integers, whose sums do not depend on the order: each as a sum of its own, which few elements allow.
+    fn cumulative_sum(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
+        let x = self.tensor(call.subject()?)?;
+        let shape = self.tensors[x].shape.clone();
+        let dim = dimension(call.int(1, "dim")?, shape.len())?;
+        let extent = shape[dim];
+        (dtype == DType::Int64 && extent <= LONGEST_CUMULATIVE_SUM).then_some(())?;
+        if let Def::Fill(Scalar::Int(value)) = self.tensors[x].def {
+            let multiples = self.tensors.add(vec![extent], dtype, Def::Range { start: value, step: value });
+            let mut along = vec![1; shape.len()];
+            along[dim] = extent;
+            let multiples = self.reshape(multiples, &along);
+            return self.expand(multiples, &shape);
+        }
+        let x = self.cast(x, dtype);
+        let whole = [shape.as_slice(), &[extent]].concat();
+        let (_, dims) = dimensions(&whole);
+        let mut index = dims[..shape.len()].to_vec();
+        index[dim] = dims[shape.len()].clone();
+        let terms = self.tensors.add(whole.clone(), dtype, Def::View { of: x, index, keeps: Keeps::Some });
+        let mut own = vec![1; whole.len()];
+        own[dim] = extent;
+        let positions = self.tensors.add(vec![extent], dtype, Def::Range { start: 0, step: 1 });
+        let ends = self.reshape(positions, &own);
+        let is_met = self.map(ScalarFn::Compare(Binary::Le, dtype), &[positions, ends], DType::Bool)?;
+        let zero = self.tensors.add(Vec::new(), dtype, Def::Fill(Scalar::Int(0)));
+        let terms = self.map(ScalarFn::Where, &[is_met, terms, zero], dtype)?;
+        let reduced: Vec<bool> = (0..whole.len()).map(|dim| dim == shape.len()).collect();
+        Some(self.reduce(Fold::Sum, terms, &reduced, false))
     }
 
     fn softmax(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
@@ -222,7 +267,7 @@ impl<'g> Lowering<'g> {
                         let bias = self.tensor(bias)?;
                         self.cast(bias, wide_type)
                     }
-                    None => self.tensors.add(Vec::new(), wide_type, Def::Fill(crate::scalar::Scalar::Int(0))),
+                    None => self.tensors.add(Vec::new(), wide_type, Def::Fill(Scalar::Int(0))),
                 };
                 let beta = self.map(ScalarFn::Binary(Binary::Sub), &[bias, product], wide_type)?;
                 let (alpha, beta) = (self.reshape(alpha, &channel), self.reshape(beta, &channel));

@@ -8,6 +8,7 @@ use crate::{
     expr::{Binary, Unary},
     scalar::{Scalar, ScalarFn},
     tensor::{Def, TensorId},
+    typed::Type,
 };
 
 impl<'g> Lowering<'g> {
@@ -72,9 +73,20 @@ impl<'g> Lowering<'g> {
                 let shape = self.result_type(call)?.shape.clone();
                 Some(self.tensors.add(shape, dtype, Def::Fill(value)))
             }
+            "linspace" => self.linspace(call, dtype),
+            "prelu" => self.prelu(call, dtype),
             "arange" => self.arange(call, dtype),
+            "fill" | "zero" | "copy" => self.assigned(call),
             _ => None,
         }
+    }
+
+    /// `torch.tensor(number)`, which may lie in host memory: as an operand it is a number.
+    pub(super) fn constant(&mut self, call: &Call<'g>) -> Option<TensorId> {
+        let (Type::Tensor(ty) | Type::Host { host: ty }) = self.typed.type_of(call.value) else { return None };
+        (call.name == "tensor" && !call.is_method && ty.shape.is_empty()).then_some(())?;
+        let value = as_scalar(call.arg(0, "data")?)?;
+        Some(self.tensors.add(Vec::new(), ty.dtype, Def::Fill(value)))
     }
 
     /// Both operands; a number takes the type of the result.
@@ -141,6 +153,28 @@ impl<'g> Lowering<'g> {
 
     fn is_of_bools(&mut self, call: &Call<'g>) -> bool {
         call.all_args().all(|arg| self.tensor(arg).is_some_and(|id| self.tensors[id].dtype == DType::Bool))
+    }
+
+    /// `x` where positive, else a multiple of it, by channel or one for all.
+    fn prelu(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
+        let (x, weight) = (self.tensor(call.subject()?)?, self.tensor(call.arg(1, "weight")?)?);
+        let mut channel = vec![1; self.tensors[x].shape.len().saturating_sub(1)];
+        if let (Some(first), [extent]) = (channel.first_mut(), self.tensors[weight].shape.as_slice()) {
+            *first = *extent;
+        }
+        let weight = self.reshape(weight, &channel);
+        let scaled = self.map(ScalarFn::Binary(Binary::Mul), &[weight, x], dtype)?;
+        let zero = self.fill(0.0, dtype);
+        let is_positive = self.map(ScalarFn::Compare(Binary::Lt, dtype), &[zero, x], DType::Bool)?;
+        self.map(ScalarFn::Where, &[is_positive, x, scaled], dtype)
+    }
+
+    /// Where the step is a whole number, so that no rounding is to be followed.
+    fn linspace(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
+        let (start, end, steps) = (call.int(0, "start")?, call.int(1, "end")?, call.int(2, "steps")?);
+        (steps > 1 && (end - start) % (steps - 1) == 0 && dtype == DType::Float32).then_some(())?;
+        let def = Def::Range { start, step: (end - start) / (steps - 1) };
+        Some(self.tensors.add(vec![steps], dtype, def))
     }
 
     fn arange(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {

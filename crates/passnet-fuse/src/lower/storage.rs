@@ -1,8 +1,8 @@
 //! Which values share memory in eager mode, as far as shapes and strides tell.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use passnet_graph::{Graph, Node, NodeId, ValueId};
+use passnet_graph::{Arg, Graph, Node, NodeId, ValueId, operators::GETATTR};
 
 use super::Call;
 use crate::typed::{TensorType, TypedGraph};
@@ -25,6 +25,7 @@ const VIEWS: &[&str] = &[
     "unbind",
     "split",
     "chunk",
+    "tensor_split",
     "narrow",
     "select",
     "movedim",
@@ -75,6 +76,16 @@ const FRESH: &[&str] = &[
     "batch_norm",
 ];
 
+/// What changes in place ask of regions.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Changes {
+    /// Results of changes that have to be made to a graph's input, with that input; all other changes may be computed into
+    /// fresh memory.
+    pub(crate) updates: BTreeMap<ValueId, ValueId>,
+    /// Nodes that have to be in one region, because they see changes of one memory under several names.
+    pub(crate) together: BTreeSet<BTreeSet<NodeId>>,
+}
+
 /// Sets of values that may share memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Storage {
@@ -121,28 +132,59 @@ impl Storage {
         self.root(a) == self.root(b)
     }
 
-    /// Results of changes in place that have to be made to a graph's input, with that input; all other changes may be
-    /// computed into fresh memory. `None` where the graph changes memory that is seen under another name in another way.
-    pub(crate) fn updates(&self, typed: &TypedGraph) -> Option<BTreeMap<ValueId, ValueId>> {
+    /// What the changes in place of a graph ask for. `can_join` says whether nodes may become one region. `None` where the
+    /// graph changes memory that is seen under another name in a way that no region can follow.
+    pub(crate) fn changes(&self, typed: &TypedGraph, can_join: &dyn Fn(&BTreeSet<NodeId>) -> bool) -> Option<Changes> {
         let graph = typed.graph();
-        let mut updates: BTreeMap<ValueId, ValueId> = BTreeMap::new();
+        let mut changes = Changes::default();
         for node in graph.nodes() {
-            let call = Call::of(graph, node)?;
-            if !call.in_place && call.name != "setitem" {
+            let Some(call) = Call::of(graph, node) else {
+                // Reading an attribute changes nothing.
+                (node.callee.target() == GETATTR).then_some(())?;
+                continue;
+            };
+            if !call.is_change() {
                 continue;
             }
-            let changed = call.subject().and_then(passnet_graph::Arg::as_value).filter(|_| call.in_place)?;
+            let changed = call.subject().and_then(Arg::as_value)?;
+            if !self.is_of_tensors(typed, changed) {
+                continue;
+            }
             if self.is_used_after(graph, node, changed) {
-                return None;
+                let group = self.until_last_change(graph, changed);
+                can_join(&group).then_some(())?;
+                changes.together.insert(group);
             }
             let mut inputs = graph.inputs().filter(|&input| self.share(input, changed));
             let Some(input) = inputs.next() else { continue };
             let is_whole = typed.tensor(input) == typed.tensor(node.value) && typed.tensor(input)?.is_dense();
-            let is_input = changed == input || updates.get(&changed) == Some(&input);
+            let is_input = changed == input || changes.updates.get(&changed) == Some(&input);
             (inputs.next().is_none() && is_whole && is_input).then_some(())?;
-            updates.insert(node.value, input);
+            changes.updates.insert(node.value, input);
         }
-        Some(updates)
+        Some(changes)
+    }
+
+    /// Whether memory belongs to tensors of the place that the types are of.
+    fn is_of_tensors(&self, typed: &TypedGraph, value: ValueId) -> bool {
+        let graph = typed.graph();
+        let mut values = graph.inputs().chain(graph.nodes().map(|node| node.value));
+        values.any(|other| self.share(value, other) && typed.tensor(other).is_some())
+    }
+
+    /// All nodes that touch the memory of a value up to the last one that changes it.
+    fn until_last_change(&self, graph: &Graph, value: ValueId) -> BTreeSet<NodeId> {
+        let touches = |node: &Node<'_>| {
+            let mut touches = self.share(node.value, value);
+            for arg in node.all_args() {
+                graph.for_each_value(arg, &mut |other| touches |= self.share(other, value));
+            }
+            touches
+        };
+        let is_change = |node: &Node<'_>| Call::of(graph, *node).is_some_and(|call| call.is_change());
+        let touching: Vec<Node<'_>> = graph.nodes().filter(touches).collect();
+        let last = touching.iter().rposition(is_change).map_or(0, |last| last + 1);
+        touching[..last].iter().map(|node| node.id).collect()
     }
 
     /// Whether memory that a node changes is used later under a name that it had before.
@@ -161,9 +203,14 @@ impl Storage {
     }
 }
 
-/// Whether a call does nothing but view its argument.
+/// Whether a node does nothing but view its argument.
 pub(crate) fn is_view(typed: &TypedGraph, node: Node<'_>) -> bool {
-    Call::of(typed.graph(), node).is_some_and(|call| !call.in_place && sharing(typed, &call, true) == Sharing::Subject)
+    Call::of(typed.graph(), node).is_some_and(|call| is_view_call(typed, &call))
+}
+
+/// Whether a call does nothing but view its argument.
+pub(crate) fn is_view_call(typed: &TypedGraph, call: &Call<'_>) -> bool {
+    !call.is_change() && sharing(typed, call, true) == Sharing::Subject
 }
 
 /// With which of its arguments a result may share memory.
@@ -175,11 +222,17 @@ enum Sharing {
 }
 
 fn sharing(typed: &TypedGraph, call: &Call<'_>, is_expressed: bool) -> Sharing {
-    if call.in_place || VIEWS.contains(&call.name) {
+    // Indexing by a tensor copies.
+    let is_unfolding = call.is_method && call.name == "unfold";
+    let is_gather = call.name == "getitem" && typed.tensor(call.value).is_some() && has_tensor_key(typed, call);
+    if call.is_change() || is_unfolding || (VIEWS.contains(&call.name) && !is_gather) {
         return Sharing::Subject;
     }
+    if is_gather {
+        return Sharing::Nothing;
+    }
     if COPIES_WHERE_NEEDED.contains(&call.name) {
-        let from = call.subject().and_then(passnet_graph::Arg::as_value).and_then(|value| typed.tensor(value));
+        let from = call.subject().and_then(Arg::as_value).and_then(|value| typed.tensor(value));
         let Some((from, to)) = from.zip(typed.tensor(call.value)) else { return Sharing::Anything };
         let is_shared = match call.name {
             "reshape" | "reshape_as" | "flatten" => can_view(from, &to.shape),
@@ -188,6 +241,16 @@ fn sharing(typed: &TypedGraph, call: &Call<'_>, is_expressed: bool) -> Sharing {
         return if is_shared { Sharing::Subject } else { Sharing::Nothing };
     }
     if is_expressed || FRESH.contains(&call.name) { Sharing::Nothing } else { Sharing::Anything }
+}
+
+fn has_tensor_key(typed: &TypedGraph, call: &Call<'_>) -> bool {
+    let graph = typed.graph();
+    let is_tensor = |arg: &Arg| matches!(arg, Arg::Value(value) if typed.tensor(*value).is_some());
+    match call.arg(1, "key") {
+        Some(Arg::Tuple(range)) => graph.elements(range).iter().any(is_tensor),
+        Some(key) => is_tensor(&key),
+        None => false,
+    }
 }
 
 /// Whether `view` to that shape needs no copy: each group of merged dimensions lies evenly in memory.

@@ -27,9 +27,9 @@ const LANES: i64 = 16;
 /// Longest row that is kept in memory between levels, in elements.
 const LONGEST_ROW: i64 = 8192;
 
-/// Flags that change no value: no `errno` and no trap of a floating-point operation is looked at. Products and sums may be
-/// contracted, as in PyTorch's own kernels: apart from these, results differ more often from eager mode.
-pub(crate) const FLAGS: &[&str] = &["-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-Wno-psabi"];
+/// Products and sums may be contracted, as in PyTorch's own kernels: apart from these, results differ more often from
+/// eager mode.
+pub(crate) const FLAGS: &[&str] = &["-ffp-contract=fast", "-Wno-psabi"];
 
 /// Names and types of the parameters, without the table's row.
 pub(crate) fn parameters(program: &Program) -> Vec<String> {

@@ -35,6 +35,12 @@ pub(crate) struct Kernel {
 pub(crate) const LARGER: &str = "@triton.jit\ndef larger(a, b):\n    return tl.where((a > b) | (a != a), a, b)\n\n\n";
 pub(crate) const SMALLER: &str = "@triton.jit\ndef smaller(a, b):\n    return tl.where((a < b) | (a != a), a, b)\n\n\n";
 
+/// In libdevice as Triton links it, numbers below the smallest normal one are 0. PyTorch's kernels know them.
+pub(crate) const INVERSE_ROOT: &str = "@triton.jit\ndef inverse_root(x):\n    tiny = x < 1.1754944e-38\n    \
+    return libdevice.rsqrt(tl.where(tiny, x * 16777216.0, x)) * tl.where(tiny, 4096.0, 1.0)\n\n\n";
+pub(crate) const LOGARITHM: &str = "@triton.jit\ndef logarithm(x):\n    tiny = x < 1.1754944e-38\n    \
+    return libdevice.log(tl.where(tiny, x * 16777216.0, x)) - tl.where(tiny, 16.635532, 0.0)\n\n\n";
+
 /// The kernels of a program, in order.
 pub(crate) fn kernels(program: &Program) -> Vec<Kernel> {
     program.stages.iter().map(|stage| kernel(program, stage)).collect()
@@ -470,7 +476,10 @@ impl<'p> Printer<'p> {
         if let (Binary::Div, Expr::Unary(Unary::Sqrt, x)) = (op, self.arena.get(b))
             && *self.arena.get(a) == one
         {
-            return format!("libdevice.rsqrt({})", self.value(*x, condition));
+            // With something added, as normalisations do, no operand is that small.
+            let is_sum = matches!(self.arena.get(*x), Expr::Binary(Binary::Add, ..));
+            let function = if is_sum { "libdevice.rsqrt" } else { "inverse_root" };
+            return format!("{function}({})", self.value(*x, condition));
         }
         let (first, second) = (self.value(a, condition), self.value(b, condition));
         let sign = match op {
@@ -635,7 +644,7 @@ fn unary(op: Unary, a: &str, kind: Kind) -> String {
         Unary::Not => return format!("(~{a})"),
         Unary::Abs => "tl.abs",
         Unary::Exp => "libdevice.exp",
-        Unary::Log => "libdevice.log",
+        Unary::Log => "logarithm",
         Unary::Sqrt if kind == Kind::F32 => "tl.sqrt_rn",
         Unary::Sqrt => "libdevice.sqrt",
         Unary::Sin => "libdevice.sin",

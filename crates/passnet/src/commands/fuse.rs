@@ -1,11 +1,11 @@
 //! `passnet fuse`: what the built-in author writes.
 
-use std::process::ExitCode;
+use std::{collections::BTreeMap, path::PathBuf, process::ExitCode};
 
 use anyhow::{Context, Result};
 use fs_err as fs;
 use passnet_eval::{
-    Target,
+    Target, explain_passes,
     python::Interpreter,
     suite::{Selection, Suite},
     write_passes,
@@ -17,7 +17,7 @@ use crate::{
     output,
 };
 
-/// Writes one pass directory per task and prints what is in each.
+/// Writes one pass directory per task and prints what is in each, or says what would be.
 pub(crate) fn run(args: &FuseArgs) -> Result<ExitCode> {
     let suite =
         Suite::load(&suite_folder(&args.task)?, &Selection { patterns: args.filter.clone(), ..Selection::default() })?;
@@ -25,10 +25,18 @@ pub(crate) fn run(args: &FuseArgs) -> Result<ExitCode> {
         FuseDevice::Cpu => Target::Cpu,
         FuseDevice::Cuda => Target::Cuda,
     };
-    let passes = write_passes(&Interpreter::find(), &suite, target)?;
     let mut summary = String::new();
+    if args.explain {
+        for (task, plan) in explain_passes(&Interpreter::find(), &suite, target)? {
+            summary.push_str(&format!("{task}\n{plan}\n"));
+        }
+    }
+    let passes = match args.out {
+        Some(_) => write_passes(&Interpreter::find(), &suite, target)?,
+        None => BTreeMap::new(),
+    };
     for (task, directory) in &passes {
-        let place = args.out.join(task);
+        let place = args.out.iter().collect::<PathBuf>().join(task);
         fs::create_dir_all(&place)?;
         for (name, bytes) in directory.files() {
             fs::write(place.join(name), bytes)?;

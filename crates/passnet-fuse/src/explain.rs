@@ -1,0 +1,216 @@
+//! The plan for a task in words: what became one call, why, and what that is expected to give.
+
+use std::{collections::BTreeSet, fmt::Write};
+
+use passnet_graph::{Graph, NodeId, ValueId};
+
+use crate::{
+    author::{Site, Target, Work, groups},
+    lower::Call,
+    region::{Input, is_view_node, live_nodes},
+    stage::Role,
+    typed::TypedGraph,
+};
+
+/// What calls and memory cost, as measured on one H200 and on one core of a server processor (`docs/results`). Nanoseconds.
+struct Rates {
+    /// A call of PyTorch that computes.
+    op_ns: f64,
+    /// A call that only views.
+    view_ns: f64,
+    /// A call of a replacement function, what its plan looks up included.
+    call_ns: f64,
+    /// Fresh memory for one result.
+    memory_ns: f64,
+    /// A launch of one kernel.
+    launch_ns: f64,
+    /// Bytes that pass between processor and memory in a nanosecond.
+    bytes_per_ns: f64,
+    /// Whether the host goes on while kernels run.
+    overlaps: bool,
+}
+
+const CUDA: Rates = Rates {
+    op_ns: 6000.0,
+    view_ns: 1500.0,
+    call_ns: 1000.0,
+    memory_ns: 1700.0,
+    launch_ns: 4900.0,
+    bytes_per_ns: 4000.0,
+    overlaps: true,
+};
+
+const CPU: Rates = Rates {
+    op_ns: 1500.0,
+    view_ns: 700.0,
+    call_ns: 1000.0,
+    memory_ns: 1000.0,
+    launch_ns: 500.0,
+    bytes_per_ns: 10.0,
+    overlaps: false,
+};
+
+/// Calls and bytes of a part of a graph.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cost {
+    host_ns: f64,
+    bytes: i64,
+}
+
+impl Cost {
+    fn time_ns(self, rates: &Rates) -> f64 {
+        let device = self.bytes as f64 / rates.bytes_per_ns;
+        if rates.overlaps { self.host_ns.max(device) } else { self.host_ns + device }
+    }
+}
+
+/// The plan for a task, graph by graph, as text. Times are predictions from bytes and calls alone, without the arithmetic.
+pub fn explain(task: &[TypedGraph], target: Target) -> String {
+    let groups = groups(task, target);
+    let mut text = String::new();
+    for (number, typed) in task.iter().enumerate() {
+        let graph = typed.graph();
+        let live = live_nodes(graph);
+        let _ = writeln!(text, "graph {number}: {} operations", live.len());
+        let mut replaced: BTreeSet<NodeId> = BTreeSet::new();
+        let (mut before, mut after) = (0.0, 0.0);
+        for (pass, sites) in groups.iter().enumerate() {
+            for site in sites.iter().filter(|site| site.graph == number) {
+                let rates = rates(site.target);
+                let (eager, fused) = (eager(typed, site, rates), fused(typed, site, rates));
+                before += eager.time_ns(rates);
+                after += fused.time_ns(rates);
+                replaced.extend(&site.region.nodes);
+                let _ = write!(
+                    text,
+                    "  fuse_{pass}: {} as {}{}\n    {}\n    {} instead of {}; {:.1} us predicted instead of {:.1} us\n",
+                    counted(site.region.nodes.len(), "operation"),
+                    how(site),
+                    if site.target == target { "" } else { ", in host memory" },
+                    names(graph, site.region.nodes.iter().copied()),
+                    bytes(fused.bytes),
+                    bytes(eager.bytes),
+                    fused.time_ns(rates) / 1e3,
+                    eager.time_ns(rates) / 1e3,
+                );
+            }
+        }
+        let stays: Vec<NodeId> = live.iter().copied().filter(|node| !replaced.contains(node)).collect();
+        if !stays.is_empty() {
+            let _ = writeln!(text, "  as they were: {}", names(graph, stays.into_iter()));
+        }
+        if !replaced.is_empty() {
+            let _ = writeln!(text, "  predicted for what changes: {:.2} times as fast", before / after);
+        }
+    }
+    text
+}
+
+const fn rates(target: Target) -> &'static Rates {
+    match target {
+        Target::Cpu => &CPU,
+        Target::Cuda => &CUDA,
+    }
+}
+
+fn eager(typed: &TypedGraph, site: &Site, rates: &Rates) -> Cost {
+    let graph = typed.graph();
+    let mut cost = Cost::default();
+    for &node in &site.region.nodes {
+        if is_view_node(typed, node) {
+            cost.host_ns += rates.view_ns;
+            continue;
+        }
+        cost.host_ns += rates.op_ns;
+        let node = graph.node(node);
+        let nbytes = |value: ValueId| typed.tensor(value).map_or(0, |ty| ty.nbytes());
+        cost.bytes += nbytes(node.value);
+        let mut operands = BTreeSet::new();
+        for arg in node.all_args() {
+            graph.for_each_value(arg, &mut |value| {
+                operands.insert(value);
+            });
+        }
+        let most = if is_gather(graph, node.id) { nbytes(node.value) } else { i64::MAX };
+        cost.bytes += operands.into_iter().map(|value| nbytes(value).min(most)).sum::<i64>();
+    }
+    cost
+}
+
+/// Whether an operation reads about as much as it writes, whatever the size of its table.
+fn is_gather(graph: &Graph, node: NodeId) -> bool {
+    Call::of(graph, graph.node(node))
+        .is_some_and(|call| matches!(call.name, "embedding" | "index_select" | "getitem") && !call.in_place)
+}
+
+/// What a region reads of an input.
+fn bytes_read(typed: &TypedGraph, site: &Site, input: &Input) -> i64 {
+    let graph = typed.graph();
+    let mut most = 0;
+    for &node in &site.region.nodes {
+        let mut uses = false;
+        for arg in graph.node(node).all_args() {
+            graph.for_each_value(arg, &mut |value| uses |= value == input.value);
+        }
+        if uses {
+            let result = typed.tensor(graph.node(node).value).map_or(0, |ty| ty.nbytes());
+            most = most.max(if is_gather(graph, node) { result } else { i64::MAX });
+        }
+    }
+    input.ty.nbytes().min(most)
+}
+
+fn fused(typed: &TypedGraph, site: &Site, rates: &Rates) -> Cost {
+    let region = &site.region;
+    let mut cost = Cost { host_ns: rates.call_ns, bytes: 0 };
+    if let Work::Kernels(program) = &site.work {
+        cost.host_ns += rates.launch_ns * program.stages.len() as f64;
+        for (number, buffer) in program.buffers.iter().enumerate() {
+            let (nbytes, is_fresh) = match &buffer.role {
+                Role::Input => (bytes_read(typed, site, &region.inputs[number]), false),
+                Role::Updated => (2 * region.inputs[number].ty.nbytes(), false),
+                Role::Output(ty) => (ty.nbytes(), true),
+                Role::Temporary(numel) => (2 * numel * buffer.dtype.size() as i64, true),
+            };
+            cost.bytes += nbytes;
+            cost.host_ns += if is_fresh { rates.memory_ns } else { 0.0 };
+        }
+    } else {
+        cost.host_ns += rates.view_ns * region.outputs.len() as f64;
+    }
+    cost
+}
+
+fn how(site: &Site) -> String {
+    match &site.work {
+        Work::Views(views) => counted(views.len(), "view"),
+        Work::Same => "the same view, for nothing is to be gained".to_owned(),
+        Work::Kernels(program) if site.target == Target::Cpu => counted(program.stages.len(), "loop nest"),
+        Work::Kernels(program) => counted(program.stages.len(), "launch"),
+    }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    match (count, what) {
+        (1, what) => format!("1 {what}"),
+        (count, "launch") => format!("{count} launches"),
+        (count, what) => format!("{count} {what}s"),
+    }
+}
+
+fn bytes(count: i64) -> String {
+    match count {
+        0..10_000 => format!("{count} bytes"),
+        10_000..10_000_000 => format!("{:.1} kB", count as f64 / 1e3),
+        _ => format!("{:.1} MB", count as f64 / 1e6),
+    }
+}
+
+/// Operations in program order.
+fn names(graph: &Graph, nodes: impl Iterator<Item = NodeId>) -> String {
+    let name = |node| {
+        let node = graph.node(node);
+        Call::of(graph, node).map_or_else(|| node.callee.target().to_owned(), |call| call.name.to_owned())
+    };
+    nodes.map(name).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,141 @@
+//! Passes for graphs that change tensors in place, make them from nothing, or make them in host memory.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests, outside their functions")]
+
+use passnet_fuse::{PassDir, Target, TensorType, Type, TypedGraph, author, explain};
+use passnet_graph::{Arg, Builder, ValueId};
+use passnet_record::DType::{self, Bool, Float32, Int64};
+
+/// A graph under construction with the types of its values.
+#[derive(Default)]
+struct Draft {
+    builder: Builder,
+    types: Vec<Type>,
+}
+
+impl Draft {
+    fn input(&mut self, name: &str, shape: &[i64], dtype: DType) -> ValueId {
+        self.types.push(Type::Tensor(TensorType::contiguous(shape, dtype)));
+        self.builder.input(name)
+    }
+
+    fn function(&mut self, target: &str, args: &[Arg], ty: Type) -> ValueId {
+        self.types.push(ty);
+        self.builder.call_function(&format!("v{}", self.types.len()), target, args, &[])
+    }
+
+    fn method(&mut self, target: &str, args: &[Arg], ty: Type) -> ValueId {
+        self.types.push(ty);
+        self.builder.call_method(&format!("v{}", self.types.len()), target, args, &[])
+    }
+
+    fn finish(self, outputs: &[ValueId]) -> TypedGraph {
+        let outputs: Vec<Arg> = outputs.iter().map(|&output| output.into()).collect();
+        TypedGraph::new(self.builder.finish(&outputs).unwrap(), self.types).unwrap()
+    }
+}
+
+fn tensor(shape: &[i64], dtype: DType) -> Type {
+    Type::Tensor(TensorType::contiguous(shape, dtype))
+}
+
+fn on_host(shape: &[i64], dtype: DType) -> Type {
+    Type::Host { host: TensorType::contiguous(shape, dtype) }
+}
+
+/// The functions of all passes, without what stands before their kernels.
+fn text(passes: &PassDir) -> String {
+    let own = |content: &String| match (content.split_once("SOURCE = \"\"\"\n"), content.split_once("extern \"C\"")) {
+        (Some((before, _)), Some((_, after))) => format!("{before}SOURCE = ...\nextern \"C\"{after}"),
+        _ => content.clone(),
+    };
+    passes.files.iter().map(|(name, content)| format!("== {name}\n{}", own(content))).collect()
+}
+
+/// A causal mask as models make it: `full`, then `masked_fill_` on it, whose result nobody uses; added to `x`.
+fn causal_mask() -> TypedGraph {
+    let mut draft = Draft::default();
+    let square = [9, 9];
+    let x = draft.input("x", &square, Float32);
+    let size = draft.builder.tuple(&[Arg::Int(9), Arg::Int(9)]);
+    let mask = draft.function("torch.full", &[size, Arg::Float(-1e30)], tensor(&square, Float32));
+    let column = draft.function("torch.arange", &[Arg::Int(9)], tensor(&[9], Int64));
+    let row = draft.method("view", &[column.into(), Arg::Int(9), Arg::Int(1)], tensor(&[9, 1], Int64));
+    let is_seen = draft.function("operator.le", &[column.into(), row.into()], tensor(&square, Bool));
+    draft.method("masked_fill_", &[mask.into(), is_seen.into(), Arg::Int(0)], tensor(&square, Float32));
+    let sum = draft.function("operator.add", &[x.into(), mask.into()], tensor(&square, Float32));
+    draft.finish(&[sum])
+}
+
+/// A table of zeros, whose rows from the second on are those of `x`.
+fn rows_in_zeros(zeros: Type, x: Option<Type>) -> TypedGraph {
+    let mut draft = Draft::default();
+    let given = draft.input("x", &[3, 6], Float32);
+    let size = draft.builder.tuple(&[Arg::Int(4), Arg::Int(6)]);
+    let table = draft.function("torch.zeros", &[size], zeros.clone());
+    let rows = match x {
+        None => given,
+        Some(ty) => {
+            let size = draft.builder.tuple(&[Arg::Int(3), Arg::Int(6)]);
+            draft.function("torch.ones", &[size], ty)
+        }
+    };
+    let key = draft.builder.slice(Arg::Int(1), Arg::None, Arg::None);
+    draft.function("operator.setitem", &[table.into(), key, rows.into()], Type::Unknown(()));
+    let result = draft.function("operator.mul", &[table.into(), Arg::Int(2)], zeros);
+    draft.finish(&[result])
+}
+
+#[test]
+fn written_passes() {
+    let check = |name: &str, task: &[TypedGraph], target| insta::assert_snapshot!(name, text(&author(task, target)));
+    let zeros = || tensor(&[4, 6], Float32);
+    check("triton_causal_mask", &[causal_mask()], Target::Cuda);
+    check("rows_in_zeros", &[rows_in_zeros(zeros(), None)], Target::Cpu);
+    check("triton_rows_in_zeros", &[rows_in_zeros(zeros(), None)], Target::Cuda);
+    let host = rows_in_zeros(on_host(&[4, 6], Float32), Some(on_host(&[3, 6], Float32)));
+    check("host_table", &[host], Target::Cuda);
+}
+
+#[test]
+fn plans_in_words() {
+    insta::assert_snapshot!(explain(&[causal_mask()], Target::Cuda));
+}
+
+/// `degree.pow_(-0.5)[row]`: no element may be read before all are written, so that there are two kernels.
+#[test]
+fn a_gather_from_a_changed_input_waits_for_the_change() {
+    let mut draft = Draft::default();
+    let (degree, row) = (draft.input("d", &[128], Float32), draft.input("r", &[256], Int64));
+    let root = draft.method("pow_", &[degree.into(), Arg::Float(-0.5)], tensor(&[128], Float32));
+    let weights = draft.function("operator.getitem", &[root.into(), row.into()], tensor(&[256], Float32));
+    let passes = text(&author(&[draft.finish(&[weights])], Target::Cuda));
+    let update = passes.find("tl.store(in0").unwrap();
+    assert!(update < passes.find("tl.store(out0").unwrap() && passes.matches("@kernels.triton").count() == 2, "{passes}");
+}
+
+#[test]
+fn dead_nodes_are_no_part_of_a_pattern() {
+    let mut draft = Draft::default();
+    let x = draft.input("x", &[4, 4], Float32);
+    let sum = draft.function("operator.add", &[x.into(), x.into()], tensor(&[4, 4], Float32));
+    draft.function("torch.nn.functional.relu", &[sum.into()], tensor(&[4, 4], Float32));
+    let product = draft.function("operator.mul", &[sum.into(), x.into()], tensor(&[4, 4], Float32));
+    let passes = text(&author(&[draft.finish(&[product])], Target::Cuda));
+    assert!(passes.contains("return t1\n") && !passes.contains("relu"), "{passes}");
+}
+
+/// Libraries choose strides at run time: what they make is copied where it is not as predicted.
+#[test]
+fn unforeseen_strides_of_library_results_are_no_error() {
+    let mut draft = Draft::default();
+    let shape = [2, 8, 4, 4];
+    let (x, weight) = (draft.input("x", &shape, Float32), draft.input("w", &[8, 8, 1, 1], Float32));
+    let convolved = draft.function("torch.conv2d", &[x.into(), weight.into()], tensor(&shape, Float32));
+    let sum = draft.function("operator.add", &[convolved.into(), x.into()], tensor(&shape, Float32));
+    let relu = draft.function("torch.nn.functional.relu", &[sum.into()], tensor(&shape, Float32));
+    let passes = text(&author(&[draft.finish(&[relu])], Target::Cuda));
+    let [given, made] = if passes.contains("layout0") { [1, 0] } else { [0, 1] };
+    assert!(passes.contains(&format!("in{made} = relaid(in{made}, layout{made})")), "{passes}");
+    assert!(!passes.contains(&format!("layout{given}")), "{passes}");
+}
