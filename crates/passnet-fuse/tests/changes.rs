@@ -111,7 +111,10 @@ fn a_gather_from_a_changed_input_waits_for_the_change() {
     let weights = draft.function("operator.getitem", &[root.into(), row.into()], tensor(&[256], Float32));
     let passes = text(&author(&[draft.finish(&[weights])], Target::Cuda));
     let update = passes.find("tl.store(in0").unwrap();
-    assert!(update < passes.find("tl.store(out0").unwrap() && passes.matches("@kernels.triton").count() == 2, "{passes}");
+    assert!(
+        update < passes.find("tl.store(out0").unwrap() && passes.matches("@kernels.triton").count() == 2,
+        "{passes}"
+    );
 }
 
 #[test]
