@@ -89,7 +89,7 @@ def check_results(worker: Worker, **call: object) -> dict:
 
 
 def test_ready_messages_say_who_speaks(server: ForkServer, worker: Worker):
-    assert server.ready["protocol"] == 3
+    assert server.ready["protocol"] == 4
     assert server.ready["versions"]["torch"] == torch.__version__
     assert worker.ready == {"type": "ready", "pid": worker.pid, "sandbox": {}}
 

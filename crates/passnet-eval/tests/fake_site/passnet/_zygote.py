@@ -16,7 +16,7 @@ import time
 def main(control):
     sock = socket.socket(fileno=control)
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
-    send(sock, {"type": "ready", "protocol": 3, "pid": os.getpid(), "versions": {"python": sys.version.split()[0]}})
+    send(sock, {"type": "ready", "protocol": 4, "pid": os.getpid(), "versions": {"python": sys.version.split()[0]}})
     workers = {}
     while True:
         readable, _, _ = select.select([sock], [], [], 0.02)
