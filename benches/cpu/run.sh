@@ -6,7 +6,8 @@
 #
 # SUITE is the public PassBench (a folder of tasks, or its .tar.zst), of which the first TASKS (40) are taken with one graph
 # each; OUT a folder for the results: logs, report.json, report.html, bench-*.json, and cpu.md, the fragment for the page.
-# The interpreter is PASSNET_PYTHON, or the one that `cargo xtask setup` made. STEPS="parse eval aa tasks demo" picks parts.
+# WHEEL and PASSNET_PYTHON choose the command and the interpreter (benches/passnet.sh); parse and eval need Rust.
+# STEPS="parse eval aa tasks demo" picks parts.
 # An interrupted call goes on where it was.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
@@ -15,9 +16,7 @@ mkdir -p "$2" && out=$(cd "$2" && pwd)
 steps=" ${STEPS:-parse eval aa tasks demo} "
 begin=$SECONDS
 
-cargo xtask setup && cargo build --release --package passnet || exit 3
-export PASSNET_PYTHON=${PASSNET_PYTHON:-$PWD/target/venv/bin/python} PASSNET_SITE=$PWD/python
-passnet=${CARGO_TARGET_DIR:-target}/release/passnet
+source benches/passnet.sh
 "$passnet" doctor --json >"$out/doctor.json"
 
 wanted() { [[ $steps == *" $1 "* ]]; }

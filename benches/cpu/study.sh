@@ -5,16 +5,14 @@
 #   benches/cpu/study.sh OUT [FLAGS]
 #
 # OUT is a folder for the runs, study.md, study.html and doctor.json. FLAGS go to `passnet study`: `--tasks 2` for a try.
-# SUITE (suites/demo) and COMPILERS (inductor,inductor:max-autotune) choose what is studied; the interpreter is
-# PASSNET_PYTHON, or the one that `cargo xtask setup` made. An interrupted call goes on where it was.
+# SUITE (suites/demo) and COMPILERS (inductor,inductor:max-autotune) choose what is studied; WHEEL and PASSNET_PYTHON the
+# command and the interpreter (benches/passnet.sh). An interrupted call goes on where it was.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 mkdir -p "$1" && out=$(cd "$1" && pwd)
 shift
 
-cargo xtask setup && cargo build --release --package passnet
-export PASSNET_PYTHON=${PASSNET_PYTHON:-$PWD/target/venv/bin/python} PASSNET_SITE=$PWD/python
-passnet=${CARGO_TARGET_DIR:-target}/release/passnet
+source benches/passnet.sh
 "$passnet" doctor --json >"$out/doctor.json"
 "$passnet" study "${SUITE:-suites/demo}" --compilers "${COMPILERS:-inductor,inductor:max-autotune}" --device cpu \
     --graphs-per-task 1 --timeout 120 --out "$out" "$@"

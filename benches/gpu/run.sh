@@ -6,13 +6,10 @@
 # WHEEL is a wheel made by `cargo xtask wheel`, SUITE anything `passnet bench run` takes, OUT a folder for the logs.
 # The interpreter is PASSNET_PYTHON (python3 by default) and needs torch with CUDA.
 set -uo pipefail
-wheel=$1 suite=$2 out=$3 graphs=${4:-1} jobs=${5:-6}
-python=${PASSNET_PYTHON:-python3}
-site=$(mktemp -d)
+cd "$(dirname "$0")/../.."
+WHEEL=$1 suite=$2 out=$3 graphs=${4:-1} jobs=${5:-6}
 mkdir -p "$out"
-"$python" -m pip install --quiet --no-index --no-deps --target "$site" "$wheel" || exit 3
-export PASSNET_PYTHON=$python PASSNET_SITE=$site
-passnet=$site/bin/passnet
+source benches/passnet.sh
 runs=$(mktemp -d)
 
 "$passnet" doctor --device cuda --json >"$out/doctor.json"
