@@ -49,7 +49,7 @@ mod watch;
 mod worker;
 mod zygote;
 
-pub use builtin::{explain_passes, write_passes};
+pub use builtin::{TypedSuite, write_passes};
 pub use candidate::{Candidate, PassDirError, PassDirectory};
 pub use defences::{Defences, UnknownLayer};
 pub use passnet_fuse::{Target, TypedGraph};

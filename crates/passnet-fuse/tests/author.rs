@@ -1,50 +1,27 @@
 //! Passes as they are written: their text, and laws that hold for all of them.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests, outside their functions")]
+mod common;
 
-use passnet_fuse::{PassDir, Target, TensorType, Type, TypedGraph, author};
-use passnet_graph::{Arg, Builder, Graph, ValueId};
+use passnet_fuse::{Target, TensorType, Type, TypedGraph, author};
+use passnet_graph::{Arg, Graph};
 use passnet_record::DType::{self, BFloat16, Float16, Float32, Int64};
 
-/// A graph under construction with the types of its values.
-#[derive(Default)]
-struct Draft {
-    builder: Builder,
-    types: Vec<Type>,
-}
-
-impl Draft {
-    fn input(&mut self, name: &str, shape: &[i64], dtype: DType) -> ValueId {
-        self.types.push(Type::Tensor(TensorType::contiguous(shape, dtype)));
-        self.builder.input(name)
-    }
-
-    fn function(&mut self, target: &str, args: &[Arg], shape: &[i64], dtype: DType) -> ValueId {
-        self.types.push(Type::Tensor(TensorType::contiguous(shape, dtype)));
-        let name = format!("v{}", self.types.len());
-        self.builder.call_function(&name, target, args, &[])
-    }
-
-    fn finish(self, outputs: &[ValueId]) -> TypedGraph {
-        let outputs: Vec<Arg> = outputs.iter().map(|&output| output.into()).collect();
-        TypedGraph::new(self.builder.finish(&outputs).unwrap(), self.types).unwrap()
-    }
-}
+use self::common::{Draft, tensor, text};
 
 fn softmax(rows: i64, columns: i64, dtype: DType) -> TypedGraph {
     let mut draft = Draft::default();
     let shape = [rows, columns];
     let x = draft.input("x", &shape, dtype);
-    let y = draft.function("operator.mul", &[x.into(), Arg::Float(0.125)], &shape, dtype);
-    let z = draft.function("torch.nn.functional.softmax", &[y.into(), Arg::Int(-1)], &shape, dtype);
+    let y = draft.function("operator.mul", &[x.into(), Arg::Float(0.125)], tensor(&shape, dtype));
+    let z = draft.function("torch.nn.functional.softmax", &[y.into(), Arg::Int(-1)], tensor(&shape, dtype));
     draft.finish(&[z])
 }
 
 fn add_relu(left: &[i64], right: &[i64], result: &[i64]) -> TypedGraph {
     let mut draft = Draft::default();
     let (x, y) = (draft.input("x", left, Float32), draft.input("y", right, Float32));
-    let sum = draft.function("operator.add", &[x.into(), y.into()], result, Float32);
-    let relu = draft.function("torch.nn.functional.relu", &[sum.into()], result, Float32);
+    let sum = draft.function("operator.add", &[x.into(), y.into()], tensor(result, Float32));
+    let relu = draft.function("torch.nn.functional.relu", &[sum.into()], tensor(result, Float32));
     draft.finish(&[relu])
 }
 
@@ -53,10 +30,10 @@ fn layer_norm(dtype: DType) -> TypedGraph {
     let shape = [4, 96];
     let (x, y) = (draft.input("x", &shape, dtype), draft.input("y", &shape, dtype));
     let (weight, bias) = (draft.input("w", &[96], dtype), draft.input("b", &[96], dtype));
-    let sum = draft.function("operator.add", &[x.into(), y.into()], &shape, dtype);
+    let sum = draft.function("operator.add", &[x.into(), y.into()], tensor(&shape, dtype));
     let normalized = draft.builder.tuple(&[Arg::Int(96)]);
     let args = [sum.into(), normalized, weight.into(), bias.into(), Arg::Float(1e-5)];
-    let normal = draft.function("torch.nn.functional.layer_norm", &args, &shape, dtype);
+    let normal = draft.function("torch.nn.functional.layer_norm", &args, tensor(&shape, dtype));
     draft.finish(&[sum, normal])
 }
 
@@ -69,11 +46,11 @@ fn rotate_half() -> TypedGraph {
         draft.builder.tuple(&[Arg::Ellipsis, slice])
     };
     let (first, second) = (key(&mut draft, Arg::None, Arg::Int(32)), key(&mut draft, Arg::Int(32), Arg::None));
-    let low = draft.function("operator.getitem", &[x.into(), first], &half, Float32);
-    let high = draft.function("operator.getitem", &[x.into(), second], &half, Float32);
-    let negated = draft.function("operator.neg", &[high.into()], &half, Float32);
+    let low = draft.function("operator.getitem", &[x.into(), first], tensor(&half, Float32));
+    let high = draft.function("operator.getitem", &[x.into(), second], tensor(&half, Float32));
+    let negated = draft.function("operator.neg", &[high.into()], tensor(&half, Float32));
     let pieces = draft.builder.tuple(&[negated.into(), low.into()]);
-    let rotated = draft.function("torch.cat", &[pieces, Arg::Int(-1)], &whole, Float32);
+    let rotated = draft.function("torch.cat", &[pieces, Arg::Int(-1)], tensor(&whole, Float32));
     draft.finish(&[rotated])
 }
 
@@ -82,8 +59,9 @@ fn embedding() -> TypedGraph {
     let ids = draft.input("ids", &[2, 5], Int64);
     let table = draft.input("table", &[100, 24], BFloat16);
     let position = draft.input("position", &[5, 24], BFloat16);
-    let rows = draft.function("torch.nn.functional.embedding", &[ids.into(), table.into()], &[2, 5, 24], BFloat16);
-    let sum = draft.function("operator.add", &[rows.into(), position.into()], &[2, 5, 24], BFloat16);
+    let rows =
+        draft.function("torch.nn.functional.embedding", &[ids.into(), table.into()], tensor(&[2, 5, 24], BFloat16));
+    let sum = draft.function("operator.add", &[rows.into(), position.into()], tensor(&[2, 5, 24], BFloat16));
     draft.finish(&[sum])
 }
 
@@ -96,25 +74,11 @@ fn batch_norm_relu_mean(batch: i64, channels: i64, side: i64) -> TypedGraph {
     let mut args = vec![x.into()];
     args.extend(parameters);
     args.extend([Arg::Bool(false), Arg::Float(0.1), Arg::Float(1e-5)]);
-    let normal = draft.function("torch.nn.functional.batch_norm", &args, &shape, Float16);
-    let relu = draft.function("torch.nn.functional.relu", &[normal.into(), Arg::Bool(true)], &shape, Float16);
+    let normal = draft.function("torch.nn.functional.batch_norm", &args, tensor(&shape, Float16));
+    let relu = draft.function("torch.nn.functional.relu", &[normal.into(), Arg::Bool(true)], tensor(&shape, Float16));
     let dims = draft.builder.list(&[Arg::Int(2), Arg::Int(3)]);
-    draft.types.push(Type::Tensor(TensorType::contiguous(&[batch, channels], Float16)));
-    let mean = draft.builder.call_method("m", "mean", &[relu.into(), dims], &[]);
+    let mean = draft.method("mean", &[relu.into(), dims], tensor(&[batch, channels], Float16));
     draft.finish(&[mean])
-}
-
-/// The pass without the functions that every kernel begins with.
-fn text(passes: &PassDir) -> String {
-    let mut text = String::new();
-    for (name, content) in &passes.files {
-        let own = match (content.split_once("SOURCE = \"\"\"\n"), content.split_once("extern \"C\"")) {
-            (Some((before, _)), Some((_, after))) => format!("{before}SOURCE = ...\nextern \"C\"{after}"),
-            _ => content.clone(),
-        };
-        text.push_str(&format!("== {name}\n{own}"));
-    }
-    text
 }
 
 #[test]
@@ -148,7 +112,7 @@ fn written_triton_passes() {
 fn what_is_not_expressed_is_left_alone() {
     let mut draft = Draft::default();
     let x = draft.input("x", &[64, 64], Float32);
-    let product = draft.function("torch.matmul", &[x.into(), x.into()], &[64, 64], Float32);
+    let product = draft.function("torch.matmul", &[x.into(), x.into()], tensor(&[64, 64], Float32));
     assert!(author(&[draft.finish(&[product])], Target::Cpu).is_empty());
 }
 
@@ -156,8 +120,8 @@ fn what_is_not_expressed_is_left_alone() {
 fn changed_input(and_returns_input: bool) -> TypedGraph {
     let mut draft = Draft::default();
     let x = draft.input("x", &[4, 4], Float32);
-    let sum = draft.function("operator.iadd", &[x.into(), Arg::Int(1)], &[4, 4], Float32);
-    let relu = draft.function("torch.nn.functional.relu", &[sum.into()], &[4, 4], Float32);
+    let sum = draft.function("operator.iadd", &[x.into(), Arg::Int(1)], tensor(&[4, 4], Float32));
+    let relu = draft.function("torch.nn.functional.relu", &[sum.into()], tensor(&[4, 4], Float32));
     let outputs = if and_returns_input { [relu, x] } else { [sum, relu] };
     draft.finish(&outputs)
 }
@@ -175,8 +139,8 @@ fn a_change_of_an_input_is_made_to_it() {
 fn a_plan_without_anything_in_it_is_not_unpacked() {
     let mut draft = Draft::default();
     let x = draft.input("x", &[4, 4], Float32);
-    let sum = draft.function("operator.iadd", &[x.into(), Arg::Int(1)], &[4, 4], Float32);
-    let relu = draft.function("torch.nn.functional.relu", &[sum.into(), Arg::Bool(true)], &[4, 4], Float32);
+    let sum = draft.function("operator.iadd", &[x.into(), Arg::Int(1)], tensor(&[4, 4], Float32));
+    let relu = draft.function("torch.nn.functional.relu", &[sum.into(), Arg::Bool(true)], tensor(&[4, 4], Float32));
     let passes = text(&author(&[draft.finish(&[relu])], Target::Cuda));
     assert!(passes.contains("return in0\n"), "{passes}");
     assert!(passes.lines().all(|line| !line.trim_start().starts_with('=') || line.starts_with("==")), "{passes}");
@@ -187,9 +151,8 @@ fn a_plan_without_anything_in_it_is_not_unpacked() {
 fn patterns_name_what_only_lends_its_type() {
     let mut draft = Draft::default();
     let (x, y) = (draft.input("x", &[4, 4], Float32), draft.input("y", &[2], Float16));
-    let sum = draft.function("operator.add", &[x.into(), x.into()], &[4, 4], Float32);
-    draft.types.push(Type::Tensor(TensorType::contiguous(&[4, 4], Float16)));
-    let cast = draft.builder.call_method("t", "type_as", &[sum.into(), y.into()], &[]);
+    let sum = draft.function("operator.add", &[x.into(), x.into()], tensor(&[4, 4], Float32));
+    let cast = draft.method("type_as", &[sum.into(), y.into()], tensor(&[4, 4], Float16));
     let task = [draft.finish(&[cast])];
     for target in [Target::Cpu, Target::Cuda] {
         let passes = text(&author(&task, target));
@@ -211,10 +174,10 @@ fn a_change_that_no_region_can_follow_leaves_the_graph_alone() {
     // The product, which stays, sees the input between its two changes.
     let mut draft = Draft::default();
     let x = draft.input("x", &[64, 64], Float32);
-    let sum = draft.function("operator.iadd", &[x.into(), Arg::Int(1)], &[64, 64], Float32);
-    let product = draft.function("torch.matmul", &[x.into(), x.into()], &[64, 64], Float32);
-    let twice = draft.function("operator.imul", &[sum.into(), Arg::Int(2)], &[64, 64], Float32);
-    let relu = draft.function("torch.nn.functional.relu", &[x.into()], &[64, 64], Float32);
+    let sum = draft.function("operator.iadd", &[x.into(), Arg::Int(1)], tensor(&[64, 64], Float32));
+    let product = draft.function("torch.matmul", &[x.into(), x.into()], tensor(&[64, 64], Float32));
+    let twice = draft.function("operator.imul", &[sum.into(), Arg::Int(2)], tensor(&[64, 64], Float32));
+    let relu = draft.function("torch.nn.functional.relu", &[x.into()], tensor(&[64, 64], Float32));
     let task = [draft.finish(&[product, twice, relu])];
     assert!(author(&task, Target::Cpu).is_empty() && author(&task, Target::Cuda).is_empty());
 }
@@ -224,9 +187,9 @@ fn views_of_inputs_stay_views() {
     let mut draft = Draft::default();
     let x = draft.input("x", &[4, 6], Float32);
     let rows = draft.builder.slice(Arg::Int(1), Arg::None, Arg::None);
-    let below = draft.function("operator.getitem", &[x.into(), rows], &[3, 6], Float32);
-    draft.types.push(Type::Tensor(TensorType { shape: vec![6, 3], stride: vec![1, 6], dtype: Float32 }));
-    let turned = draft.builder.call_method("t", "transpose", &[below.into(), Arg::Int(0), Arg::Int(1)], &[]);
+    let below = draft.function("operator.getitem", &[x.into(), rows], tensor(&[3, 6], Float32));
+    let across = Type::Tensor(TensorType { shape: vec![6, 3], stride: vec![1, 6], dtype: Float32 });
+    let turned = draft.method("transpose", &[below.into(), Arg::Int(0), Arg::Int(1)], across);
     let task = [draft.finish(&[turned])];
     for target in [Target::Cpu, Target::Cuda] {
         insta::assert_snapshot!("views", text(&author(&task, target)));

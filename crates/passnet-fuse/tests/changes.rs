@@ -1,55 +1,15 @@
 //! Passes for graphs that change tensors in place, make them from nothing, or make them in host memory.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests, outside their functions")]
+mod common;
 
-use passnet_fuse::{PassDir, Target, TensorType, Type, TypedGraph, author, explain};
-use passnet_graph::{Arg, Builder, ValueId};
+use passnet_fuse::{Target, TensorType, Type, TypedGraph, author, explain};
+use passnet_graph::Arg;
 use passnet_record::DType::{self, Bool, Float32, Int64};
 
-/// A graph under construction with the types of its values.
-#[derive(Default)]
-struct Draft {
-    builder: Builder,
-    types: Vec<Type>,
-}
-
-impl Draft {
-    fn input(&mut self, name: &str, shape: &[i64], dtype: DType) -> ValueId {
-        self.types.push(Type::Tensor(TensorType::contiguous(shape, dtype)));
-        self.builder.input(name)
-    }
-
-    fn function(&mut self, target: &str, args: &[Arg], ty: Type) -> ValueId {
-        self.types.push(ty);
-        self.builder.call_function(&format!("v{}", self.types.len()), target, args, &[])
-    }
-
-    fn method(&mut self, target: &str, args: &[Arg], ty: Type) -> ValueId {
-        self.types.push(ty);
-        self.builder.call_method(&format!("v{}", self.types.len()), target, args, &[])
-    }
-
-    fn finish(self, outputs: &[ValueId]) -> TypedGraph {
-        let outputs: Vec<Arg> = outputs.iter().map(|&output| output.into()).collect();
-        TypedGraph::new(self.builder.finish(&outputs).unwrap(), self.types).unwrap()
-    }
-}
-
-fn tensor(shape: &[i64], dtype: DType) -> Type {
-    Type::Tensor(TensorType::contiguous(shape, dtype))
-}
+use self::common::{Draft, tensor, text};
 
 fn on_host(shape: &[i64], dtype: DType) -> Type {
     Type::Host { host: TensorType::contiguous(shape, dtype) }
-}
-
-/// The functions of all passes, without what stands before their kernels.
-fn text(passes: &PassDir) -> String {
-    let own = |content: &String| match (content.split_once("SOURCE = \"\"\"\n"), content.split_once("extern \"C\"")) {
-        (Some((before, _)), Some((_, after))) => format!("{before}SOURCE = ...\nextern \"C\"{after}"),
-        _ => content.clone(),
-    };
-    passes.files.iter().map(|(name, content)| format!("== {name}\n{}", own(content))).collect()
 }
 
 /// A causal mask as models make it: `full`, then `masked_fill_` on it, whose result nobody uses; added to `x`.

@@ -5,7 +5,7 @@ mod relay;
 mod triton;
 mod views;
 
-use std::fmt::Write;
+use std::{collections::BTreeMap, fmt::Write};
 
 use crate::{
     author::{Site, Target, Work},
@@ -111,20 +111,8 @@ impl Signature {
 
     /// The table from shapes and types to what a site's call needs.
     fn plans(&self, sites: &[Site], shared: &SharedPattern, parts: &Parts) -> String {
-        let mut rows: Vec<(String, String)> = Vec::new();
-        for (number, site) in sites.iter().enumerate() {
-            let mut key = String::new();
-            for (input, &by_stride) in site.region.inputs.iter().zip(&self.needs_stride) {
-                let ty = &input.ty;
-                let _ = write!(key, "{}, ", tuple(&ty.shape));
-                if by_stride {
-                    let _ = write!(key, "{}, ", tuple(&ty.stride));
-                }
-                let _ = write!(key, "torch.{}, ", ty.dtype);
-            }
-            for (_, constants) in &shared.parameters {
-                let _ = write!(key, "{}, ", constants[number]);
-            }
+        let has_temporaries = sites.iter().any(has_temporaries);
+        let plan = |number: usize, site: &Site| {
             let mut plan = parts.entries[number].clone();
             for TensorType { shape, stride, dtype } in site.region.allocated().map(|output| &output.ty) {
                 plan.extend([tuple(shape), tuple(stride)]);
@@ -132,22 +120,17 @@ impl Signature {
                     plan.push(format!("torch.{dtype}"));
                 }
             }
-            if sites.iter().any(has_temporaries) {
+            if has_temporaries {
                 let temporaries: Vec<String> = site.program().buffers.iter().filter_map(temporary).collect();
                 plan.push(format!("[{}]", temporaries.join(", ")));
             }
-            if !rows.iter().any(|(known, _)| *known == key) {
-                rows.push((key, plan.join(", ")));
-            }
-        }
-        rows.sort();
-        let rows: Vec<String> =
-            rows.into_iter().map(|(key, plan)| format!("    ({}): ({plan}),\n", key.trim_end())).collect();
+            plan.join(", ")
+        };
         format!(
-            "# Shape and type of each tensor: {}shape, strides{} of each result.\nPLANS = {{\n{}}}\n\n\n",
+            "# Shape and type of each tensor: {}shape, strides{} of each result.\n{}",
             parts.columns,
             if parts.returned.is_none() { " and type" } else { "" },
-            rows.concat()
+            table("PLANS", sites, shared, &self.needs_stride, plan)
         )
     }
 
@@ -156,27 +139,13 @@ impl Signature {
         if self.relaid.is_empty() {
             return String::new();
         }
-        let mut rows: Vec<(String, String)> = Vec::new();
-        for (number, site) in sites.iter().enumerate() {
-            let mut key = String::new();
-            for Input { ty, .. } in &site.region.inputs {
-                let _ = write!(key, "{}, torch.{}, ", tuple(&ty.shape), ty.dtype);
-            }
-            for (_, constants) in &shared.parameters {
-                let _ = write!(key, "{}, ", constants[number]);
-            }
-            let strides: Vec<String> =
-                self.relaid.iter().map(|&number| tuple(&site.region.inputs[number].ty.stride)).collect();
-            if !rows.iter().any(|(known, _)| *known == key) {
-                rows.push((key, strides.join(", ")));
-            }
-        }
-        rows.sort();
-        let rows: Vec<String> =
-            rows.into_iter().map(|(key, row)| format!("    ({}): ({row},),\n", key.trim_end())).collect();
+        let strides = |_, site: &Site| {
+            let stride = |&number: &usize| tuple(&site.region.inputs[number].ty.stride) + ",";
+            self.relaid.iter().map(stride).collect::<Vec<_>>().join(" ")
+        };
         format!(
-            "# Shape and type of each tensor: strides that PLANS has for those made by a library.\nLAYOUTS = {{\n{}}}\n\n\n",
-            rows.concat()
+            "# Shape and type of each tensor: strides that PLANS has for those made by a library.\n{}",
+            table("LAYOUTS", sites, shared, &vec![false; self.inputs.len()], strides)
         )
     }
 
@@ -290,6 +259,33 @@ impl Signature {
         let _ = writeln!(text, "    return {}", results.collect::<Vec<_>>().join(", "));
         text
     }
+}
+
+/// A table from shapes, strides where they are asked for, types and constants to a row for each site. Equal sites have one.
+fn table(
+    name: &str,
+    sites: &[Site],
+    shared: &SharedPattern,
+    with_strides: &[bool],
+    row: impl Fn(usize, &Site) -> String,
+) -> String {
+    let mut rows: BTreeMap<String, String> = BTreeMap::new();
+    for (number, site) in sites.iter().enumerate() {
+        let mut key: Vec<String> = Vec::new();
+        for (Input { ty, .. }, &with_stride) in site.region.inputs.iter().zip(with_strides) {
+            key.push(tuple(&ty.shape));
+            if with_stride {
+                key.push(tuple(&ty.stride));
+            }
+            key.push(format!("torch.{}", ty.dtype));
+        }
+        key.extend(shared.parameters.iter().map(|(_, constants)| constants[number].clone()));
+        // With a comma also after the last: a single entry is a tuple, too.
+        let key: Vec<String> = key.into_iter().map(|entry| entry + ",").collect();
+        rows.entry(key.join(" ")).or_insert_with(|| row(number, site));
+    }
+    let rows: String = rows.iter().map(|(key, row)| format!("    ({key}): ({row}),\n")).collect();
+    format!("{name} = {{\n{rows}}}\n\n\n")
 }
 
 /// Where fresh memory is to be, as text.

@@ -1,14 +1,13 @@
 //! `passnet fuse`: what the built-in author writes.
 
-use std::{collections::BTreeMap, path::PathBuf, process::ExitCode};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use fs_err as fs;
 use passnet_eval::{
-    Target, explain_passes,
+    Target, TypedSuite,
     python::Interpreter,
     suite::{Selection, Suite},
-    write_passes,
 };
 
 use super::dataset::suite_folder;
@@ -25,24 +24,23 @@ pub(crate) fn run(args: &FuseArgs) -> Result<ExitCode> {
         FuseDevice::Cpu => Target::Cpu,
         FuseDevice::Cuda => Target::Cuda,
     };
+    let typed = TypedSuite::of(&Interpreter::find(), &suite, target)?;
     let mut summary = String::new();
     if args.explain {
-        for (task, plan) in explain_passes(&Interpreter::find(), &suite, target)? {
+        for (task, plan) in typed.plans() {
             summary.push_str(&format!("{task}\n{plan}\n"));
         }
     }
-    let passes = match args.out {
-        Some(_) => write_passes(&Interpreter::find(), &suite, target)?,
-        None => BTreeMap::new(),
-    };
-    for (task, directory) in &passes {
-        let place = args.out.iter().collect::<PathBuf>().join(task);
-        fs::create_dir_all(&place)?;
-        for (name, bytes) in directory.files() {
-            fs::write(place.join(name), bytes)?;
+    if let Some(out) = &args.out {
+        for (task, directory) in typed.passes() {
+            let place = out.join(task);
+            fs::create_dir_all(&place)?;
+            for (name, bytes) in directory.files() {
+                fs::write(place.join(name), bytes)?;
+            }
+            let count = directory.files().iter().filter(|(name, _)| name.ends_with(".py")).count();
+            summary.push_str(&format!("{}: {count} passes\n", place.display()));
         }
-        let count = directory.files().iter().filter(|(name, _)| name.ends_with(".py")).count();
-        summary.push_str(&format!("{}: {count} passes\n", place.display()));
     }
     output::text(&summary).context("cannot print")?;
     Ok(ExitCode::SUCCESS)

@@ -1,0 +1,123 @@
+//! Statements: values that get names, stores, and reductions.
+
+use passnet_record::DType;
+
+use super::{LANES, Printer, kind_type, storage_type};
+use crate::{
+    expr::{Expr, ExprId, Fold, Kind},
+    print::{coefficient, size},
+    stage::{Action, Stage},
+    tensor::TensorId,
+};
+
+impl Printer<'_> {
+    pub(super) fn declare_fold(&mut self, tensor: TensorId, fold: Fold, kind: Kind) {
+        let prefix = match fold {
+            Fold::Sum => "sum",
+            Fold::Max => "most",
+            Fold::Min => "least",
+        };
+        let name = format!("{prefix}{}", self.count);
+        self.count += 1;
+        let start = match (fold, kind) {
+            (Fold::Sum, Kind::F32) => "0.0f",
+            (Fold::Sum, _) => "0",
+            (Fold::Max, Kind::F32 | Kind::F64) => "-INFINITY",
+            (Fold::Min, Kind::F32 | Kind::F64) => "INFINITY",
+            (Fold::Max, _) => "INT64_MIN",
+            (Fold::Min, _) => "INT64_MAX",
+        };
+        self.line(&format!("{} {name} = {start};", kind_type(kind)));
+        if kind == Kind::F32 {
+            self.line(&format!("vec {name}_lanes = splat({start});"));
+        }
+        self.folds.insert(tensor, name);
+    }
+
+    /// Joins the lanes of a reduction, if a loop had any.
+    pub(super) fn finish_fold(&mut self, action: &Action, stage: &Stage) {
+        let Action::Fold { tensor, fold, kind: Kind::F32, .. } = action else { return };
+        if stage.segments.iter().all(|segment| segment.innermost.extent < LANES) {
+            return;
+        }
+        let name = self.folds[tensor].clone();
+        let line = match fold {
+            Fold::Sum => format!("{name} += add_lanes({name}_lanes);"),
+            Fold::Max => format!("{name} = maximum({name}, max_lanes({name}_lanes));"),
+            Fold::Min => format!("{name} = minimum({name}, min_lanes({name}_lanes));"),
+        };
+        self.line(&line);
+    }
+
+    /// Gives names to values, operands first.
+    pub(super) fn define(&mut self, ids: &[ExprId]) {
+        for &id in ids {
+            let is_trivial = matches!(
+                self.program.arena.get(id),
+                Expr::Float { .. } | Expr::Int(_) | Expr::Bool(_) | Expr::Extent { .. } | Expr::Reduced { .. }
+            );
+            if is_trivial || self.names.contains_key(&id) {
+                continue;
+            }
+            let has_lanes = self.has_lanes(id);
+            let row = self.rows.get(&id).cloned();
+            let value = match &row {
+                Some(row) if self.filled.contains(&id) && has_lanes => format!("get_row({row} + k)"),
+                Some(row) if self.filled.contains(&id) => format!("{row}[k]"),
+                _ => self.operation(id),
+            };
+            let name = format!("v{}", self.count);
+            self.count += 1;
+            let kind = self.program.arena.kind(id);
+            let ty = match (has_lanes, kind) {
+                (true, Kind::Bool) => "mask",
+                (true, _) => "vec",
+                (false, kind) => kind_type(kind),
+            };
+            self.line(&format!("const {ty} {name} = {value};"));
+            if let Some(row) = row.filter(|_| !self.filled.contains(&id)) {
+                let store =
+                    if has_lanes { format!("put_row({row} + k, {name});") } else { format!("{row}[k] = {name};") };
+                self.line(&store);
+            }
+            self.names.insert(id, name);
+        }
+    }
+
+    /// Whether a value stands for sixteen elements here.
+    pub(super) fn has_lanes(&self, id: ExprId) -> bool {
+        self.lanes.as_ref().is_some_and(|(_, varying)| varying.contains(&id))
+    }
+
+    pub(super) fn act(&mut self, action: &Action) {
+        let line = match action {
+            Action::Store { buffer, dtype, at, value } => {
+                let (to, at_text, value) = (&self.buffers[*buffer], self.index(at), self.operand(*value));
+                match (&self.lanes, dtype) {
+                    (Some((var, _)), _) => match coefficient(at, *var) {
+                        Some(1) | None => format!("put_row({to} + {at_text}, {value});"),
+                        Some(stride) => format!("put_strided({to} + {at_text}, {}, {value});", size(stride)),
+                    },
+                    (None, DType::Float16 | DType::BFloat16) => format!("put({to} + {at_text}, {value});"),
+                    (None, DType::Int32 | DType::Int16 | DType::Int8 | DType::UInt8) => {
+                        format!("{to}[{at_text}] = static_cast<{}>({value});", storage_type(*dtype))
+                    }
+                    (None, _) => format!("{to}[{at_text}] = {value};"),
+                }
+            }
+            Action::Fold { tensor, fold, value, .. } => {
+                let mut name = self.folds[tensor].clone();
+                if self.lanes.is_some() {
+                    name.push_str("_lanes");
+                }
+                let value = self.operand(*value);
+                match fold {
+                    Fold::Sum => format!("{name} += {value};"),
+                    Fold::Max => format!("{name} = maximum({value}, {name});"),
+                    Fold::Min => format!("{name} = minimum({value}, {name});"),
+                }
+            }
+        };
+        self.line(&line);
+    }
+}
