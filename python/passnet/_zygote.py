@@ -113,12 +113,12 @@ class _Server:
 
     def compile(self, cache: Path) -> None:
         """Sets the compiler up, so that workers forked later find its tables filled."""
-        # A spare would find them as they were.
-        while self.spares:
-            pid, (sock, _) = self.spares.popitem()
-            sock.close()
-            _kill(pid)
         if not _HAS_GPU:
+            # A spare would find them as they were.
+            while self.spares:
+                pid, (sock, _) = self.spares.popitem()
+                sock.close()
+                _kill(pid)
             _keep_inductors_files_in(cache / "inductor")
             try:
                 _worker.rehearse_compiler()

@@ -89,8 +89,7 @@ impl InputBlock {
                 }
             }
         }
-        let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
-        fcntl_add_seals(&file, seals).map_err(io::Error::from)?;
+        seal(&file)?;
         Ok(Self { file, first, stride, count: sets.len() })
     }
 
@@ -117,6 +116,15 @@ impl InputBlock {
         self.file.read_exact_at(&mut bytes, layout.offset)?;
         Ok(bytes)
     }
+}
+
+/// Makes a file of memory that nobody has mapped unchangeable: by write, by truncation, and by mappings made from now on.
+///
+/// `F_SEAL_WRITE` would also look for older mappings, of which there are none, and for anybody who holds one of the pages.
+/// The kernel itself does at times, to move or to merge pages; then that seal fails with `EBUSY`.
+fn seal(file: &File) -> io::Result<()> {
+    let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::FUTURE_WRITE;
+    Ok(fcntl_add_seals(file, seals)?)
 }
 
 /// Tensors with at least this many elements are made once per measurement and rotated for each set.
@@ -182,6 +190,7 @@ pub(crate) fn copy_out(descriptor: OwnedFd, nbytes: u64) -> io::Result<Vec<u8>> 
 #[cfg(test)]
 mod tests {
     use passnet_record::DType;
+    use rustix::fs::sendfile;
 
     use super::*;
 
@@ -211,6 +220,17 @@ mod tests {
         assert_eq!(first(1), [0; 12]);
         assert!(block.file.write_all_at(b"x", 0).is_err());
         assert!(block.file.set_len(0).is_err());
+    }
+
+    #[test]
+    fn pages_that_somebody_holds_are_sealed_too() {
+        let file = File::from(memfd_create("held", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap());
+        file.write_all_at(&[7; 4096], 0).unwrap();
+        // Between files and pipes the page itself is handed on, not a copy of it.
+        let (_reader, writer) = io::pipe().unwrap();
+        assert_eq!(sendfile(&writer, &file, None, 4096).unwrap(), 4096);
+        seal(&file).unwrap();
+        assert!(file.write_all_at(b"x", 0).is_err());
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Reasons to stop an attempt.
 
+use std::io;
+
 use passnet_record::Status;
 
 use crate::{
@@ -54,11 +56,12 @@ impl<T> OrStop<T> for Result<T, Fault> {
 
 /// Inputs that cannot be made: the sample or the machine is at fault.
 pub(super) fn block_stop(error: BlockError) -> Stop {
-    match error {
+    match &error {
         BlockError::Input(error) => Failure::new(Status::ReferenceError, "bad_metadata", error.to_string()).into(),
         BlockError::TooLarge { .. } => {
             Failure::new(Status::ReferenceError, "inputs_too_large", error.to_string()).into()
         }
-        BlockError::Io(error) => Stop::Fault(error.into()),
+        // The system's own words do not say what it refused.
+        BlockError::Io(cause) => Stop::Fault(io::Error::new(cause.kind(), error.to_string()).into()),
     }
 }

@@ -5,7 +5,7 @@ use std::{net::IpAddr, path::PathBuf};
 use clap::{Args, ValueEnum};
 use passnet_record::AuthorSpec;
 
-use super::MeasureArgs;
+use super::{MeasureArgs, SelectionArgs};
 use crate::fail_on::Condition;
 
 #[derive(Args)]
@@ -129,12 +129,11 @@ pub(crate) struct StudyArgs {
     /// Folder for runs and report
     #[arg(long, default_value = "study")]
     pub(crate) out: PathBuf,
-    /// Only the first tasks
+    #[command(flatten)]
+    pub(crate) selection: SelectionArgs,
+    /// Evaluations at a time; timing is exclusive whatever this says. Default: 1 on a CPU, 4 on an accelerator
     #[arg(long)]
-    pub(crate) tasks: Option<usize>,
-    /// Only the first graphs of each task
-    #[arg(long)]
-    pub(crate) graphs_per_task: Option<usize>,
+    pub(crate) jobs: Option<usize>,
     #[command(flatten)]
     pub(crate) measure: MeasureArgs,
 }

@@ -8,10 +8,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use fs_err as fs;
-use passnet_eval::{
-    run::run_suite,
-    suite::{Selection, Suite},
-};
+use passnet_eval::{run::run_suite, suite::Suite};
 use passnet_record::AuthorSpec;
 use passnet_web::study::{Compiler, study_markdown, study_page};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -43,15 +40,14 @@ pub(crate) fn run(args: &StudyArgs) -> Result<ExitCode> {
 
 /// One run per compiler; `None` where it was interrupted.
 fn measured(args: &StudyArgs, path: &Path) -> Result<Option<Vec<PathBuf>>> {
-    let selection = Selection { patterns: Vec::new(), graphs: args.graphs_per_task, tasks: args.tasks };
-    let suite = Suite::load(path, &selection)?;
+    let suite = Suite::load(path, &args.selection.selection())?;
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         // The second signal ends the process at once; the log survives that too.
         signal_hook::flag::register_conditional_shutdown(signal, i32::from(BAD), Arc::clone(&stop))?;
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
-    let referee = measure::referee(&args.measure, None)?;
+    let referee = measure::referee(&args.measure, args.jobs)?;
     let mut runs = Vec::new();
     for author in &args.compilers {
         let directory = args.out.join("runs").join(directory_name(author));
