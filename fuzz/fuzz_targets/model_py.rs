@@ -1,11 +1,15 @@
-//! Any text as `model.py`: no panic, and what is read survives printing.
+//! Any text as `model.py`: no panic, what is read survives printing, and both readers read the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use passnet_python::{model, rename, unparse};
 
 fuzz_target!(|text: &str| {
-    if let Ok(graph) = model::parse("model.py", text) {
+    let graph = model::parse_by_tree("model.py", text);
+    if let Some(quick) = model::parse_quickly(text) {
+        assert!(graph.as_ref() == Ok(&quick));
+    }
+    if let Ok(graph) = graph {
         let printed = model::print(&graph);
         assert!(model::parse("printed", &printed).is_ok_and(|again| again == graph), "{printed}");
     }

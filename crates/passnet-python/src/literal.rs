@@ -8,7 +8,12 @@ pub(crate) fn float_call(call: &ExprCall) -> Option<f64> {
     if name.id != "float" || !call.arguments.keywords.is_empty() {
         return None;
     }
-    match text.value.to_str() {
+    float_of(text.value.to_str())
+}
+
+/// What `float(text)` is; `None` for what no text of a sample has.
+pub(crate) fn float_of(text: &str) -> Option<f64> {
+    match text {
         "inf" => Some(f64::INFINITY),
         "-inf" => Some(f64::NEG_INFINITY),
         "nan" => Some(f64::NAN),
@@ -46,12 +51,14 @@ impl<'a> Scalar<'a> {
     pub(crate) fn number(number: &Number, is_negative: bool) -> Option<Self> {
         match number {
             Number::Float(value) => Some(Self::Float(if is_negative { -value } else { *value })),
-            Number::Int(integer) => {
-                let magnitude = i128::from(integer.as_u64()?);
-                let value = if is_negative { -magnitude } else { magnitude };
-                i64::try_from(value).ok().map(Self::Int)
-            }
+            Number::Int(integer) => Self::integer(integer.as_u64()?, is_negative).map(Self::Int),
             Number::Complex { .. } => None,
         }
+    }
+
+    /// An integer, if it fits 64 bits.
+    pub(crate) fn integer(magnitude: u64, is_negative: bool) -> Option<i64> {
+        let magnitude = i128::from(magnitude);
+        i64::try_from(if is_negative { -magnitude } else { magnitude }).ok()
     }
 }

@@ -14,10 +14,12 @@
 //! - `x.T` is `builtins.getattr`, operators are functions of `operator`, a nested call is a node of its own.
 //! - `return x` is read as `return (x,)`.
 
+mod body;
 mod expr;
 mod lower;
 mod operators;
 mod print;
+mod quick;
 mod scope;
 
 use passnet_graph::Graph;
@@ -32,6 +34,24 @@ use crate::{Error, source::Source};
 /// If the text is no Python, or no straight-line graph; see [`crate::ErrorKind`].
 pub fn parse(path: &str, text: &str) -> Result<Graph, Error> {
     let source = Source::new(path, text)?;
-    let module = source.parse()?;
-    lower::lower(&source, &module)
+    match quick::read(text) {
+        Some(graph) => Ok(graph),
+        None => lower::lower(&source, &source.parse()?),
+    }
+}
+
+/// As [`parse`], but always through a syntax tree of the whole language. Only tests need this: it says what
+/// [`parse_quickly`] has to give.
+///
+/// # Errors
+/// Those of [`parse`].
+pub fn parse_by_tree(path: &str, text: &str) -> Result<Graph, Error> {
+    let source = Source::new(path, text)?;
+    lower::lower(&source, &source.parse()?)
+}
+
+/// As [`parse`], but only if the text keeps to the part of Python in which graphs are printed, which is read several
+/// times faster; `None` if it does not, or is no graph.
+pub fn parse_quickly(text: &str) -> Option<Graph> {
+    quick::read(text)
 }

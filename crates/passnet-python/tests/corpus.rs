@@ -24,10 +24,12 @@ const STRIDE: usize = 11;
 const TASKS: &str = "passbench-public.tar.zst";
 
 fn check_round_trip(name: &str, text: &str) {
-    let graph = model::parse(name, text).unwrap_or_else(|error| panic!("{error}"));
+    let graph = model::parse_by_tree(name, text).unwrap_or_else(|error| panic!("{error}"));
+    assert!(model::parse_quickly(text).as_ref() == Some(&graph), "{name} is read otherwise by the quick reader");
     let printed = model::print(&graph);
-    let again = model::parse("printed", &printed).unwrap_or_else(|error| panic!("{name}\n{error}"));
+    let again = model::parse_by_tree("printed", &printed).unwrap_or_else(|error| panic!("{name}\n{error}"));
     assert!(graph == again, "{name} changes when it is printed and read again");
+    assert!(model::parse_quickly(&printed) == Some(again), "{name} is read otherwise once it is printed");
     assert_eq!(unparse::unparse("printed", &printed).unwrap(), printed, "{name} is not printed in normal form");
 }
 

@@ -131,16 +131,20 @@ fn the_deepest_text_that_is_read_fits_a_small_stack() {
     let deep =
         |open: &str, close: &str, times| forward(&format!("return {}x{}", open.repeat(times), close.repeat(times)));
     let run = move || {
-        let mut accepted = 0;
+        let (mut accepted, mut quick_ones) = (0, 0);
         for times in 1..250 {
             for (open, close) in [("-", ""), ("(", ")"), ("torch.relu(", ")"), ("", "[0]"), ("", "+ x"), ("", ".T")] {
                 let text = deep(open, close, times);
-                accepted += usize::from(model::parse("model.py", &text).is_ok());
+                let graph = model::parse_by_tree("model.py", &text);
+                accepted += usize::from(graph.is_ok());
+                let quick = model::parse_quickly(&text);
+                quick_ones += usize::from(quick.is_some());
+                assert!(quick.is_none() || quick == graph.ok(), "{text}");
                 let _ = passnet_python::unparse::unparse("model.py", &text);
             }
         }
-        accepted
+        (accepted, quick_ones)
     };
-    let accepted = std::thread::Builder::new().stack_size(1 << 20).spawn(run).unwrap().join().unwrap();
-    assert!(accepted > 500, "{accepted}");
+    let (accepted, quick_ones) = std::thread::Builder::new().stack_size(1 << 20).spawn(run).unwrap().join().unwrap();
+    assert!(accepted > 500 && quick_ones > 100, "{accepted}, {quick_ones}");
 }

@@ -1,8 +1,11 @@
 //! Printing and reading on random graphs and metas; no panic on damaged texts.
 
+#[path = "support/agreement.rs"]
+mod agreement;
 #[path = "../../passnet-graph/tests/support/random_graph.rs"]
 mod random_graph;
 
+use agreement::reads_quickly;
 use passnet_python::{GraphNetMeta, metas, model, rename, unparse};
 use passnet_record::{DType, TensorMeta, TensorValue};
 use proptest::prelude::*;
@@ -127,6 +130,7 @@ fn damaged(text: &'static str) -> impl Strategy<Value = String> {
 }
 
 fn read_everything(text: &str) {
+    reads_quickly(text);
     let _ = model::parse("model.py", text).map(|graph| {
         let printed = model::print(&graph);
         assert!(model::parse("printed", &printed).is_ok_and(|again| again == graph), "{printed}");
@@ -150,6 +154,8 @@ proptest! {
     #[test]
     fn graphs_survive_printing(graph in any_graph(true)) {
         let text = model::print(&graph);
+        // Strings with escapes are for the parser.
+        prop_assert!(reads_quickly(&text) || text.contains('\\'), "{}", text);
         let again = model::parse("model.py", &text).map_err(|error| TestCaseError::fail(error.to_string()))?;
         prop_assert!(again == graph, "{}\n{}\n{}", text, graph, again);
         prop_assert_eq!(unparse::unparse("model.py", &text).unwrap(), text);

@@ -1,13 +1,15 @@
 use std::borrow::Cow;
 
-use passnet_graph::{Arg, Callee, operators::GETATTR};
+use passnet_graph::{Arg, Callee, ValueId, operators::GETATTR};
 use ruff_python_ast::{
     Expr, ExprAttribute, ExprCall, ExprName, ExprNumberLiteral, ExprSlice, ExprUnaryOp, Number, UnaryOp,
 };
 
 use super::{
+    body::{is_function, is_module},
     lower::{Lower, unsupported},
     operators,
+    scope::Local,
 };
 use crate::{
     Error, ErrorKind,
@@ -16,36 +18,35 @@ use crate::{
 
 impl<'a> Lower<'a> {
     /// Reads an expression. If it is an operation, it becomes a node that is called `wanted` where that is possible.
-    pub(super) fn expr(&mut self, expr: &'a Expr, wanted: Option<&'a str>) -> Result<Arg, Error> {
+    pub(super) fn expr(&mut self, expr: &'a Expr, wanted: Option<Local<'a>>) -> Result<Arg, Error> {
         match expr {
             Expr::Name(name) => self.name(name),
             Expr::NoneLiteral(_) => Ok(Arg::None),
             Expr::BooleanLiteral(literal) => Ok(Arg::Bool(literal.value)),
             Expr::EllipsisLiteral(_) => Ok(Arg::Ellipsis),
             Expr::NumberLiteral(literal) => self.number(literal, false),
-            Expr::StringLiteral(literal) => Ok(self.builder.str(literal.value.to_str())),
+            Expr::StringLiteral(literal) => Ok(self.body.builder.str(literal.value.to_str())),
             Expr::Tuple(tuple) => {
                 let base = self.elements(&tuple.elts)?;
-                let arg = self.builder.tuple(&self.args[base..]);
-                self.args.truncate(base);
-                Ok(arg)
+                Ok(self.body.tuple(base))
             }
             Expr::List(list) => {
                 let base = self.elements(&list.elts)?;
-                let arg = self.builder.list(&self.args[base..]);
-                self.args.truncate(base);
-                Ok(arg)
+                Ok(self.body.list(base))
             }
             Expr::Slice(slice) => self.slice(slice),
             Expr::Call(call) => self.call_expr(call, wanted),
             Expr::Attribute(attribute) => self.attribute(attribute, wanted),
             Expr::UnaryOp(unary) => self.unary(unary, wanted),
-            Expr::BinOp(binary) => self.operation(operators::binary(binary.op), [&binary.left, &binary.right], wanted),
+            Expr::BinOp(binary) => match operators::binary(binary.op.as_str()) {
+                Some(target) => self.operation(target, [&binary.left, &binary.right], wanted),
+                None => Err(unsupported(self.source, expr, "this operator")),
+            },
             Expr::Subscript(subscript) => {
                 self.operation("operator.getitem", [&subscript.value, &subscript.slice], wanted)
             }
             Expr::Compare(compare) => match (&*compare.ops, &*compare.comparators) {
-                ([op], [right]) if let Some(target) = operators::compare(*op) => {
+                ([op], [right]) if let Some(target) = operators::compare(op.as_str()) => {
                     self.operation(target, [&compare.left, right], wanted)
                 }
                 _ => Err(unsupported(self.source, expr, "this comparison")),
@@ -58,34 +59,29 @@ impl<'a> Lower<'a> {
         &mut self,
         target: &'static str,
         operands: [&'a Expr; N],
-        wanted: Option<&'a str>,
+        wanted: Option<Local<'a>>,
     ) -> Result<Arg, Error> {
-        let base = self.args.len();
+        let base = self.body.args.len();
         for operand in operands {
             let arg = self.expr(operand, None)?;
-            self.args.push(arg);
+            self.body.args.push(arg);
         }
-        Ok(self.call(Callee::Function(target), wanted, base, self.kwargs.len()).into())
+        Ok(self.body.call_function(target, wanted, base).into())
     }
 
     /// Pushes each element and says where the first one is.
     fn elements(&mut self, elements: &'a [Expr]) -> Result<usize, Error> {
-        let base = self.args.len();
+        let base = self.body.args.len();
         for element in elements {
             let arg = self.expr(element, None)?;
-            self.args.push(arg);
+            self.body.args.push(arg);
         }
         Ok(base)
     }
 
     fn name(&mut self, name: &ExprName) -> Result<Arg, Error> {
-        match (self.scope.get(&name.id), name.id.as_str()) {
-            (Some(arg), _) => Ok(arg),
-            (None, "inf") => Ok(Arg::Float(f64::INFINITY)),
-            (None, "nan") => Ok(Arg::Float(f64::NAN)),
-            (None, "Ellipsis") => Ok(Arg::Ellipsis),
-            (None, unknown) => Err(self.source.error(name, ErrorKind::Unbound(unknown.to_owned()))),
-        }
+        let unbound = || self.source.error(name, ErrorKind::Unbound(name.id.to_string()));
+        self.body.name(&name.id).ok_or_else(unbound)
     }
 
     fn number(&self, literal: &ExprNumberLiteral, is_negative: bool) -> Result<Arg, Error> {
@@ -103,14 +99,14 @@ impl<'a> Lower<'a> {
     }
 
     /// `-1` and `-inf` are constants; `-x` is an operation.
-    fn unary(&mut self, unary: &'a ExprUnaryOp, wanted: Option<&'a str>) -> Result<Arg, Error> {
+    fn unary(&mut self, unary: &'a ExprUnaryOp, wanted: Option<Local<'a>>) -> Result<Arg, Error> {
         match (unary.op, &*unary.operand) {
             (UnaryOp::USub, Expr::NumberLiteral(literal)) => return self.number(literal, true),
             (UnaryOp::UAdd, Expr::NumberLiteral(literal)) => return self.number(literal, false),
             (UnaryOp::USub, Expr::Name(name)) if name.id == "inf" => return Ok(Arg::Float(f64::NEG_INFINITY)),
             _ => {}
         }
-        match operators::unary(unary.op) {
+        match operators::unary(unary.op.as_str()) {
             Some(target) => self.operation(target, [&unary.operand], wanted),
             None => Err(unsupported(self.source, unary, "`not`")),
         }
@@ -122,33 +118,29 @@ impl<'a> Lower<'a> {
             None => Ok(Arg::None),
         };
         let (start, stop, step) = (bound(&slice.lower)?, bound(&slice.upper)?, bound(&slice.step)?);
-        Ok(self.builder.slice(start, stop, step))
+        Ok(self.body.builder.slice(start, stop, step))
     }
 
-    fn attribute(&mut self, attribute: &'a ExprAttribute, wanted: Option<&'a str>) -> Result<Arg, Error> {
+    fn attribute(&mut self, attribute: &'a ExprAttribute, wanted: Option<Local<'a>>) -> Result<Arg, Error> {
         match self.dotted(attribute) {
-            Some(("torch", path)) => Ok(match path.parse() {
-                Ok(dtype) => Arg::DType(dtype),
-                Err(_) => self.builder.attr(&path),
-            }),
+            Some(("torch", path)) => Ok(self.body.constant(&path)),
             _ => {
-                let base = self.args.len();
                 let receiver = self.receiver(&attribute.value)?;
-                let name = self.builder.str(&attribute.attr);
-                self.args.extend([receiver, name]);
-                Ok(self.call(Callee::Function(GETATTR), wanted, base, self.kwargs.len()).into())
+                let base = self.body.args.len();
+                self.body.push_attribute(receiver, &attribute.attr);
+                Ok(self.body.call_function(GETATTR, wanted, base).into())
             }
         }
     }
 
     /// Something with methods and attributes: a value.
-    fn receiver(&mut self, expr: &'a Expr) -> Result<Arg, Error> {
+    fn receiver(&mut self, expr: &'a Expr) -> Result<ValueId, Error> {
         match expr {
             Expr::Name(name) if name.id == "self" => {
                 Err(unsupported(self.source, expr, "an attribute or submodule of `self`"))
             }
             _ => match self.expr(expr, None)? {
-                Arg::Value(value) => Ok(value.into()),
+                Arg::Value(value) => Ok(value),
                 _ => Err(unsupported(self.source, expr, "a method or attribute of a constant")),
             },
         }
@@ -161,7 +153,7 @@ impl<'a> Lower<'a> {
             root = &inner.value;
         }
         let root = root.as_name_expr().map(|name| name.id.as_str())?;
-        if !matches!(root, "torch" | "operator" | "builtins") {
+        if !is_module(root) {
             return None;
         }
         let text = self.source.text_of(attribute);
@@ -169,34 +161,27 @@ impl<'a> Lower<'a> {
         Some((root, if is_plain { text.into() } else { spell(attribute).into() }))
     }
 
-    fn call_expr(&mut self, call: &'a ExprCall, wanted: Option<&'a str>) -> Result<Arg, Error> {
+    fn call_expr(&mut self, call: &'a ExprCall, wanted: Option<Local<'a>>) -> Result<Arg, Error> {
         match &*call.func {
             Expr::Attribute(attribute) => match self.dotted(attribute) {
                 Some(("torch", path)) if path == "torch.device" => self.device(call),
-                Some((root, path)) => {
-                    let is_known = match root {
-                        "operator" => passnet_graph::operators::by_target(&path).is_some(),
-                        "builtins" => path == GETATTR,
-                        _ => true,
-                    };
-                    if !is_known {
-                        return Err(unsupported(self.source, call, format!("a call of `{path}`")));
-                    }
-                    let base = self.args.len();
+                Some((_, path)) if is_function(&path) => {
+                    let base = self.body.args.len();
                     self.arguments(call, Callee::Function(&path), base, wanted)
                 }
+                Some((_, path)) => Err(unsupported(self.source, call, format!("a call of `{path}`"))),
                 None => {
-                    let base = self.args.len();
+                    let base = self.body.args.len();
                     let receiver = self.receiver(&attribute.value)?;
-                    self.args.push(receiver);
+                    self.body.args.push(receiver.into());
                     self.arguments(call, Callee::Method(&attribute.attr), base, wanted)
                 }
             },
             Expr::Name(name) => match name.id.as_str() {
                 "slice" => self.slice_call(call),
-                "device" if self.scope.get("device").is_none() => self.device(call),
+                "device" if self.body.scope.get("device").is_none() => self.device(call),
                 "float" => self.float_call(call),
-                "getattr" => self.arguments(call, Callee::Function(GETATTR), self.args.len(), wanted),
+                "getattr" => self.arguments(call, Callee::Function(GETATTR), self.body.args.len(), wanted),
                 other => Err(unsupported(self.source, call, format!("a call of `{other}`"))),
             },
             other => Err(unsupported(self.source, other, "a call of this")),
@@ -209,18 +194,18 @@ impl<'a> Lower<'a> {
         call: &'a ExprCall,
         callee: Callee<'_>,
         base: usize,
-        wanted: Option<&'a str>,
+        wanted: Option<Local<'a>>,
     ) -> Result<Arg, Error> {
-        let kwargs_base = self.kwargs.len();
+        let kwargs_base = self.body.kwargs.len();
         self.elements(&call.arguments.args)?;
         for keyword in &call.arguments.keywords {
             let Some(key) = &keyword.arg else {
                 return Err(unsupported(self.source, &keyword.value, "an unpacked dictionary"));
             };
             let arg = self.expr(&keyword.value, None)?;
-            self.kwargs.push((key.as_str(), arg));
+            self.body.kwargs.push((key.as_str(), arg));
         }
-        Ok(self.call(callee, wanted, base, kwargs_base).into())
+        Ok(self.body.call(callee, wanted, base, kwargs_base).into())
     }
 
     /// `slice(stop)`, `slice(start, stop)`, `slice(start, stop, step)`.
@@ -229,14 +214,8 @@ impl<'a> Lower<'a> {
             return Err(unsupported(self.source, call, "a slice with keywords"));
         }
         let base = self.elements(&call.arguments.args)?;
-        let (start, stop, step) = match self.args[base..] {
-            [stop] => (Arg::None, stop, Arg::None),
-            [start, stop] => (start, stop, Arg::None),
-            [start, stop, step] => (start, stop, step),
-            _ => return Err(unsupported(self.source, call, "a slice without bounds, or with more than three")),
-        };
-        self.args.truncate(base);
-        Ok(self.builder.slice(start, stop, step))
+        let malformed = || unsupported(self.source, call, "a slice without bounds, or with more than three");
+        self.body.slice_call(base).ok_or_else(malformed)
     }
 
     /// `device('cuda')`, `device('cuda:0')`, `device('cuda', 0)`, `device(type='cuda', index=0)`.
@@ -250,18 +229,12 @@ impl<'a> Lower<'a> {
             Number::Int(integer) => integer.as_u64().and_then(|index| u32::try_from(index).ok()).ok_or_else(malformed),
             _ => Err(malformed()),
         });
-        let (kind, number) = match (kind.map(|kind| kind.value.to_str()), number.transpose()?) {
-            (Some(text), None) => match text.split_once(':') {
-                Some((kind, index)) => (kind, Some(index.parse().map_err(|_| malformed())?)),
-                None => (text, None),
-            },
-            (Some(kind), Some(index)) => (kind, Some(index)),
-            (None, _) => return Err(malformed()),
-        };
-        if arguments.len() > 1 + usize::from(index.is_some()) || !passnet_graph::names::is_identifier(kind) {
+        let kind = kind.ok_or_else(malformed)?.value.to_str();
+        let number = number.transpose()?;
+        if arguments.len() > 1 + usize::from(index.is_some()) {
             return Err(malformed());
         }
-        Ok(self.builder.device(kind, number))
+        self.body.device(kind, number).ok_or_else(malformed)
     }
 
     /// `float('inf')` and its like.

@@ -1,21 +1,16 @@
-use passnet_graph::{Arg, Builder, Callee, Graph, NodeId, ValueId, names::is_value_name};
+//! Syntax tree to graph: every form that is read, and every error.
+
+use passnet_graph::{Arg, Graph, ValueId, names::is_value_name};
 use ruff_python_ast::{Expr, ExprName, ModModule, Stmt, StmtAssign, StmtAugAssign, StmtFunctionDef, StmtReturn};
 use ruff_text_size::Ranged;
 
-use super::{operators, scope::Scope};
+use super::{body::Body, operators, scope::Local};
 use crate::{Error, ErrorKind, source::Source};
 
 /// Module to graph.
 pub(super) fn lower(source: &Source<'_>, module: &ModModule) -> Result<Graph, Error> {
     let forward = find_forward(source, module)?;
-    let mut lower = Lower {
-        source,
-        builder: Graph::builder(),
-        scope: Scope::default(),
-        args: Vec::new(),
-        kwargs: Vec::new(),
-        setitem: None,
-    };
+    let mut lower = Lower { source, body: Body::default() };
     lower.parameters(forward)?;
     let mut statements = forward.body.iter().peekable();
     let returned = loop {
@@ -31,8 +26,7 @@ pub(super) fn lower(source: &Source<'_>, module: &ModModule) -> Result<Graph, Er
         return Err(unsupported(source, after, "code after the return"));
     }
     let outputs = lower.outputs(returned)?;
-    lower.scope.record_frees(&mut lower.builder);
-    lower.builder.finish(&outputs).map_err(|error| source.error(&forward.name, error.into()))
+    lower.body.finish(&outputs).map_err(|error| source.error(&forward.name, error.into()))
 }
 
 pub(super) fn unsupported(source: &Source<'_>, place: &impl Ranged, what: impl Into<String>) -> Error {
@@ -70,13 +64,7 @@ fn source_end(source: &Source<'_>) -> ruff_text_size::TextSize {
 
 pub(super) struct Lower<'a> {
     pub(super) source: &'a Source<'a>,
-    pub(super) builder: Builder,
-    pub(super) scope: Scope<'a>,
-    /// Stack of the arguments of the calls that are being read.
-    pub(super) args: Vec<Arg>,
-    pub(super) kwargs: Vec<(&'a str, Arg)>,
-    /// The node of `x[i] = v`, if the statement that is being read gives it its name.
-    setitem: Option<ValueId>,
+    pub(super) body: Body<'a>,
 }
 
 impl<'a> Lower<'a> {
@@ -92,20 +80,19 @@ impl<'a> Lower<'a> {
             if let Some(default) = &parameter.default {
                 return Err(unsupported(self.source, &**default, "a default value"));
             }
-            let name = parameter.parameter.name.as_str();
-            self.check_name(name, &parameter.parameter.name)?;
-            let value = self.builder.input(name);
-            if !self.scope.add_parameter(name, value) {
-                let kind = ErrorKind::DuplicateParameter(name.to_owned());
-                return Err(self.source.error(&parameter.parameter.name, kind));
+            let name = &parameter.parameter.name;
+            let local = self.local(name, name)?;
+            if !self.body.parameter(local) {
+                return Err(self.source.error(name, ErrorKind::DuplicateParameter(name.to_string())));
             }
         }
         Ok(())
     }
 
-    fn check_name(&self, name: &str, place: &impl Ranged) -> Result<(), Error> {
-        if is_value_name(name) {
-            Ok(())
+    fn local(&mut self, name: &'a str, place: &impl Ranged) -> Result<Local<'a>, Error> {
+        let local = self.body.scope.local(name);
+        if local.is_value_name {
+            Ok(local)
         } else {
             Err(self.source.error(place, ErrorKind::ReservedName(name.to_owned())))
         }
@@ -123,40 +110,43 @@ impl<'a> Lower<'a> {
     }
 
     fn assign(&mut self, assign: &'a StmtAssign, next: Option<&'a Stmt>) -> Result<(), Error> {
-        let setitem = self.setitem.take();
+        let setitem = self.body.take_setitem();
         if assign.value.is_none_literal_expr() && assign.targets.iter().all(Expr::is_name_expr) {
             return assign.targets.iter().try_for_each(|target| self.free(target));
         }
         let wanted = assign.targets.iter().find_map(|target| target.as_name_expr());
-        let wanted = wanted.map(|name| self.target_name(name)).transpose()?;
+        let wanted = wanted.map(|name| self.target(name)).transpose()?;
         let arg = self.expr(&assign.value, wanted)?;
         for target in &assign.targets {
-            match (target, setitem) {
-                (Expr::Name(name), Some(node)) => self.scope.bind_weakly(self.target_name(name)?, arg, Some(node)),
+            match target {
+                Expr::Name(name) => self.bind(name, arg, setitem)?,
                 _ => self.assign_to(target, arg, next)?,
             }
         }
         Ok(())
     }
 
+    fn bind(&mut self, name: &'a ExprName, arg: Arg, setitem: Option<ValueId>) -> Result<(), Error> {
+        let target = self.target(name)?;
+        if self.body.bind(target, arg, setitem) {
+            Ok(())
+        } else {
+            Err(unsupported(self.source, name, "a name for a list or tuple of constants"))
+        }
+    }
+
     fn assign_to(&mut self, target: &'a Expr, arg: Arg, next: Option<&'a Stmt>) -> Result<(), Error> {
         match target {
-            Expr::Name(_) if arg.elements().is_some() => {
-                Err(unsupported(self.source, target, "a name for a list or tuple of constants"))
-            }
-            Expr::Name(name) => {
-                self.scope.bind(self.target_name(name)?, arg);
-                Ok(())
-            }
+            Expr::Name(name) => self.bind(name, arg, None),
             Expr::Subscript(subscript) => {
-                let base = self.args.len();
+                let base = self.body.args.len();
                 let receiver = self.expr(&subscript.value, None)?;
-                self.args.push(receiver);
+                self.body.args.push(receiver);
                 let index = self.expr(&subscript.slice, None)?;
-                self.args.extend([index, arg]);
+                self.body.args.extend([index, arg]);
                 let alias = subscript.value.as_name_expr().and_then(|name| alias_of(next, &name.id));
-                let node = self.call(Callee::Function("operator.setitem"), alias, base, self.kwargs.len());
-                self.setitem = alias.map(|_| node);
+                let alias = alias.map(|alias| self.body.scope.local(alias));
+                self.body.assign_item(alias, base);
                 Ok(())
             }
             _ => {
@@ -164,10 +154,10 @@ impl<'a> Lower<'a> {
                     return Err(unsupported(self.source, target, "an assignment to this"));
                 };
                 for (index, element) in (0..).zip(elements) {
-                    let name = element.as_name_expr().map(|name| self.target_name(name)).transpose()?;
-                    let base = self.args.len();
-                    self.args.extend([arg, Arg::Int(index)]);
-                    let item = self.call(Callee::Function("operator.getitem"), name, base, self.kwargs.len());
+                    let name = element.as_name_expr().map(|name| self.target(name)).transpose()?;
+                    let base = self.body.args.len();
+                    self.body.args.extend([arg, Arg::Int(index)]);
+                    let item = self.body.call_function("operator.getitem", name, base);
                     self.assign_to(element, item.into(), None)?;
                 }
                 Ok(())
@@ -179,16 +169,17 @@ impl<'a> Lower<'a> {
         let Expr::Name(target) = &*assign.target else {
             return Err(unsupported(self.source, &*assign.target, "an in-place assignment to this"));
         };
-        let name = self.target_name(target)?;
-        let base = self.args.len();
-        let old = self.expr(&assign.target, None)?;
-        self.args.push(old);
-        let operand = self.expr(&assign.value, None)?;
-        self.args.push(operand);
-        let alias = alias_of(next, name);
-        let callee = Callee::Function(operators::in_place(assign.op));
-        let value = self.call(callee, alias, base, self.kwargs.len());
-        self.scope.bind_weakly(name, value.into(), old.as_value());
+        let Some(function) = operators::in_place(assign.op.as_str()) else {
+            return Err(unsupported(self.source, assign, "this assignment in place"));
+        };
+        let local = self.target(target)?;
+        let base = self.body.args.len();
+        for operand in [&assign.target, &assign.value] {
+            let arg = self.expr(operand, None)?;
+            self.body.args.push(arg);
+        }
+        let alias = alias_of(next, local.name).map(|alias| self.body.scope.local(alias));
+        self.body.assign_in_place(function, local, alias, base);
         Ok(())
     }
 
@@ -202,35 +193,17 @@ impl<'a> Lower<'a> {
         }
     }
 
-    fn target_name(&self, target: &'a ExprName) -> Result<&'a str, Error> {
-        self.check_name(&target.id, target)?;
-        Ok(&target.id)
+    fn target(&mut self, target: &'a ExprName) -> Result<Local<'a>, Error> {
+        self.local(&target.id, target)
     }
 
     fn free(&mut self, target: &'a Expr) -> Result<(), Error> {
         let Expr::Name(name) = target else {
             return Err(unsupported(self.source, target, "a deletion of this"));
         };
-        let after = self.builder.num_nodes().checked_sub(1).map(|last| NodeId(last as u32));
-        self.scope.free(&name.id, after);
+        let local = self.body.scope.local(&name.id);
+        self.body.free(local);
         Ok(())
-    }
-
-    /// Adds a node with the arguments from `args_base` and `kwargs_base` up, which it takes off the stacks.
-    pub(super) fn call(
-        &mut self,
-        callee: Callee<'_>,
-        wanted: Option<&'a str>,
-        args_base: usize,
-        kwargs_base: usize,
-    ) -> ValueId {
-        let target = callee.target();
-        let name = self.scope.take_name(wanted, target.rsplit('.').next().unwrap_or(target));
-        let value = self.builder.call(&name, callee, &self.args[args_base..], &self.kwargs[kwargs_base..]);
-        self.args.truncate(args_base);
-        self.kwargs.truncate(kwargs_base);
-        self.scope.add_value(value);
-        value
     }
 }
 

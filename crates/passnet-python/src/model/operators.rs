@@ -1,62 +1,72 @@
 //! Python's operators as functions of `operator`.
 
-use ruff_python_ast::{CmpOp, Operator, UnaryOp};
+/// Symbol, function, and function of the form in place (`+=`).
+const BINARY: [(&str, &str, &str); 13] = [
+    ("+", "operator.add", "operator.iadd"),
+    ("-", "operator.sub", "operator.isub"),
+    ("*", "operator.mul", "operator.imul"),
+    ("@", "operator.matmul", "operator.imatmul"),
+    ("/", "operator.truediv", "operator.itruediv"),
+    ("%", "operator.mod", "operator.imod"),
+    ("**", "operator.pow", "operator.ipow"),
+    ("<<", "operator.lshift", "operator.ilshift"),
+    (">>", "operator.rshift", "operator.irshift"),
+    ("|", "operator.or_", "operator.ior"),
+    ("^", "operator.xor", "operator.ixor"),
+    ("&", "operator.and_", "operator.iand"),
+    ("//", "operator.floordiv", "operator.ifloordiv"),
+];
 
-pub(super) fn binary(op: Operator) -> &'static str {
-    match op {
-        Operator::Add => "operator.add",
-        Operator::Sub => "operator.sub",
-        Operator::Mult => "operator.mul",
-        Operator::MatMult => "operator.matmul",
-        Operator::Div => "operator.truediv",
-        Operator::Mod => "operator.mod",
-        Operator::Pow => "operator.pow",
-        Operator::LShift => "operator.lshift",
-        Operator::RShift => "operator.rshift",
-        Operator::BitOr => "operator.or_",
-        Operator::BitXor => "operator.xor",
-        Operator::BitAnd => "operator.and_",
-        Operator::FloorDiv => "operator.floordiv",
-    }
+/// Arithmetic: `a + b`.
+pub(super) fn binary(symbol: &str) -> Option<&'static str> {
+    BINARY.iter().find(|(of, ..)| *of == symbol).map(|&(_, function, _)| function)
 }
 
-pub(super) fn in_place(op: Operator) -> &'static str {
-    match op {
-        Operator::Add => "operator.iadd",
-        Operator::Sub => "operator.isub",
-        Operator::Mult => "operator.imul",
-        Operator::MatMult => "operator.imatmul",
-        Operator::Div => "operator.itruediv",
-        Operator::Mod => "operator.imod",
-        Operator::Pow => "operator.ipow",
-        Operator::LShift => "operator.ilshift",
-        Operator::RShift => "operator.irshift",
-        Operator::BitOr => "operator.ior",
-        Operator::BitXor => "operator.ixor",
-        Operator::BitAnd => "operator.iand",
-        Operator::FloorDiv => "operator.ifloordiv",
-    }
+/// Arithmetic in place, by the symbol before the `=`.
+pub(super) fn in_place(symbol: &str) -> Option<&'static str> {
+    BINARY.iter().find(|(of, ..)| *of == symbol).map(|&(.., in_place)| in_place)
 }
 
 /// `None` for tests of identity and membership, which no graph has.
-pub(super) fn compare(op: CmpOp) -> Option<&'static str> {
-    match op {
-        CmpOp::Eq => Some("operator.eq"),
-        CmpOp::NotEq => Some("operator.ne"),
-        CmpOp::Lt => Some("operator.lt"),
-        CmpOp::LtE => Some("operator.le"),
-        CmpOp::Gt => Some("operator.gt"),
-        CmpOp::GtE => Some("operator.ge"),
-        CmpOp::Is | CmpOp::IsNot | CmpOp::In | CmpOp::NotIn => None,
+pub(super) fn compare(symbol: &str) -> Option<&'static str> {
+    match symbol {
+        "==" => Some("operator.eq"),
+        "!=" => Some("operator.ne"),
+        "<" => Some("operator.lt"),
+        "<=" => Some("operator.le"),
+        ">" => Some("operator.gt"),
+        ">=" => Some("operator.ge"),
+        _ => None,
     }
 }
 
 /// `None` for `not`, which asks a tensor for its truth.
-pub(super) fn unary(op: UnaryOp) -> Option<&'static str> {
-    match op {
-        UnaryOp::Invert => Some("operator.invert"),
-        UnaryOp::UAdd => Some("operator.pos"),
-        UnaryOp::USub => Some("operator.neg"),
-        UnaryOp::Not => None,
+pub(super) fn unary(symbol: &str) -> Option<&'static str> {
+    match symbol {
+        "~" => Some("operator.invert"),
+        "+" => Some("operator.pos"),
+        "-" => Some("operator.neg"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use passnet_graph::operators::{OPERATORS, Syntax};
+
+    use super::*;
+
+    #[test]
+    fn every_operator_is_found_by_its_symbol() {
+        for operator in OPERATORS {
+            let function = match operator.syntax {
+                Syntax::Binary(symbol) => binary(symbol),
+                Syntax::Compare(symbol) => compare(symbol),
+                Syntax::Unary(symbol) => unary(symbol),
+                Syntax::InPlace(symbol) => symbol.strip_suffix('=').and_then(in_place),
+                Syntax::GetItem | Syntax::SetItem => continue,
+            };
+            assert_eq!(function, Some(format!("operator.{}", operator.name)).as_deref());
+        }
     }
 }

@@ -1,7 +1,17 @@
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::hash_map::Entry as Slot};
 
-use passnet_graph::{Arg, Builder, NodeId, ValueId, names::is_value_name};
+use passnet_graph::{Arg, Builder, Callee, NodeId, ValueId, names::is_value_name};
 use rustc_hash::FxHashMap;
+
+/// A local name that was looked up: what happens to it then takes no further look-up. Names are long and come again and
+/// again, so that looking them up is a good part of the work of reading a graph.
+#[derive(Clone, Copy)]
+pub(super) struct Local<'a> {
+    pub(super) name: &'a str,
+    /// Whether a value may be called so.
+    pub(super) is_value_name: bool,
+    position: usize,
+}
 
 #[derive(Clone, Copy)]
 struct Binding {
@@ -14,17 +24,20 @@ struct Binding {
     is_reference: bool,
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Entry {
     binding: Option<Binding>,
     /// Whether a value is called by this name.
     is_taken: bool,
+    /// Whether a value may be.
+    is_value_name: bool,
 }
 
 /// The local names of `forward`, and how many of them refer to each value.
 #[derive(Default)]
 pub(super) struct Scope<'a> {
-    entries: FxHashMap<Cow<'a, str>, Entry>,
+    positions: FxHashMap<Cow<'a, str>, usize>,
+    entries: Vec<Entry>,
     /// By value: how many names keep it alive. Parameters do not count.
     references: Vec<u32>,
     /// By value: the node after which it is free.
@@ -36,11 +49,30 @@ pub(super) struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
+    /// Looks a name up, or makes an entry for it.
+    pub(super) fn local(&mut self, name: &'a str) -> Local<'a> {
+        let position = self.position(Cow::Borrowed(name));
+        Local { name, is_value_name: self.entries[position].is_value_name, position }
+    }
+
+    fn position(&mut self, name: Cow<'a, str>) -> usize {
+        let next = self.entries.len();
+        match self.positions.entry(name) {
+            Slot::Occupied(known) => *known.get(),
+            Slot::Vacant(vacant) => {
+                let is_value_name = is_value_name(vacant.key());
+                self.entries.push(Entry { binding: None, is_taken: false, is_value_name });
+                *vacant.insert(next)
+            }
+        }
+    }
+
     /// Adds a parameter; false if there is one of that name already.
-    pub(super) fn add_parameter(&mut self, name: &'a str, value: ValueId) -> bool {
+    pub(super) fn add_parameter(&mut self, parameter: Local<'a>, value: ValueId) -> bool {
         self.add_value(value);
-        let binding = Some(Binding { arg: value.into(), drops: None, is_reference: false });
-        self.entries.insert(name.into(), Entry { binding, is_taken: true }).is_none()
+        let entry = &mut self.entries[parameter.position];
+        entry.binding = Some(Binding { arg: value.into(), drops: None, is_reference: false });
+        !std::mem::replace(&mut entry.is_taken, true)
     }
 
     /// Makes room for a value; values come in order.
@@ -51,35 +83,37 @@ impl<'a> Scope<'a> {
 
     /// What a name stands for. A value that is looked up was not yet free, whatever `= None` said.
     pub(super) fn get(&mut self, name: &str) -> Option<Arg> {
-        let arg = self.entries.get(name)?.binding?.arg;
+        let arg = self.entries[*self.positions.get(name)?].binding?.arg;
         if let Arg::Value(value) = arg {
             self.freed_after[value.index()] = None;
         }
         Some(arg)
     }
 
-    /// A name for a new value: the one wanted, if no value is called so yet, or one made from `base`.
-    pub(super) fn take_name(&mut self, wanted: Option<&'a str>, base: &str) -> Cow<'a, str> {
-        if let Some(name) = wanted {
-            let entry = self.entries.entry(name.into()).or_default();
-            if !std::mem::replace(&mut entry.is_taken, true) {
-                return name.into();
-            }
+    /// A name for a new value: the one wanted, if no value is called so yet, or one made from it or from the callee.
+    pub(super) fn take_name(&mut self, wanted: Option<Local<'a>>, callee: Callee<'_>) -> Cow<'a, str> {
+        if let Some(local) = wanted
+            && !std::mem::replace(&mut self.entries[local.position].is_taken, true)
+        {
+            return local.name.into();
         }
-        let base = wanted.unwrap_or(if is_value_name(base) { base } else { "value" });
-        let suffix = self.suffixes.entry(base.into()).or_default();
-        loop {
-            let name = if *suffix == 0 { base.to_owned() } else { format!("{base}_{suffix}") };
-            *suffix += 1;
-            let entry = self.entries.entry(name.clone().into()).or_default();
-            if !std::mem::replace(&mut entry.is_taken, true) {
-                return name.into();
+        let last = || callee.target().rsplit('.').next().filter(|last| is_value_name(last));
+        let base = wanted.map(|local| local.name).or_else(last).unwrap_or("value");
+        let mut suffix = self.suffixes.get(base).copied().unwrap_or_default();
+        let name = loop {
+            let name = if suffix == 0 { base.to_owned() } else { format!("{base}_{suffix}") };
+            suffix += 1;
+            let position = self.position(name.clone().into());
+            if !std::mem::replace(&mut self.entries[position].is_taken, true) {
+                break name;
             }
-        }
+        };
+        self.suffixes.insert(base.into(), suffix);
+        name.into()
     }
 
     /// `name = arg`.
-    pub(super) fn bind(&mut self, name: &'a str, arg: Arg) {
+    pub(super) fn bind(&mut self, name: Local<'a>, arg: Arg) {
         if let Arg::Value(value) = arg {
             self.references[value.index()] += 1;
         }
@@ -87,12 +121,12 @@ impl<'a> Scope<'a> {
     }
 
     /// `name` refers to `arg` without keeping it alive, and `name = None` frees `drops`.
-    pub(super) fn bind_weakly(&mut self, name: &'a str, arg: Arg, drops: Option<ValueId>) {
+    pub(super) fn bind_weakly(&mut self, name: Local<'a>, arg: Arg, drops: Option<ValueId>) {
         self.replace(name, Some(Binding { arg, drops, is_reference: false }));
     }
 
     /// `name = None`, or `del name`, after a node.
-    pub(super) fn free(&mut self, name: &'a str, after: Option<NodeId>) {
+    pub(super) fn free(&mut self, name: Local<'a>, after: Option<NodeId>) {
         let Some(binding) = self.replace(name, None) else { return };
         if let (Some(value), Some(node)) = (binding.drops.or(binding.arg.as_value()), after)
             && self.references[value.index()] == 0
@@ -103,9 +137,8 @@ impl<'a> Scope<'a> {
         }
     }
 
-    fn replace(&mut self, name: &'a str, binding: Option<Binding>) -> Option<Binding> {
-        let entry = self.entries.entry(name.into()).or_default();
-        let old = std::mem::replace(&mut entry.binding, binding)?;
+    fn replace(&mut self, name: Local<'a>, binding: Option<Binding>) -> Option<Binding> {
+        let old = std::mem::replace(&mut self.entries[name.position].binding, binding)?;
         if let (true, Arg::Value(value)) = (old.is_reference, old.arg) {
             self.references[value.index()] -= 1;
         }
