@@ -1,17 +1,19 @@
-"""How many kernels a prefix of a graph compiles to.
+"""How many kernels prefixes of a graph compile to.
 
-``python -m passnet._prefix`` answers lines ``{"id", "graph": WIRE, "inputs": [META, ...], "device", "prefix": k}`` with
-``{"kernels": [...]}`` for the first `k` ops: for each kernel the first op that it computes, null where the compiler does not
-tell (on CUDA).
+``python -m passnet._prefix`` answers lines ``{"id", "graph": WIRE, "inputs": [META, ...], "device", "prefixes": [k, ...]}``
+with ``{"kernels": [n, ...], "compilations": c}``: the count of the first `k` ops for each `k`, and how often the compiler
+was called for all of them.
 
-On the CPU nothing is compiled or run: Inductor lowers and schedules the prefix, and what is counted are the loop nests
+On the CPU nothing is compiled or run: Inductor lowers and schedules the prefixes, and what is counted are the loop nests
 that are left after fusion and the calls of library kernels, which is what a GPU would launch. C++ is neither written nor
-built, so that a prefix costs tens of milliseconds. On CUDA the prefix is compiled and called, and what is counted are the
-launches that the profiler sees, by whatever function they were made.
+built. All prefixes are lowered together, as parts of one graph that have nothing in common: Inductor fuses only what
+shares a buffer, so that each part is scheduled as it would be alone. On CUDA each prefix is compiled and called, and what
+is counted are the launches that the profiler sees, by whatever function they were made.
 """
 
 from __future__ import annotations
 
+import collections
 import json
 import operator
 import os
@@ -21,6 +23,7 @@ from typing import Any
 
 import torch
 import torch.fx
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from passnet import _inputs, _wire
 
@@ -29,31 +32,65 @@ _LAUNCHES = ("LaunchKernel", "LaunchCooperativeKernel", "Memset", "GraphLaunch")
 _WARM_UP = 3
 
 
-def prefix(module: torch.fx.GraphModule, ops: int) -> torch.fx.GraphModule:
-    """The first `ops` ops; it returns what they define and the rest uses."""
-    graph, copies = torch.fx.Graph(), {}
-    body = _body(module)[:ops]
-    inside = set(body)
-    for node in module.graph.nodes:
-        if node.op == "placeholder" or node in inside:
+def union(
+    module: torch.fx.GraphModule, metas: list[dict[str, Any]], device: str, prefixes: Sequence[int]
+) -> torch.fx.GraphModule:
+    """The first k ops for each of `prefixes`, side by side, each with inputs of its own.
+
+    It returns what each prefix defines and the rest uses: the items of a list of tensors one by one, and no numbers, since
+    the compiler takes nothing else. Each op has the position of its prefix in its metadata.
+    """
+    values = _values(module, metas, device)
+    body = [node for node in module.graph.nodes if node.op not in ("placeholder", "output")]
+    graph, outputs = torch.fx.Graph(), []
+    arguments = module.graph.find_nodes(op="placeholder")
+    parts = [{node: graph.placeholder(f"{node.name}_{part}") for node in arguments} for part in range(len(prefixes))]
+    for part, (copies, ops) in enumerate(zip(parts, prefixes, strict=True)):
+        inside = dict.fromkeys(body[:ops])
+        for node in inside:
             copies[node] = graph.node_copy(node, copies.__getitem__)
-    live = [node for node in body if any(user not in inside for user in node.users)]
-    graph.output(tuple(copies[node] for node in live or body[-1:]))
+            # Tracing copies this to whatever the node becomes.
+            copies[node].meta["custom"] = {"prefix": part}
+        live = [node for node in inside if any(user not in inside for user in node.users)]
+        for node in live or body[ops - 1 : ops]:
+            value = values[node]
+            if isinstance(value, list | tuple):
+                tensors = [index for index, item in enumerate(value) if isinstance(item, torch.Tensor)]
+                outputs += [graph.call_function(operator.getitem, (copies[node], index)) for index in tensors]
+            elif isinstance(value, torch.Tensor):
+                outputs.append(copies[node])
+    graph.output(tuple(outputs))
     return torch.fx.GraphModule(torch.nn.Module(), graph)
 
 
-def kernels_cpu(module: torch.fx.GraphModule, metas: list[dict[str, Any]]) -> list[int | None]:
-    """Loop nests and library calls that Inductor schedules for the CPU: of each the first op that it computes, if known.
+def _values(module: torch.fx.GraphModule, metas: list[dict[str, Any]], device: str) -> dict[torch.fx.Node, Any]:
+    """The value of each node, on fake tensors."""
+    values: dict[torch.fx.Node, Any] = {}
 
-    A kernel that computes what several ops have in common counts for the first of them.
-    """
+    class Keeper(torch.fx.Interpreter):
+        def run_node(self, node: torch.fx.Node) -> Any:
+            values[node] = super().run_node(node)
+            return values[node]
+
+    with FakeTensorMode(), torch.no_grad():
+        Keeper(module, garbage_collect_values=False).run(*_empty(metas, device))
+    return values
+
+
+def _empty(metas: list[dict[str, Any]], device: str) -> list[torch.Tensor]:
+    return [torch.empty(meta["shape"], dtype=getattr(torch, meta["dtype"]), device=device) for meta in metas]
+
+
+def count_cpu(
+    module: torch.fx.GraphModule, metas: list[dict[str, Any]], prefixes: Sequence[int]
+) -> tuple[list[int], int]:
+    """Loop nests and library calls that Inductor schedules for the CPU, of each prefix; and calls of Inductor."""
     from torch._inductor import compile_fx, config
-    from torch._subclasses.fake_tensor import FakeTensorMode
 
-    kernels: list[int | None] = []
+    owners: list[set[int]] = []
 
     def schedule(graph: torch.fx.GraphModule, inputs: list[Any], **_options: Any) -> Any:
-        kernels.extend(_scheduled(graph, inputs))
+        owners.extend(_scheduled(graph, inputs))
 
         def never(*_args: Any) -> Any:
             raise RuntimeError("a prefix is counted, not run")
@@ -61,45 +98,32 @@ def kernels_cpu(module: torch.fx.GraphModule, metas: list[dict[str, Any]]) -> li
         never._boxed_call = True
         return never
 
-    for index, node in enumerate(_body(module)):
-        # Tracing copies this to whatever the node becomes.
-        node.meta["custom"] = {"op": index}
-    with FakeTensorMode(), torch.no_grad():
-        inputs = [torch.empty(meta["shape"], dtype=getattr(torch, meta["dtype"])) for meta in metas]
-        _return_tensors(module, module(*inputs))
+    together = union(module, metas, "cpu", prefixes)
+    with FakeTensorMode():
+        inputs = _empty(metas * len(prefixes), "cpu")
     with torch.no_grad(), config.patch(fx_graph_cache=False, compile_threads=1):
-        compile_fx.compile_fx(module, inputs, inner_compile=schedule)
-    return kernels
+        compile_fx.compile_fx(together, inputs, inner_compile=schedule)
+    if len(prefixes) == 1:
+        return [len(owners)], 1
+    if any(len(owner) != 1 for owner in owners):
+        # Something is made for all parts at once, as seeds of random numbers are.
+        alone = [count_cpu(module, metas, [ops])[0][0] for ops in prefixes]
+        return alone, 1 + len(prefixes)
+    counts = collections.Counter(part for owner in owners for part in owner)
+    return [counts[part] for part in range(len(prefixes))], 1
 
 
-def _return_tensors(module: torch.fx.GraphModule, outputs: Sequence[Any]) -> None:
-    """Has the graph return the items of a list of tensors one by one, and no numbers: the compiler takes nothing else."""
-    last = next(node for node in module.graph.nodes if node.op == "output")
-    returned = []
-    with module.graph.inserting_before(last):
-        for node, value in zip(last.args[0], outputs, strict=True):
-            if isinstance(value, list | tuple):
-                tensors = [index for index, item in enumerate(value) if isinstance(item, torch.Tensor)]
-                returned += [module.graph.call_function(operator.getitem, (node, index)) for index in tensors]
-            elif isinstance(value, torch.Tensor):
-                returned.append(node)
-    last.args = (tuple(returned),)
-    module.recompile()
+def _scheduled(module: torch.fx.GraphModule, inputs: list[Any]) -> list[set[int]]:
+    """For each kernel the prefixes that its ops are of.
 
-
-def _body(module: torch.fx.GraphModule) -> list[torch.fx.Node]:
-    return [node for node in module.graph.nodes if node.op not in ("placeholder", "output")]
-
-
-def _scheduled(module: torch.fx.GraphModule, inputs: list[Any]) -> list[int | None]:
-    """As Inductor's own `codegen_and_compile`, up to the point where code would be written."""
+    As Inductor's own `codegen_and_compile`, up to the point where code would be written.
+    """
     from torch._dynamo.utils import detect_fake_mode
     from torch._inductor import compile_fx, ir
     from torch._inductor.debug import DebugContext
     from torch._inductor.graph import GraphLowering
     from torch._inductor.scheduler import NopKernelSchedulerNode
     from torch._inductor.virtualized import V
-    from torch._subclasses.fake_tensor import FakeTensorMode
 
     mode = detect_fake_mode(inputs) or FakeTensorMode(allow_non_fake_inputs=True)
     with V.set_fake_mode(mode):
@@ -114,31 +138,19 @@ def _scheduled(module: torch.fx.GraphModule, inputs: list[Any]) -> list[int | No
     idle = (NopKernelSchedulerNode,)
     parts = (ir.MultiOutput,)
     kernels = [node for node in nodes if not isinstance(node, idle) and not isinstance(node.node, parts)]
-    return [_first_op(kernel, graph.name_to_buffer) for kernel in kernels]
+    owners = [_owners(kernel) for kernel in kernels]
+    pairs = list(zip(kernels, owners, strict=True))
+    makers = {write.name: owner for kernel, owner in pairs for write in kernel.read_writes.writes}
+    # What one prefix makes and another reads is of both.
+    return [
+        owner.union(*(makers.get(read.name, set()) for read in kernel.read_writes.reads)) for kernel, owner in pairs
+    ]
 
 
-def _first_op(kernel: Any, buffers: dict[str, Any]) -> int | None:
-    """The first op of those that a kernel computes; what it reads was computed by others, but counts as origin too."""
+def _owners(kernel: Any) -> set[int]:
     origins = {origin for node in kernel.get_nodes() if node.node is not None for origin in node.node.get_origins()}
-    written = {access.name for access in kernel.read_writes.writes}
-    read = {access.name for access in kernel.read_writes.reads} - written
-    foreign: set[torch.fx.Node] = set()
-    waiting = [buffers[name].get_origin_node() for name in read if name in buffers]
-    while waiting:
-        node = waiting.pop()
-        if node is not None and node not in foreign:
-            foreign.add(node)
-            waiting += node.all_input_nodes
-    own = (origins - foreign) or origins
-    # Views compute nothing; a kernel that reads through one begins with the op behind it.
-    own = {node for node in own if not _is_view(node)} or own
-    return min((node.meta["custom"]["op"] for node in own if "op" in node.meta.get("custom", {})), default=None)
-
-
-def _is_view(node: torch.fx.Node) -> bool:
-    target = node.target
-    is_view = target in (operator.getitem, torch.ops.aten._unsafe_view.default)
-    return is_view or (isinstance(target, torch._ops.OpOverload) and target.is_view)
+    custom = (origin.meta.get("custom", {}) for origin in origins)
+    return {fields["prefix"] for fields in custom if "prefix" in fields}
 
 
 def count_cuda(module: torch.fx.GraphModule, metas: list[dict[str, Any]]) -> int:
@@ -158,8 +170,20 @@ def count_cuda(module: torch.fx.GraphModule, metas: list[dict[str, Any]]) -> int
     return sum(event.count for event in profiler.key_averages() if any(name in event.key for name in _LAUNCHES))
 
 
+def count(module: torch.fx.GraphModule, request: dict[str, Any]) -> dict[str, Any]:
+    """The answer to one request about a graph."""
+    metas, prefixes = request["inputs"], request["prefixes"]
+    if request["device"] == "cuda":
+        kernels, compilations = [], len(prefixes)
+        for ops in prefixes:
+            kernels.append(count_cuda(union(module, metas, "cuda", [ops]), metas))
+    else:
+        kernels, compilations = count_cpu(module, metas, prefixes)
+    return {"kernels": kernels, "compilations": compilations}
+
+
 def main() -> None:
-    """Serves standard input until it ends. A graph stays at hand for the other prefixes of it."""
+    """Serves standard input until it ends. A graph stays at hand for further prefixes of it."""
     channel = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     torch.set_num_threads(1)
@@ -169,13 +193,9 @@ def main() -> None:
         try:
             if known != request["id"] or module is None:
                 known, module = request["id"], _wire.to_graph_module(request["graph"])
-            part = prefix(module, request["prefix"])
-            if request["device"] == "cuda":
-                reply = {"kernels": [None] * count_cuda(part, request["inputs"])}
-            else:
-                reply = {"kernels": kernels_cpu(part, request["inputs"])}
+            reply = count(module, request)
         except Exception as error:
-            # A compiler may raise anything; it is the fault of this prefix.
+            # A compiler may raise anything; it is the fault of this graph.
             reason = next((line for line in str(error).splitlines() if line.strip()), "no message")
             reply = {"error": f"{type(error).__name__}: {reason}"}
         channel.write(json.dumps(reply) + "\n")

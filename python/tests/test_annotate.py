@@ -84,8 +84,8 @@ def _chain(x: torch.Tensor, w_self_: torch.Tensor) -> Any:
 def test_pointwise_ops_are_one_kernel_and_a_product_is_another() -> None:
     request = _request(_chain, [_meta("x", [64, 32]), _meta("w_self_", [16, 32])])
     module = _wire.to_graph_module(request["graph"])
-    kernels = [_prefix.kernels_cpu(_prefix.prefix(module, k), request["inputs"]) for k in range(1, 6)]
-    assert kernels == [[0], [0], [0], [0, 3], [0, 3, 4]]
+    assert _prefix.count_cpu(module, request["inputs"], range(1, 6)) == ([1, 1, 1, 2, 3], 1)
+    assert [_prefix.count_cpu(module, request["inputs"], [k]) for k in (3, 5)] == [([1], 1), ([3], 1)]
 
 
 def test_a_prefix_may_end_with_a_list_of_tensors() -> None:
@@ -95,7 +95,17 @@ def test_a_prefix_may_end_with_a_list_of_tensors() -> None:
 
     request = _request(halves, [_meta("x", [64, 32])])
     module = _wire.to_graph_module(request["graph"])
-    assert [_prefix.kernels_cpu(_prefix.prefix(module, k), request["inputs"]) for k in (1, 2, 5)] == [[0], [0], [0]]
+    assert _prefix.count_cpu(module, request["inputs"], [1, 2, 5]) == ([1, 1, 1], 1)
+
+
+def test_prefixes_that_have_something_in_common_are_counted_one_by_one() -> None:
+    def noise(x: torch.Tensor) -> Any:
+        return (torch.nn.functional.dropout(torch.relu(x), 0.5, True) + torch.rand_like(x),)
+
+    request = _request(noise, [_meta("x", [64, 32])])
+    module = _wire.to_graph_module(request["graph"])
+    alone = [_prefix.count_cpu(module, request["inputs"], [k])[0][0] for k in (1, 2, 4)]
+    assert _prefix.count_cpu(module, request["inputs"], [1, 2, 4]) == (alone, 4)
 
 
 def test_proofs_refuse_what_cannot_be_judged() -> None:

@@ -6,6 +6,7 @@ import os
 import runpy
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -238,3 +239,14 @@ def test_torchvision_by_name(tmp_path):
     assert "did you mean resnet18" in lines["torchvision:resnt18"]["reason"]
     fields = json.loads((tmp_path / "torchvision/resnet18/graph_net.json").read_text())
     assert fields["statistics"] == "sampled" and fields["inputs"] == "vision"
+
+
+def test_an_image_in_tiles_has_as_many_as_the_first_grid_takes():
+    from passnet._zoo.tensors import Sizes, alternatives
+
+    config = types.SimpleNamespace(image_size=336, image_grid_pinpoints=[[336, 672], [672, 672]])
+    image = alternatives("pixel_values", Sizes(config, {"pixel_values", "image_sizes"}))[0]
+    assert image.shape == (1, 3, 3, 336, 336)
+    del config.image_grid_pinpoints
+    image = alternatives("pixel_values", Sizes(config, {"pixel_values", "image_sizes"}))[0]
+    assert image.shape == (1, 2, 3, 336, 336)

@@ -7,7 +7,7 @@ use std::{
 
 use fs_err as fs;
 
-use crate::store::{Row, StoreError, TableReader, TableWriter};
+use crate::store::{Row, StoreError, TableReader, TableWriter, View};
 
 /// A table of a dataset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +101,7 @@ impl Dataset {
     ///
     /// # Errors
     /// If the folder cannot be read.
-    pub fn read<R: Row + 'static>(
+    pub fn read<R: View + 'static>(
         &self,
         table: Table,
     ) -> Result<impl Iterator<Item = Result<R, StoreError>> + use<R>, StoreError> {
@@ -118,7 +118,7 @@ impl Dataset {
     ///
     /// # Errors
     /// If the folder cannot be read.
-    pub fn rows<R: Row>(&self, table: Table) -> Result<u64, StoreError> {
+    pub fn rows<R: View>(&self, table: Table) -> Result<u64, StoreError> {
         let rows = |part: &PathBuf| TableReader::<R>::open(part).map_or(0, |reader| reader.rows());
         Ok(self.parts(table)?.iter().map(rows).sum())
     }

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use passnet_python::Sample;
 use rayon::prelude::*;
+use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
     Dataset, Failure, Table,
     annotate::{Runner, question},
-    fusible::{Bracketing, Measured, Schedule, measure_all},
+    fusible::{Bracketing, Compiled, Measured, measure_all},
     import::parse,
     select::select_subset,
     store::{KernelsRow, Kind, SampleRow, StoreError},
@@ -21,7 +22,7 @@ pub struct CountSettings {
     /// `cpu`: kernels that Inductor makes for the CPU, which takes no compiler run; `cuda`: kernels that the driver
     /// launches.
     pub device: String,
-    /// Whether to compile every prefix instead of few.
+    /// Whether to compile every prefix by itself.
     pub exhaustive: bool,
     /// Most subgraphs to count, those counted before among them.
     pub most: usize,
@@ -36,8 +37,10 @@ pub struct Counted {
     pub subgraphs: usize,
     /// Their ops.
     pub ops: usize,
-    /// Prefixes compiled for them.
-    pub calls: usize,
+    /// Their prefixes that were compiled; the counts of the others were concluded.
+    pub prefixes: usize,
+    /// Calls of the compiler for them.
+    pub compilations: usize,
     /// Subgraphs counted before.
     pub present: usize,
     /// Subgraphs that do not compile, and what cannot be read.
@@ -49,8 +52,8 @@ pub struct Counted {
 const BATCH: usize = 8;
 
 /// Counts the kernels of annotated classical subgraphs that have no counts for this device yet; where not all are to be
-/// counted, those that cover most transitions of ops ([`select_subset`]). What does not compile is noted and not tried again. `progress` is called with the number of subgraphs done
-/// and of all.
+/// counted, those that cover most transitions of ops ([`select_subset`]). What does not compile is noted and not tried again.
+/// `progress` is called with the number of subgraphs done and of all.
 ///
 /// # Errors
 /// If a table cannot be listed or written.
@@ -82,7 +85,8 @@ pub fn count_kernels(
             bracketing.learn(&row.ops, &measured);
             counted.subgraphs += 1;
             counted.ops += measured.kernels.len();
-            counted.calls += measured.calls();
+            counted.prefixes += measured.compiled.len();
+            counted.compilations += measured.compilations as usize;
             writer.push(KernelsRow {
                 path: row.path.clone(),
                 typed: row.hashes.typed.clone().unwrap_or_default(),
@@ -142,10 +146,21 @@ fn measure(
     let mut request = question(&sample.graph.with_device(&settings.device, None), &sample);
     request["device"] = json!(settings.device);
     request["id"] = json!(row.path);
-    let mut compile = |k: usize| -> Result<Schedule, String> {
-        request["prefix"] = k.into();
-        let mut reply = runner.ask(&request)?;
-        serde_json::from_value(reply["kernels"].take()).map_err(|error| format!("malformed reply: {error}"))
+    let compile = |prefixes: &[usize]| -> Result<Compiled, String> {
+        request["prefixes"] = json!(prefixes);
+        let reply: Reply =
+            serde_json::from_value(runner.ask(&request)?).map_err(|error| format!("malformed reply: {error}"))?;
+        if reply.kernels.len() != prefixes.len() {
+            return Err(format!("malformed reply: {} counts of {} prefixes", reply.kernels.len(), prefixes.len()));
+        }
+        Ok(Compiled { kernels: reply.kernels, compilations: reply.compilations })
     };
-    if settings.exhaustive { measure_all(row.ops.len(), compile) } else { bracketing.measure(&row.ops, &mut compile) }
+    if settings.exhaustive { measure_all(row.ops.len(), compile) } else { bracketing.measure(&row.ops, compile) }
+}
+
+/// What `passnet._prefix` answers.
+#[derive(Deserialize)]
+struct Reply {
+    kernels: Vec<u32>,
+    compilations: u32,
 }

@@ -83,8 +83,12 @@ pub fn mine(dataset: &Dataset, method: Method, out: &Dataset) -> Result<Mined, S
     let distinct = cut_all(dataset, &mut finder, method.kind(), &mut mined)?;
     mined.subgraphs = distinct.len();
     let mut writer = out.replace(Table::Subgraphs)?;
-    for row in out.read::<SampleRow>(Table::Subgraphs)?.flatten().filter(|row| row.kind != method.kind()) {
-        writer.push(row)?;
+    for row in out.read::<SampleRow>(Table::Subgraphs)? {
+        match row {
+            Ok(row) if row.kind == method.kind() => {}
+            Ok(row) => writer.push(row)?,
+            Err(error) => mined.failures.push(Failure::of_store(&error)),
+        }
     }
     for mut row in distinct.into_values() {
         row.origins = merge_origins(row.origins);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -95,6 +96,15 @@ class Sizes:
             yield (size[-2], size[-1])
         for side in (_IMAGE, 256, 384, 512, 640, 1024):
             yield (side, side)
+
+    @property
+    def tiles(self) -> int:
+        """Parts of an image that is given as several: the whole, and the cells of the first grid where there are grids."""
+        grids = self.first(self.config, "image_grid_pinpoints", default=None)
+        if not isinstance(grids, list):
+            return 2
+        side = next(self.image_sizes())
+        return 1 + math.ceil(grids[0][0] / side[0]) * math.ceil(grids[0][1] / side[1])
 
     @property
     def channels(self) -> int:
@@ -221,7 +231,7 @@ def _pixel_values(sizes: Sizes) -> Iterator[Any]:
     frames = sizes.first(sizes.vision, "num_frames", default=0)
     if isinstance(frames, int) and frames:
         yield torch.randn(1, frames, *images[0].shape[1:])
-    yield from (image[None].repeat(1, 2, 1, 1, 1) for image in images[:1] if deep)
+    yield from (image[None].repeat(1, sizes.tiles, 1, 1, 1) for image in images[:1] if deep)
     yield from images
     yield images[0][None]
 
@@ -397,10 +407,13 @@ def _timesteps(_sizes: Sizes) -> Iterator[Any]:
 
 @_input("inputs_embeds", "latents", "action_embeds", "noise_embeds", "query_embeds", "context_hidden_states")
 def _embeddings(sizes: Sizes) -> Iterator[Any]:
-    for field in ("hidden_size", "d_model", "dim", "embed_dim"):
-        if isinstance(width := getattr(sizes.text, field, None), int):
-            yield torch.randn(1, _TOKENS, width)
-            yield torch.randn(1, width, _TOKENS)
+    # A policy takes its actions at the width of the transformer that denoises them.
+    owners = [sizes.text, getattr(sizes.config, "dit_config", None)]
+    for owner in owners:
+        for field in ("hidden_size", "d_model", "dim", "embed_dim"):
+            if isinstance(width := getattr(owner, field, None), int):
+                yield torch.randn(1, _TOKENS, width)
+                yield torch.randn(1, width, _TOKENS)
 
 
 @_input("inputs")

@@ -1,8 +1,13 @@
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// What a compiler makes of one prefix: for each kernel the index of the first op that it computes; `None` if it does not
-/// tell.
-pub type Schedule = Vec<Option<u32>>;
+/// What compiling some prefixes told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Compiled {
+    /// The number of kernels of each prefix, in the order of the question.
+    pub kernels: Vec<u32>,
+    /// How often the compiler was called: once, if it took all prefixes together.
+    pub compilations: u32,
+}
 
 /// Kernel counts of all prefixes of one graph, and what they cost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -10,36 +15,31 @@ pub struct Measured {
     /// `kernels[k - 1]` is the count of the first `k` ops.
     pub kernels: Vec<u32>,
     /// The prefixes that were compiled, by their number of ops; the other counts were concluded.
-    pub schedules: BTreeMap<usize, Schedule>,
+    pub compiled: BTreeSet<usize>,
+    /// How often the compiler was called.
+    pub compilations: u32,
 }
 
-impl Measured {
-    /// How many prefixes were compiled.
-    pub fn calls(&self) -> usize {
-        self.schedules.len()
-    }
-}
-
-/// Compiles every prefix: the reference.
+/// Compiles every prefix by itself: the reference.
 ///
-/// `compile(k)` compiles the first `k` ops (1 up to `ops`).
+/// `compile` compiles prefixes, given by their numbers of ops (1 up to `ops`).
 ///
 /// # Errors
 /// The first error of `compile`.
-pub fn measure_all<E>(ops: usize, compile: impl FnMut(usize) -> Result<Schedule, E>) -> Result<Measured, E> {
-    let mut prefixes = Prefixes { compiled: BTreeMap::new(), concluded: BTreeMap::new(), compile };
-    (1..=ops).try_for_each(|k| prefixes.count(k).map(drop))?;
+pub fn measure_all<E>(ops: usize, compile: impl FnMut(&[usize]) -> Result<Compiled, E>) -> Result<Measured, E> {
+    let mut prefixes = Prefixes::new(compile);
+    (1..=ops).try_for_each(|k| prefixes.compile(&[k]))?;
     Ok(prefixes.measured(ops))
 }
 
-/// Measures few prefixes and concludes the rest.
+/// Measures prefixes together, and only those whose counts cannot be concluded.
 ///
-/// The whole graph is compiled first. Inside an interval whose ends are measured, the count of every prefix is predicted
-/// in two ways: from what each op added before in the same surroundings (two ops before it and one behind it, else one
-/// before and one behind, else one before), and from the schedule of the interval's end, in which a kernel counts from the
-/// first op that it computes. An interval is taken as predicted if both ways, as far as they say anything, agree about
-/// every op in it, and the sum with the measured end; where they do not, the middle is measured and both halves are
-/// looked at. Long intervals are halved even where all agrees, so that one error cannot hide behind its opposite.
+/// What an op adds to the count is predicted from what it added before in the same surroundings: two ops before it and one
+/// behind it, else one before and one behind. Compiled are the whole graph, the prefixes on both sides of an op about which
+/// nothing or two things are known, and one in [`LONGEST_TRUSTED`] of the others, so that one error cannot hide behind its
+/// opposite. Between neighbours of these, the predictions are taken if their sum is what was measured; else all
+/// prefixes there are compiled too. So there are two rounds at most, and each goes to the compiler in as few calls as
+/// [`MOST_OPS`] permits.
 ///
 /// What is learnt is kept from graph to graph.
 #[derive(Debug, Default)]
@@ -48,10 +48,10 @@ pub struct Bracketing {
     added: HashMap<Surroundings, Option<i64>>,
 }
 
-/// An interval of more ops is checked in its middle even where all predictions agree.
+/// Most ops from one compiled prefix to the next.
 const LONGEST_TRUSTED: usize = 12;
-/// The same where only the schedule says something about one of its ops.
-const LONGEST_SCHEDULED: usize = 2;
+/// Ops of all prefixes that are compiled together; a single one may have more.
+const MOST_OPS: usize = 256;
 
 impl Bracketing {
     /// Knows nothing yet.
@@ -61,52 +61,38 @@ impl Bracketing {
 
     /// The counts of one graph, given its op names in program order.
     ///
-    /// `compile(k)` compiles the first `k` ops (1 up to the number of ops); it is called at most once for each `k`.
+    /// `compile` compiles prefixes, given by their numbers of ops (1 up to the number of ops, ascending); it is asked at
+    /// most once about each.
     ///
     /// # Errors
     /// The first error of `compile`.
-    pub fn measure<E>(&self, ops: &[String], compile: impl FnMut(usize) -> Result<Schedule, E>) -> Result<Measured, E> {
-        let mut prefixes = Prefixes { compiled: BTreeMap::new(), concluded: BTreeMap::new(), compile };
-        if !ops.is_empty() {
-            prefixes.count(ops.len())?;
-            self.refine(ops, 0, ops.len(), &mut prefixes)?;
-        }
-        Ok(prefixes.measured(ops.len()))
-    }
-
-    /// Knows all counts from `begin` to `end`, both measured.
-    fn refine<E, F: FnMut(usize) -> Result<Schedule, E>>(
+    pub fn measure<E>(
         &self,
         ops: &[String],
-        begin: usize,
-        end: usize,
-        prefixes: &mut Prefixes<F>,
-    ) -> Result<(), E> {
-        if end - begin <= 1 {
-            return Ok(());
+        compile: impl FnMut(&[usize]) -> Result<Compiled, E>,
+    ) -> Result<Measured, E> {
+        let mut prefixes = Prefixes::new(compile);
+        let added: Vec<Option<i64>> = (1..=ops.len()).map(|k| self.predict(ops, k)).collect();
+        prefixes.compile(&first_round(&added))?;
+        let mut second = Vec::new();
+        for (begin, end) in prefixes.gaps() {
+            let inside: Option<Vec<i64>> = added[begin..end].iter().copied().collect();
+            match inside {
+                Some(added) if added.iter().sum::<i64>() == prefixes.count(end) - prefixes.count(begin) => {
+                    prefixes.conclude(begin, &added);
+                }
+                _ => second.extend(begin + 1..end),
+            }
         }
-        let base = prefixes.count(begin)?;
-        let added = prefixes.count(end)? - base;
-        let schedule = &prefixes.compiled[&end];
-        let steps: Option<Vec<Step>> = (begin + 1..=end).map(|k| self.predict(ops, k, schedule)).collect();
-        if let Some(steps) = steps
-            && steps.iter().map(|step| step.added).sum::<i64>() == added
-            && end - begin <= if steps.iter().all(|step| step.seen) { LONGEST_TRUSTED } else { LONGEST_SCHEDULED }
-        {
-            prefixes.conclude(begin, base, &steps);
-            return Ok(());
-        }
-        let middle = begin + (end - begin) / 2;
-        prefixes.count(middle)?;
-        self.refine(ops, begin, middle, prefixes)?;
-        self.refine(ops, middle, end, prefixes)
+        prefixes.compile(&second)?;
+        Ok(prefixes.measured(ops.len()))
     }
 
     /// Takes note of what was added between neighbours that were both compiled.
     pub fn learn(&mut self, ops: &[String], measured: &Measured) {
         let count = |k: usize| match k {
             0 => Some(0),
-            _ => measured.schedules.contains_key(&k).then(|| i64::from(measured.kernels[k - 1])),
+            _ => measured.compiled.contains(&k).then(|| i64::from(measured.kernels[k - 1])),
         };
         for k in 1..=measured.kernels.len() {
             let (Some(before), Some(after)) = (count(k - 1), count(k)) else { continue };
@@ -120,34 +106,30 @@ impl Bracketing {
         }
     }
 
-    /// What the op that makes a prefix `k` long adds; `None` if nothing says so, or two things say otherwise.
-    fn predict(&self, ops: &[String], k: usize, schedule: &Schedule) -> Option<Step> {
-        let seen = surroundings(ops, k).iter().find_map(|surroundings| self.added.get(surroundings)).copied();
-        let known = schedule.iter().all(Option::is_some);
-        let begun =
-            || schedule.iter().filter(|first| first.is_some_and(|first| first as usize == k - 1)).count() as i64;
-        match (seen, known.then(begun)) {
-            (Some(Some(seen)), begun) if begun.is_none_or(|begun| begun == seen) => {
-                Some(Step { added: seen, seen: true })
-            }
-            (None, Some(added)) => Some(Step { added, seen: false }),
-            _ => None,
-        }
+    /// What the op that makes a prefix `k` long adds; `None` if its surroundings were not seen, or added different numbers.
+    fn predict(&self, ops: &[String], k: usize) -> Option<i64> {
+        surroundings(ops, k).iter().find_map(|surroundings| self.added.get(surroundings)).copied().flatten()
     }
 }
 
-/// What one op is predicted to add, and whether that was seen before.
-struct Step {
-    added: i64,
-    seen: bool,
+/// The prefixes to compile, given what each op is predicted to add.
+fn first_round(added: &[Option<i64>]) -> Vec<usize> {
+    let mut asked = Vec::new();
+    for k in 1..=added.len() {
+        let unknown = added[k - 1].is_none() || added.get(k) == Some(&None);
+        if unknown || k == added.len() || k - asked.last().copied().unwrap_or(0) == LONGEST_TRUSTED {
+            asked.push(k);
+        }
+    }
+    asked
 }
 
 /// Numbers of ops before and behind, and the ops with the one between; empty where there is none.
 type Surroundings = (usize, usize, Vec<String>);
 
 /// What is around the op that makes a prefix `k` long, widest first.
-fn surroundings(ops: &[String], k: usize) -> [Surroundings; 3] {
-    [(2, 1), (1, 1), (1, 0)].map(|(before, behind)| {
+fn surroundings(ops: &[String], k: usize) -> [Surroundings; 2] {
+    [(2, 1), (1, 1)].map(|(before, behind)| {
         let at =
             |index: usize| index.checked_sub(before + 1).and_then(|index| ops.get(index)).cloned().unwrap_or_default();
         (before, behind, (k..=k + before + behind).map(at).collect())
@@ -156,46 +138,66 @@ fn surroundings(ops: &[String], k: usize) -> [Surroundings; 3] {
 
 /// Counts known so far, and where to ask for the others.
 struct Prefixes<F> {
-    compiled: BTreeMap<usize, Schedule>,
+    compiled: BTreeMap<usize, u32>,
     concluded: BTreeMap<usize, i64>,
-    compile: F,
+    compilations: u32,
+    ask: F,
 }
 
 impl<F> Prefixes<F> {
-    /// The count of the first `k` ops, which are compiled if they were not before; the empty prefix has no kernel.
-    fn count<E>(&mut self, k: usize) -> Result<i64, E>
+    fn new(ask: F) -> Self {
+        Self { compiled: BTreeMap::new(), concluded: BTreeMap::new(), compilations: 0, ask }
+    }
+
+    /// Compiles prefixes that were not compiled before, as many together as permitted.
+    fn compile<E>(&mut self, mut prefixes: &[usize]) -> Result<(), E>
     where
-        F: FnMut(usize) -> Result<Schedule, E>,
+        F: FnMut(&[usize]) -> Result<Compiled, E>,
     {
-        if k == 0 {
-            return Ok(0);
+        while let Some(&first) = prefixes.first() {
+            let mut ops = first;
+            let more = prefixes[1..].iter().take_while(|&&k| {
+                ops += k;
+                ops <= MOST_OPS
+            });
+            let (together, rest) = prefixes.split_at(1 + more.count());
+            let Compiled { kernels, compilations } = (self.ask)(together)?;
+            self.compiled.extend(together.iter().copied().zip(kernels));
+            self.compilations += compilations;
+            prefixes = rest;
         }
-        if let Some(schedule) = self.compiled.get(&k) {
-            return Ok(schedule.len() as i64);
-        }
-        let schedule = (self.compile)(k)?;
-        let count = schedule.len() as i64;
-        self.compiled.insert(k, schedule);
-        Ok(count)
+        Ok(())
+    }
+
+    /// The count of the first `k` ops, which were compiled; the empty prefix has no kernel.
+    fn count(&self, k: usize) -> i64 {
+        self.compiled.get(&k).copied().map_or(0, i64::from)
+    }
+
+    /// Neighbours among the compiled prefixes and the empty one, where there are others between them.
+    fn gaps(&self) -> Vec<(usize, usize)> {
+        let begins = std::iter::once(0).chain(self.compiled.keys().copied());
+        begins.zip(self.compiled.keys().copied()).filter(|(begin, end)| end - begin > 1).collect()
     }
 
     /// Takes the counts behind `begin` from what each op adds.
-    fn conclude(&mut self, begin: usize, base: i64, steps: &[Step]) {
-        let mut count = base;
-        for (k, step) in (begin + 1..).zip(steps) {
-            count += step.added;
+    fn conclude(&mut self, begin: usize, added: &[i64]) {
+        let mut count = self.count(begin);
+        for (k, added) in (begin + 1..).zip(added) {
+            count += added;
             self.concluded.insert(k, count);
         }
     }
 
     /// Every count of `ops` ops was measured or concluded; what was measured wins.
     fn measured(self, ops: usize) -> Measured {
-        let count = |k| match self.compiled.get(&k) {
-            Some(schedule) => schedule.len() as i64,
-            None => self.concluded.get(&k).copied().unwrap_or(0),
-        };
-        let kernels = (1..=ops).map(|k| u32::try_from(count(k)).unwrap_or(0)).collect();
-        Measured { kernels, schedules: self.compiled }
+        let concluded = |k| self.concluded.get(&k).and_then(|&count| u32::try_from(count).ok());
+        let count = |k| self.compiled.get(&k).copied().or_else(|| concluded(k)).unwrap_or(0);
+        Measured {
+            kernels: (1..=ops).map(count).collect(),
+            compiled: self.compiled.keys().copied().collect(),
+            compilations: self.compilations,
+        }
     }
 }
 
@@ -219,59 +221,47 @@ mod tests {
         ops[..k].iter().filter(|op| starts(op)).count() as u32
     }
 
-    /// A schedule that tells nothing but the number of kernels.
-    fn silent<N: Into<u64>>(count: N) -> Result<Schedule, Infallible> {
-        Ok(vec![None; count.into() as usize])
+    /// Compiles all that is asked in one call.
+    fn together(prefixes: &[usize], count: impl Fn(usize) -> u32) -> Result<Compiled, Infallible> {
+        Ok(Compiled { kernels: prefixes.iter().map(|&k| count(k)).collect(), compilations: 1 })
     }
 
     #[test]
-    fn what_was_seen_is_not_measured_again() {
+    fn what_is_new_takes_one_compilation_and_what_was_seen_few_prefixes() {
         let mut bracketing = Bracketing::new();
-        let mut calls = |layers| {
+        let mut measure = |layers| {
             let ops = transformer(layers);
-            let count = |k| silent(kernels(&ops, k));
+            let count = |prefixes: &[usize]| together(prefixes, |k| kernels(&ops, k));
             let Ok(all) = measure_all(ops.len(), count);
             let Ok(few) = bracketing.measure(&ops, count);
             bracketing.learn(&ops, &few);
             assert_eq!(few.kernels, all.kernels);
-            (few.calls(), all.calls())
+            assert_eq!(all.compilations as usize, ops.len());
+            (few, ops.len())
         };
-        let (first, all) = calls(2);
-        assert_eq!(first, all);
-        let (again, all) = calls(12);
-        assert!(again * 5 < all, "{again} of {all}");
+        let (first, ops) = measure(1);
+        assert_eq!((first.compiled.len(), first.compilations), (ops, 1));
+        measure(2);
+        let (again, ops) = measure(12);
+        assert!(again.compiled.len() * 5 < ops && again.compilations < 10, "{again:?} of {ops}");
     }
 
     #[test]
     fn a_deviation_is_found() {
         let mut bracketing = Bracketing::new();
         let ops = transformer(4);
-        let Ok(first) = bracketing.measure(&ops, |k| silent(kernels(&ops, k)));
+        let Ok(first) = bracketing.measure(&ops, |prefixes| together(prefixes, |k| kernels(&ops, k)));
         bracketing.learn(&ops, &first);
         let other = |k: usize| kernels(&ops, k) + u32::from(k > 17);
-        let Ok(few) = bracketing.measure(&ops, |k| silent(other(k)));
+        let Ok(few) = bracketing.measure(&ops, |prefixes| together(prefixes, other));
         assert_eq!(few.kernels, (1..=ops.len()).map(other).collect::<Vec<_>>());
-        assert!(few.calls() * 2 < ops.len(), "{} of {}", few.calls(), ops.len());
-    }
-
-    #[test]
-    fn a_schedule_that_tells_saves_compilations() {
-        let ops = transformer(1);
-        let first = |k: usize| (0..k as u32).filter(|&op| kernels(&ops, op as usize + 1) > kernels(&ops, op as usize));
-        let Ok(few) = Bracketing::new().measure(&ops, |k| Ok::<Schedule, Infallible>(first(k).map(Some).collect()));
-        assert_eq!(few.kernels, (1..=ops.len()).map(|k| kernels(&ops, k)).collect::<Vec<_>>());
-        assert!(few.calls() * 3 < ops.len() * 2, "{} of {}", few.calls(), ops.len());
-        // Kernels that the whole graph has elsewhere than its first half are found.
-        let whole = ops.len();
-        let shifted = |k: usize| first(k).map(move |op| Some(if k == whole { op.saturating_sub(1) } else { op }));
-        let Ok(found) = Bracketing::new().measure(&ops, |k| Ok::<Schedule, Infallible>(shifted(k).collect()));
-        assert_eq!(found.kernels, few.kernels);
+        assert!(few.compiled.len() * 2 < ops.len(), "{} of {}", few.compiled.len(), ops.len());
     }
 
     #[test]
     fn errors_pass_through() {
         assert_eq!(
-            Bracketing::new().measure(&transformer(2), |_| Err::<Schedule, _>("no compiler")),
+            Bracketing::new().measure(&transformer(2), |_| Err::<Compiled, _>("no compiler")),
             Err("no compiler")
         );
     }
@@ -282,16 +272,23 @@ mod tests {
             ops in prop::collection::vec("[ab]", 0..80),
             counts in prop::collection::vec(0_u32..4, 80),
         ) {
-            let mut asked = vec![false; ops.len()];
-            let Ok(measured) = Bracketing::new().measure(&ops, |k| {
-                assert!(!std::mem::replace(&mut asked[k - 1], true), "asked twice for {k}");
-                silent(counts[k - 1])
-            });
-            prop_assert_eq!(measured.kernels.len(), ops.len());
-            let compiled: Vec<bool> = (1..=ops.len()).map(|k| measured.schedules.contains_key(&k)).collect();
-            prop_assert_eq!(&compiled, &asked);
-            for (k, asked) in asked.into_iter().enumerate() {
-                prop_assert!(!asked || measured.kernels[k] == counts[k]);
+            let mut bracketing = Bracketing::new();
+            for _ in 0..2 {
+                let mut asked = vec![false; ops.len()];
+                let Ok(measured) = bracketing.measure(&ops, |prefixes| {
+                    for k in prefixes {
+                        assert!(!std::mem::replace(&mut asked[k - 1], true), "asked twice for {k}");
+                    }
+                    assert!(prefixes.len() == 1 || prefixes.iter().sum::<usize>() <= MOST_OPS);
+                    together(prefixes, |k| counts[k - 1])
+                });
+                bracketing.learn(&ops, &measured);
+                prop_assert_eq!(measured.kernels.len(), ops.len());
+                let compiled: Vec<bool> = (1..=ops.len()).map(|k| measured.compiled.contains(&k)).collect();
+                prop_assert_eq!(&compiled, &asked);
+                for (k, asked) in asked.into_iter().enumerate() {
+                    prop_assert!(!asked || measured.kernels[k] == counts[k]);
+                }
             }
         }
     }

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    Row,
+    Row, View,
     columns::{Columns, int32s, int64s, list_type, lists, strings},
 };
-use crate::fusible::{Measured, Schedule};
+use crate::fusible::Measured;
 
 /// What is known of every value of one full graph.
 #[derive(Clone, Debug, PartialEq)]
@@ -111,7 +111,7 @@ pub struct KernelsRow {
     pub measured: Measured,
 }
 
-impl Row for AnnotationRow {
+impl View for AnnotationRow {
     const TABLE: &'static str = "annotations";
 
     fn schema() -> Schema {
@@ -119,6 +119,22 @@ impl Row for AnnotationRow {
         Schema::new(vec![text("path"), text("graph"), text("annotation"), text("failure")])
     }
 
+    fn decode(batch: &RecordBatch) -> Result<Vec<Self>, String> {
+        let columns = Columns::Batch(batch);
+        let names = columns.strings("path")?.into_iter().zip(columns.strings("graph")?);
+        let texts = columns.strings("annotation")?.into_iter().zip(columns.strings("failure")?);
+        names
+            .zip(texts)
+            .map(|((path, graph), (text, failure))| {
+                let parsed = || serde_json::from_str(&text).map_err(|error| format!("annotation of `{path}`: {error}"));
+                let annotation = if failure.is_empty() { Ok(parsed()?) } else { Err(failure) };
+                Ok(Self { path, graph, annotation })
+            })
+            .collect()
+    }
+}
+
+impl Row for AnnotationRow {
     fn encode(rows: &[Self]) -> Result<RecordBatch, ArrowError> {
         let mut texts = Vec::with_capacity(rows.len());
         for row in rows {
@@ -140,20 +156,6 @@ impl Row for AnnotationRow {
         RecordBatch::try_new(Self::schema().into(), columns)
     }
 
-    fn decode(batch: &RecordBatch) -> Result<Vec<Self>, String> {
-        let columns = Columns::Batch(batch);
-        let names = columns.strings("path")?.into_iter().zip(columns.strings("graph")?);
-        let texts = columns.strings("annotation")?.into_iter().zip(columns.strings("failure")?);
-        names
-            .zip(texts)
-            .map(|((path, graph), (text, failure))| {
-                let parsed = || serde_json::from_str(&text).map_err(|error| format!("annotation of `{path}`: {error}"));
-                let annotation = if failure.is_empty() { Ok(parsed()?) } else { Err(failure) };
-                Ok(Self { path, graph, annotation })
-            })
-            .collect()
-    }
-
     fn raw_bytes(&self) -> usize {
         let Ok(annotation) = &self.annotation else { return self.path.len() };
         // Each extent takes about four digits.
@@ -162,7 +164,7 @@ impl Row for AnnotationRow {
     }
 }
 
-impl Row for KernelsRow {
+impl View for KernelsRow {
     const TABLE: &'static str = "kernels";
 
     fn schema() -> Schema {
@@ -174,25 +176,7 @@ impl Row for KernelsRow {
             Field::new("kernels", list_type(DataType::Int64), false),
             Field::new("calls", DataType::Int32, false),
             Field::new("compiled", list_type(DataType::Int64), false),
-            Field::new("first_ops", list_type(DataType::Int64), false),
         ])
-    }
-
-    fn encode(rows: &[Self]) -> Result<RecordBatch, ArrowError> {
-        let counts = |row: &Self| row.measured.kernels.iter().copied().map(i64::from).collect();
-        let compiled = |row: &Self| row.measured.schedules.keys().map(|&k| k as i64).collect();
-        let first = |op: &Option<u32>| op.map_or(UNKNOWN, i64::from);
-        let first_ops = |row: &Self| row.measured.schedules.values().flatten().map(first).collect();
-        let columns = vec![
-            strings(rows.iter().map(|row| row.path.as_str())),
-            strings(rows.iter().map(|row| row.typed.as_str())),
-            strings(rows.iter().map(|row| row.device.as_str())),
-            int64_lists(rows.iter().map(counts).collect())?,
-            int32s(rows.iter().map(|row| row.measured.calls() as i32)),
-            int64_lists(rows.iter().map(compiled).collect())?,
-            int64_lists(rows.iter().map(first_ops).collect())?,
-        ];
-        RecordBatch::try_new(Self::schema().into(), columns)
     }
 
     fn decode(batch: &RecordBatch) -> Result<Vec<Self>, String> {
@@ -200,15 +184,31 @@ impl Row for KernelsRow {
         let names = columns.strings("path")?.into_iter().zip(columns.strings("typed_hash")?);
         let names = names.zip(columns.strings("device")?);
         let counts = columns.int64_lists("kernels")?.into_iter().zip(columns.int64_lists("compiled")?);
-        let counts = counts.zip(columns.int64_lists("first_ops")?);
+        let counts = counts.zip(columns.int32s("calls")?);
         names
             .zip(counts)
-            .map(|(((path, typed), device), ((kernels, compiled), first_ops))| {
-                let measured = measured(kernels, compiled, first_ops);
+            .map(|(((path, typed), device), ((kernels, compiled), calls))| {
+                let measured = measured(kernels, compiled, calls);
                 let measured = measured.ok_or_else(|| format!("kernel counts of `{path}` do not fit one another"))?;
                 Ok(Self { path, typed, device, measured })
             })
             .collect()
+    }
+}
+
+impl Row for KernelsRow {
+    fn encode(rows: &[Self]) -> Result<RecordBatch, ArrowError> {
+        let counts = |row: &Self| row.measured.kernels.iter().copied().map(i64::from).collect();
+        let compiled = |row: &Self| row.measured.compiled.iter().map(|&k| k as i64).collect();
+        let columns = vec![
+            strings(rows.iter().map(|row| row.path.as_str())),
+            strings(rows.iter().map(|row| row.typed.as_str())),
+            strings(rows.iter().map(|row| row.device.as_str())),
+            int64_lists(rows.iter().map(counts).collect())?,
+            int32s(rows.iter().map(|row| row.measured.compilations as i32)),
+            int64_lists(rows.iter().map(compiled).collect())?,
+        ];
+        RecordBatch::try_new(Self::schema().into(), columns)
     }
 
     fn raw_bytes(&self) -> usize {
@@ -216,26 +216,13 @@ impl Row for KernelsRow {
     }
 }
 
-/// In the column `first_ops`: the compiler did not tell.
-const UNKNOWN: i64 = -1;
-
 fn int64_lists(rows: Vec<Vec<i64>>) -> Result<ArrayRef, ArrowError> {
     lists(rows.iter().map(Vec::len), int64s(rows.iter().flatten().copied()))
 }
 
-/// `first_ops` has as many entries for each compiled prefix as that has kernels.
-fn measured(kernels: Vec<i64>, compiled: Vec<i64>, first_ops: Vec<i64>) -> Option<Measured> {
+fn measured(kernels: Vec<i64>, compiled: Vec<i64>, calls: i32) -> Option<Measured> {
     let kernels: Vec<u32> = kernels.into_iter().map(u32::try_from).collect::<Result<_, _>>().ok()?;
-    let mut first_ops = first_ops.into_iter();
-    let mut schedules = BTreeMap::new();
-    for k in compiled {
-        let k = usize::try_from(k).ok()?;
-        let count = *kernels.get(k.checked_sub(1)?)? as usize;
-        let schedule: Schedule = first_ops.by_ref().take(count).map(|op| u32::try_from(op).ok()).collect();
-        if schedule.len() < count {
-            return None;
-        }
-        schedules.insert(k, schedule);
-    }
-    Some(Measured { kernels, schedules })
+    let prefix = |k| usize::try_from(k).ok().filter(|k| (1..=kernels.len()).contains(k));
+    let compiled = compiled.into_iter().map(prefix).collect::<Option<_>>()?;
+    Some(Measured { compiled, compilations: u32::try_from(calls).ok()?, kernels })
 }

@@ -19,7 +19,7 @@ pub(crate) use columns::{Columns, strings};
 pub use error::StoreError;
 pub use reader::TableReader;
 pub use result::ResultRow;
-pub use sample::{Hashes, Input, Kind, Origin, SampleFiles, SampleRow};
+pub use sample::{Hashes, Input, Kind, Lineage, Origin, SampleFiles, SampleRow};
 pub use task::TaskRow;
 pub use trajectory::TrajectoryRow;
 pub use writer::{MAX_ROW_GROUP_BYTES, TableWriter};
@@ -44,25 +44,28 @@ pub struct NamedFile {
     pub content: Vec<u8>,
 }
 
-/// One row of a table.
-pub trait Row: Sized {
+/// What a row of a table is read as: all of it, or some of its columns; only these are read from the file.
+pub trait View: Sized {
     /// Name of the table's columns: the key `passnet.table` of a file's metadata.
     const TABLE: &'static str;
 
     /// Names and types of the columns.
     fn schema() -> Schema;
 
-    /// Rows as columns.
-    ///
-    /// # Errors
-    /// If the columns do not fit the schema or exceed 2 GiB.
-    fn encode(rows: &[Self]) -> Result<RecordBatch, ArrowError>;
-
     /// Columns as rows. Unknown columns are ignored.
     ///
     /// # Errors
     /// What is missing or of another type, or which row is not what it says it is.
     fn decode(batch: &RecordBatch) -> Result<Vec<Self>, String>;
+}
+
+/// One row of a table, with all its columns.
+pub trait Row: View {
+    /// Rows as columns.
+    ///
+    /// # Errors
+    /// If the columns do not fit the schema or exceed 2 GiB.
+    fn encode(rows: &[Self]) -> Result<RecordBatch, ArrowError>;
 
     /// About how many bytes the row takes uncompressed.
     fn raw_bytes(&self) -> usize;

@@ -5,11 +5,14 @@ use std::{
     vec,
 };
 
-use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+use parquet::arrow::{
+    ProjectionMask,
+    arrow_reader::{
+        ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+    },
 };
 
-use super::{Row, STORE_VERSION, StoreError, TABLE_KEY, VERSION_KEY};
+use super::{STORE_VERSION, StoreError, TABLE_KEY, VERSION_KEY, View};
 
 /// Rows are read this many at a time: samples are up to megabytes each.
 const BATCH_ROWS: usize = 32;
@@ -18,7 +21,7 @@ const BATCH_ROWS: usize = 32;
 ///
 /// As an iterator it yields rows in order. A row group that cannot be read gives one error that names it, then reading
 /// goes on with the next one.
-pub struct TableReader<R: Row> {
+pub struct TableReader<R: View> {
     path: PathBuf,
     file: File,
     metadata: ArrowReaderMetadata,
@@ -28,7 +31,7 @@ pub struct TableReader<R: Row> {
     row: PhantomData<R>,
 }
 
-impl<R: Row> TableReader<R> {
+impl<R: View> TableReader<R> {
     /// Opens a file of this table.
     ///
     /// # Errors
@@ -107,7 +110,11 @@ impl<R: Row> TableReader<R> {
 
     fn begin(&self, row_group: usize) -> Result<ParquetRecordBatchReader, String> {
         let file = self.file.try_clone().map_err(|error| error.to_string())?;
+        let schema = R::schema();
+        let columns = schema.fields().iter().map(|field| field.name().as_str());
+        let mask = ProjectionMask::columns(self.metadata.parquet_schema(), columns);
         ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
+            .with_projection(mask)
             .with_row_groups(vec![row_group])
             .with_batch_size(BATCH_ROWS)
             .build()
@@ -124,7 +131,7 @@ impl<R: Row> TableReader<R> {
     }
 }
 
-impl<R: Row> Iterator for TableReader<R> {
+impl<R: View> Iterator for TableReader<R> {
     type Item = Result<R, StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 
 use super::{
-    Row,
+    Row, View,
     columns::{Columns, optional_strings, strings},
 };
 
@@ -44,7 +44,7 @@ macro_rules! result_row {
             }
         }
 
-        impl Row for ResultRow {
+        impl View for ResultRow {
             const TABLE: &'static str = "results";
 
             fn schema() -> Schema {
@@ -56,16 +56,6 @@ macro_rules! result_row {
                 ])
             }
 
-            fn encode(rows: &[Self]) -> Result<RecordBatch, ArrowError> {
-                let columns: Vec<ArrayRef> = vec![
-                    $(strings(rows.iter().map(|row| row.$text.as_str())),)+
-                    $(optional_strings(rows.iter().map(|row| row.$optional.as_deref())),)+
-                    $(Arc::new(Int64Array::from_iter(rows.iter().map(|row| row.$integer))),)+
-                    $(Arc::new(Float64Array::from_iter(rows.iter().map(|row| row.$number))),)+
-                ];
-                RecordBatch::try_new(Self::schema().into(), columns)
-            }
-
             fn decode(batch: &RecordBatch) -> Result<Vec<Self>, String> {
                 let columns = Columns::Batch(batch);
                 let mut rows = vec![Self::default(); batch.num_rows()];
@@ -74,6 +64,18 @@ macro_rules! result_row {
                 $(for (row, value) in rows.iter_mut().zip(columns.optional_int64s(stringify!($integer))?) { row.$integer = value; })+
                 $(for (row, value) in rows.iter_mut().zip(columns.optional_float64s(stringify!($number))?) { row.$number = value; })+
                 Ok(rows)
+            }
+        }
+
+        impl Row for ResultRow {
+            fn encode(rows: &[Self]) -> Result<RecordBatch, ArrowError> {
+                let columns: Vec<ArrayRef> = vec![
+                    $(strings(rows.iter().map(|row| row.$text.as_str())),)+
+                    $(optional_strings(rows.iter().map(|row| row.$optional.as_deref())),)+
+                    $(Arc::new(Int64Array::from_iter(rows.iter().map(|row| row.$integer))),)+
+                    $(Arc::new(Float64Array::from_iter(rows.iter().map(|row| row.$number))),)+
+                ];
+                RecordBatch::try_new(Self::schema().into(), columns)
             }
 
             fn raw_bytes(&self) -> usize {

@@ -5,7 +5,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema};
 use passnet_record::{ContentId, DType};
 
 use super::{
-    NamedFile, Row,
+    NamedFile, Row, View,
     columns::{Columns, binaries, int32s, int64s, list_type, lists, optional_strings, strings, struct_type, structs},
 };
 use crate::fold::OpRange;
@@ -185,6 +185,38 @@ pub struct SampleRow {
     pub files: SampleFiles,
 }
 
+/// Who a graph or subgraph is and where it comes from, without what it is: a row of the same table, read without its files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lineage {
+    /// As in [`SampleRow`].
+    pub path: String,
+    /// As in [`SampleRow`].
+    pub hashes: Hashes,
+    /// As in [`SampleRow`].
+    pub origins: Vec<Origin>,
+    /// As in [`SampleRow`].
+    pub duplicates: Vec<String>,
+}
+
+impl View for Lineage {
+    const TABLE: &'static str = SampleRow::TABLE;
+
+    fn schema() -> Schema {
+        let whole = SampleRow::schema();
+        let names = ["path", "origins", "duplicates"].into_iter().chain(HASHES.map(|(name, _)| name));
+        Schema::new(names.filter_map(|name| whole.field_with_name(name).ok().cloned()).collect::<Vec<_>>())
+    }
+
+    fn decode(batch: &RecordBatch) -> Result<Vec<Self>, String> {
+        let columns = Columns::Batch(batch);
+        let names = columns.strings("path")?.into_iter().zip(decode_hashes(&columns)?);
+        let before =
+            columns.struct_lists("origins", decode_origins)?.into_iter().zip(columns.string_lists("duplicates")?);
+        let rows = names.zip(before);
+        Ok(rows.map(|((path, hashes), (origins, duplicates))| Self { path, hashes, origins, duplicates }).collect())
+    }
+}
+
 /// A hash column: its name and its field.
 type HashColumn = (&'static str, fn(&Hashes) -> &Option<String>);
 
@@ -196,7 +228,7 @@ const HASHES: [HashColumn; 5] = [
     ("ops_hash", |hashes| &hashes.ops),
 ];
 
-impl Row for SampleRow {
+impl View for SampleRow {
     const TABLE: &'static str = "samples";
 
     fn schema() -> Schema {
@@ -223,6 +255,46 @@ impl Row for SampleRow {
         Schema::new(fields)
     }
 
+    fn decode(batch: &RecordBatch) -> Result<Vec<Self>, String> {
+        let columns = Columns::Batch(batch);
+        let mut rows: Vec<Self> =
+            columns.strings("path")?.into_iter().map(|path| Self { path, ..Self::default() }).collect();
+        let set = |values: Vec<Option<String>>, rows: &mut Vec<Self>, field: fn(&mut Self) -> &mut Option<String>| {
+            for (row, value) in rows.iter_mut().zip(values) {
+                *field(row) = value;
+            }
+        };
+        set(columns.optional_strings("source")?, &mut rows, |row| &mut row.source);
+        set(columns.optional_strings("domain")?, &mut rows, |row| &mut row.domain);
+        for (row, hashes) in rows.iter_mut().zip(decode_hashes(&columns)?) {
+            row.hashes = hashes;
+        }
+        for (file, name) in SampleFiles::COLUMNS.iter().enumerate() {
+            for (row, text) in rows.iter_mut().zip(columns.optional_strings(name)?) {
+                row.files.texts[file] = text;
+            }
+        }
+        let lists = columns.string_lists("ops")?.into_iter().zip(columns.string_lists("duplicates")?);
+        let structs = columns.struct_lists("inputs", decode_inputs)?.into_iter().zip(
+            columns.struct_lists("origins", decode_origins)?.into_iter().zip(decode_files(&columns, "other_files")?),
+        );
+        for (row, ((ops, duplicates), (inputs, (origins, others)))) in rows.iter_mut().zip(lists.zip(structs)) {
+            (row.ops, row.duplicates, row.inputs, row.origins, row.files.others) =
+                (ops, duplicates, inputs, origins, others);
+        }
+        for (row, kind) in rows.iter_mut().zip(columns.strings("kind")?) {
+            row.kind = kind.parse()?;
+        }
+        for (row, id) in rows.iter().zip(columns.strings("content_id")?) {
+            if row.files.content_id().as_str() != id {
+                return Err(format!("the files of `{}` do not have the content they had when written", row.path));
+            }
+        }
+        Ok(rows)
+    }
+}
+
+impl Row for SampleRow {
     fn encode(rows: &[Self]) -> Result<RecordBatch, ArrowError> {
         let ids: Vec<String> = rows.iter().map(|row| row.files.content_id().to_string()).collect();
         let inputs = || rows.iter().flat_map(|row| &row.inputs);
@@ -262,52 +334,21 @@ impl Row for SampleRow {
         RecordBatch::try_new(Self::schema().into(), columns)
     }
 
-    fn decode(batch: &RecordBatch) -> Result<Vec<Self>, String> {
-        let columns = Columns::Batch(batch);
-        let mut rows: Vec<Self> =
-            columns.strings("path")?.into_iter().map(|path| Self { path, ..Self::default() }).collect();
-        let set = |values: Vec<Option<String>>, rows: &mut Vec<Self>, field: fn(&mut Self) -> &mut Option<String>| {
-            for (row, value) in rows.iter_mut().zip(values) {
-                *field(row) = value;
-            }
-        };
-        set(columns.optional_strings("source")?, &mut rows, |row| &mut row.source);
-        set(columns.optional_strings("domain")?, &mut rows, |row| &mut row.domain);
-        set(columns.optional_strings("text_hash")?, &mut rows, |row| &mut row.hashes.text);
-        set(columns.optional_strings("typed_hash")?, &mut rows, |row| &mut row.hashes.typed);
-        set(columns.optional_strings("structural_hash")?, &mut rows, |row| &mut row.hashes.structure);
-        set(columns.optional_strings("masked_hash")?, &mut rows, |row| &mut row.hashes.masked);
-        set(columns.optional_strings("ops_hash")?, &mut rows, |row| &mut row.hashes.ops);
-        for (file, name) in SampleFiles::COLUMNS.iter().enumerate() {
-            for (row, text) in rows.iter_mut().zip(columns.optional_strings(name)?) {
-                row.files.texts[file] = text;
-            }
-        }
-        let lists = columns.string_lists("ops")?.into_iter().zip(columns.string_lists("duplicates")?);
-        let structs = columns.struct_lists("inputs", decode_inputs)?.into_iter().zip(
-            columns.struct_lists("origins", decode_origins)?.into_iter().zip(decode_files(&columns, "other_files")?),
-        );
-        for (row, ((ops, duplicates), (inputs, (origins, others)))) in rows.iter_mut().zip(lists.zip(structs)) {
-            (row.ops, row.duplicates, row.inputs, row.origins, row.files.others) =
-                (ops, duplicates, inputs, origins, others);
-        }
-        for (row, kind) in rows.iter_mut().zip(columns.strings("kind")?) {
-            row.kind = kind.parse()?;
-        }
-        for (row, id) in rows.iter().zip(columns.strings("content_id")?) {
-            if row.files.content_id().as_str() != id {
-                return Err(format!("the files of `{}` do not have the content they had when written", row.path));
-            }
-        }
-        Ok(rows)
-    }
-
     fn raw_bytes(&self) -> usize {
         let files: usize = self.files.iter().map(|(name, content)| name.len() + content.len()).sum();
         let ops: usize = self.ops.iter().map(|op| op.len() + 4).sum();
         let inputs: usize = self.inputs.iter().map(|input| input.name.len() + 8 * input.shape.len() + 16).sum();
         files + ops + inputs
     }
+}
+
+fn decode_hashes(columns: &Columns<'_>) -> Result<Vec<Hashes>, String> {
+    let texts = columns.optional_strings("text_hash")?.into_iter().zip(columns.optional_strings("typed_hash")?);
+    let structures =
+        columns.optional_strings("structural_hash")?.into_iter().zip(columns.optional_strings("masked_hash")?);
+    let rows = texts.zip(structures).zip(columns.optional_strings("ops_hash")?);
+    let hashes = |(((text, typed), (structure, masked)), ops)| Hashes { text, typed, structure, masked, ops };
+    Ok(rows.map(hashes).collect())
 }
 
 fn decode_inputs(columns: &Columns<'_>) -> Result<Vec<Input>, String> {

@@ -2,7 +2,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 
 use super::{
-    NamedFile, Row,
+    NamedFile, Row, View,
     columns::{Columns, list_type, lists, optional_strings, strings, struct_type},
     sample::{decode_files, encode_files},
 };
@@ -22,7 +22,7 @@ pub struct TaskRow {
     pub files: Vec<NamedFile>,
 }
 
-impl Row for TaskRow {
+impl View for TaskRow {
     const TABLE: &'static str = "tasks";
 
     fn schema() -> Schema {
@@ -36,6 +36,16 @@ impl Row for TaskRow {
         ])
     }
 
+    fn decode(batch: &RecordBatch) -> Result<Vec<Self>, String> {
+        let columns = Columns::Batch(batch);
+        let names = columns.strings("id")?.into_iter().zip(columns.optional_strings("split")?);
+        let lists = columns.string_lists("ops")?.into_iter().zip(columns.string_lists("graphs")?);
+        let rows = names.zip(lists).zip(decode_files(&columns, "files")?);
+        Ok(rows.map(|(((id, split), (ops, graphs)), files)| Self { id, split, ops, graphs, files }).collect())
+    }
+}
+
+impl Row for TaskRow {
     fn encode(rows: &[Self]) -> Result<RecordBatch, ArrowError> {
         let texts = |lists: fn(&Self) -> &Vec<String>| strings(rows.iter().flat_map(lists).map(String::as_str));
         let columns = vec![
@@ -46,14 +56,6 @@ impl Row for TaskRow {
             encode_files(rows.iter().map(|row| row.files.as_slice()))?,
         ];
         RecordBatch::try_new(Self::schema().into(), columns)
-    }
-
-    fn decode(batch: &RecordBatch) -> Result<Vec<Self>, String> {
-        let columns = Columns::Batch(batch);
-        let names = columns.strings("id")?.into_iter().zip(columns.optional_strings("split")?);
-        let lists = columns.string_lists("ops")?.into_iter().zip(columns.string_lists("graphs")?);
-        let rows = names.zip(lists).zip(decode_files(&columns, "files")?);
-        Ok(rows.map(|(((id, split), (ops, graphs)), files)| Self { id, split, ops, graphs, files }).collect())
     }
 
     fn raw_bytes(&self) -> usize {

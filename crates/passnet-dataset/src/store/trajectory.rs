@@ -2,7 +2,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 
 use super::{
-    Row,
+    Row, View,
     columns::{Columns, float64s, int64s, list_type, lists, strings},
 };
 
@@ -74,7 +74,7 @@ impl TrajectoryRow {
     }
 }
 
-impl Row for TrajectoryRow {
+impl View for TrajectoryRow {
     const TABLE: &'static str = "trajectories";
 
     fn schema() -> Schema {
@@ -84,23 +84,6 @@ impl Row for TrajectoryRow {
         let floats = FLOATS.iter().map(field(DataType::Float64));
         let lists = LISTS.iter().map(field(list_type(DataType::Utf8)));
         Schema::new(texts.chain(integers).chain(floats).chain(lists).collect::<Vec<_>>())
-    }
-
-    fn encode(rows: &[Self]) -> Result<RecordBatch, ArrowError> {
-        let mut columns = Vec::new();
-        for index in 0..TEXTS.len() {
-            columns.push(strings(rows.iter().map(|row| row.texts()[index].as_str())));
-        }
-        for index in 0..INTEGERS.len() {
-            columns.push(int64s(rows.iter().map(|row| row.integers()[index])));
-        }
-        columns.push(float64s(rows.iter().map(|row| row.score)));
-        columns.push(float64s(rows.iter().map(|row| row.reward)));
-        for index in 0..LISTS.len() {
-            let items = strings(rows.iter().flat_map(|row| row.lists()[index]).map(String::as_str));
-            columns.push(lists(rows.iter().map(|row| row.lists()[index].len()), items)?);
-        }
-        RecordBatch::try_new(Self::schema().into(), columns)
     }
 
     fn decode(batch: &RecordBatch) -> Result<Vec<Self>, String> {
@@ -152,6 +135,25 @@ impl Row for TrajectoryRow {
             }
         }
         Ok(rows)
+    }
+}
+
+impl Row for TrajectoryRow {
+    fn encode(rows: &[Self]) -> Result<RecordBatch, ArrowError> {
+        let mut columns = Vec::new();
+        for index in 0..TEXTS.len() {
+            columns.push(strings(rows.iter().map(|row| row.texts()[index].as_str())));
+        }
+        for index in 0..INTEGERS.len() {
+            columns.push(int64s(rows.iter().map(|row| row.integers()[index])));
+        }
+        columns.push(float64s(rows.iter().map(|row| row.score)));
+        columns.push(float64s(rows.iter().map(|row| row.reward)));
+        for index in 0..LISTS.len() {
+            let items = strings(rows.iter().flat_map(|row| row.lists()[index]).map(String::as_str));
+            columns.push(lists(rows.iter().map(|row| row.lists()[index].len()), items)?);
+        }
+        RecordBatch::try_new(Self::schema().into(), columns)
     }
 
     fn raw_bytes(&self) -> usize {

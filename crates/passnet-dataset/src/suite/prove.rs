@@ -13,7 +13,7 @@ use crate::{
     Dataset, Table,
     annotate::{Runner, question},
     import::parse,
-    store::{Columns, Row, SampleRow, StoreError, strings},
+    store::{Columns, Row, SampleRow, StoreError, View, strings},
 };
 
 /// Whether one graph runs.
@@ -25,7 +25,7 @@ pub struct Proof {
     pub refused: String,
 }
 
-impl Row for Proof {
+impl View for Proof {
     const TABLE: &'static str = "proofs";
 
     fn schema() -> Schema {
@@ -33,18 +33,20 @@ impl Row for Proof {
         Schema::new(vec![text("graph"), text("refused")])
     }
 
+    fn decode(batch: &RecordBatch) -> Result<Vec<Self>, String> {
+        let columns = Columns::Batch(batch);
+        let pairs = columns.strings("graph")?.into_iter().zip(columns.strings("refused")?);
+        Ok(pairs.map(|(graph, refused)| Self { graph, refused }).collect())
+    }
+}
+
+impl Row for Proof {
     fn encode(rows: &[Self]) -> Result<RecordBatch, ArrowError> {
         let columns = vec![
             strings(rows.iter().map(|row| row.graph.as_str())),
             strings(rows.iter().map(|row| row.refused.as_str())),
         ];
         RecordBatch::try_new(Self::schema().into(), columns)
-    }
-
-    fn decode(batch: &RecordBatch) -> Result<Vec<Self>, String> {
-        let columns = Columns::Batch(batch);
-        let pairs = columns.strings("graph")?.into_iter().zip(columns.strings("refused")?);
-        Ok(pairs.map(|(graph, refused)| Self { graph, refused }).collect())
     }
 
     fn raw_bytes(&self) -> usize {

@@ -281,7 +281,7 @@ pub(crate) struct KernelsArgs {
     pub(crate) dataset: PathBuf,
     #[arg(long, value_enum, default_value_t = Device::Cpu)]
     pub(crate) device: Device,
-    /// Compile every prefix instead of few: the reference
+    /// Compile every prefix, each by itself: the reference
     #[arg(long)]
     pub(crate) exhaustive: bool,
     /// Count at most this many subgraphs: those that cover most transitions of ops

@@ -53,11 +53,12 @@ pub(super) fn run_kernels(args: &KernelsArgs) -> Result<ExitCode> {
 fn count_all(dataset: &Dataset, settings: &CountSettings) -> Result<Vec<Failure>> {
     let found = count_kernels(dataset, &fit(PREFIX)?, settings, &|done, all| note("kernels", done, all))?;
     output::text(&format!(
-        "{} subgraphs of {} ops counted with {} compilations ({:.2} per op); {} were counted before",
+        "{} subgraphs of {} ops counted: {} prefixes in {} compilations ({:.2} per op); {} were counted before",
         found.subgraphs,
         found.ops,
-        found.calls,
-        found.calls as f64 / found.ops.max(1) as f64,
+        found.prefixes,
+        found.compilations,
+        found.compilations as f64 / found.ops.max(1) as f64,
         found.present
     ))?;
     Ok(found.failures)
