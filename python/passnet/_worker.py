@@ -6,9 +6,11 @@ import contextlib
 import copy
 import gc
 import os
+import re
 import socket
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -105,6 +107,7 @@ class _Worker:
         self.callable: Callable[..., Any] | None = None
         self.rewriting: Rewriting | None = None
         self.backend: Backend | None = None
+        self.is_inductors = False
         self.sets: dict[int, _tensors.InputSet] = {}
         self.last: tuple[Any, _tensors.InputSet] | None = None
 
@@ -170,6 +173,7 @@ class _Worker:
     def prepare(self, module: torch.fx.GraphModule, candidate: dict[str, Any]) -> None:
         """Sets the callable for a candidate; for a pass directory, also what rewriting did."""
         self.backend = self.rewriting = None
+        self.is_inductors = candidate.get("kind") == "inductor"
         match candidate:
             case {"kind": "eager"}:
                 self.callable = module.forward
@@ -211,7 +215,13 @@ class _Worker:
         self.stage = "run"
         self.seed_generators(seed)
         with torch.no_grad(), _census.idle() if idle else contextlib.nullcontext():
-            result = function(*inputs.tensors)
+            try:
+                result = function(*inputs.tensors)
+            except Exception as error:
+                if not (self.is_inductors and _drop_damaged_library(str(error))):
+                    raise
+                torch._dynamo.reset()
+                result = function(*inputs.tensors)
             self.synchronize()
         if inputs.is_overrun():
             _native.record_violation("out_of_bounds")
@@ -274,6 +284,18 @@ class _Worker:
     def synchronize(self) -> None:
         if self.device.type == "cuda":
             _native.cuda_synchronize()
+
+
+def _drop_damaged_library(message: str) -> bool:
+    """Deletes the library in Inductor's cache that, by the loader's message, could not be loaded; whether there was one.
+
+    A worker that is killed while it compiles can leave half a file, which Inductor would take for a whole one forever.
+    """
+    cache = re.escape(os.environ.get("TORCHINDUCTOR_CACHE_DIR", "no cache"))
+    libraries = [Path(path) for path in re.findall(rf"({cache}/\S+\.so): ", message)]
+    for library in libraries:
+        library.unlink(missing_ok=True)
+    return bool(libraries)
 
 
 def _copy(module: torch.fx.GraphModule) -> torch.fx.GraphModule:

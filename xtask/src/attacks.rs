@@ -5,7 +5,7 @@ use std::{path::Path, process::Command};
 use anyhow::Result;
 
 use crate::{
-    cargo,
+    build_passnet,
     environment::{Environment, Profile, target_dir},
     step,
 };
@@ -13,7 +13,7 @@ use crate::{
 /// Builds `passnet` and runs `passnet attacks attacks FLAGS`.
 pub(crate) fn attacks(root: &Path, flags: &[&str]) -> Result<()> {
     let environment = Environment::prepare(root, &[], Profile::Dev)?;
-    step("build passnet", cargo(root).args(["build", "--package", "passnet"]))?;
+    build_passnet(root)?;
     run(root, &environment, flags)
 }
 

@@ -5,7 +5,7 @@ use std::{path::Path, process::Command, time::Instant};
 use anyhow::{Result, bail};
 
 use crate::{
-    cargo,
+    build_passnet,
     environment::{Environment, Profile, target_dir},
     step,
 };
@@ -35,9 +35,7 @@ pub(crate) fn demo(root: &Path, flags: &[&str]) -> Result<()> {
         }
     }
     eprintln!("== demo: 10 to 15 minutes on two cores the first time, most of it building and downloading PyTorch");
-    // As the tests build it, which saves six minutes: what counts in a measurement is optimised there too.
-    let build = || step("build passnet", cargo(root).args(["build", "--package", "passnet"]));
-    let environment = Environment::prepare_beside(root, &[], Profile::Dev, build)?;
+    let environment = Environment::prepare_beside(root, &[], Profile::Dev, || build_passnet(root))?;
     let device = match device {
         Some(device) => device,
         None if environment.has_cuda()? => "cuda",
