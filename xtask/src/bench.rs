@@ -23,19 +23,19 @@ pub(crate) fn lint(root: &Path) -> Result<()> {
 
 /// Evaluating: what the sandbox adds.
 pub(crate) fn sandbox(root: &Path) -> Result<()> {
-    eval_bench(root, "sandbox")
+    eval_bench(root, "bench sandbox", "sandbox")
 }
 
 /// Evaluating: time per graph outside the trials, and the ratio to one fresh Python process per graph.
 pub(crate) fn eval(root: &Path) -> Result<()> {
-    eval_bench(root, "overhead")
+    eval_bench(root, "bench eval", "overhead")
 }
 
-fn eval_bench(root: &Path, name: &str) -> Result<()> {
+fn eval_bench(root: &Path, label: &str, name: &str) -> Result<()> {
     let environment = Environment::prepare(root, &[], Profile::Release)?;
     let mut command = cargo(root);
     command.args(["bench", "--package", "passnet-eval", "--bench", name]);
-    step(&format!("bench {name}"), environment.apply(&mut command))
+    step(label, environment.apply(&mut command))
 }
 
 /// Weight and time of every kind of page at 2,000 graphs x 20 runs.

@@ -33,38 +33,49 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// The name used in records, e.g. `no_match`.
+    /// Every failure.
+    const ALL: [Self; 11] = [
+        Self::Accuracy,
+        Self::TypeMismatch,
+        Self::ShapeMismatch,
+        Self::NonFinite,
+        Self::RuntimeError,
+        Self::CompileError,
+        Self::NoMatch,
+        Self::Integrity,
+        Self::Timeout,
+        Self::OutOfMemory,
+        Self::EagerFail,
+    ];
+
+    /// The status that it comes from; `None` for what only upstream logs know.
+    pub const fn status(self) -> Option<Status> {
+        Some(match self {
+            Self::Accuracy => Status::Accuracy,
+            Self::TypeMismatch => Status::TypeMismatch,
+            Self::ShapeMismatch => Status::ShapeMismatch,
+            Self::NonFinite => Status::NonFinite,
+            Self::RuntimeError => Status::RuntimeError,
+            Self::CompileError => Status::CompileError,
+            Self::NoMatch => Status::NoMatch,
+            Self::Integrity => Status::Integrity,
+            Self::Timeout => Status::Timeout,
+            Self::OutOfMemory => Status::OutOfMemory,
+            Self::EagerFail => return None,
+        })
+    }
+
+    /// The name used in records, e.g. `no_match`: that of the status.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Accuracy => "accuracy",
-            Self::TypeMismatch => "type_mismatch",
-            Self::ShapeMismatch => "shape_mismatch",
-            Self::NonFinite => "non_finite",
-            Self::RuntimeError => "runtime_error",
-            Self::CompileError => "compile_error",
-            Self::NoMatch => "no_match",
-            Self::Integrity => "integrity",
-            Self::Timeout => "timeout",
-            Self::OutOfMemory => "out_of_memory",
-            Self::EagerFail => "eager_fail",
+        match self.status() {
+            Some(status) => status.name(),
+            None => "eager_fail",
         }
     }
 
     /// The failure that a status stands for; `None` for correct, unstable and the reference's errors.
-    pub const fn from_status(status: Status) -> Option<Self> {
-        match status {
-            Status::Correct | Status::Unstable | Status::ReferenceError => None,
-            Status::Accuracy => Some(Self::Accuracy),
-            Status::TypeMismatch => Some(Self::TypeMismatch),
-            Status::ShapeMismatch => Some(Self::ShapeMismatch),
-            Status::NonFinite => Some(Self::NonFinite),
-            Status::RuntimeError => Some(Self::RuntimeError),
-            Status::CompileError => Some(Self::CompileError),
-            Status::NoMatch => Some(Self::NoMatch),
-            Status::Integrity => Some(Self::Integrity),
-            Status::Timeout => Some(Self::Timeout),
-            Status::OutOfMemory => Some(Self::OutOfMemory),
-        }
+    pub fn from_status(status: Status) -> Option<Self> {
+        Self::ALL.into_iter().find(|failure| failure.status() == Some(status))
     }
 }
 

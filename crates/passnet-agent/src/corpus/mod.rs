@@ -8,7 +8,7 @@ mod stats;
 
 use std::{
     fs::File,
-    io::{self, BufRead as _, BufReader},
+    io::{self, BufRead, BufReader},
     path::{Path, PathBuf},
 };
 
@@ -54,24 +54,54 @@ pub enum ReadError {
     },
 }
 
-/// The trajectories of files (JSONL) and of directories of runs, one at a time.
+/// Name of the file of a run that holds its trajectories.
+const OF_RUN: &str = "trajectories.jsonl";
+
+/// The trajectories of files (JSONL, or `.zst` of it) and of directories, one at a time: of a run those in its
+/// `trajectories.jsonl`, of any other directory those of all `.jsonl` and `.jsonl.zst` files in it, by name.
 ///
 /// # Errors
 /// Where a file cannot be opened; each item may be an error of its own.
-pub fn read(paths: &[PathBuf]) -> Result<impl Iterator<Item = Result<Trajectory, ReadError>>, ReadError> {
+pub fn read(paths: &[PathBuf]) -> Result<impl Iterator<Item = Result<Trajectory, ReadError>> + use<>, ReadError> {
     let mut files = Vec::new();
     for path in paths {
-        let path = if path.is_dir() { path.join("trajectories.jsonl") } else { path.clone() };
-        let file = File::open(&path).map_err(|source| ReadError::Io { path: path.clone(), source })?;
-        files.push((path, file));
+        for path in files_of(path).map_err(|source| ReadError::Io { path: path.clone(), source })? {
+            let lines = open(&path).map_err(|source| ReadError::Io { path: path.clone(), source })?;
+            files.push((path, lines));
+        }
     }
-    Ok(files.into_iter().flat_map(|(path, file)| {
-        let lines = BufReader::new(file).lines().enumerate();
+    Ok(files.into_iter().flat_map(|(path, lines)| {
+        let lines = lines.lines().enumerate();
         lines.filter(|(_, line)| !matches!(line, Ok(line) if line.trim().is_empty())).map(move |(index, line)| {
             let line = line.map_err(|source| ReadError::Io { path: path.clone(), source })?;
             parse(&path, index + 1, &line)
         })
     }))
+}
+
+fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
+    let file = File::open(path)?;
+    Ok(match path.extension() {
+        Some(kind) if kind == "zst" => Box::new(BufReader::new(zstd::Decoder::new(file)?)),
+        _ => Box::new(BufReader::new(file)),
+    })
+}
+
+fn files_of(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let of_run = path.join(OF_RUN);
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    } else if of_run.is_file() || path.join("run.json").is_file() {
+        return Ok(vec![of_run]);
+    }
+    let entries = path.read_dir()?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<PathBuf>>>()?;
+    let holds_lines = |file: &PathBuf| {
+        let name = file.to_string_lossy();
+        name.ends_with(".jsonl") || name.ends_with(".jsonl.zst")
+    };
+    let mut files: Vec<PathBuf> = entries.into_iter().filter(holds_lines).collect();
+    files.sort();
+    Ok(files)
 }
 
 fn parse(path: &Path, line: usize, text: &str) -> Result<Trajectory, ReadError> {

@@ -155,12 +155,8 @@ pub(crate) enum EnvCommand {
 pub(crate) struct EnvServeArgs {
     /// Suite whose tasks are served
     pub(crate) suite: PathBuf,
-    /// Only tasks whose name or ops contain this; repeat for more
-    #[arg(long)]
-    pub(crate) filter: Vec<String>,
-    /// Only the first graphs of each task
-    #[arg(long)]
-    pub(crate) graphs_per_task: Option<usize>,
+    #[command(flatten)]
+    pub(crate) selection: SelectionArgs,
     /// Actions of an episode
     #[arg(long, default_value_t = 50)]
     pub(crate) steps: u32,

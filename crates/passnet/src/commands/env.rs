@@ -13,7 +13,7 @@ use passnet_agent::{
     Evaluator, Templates, VerdictCache,
     env::{EnvOptions, EnvServer},
 };
-use passnet_eval::suite::{Selection, Suite};
+use passnet_eval::suite::Suite;
 
 use super::{dataset::suite_folder, measure};
 use crate::args::{EnvCommand, EnvServeArgs};
@@ -37,8 +37,7 @@ pub(crate) fn run(command: &EnvCommand) -> Result<ExitCode> {
 }
 
 fn server(args: &EnvServeArgs) -> Result<EnvServer> {
-    let selection = Selection { patterns: args.filter.clone(), graphs: args.graphs_per_task, tasks: None };
-    let suite = Suite::load(&suite_folder(&args.suite)?, &selection)?;
+    let suite = Suite::load(&suite_folder(&args.suite)?, &args.selection.selection())?;
     let templates = match &args.prompts {
         Some(directory) => Templates::read(directory).with_context(|| directory.display().to_string())?,
         None => Templates::default(),

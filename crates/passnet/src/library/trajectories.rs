@@ -1,141 +1,57 @@
-//! Trajectories as views. Only the fields that a page shows are read (docs/trajectories.md describes them all).
+//! Trajectories as views.
 
-use std::{
-    io::{BufRead as _, BufReader},
-    path::{Path, PathBuf},
-};
+use std::path::PathBuf;
 
-use anyhow::{Context, Result};
-use fs_err as fs;
+use anyhow::Result;
+use passnet_agent::{Message, Trajectory, corpus};
 use passnet_web::{TrajectoryView, Turn};
-use serde::Deserialize;
 use serde_json::Value;
 
-/// Trajectories that are read.
+/// Trajectories that are shown.
 const MAX: usize = 5000;
 
-#[derive(Deserialize)]
-struct Trajectory {
-    task: Task,
-    #[serde(default)]
-    attempt: u32,
-    model: String,
-    messages: Vec<Message>,
-    #[serde(default)]
-    steps: Vec<Step>,
-    #[serde(default)]
-    exit: Value,
-    score: Option<f64>,
-    #[serde(default)]
-    findings: Vec<String>,
-    #[serde(default)]
-    usage: serde_json::Map<String, Value>,
-}
-
-#[derive(Deserialize)]
-struct Task {
-    id: String,
-}
-
-#[derive(Deserialize)]
-struct Message {
-    role: String,
-    #[serde(default)]
-    content: String,
-    #[serde(default)]
-    tool_calls: Vec<ToolCall>,
-}
-
-#[derive(Deserialize)]
-struct ToolCall {
-    name: String,
-    #[serde(default)]
-    arguments: Value,
-}
-
-#[derive(Deserialize)]
-struct Step {
-    step: usize,
-    #[serde(default)]
-    tools: Vec<ToolRun>,
-}
-
-#[derive(Deserialize)]
-struct ToolRun {
-    evaluation: Option<Evaluation>,
-}
-
-#[derive(Deserialize)]
-struct Evaluation {
-    score: f64,
-}
-
-/// Reads JSONL files, or all of them in folders.
+/// Reads JSONL files and folders, as `passnet traj` does.
 ///
 /// # Errors
 /// Where a file cannot be read or a line is no trajectory.
 pub(crate) fn trajectories(paths: &[PathBuf]) -> Result<Vec<TrajectoryView>> {
-    let mut views = Vec::new();
-    for path in paths {
-        let mut files = vec![path.clone()];
-        if path.is_dir() {
-            let entries = fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<PathBuf>>>()?;
-            files = entries.into_iter().filter(|file| file.extension().is_some_and(|kind| kind == "jsonl")).collect();
-            files.sort();
-        }
-        for file in files {
-            read_file(&file, &mut views)?;
-        }
-    }
-    Ok(views)
+    corpus::read(paths)?.take(MAX).map(|trajectory| Ok(view(&trajectory?)?)).collect()
 }
 
-fn read_file(file: &Path, views: &mut Vec<TrajectoryView>) -> Result<()> {
-    for (index, line) in BufReader::new(fs::File::open(file)?).lines().enumerate() {
-        let line = line?;
-        if line.trim().is_empty() || views.len() == MAX {
-            continue;
-        }
-        let trajectory: Trajectory = serde_json::from_str(&line)
-            .with_context(|| format!("{}:{}: not a trajectory", file.display(), index + 1))?;
-        views.push(view(trajectory));
-    }
-    Ok(())
-}
-
-fn view(trajectory: Trajectory) -> TrajectoryView {
+fn view(trajectory: &Trajectory) -> serde_json::Result<TrajectoryView> {
     let mut step = 0;
-    let turns = trajectory.messages.into_iter().map(|message| {
+    let turns = trajectory.messages.iter().map(|message| {
+        let mut calls = Vec::new();
         // Each reply of the model begins a step.
-        step += usize::from(message.role == "assistant");
-        Turn {
-            step,
-            role: message.role,
-            text: message.content,
-            calls: message.tool_calls.into_iter().map(|call| (call.name, arguments(&call.arguments))).collect(),
+        if let Message::Assistant(reply) = message {
+            step += 1;
+            calls.extend(reply.tool_calls.iter().map(|call| (call.name.clone(), arguments(&call.arguments))));
         }
+        Turn { step, role: message.role().to_owned(), text: message.content().to_owned(), calls }
     });
-    let scores = trajectory
-        .steps
-        .iter()
-        .flat_map(|step| step.tools.iter().filter_map(|tool| Some((step.step, tool.evaluation.as_ref()?.score))));
-    let mut facts = vec![("ended".to_owned(), trajectory.exit.as_str().unwrap_or("–").to_owned())];
-    facts.extend(trajectory.score.map(|score| ("final score".to_owned(), format!("{score:.3}"))));
-    facts.extend(trajectory.usage.iter().map(|(name, value)| (name.replace('_', " "), value.to_string())));
+    let turns = turns.collect();
+    let scores = trajectory.evaluations().map(|(step, evaluation)| (step as usize, evaluation.score));
+    let mut facts = vec![("final score".to_owned(), format!("{:.3}", trajectory.score))];
+    if let Value::String(exit) = serde_json::to_value(trajectory.exit)? {
+        facts.insert(0, ("ended".to_owned(), exit));
+    }
+    if let Value::Object(usage) = serde_json::to_value(trajectory.usage)? {
+        facts.extend(usage.iter().map(|(name, value)| (name.replace('_', " "), value.to_string())));
+    }
     if !trajectory.findings.is_empty() {
         facts.push(("broken rules".to_owned(), trajectory.findings.join(", ")));
     }
-    TrajectoryView {
+    Ok(TrajectoryView {
         name: format!("{} {} {}", trajectory.model, trajectory.task.id, trajectory.attempt),
-        turns: turns.collect(),
+        turns,
         scores: scores.collect(),
         facts,
-        task: trajectory.task.id,
-        model: trajectory.model,
-    }
+        task: trajectory.task.id.clone(),
+        model: trajectory.model.clone(),
+    })
 }
 
-/// Arguments as they read best: texts as they are, the rest as JSON.
+/// Arguments as they read best: one after the other, texts on lines of their own.
 fn arguments(value: &Value) -> String {
     let Value::Object(fields) = value else { return value.to_string() };
     let field = |(name, value): (&String, &Value)| match value {
