@@ -43,6 +43,14 @@ pub enum AttemptError {
     /// The journal.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// Its journal is about other graphs.
+    #[error("the attempt was begun on graphs {before}, now it is about {now}; choose another directory")]
+    OtherGraphs {
+        /// Then.
+        before: String,
+        /// Now.
+        now: String,
+    },
     /// The disk.
     #[error("cannot write down the attempt: {0}")]
     Io(#[from] std::io::Error),
@@ -120,6 +128,12 @@ pub fn run_attempt(
     progress: &dyn Fn(&Event),
 ) -> Result<Option<Trajectory>, AttemptError> {
     let (journal, events) = Journal::open(directory)?;
+    if let Some(Event::Started(header)) = events.first() {
+        let (before, now) = (&header.task, plan.task.facts());
+        if before.visible != now.visible {
+            return Err(AttemptError::OtherGraphs { before: before.visible.join(", "), now: now.visible.join(", ") });
+        }
+    }
     if let Some(finished) = Trajectory::of(&events) {
         return Ok(Some(finished));
     }
@@ -279,6 +293,7 @@ impl Attempt<'_> {
         let messages = context::as_sent(&self.messages, self.elided);
         self.model.complete(&Request {
             task: &self.plan.task.id,
+            attempt: self.plan.attempt,
             messages: &messages,
             tools: &self.tools,
             seed: self.plan.seed,
@@ -288,7 +303,7 @@ impl Attempt<'_> {
     }
 
     fn answer(&mut self, completion: Completion, progress: &dyn Fn(&Event)) -> Result<(), AttemptError> {
-        let raw = self.journal.keep_raw(&completion.raw)?;
+        let raw = if completion.raw.is_empty() { String::new() } else { self.journal.keep_raw(&completion.raw)? };
         let mut notes = completion.notes;
         let reply = bounded(completion.reply, &mut notes);
         let event = Event::Reply {

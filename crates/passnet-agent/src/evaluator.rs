@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use passnet_eval::{Candidate, EvalError, PassDirectory, Referee, python::Interpreter};
+use passnet_eval::{Candidate, EvalError, PassDirectory, Propagator, Referee, Target};
 use passnet_python::lint::{Finding, lint_dir};
 use passnet_record::{Reason, Status};
 
@@ -20,6 +20,7 @@ pub struct Evaluator {
     referee: Referee,
     gate: Gate,
     cache: VerdictCache,
+    propagator: Propagator,
 }
 
 /// Which graphs an evaluation is about.
@@ -50,7 +51,9 @@ const MAX_REASON: usize = 3000;
 impl Evaluator {
     /// One over a referee; evaluations beyond the referee's number at a time wait in a queue.
     pub fn new(referee: Referee, cache: VerdictCache) -> Self {
-        Self { gate: Gate::new(referee.jobs()), referee, cache }
+        let target = if referee.settings().device == "cpu" { Target::Cpu } else { Target::Cuda };
+        let propagator = Propagator::new(referee.interpreter(), target);
+        Self { gate: Gate::new(referee.jobs()), referee, cache, propagator }
     }
 
     /// The referee.
@@ -58,9 +61,9 @@ impl Evaluator {
         &self.referee
     }
 
-    /// The interpreter that infers types.
-    pub fn interpreter(&self) -> Interpreter {
-        self.referee.interpreter()
+    /// Infers the types of graphs as they are on the device that is measured.
+    pub fn propagator(&self) -> &Propagator {
+        &self.propagator
     }
 
     /// The integrity rules alone: a few milliseconds.

@@ -110,7 +110,8 @@ pub enum Event {
         retries: u32,
         /// Messages from the beginning whose observations were left out of the request.
         elided: usize,
-        /// File with the body as received, beside the journal.
+        /// File with the body as received, beside the journal; empty where nothing was received.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
         raw: String,
         /// What was put right in the answer.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -42,7 +42,7 @@ pub use message::{Message, Reply, ToolCall, ToolSpec, shortened};
 pub use model::{Completion, Finish, Model, ModelError, Request, Usage};
 pub use prompt::{TemplateError, Templates};
 pub use replay::{Replayed, replay};
-pub use run::{RunError, RunOptions, RunOutcome, Suspended, Update, run};
+pub use run::{Assignment, RunError, RunOptions, RunOutcome, Suspended, Update, Work, run, run_assigned};
 pub use task::{Task, TaskError, TaskFacts};
 pub use tools::{Bench, Best, Observation, Toolbox, specs};
 pub use trajectory::{Step, ToolRun, Trajectory};

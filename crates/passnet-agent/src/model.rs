@@ -23,6 +23,8 @@ pub trait Model: Sync {
 pub struct Request<'a> {
     /// The task, for models that are not asked over HTTP.
     pub task: &'a str,
+    /// Which attempt at it, for the same.
+    pub attempt: u32,
     /// The conversation so far.
     pub messages: &'a [Message],
     /// Tools that it may call.
@@ -44,7 +46,7 @@ pub struct Completion {
     pub finish: Finish,
     /// What it cost.
     pub usage: Usage,
-    /// The body as received.
+    /// The body as received; empty where the model is not asked over HTTP.
     pub raw: Vec<u8>,
     /// Requests that failed before this one.
     pub retries: u32,

@@ -10,6 +10,7 @@
 //! ```
 
 use std::{
+    collections::BTreeMap,
     fs::File,
     io::{self, BufWriter, Write as _},
     path::{Path, PathBuf},
@@ -31,7 +32,7 @@ use crate::{
     journal::{Event, Journal, JournalError, SCHEMA_VERSION},
     model::{Model, ModelError, Usage},
     prompt::Templates,
-    task::{Task, TaskError},
+    task::Task,
     trajectory::Trajectory,
 };
 
@@ -123,23 +124,40 @@ pub struct RunOutcome {
 /// The stop flag is looked at this often.
 const WATCH: Duration = Duration::from_millis(20);
 
+/// What a run makes: attempts, in order, at tasks of a suite.
+#[derive(Clone, Copy, Debug)]
+pub struct Work<'a> {
+    /// The suite.
+    pub suite: &'a Suite,
+    /// The attempts.
+    pub assignments: &'a [Assignment<'a>],
+}
+
+/// One attempt that a run makes.
+#[derive(Clone, Copy, Debug)]
+pub struct Assignment<'a> {
+    /// The task, with the graphs that the attempt is about.
+    pub task: &'a Task,
+    /// Which attempt at it; no two of a run have the same name and number.
+    pub attempt: u32,
+}
+
 struct Shared<'a> {
     evaluator: &'a Evaluator,
-    suite: &'a Suite,
+    work: Work<'a>,
     model: &'a dyn Model,
     options: &'a RunOptions,
     directory: &'a Path,
-    tasks: Vec<Result<Task, TaskError>>,
     next: AtomicUsize,
     halt: AtomicBool,
     halted: Mutex<Option<String>>,
     spent: Mutex<Usage>,
-    ended: Mutex<Vec<(usize, Trajectory)>>,
+    ended: Mutex<Vec<Trajectory>>,
     suspended: Mutex<Vec<Suspended>>,
     progress: &'a (dyn Fn(Update<'_>) + Sync),
 }
 
-/// Runs all attempts, or goes on with those that are not finished.
+/// Runs all attempts, or goes on with those that are not finished: first attempts at all tasks, then second ones, and so on.
 ///
 /// # Errors
 /// Where the directory cannot be used. What fails in one attempt does not end the others.
@@ -152,13 +170,49 @@ pub fn run(
     stop: &AtomicBool,
     progress: &(dyn Fn(Update<'_>) + Sync),
 ) -> Result<RunOutcome, RunError> {
+    let mut unreadable = Vec::new();
+    let mut tasks = Vec::new();
+    for record in &suite.record.tasks {
+        match Task::read(suite, record) {
+            Ok(task) => tasks.push(task),
+            Err(error) => unreadable.push((record.id.clone(), error.to_string())),
+        }
+    }
+    let of_attempt = |attempt| tasks.iter().map(move |task| Assignment { task, attempt });
+    let assignments: Vec<Assignment<'_>> = (0..options.attempts).flat_map(of_attempt).collect();
+    let work = Work { suite, assignments: &assignments };
+    let mut outcome = run_assigned(evaluator, work, model, options, directory, stop, progress)?;
+    for attempt in 0..options.attempts {
+        for (task, why) in &unreadable {
+            let suspended = Suspended { task: task.clone(), attempt, why: why.clone() };
+            progress(Update::Suspended(&suspended));
+            outcome.suspended.push(suspended);
+            outcome.complete = false;
+        }
+    }
+    Ok(outcome)
+}
+
+/// As [`run`], of these attempts, in this order.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_assigned(
+    evaluator: &Evaluator,
+    work: Work<'_>,
+    model: &dyn Model,
+    options: &RunOptions,
+    directory: &Path,
+    stop: &AtomicBool,
+    progress: &(dyn Fn(Update<'_>) + Sync),
+) -> Result<RunOutcome, RunError> {
     fs::create_dir_all(directory.join("attempts"))?;
     let _lock = lock(directory)?;
+    let Work { suite, assignments } = work;
     check_settings(directory, evaluator, suite, model, options)?;
     let shared = Shared {
-        tasks: suite.record.tasks.iter().map(|task| Task::read(suite, task)).collect(),
         evaluator,
-        suite,
+        work,
         model,
         options,
         directory,
@@ -170,22 +224,20 @@ pub fn run(
         suspended: Mutex::default(),
         progress,
     };
-    let total = shared.tasks.len() * options.attempts as usize;
+    let total = assignments.len();
     std::thread::scope(|scope| {
-        let threads: Vec<_> =
-            (0..options.jobs.clamp(1, total.max(1))).map(|_| scope.spawn(|| shared.work(total))).collect();
+        let threads: Vec<_> = (0..options.jobs.clamp(1, total.max(1))).map(|_| scope.spawn(|| shared.work())).collect();
         while threads.iter().any(|thread| !thread.is_finished()) {
             shared.halt.fetch_or(stop.load(Ordering::Relaxed), Ordering::Relaxed);
             std::thread::sleep(WATCH);
         }
     });
-    let mut ended = shared.ended.into_inner().unwrap_or_else(PoisonError::into_inner);
-    ended.sort_by_key(|&(index, _)| index);
-    let mut trajectories: Vec<Trajectory> = ended.into_iter().map(|(_, trajectory)| trajectory).collect();
-    let position = |id: &str| suite.record.tasks.iter().position(|task| task.id == id);
-    trajectories.sort_by_key(|trajectory| (position(&trajectory.task.id), trajectory.attempt));
+    let mut trajectories = shared.ended.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let places = suite.record.tasks.iter().enumerate().map(|(place, task)| (task.id.as_str(), place));
+    let places: BTreeMap<&str, usize> = places.collect();
+    trajectories.sort_by_key(|trajectory| (places.get(trajectory.task.id.as_str()).copied(), trajectory.attempt));
     write_trajectories(&directory.join("trajectories.jsonl"), &trajectories)?;
-    write_best(&directory.join("passes"), &trajectories)?;
+    write_best(&directory.join("passes"), suite, &trajectories)?;
     Ok(RunOutcome {
         complete: trajectories.len() == total,
         trajectories,
@@ -195,37 +247,26 @@ pub fn run(
 }
 
 impl Shared<'_> {
-    /// One thread: first attempts at all tasks, then second ones, and so on.
-    fn work(&self, total: usize) {
+    /// One thread: attempt after attempt.
+    fn work(&self) {
         while !self.halt.load(Ordering::Relaxed) {
-            let index = self.next.fetch_add(1, Ordering::Relaxed);
-            if index >= total {
-                break;
-            }
-            let (attempt, task) = (index / self.tasks.len(), index % self.tasks.len());
-            self.one(index, task, attempt as u32);
+            let Some(assignment) = self.work.assignments.get(self.next.fetch_add(1, Ordering::Relaxed)) else { break };
+            self.one(assignment.task, assignment.attempt);
         }
     }
 
-    fn one(&self, index: usize, task: usize, attempt: u32) {
-        let id = &self.suite.record.tasks[task].id;
-        let result = match &self.tasks[task] {
-            Ok(task) => self.attempt(task, attempt).map_err(|error| {
+    fn one(&self, task: &Task, attempt: u32) {
+        match self.attempt(task, attempt) {
+            Ok(Some(trajectory)) => {
+                (self.progress)(Update::Ended(&trajectory));
+                self.ended.lock().unwrap_or_else(PoisonError::into_inner).push(trajectory);
+            }
+            Ok(None) => {}
+            Err(error) => {
                 if is_fatal(&error) {
                     self.stop_all(error.to_string());
                 }
-                error.to_string()
-            }),
-            Err(error) => Err(error.to_string()),
-        };
-        match result {
-            Ok(Some(trajectory)) => {
-                (self.progress)(Update::Ended(&trajectory));
-                self.ended.lock().unwrap_or_else(PoisonError::into_inner).push((index, trajectory));
-            }
-            Ok(None) => {}
-            Err(why) => {
-                let suspended = Suspended { task: id.clone(), attempt, why };
+                let suspended = Suspended { task: task.id.clone(), attempt, why: error.to_string() };
                 (self.progress)(Update::Suspended(&suspended));
                 self.suspended.lock().unwrap_or_else(PoisonError::into_inner).push(suspended);
             }
@@ -234,7 +275,7 @@ impl Shared<'_> {
 
     fn attempt(&self, task: &Task, attempt: u32) -> Result<Option<Trajectory>, AttemptError> {
         let plan = Plan {
-            suite: &self.suite.record,
+            suite: &self.work.suite.record,
             task,
             attempt,
             seed: self.options.seed.wrapping_add(u64::from(attempt)),
@@ -357,10 +398,16 @@ pub(crate) fn write_trajectories(path: &Path, trajectories: &[Trajectory]) -> io
     fs::rename(temporary, path)
 }
 
-/// Keeps the best passes of each task.
-fn write_best(directory: &Path, trajectories: &[Trajectory]) -> io::Result<()> {
-    let mut best: std::collections::BTreeMap<&str, &Trajectory> = std::collections::BTreeMap::new();
-    for trajectory in trajectories.iter().filter(|trajectory| !trajectory.passes.is_empty()) {
+/// Keeps the best passes of each task, of attempts that were about all of its graphs.
+fn write_best(directory: &Path, suite: &Suite, trajectories: &[Trajectory]) -> io::Result<()> {
+    let sizes = suite.record.tasks.iter().map(|task| (task.id.as_str(), task.graphs.len()));
+    let sizes: BTreeMap<&str, usize> = sizes.collect();
+    let is_whole = |trajectory: &&Trajectory| {
+        let graphs = trajectory.task.visible.len() + trajectory.task.held_out;
+        !trajectory.passes.is_empty() && sizes.get(trajectory.task.id.as_str()) == Some(&graphs)
+    };
+    let mut best: BTreeMap<&str, &Trajectory> = BTreeMap::new();
+    for trajectory in trajectories.iter().filter(is_whole) {
         let place = best.entry(&trajectory.task.id).or_insert(trajectory);
         if trajectory.score > place.score {
             *place = trajectory;

@@ -142,6 +142,43 @@ fn a_hostile_model_gets_observations_and_the_run_goes_on() {
 }
 
 #[test]
+fn what_a_server_lies_about_is_bounded_and_nothing_recorded_is_lost() {
+    let Some(evaluator) = evaluator(VerdictCache::default()) else { return };
+    // More tokens than there are numbers, twice; calls that share an id; an end that is none; a stall and half an answer
+    // in between, each of which is asked for again.
+    let server = Server::start(|count, request| {
+        let usage = json!({"prompt_tokens": u64::MAX, "completion_tokens": 1e300, "cost": -1.0});
+        let call = |id: &str, name: &str, arguments: Value| json!({"id": id, "function": {"name": name, "arguments": arguments}});
+        let calls = match (count, turn(request)) {
+            (1, _) => return Answer::Stall(std::time::Duration::from_millis(100)),
+            (3, _) => {
+                return Answer::Raw(b"HTTP/1.1 200 OK\r\ncontent-length: 99999\r\n\r\n{\"choices\": [{\"mess".to_vec());
+            }
+            (_, 0) => {
+                let file = json!({"command": "create", "path": "behaviour", "file_text": "honest"});
+                json!([call("same", "file_editor", file), call("same", "pass_evaluator", json!({}))])
+            }
+            (_, 1) => json!([call("", "graph_info", json!("{\"graph\": 7}")), call("", "nothing", json!(null))]),
+            _ => json!(null),
+        };
+        let message = json!({"content": "I am done, and there are no calls.", "tool_calls": calls});
+        Answer::Json(200, json!({"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}))
+    });
+    let (suite, folder) = (suite(1), tempfile::tempdir().unwrap());
+    let outcome = run_all(&evaluator, &suite, &server.url, &options(), folder.path());
+    let trajectory = &outcome.trajectories[0];
+    assert_eq!((trajectory.exit, statuses(trajectory)), (Exit::Done, vec![Status::Correct]));
+    let retries: u32 = trajectory.steps.iter().map(|step| step.retries).sum();
+    assert_eq!((trajectory.steps.len(), retries), (3, 2));
+    let ids =
+        trajectory.steps.iter().map(|step| step.tools.iter().map(|tool| tool.call_id.as_str()).collect::<Vec<_>>());
+    assert!(ids.clone().all(|ids| ids.len() < 2 || ids[0] != ids[1]), "{:?}", ids.collect::<Vec<_>>());
+    assert!(trajectory.usage.tokens() > 1 << 40 && trajectory.usage.cost_usd.is_none(), "{:?}", trajectory.usage);
+    let raw = journal(folder.path()).join("raw");
+    assert_eq!(std::fs::read_dir(raw).unwrap().count(), 3, "every answer is kept as it came");
+}
+
+#[test]
 fn servers_that_fail_suspend_an_attempt_and_a_wrong_key_ends_the_run() {
     let Some(evaluator) = evaluator(VerdictCache::default()) else { return };
     let broken = Arc::new(AtomicBool::new(true));

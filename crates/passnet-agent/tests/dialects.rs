@@ -19,6 +19,7 @@ use server::{Answer, Server, says};
 fn ask_with(client: &Client, messages: &[Message]) -> Result<Completion, ModelError> {
     client.complete(&Request {
         task: "t",
+        attempt: 0,
         messages,
         tools: &specs(),
         seed: 3,

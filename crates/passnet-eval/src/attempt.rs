@@ -143,7 +143,7 @@ impl<'a> Attempt<'a> {
                 false => Vec::new(),
             },
             cache: match &self.referee.options.cache {
-                Some(cache) if !foreign => cache.to_string_lossy().into_owned(),
+                Some(cache) if !foreign || self.referee.shares_kernels => cache.to_string_lossy().into_owned(),
                 _ => String::new(),
             },
         };

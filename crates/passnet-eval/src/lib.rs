@@ -53,7 +53,7 @@ pub use builtin::{TypedSuite, write_passes};
 pub use candidate::{Candidate, PassDirError, PassDirectory};
 pub use defences::{Defences, UnknownLayer};
 pub use passnet_fuse::{Target, TypedGraph};
-pub use propagate::{PropagateError, propagate};
+pub use propagate::{PropagateError, Propagator, propagate};
 pub use referee::{EvalError, Evaluation, Referee, RefereeOptions};
 pub use run::{Progress, RunError, RunOutcome, run_suite, run_written};
 pub use sample::{GraphSample, SampleFolder};

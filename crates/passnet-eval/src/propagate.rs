@@ -1,8 +1,10 @@
-//! Types of the values of graphs, as PyTorch computes them: one process for any number of graphs.
+//! Types of the values of graphs, as PyTorch computes them: a process serves any number of graphs.
 
 use std::{
-    io::{self, BufRead, BufReader, Write},
-    process::Stdio,
+    io::{self, BufRead, BufReader, Lines, Write},
+    os::unix::process::CommandExt as _,
+    process::{Child, ChildStdin, ChildStdout, Stdio},
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
 };
 
 use passnet_fuse::{Target, Type, TypeCountError, TypedGraph};
@@ -54,39 +56,136 @@ pub fn propagate(
     samples: &[GraphSample],
     target: Target,
 ) -> Result<Vec<TypedGraph>, PropagateError> {
-    let (device, index) = match target {
-        Target::Cpu => ("cpu", None),
-        Target::Cuda => ("cuda", Some(0)),
-    };
-    let mut child = interpreter
-        .module("passnet._propagate")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()?;
-    let (Some(mut requests), Some(replies)) = (child.stdin.take(), child.stdout.take()) else {
-        return Err(io::Error::other("a pipe is missing").into());
-    };
-    let mut lines = BufReader::new(replies).lines();
-    let mut typed = Vec::with_capacity(samples.len());
-    for sample in samples {
+    let propagator = Propagator::new(interpreter.clone(), target);
+    samples.iter().map(|sample| propagator.types(sample)).collect()
+}
+
+/// Processes of one [`Propagator`] at a time: each holds PyTorch in memory.
+const MAX_PROCESSES: usize = 8;
+
+/// As [`propagate`], a graph at a time and from many threads: processes are started when there is nobody else to ask, and
+/// stay until the end, since importing PyTorch takes seconds and a graph milliseconds.
+#[derive(Debug)]
+pub struct Propagator {
+    interpreter: Interpreter,
+    target: Target,
+    pool: Mutex<Pool>,
+    given_back: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Pool {
+    idle: Vec<Process>,
+    busy: usize,
+}
+
+impl Propagator {
+    /// Starts nothing yet.
+    pub fn new(interpreter: Interpreter, target: Target) -> Self {
+        Self { interpreter, target, pool: Mutex::default(), given_back: Condvar::new() }
+    }
+
+    /// The target that graphs are typed for.
+    pub const fn target(&self) -> Target {
+        self.target
+    }
+
+    /// The graph of a sample with the type of each value.
+    ///
+    /// # Errors
+    /// If Python fails.
+    pub fn types(&self, sample: &GraphSample) -> Result<TypedGraph, PropagateError> {
+        let mut turn = self.turn();
+        let mut process = match turn.process.take() {
+            Some(process) => process,
+            None => Process::start(&self.interpreter)?,
+        };
+        let typed = process.types(sample, self.target);
+        // One that failed on a graph goes on; one that answered something else is not asked again.
+        if matches!(typed, Ok(_) | Err(PropagateError::Graph { .. })) {
+            turn.process = Some(process);
+        }
+        typed
+    }
+
+    fn pool(&self) -> MutexGuard<'_, Pool> {
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until a process is idle or another one may be started.
+    fn turn(&self) -> Turn<'_> {
+        let mut pool = self.pool();
+        while pool.idle.is_empty() && pool.busy >= MAX_PROCESSES {
+            pool = self.given_back.wait(pool).unwrap_or_else(PoisonError::into_inner);
+        }
+        pool.busy += 1;
+        Turn { propagator: self, process: pool.idle.pop() }
+    }
+}
+
+/// The right to use a process, which goes back to the pool with it.
+struct Turn<'a> {
+    propagator: &'a Propagator,
+    process: Option<Process>,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut pool = self.propagator.pool();
+        pool.busy -= 1;
+        pool.idle.extend(self.process.take());
+        self.propagator.given_back.notify_one();
+    }
+}
+
+/// A running `passnet._propagate`.
+#[derive(Debug)]
+struct Process {
+    child: Child,
+    requests: ChildStdin,
+    replies: Lines<BufReader<ChildStdout>>,
+}
+
+impl Process {
+    fn start(interpreter: &Interpreter) -> Result<Self, PropagateError> {
+        let mut child = interpreter
+            .module("passnet._propagate")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            // Whoever interrupts this program wants it to finish what it has begun.
+            .process_group(0)
+            .spawn()?;
+        let (Some(requests), Some(replies)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(io::Error::other("a pipe is missing").into());
+        };
+        Ok(Self { child, requests, replies: BufReader::new(replies).lines() })
+    }
+
+    fn types(&mut self, sample: &GraphSample, target: Target) -> Result<TypedGraph, PropagateError> {
+        let (device, index) = match target {
+            Target::Cpu => ("cpu", None),
+            Target::Cuda => ("cuda", Some(0)),
+        };
         let inputs: Vec<_> =
             sample.metas().iter().map(|meta| json!({"shape": meta.shape, "dtype": meta.dtype})).collect();
         let graph = sample.graph().with_device(device, index);
-        writeln!(requests, "{}", json!({"graph": wire::to_value(&graph), "inputs": inputs, "device": device}))?;
-        let line = lines.next().transpose()?.unwrap_or_default();
+        writeln!(self.requests, "{}", json!({"graph": wire::to_value(&graph), "inputs": inputs, "device": device}))?;
+        let line = self.replies.next().transpose()?.unwrap_or_default();
         match serde_json::from_str(&line) {
-            Ok(Reply::Values(values)) => typed.push(TypedGraph::new(sample.graph().clone(), values)?),
+            Ok(Reply::Values(values)) => Ok(TypedGraph::new(sample.graph().clone(), values)?),
             Ok(Reply::Error(message)) => {
-                return Err(PropagateError::Graph {
-                    graph: format!("{}/{}", sample.id().task, sample.id().graph),
-                    message,
-                });
+                Err(PropagateError::Graph { graph: format!("{}/{}", sample.id().task, sample.id().graph), message })
             }
-            Err(_) => return Err(PropagateError::Reply { line }),
+            Err(_) => Err(PropagateError::Reply { line }),
         }
     }
-    drop(requests);
-    child.wait()?;
-    Ok(typed)
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may be in the middle of a graph; both calls fail only where it has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }

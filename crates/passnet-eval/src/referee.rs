@@ -69,6 +69,8 @@ pub struct Referee {
     fingerprint: Fingerprint,
     adversarial: Vec<Content>,
     machine: ContentId,
+    /// Passes share the cache of compiled kernels with the other authors.
+    pub(crate) shares_kernels: bool,
 }
 
 /// A fork server that keeps the environment's variables from workers that are to be confined.
@@ -125,7 +127,20 @@ impl Referee {
             fingerprint,
             adversarial,
             machine,
+            shares_kernels: false,
         })
+    }
+
+    /// The same for passes that are all of the built-in author: they are trusted to leave each other's kernels alone, so that
+    /// each kernel is compiled once and not in every evaluation. Checks and measurements stay as they are; workers that share a
+    /// directory have no process namespace of their own.
+    #[must_use]
+    pub fn sharing_kernels(mut self) -> Self {
+        self.shares_kernels = self.options.cache.is_some();
+        if self.shares_kernels {
+            self.machine = ContentId::of_parts([self.machine.as_str().as_bytes(), b"shares kernels"]);
+        }
+        self
     }
 
     /// The machine, as it goes into the header of a run.

@@ -14,8 +14,52 @@ use std::{
 use serde_json::{Value, json};
 use server::{Answer, Server, create, evaluate, is_task, says, turn};
 
-/// Tasks with hand-written passes; the first goes through every kind of failure.
-const TASKS: [&str; 2] = ["gpt2-gelu-tanh", "fcos-box-decode"];
+/// A task with hand-written passes, and two mistakes that somebody makes on the way to them: file, what is right, what is wrong.
+struct Story {
+    task: &'static str,
+    misses: (&'static str, &'static str, &'static str),
+    computes: (&'static str, &'static str, &'static str),
+}
+
+/// Each first fails to match, then computes something else, then is right. The first task then cheats.
+const STORIES: [Story; 6] = [
+    Story {
+        task: "gpt2-gelu-tanh",
+        misses: ("fuse_gelu_tanh.py", "torch.tanh(inner)", "torch.sigmoid(inner)"),
+        computes: ("fuse_gelu_tanh.py", "y[i] *= 0.044715f", "y[i] *= 0.5f"),
+    },
+    Story {
+        task: "fcos-box-decode",
+        misses: ("fuse_box_decode.py", "    x = 0.5 * (boxes", "    x = 0.25 * (boxes"),
+        computes: ("fuse_box_decode.py", "out[4 * i] = x - side[0]", "out[4 * i] = x + side[0]"),
+    },
+    Story {
+        task: "roberta-position-ids",
+        misses: ("fuse_position_ids.py", "tokens.ne(1)", "tokens.ne(2)"),
+        computes: ("fuse_position_ids.py", "out[i] = position * counts + 1", "out[i] = position * counts + 2"),
+    },
+    Story {
+        task: "t5-relative-position-bucket",
+        misses: ("fuse_buckets.py", "near = distance < 8", "near = distance < 9"),
+        computes: ("fuse_buckets.py", "(p > 0 ? 16 : 0)", "(p > 0 ? 8 : 0)"),
+    },
+    Story {
+        task: "gemma-rms-norm",
+        misses: ("fuse_gemma_norm.py", "torch.rsqrt(variance + 1e-06)", "torch.rsqrt(variance + 1e-05)"),
+        computes: ("fuse_gemma_norm.py", "s += 1.0f", "s += 1.5f"),
+    },
+    Story {
+        task: "retinanet-box-deltas",
+        misses: ("fuse_box_deltas_retinanet.py", "codes[:, 0::4] / 1.0", "codes[:, 0::4] / 2.0"),
+        computes: ("box_deltas.py", "dx[i] / shift * aw[i] + ax[i]", "dx[i] / shift * aw[i] - ax[i]"),
+    },
+];
+/// Replies of a story, and further ones of the first: the cheat, and a look where there is nothing to be seen.
+const REPLIES: usize = 5;
+const FURTHER: usize = 2;
+
+/// As quick as can be.
+const MEASURE: [&str; 6] = ["--trials", "10", "--warmup", "1", "--paths", "direct"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -35,45 +79,55 @@ fn json_lines(path: &Path) -> Vec<Value> {
     std::fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The hand-written passes of a task, as calls that create them.
-fn good(task: &str) -> Vec<(&'static str, Value)> {
-    let mut files: Vec<_> =
-        std::fs::read_dir(root().join("suites/demo/passes").join(task)).unwrap().map(|f| f.unwrap().path()).collect();
+/// The hand-written passes of a task as calls that create them, but for the pattern.
+fn first_draft(story: &Story) -> Vec<(&'static str, Value)> {
+    let folder = root().join("suites/demo/passes").join(story.task);
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
     files.sort();
-    files
-        .iter()
-        .map(|path| create(path.file_name().unwrap().to_str().unwrap(), &std::fs::read_to_string(path).unwrap()))
-        .collect()
+    let (missing, right, wrong) = story.misses;
+    let call = |path: &PathBuf| {
+        let (name, text) = (path.file_name().unwrap().to_str().unwrap(), std::fs::read_to_string(path).unwrap());
+        if name != missing {
+            return create(name, &text);
+        }
+        assert_eq!(text.matches(right).count(), 1, "{right}");
+        create(name, &text.replace(right, wrong))
+    };
+    files.iter().map(call).collect()
 }
 
-/// No match, a wrong result, a breach of the rules, then the honest pass; or the honest pass at once.
+fn replace(file: &str, old: &str, new: &str) -> (&'static str, Value) {
+    let path = format!("/passes/{file}");
+    ("file_editor", json!({"command": "str_replace", "path": path, "old_str": old, "new_str": new}))
+}
+
 fn script(request: &Value) -> Answer {
-    let task = *TASKS.iter().find(|task| is_task(request, task)).unwrap();
-    let replace = |old: &str, new: &str| {
-        (
-            "file_editor",
-            json!({"command": "str_replace", "path": "/passes/fuse_gelu_tanh.py", "old_str": old, "new_str": new}),
-        )
-    };
-    let calls = match (task == TASKS[0], turn(request)) {
-        (_, 0) => vec![("graph_info", json!({}))],
-        (false, 1) | (true, 9) => [good(task), vec![evaluate()]].concat(),
-        (true, 1) => good(task),
-        (true, 2) => vec![replace("torch.tanh(inner)", "torch.sigmoid(inner)"), evaluate()],
-        (true, 3) => vec![replace("torch.sigmoid(inner)", "torch.tanh(inner)")],
-        (true, 4) => vec![replace("y[i] *= 0.044715f", "y[i] *= 0.5f"), evaluate()],
-        (true, 5) => vec![replace("y[i] *= 0.5f", "y[i] *= 0.044715f")],
-        (true, 6) => vec![replace("    return out\n", "    return torch.tanh(out)\n"), evaluate()],
-        (true, 7) => vec![("file_editor", json!({"command": "view", "path": "../../etc/passwd"}))],
-        (true, 8) => vec![("file_editor", json!({"command": "delete", "path": "fuse_gelu_tanh.py"}))],
+    let story = STORIES.iter().find(|story| is_task(request, story.task)).unwrap();
+    let cheats = story.task == STORIES[0].task;
+    let ((file, right, wrong), (source, good, bad)) = (story.misses, story.computes);
+    let calls = match turn(request) {
+        0 => vec![("graph_info", json!({}))],
+        1 => [first_draft(story), vec![evaluate()]].concat(),
+        2 => vec![replace(file, wrong, right), replace(source, good, bad), evaluate()],
+        3 => vec![replace(source, bad, good), evaluate()],
+        4 if cheats => vec![replace(file, "    return out\n", "    return torch.tanh(out)\n"), evaluate()],
+        5 if cheats => vec![("file_editor", json!({"command": "view", "path": "../../etc/passwd"}))],
         _ => Vec::new(),
     };
     std::thread::sleep(Duration::from_millis(30));
     says("", &calls)
 }
 
+/// The status of the one graph in each evaluation of a trajectory.
+fn statuses(trajectory: &Value) -> Vec<&str> {
+    let steps = trajectory["steps"].as_array().unwrap();
+    let tools = steps.iter().flat_map(|step| step["tools"].as_array().unwrap());
+    let evaluations = tools.filter_map(|tool| tool.get("evaluation"));
+    evaluations.map(|evaluation| evaluation["graphs"][0]["status"].as_str().unwrap()).collect()
+}
+
 #[test]
-fn tasks_killed_resumed_replayed_and_exported() {
+fn six_tasks_killed_resumed_replayed_and_exported() {
     if std::env::var_os("PASSNET_PYTHON").is_none() {
         println!("skipped: PASSNET_PYTHON names no Python with PyTorch");
         return;
@@ -82,12 +136,11 @@ fn tasks_killed_resumed_replayed_and_exported() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("run");
     let out_text = out.to_str().unwrap();
-    let measure = ["--trials", "10", "--warmup", "1", "--paths", "direct"];
     let mut arguments =
         vec!["agent", "run", "suites/demo", "--model", "scripted", "--base-url", &server.url, "--out", out_text];
-    arguments.extend(["--graphs-per-task", "1", "--key-env", "TEST_AGENT_KEY"]);
-    arguments.extend(measure);
-    arguments.extend(TASKS.iter().flat_map(|task| ["--filter", task]));
+    arguments.extend(["--graphs-per-task", "1", "--evaluations", "2", "--key-env", "TEST_AGENT_KEY"]);
+    arguments.extend(MEASURE);
+    arguments.extend(STORIES.iter().flat_map(|story| ["--filter", story.task]));
 
     // Killed outright while evaluations are going on.
     let mut child = command(&arguments)
@@ -97,7 +150,7 @@ fn tasks_killed_resumed_replayed_and_exported() {
         .spawn()
         .unwrap();
     let begun = || server.seen.lock().unwrap().len();
-    while begun() < 5 && child.try_wait().unwrap().is_none() {
+    while begun() < 2 * STORIES.len() + 2 && child.try_wait().unwrap().is_none() {
         std::thread::sleep(Duration::from_millis(10));
     }
     child.kill().unwrap();
@@ -108,21 +161,22 @@ fn tasks_killed_resumed_replayed_and_exported() {
     let output = command(&arguments).env("TEST_AGENT_KEY", "sk-hidden").output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{text}");
-    // Eleven replies of the long story, three of the other; at most the one in flight of each attempt is asked for again.
-    let asked = begun();
-    assert!(asked <= 11 + 3 + 2 && before >= 5, "{before} requests, then {asked}");
+    // At most the reply in flight of each attempt is asked for again.
+    let (asked, replies) = (begun(), STORIES.len() * REPLIES + FURTHER);
+    assert!((replies..=replies + STORIES.len()).contains(&asked), "{before} requests, then {asked}");
     let trajectories = json_lines(&out.join("trajectories.jsonl"));
-    assert_eq!(trajectories.len(), TASKS.len());
-    let story = trajectories.iter().find(|t| t["task"]["id"] == TASKS[0]).unwrap();
-    let steps = story["steps"].as_array().unwrap();
-    let evaluations =
-        steps.iter().flat_map(|step| step["tools"].as_array().unwrap()).filter_map(|tool| tool.get("evaluation"));
-    let statuses: Vec<&str> = evaluations.map(|e| e["graphs"][0]["status"].as_str().unwrap()).collect();
-    assert_eq!(statuses[..3], ["no_match", "accuracy", "integrity"]);
-    assert!(!story["findings"].as_array().unwrap().is_empty(), "the cheat is labelled");
+    assert_eq!(trajectories.len(), STORIES.len());
     for trajectory in &trajectories {
-        let status = trajectory["evaluation"]["graphs"][0]["status"].as_str().unwrap();
-        assert!(status == "correct" || status == "unstable", "{}: {status}", trajectory["task"]["id"]);
+        let (task, statuses) = (trajectory["task"]["id"].as_str().unwrap(), statuses(trajectory));
+        assert_eq!(statuses[..2], ["no_match", "accuracy"], "{task}");
+        let last = trajectory["evaluation"]["graphs"][0]["status"].as_str().unwrap();
+        for status in [statuses[2], last] {
+            assert!(status == "correct" || status == "unstable", "{task}: {status}");
+        }
+        let cheats = task == STORIES[0].task;
+        assert_eq!(statuses[3..], if cheats { &["integrity"][..] } else { &[] }, "{task}");
+        assert_eq!(!trajectory["findings"].as_array().unwrap().is_empty(), cheats, "{task}: the cheat is labelled");
+        assert!(!trajectory["passes"].to_string().contains("torch.tanh(out)"), "the cheat is not what is handed in");
     }
     let everything = walk(&out);
     assert!(
@@ -131,7 +185,7 @@ fn tasks_killed_resumed_replayed_and_exported() {
     );
 
     let replayed = passnet(
-        &[&["agent", "replay", out_text, "--suite", "suites/demo", "--only", "fcos"], measure.as_slice()].concat(),
+        &[&["agent", "replay", out_text, "--suite", "suites/demo", "--only", "fcos"], MEASURE.as_slice()].concat(),
     );
     assert!(String::from_utf8_lossy(&replayed.stdout).contains("fcos-box-decode"), "{replayed:?}");
     exports(&out, folder.path());
@@ -148,12 +202,13 @@ fn exports(run: &Path, folder: &Path) {
     };
     let html = path("stats.html");
     let stats: Value = serde_json::from_str(&good(&["traj", "stats", run, "--json", "--html", &html])).unwrap();
-    assert_eq!((&stats["attempts"], &stats["cheated"]), (&json!(2), &json!(1)));
+    assert_eq!((&stats["attempts"], &stats["cheated"]), (&json!(6), &json!(1)));
     assert!(std::fs::read_to_string(html).unwrap().contains("<polyline"));
-    assert!(good(&["traj", "filter", run, "--honest", "--out", &path("honest.jsonl")]).starts_with("1 kept"));
-    assert!(good(&["traj", "dedup", run, run, "--out", &path("once.jsonl")]).starts_with("2 of 4"));
-    let split = good(&["traj", "split", run, "--eval-suite", "suites/demo", "--out", &path("data")]);
-    assert!(split.starts_with("0 for training, 0 for validation, 2 left out"), "{split}");
+    assert!(good(&["traj", "filter", run, "--honest", "--out", &path("honest.jsonl")]).starts_with("5 kept"));
+    let packed = path("once.jsonl.zst");
+    assert!(good(&["traj", "dedup", run, run, "--out", &packed]).starts_with("6 of 12"));
+    let split = good(&["traj", "split", &packed, "--eval-suite", "suites/demo", "--out", &path("data")]);
+    assert!(split.starts_with("0 for training, 0 for validation, 6 left out"), "{split}");
     good(&["traj", "export", run, "--format", "openai", "--out", &path("openai.jsonl")]);
     good(&["traj", "export", run, "--format", "sharegpt", "--out", &path("sharegpt.jsonl")]);
     good(&["traj", "export", run, "--format", "parquet", "--out", &path("t.parquet")]);
@@ -168,6 +223,46 @@ fn exports(run: &Path, folder: &Path) {
 fn walk(folder: &Path) -> Vec<Vec<u8>> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![std::fs::read(path).unwrap()] }).collect()
+}
+
+#[test]
+fn the_teacher_goes_from_a_first_draft_to_the_whole_and_says_only_what_was_measured() {
+    if std::env::var_os("PASSNET_PYTHON").is_none() {
+        println!("skipped: PASSNET_PYTHON names no Python with PyTorch");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("taught");
+    let teach = ["traj", "teach", "suites/demo", "--out", out.to_str().unwrap(), "--filter", "roberta-position-ids"];
+    let parts = ["--each-graph", "--graphs-per-task", "2", "--jobs", "2"];
+    let arguments = [teach.as_slice(), &parts, &MEASURE].concat();
+    let output = passnet(&arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let trajectories = json_lines(&out.join("trajectories.jsonl"));
+    let graphs: std::collections::BTreeSet<String> =
+        trajectories.iter().map(|trajectory| trajectory["task"]["visible"].to_string()).collect();
+    assert_eq!(graphs.len(), 2, "each graph is taught by itself");
+    assert!(trajectories.iter().any(|trajectory| statuses(trajectory).len() > 1), "there is something to refine");
+    for trajectory in &trajectories {
+        let mut seen = String::new();
+        for message in trajectory["messages"].as_array().unwrap() {
+            let content = message["content"].as_str().unwrap_or_default();
+            if message["role"] == "assistant" {
+                let said = content.split(|c: char| !c.is_ascii_digit() && c != '.').map(|n| n.trim_matches('.'));
+                for number in said.filter(|number| number.contains('.')) {
+                    assert!(seen.contains(number), "{number} was not observed before: {content}");
+                }
+            }
+            seen.push_str(content);
+        }
+        assert!(trajectory["evaluation"]["graphs"][0]["speedup"]["ratio"].is_number(), "{}", trajectory["evaluation"]);
+    }
+    // What is finished is not done again, and what was begun on other graphs is not gone on with.
+    let again = passnet(&arguments);
+    assert_eq!((again.status.code(), json_lines(&out.join("trajectories.jsonl"))), (Some(0), trajectories));
+    let together = passnet(&[teach.as_slice(), &["--graphs-per-task", "2"], &MEASURE].concat());
+    assert_eq!(together.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&together.stderr).contains("choose another directory"), "{together:?}");
 }
 
 #[test]

@@ -96,6 +96,9 @@ pub(super) fn error_text(body: &[u8]) -> String {
     text[..text.floor_char_boundary(MAX_MESSAGE)].to_owned()
 }
 
+/// Most of anything that a server counts; what is beyond is not believed, and sums of these stay numbers.
+const MAX_COUNT: u64 = 1 << 40;
+
 /// A whole number, whether the server writes it as an integer, a float, or text.
 pub(super) fn count(value: Option<&Value>) -> Option<u64> {
     let value = value?;
@@ -103,6 +106,7 @@ pub(super) fn count(value: Option<&Value>) -> Option<u64> {
         .as_u64()
         .or_else(|| value.as_f64().filter(|f| *f >= 0.0).map(|f| f as u64))
         .or_else(|| value.as_str()?.parse().ok())
+        .map(|count| count.min(MAX_COUNT))
 }
 
 /// Tool arguments as an object, whether they were sent as one, as JSON text, or not at all.

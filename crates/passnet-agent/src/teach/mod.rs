@@ -1,7 +1,9 @@
 //! The teacher: the built-in author's passes, brought forward as an attentive model would do it.
 //!
-//! It is a [`Model`] like any other: it looks at a graph, writes a first pass, has it evaluated, adds what the evaluation
-//! shows to be missing. It repeats numbers only from observations, so that each of them is measured.
+//! It is a [`Model`] like any other: it looks at a graph, writes a first draft, has it evaluated, and goes on to what that
+//! leaves to be gained. It repeats numbers only from observations, so that each of them is measured.
+
+mod lesson;
 
 use std::{collections::BTreeMap, time::Instant};
 
@@ -9,6 +11,7 @@ use passnet_eval::PassDirectory;
 use passnet_python::lint::ORDER_FILE;
 use serde_json::{Value, json};
 
+pub use self::lesson::{Approach, Lesson, lessons};
 use crate::{
     message::{Message, Reply, ToolCall},
     model::{Completion, Finish, Model, ModelError, Request, Usage},
@@ -16,29 +19,19 @@ use crate::{
     workspace::PLACE,
 };
 
-/// Passes of the built-in author by task, in the form of a model.
-#[derive(Debug)]
-pub struct Teacher {
-    passes: BTreeMap<String, PassDirectory>,
-}
+/// Most edits in one reply; an attempt carries out sixteen.
+const MAX_EDITS: usize = 12;
 
-/// What the teacher does next.
-enum Move {
-    Look,
-    Write { names: Vec<String>, order: Vec<String> },
-    Evaluate,
-    Finish,
+/// Lessons by task and attempt, in the form of a model.
+#[derive(Debug, Default)]
+pub struct Teacher {
+    lessons: BTreeMap<(String, u32), Lesson>,
 }
 
 impl Teacher {
-    /// A teacher of these passes.
-    pub fn new(passes: BTreeMap<String, PassDirectory>) -> Self {
-        Self { passes }
-    }
-
-    /// Whether there is anything to teach about a task.
-    pub fn knows(&self, task: &str) -> bool {
-        self.passes.get(task).is_some_and(|passes| !order_of(passes).is_empty())
+    /// A teacher of these lessons.
+    pub fn new(lessons: impl IntoIterator<Item = ((String, u32), Lesson)>) -> Self {
+        Self { lessons: lessons.into_iter().collect() }
     }
 }
 
@@ -50,13 +43,14 @@ impl Model for Teacher {
     fn complete(&self, request: &Request<'_>) -> Result<Completion, ModelError> {
         let begin = Instant::now();
         let done = replies(request.messages).count();
-        let reply = match self.passes.get(request.task).map(|passes| (passes, plan(passes))) {
-            Some((passes, moves)) => act(moves.get(done).unwrap_or(&Move::Finish), passes, request.messages, done),
+        let reply = match self.lessons.get(&(request.task.to_owned(), request.attempt)) {
+            Some(lesson) => act(lesson, request.messages, done),
             None => Reply { content: "There is nothing here that I could make faster.".to_owned(), ..Reply::default() },
         };
         let finish = if reply.tool_calls.is_empty() { Finish::Stop } else { Finish::ToolCalls };
         Ok(Completion {
-            raw: serde_json::to_vec(&reply).unwrap_or_default(),
+            // Nothing was received.
+            raw: Vec::new(),
             reply,
             finish,
             usage: Usage::default(),
@@ -67,30 +61,70 @@ impl Model for Teacher {
     }
 }
 
-fn order_of(passes: &PassDirectory) -> Vec<String> {
-    let file = passes.files().iter().find(|(name, _)| name == ORDER_FILE);
-    file.and_then(|(_, bytes)| serde_json::from_slice(bytes).ok()).unwrap_or_default()
+/// What the teacher does next.
+enum Move {
+    Look,
+    /// Brings the files to a draft; `begins` it, or goes on with it.
+    Write {
+        draft: usize,
+        edits: Vec<Edit>,
+        begins: bool,
+    },
+    Evaluate,
+    Finish,
 }
 
-/// Look; the first pass with its helpers; evaluate; the others, if any; evaluate; finish.
-fn plan(passes: &PassDirectory) -> Vec<Move> {
-    let order = order_of(passes);
-    let Some((first, others)) = order.split_first() else { return vec![Move::Look, Move::Finish] };
-    let file = |pass: &String| format!("{pass}.py");
-    let is_pass = |name: &str| order.iter().any(|pass| file(pass) == name);
-    let helpers =
-        passes.files().iter().map(|(name, _)| name).filter(|name| name.as_str() != ORDER_FILE && !is_pass(name));
-    let names: Vec<String> = helpers.cloned().chain([file(first)]).collect();
-    let mut moves = vec![Move::Look, Move::Write { names, order: vec![first.clone()] }, Move::Evaluate];
-    if !others.is_empty() {
-        moves.push(Move::Write { names: others.iter().map(file).collect(), order: order.clone() });
+/// A change of one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Edit {
+    Create { name: String, text: String },
+    Delete { name: String },
+}
+
+impl Edit {
+    fn name(&self) -> &str {
+        match self {
+            Self::Create { name, .. } | Self::Delete { name } => name,
+        }
+    }
+
+    fn arguments(&self) -> Value {
+        let path = format!("{PLACE}/{}", self.name());
+        match self {
+            Self::Create { text, .. } => json!({"command": "create", "path": path, "file_text": text}),
+            Self::Delete { .. } => json!({"command": "delete", "path": path}),
+        }
+    }
+}
+
+/// Look; write and evaluate each draft; finish.
+fn plan(lesson: &Lesson) -> Vec<Move> {
+    let mut moves = vec![Move::Look];
+    let mut before = PassDirectory::empty();
+    for (draft, passes) in lesson.drafts.iter().enumerate() {
+        let edits = edits(&before, passes);
+        let parts = edits.chunks(MAX_EDITS).enumerate();
+        moves.extend(parts.map(|(part, edits)| Move::Write { draft, edits: edits.to_vec(), begins: part == 0 }));
         moves.push(Move::Evaluate);
+        before = passes.clone();
     }
     moves.push(Move::Finish);
     moves
 }
 
-fn act(step: &Move, passes: &PassDirectory, messages: &[Message], done: usize) -> Reply {
+/// What turns one directory into another; the order of the passes comes last.
+fn edits(before: &PassDirectory, after: &PassDirectory) -> Vec<Edit> {
+    let gone = before.files().iter().filter(|(name, _)| after.files().iter().all(|(other, _)| other != name));
+    let mut edits: Vec<Edit> = gone.map(|(name, _)| Edit::Delete { name: name.clone() }).collect();
+    let new = after.files().iter().filter(|file| !before.files().contains(file));
+    edits.extend(
+        new.map(|(name, bytes)| Edit::Create { name: name.clone(), text: String::from_utf8_lossy(bytes).into_owned() }),
+    );
+    edits.sort_by_key(|edit| edit.name() == ORDER_FILE);
+    edits
+}
+
+fn act(lesson: &Lesson, messages: &[Message], done: usize) -> Reply {
     let seen = messages.iter().rev().find(|message| matches!(message, Message::Tool { .. })).map(Message::content);
     let seen = seen.unwrap_or_default();
     let call = |index: usize, name: &str, arguments: Value| ToolCall {
@@ -98,27 +132,19 @@ fn act(step: &Move, passes: &PassDirectory, messages: &[Message], done: usize) -
         name: name.to_owned(),
         arguments,
     };
-    let (content, tool_calls) = match step {
+    let (content, tool_calls) = match plan(lesson).get(done).unwrap_or(&Move::Finish) {
         Move::Look => {
             let content = "I look at the types of the values first, and at how many bytes have to move.".to_owned();
             (content, vec![call(0, "graph_info", json!({}))])
         }
-        Move::Write { names, order } => {
-            let content = if done <= 1 { analysis(seen, order) } else { refinement(seen, names) };
-            let list = serde_json::to_string(order).unwrap_or_default();
-            let text = |name: &String| {
-                let file = passes.files().iter().find(|(file, _)| file == name);
-                file.map(|(_, bytes)| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default()
+        Move::Write { draft, edits, begins } => {
+            let content = match (begins, draft) {
+                (false, _) => "The other files of it.".to_owned(),
+                (true, 0) => analysis(lesson, seen),
+                (true, _) => refinement(lesson, seen, edits),
             };
-            let files = names.iter().map(|name| (name.clone(), text(name))).chain([(ORDER_FILE.to_owned(), list)]);
-            let create = |(index, (name, text)): (usize, (String, String))| {
-                call(
-                    index,
-                    "file_editor",
-                    json!({"command": "create", "path": format!("{PLACE}/{name}"), "file_text": text}),
-                )
-            };
-            (content, files.enumerate().map(create).collect())
+            let calls = edits.iter().enumerate().map(|(index, edit)| call(index, "file_editor", edit.arguments()));
+            (content, calls.collect())
         }
         Move::Evaluate => ("I have it evaluated.".to_owned(), vec![call(0, "pass_evaluator", json!({}))]),
         Move::Finish => (conclusion(seen), Vec::new()),
@@ -131,23 +157,95 @@ fn lines<'a>(seen: &'a str, words: &[&str]) -> Vec<&'a str> {
     seen.lines().filter(|line| words.iter().any(|word| line.starts_with(word))).collect()
 }
 
-fn analysis(seen: &str, order: &[String]) -> String {
-    let facts = lines(seen, &["eager mode:", "one ideal kernel:", "one core"]).join("\n");
+fn analysis(lesson: &Lesson, seen: &str) -> String {
+    let facts = lines(seen, &["eager mode:", "one ideal kernel:", "arithmetic:", "one core"]).join("\n");
+    let why = match lesson.approach {
+        Approach::Operations => {
+            "I begin with a kernel of its own for each operation that I can write one for. That is the least that can go wrong, \
+             and its time says what calls cost before anything is fused."
+        }
+        Approach::Halves => {
+            "I begin with the operations in two parts, the first half and the second, each fused as far as it goes. What \
+             passes from one to the other still goes through memory."
+        }
+        Approach::FirstPass => "I begin with one pass and see whether it matches and is right; the others can follow.",
+        Approach::Whole => {
+            "A kernel that keeps intermediate values in registers moves less and is one call: I write it at once."
+        }
+    };
+    let passes = lesson.drafts.first().map(lesson::order_of).unwrap_or_default();
     format!(
-        "{facts}\n\nEach call of eager mode reads and writes memory of its own, and each has its overhead. A kernel that keeps \
-         intermediate values in registers moves less and is one call. I begin with `{}` and see whether it matches and is right.",
-        order.join("`, `")
+        "{facts}\n\nEach call of eager mode reads and writes memory of its own, and each has its overhead. {why} Passes: `{}`.",
+        passes.join("`, `")
     )
 }
 
-fn refinement(seen: &str, names: &[String]) -> String {
+fn refinement(lesson: &Lesson, seen: &str, edits: &[Edit]) -> String {
     let first = seen.lines().next().unwrap_or_default();
-    let left: Vec<&str> = lines(seen, &["graph "]).into_iter().filter(|line| !line.contains(": correct")).collect();
-    let left = if left.is_empty() { "Parts of the graphs are left as they were.".to_owned() } else { left.join("\n") };
-    format!("{first}.\n{left}\n\nI add what is missing: {}.", names.join(", "))
+    let graphs = lines(seen, &["graph "]).join("\n");
+    let why = match lesson.approach {
+        Approach::Operations => {
+            "Each of these kernels writes its result to memory, where the next one reads it again, and each is a call. What belongs \
+             together becomes one kernel now, with what lies between in registers."
+        }
+        Approach::Halves => {
+            "The value between the two parts is written and read once more than it has to be, and the second call is one too many. \
+             I make one of them."
+        }
+        Approach::FirstPass | Approach::Whole => "I add the passes for what is left as it was.",
+    };
+    let files: Vec<String> = edits
+        .iter()
+        .map(|edit| match edit {
+            Edit::Create { name, .. } => format!("`{name}`"),
+            Edit::Delete { name } => format!("`{name}` (gone)"),
+        })
+        .collect();
+    format!("{first}.\n{graphs}\n\n{why} Files: {}.", files.join(", "))
 }
 
 fn conclusion(seen: &str) -> String {
     let first = seen.lines().next().unwrap_or_default();
-    format!("{first}.\n{}\n\nI leave it at that.", lines(seen, &["graph "]).join("\n"))
+    format!("{first}.\n{}\n\nI leave it at that.", lines(seen, &["graph ", "best score"]).join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directory(files: &[(&str, &str)]) -> PassDirectory {
+        PassDirectory::new(files.iter().map(|&(name, text)| (name.to_owned(), text.to_owned())))
+    }
+
+    #[test]
+    fn edits_lead_from_one_directory_to_the_next() {
+        let before = directory(&[("a.py", "1"), ("b.py", "2"), (ORDER_FILE, "[\"a\", \"b\"]")]);
+        let after = directory(&[("a.py", "3"), (ORDER_FILE, "[\"a\"]"), ("z.py", "4")]);
+        let edits = edits(&before, &after);
+        let named: Vec<_> = edits.iter().map(|edit| (edit.name(), matches!(edit, Edit::Delete { .. }))).collect();
+        assert_eq!(named, [("b.py", true), ("a.py", false), ("z.py", false), (ORDER_FILE, false)]);
+        let mut files: BTreeMap<String, String> =
+            before.files().iter().map(|(name, text)| (name.clone(), String::from_utf8_lossy(text).into())).collect();
+        for edit in edits {
+            match edit {
+                Edit::Create { name, text } => drop(files.insert(name, text)),
+                Edit::Delete { name } => drop(files.remove(&name)),
+            }
+        }
+        assert_eq!(PassDirectory::new(files).id(), after.id());
+    }
+
+    #[test]
+    fn a_draft_of_many_files_is_written_in_several_replies() {
+        let files: Vec<(String, String)> = (0..30).map(|n| (format!("p{n:02}.py"), String::new())).collect();
+        let lesson = Lesson { approach: Approach::Whole, drafts: vec![PassDirectory::new(files)] };
+        let sizes: Vec<usize> = plan(&lesson)
+            .iter()
+            .filter_map(|step| match step {
+                Move::Write { edits, .. } => Some(edits.len()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(sizes, [12, 12, 6]);
+    }
 }

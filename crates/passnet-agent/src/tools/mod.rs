@@ -1,6 +1,6 @@
 //! What a model can do: edit the pass directory, have it evaluated, look at the graphs.
 
-mod facts;
+pub(crate) mod facts;
 
 use std::time::Instant;
 
@@ -53,8 +53,8 @@ pub fn specs() -> Vec<ToolSpec> {
         ),
         tool(
             "graph_info",
-            "Types of all values of a graph (dtype, shape, strides), the bytes that eager mode and an ideal kernel move, and \
-             a bound on the time from measured memory bandwidth.",
+            "Types of all values of a graph (dtype, shape, strides), the bytes that eager mode and an ideal kernel move, the \
+             arithmetic of products, and a bound on the time from measured memory bandwidth.",
             json!({"type": "object", "properties": {"graph": text("name of the graph; the first one if not given")}}),
         ),
     ]
@@ -228,7 +228,7 @@ fn look(bench: Bench<'_>, arguments: &Value) -> Result<String, String> {
             found.ok_or_else(|| format!("there is no graph `{}`; there are {}", shortened(name, 80), names()))?
         }
     };
-    let typed = bench.task.typed(&bench.evaluator.interpreter());
+    let typed = bench.task.typed(bench.evaluator.propagator());
     let typed = typed.map_err(|why| format!("types cannot be inferred: {why}"))?;
     let on_cpu = bench.evaluator.referee().settings().device == "cpu";
     Ok(facts::describe(bench.task.visible[index].id().graph.as_str(), &typed[index], on_cpu))

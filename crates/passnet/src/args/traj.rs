@@ -138,9 +138,15 @@ pub(crate) struct TeachArgs {
     pub(crate) out: PathBuf,
     #[command(flatten)]
     pub(crate) selection: SelectionArgs,
+    /// Teach each graph of a task by itself, not all of them together
+    #[arg(long)]
+    pub(crate) each_graph: bool,
     /// Attempts at a time
     #[arg(long, default_value_t = 4)]
     pub(crate) jobs: usize,
+    /// Evaluations at a time; timing is exclusive whatever this says. Default: as many as attempts
+    #[arg(long)]
+    pub(crate) evaluations: Option<usize>,
     #[command(flatten)]
     pub(crate) measure: MeasureArgs,
 }

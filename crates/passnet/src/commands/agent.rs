@@ -59,7 +59,7 @@ pub(super) fn attempt_suite(
     let evaluator = Evaluator::new(referee, VerdictCache::open(&directory.join("verdicts.jsonl"))?);
     let line = AgentLine::new(suite.record.tasks.len() * options.attempts as usize);
     let outcome = passnet_agent::run(&evaluator, suite, model, options, directory, stop, &|update| line.show(&update));
-    line.bar.finish_and_clear();
+    line.finish();
     let outcome = outcome.with_context(|| format!("run in {}", directory.display()))?;
     Ok((evaluator, outcome))
 }
@@ -144,7 +144,7 @@ fn print_tasks(trajectories: &[Trajectory]) -> Result<()> {
 }
 
 /// Progress on stderr: attempts, steps, tokens, money.
-struct AgentLine {
+pub(super) struct AgentLine {
     bar: ProgressBar,
     counts: Mutex<Counts>,
 }
@@ -158,7 +158,7 @@ struct Counts {
 }
 
 impl AgentLine {
-    fn new(attempts: usize) -> Self {
+    pub(super) fn new(attempts: usize) -> Self {
         let bar = ProgressBar::new(attempts as u64);
         if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len} attempts  {elapsed}  {wide_msg}") {
             bar.set_style(style);
@@ -167,7 +167,11 @@ impl AgentLine {
         Self { bar, counts: Mutex::default() }
     }
 
-    fn show(&self, update: &Update<'_>) {
+    pub(super) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    pub(super) fn show(&self, update: &Update<'_>) {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         match update {
             Update::Event { task, event } => log(task, event, &mut counts),

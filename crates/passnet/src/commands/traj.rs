@@ -1,33 +1,24 @@
 //! `passnet traj`: trajectories as data.
 
-use std::{
-    collections::BTreeSet,
-    io::{BufWriter, Write as _},
-    path::Path,
-    process::ExitCode,
-    time::Duration,
-};
+mod lines;
+mod teach;
 
-use anyhow::{Context, Result, bail};
+use std::{collections::BTreeSet, process::ExitCode};
+
+use anyhow::{Result, bail};
 use fs_err as fs;
 use passnet_agent::{
-    Limits, RunOptions, Templates, Trajectory,
+    Trajectory,
     corpus::{self, By, Criteria, Dedup, EvaluationTasks, Format, Selector, Split, Splitter, Stats},
-    teach::Teacher,
 };
 use passnet_dataset::store::{TableWriter, TrajectoryRow};
-use passnet_eval::{
-    Target,
-    suite::{Selection, Suite},
-};
-use serde::Serialize;
+use passnet_eval::suite::{Selection, Suite};
 
-use super::{agent, dataset::suite_folder, measure};
+use self::lines::Lines;
+use super::dataset::suite_folder;
 use crate::{
-    args::{
-        FilterArgs, SameBy, SplitArgs, TeachArgs, TrajCommand, TrajDedupArgs, TrajExportArgs, TrajFormat, TrajStatsArgs,
-    },
-    failure::{BAD, usage},
+    args::{FilterArgs, SameBy, SplitArgs, TrajCommand, TrajDedupArgs, TrajExportArgs, TrajFormat, TrajStatsArgs},
+    failure::usage,
     output,
 };
 
@@ -39,37 +30,7 @@ pub(crate) fn run(command: &TrajCommand) -> Result<ExitCode> {
         TrajCommand::Dedup(args) => dedup(args),
         TrajCommand::Split(args) => split(args),
         TrajCommand::Export(args) => export(args),
-        TrajCommand::Teach(args) => teach(args),
-    }
-}
-
-/// A file of JSON lines that appears when it is whole.
-struct Lines {
-    out: BufWriter<fs::File>,
-    temporary: std::path::PathBuf,
-    path: std::path::PathBuf,
-}
-
-impl Lines {
-    fn create(path: &Path) -> Result<Self> {
-        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            fs::create_dir_all(folder)?;
-        }
-        let mut temporary = path.as_os_str().to_owned();
-        temporary.push(".incomplete");
-        let temporary = std::path::PathBuf::from(temporary);
-        Ok(Self { out: BufWriter::new(fs::File::create(&temporary)?), temporary, path: path.to_owned() })
-    }
-
-    fn push(&mut self, value: &impl Serialize) -> Result<()> {
-        serde_json::to_writer(&mut self.out, value)?;
-        Ok(self.out.write_all(b"\n")?)
-    }
-
-    fn finish(mut self) -> Result<()> {
-        self.out.flush()?;
-        self.out.get_ref().sync_all()?;
-        Ok(fs::rename(self.temporary, self.path)?)
+        TrajCommand::Teach(args) => teach::run(args),
     }
 }
 
@@ -255,43 +216,4 @@ fn row(trajectory: &Trajectory) -> Result<TrajectoryRow> {
         passes: serde_json::to_string(&trajectory.passes)?,
         record: serde_json::to_string(trajectory)?,
     })
-}
-
-fn teach(args: &TeachArgs) -> Result<ExitCode> {
-    let mut suite = Suite::load(&suite_folder(&args.suite)?, &args.selection.selection())?;
-    let stop = agent::stop_flag()?;
-    let referee = measure::referee(&args.measure, None)?;
-    let target = if referee.settings().device == "cpu" { Target::Cpu } else { Target::Cuda };
-    let teacher = Teacher::new(passnet_eval::write_passes(&referee.interpreter(), &suite, target)?);
-    let all = suite.record.tasks.len();
-    suite.record.tasks.retain(|task| teacher.knows(&task.id));
-    if suite.record.tasks.is_empty() {
-        bail!("the built-in author writes no pass for any of the {all} tasks");
-    }
-    eprintln!("the built-in author has passes for {} of {all} tasks", suite.record.tasks.len());
-    let limits = Limits {
-        steps: 50,
-        tokens: None,
-        cost_usd: None,
-        time: Duration::from_secs(24 * 3600),
-        patience: None,
-        context: u64::MAX >> 8,
-    };
-    let options = RunOptions {
-        attempts: 1,
-        jobs: args.jobs,
-        limits,
-        seed: 0,
-        tokens: None,
-        cost_usd: None,
-        templates: Templates::default(),
-    };
-    let outcome = agent::attempt_suite(referee, &suite, &teacher, &options, &args.out, &stop)?.1;
-    for suspended in &outcome.suspended {
-        eprintln!("{} could not go on: {}", suspended.task, suspended.why);
-    }
-    let useful = outcome.trajectories.iter().filter(|trajectory| trajectory.score > 1.0).count();
-    output::text(&format!("{} trajectories, {useful} of them with a score above 1", outcome.trajectories.len()))
-        .context("cannot print")?;
-    Ok(if outcome.complete { ExitCode::SUCCESS } else { ExitCode::from(BAD) })
 }

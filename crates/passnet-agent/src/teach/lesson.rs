@@ -1,0 +1,167 @@
+//! What is taught about graphs: drafts of the built-in author's passes, from a first one to those that it would hand in.
+//!
+//! The first draft is right but leaves speed on the table, in a way that people do: a kernel for each operation, the graph in
+//! two halves, one pass of several. What is gained by the step from it to the whole is for the referee to say.
+
+use std::collections::BTreeSet;
+
+use passnet_eval::{PassDirectory, Target, TypedGraph};
+use passnet_graph::SliceOrder;
+use passnet_python::lint::ORDER_FILE;
+
+use crate::tools::facts::is_view;
+
+/// Most files of a first draft: each is compiled on its own, and what has many teaches patience.
+const MAX_FILES: usize = 8;
+
+/// How a lesson begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Approach {
+    /// A kernel for each operation.
+    Operations,
+    /// The first half of the operations, then the second, each as far as it can be fused.
+    Halves,
+    /// The first of several passes.
+    FirstPass,
+    /// With everything, where there is nothing to leave out.
+    Whole,
+}
+
+/// States of a pass directory, in order; each is evaluated.
+#[derive(Clone, Debug)]
+pub struct Lesson {
+    /// How it begins.
+    pub approach: Approach,
+    /// The states, at least one.
+    pub drafts: Vec<PassDirectory>,
+}
+
+/// The lessons on graphs that are taught together, no two with the same first draft; none where the built-in author has
+/// nothing to offer.
+pub fn lessons(graphs: &[TypedGraph], target: Target) -> Vec<Lesson> {
+    let whole = written(graphs, target);
+    if whole.files().is_empty() {
+        return Vec::new();
+    }
+    let firsts = [
+        (Approach::Operations, written(&cut(graphs, |nodes| nodes), target)),
+        (Approach::Halves, written(&cut(graphs, |_| 2), target)),
+        (Approach::FirstPass, first_pass(&whole)),
+    ];
+    let mut seen = BTreeSet::from([whole.id().clone()]);
+    let mut lessons = Vec::new();
+    for (approach, first) in firsts {
+        if (1..=MAX_FILES).contains(&first.files().len()) && seen.insert(first.id().clone()) {
+            lessons.push(Lesson { approach, drafts: vec![first, whole.clone()] });
+        }
+    }
+    if lessons.is_empty() {
+        lessons.push(Lesson { approach: Approach::Whole, drafts: vec![whole] });
+    }
+    lessons
+}
+
+fn written(graphs: &[TypedGraph], target: Target) -> PassDirectory {
+    PassDirectory::new(passnet_fuse::author(graphs, target).files)
+}
+
+/// Each graph in so many parts of about equally many operations, those that only view a tensor left out where they are
+/// alone.
+fn cut(graphs: &[TypedGraph], parts: impl Fn(usize) -> usize) -> Vec<TypedGraph> {
+    let mut cut = Vec::new();
+    for typed in graphs {
+        let graph = typed.graph();
+        let nodes = graph.num_nodes();
+        let parts = parts(nodes).clamp(1, nodes.max(1));
+        for part in 0..parts {
+            let range = nodes * part / parts..nodes * (part + 1) / parts;
+            if graph.nodes().skip(range.start).take(range.len()).all(|node| is_view(&node)) {
+                continue;
+            }
+            // What is no graph of its own, a call without a result for example, is not written about.
+            let Ok(slice) = graph.slice(range.clone(), SliceOrder::ByDefinition) else { continue };
+            let computed = graph.nodes().skip(range.start).take(range.len()).map(|node| node.value);
+            let types = slice.inputs.iter().copied().chain(computed).map(|value| typed.type_of(value).clone());
+            cut.extend(TypedGraph::new(slice.graph, types.collect()));
+        }
+    }
+    cut
+}
+
+/// Only the first of several passes, with the files that are no passes; empty where there is but one.
+fn first_pass(whole: &PassDirectory) -> PassDirectory {
+    let order = order_of(whole);
+    let [first, others @ ..] = order.as_slice() else { return PassDirectory::empty() };
+    if others.is_empty() {
+        return PassDirectory::empty();
+    }
+    let left_out: BTreeSet<String> = others.iter().map(|pass| format!("{pass}.py")).collect();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let kept = whole.files().iter().filter(|(name, _)| name != ORDER_FILE && !left_out.contains(name));
+    let list = serde_json::to_string(&[first]).unwrap_or_default();
+    PassDirectory::new(kept.map(|(name, bytes)| (name.clone(), text(bytes))).chain([(ORDER_FILE.to_owned(), list)]))
+}
+
+/// Names of the passes in the order of application.
+pub(super) fn order_of(passes: &PassDirectory) -> Vec<String> {
+    let file = passes.files().iter().find(|(name, _)| name == ORDER_FILE);
+    file.and_then(|(_, bytes)| serde_json::from_slice(bytes).ok()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use passnet_fuse::{TensorType, Type};
+    use passnet_graph::{Arg, Graph};
+    use passnet_record::DType;
+
+    use super::*;
+
+    /// A chain of `relu`, `add`, `tanh` over one vector, or another chain of functions.
+    fn chain(functions: &[&str]) -> TypedGraph {
+        let mut builder = Graph::builder();
+        let mut value = builder.input("x");
+        for (index, function) in functions.iter().enumerate() {
+            let mut args = vec![value.into()];
+            if *function == "operator.add" {
+                args.push(Arg::Int(1));
+            }
+            value = builder.call_function(&format!("v{index}"), function, &args, &[]);
+        }
+        let graph = builder.finish(&[value.into()]).unwrap();
+        let vector = Type::Tensor(TensorType::contiguous(&[64], DType::Float32));
+        TypedGraph::new(graph, vec![vector; functions.len() + 1]).unwrap()
+    }
+
+    fn passes(lesson: &Lesson) -> Vec<usize> {
+        lesson.drafts.iter().map(|draft| order_of(draft).len()).collect()
+    }
+
+    #[test]
+    fn lessons_begin_apart_and_end_alike() {
+        let three = chain(&["torch.relu", "operator.add", "torch.tanh"]);
+        for target in [Target::Cpu, Target::Cuda] {
+            let lessons = lessons(std::slice::from_ref(&three), target);
+            let found: Vec<_> = lessons.iter().map(|lesson| (lesson.approach, passes(lesson))).collect();
+            assert_eq!(found, [(Approach::Operations, vec![3, 1]), (Approach::Halves, vec![2, 1])]);
+            assert_eq!(lessons[0].drafts[1].id(), lessons[1].drafts[1].id());
+        }
+    }
+
+    #[test]
+    fn where_nothing_can_be_left_out_the_whole_is_the_lesson() {
+        let approaches = |functions: &[&str]| {
+            lessons(&[chain(functions)], Target::Cpu).iter().map(|lesson| lesson.approach).collect::<Vec<_>>()
+        };
+        assert_eq!(approaches(&["torch.relu"]), [Approach::Whole]);
+        assert_eq!(approaches(&["torch.relu", "torch.tanh"]), [Approach::Operations]);
+        assert_eq!(approaches(&["torch.linalg.eig"]), []);
+    }
+
+    #[test]
+    fn what_is_written_for_two_graphs_can_be_begun_with_one_pass() {
+        let graphs = [chain(&["torch.relu", "torch.tanh"]), chain(&["torch.sigmoid", "operator.add"])];
+        let lessons = lessons(&graphs, Target::Cpu);
+        let first = lessons.iter().find(|lesson| lesson.approach == Approach::FirstPass).unwrap();
+        assert_eq!(passes(first), [1, 2]);
+    }
+}
