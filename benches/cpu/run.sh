@@ -57,5 +57,5 @@ fi
 note report
 "$passnet" report "$out"/runs/* --html "$out/report.html"
 "$passnet" report "$out"/runs/* --format json >"$out/report.json"
-"$PASSNET_PYTHON" benches/cpu/page.py "$out" >"$out/cpu.md" && cat "$out/cpu.md"
+"$PASSNET_PYTHON" benches/cpu_page.py "$out" >"$out/cpu.md" && cat "$out/cpu.md"
 note "done, results in $out"

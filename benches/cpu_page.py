@@ -1,29 +1,16 @@
-"""Writes the figures of `benches/cpu/run.sh` as a fragment of docs/results/cpu.md: `page.py OUT`."""
+"""Writes the figures of `benches/cpu/run.sh` as a fragment of docs/results/cpu.md: `cpu_page.py OUT`."""
 
 from __future__ import annotations
 
 import json
 import math
 import statistics
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-
-def verdicts(run: Path) -> list[dict[str, Any]]:
-    """The last verdict of each graph, from the log, compressed or not."""
-    log, packed = run / "run.jsonl", run / "run.jsonl.zst"
-    text = (
-        log.read_text()
-        if log.exists()
-        else subprocess.run(["zstd", "-dcq", packed], capture_output=True, check=True, text=True).stdout
-    )
-    # A process that was killed may have left half a line.
-    events = [json.loads(line) for line in text.splitlines() if line.endswith("}")]
-    last = {tuple(event["id"].values()): event for event in events if event["event"] == "verdict"}
-    return list(last.values())
+from logs import verdicts
 
 
 def quantile(values: list[float], q: float) -> float:
