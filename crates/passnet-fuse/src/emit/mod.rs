@@ -92,6 +92,8 @@ struct Signature {
     needs_stride: Vec<bool>,
     /// Numbers of the inputs that are copied where their layout is not foreseen.
     relaid: Vec<usize>,
+    /// For each result that needs memory, an input of the same type in all graphs.
+    twins: Vec<Option<usize>>,
 }
 
 impl Signature {
@@ -106,7 +108,18 @@ impl Signature {
             !is_view && sites.iter().any(|site| relay::may_be_relaid(&site.region.inputs[*number], site.target))
         };
         let relaid = (0..inputs.len()).filter(may_be_relaid).collect();
-        Self { inputs, parameters, needs_stride, relaid }
+        // To ask for memory like that of a tensor costs less than to name a shape; views get none.
+        let twin = |output: usize| {
+            (0..inputs.len()).find(|&input| {
+                let is_twin = |site: &Site| {
+                    let ty = &site.region.inputs[input].ty;
+                    site.region.allocated().nth(output).is_some_and(|output| output.ty == *ty) && ty.is_dense()
+                };
+                sites.iter().all(|site| is_twin(site) && site.views().is_none())
+            })
+        };
+        let twins = (0..sites[0].region.allocated().count()).map(twin).collect();
+        Self { inputs, parameters, needs_stride, relaid, twins }
     }
 
     /// The table from shapes and types to what a site's call needs.
@@ -114,7 +127,11 @@ impl Signature {
         let has_temporaries = sites.iter().any(has_temporaries);
         let plan = |number: usize, site: &Site| {
             let mut plan = parts.entries[number].clone();
-            for TensorType { shape, stride, dtype } in site.region.allocated().map(|output| &output.ty) {
+            for (output, twin) in site.region.allocated().zip(&self.twins) {
+                if twin.is_some() {
+                    continue;
+                }
+                let TensorType { shape, stride, dtype } = &output.ty;
                 plan.extend([tuple(shape), tuple(stride)]);
                 if parts.returned.is_none() {
                     plan.push(format!("torch.{dtype}"));
@@ -205,7 +222,7 @@ impl Signature {
         let contiguous = self.contiguous(|_| true);
         let outputs = sites[0].region.allocated().count();
         let mut unpacked = parts.names.clone();
-        for number in 0..outputs {
+        for number in (0..outputs).filter(|&number| self.twins[number].is_none()) {
             unpacked.extend([format!("shape{number}"), format!("stride{number}")]);
             if parts.returned.is_none() {
                 unpacked.push(format!("dtype{number}"));
@@ -241,10 +258,13 @@ impl Signature {
         let names: Vec<String> = (0..outputs).map(|number| format!("out{number}")).collect();
         let device = device(&sites[0]);
         for (number, name) in names.iter().enumerate() {
-            let _ = writeln!(
-                text,
-                "    {name} = torch.empty_strided(shape{number}, stride{number}, dtype=dtype{number}, device={device})"
-            );
+            let _ = match self.twins[number] {
+                Some(twin) => writeln!(text, "    {name} = torch.empty_like(in{twin})"),
+                None => writeln!(
+                    text,
+                    "    {name} = torch.empty_strided(shape{number}, stride{number}, dtype=dtype{number}, device={device})"
+                ),
+            };
         }
         text.push_str(&parts.launch);
         for number in &updated {

@@ -4,13 +4,18 @@
 
 namespace fused {
 
-// Sixteen values at a time. Everything below is written once for `float` and `vec`.
+// As many values at a time as a register of the processor holds: compilers keep wider vectors in memory. Everything below is
+// written once for `float` and `vec`.
+#ifdef __AVX512F__
 constexpr int64_t lanes = 16;
-typedef float vec __attribute__((vector_size(64)));
-typedef int32_t mask __attribute__((vector_size(64)));
-typedef uint32_t words __attribute__((vector_size(64)));
-typedef uint16_t halves __attribute__((vector_size(32)));
-typedef uint8_t bytes __attribute__((vector_size(16)));
+#else
+constexpr int64_t lanes = 8;
+#endif
+typedef float vec __attribute__((vector_size(4 * lanes)));
+typedef int32_t mask __attribute__((vector_size(4 * lanes)));
+typedef uint32_t words __attribute__((vector_size(4 * lanes)));
+typedef uint16_t halves __attribute__((vector_size(2 * lanes)));
+typedef uint8_t bytes __attribute__((vector_size(lanes)));
 
 template <typename To, typename From> static inline To bits_as(From from) {
     static_assert(sizeof(To) == sizeof(From), "the same bits");
@@ -35,8 +40,16 @@ template <typename T> static inline T maximum(T a, T b) { return a > b || a != a
 template <typename T> static inline T minimum(T a, T b) { return a < b || a != a ? a : b; }
 static inline vec maximum(vec a, vec b) { return (a > b) | (a != a) ? a : b; }
 static inline vec minimum(vec a, vec b) { return (a < b) | (a != a) ? a : b; }
-static inline float max_lanes(vec x) { float m = x[0]; for (int64_t i = 1; i < lanes; ++i) m = maximum(m, x[i]); return m; }
-static inline float min_lanes(vec x) { float m = x[0]; for (int64_t i = 1; i < lanes; ++i) m = minimum(m, x[i]); return m; }
+static inline float max_lanes(vec x) {
+    for (int64_t width = lanes / 2; width > 0; width /= 2)
+        for (int64_t i = 0; i < width; ++i) x[i] = maximum(x[i], x[i + width]);
+    return x[0];
+}
+static inline float min_lanes(vec x) {
+    for (int64_t width = lanes / 2; width > 0; width /= 2)
+        for (int64_t i = 0; i < width; ++i) x[i] = minimum(x[i], x[i + width]);
+    return x[0];
+}
 
 // Elements in memory as float and back, rounding to nearest even.
 static inline float get(float x) { return x; }
@@ -63,6 +76,9 @@ static inline vec round_bfloat16(vec x) { return bits_as<vec>(bfloat16_bits(x) <
 #ifdef __AVX512F__
 static inline vec from_half(halves x) { return bits_as<vec>(_mm512_cvtph_ps(bits_as<__m256i>(x))); }
 static inline halves to_half(vec x) { return bits_as<halves>(_mm512_cvtps_ph(bits_as<__m512>(x), 0)); }
+#elif defined(__F16C__)
+static inline vec from_half(halves x) { return bits_as<vec>(_mm256_cvtph_ps(bits_as<__m128i>(x))); }
+static inline halves to_half(vec x) { return bits_as<halves>(_mm256_cvtps_ph(bits_as<__m256>(x), 0)); }
 #else
 static inline vec from_half(halves x) {
     vec y;
@@ -164,6 +180,41 @@ template <typename V> static inline V tanh_of(V x) {
 }
 static inline double tanh_of(double x) { return std::tanh(x); }
 
+// Sine and cosine: Cody and Waite's reduction by multiples of pi/2 to [-pi/4, pi/4], then the polynomials of the Cephes library.
+// `turn` is 0 for the sine and 1 for the cosine, which is a quarter of a turn ahead.
+static inline vec sine(vec x, int32_t turn) {
+    vec n = (x * 0.636619772367581343f + 12582912.0f) - 12582912.0f;
+    vec r = ((x - n * 1.5703125f) - n * 4.837512969970703e-4f) - n * 7.549789948768648e-8f;
+    vec s = r * r;
+    vec odd = ((s * -1.9515295891e-4f + 8.3321608736e-3f) * s - 1.6666654611e-1f) * s * r + r;
+    vec even = ((s * 2.443315711809948e-5f - 1.388731625493765e-3f) * s + 4.166664568298827e-2f) * s * s - s * 0.5f + 1.0f;
+    mask quarter = whole(n) + turn;
+    vec value = choose((quarter & 1) != 0, even, odd);
+    return choose((quarter & 2) != 0, -value, value);
+}
+
+// The reduction is good for some thousand turns; what is beyond goes to the C library, lane by lane.
+static inline bool is_small(vec x) {
+    mask beyond = (x > 8192.0f) | (x < -8192.0f);
+    int32_t any = 0;
+    for (int64_t i = 0; i < lanes; ++i) any |= beyond[i];
+    return any == 0;
+}
+static inline vec sin_of(vec x) {
+    if (is_small(x)) return sine(x, 0);
+    for (int64_t i = 0; i < lanes; ++i) x[i] = std::sin(x[i]);
+    return x;
+}
+static inline vec cos_of(vec x) {
+    if (is_small(x)) return sine(x, 1);
+    for (int64_t i = 0; i < lanes; ++i) x[i] = std::cos(x[i]);
+    return x;
+}
+static inline float sin_of(float x) { return std::sin(x); }
+static inline float cos_of(float x) { return std::cos(x); }
+static inline double sin_of(double x) { return std::sin(x); }
+static inline double cos_of(double x) { return std::cos(x); }
+
 // Lane by lane.
 #define OF_LANES(name, function) \
     static inline float name(float x) { return function(x); } \
@@ -171,8 +222,6 @@ static inline double tanh_of(double x) { return std::tanh(x); }
     static inline vec name(vec x) { for (int64_t i = 0; i < lanes; ++i) x[i] = function(x[i]); return x; }
 OF_LANES(sqrt_of, std::sqrt)
 OF_LANES(log_of, std::log)
-OF_LANES(sin_of, std::sin)
-OF_LANES(cos_of, std::cos)
 OF_LANES(floor_of, std::floor)
 OF_LANES(ceil_of, std::ceil)
 OF_LANES(trunc_of, std::trunc)
