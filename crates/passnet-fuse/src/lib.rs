@@ -8,6 +8,7 @@ mod author;
 mod emit;
 mod explain;
 mod expr;
+mod fragile;
 mod index;
 #[cfg(test)]
 mod interpret;

@@ -7,6 +7,7 @@ use passnet_graph::{Graph, Node, NodeId, ValueId, operators::GETATTR};
 use crate::{
     author::Target,
     expr::BufferId,
+    fragile::fragile,
     lower::{
         Call, Lowered, Lowering,
         storage::{Changes, Storage, is_view},
@@ -91,9 +92,10 @@ impl<'g> Survey<'g> {
         let mut trial = Lowering::new(typed, target);
         // A pattern has no dead nodes: those of the graph stay as they are.
         let live = live_nodes(graph);
+        let fragile = fragile(typed);
         let expressible: BTreeSet<NodeId> = graph
             .nodes()
-            .filter(|node| live.contains(&node.id))
+            .filter(|node| live.contains(&node.id) && !fragile.contains(&node.id))
             .filter_map(|node| trial.lower(node).map(|()| node.id))
             .collect();
         let storage = Storage::of(typed, &|node| expressible.contains(&node));
