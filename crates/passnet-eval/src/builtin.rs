@@ -2,15 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use passnet_fuse::{Target, TypedGraph};
+use passnet_fuse::{Choices, Target, TypedGraph};
 
-use crate::{GraphSample, PassDirectory, PropagateError, propagate, python::Interpreter, suite::Suite};
+use crate::{
+    GraphSample, PassDirectory, PropagateError, Referee, propagate, python::Interpreter, suite::Suite, tune::Database,
+};
 
 /// The graphs of a suite with the types of their values on a target: all that the built-in author knows.
 #[derive(Debug)]
 pub struct TypedSuite {
-    tasks: BTreeMap<String, Vec<TypedGraph>>,
+    tasks: BTreeMap<String, Task>,
     target: Target,
+}
+
+#[derive(Debug, Default)]
+struct Task {
+    graphs: Vec<TypedGraph>,
+    samples: Vec<GraphSample>,
 }
 
 impl TypedSuite {
@@ -26,41 +34,60 @@ impl TypedSuite {
                 samples.extend(GraphSample::read(&suite.sample_dir(&id), id));
             }
         }
-        let mut typed = propagate(interpreter, &samples, target)?.into_iter().zip(&samples).peekable();
-        let mut tasks = BTreeMap::new();
-        for task in &suite.record.tasks {
-            let mut graphs = Vec::new();
-            while let Some((graph, _)) = typed.next_if(|(_, sample)| sample.id().task == task.id) {
-                graphs.push(graph);
-            }
-            tasks.insert(task.id.clone(), graphs);
+        let typed = propagate(interpreter, &samples, target)?;
+        let mut tasks: BTreeMap<String, Task> =
+            suite.record.tasks.iter().map(|task| (task.id.clone(), Task::default())).collect();
+        for (graph, sample) in typed.into_iter().zip(samples) {
+            let task = tasks.entry(sample.id().task.clone()).or_default();
+            task.graphs.push(graph);
+            task.samples.push(sample);
         }
         Ok(Self { tasks, target })
     }
 
+    /// What the passes are to run on.
+    pub const fn target(&self) -> Target {
+        self.target
+    }
+
+    /// Each task with its graphs.
+    pub fn tasks(&self) -> impl Iterator<Item = (&str, &[TypedGraph])> {
+        self.tasks.iter().map(|(name, task)| (name.as_str(), task.graphs.as_slice()))
+    }
+
+    /// The samples of a task, one for each of its graphs.
+    pub(crate) fn samples(&self, task: &str) -> &[GraphSample] {
+        self.tasks.get(task).map_or(&[], |task| &task.samples)
+    }
+
     /// One pass directory per task, empty where there is nothing to gain.
-    pub fn passes(&self) -> BTreeMap<String, PassDirectory> {
-        self.by_task(|graphs| PassDirectory::new(passnet_fuse::author(graphs, self.target).files))
+    pub fn passes(&self, choices: &Choices) -> BTreeMap<String, PassDirectory> {
+        let directory =
+            |graphs: &[TypedGraph]| PassDirectory::new(passnet_fuse::author_with(graphs, self.target, choices).files);
+        self.tasks().map(|(task, graphs)| (task.to_owned(), directory(graphs))).collect()
     }
 
     /// For each task the plan of its passes in words.
-    pub fn plans(&self) -> BTreeMap<String, String> {
-        self.by_task(|graphs| passnet_fuse::explain(graphs, self.target))
-    }
-
-    fn by_task<T>(&self, of: impl Fn(&[TypedGraph]) -> T) -> BTreeMap<String, T> {
-        self.tasks.iter().map(|(task, graphs)| (task.clone(), of(graphs))).collect()
+    pub fn plans(&self, choices: &Choices) -> BTreeMap<String, String> {
+        let plan = |graphs: &[TypedGraph]| passnet_fuse::explain(graphs, self.target, choices);
+        self.tasks().map(|(task, graphs)| (task.to_owned(), plan(graphs))).collect()
     }
 }
 
-/// One pass directory per task of a suite, empty where there is nothing to gain.
+/// What the passes of a referee's device are to run on.
+pub fn target_of(referee: &Referee) -> Target {
+    if referee.settings().device == "cpu" { Target::Cpu } else { Target::Cuda }
+}
+
+/// One pass directory per task of a suite for the device of a referee, with what the tuning database knows of it.
 ///
 /// # Errors
 /// As [`TypedSuite::of`].
-pub fn write_passes(
-    interpreter: &Interpreter,
-    suite: &Suite,
-    target: Target,
-) -> Result<BTreeMap<String, PassDirectory>, PropagateError> {
-    Ok(TypedSuite::of(interpreter, suite, target)?.passes())
+pub fn write_passes(referee: &Referee, suite: &Suite) -> Result<BTreeMap<String, PassDirectory>, PropagateError> {
+    let typed = TypedSuite::of(&referee.interpreter(), suite, target_of(referee))?;
+    let choices = match referee.cache().filter(|cache| Database::has_entries(cache)) {
+        Some(cache) => Database::new(cache, referee.fingerprint()).choices(&typed),
+        None => Choices::new(),
+    };
+    Ok(typed.passes(&choices))
 }

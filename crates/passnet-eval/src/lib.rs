@@ -45,14 +45,15 @@ pub mod store;
 pub mod suite;
 mod timing;
 mod tree;
+pub mod tune;
 mod watch;
 mod worker;
 mod zygote;
 
-pub use builtin::{TypedSuite, write_passes};
+pub use builtin::{TypedSuite, target_of, write_passes};
 pub use candidate::{Candidate, PassDirError, PassDirectory};
 pub use defences::{Defences, UnknownLayer};
-pub use passnet_fuse::{Target, TypedGraph};
+pub use passnet_fuse::{Choices, Target, TypedGraph};
 pub use propagate::{PropagateError, Propagator, propagate};
 pub use referee::{EvalError, Evaluation, Referee, RefereeOptions};
 pub use run::{Progress, RunError, RunOutcome, run_suite, run_written};

@@ -2,7 +2,7 @@
 
 use std::{
     io,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -151,6 +151,11 @@ impl Referee {
     /// The interpreter that workers run in.
     pub fn interpreter(&self) -> Interpreter {
         Interpreter { python: self.options.zygote.python.clone(), site: self.options.zygote.site.clone() }
+    }
+
+    /// Directory where what is worth keeping between evaluations is kept.
+    pub fn cache(&self) -> Option<&Path> {
+        self.options.cache.as_deref()
     }
 
     /// The settings of every evaluation.

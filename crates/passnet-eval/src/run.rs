@@ -10,7 +10,6 @@ use std::{
     time::Instant,
 };
 
-use passnet_fuse::Target;
 use passnet_record::{AuthorSpec, GraphId, RunEvent, RunHeader, SCHEMA_VERSION, SourceFile, Verdict};
 
 use crate::{
@@ -99,10 +98,7 @@ pub fn run_suite(
     progress: &(dyn Fn(Progress<'_>) + Sync),
 ) -> Result<RunOutcome, RunError> {
     let written = match author {
-        AuthorSpec::Fuse => {
-            let target = if referee.settings().device == "cpu" { Target::Cpu } else { Target::Cuda };
-            crate::write_passes(&referee.interpreter(), suite, target)?
-        }
+        AuthorSpec::Fuse => crate::write_passes(referee, suite)?,
         _ => BTreeMap::new(),
     };
     run_written(referee, suite, author, written, directory, stop, progress)

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use passnet_graph::NodeId;
 
 use crate::{
+    config::{self, Choices, Config, Place},
     emit::pass_file,
     pattern::{Pattern, pattern},
     region::{Copies, Region, regions},
@@ -40,6 +41,7 @@ pub(crate) struct Site {
     pub(crate) graph: usize,
     /// Where the region's tensors are: in host memory also where the graph runs on another device.
     pub(crate) target: Target,
+    pub(crate) config: Config,
 }
 
 /// What stands for a region.
@@ -86,11 +88,16 @@ impl Target {
     }
 }
 
-/// Writes the passes of a task, given by its typed graphs.
+/// Writes the passes of a task, given by its typed graphs, as the model has them.
 pub fn author(task: &[TypedGraph], target: Target) -> PassDir {
+    author_with(task, target, &Choices::new())
+}
+
+/// As [`author`], with other configurations for some kernels.
+pub fn author_with(task: &[TypedGraph], target: Target, choices: &Choices) -> PassDir {
     let mut files = BTreeMap::new();
     let mut names: Vec<String> = Vec::new();
-    for sites in groups(task, target) {
+    for sites in groups(task, target, choices) {
         let name = format!("fuse_{}", names.len());
         files.insert(format!("{name}.py"), pass_file(&sites));
         names.push(name);
@@ -102,8 +109,22 @@ pub fn author(task: &[TypedGraph], target: Target) -> PassDir {
     PassDir { files }
 }
 
+/// The kernels of a task, graph by graph.
+pub fn places(task: &[TypedGraph], target: Target) -> Vec<Place> {
+    let mut places: Vec<Place> = groups(task, target, &Choices::new())
+        .iter()
+        .flatten()
+        .filter_map(|site| match &site.work {
+            Work::Kernels(program) => Some(Place::new(site.graph, program, site.target)),
+            Work::Views(_) | Work::Same => None,
+        })
+        .collect();
+    places.sort_by_key(|place| place.graph);
+    places
+}
+
 /// The places that are rewritten, those of one pass together, in the order of the passes.
-pub(crate) fn groups(task: &[TypedGraph], target: Target) -> Vec<Vec<Site>> {
+pub(crate) fn groups(task: &[TypedGraph], target: Target, choices: &Choices) -> Vec<Vec<Site>> {
     let mut groups: BTreeMap<Vec<String>, Vec<Site>> = BTreeMap::new();
     let mut order: Vec<Vec<String>> = Vec::new();
     for (graph, typed) in task.iter().enumerate() {
@@ -123,7 +144,12 @@ pub(crate) fn groups(task: &[TypedGraph], target: Target) -> Vec<Vec<Site>> {
             if !order.contains(&key) {
                 order.push(key.clone());
             }
-            groups.entry(key).or_default().push(Site { region, work, pattern, graph, target });
+            let chosen = match &work {
+                Work::Kernels(program) if !choices.is_empty() => choices.get(&config::key(program, target)).copied(),
+                _ => None,
+            };
+            let config = chosen.unwrap_or_else(|| Config::model(target));
+            groups.entry(key).or_default().push(Site { region, work, pattern, graph, target, config });
         }
     }
     let chosen: Vec<Vec<String>> = chosen(&groups, &order).into_iter().cloned().collect();

@@ -6,6 +6,7 @@ use passnet_graph::{Graph, NodeId, ValueId};
 
 use crate::{
     author::{Site, Target, Work, groups},
+    config::{Choices, Config},
     lower::Call,
     region::{Input, is_view_node, live_nodes},
     stage::Role,
@@ -65,8 +66,8 @@ impl Cost {
 }
 
 /// The plan for a task, graph by graph, as text. Times are predictions from bytes and calls alone, without the arithmetic.
-pub fn explain(task: &[TypedGraph], target: Target) -> String {
-    let groups = groups(task, target);
+pub fn explain(task: &[TypedGraph], target: Target, choices: &Choices) -> String {
+    let groups = groups(task, target, choices);
     let mut text = String::new();
     for (number, typed) in task.iter().enumerate() {
         let graph = typed.graph();
@@ -83,9 +84,14 @@ pub fn explain(task: &[TypedGraph], target: Target) -> String {
                 replaced.extend(&site.region.nodes);
                 let _ = write!(
                     text,
-                    "  fuse_{pass}: {} as {}{}\n    {}\n    {} instead of {}; {:.1} us predicted instead of {:.1} us\n",
+                    "  fuse_{pass}: {} as {}{}{}\n    {}\n    {} instead of {}; {:.1} us predicted instead of {:.1} us\n",
                     counted(site.region.nodes.len(), "operation"),
                     how(site),
+                    if site.config == Config::model(site.target) {
+                        String::new()
+                    } else {
+                        format!(" ({}, as measured)", site.config)
+                    },
                     if site.target == target { "" } else { ", in host memory" },
                     names(graph, site.region.nodes.iter().copied()),
                     bytes(fused.bytes),

@@ -5,6 +5,7 @@
 //! pattern that they stand for. Everything follows from the graphs and their types: equal tasks give equal directories.
 
 mod author;
+mod config;
 mod emit;
 mod explain;
 mod expr;
@@ -22,6 +23,7 @@ mod tensor;
 mod typed;
 mod views;
 
-pub use author::{PassDir, Target, author};
+pub use author::{PassDir, Target, author, author_with, places};
+pub use config::{Choices, Config, KernelKey, Nests, Place, Tiles};
 pub use explain::explain;
 pub use typed::{TensorType, Type, TypeCountError, TypedGraph};

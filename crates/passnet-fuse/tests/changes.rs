@@ -2,9 +2,9 @@
 
 mod common;
 
-use passnet_fuse::{Target, TensorType, Type, TypedGraph, author, explain};
+use passnet_fuse::{Choices, Target, TensorType, Type, TypedGraph, author, explain};
 use passnet_graph::Arg;
-use passnet_record::DType::{self, Bool, Float32, Int64};
+use passnet_record::DType::{self, BFloat16, Bool, Float16, Float32, Int64};
 
 use self::common::{Draft, tensor, text};
 
@@ -59,7 +59,7 @@ fn written_passes() {
 
 #[test]
 fn plans_in_words() {
-    insta::assert_snapshot!(explain(&[causal_mask()], Target::Cuda));
+    insta::assert_snapshot!(explain(&[causal_mask()], Target::Cuda, &Choices::new()));
 }
 
 /// `degree.pow_(-0.5)[row]`: no element may be read before all are written, so that there are two kernels.
@@ -101,4 +101,32 @@ fn unforeseen_strides_of_library_results_are_no_error() {
     let [given, made] = if passes.contains("layout0") { [1, 0] } else { [0, 1] };
     assert!(passes.contains(&format!("in{made} = relaid(in{made}, layout{made})")), "{passes}");
     assert!(!passes.contains(&format!("layout{given}")), "{passes}");
+}
+
+/// `layer_norm(x) + y`, or only the former in a wider type, both in `dtype`.
+fn after_layer_norm(dtype: DType, is_sum: bool) -> TypedGraph {
+    let mut draft = Draft::default();
+    let shape = [64, 96];
+    let (x, y) = (draft.input("x", &shape, dtype), draft.input("y", &shape, dtype));
+    let scaled = draft.function("operator.mul", &[x.into(), y.into()], tensor(&shape, dtype));
+    let normalized = draft.builder.tuple(&[Arg::Int(96)]);
+    let normal = draft.function("torch.nn.functional.layer_norm", &[scaled.into(), normalized], tensor(&shape, dtype));
+    let result = if is_sum {
+        draft.function("operator.add", &[normal.into(), y.into()], tensor(&shape, dtype))
+    } else {
+        draft.method("float", &[normal.into()], tensor(&shape, Float32))
+    };
+    let wide = if is_sum { dtype } else { Float32 };
+    let doubled = draft.function("operator.mul", &[result.into(), Arg::Int(2)], tensor(&shape, wide));
+    draft.finish(&[doubled])
+}
+
+/// What PyTorch rounds after a sum of its own order must be PyTorch's where a difference or a wider type shows it.
+#[test]
+fn roundings_that_would_be_seen_stay_with_pytorch() {
+    let is_rewritten = |task: TypedGraph| text(&author(&[task], Target::Cpu)).contains("layer_norm");
+    assert!(is_rewritten(after_layer_norm(Float32, true)));
+    assert!(!is_rewritten(after_layer_norm(Float16, true)));
+    assert!(!is_rewritten(after_layer_norm(BFloat16, true)));
+    assert!(!is_rewritten(after_layer_norm(Float16, false)));
 }

@@ -6,7 +6,7 @@ mod extract;
 mod traj;
 mod web;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use passnet_eval::suite::Selection;
@@ -109,6 +109,12 @@ pub(crate) enum Command {
 pub(crate) enum BenchCommand {
     /// Evaluate one author on a suite; the same command continues what was interrupted
     Run(Box<BenchRunArgs>),
+}
+
+/// A number of seconds, fractions allowed.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| format!("`{text}` is no number of seconds"))?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
 /// How things are measured; shared by `eval` and `bench run`.
@@ -221,6 +227,10 @@ pub(crate) struct BenchRunArgs {
     /// Start over, even where the run has verdicts already
     #[arg(long)]
     pub(crate) fresh: bool,
+    /// Author fuse: measure configurations of its kernels for that long first, and remember them; without it, those that are
+    /// remembered are used and the others are as a model has them
+    #[arg(long, value_name = "N", value_parser = seconds)]
+    pub(crate) tune_seconds: Option<Duration>,
     #[command(flatten)]
     pub(crate) measure: MeasureArgs,
     #[command(flatten, next_help_heading = "Authors llm:MODEL")]
@@ -248,6 +258,10 @@ pub(crate) struct FuseArgs {
     /// Only tasks whose name, or whose ops joined by `,`, contain this; repeat for more
     #[arg(long)]
     pub(crate) filter: Vec<String>,
+    /// Measure configurations of kernels on this machine for that long, and remember them; without it, those that are
+    /// remembered are used and the others are as a model has them
+    #[arg(long, value_name = "N", value_parser = seconds)]
+    pub(crate) tune_seconds: Option<Duration>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]

@@ -19,6 +19,7 @@ mod serve;
 mod site;
 mod study;
 mod traj;
+mod tuning;
 
 use std::process::ExitCode;
 

@@ -47,7 +47,7 @@ impl Kernels {
         let mut skeletons: Vec<(Skeleton, Vec<String>, Vec<Vec<i64>>)> = Vec::new();
         let mut of_site = Vec::new();
         for site in sites {
-            let (skeleton, sizes) = split(&cpp::body(site.program()));
+            let (skeleton, sizes) = split(&cpp::body(site.program(), site.config.nests()));
             let parameters = cpp::parameters(site.program());
             let known = skeletons.iter().position(|(known, types, _)| *known == skeleton && *types == parameters);
             let number = known.unwrap_or_else(|| {

@@ -30,7 +30,7 @@ pub(super) fn parts(sites: &[Site]) -> Parts {
     let mut variants: Vec<Variant> = Vec::new();
     let mut of_site: Vec<(usize, usize)> = Vec::new();
     for site in sites {
-        let kernels = triton::kernels(site.program());
+        let kernels = triton::kernels(site.program(), site.config.tiles());
         let (skeletons, sizes): (Vec<Skeleton>, Vec<Vec<i64>>) =
             kernels.iter().map(|kernel| split(&kernel.body)).unzip();
         let buffers: Vec<Vec<String>> = kernels.iter().map(|kernel| kernel.buffers.clone()).collect();

@@ -14,6 +14,12 @@ pub(crate) struct Skeleton {
     pieces: Vec<String>,
 }
 
+impl Skeleton {
+    pub(crate) fn pieces(&self) -> &[String] {
+        &self.pieces
+    }
+}
+
 /// Splits printed text into skeleton and sizes.
 pub(crate) fn split(text: &str) -> (Skeleton, Vec<i64>) {
     let mut pieces = Vec::new();

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
+    config::Tiles,
     expr::{Arena, Expr, ExprId},
     index::{Index, Term, Var},
     stage::{Action, Stage},
@@ -54,6 +55,22 @@ impl Tile {
             is_looped: whole > block_columns,
             warps: prev_power(block_rows * block_columns / 256).clamp(1, 16),
         }
+    }
+
+    /// The tile with more or fewer elements and warps. What a program holds of a row stays: whether it reads an element once
+    /// or several times is no matter of speed alone.
+    pub(super) fn with(self, Tiles { elements, warps }: Tiles) -> Self {
+        let times = |value: i64, power: i8| if power < 0 { value >> -power } else { value << power };
+        let mut tile = Self { warps: times(self.warps, warps).clamp(1, 16), ..self };
+        if self.rows.is_none() {
+            tile.block_columns = times(self.block_columns, elements).clamp(64, 8192);
+        } else if !self.is_looped {
+            let most = (LONGEST_ROW / self.block_columns).max(1);
+            tile.block_rows = times(self.block_rows, elements).clamp(1, most);
+        } else if self.block_rows == 1 {
+            tile.block_columns = times(self.block_columns, elements).clamp(256, LONGEST_ROW);
+        }
+        tile
     }
 
     /// Number of programs.

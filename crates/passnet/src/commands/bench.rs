@@ -9,15 +9,16 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use passnet_eval::{
-    PassDirectory, Referee,
+    PassDirectory, Referee, TypedSuite,
     run::{Progress, RunOutcome, run_suite, run_written},
     store::remove_run,
     suite::Suite,
+    target_of,
 };
 use passnet_record::AuthorSpec;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::{agent, dataset::suite_folder, measure, report::print_leaderboard};
+use super::{agent, dataset::suite_folder, measure, report::print_leaderboard, tuning::tune};
 use crate::{args::BenchRunArgs, failure::BAD, library::score_run, progress::ProgressLine};
 
 /// Evaluates, or goes on where an earlier call ended, then prints the run's line of the leaderboard.
@@ -37,6 +38,10 @@ pub(crate) fn run(args: &BenchRunArgs) -> Result<ExitCode> {
         AuthorSpec::Llm { model } => run_model(args, model, &suite, &directory, &stop)?,
         _ => {
             let referee = measure::referee(&args.measure, args.jobs)?;
+            if let (AuthorSpec::Fuse, Some(budget)) = (&args.author, args.tune_seconds) {
+                let typed = TypedSuite::of(&referee.interpreter(), &suite, target_of(&referee))?;
+                tune(&referee, &typed, budget, &stop)?;
+            }
             let line = ProgressLine::new(suite.graphs().count());
             let outcome = run_suite(&referee, &suite, &args.author, &directory, &stop, &|event| line.show(&event));
             line.finish();

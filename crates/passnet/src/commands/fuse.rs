@@ -1,16 +1,18 @@
 //! `passnet fuse`: what the built-in author writes.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, sync::atomic::AtomicBool};
 
 use anyhow::{Context, Result};
 use fs_err as fs;
 use passnet_eval::{
-    Target, TypedSuite,
+    Choices, Target, TypedSuite,
     python::Interpreter,
+    settings,
     suite::{Selection, Suite},
+    tune::Database,
 };
 
-use super::dataset::suite_folder;
+use super::{dataset::suite_folder, measure, tuning::tune};
 use crate::{
     args::{FuseArgs, FuseDevice},
     output,
@@ -25,14 +27,15 @@ pub(crate) fn run(args: &FuseArgs) -> Result<ExitCode> {
         FuseDevice::Cuda => Target::Cuda,
     };
     let typed = TypedSuite::of(&Interpreter::find(), &suite, target)?;
+    let choices = choices(args, &typed)?;
     let mut summary = String::new();
     if args.explain {
-        for (task, plan) in typed.plans() {
+        for (task, plan) in typed.plans(&choices) {
             summary.push_str(&format!("{task}\n{plan}\n"));
         }
     }
     if let Some(out) = &args.out {
-        for (task, directory) in typed.passes() {
+        for (task, directory) in typed.passes(&choices) {
             let place = out.join(task);
             fs::create_dir_all(&place)?;
             for (name, bytes) in directory.files() {
@@ -44,4 +47,22 @@ pub(crate) fn run(args: &FuseArgs) -> Result<ExitCode> {
     }
     output::text(&summary).context("cannot print")?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Configurations that were measured on this machine, now or before.
+fn choices(args: &FuseArgs, typed: &TypedSuite) -> Result<Choices> {
+    let cache = measure::cache_directory();
+    let has_entries = cache.as_ref().is_some_and(|cache| Database::has_entries(cache));
+    if args.tune_seconds.is_none() && !has_entries {
+        return Ok(Choices::new());
+    }
+    let device = match args.device {
+        FuseDevice::Cpu => "cpu",
+        FuseDevice::Cuda => "cuda:0",
+    };
+    let referee = measure::referee_with(settings::sound(device), None)?;
+    if let Some(budget) = args.tune_seconds {
+        tune(&referee, typed, budget, &AtomicBool::new(false))?;
+    }
+    Ok(cache.map(|cache| Database::new(&cache, referee.fingerprint()).choices(typed)).unwrap_or_default())
 }

@@ -18,7 +18,11 @@ const ACCELERATOR_JOBS: usize = 4;
 
 /// Starts a referee as the flags ask.
 pub(crate) fn referee(args: &MeasureArgs, jobs: Option<usize>) -> Result<Referee> {
-    let settings = settings_of(args);
+    referee_with(settings_of(args), jobs)
+}
+
+/// Starts a referee on this machine.
+pub(crate) fn referee_with(settings: RunSettings, jobs: Option<usize>) -> Result<Referee> {
     let on_cpu = settings.device == "cpu";
     let options = RefereeOptions {
         zygote: Interpreter::find().zygote(),
@@ -65,7 +69,7 @@ fn paths(flag: Paths) -> Vec<ExecutionPath> {
 }
 
 /// Where compiled kernels of trusted authors are kept: `PASSNET_CACHE`, else the user's cache directory.
-fn cache_directory() -> Option<PathBuf> {
+pub(crate) fn cache_directory() -> Option<PathBuf> {
     let under = |variable: &str, below: &str| std::env::var_os(variable).map(|base| PathBuf::from(base).join(below));
     under("PASSNET_CACHE", "")
         .or_else(|| under("XDG_CACHE_HOME", "passnet"))

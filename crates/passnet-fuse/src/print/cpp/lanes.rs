@@ -24,6 +24,7 @@ impl Printer<'_> {
         varies: &dyn Fn(&ExprId) -> bool,
     ) -> Option<BTreeSet<ExprId>> {
         let Loop { var: Some(var), extent: LANES.. } = segment.innermost else { return None };
+        self.config.vectors.then_some(())?;
         let arena = &self.program.arena;
         let actions = &segment.levels[level];
         for action in actions {
@@ -61,7 +62,7 @@ impl Printer<'_> {
     pub(super) fn keep_rows(&mut self, stage: &Stage, order: &Order<'_>) {
         let [segment] = stage.segments.as_slice() else { return };
         let Loop { var: Some(var), extent: 2..=LONGEST_ROW } = segment.innermost else { return };
-        if !stage.inner.is_empty() {
+        if !stage.inner.is_empty() || !self.config.keeps_rows {
             return;
         }
         let arena = &self.program.arena;

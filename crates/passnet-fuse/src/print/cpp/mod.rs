@@ -10,6 +10,7 @@ use passnet_record::DType;
 
 use super::{buffer_names, order::Order, size};
 use crate::{
+    config::Nests,
     expr::{ExprId, Kind},
     index::Var,
     stage::{Action, Buffer, Loop, Program, Role, Segment, Stage},
@@ -40,9 +41,10 @@ pub(crate) fn parameters(program: &Program) -> Vec<String> {
 }
 
 /// The body of the function.
-pub(crate) fn body(program: &Program) -> String {
+pub(crate) fn body(program: &Program, config: Nests) -> String {
     let mut printer = Printer {
         program,
+        config,
         buffers: buffer_names(program),
         text: String::new(),
         indent: 1,
@@ -87,6 +89,7 @@ const fn kind_type(kind: Kind) -> &'static str {
 
 struct Printer<'p> {
     program: &'p Program,
+    config: Nests,
     buffers: Vec<String>,
     text: String,
     indent: usize,

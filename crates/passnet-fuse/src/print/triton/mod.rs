@@ -16,6 +16,7 @@ use super::{
     tile::{self, Tile},
 };
 use crate::{
+    config::Tiles,
     expr::{Arena, Expr, ExprId},
     index::Var,
     stage::{Action, Loop, Program, Stage},
@@ -43,13 +44,13 @@ pub(crate) const LOGARITHM: &str = "@triton.jit\ndef logarithm(x):\n    tiny = x
     return libdevice.log(tl.where(tiny, x * 16777216.0, x)) - tl.where(tiny, 16.635532, 0.0)\n\n\n";
 
 /// The kernels of a program, in order.
-pub(crate) fn kernels(program: &Program) -> Vec<Kernel> {
-    program.stages.iter().map(|stage| kernel(program, stage)).collect()
+pub(crate) fn kernels(program: &Program, config: Tiles) -> Vec<Kernel> {
+    program.stages.iter().map(|stage| kernel(program, stage, config)).collect()
 }
 
-fn kernel(program: &Program, stage: &Stage) -> Kernel {
+fn kernel(program: &Program, stage: &Stage, config: Tiles) -> Kernel {
     let names = super::buffer_names(program);
-    let tile = Tile::of(stage, &program.arena);
+    let tile = Tile::of(stage, &program.arena).with(config);
     let is_used = used_buffers(&program.arena, stage);
     let mut printer = Printer::new(program, stage, names.clone(), tile);
     printer.stage(stage);
