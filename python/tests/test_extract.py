@@ -250,3 +250,13 @@ def test_an_image_in_tiles_has_as_many_as_the_first_grid_takes():
     del config.image_grid_pinpoints
     image = alternatives("pixel_values", Sizes(config, {"pixel_values", "image_sizes"}))[0]
     assert image.shape == (1, 2, 3, 336, 336)
+
+
+def test_a_text_is_no_longer_than_the_model_has_positions():
+    from passnet._zoo.tensors import Sizes, alternatives
+
+    config = types.SimpleNamespace(vocab_size=100, max_position_embeddings=16)
+    lengths = [ids.shape[1] for ids in alternatives("input_ids", Sizes(config, {"input_ids"}))]
+    assert lengths == [16]
+    config.max_position_embeddings = 512
+    assert [ids.shape[1] for ids in alternatives("input_ids", Sizes(config, {"input_ids"}))] == [32, 128, 512]

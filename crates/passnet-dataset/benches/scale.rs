@@ -89,11 +89,24 @@ fn perturbed(base: &SampleRow, index: usize) -> Result<SampleRow, String> {
 }
 
 fn stage<R, E>(name: &str, graphs: usize, run: impl FnOnce() -> Result<R, E>) -> Result<R, E> {
-    let start = Instant::now();
+    let (start, cpu) = (Instant::now(), cpu_seconds());
     let result = run()?;
-    let seconds = start.elapsed().as_secs_f64();
-    println!("  {name}: {seconds:.1} s, {:.0} graphs/s, peak {} MiB", graphs as f64 / seconds, peak_memory_mib());
+    let (seconds, cpu) = (start.elapsed().as_secs_f64(), cpu_seconds() - cpu);
+    println!(
+        "  {name}: {seconds:.1} s, {cpu:.1} CPU s, {:.0} graphs per CPU s, peak {} MiB",
+        graphs as f64 / cpu.max(0.01),
+        peak_memory_mib()
+    );
     Ok(result)
+}
+
+/// Processor time of this process so far, all threads together.
+fn cpu_seconds() -> f64 {
+    const TICKS_PER_SECOND: f64 = 100.0;
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name of the process ends with the last parenthesis; user and system time are fields 14 and 15 of the line.
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11).take(2);
+    fields.filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / TICKS_PER_SECOND
 }
 
 /// Peak resident memory of this process so far.

@@ -36,7 +36,8 @@ class Sizes:
             "vision_config", "visual_config", "vit_config", "image_encoder_config", "backbone_config"
         )
         self.audio = self._part("audio_config", "encoder_config", "audio_encoder_config", "encoder")
-        self.batch = 1 if known & {"pixel_values", "input_features"} else 2
+        # Images and sounds are made one at a time, and what is beside them has to match.
+        self.batch = 1 if known & {"pixel_values", "input_features", "input_values"} else 2
 
     def _part(self, *names: str) -> Any:
         for owner in (self.config, getattr(self.config, "thinker_config", None)):
@@ -160,9 +161,10 @@ def _input(*names: str) -> Callable[[_Maker], _Maker]:
 
 @_input("input_ids")
 def _input_ids(sizes: Sizes) -> Iterator[Any]:
-    for length in (_TOKENS, 128, 512, 1024, 4096):
-        limit = sizes.first(sizes.text, "max_position_embeddings", "n_positions", default=4096)
-        if not isinstance(limit, int) or length <= max(limit, _TOKENS):
+    limit = sizes.first(sizes.text, "max_position_embeddings", "n_positions", default=4096)
+    limit = limit if isinstance(limit, int) and limit > 0 else 4096
+    for length in (min(limit, _TOKENS), 128, 512, 1024, 4096):
+        if length <= limit:
             yield sizes.text_ids(length)
     codebooks = sizes.first(sizes.config, "num_codebooks", "n_codes_total", default=0)
     if isinstance(codebooks, int) and codebooks:
@@ -234,6 +236,8 @@ def _pixel_values(sizes: Sizes) -> Iterator[Any]:
     yield from (image[None].repeat(1, sizes.tiles, 1, 1, 1) for image in images[:1] if deep)
     yield from images
     yield images[0][None]
+    # Two images to compare.
+    yield images[0][None].repeat(1, 2, 1, 1, 1)
 
 
 @_input("pixel_values_videos")
