@@ -20,7 +20,6 @@ pub(super) fn is_function(path: &str) -> bool {
 }
 
 /// A graph of which a part has been read.
-#[derive(Default)]
 pub(super) struct Body<'a> {
     pub(super) builder: Builder,
     pub(super) scope: Scope<'a>,
@@ -33,6 +32,17 @@ pub(super) struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
+    /// Nothing yet of a text of so many bytes.
+    pub(super) fn of_text(bytes: usize) -> Self {
+        Self {
+            builder: Graph::builder(),
+            scope: Scope::of_text(bytes),
+            args: Vec::new(),
+            kwargs: Vec::new(),
+            setitem: None,
+        }
+    }
+
     /// Adds a parameter; false if there is one of that name already.
     pub(super) fn parameter(&mut self, parameter: Local<'a>) -> bool {
         let value = self.builder.input(parameter.name);

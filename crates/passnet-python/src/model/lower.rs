@@ -10,7 +10,7 @@ use crate::{Error, ErrorKind, source::Source};
 /// Module to graph.
 pub(super) fn lower(source: &Source<'_>, module: &ModModule) -> Result<Graph, Error> {
     let forward = find_forward(source, module)?;
-    let mut lower = Lower { source, body: Body::default() };
+    let mut lower = Lower { source, body: Body::of_text(source.text.len()) };
     lower.parameters(forward)?;
     let mut statements = forward.body.iter().peekable();
     let returned = loop {

@@ -48,7 +48,17 @@ pub(super) struct Scope<'a> {
     suffixes: FxHashMap<Box<str>, u32>,
 }
 
+/// Bytes of text for each local name of a model, roughly.
+const BYTES_PER_NAME: usize = 256;
+
 impl<'a> Scope<'a> {
+    /// No names yet, and room for those of a text of so many bytes.
+    pub(super) fn of_text(bytes: usize) -> Self {
+        let names = bytes / BYTES_PER_NAME;
+        let positions = FxHashMap::with_capacity_and_hasher(names, Default::default());
+        Self { positions, entries: Vec::with_capacity(names), ..Self::default() }
+    }
+
     /// Looks a name up, or makes an entry for it.
     pub(super) fn local(&mut self, name: &'a str) -> Local<'a> {
         let position = self.position(Cow::Borrowed(name));

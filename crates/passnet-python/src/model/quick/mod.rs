@@ -26,7 +26,7 @@ use crate::nesting::MAX_NESTING;
 pub(super) fn read(text: &str) -> Option<Graph> {
     let mut reader = Reader {
         cursor: Cursor::new(text),
-        body: Body::default(),
+        body: Body::of_text(text.len()),
         indent: 0,
         depth: 0,
         brackets: 0,
