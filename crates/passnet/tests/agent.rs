@@ -87,6 +87,9 @@ fn first_draft(story: &Story) -> Vec<(&'static str, Value)> {
     let (missing, right, wrong) = story.misses;
     let call = |path: &PathBuf| {
         let (name, text) = (path.file_name().unwrap().to_str().unwrap(), std::fs::read_to_string(path).unwrap());
+        // The graphs are float32: kernels for other types would only be compiled.
+        let text =
+            text.replace("-Delement=bfloat16", "-Delement=float").replace("-Delement=float16", "-Delement=float");
         if name != missing {
             return create(name, &text);
         }
@@ -174,7 +177,7 @@ fn six_tasks_killed_resumed_replayed_and_exported() {
             assert!(status == "correct" || status == "unstable", "{task}: {status}");
         }
         let cheats = task == STORIES[0].task;
-        assert_eq!(statuses[3..], if cheats { &["integrity"][..] } else { &[] }, "{task}");
+        assert_eq!(&statuses[3..], if cheats { &["integrity"][..] } else { &[] }, "{task}");
         assert_eq!(!trajectory["findings"].as_array().unwrap().is_empty(), cheats, "{task}: the cheat is labelled");
         assert!(!trajectory["passes"].to_string().contains("torch.tanh(out)"), "the cheat is not what is handed in");
     }
