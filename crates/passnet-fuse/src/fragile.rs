@@ -66,7 +66,10 @@ pub(crate) fn fragile(typed: &TypedGraph) -> BTreeSet<NodeId> {
                 carried.insert(node.value, BTreeSet::from([node.id]));
             }
         } else if matches!(call.name, "add" | "sub") && tensors > 1 {
-            fragile.extend(operands);
+            // Sums of what a softmax gives are no differences: it gives nothing below 0.
+            let is_positive =
+                |node: &NodeId| Call::of(graph, graph.node(*node)).is_some_and(|call| call.name == "softmax");
+            fragile.extend(operands.into_iter().filter(|node| call.name == "sub" || !is_positive(node)));
         } else if PROPORTIONAL.contains(&call.name) || is_view_node(typed, node.id) {
             carried.insert(node.value, operands);
         }

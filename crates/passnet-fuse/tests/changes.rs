@@ -103,30 +103,36 @@ fn unforeseen_strides_of_library_results_are_no_error() {
     assert!(!passes.contains(&format!("layout{given}")), "{passes}");
 }
 
-/// `layer_norm(x) + y`, or only the former in a wider type, both in `dtype`.
-fn after_layer_norm(dtype: DType, is_sum: bool) -> TypedGraph {
+/// A reduction of `x * y`, then `+ y` or `- y`, or only a wider type; all in `dtype` before.
+fn after_reduction(name: &str, dtype: DType, last: &str) -> TypedGraph {
     let mut draft = Draft::default();
     let shape = [64, 96];
     let (x, y) = (draft.input("x", &shape, dtype), draft.input("y", &shape, dtype));
     let scaled = draft.function("operator.mul", &[x.into(), y.into()], tensor(&shape, dtype));
-    let normalized = draft.builder.tuple(&[Arg::Int(96)]);
-    let normal = draft.function("torch.nn.functional.layer_norm", &[scaled.into(), normalized], tensor(&shape, dtype));
-    let result = if is_sum {
-        draft.function("operator.add", &[normal.into(), y.into()], tensor(&shape, dtype))
-    } else {
-        draft.method("float", &[normal.into()], tensor(&shape, Float32))
+    let over = if name == "softmax" { Arg::Int(-1) } else { draft.builder.tuple(&[Arg::Int(96)]) };
+    let target = format!("torch.nn.functional.{name}");
+    let reduced = draft.function(&target, &[scaled.into(), over], tensor(&shape, dtype));
+    let (result, dtype) = match last {
+        "float" => (draft.method("float", &[reduced.into()], tensor(&shape, Float32)), Float32),
+        operator => (draft.function(operator, &[reduced.into(), y.into()], tensor(&shape, dtype)), dtype),
     };
-    let wide = if is_sum { dtype } else { Float32 };
-    let doubled = draft.function("operator.mul", &[result.into(), Arg::Int(2)], tensor(&shape, wide));
+    let doubled = draft.function("operator.mul", &[result.into(), Arg::Int(2)], tensor(&shape, dtype));
     draft.finish(&[doubled])
 }
 
 /// What PyTorch rounds after a sum of its own order must be PyTorch's where a difference or a wider type shows it.
 #[test]
 fn roundings_that_would_be_seen_stay_with_pytorch() {
-    let is_rewritten = |task: TypedGraph| text(&author(&[task], Target::Cpu)).contains("layer_norm");
-    assert!(is_rewritten(after_layer_norm(Float32, true)));
-    assert!(!is_rewritten(after_layer_norm(Float16, true)));
-    assert!(!is_rewritten(after_layer_norm(BFloat16, true)));
-    assert!(!is_rewritten(after_layer_norm(Float16, false)));
+    let check = |name, dtype, last, is_rewritten| {
+        let passes = text(&author(&[after_reduction(name, dtype, last)], Target::Cpu));
+        assert_eq!(passes.contains(name), is_rewritten, "{name} {dtype} {last}\n{passes}");
+    };
+    check("layer_norm", Float32, "operator.add", true);
+    check("layer_norm", Float16, "operator.add", false);
+    check("layer_norm", BFloat16, "operator.sub", false);
+    check("layer_norm", Float16, "operator.mul", true);
+    check("layer_norm", Float16, "float", false);
+    // Nothing below 0 is added: no difference.
+    check("softmax", Float16, "operator.add", true);
+    check("softmax", Float16, "operator.sub", false);
 }
