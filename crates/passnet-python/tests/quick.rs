@@ -87,7 +87,7 @@ y = x
   
 # c
       # d   y = x
-  y = x   pass   if x: pass   match = x   match[0] = x   type = x   type y = x   torch = None
+  y = x   pass   if x: pass   match = x   x = w;match = w   match[0] = x   type = x   type y = x   torch = None
 self = x   None = x   True = None   __debug__ = x   device = x
 y = device('cpu')   y = z   'doc'   y = None
 z = torch.relu(y)

@@ -44,9 +44,9 @@ impl<'a> Reader<'a> {
         let name = self.bracketed_name()?;
         self.cursor.spaces();
         match self.cursor.byte() {
-            b'=' if self.cursor.byte_ahead(1) != b'=' => self.assignment(name),
-            // These begin statements of their own.
+            // These begin statements of their own, which it takes a parser to tell from those about a name.
             _ if matches!(name, "match" | "case" | "type" | "lazy") => None,
+            b'=' if self.cursor.byte_ahead(1) != b'=' => self.assignment(name),
             b'[' => self.item_assignment(name),
             _ => self.assignment_in_place(name),
         }
