@@ -2,7 +2,7 @@
 
 mod common;
 
-use passnet_fuse::{Target, TensorType, Type, TypedGraph, author};
+use passnet_fuse::{Choices, Target, TensorType, Type, TypedGraph, author, author_with, places};
 use passnet_graph::{Arg, Graph};
 use passnet_record::DType::{self, BFloat16, Float16, Float32, Int64};
 
@@ -201,6 +201,27 @@ fn equal_tasks_give_equal_passes() {
     let task = || [layer_norm(Float32), layer_norm(BFloat16)];
     assert_eq!(author(&task(), Target::Cpu), author(&task(), Target::Cpu));
     assert_eq!(author(&task(), Target::Cuda), author(&task(), Target::Cuda));
+}
+
+#[test]
+fn kernels_are_printed_as_they_are_chosen() {
+    let task = [softmax(4, 128, Float32), softmax(9, 64, Float32), softmax(4, 128, Float16)];
+    for target in [Target::Cpu, Target::Cuda] {
+        let places = places(&task, target);
+        assert_eq!(places.iter().map(|place| place.graph).collect::<Vec<_>>(), [0, 1, 2]);
+        assert!(places[0].key != places[1].key && places[0].key != places[2].key);
+        for place in &places {
+            assert!(!place.candidates.is_empty());
+            let mut seen = vec![author(&task, target)];
+            for &config in &place.candidates {
+                seen.push(author_with(&task, target, &Choices::from([(place.key.clone(), config)])));
+                assert!(!seen[..seen.len() - 1].contains(&seen[seen.len() - 1]), "{config}");
+            }
+        }
+    }
+    // The same kernel with other sizes.
+    let cpu = places(&task, Target::Cpu);
+    assert!(cpu[0].key.code == cpu[1].key.code && cpu[0].key.sizes != cpu[1].key.sizes);
 }
 
 #[test]
