@@ -197,6 +197,19 @@ fn views_of_inputs_stay_views() {
 }
 
 #[test]
+fn padding_by_nothing_gives_new_memory() {
+    let mut draft = Draft::default();
+    let x = draft.input("x", &[2, 3, 4], Float32);
+    let nothing = draft.builder.tuple(&[Arg::Int(0), Arg::Int(0)]);
+    let args = [x.into(), nothing, draft.builder.str("constant"), Arg::Float(0.0)];
+    let padded = draft.function("torch.nn.functional.pad", &args, tensor(&[2, 3, 4], Float32));
+    let shape = draft.builder.tuple(&[Arg::Int(6), Arg::Int(4)]);
+    let flat = draft.method("reshape", &[padded.into(), shape], tensor(&[6, 4], Float32));
+    let passes = text(&author(&[draft.finish(&[flat])], Target::Cpu));
+    assert!(passes.contains("torch.empty"), "{passes}");
+}
+
+#[test]
 fn equal_tasks_give_equal_passes() {
     let task = || [layer_norm(Float32), layer_norm(BFloat16)];
     assert_eq!(author(&task(), Target::Cpu), author(&task(), Target::Cpu));

@@ -52,7 +52,6 @@ const COPIES_WHERE_NEEDED: &[&str] = &[
     "dropout1d",
     "dropout2d",
     "dropout3d",
-    "pad",
 ];
 
 /// Operations that are not expressed here and give fresh memory.
