@@ -23,7 +23,7 @@ TEMPLATE = """{% for m in messages %}<|{{ m.role }}|>\
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory):
-    """The teacher's one trajectory exported, and a tiny model: `train.jsonl`, `train.parquet`, `tiny/`."""
+    """The teacher's trajectories on one graph exported, and a tiny model: `train.jsonl`, `train.parquet`, `tiny/`."""
     folder = tmp_path_factory.mktemp("sft")
     passnet("traj", "teach", "suites/demo", "--out", folder / "taught", *ONE_GRAPH, *QUICK)
     passnet("traj", "export", folder / "taught", "--out", folder / "train.jsonl")
@@ -81,7 +81,8 @@ def test_exports_load_in_datasets(work):
         load("parquet", "train.parquet"),
         load("json", "sharegpt.jsonl"),
     )
-    (row,) = chat
+    assert len(chat) == len(table) == len(sharegpt) > 0
+    row = chat[0]
     assert [message["role"] for message in row["messages"]][:4] == ["system", "user", "assistant", "tool"]
     assert {tool["function"]["name"] for tool in json.loads(row["tools"])} >= {"file_editor", "pass_evaluator"}
     assert row["loss_mask"] == [int(message["role"] == "assistant") for message in row["messages"]]
