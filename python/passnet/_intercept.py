@@ -48,9 +48,11 @@ class Watch:
     """Fill fresh memory, and a margin behind it, with a pattern that is NaN as any floating-point number."""
     census: bool = False
     """Record what returns tensors of its own without launching a kernel, and kernels of vendors' libraries."""
+    spoil: bool = False
+    """Overwrite what is returned."""
 
     def __bool__(self) -> bool:
-        return self.operators or self.poison or self.census
+        return self.operators or self.poison or self.census or self.spoil
 
 
 class _Mode(TorchDispatchMode):
@@ -89,6 +91,18 @@ def poison(storage: torch.UntypedStorage, dtype: torch.dtype) -> None:
         whole[:nbytes] = 1
 
 
+def spoil(tensor: torch.Tensor) -> None:
+    """Makes each element another one that is as good: finite where it was, and as an index next to what it was."""
+    if tensor.dtype == torch.bool:
+        tensor.logical_not_()
+    elif tensor.dtype.is_floating_point:
+        tensor.copy_(1 - tensor.double())
+    elif tensor.dtype.is_complex:
+        tensor.copy_(1 - tensor)
+    else:
+        tensor.bitwise_xor_(1)
+
+
 def is_overrun(storage: torch.UntypedStorage, nbytes: int) -> bool:
     """Whether something was written to the margin behind the first `nbytes` bytes."""
     if storage.nbytes() != nbytes + MARGIN_BYTES:
@@ -103,6 +117,11 @@ def guarded(function: Callable[..., Any], watch: Watch) -> Callable[..., Any]:
     # Its module stays this one: code that FX generates calls what says that it is of torch by its name, past the watch.
     @functools.wraps(function, assigned=("__name__", "__doc__"), updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
+        if watch.spoil:
+            result = function(*args, **kwargs)
+            for tensor in _tensors_of(result):
+                spoil(tensor)
+            return result
         if not watch.census:
             return watched(*args, **kwargs)
         before = _native.launches()
@@ -135,9 +154,13 @@ def guarded(function: Callable[..., Any], watch: Watch) -> Callable[..., Any]:
 def _makes_tensors(result: Any, args: tuple) -> bool:
     """Whether a result has tensors of its own, other than views of arguments."""
     given = {arg.untyped_storage().data_ptr() for arg in args if isinstance(arg, torch.Tensor)}
+    return any(tensor.untyped_storage().data_ptr() not in given for tensor in _tensors_of(result) if tensor.numel())
+
+
+def _tensors_of(result: Any) -> list[torch.Tensor]:
+    """Those that a replacement function returns."""
     values = result if isinstance(result, (tuple, list)) else (result,)
-    tensors = [value for value in values if isinstance(value, torch.Tensor) and value.layout == torch.strided]
-    return any(tensor.numel() and tensor.untyped_storage().data_ptr() not in given for tensor in tensors)
+    return [value for value in values if isinstance(value, torch.Tensor) and value.layout == torch.strided]
 
 
 def _is_called_by_triton(frame: FrameType | None) -> bool:

@@ -204,7 +204,7 @@ class _Worker:
         inputs = self.input_set(number)
         function = self.callable
         idle = watch.get("idle", False)
-        watching = _intercept.Watch(*(watch.get(name, False) for name in ("operators", "poison", "census")))
+        watching = _intercept.Watch(*(watch.get(name, False) for name in ("operators", "poison", "census", "spoil")))
         if watching and self.rewriting is not None:
             function = self.rewriting.checked_module(watching).forward
         if function is None:

@@ -148,6 +148,8 @@ pub struct Watch {
     pub census: bool,
     /// The pass's own kernels do nothing; nothing else is watched.
     pub idle: bool,
+    /// What the replacement functions return is overwritten once they have returned; nothing else is watched.
+    pub spoil: bool,
 }
 
 /// Referee to worker. Each request has one reply.

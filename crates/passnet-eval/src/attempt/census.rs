@@ -1,5 +1,7 @@
 //! Whose work the result is: which kernels ran, and whether the result needs those of the pass.
 
+use std::{iter::zip, slice::from_ref};
+
 use passnet_record::{Status, Watch};
 
 use super::{
@@ -21,7 +23,8 @@ impl Attempt<'_> {
     /// Runs the candidate five more times: once under watch, twice with its kernels doing nothing, and on the two contents of
     /// those as it is. If it comes to the right results without its kernels, somebody else does the work: it has computed on
     /// neither content before, so that no memory that was left over holds them, and they differ, so that one result that lay
-    /// there by chance is not enough.
+    /// there by chance is not enough. Before it is accused, what its functions return is overwritten behind its back once: only
+    /// outputs that change then are made of it.
     pub(super) fn take_census(&mut self, candidate: &mut Worker) -> Result<(), Stop> {
         let seeds = Stream::new(self.referee.settings.seed, "census").group(0);
         let limit = self.referee.settings.memory_bytes;
@@ -57,11 +60,24 @@ impl Attempt<'_> {
         }
         let first = call(1, plain).candidate(phase)?;
         let second = call(2, plain).candidate(phase)?;
-        let same = |a, b, content: usize| pair(a, b, &blocks[content], 0, false).is_ok_and(|pairs| same_bytes(&pairs));
-        if same(&first, &without[0], 1) && same(&second, &without[1], 2) && !same(&first, &second, 1) {
-            let message = "the result is the same when the kernels of the pass do nothing; compute it in them";
-            return Err(Failure::new(Status::Integrity, "idle_kernels", message).into());
+        let pairs = |a, b, content: usize| pair(a, b, &blocks[content], 0, false).ok();
+        let same = |a, b, content: usize| pairs(a, b, content).is_some_and(|pairs| same_bytes(&pairs));
+        if !(same(&first, &without[0], 1) && same(&second, &without[1], 2) && !same(&first, &second, 1)) {
+            return Ok(());
         }
-        Ok(())
+        // An innocent one comes so far if what it computes is multiplied by weights that are zero, or is the same for all
+        // inputs and lay there still.
+        if let Ok(spoilt) = call(1, Watch { spoil: true, ..plain }) {
+            let differ =
+                |a, b| Some(pairs(a, b, 1)?.iter().map(|pair| !same_bytes(from_ref(pair))).collect::<Vec<_>>());
+            let needed = differ(&first, &spoilt).zip(differ(&first, &second));
+            let is_needed = needed.is_none_or(|(of_pass, of_inputs)| zip(of_pass, of_inputs).any(|(a, b)| a && b));
+            let Ok(again) = call(1, Watch { idle: true, ..plain }) else { return Ok(()) };
+            if !is_needed || !same(&first, &again, 1) {
+                return Ok(());
+            }
+        }
+        let message = "the result is the same when the kernels of the pass do nothing; compute it in them";
+        Err(Failure::new(Status::Integrity, "idle_kernels", message).into())
     }
 }
