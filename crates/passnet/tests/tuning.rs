@@ -49,7 +49,7 @@ fn kernels_are_measured_once_and_remembered() {
         fs::copy(&path, copy.join(path.file_name().unwrap())).unwrap();
     }
 
-    let (tuned, said) = fuse(home.path(), "tuned", &["--tune-seconds", "60"]);
+    let (tuned, said) = fuse(home.path(), "tuned", &["--tune-seconds", "600"]);
     assert!(said.contains("1 kernels measured, 0 known, 0 left"), "{said}");
     let entry = only_entry(home.path());
     let text = fs::read_to_string(&entry).unwrap();

@@ -17,6 +17,25 @@ fn size(value: i64) -> String {
     format!("{}{value}{}", merge::OPEN, merge::CLOSE)
 }
 
+/// An index as the sum of its terms, each as `term` prints it, times their factors, and its constant part.
+fn sum(index: &Index, mut term: impl FnMut(&Term) -> String) -> String {
+    let mut summands: Vec<String> = Vec::new();
+    for (of, factor) in index.terms() {
+        let text = term(of);
+        summands.push(match factor {
+            1 => text,
+            _ if text.contains(' ') => format!("({text}) * {}", size(*factor)),
+            _ => format!("{text} * {}", size(*factor)),
+        });
+    }
+    match index.constant_part() {
+        0 if summands.is_empty() => summands.push("0".to_owned()),
+        0 => {}
+        constant => summands.push(size(constant)),
+    }
+    summands.join(" + ")
+}
+
 /// `in0`, `out0`, `temp0` ...
 pub(crate) fn buffer_names(program: &Program) -> Vec<String> {
     let mut counts = [0; 3];

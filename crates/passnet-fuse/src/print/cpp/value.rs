@@ -1,14 +1,12 @@
 //! Values and indices as expressions.
 
-use std::fmt::Write;
-
 use passnet_record::DType;
 
 use super::{Printer, kind_type, storage_type};
 use crate::{
     expr::{Binary, Expr, ExprId, Kind, Unary},
     index::{Index, Term},
-    print::{coefficient, size},
+    print::{coefficient, size, sum},
 };
 
 impl Printer<'_> {
@@ -140,35 +138,16 @@ impl Printer<'_> {
     }
 
     pub(super) fn index(&self, index: &Index) -> String {
-        let mut text = String::new();
-        for (term, factor) in index.terms() {
-            let term = match term {
-                Term::Var(var) => self.vars.get(var).cloned().unwrap_or_else(|| "0".to_owned()),
-                Term::Div(inner, by) => format!("({}) / {}", self.index(inner), size(*by)),
-                Term::Mod(inner, by) => format!("({}) % {}", self.index(inner), size(*by)),
-                Term::Value { expr, wrap: 0 } => self.expr(*expr),
-                Term::Value { expr, wrap } => {
-                    let value = self.expr(*expr);
-                    format!("({value} < 0 ? {value} + {} : {value})", size(*wrap))
-                }
-            };
-            if !text.is_empty() {
-                text.push_str(" + ");
+        sum(index, |term| match term {
+            Term::Var(var) => self.vars.get(var).cloned().unwrap_or_else(|| "0".to_owned()),
+            Term::Div(inner, by) => format!("({}) / {}", self.index(inner), size(*by)),
+            Term::Mod(inner, by) => format!("({}) % {}", self.index(inner), size(*by)),
+            Term::Value { expr, wrap: 0 } => self.expr(*expr),
+            Term::Value { expr, wrap } => {
+                let value = self.expr(*expr);
+                format!("({value} < 0 ? {value} + {} : {value})", size(*wrap))
             }
-            let _ = match factor {
-                1 => write!(text, "{term}"),
-                _ if term.contains(' ') => write!(text, "({term}) * {}", size(*factor)),
-                _ => write!(text, "{term} * {}", size(*factor)),
-            };
-        }
-        match (index.constant_part(), text.is_empty()) {
-            (0, false) => {}
-            (constant, true) => text = if constant == 0 { "0".to_owned() } else { size(constant) },
-            (constant, false) => {
-                let _ = write!(text, " + {}", size(constant));
-            }
-        }
-        text
+        })
     }
 }
 

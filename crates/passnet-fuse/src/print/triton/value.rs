@@ -1,14 +1,12 @@
 //! Values and indices as expressions on tiles.
 
-use std::fmt::Write;
-
 use passnet_record::DType;
 
 use super::{Printer, mask::Extent, name_of};
 use crate::{
     expr::{Binary, Expr, ExprId, Kind, Unary},
     index::{Index, Term},
-    print::{order::for_each_value, size},
+    print::{order::for_each_value, size, sum},
 };
 
 impl Printer<'_> {
@@ -145,9 +143,8 @@ impl Printer<'_> {
     }
 
     pub(super) fn index(&mut self, index: &Index, condition: usize) -> String {
-        let mut text = String::new();
-        for (term, factor) in index.terms() {
-            let term = match term {
+        sum(index, |term| {
+            let text = match term {
                 Term::Var(var) => name_of(&self.rows, *var).or(name_of(&self.columns, *var)).unwrap_or("0").to_owned(),
                 Term::Div(inner, by) => format!("({}) // {}", self.index(inner, condition), size(*by)),
                 Term::Mod(inner, by) => format!("({}) % {}", self.index(inner, condition), size(*by)),
@@ -157,24 +154,8 @@ impl Printer<'_> {
                     format!("tl.where({value} < 0, {value} + {}, {value})", size(*wrap))
                 }
             };
-            let term = term.replace("(row)", "row").replace("(column)", "column").replace("(i)", "i");
-            if !text.is_empty() {
-                text.push_str(" + ");
-            }
-            let _ = match factor {
-                1 => write!(text, "{term}"),
-                _ if term.contains(' ') => write!(text, "({term}) * {}", size(*factor)),
-                _ => write!(text, "{term} * {}", size(*factor)),
-            };
-        }
-        match (index.constant_part(), text.is_empty()) {
-            (0, false) => {}
-            (constant, true) => text = if constant == 0 { "0".to_owned() } else { size(constant) },
-            (constant, false) => {
-                let _ = write!(text, " + {}", size(constant));
-            }
-        }
-        text
+            text.replace("(row)", "row").replace("(column)", "column").replace("(i)", "i")
+        })
     }
 }
 
