@@ -11,7 +11,8 @@
 #   DEVICE-stats.json       counts of all trajectories
 #   DEVICE-state.tar.gz     what going on takes
 #   DEVICE.log, doctor.json
-# DEVICES ("cuda cpu") and TRIALS (20) choose what is measured and how often; PASSNET_PYTHON is the interpreter (python3).
+# DEVICES ("cuda cpu"), TASKS (patterns of their names, all) and TRIALS (20) choose what is measured and how often: calls with
+# tasks and OUTs of their own can share a machine. PASSNET_PYTHON is the interpreter (python3).
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 WHEEL=$1 suite=$2 jobs=${4:-$(nproc)} seconds=${5:-900}
@@ -23,6 +24,7 @@ source benches/passnet.sh
 mapfile -t cores < <("$PASSNET_PYTHON" -c 'import os; print(*sorted(os.sched_getaffinity(0)), sep="\n")')
 devices=(${DEVICES:-cuda cpu})
 declare -A share=([cuda]=3 [cpu]=5)
+read -ra patterns <<<"${TASKS:-}"
 total=0
 for device in "${devices[@]}"; do total=$((total + share[$device])); done
 
@@ -37,7 +39,8 @@ teach() {
     # The first signal has it finish what is being measured, the second ends it at once; both lose nothing.
     timeout --foreground --kill-after=60 "$seconds" taskset -c "$places" "$passnet" traj teach "$suite" --each-graph \
         --device "$device" --out "$run" --jobs $((jobs * count / ${#cores[@]} > 0 ? jobs * count / ${#cores[@]} : 1)) \
-        --paths direct --trials "${TRIALS:-20}" --warmup 5 --timeout 30 >"$out/$device.log" 2>&1
+        --paths direct --trials "${TRIALS:-20}" --warmup 5 --timeout 30 "${patterns[@]/#/--filter=}" \
+        >"$out/$device.log" 2>&1
     "$passnet" traj filter "$run" --correct --honest --out "$out/$device.jsonl.zst" >>"$out/$device.log" 2>&1
     "$passnet" traj stats "$run" --json >"$out/$device-stats.json"
     tar -C "$out/runs" --exclude trajectories.jsonl --exclude passes -czf "$out/$device-state.tar.gz" "$device"
