@@ -9,6 +9,7 @@ use crate::{
     emit::pass_file,
     pattern::{Pattern, pattern},
     region::{Copies, Region, regions},
+    rehearsal::rehearsed,
     stage::{Form, Program, schedule},
     typed::TypedGraph,
     views::{View, lone_view, view_regions},
@@ -153,7 +154,7 @@ pub(crate) fn groups(task: &[TypedGraph], target: Target, choices: &Choices) -> 
         }
     }
     let chosen: Vec<Vec<String>> = chosen(&groups, &order).into_iter().cloned().collect();
-    chosen.iter().filter_map(|key| groups.remove(key)).collect()
+    rehearsed(task, chosen.iter().filter_map(|key| groups.remove(key)).collect(), target)
 }
 
 /// What could be rewritten in a graph, and where it runs.

@@ -17,6 +17,7 @@ mod lower;
 mod pattern;
 mod print;
 mod region;
+mod rehearsal;
 mod scalar;
 mod stage;
 mod tensor;

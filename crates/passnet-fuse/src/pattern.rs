@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
-use passnet_graph::{Arg, Callee, Graph, Node, ValueId, literal::FloatRepr, literal::StrRepr};
+use passnet_graph::{Arg, Builder, Callee, Graph, Node, ValueId, literal::FloatRepr, literal::StrRepr};
 
 use crate::{region::Region, typed::TypedGraph};
 
@@ -17,11 +17,13 @@ pub(crate) struct Pattern {
 }
 
 /// A pattern shared by several graphs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct SharedPattern {
     pub(crate) body: String,
     /// Parameters that stand for constants, with their `repr` in each graph.
     pub(crate) parameters: Vec<(String, Vec<String>)>,
+    /// For each gap that a parameter fills, its number.
+    pub(crate) filled: BTreeMap<usize, usize>,
 }
 
 /// Prints the nodes of a region.
@@ -56,6 +58,7 @@ pub(crate) fn pattern(typed: &TypedGraph, region: &Region) -> Pattern {
 pub(crate) fn share(patterns: &[&Pattern]) -> SharedPattern {
     let mut body = String::new();
     let mut parameters: Vec<(String, Vec<String>)> = Vec::new();
+    let mut filled = BTreeMap::new();
     for (place, piece) in patterns[0].pieces.iter().enumerate() {
         body.push_str(piece);
         let column: Vec<String> = patterns.iter().filter_map(|pattern| pattern.constants.get(place).cloned()).collect();
@@ -64,15 +67,93 @@ pub(crate) fn share(patterns: &[&Pattern]) -> SharedPattern {
             body.push_str(first);
             continue;
         }
-        let known = parameters.iter().find(|(_, known)| *known == column).map(|(name, _)| name.clone());
-        let name = known.unwrap_or_else(|| {
-            let name = format!("c{}", parameters.len());
-            parameters.push((name.clone(), column));
-            name
+        let number = parameters.iter().position(|(_, known)| *known == column).unwrap_or_else(|| {
+            parameters.push((format!("c{}", parameters.len()), column));
+            parameters.len() - 1
         });
-        body.push_str(&name);
+        body.push_str(&parameters[number].0);
+        filled.insert(place, number);
     }
-    SharedPattern { body, parameters }
+    SharedPattern { body, parameters, filled }
+}
+
+/// The pattern as a graph, whose inputs are the region's and then the parameters for constants; `None` if it is no graph.
+pub(crate) fn graph_of(typed: &TypedGraph, region: &Region, shared: &SharedPattern) -> Option<Graph> {
+    let graph = typed.graph();
+    let mut builder = Graph::builder();
+    let mut values: BTreeMap<ValueId, ValueId> = BTreeMap::new();
+    for (number, input) in region.inputs.iter().enumerate() {
+        values.insert(input.value, builder.input(&format!("in{number}")));
+    }
+    let parameters = shared.parameters.iter().map(|(name, _)| builder.input(name)).collect();
+    let mut holes = Holes { graph, builder, values, parameters, filled: &shared.filled, gap: 0 };
+    for (number, &node) in region.nodes.iter().enumerate() {
+        let node = graph.node(node);
+        let opens = opens(node.callee);
+        let args: Vec<Arg> = node.args.iter().map(|&arg| holes.arg(arg, opens)).collect::<Option<_>>()?;
+        let keys = node.kwargs.iter().map(|&(key, arg)| Some((graph.str(key), holes.arg(arg, opens)?)));
+        let kwargs: Vec<(&str, Arg)> = keys.collect::<Option<_>>()?;
+        let value = holes.builder.call(&format!("t{number}"), node.callee, &args, &kwargs);
+        holes.values.insert(node.value, value);
+    }
+    let outputs = region.outputs.iter().map(|output| holes.values.get(&output.value).map(|&value| value.into()));
+    let outputs: Vec<Arg> = outputs.collect::<Option<_>>()?;
+    holes.builder.finish(&outputs).ok()
+}
+
+/// Copies arguments with the constants in gaps replaced, which are counted in the order in which [`Printer`] meets them.
+struct Holes<'g> {
+    graph: &'g Graph,
+    builder: Builder,
+    values: BTreeMap<ValueId, ValueId>,
+    parameters: Vec<ValueId>,
+    filled: &'g BTreeMap<usize, usize>,
+    gap: usize,
+}
+
+impl Holes<'_> {
+    fn arg(&mut self, arg: Arg, opens: bool) -> Option<Arg> {
+        let (range, wrap): (_, fn(&mut Builder, &[Arg]) -> Arg) = match arg {
+            Arg::List(range) => (range, Builder::list),
+            Arg::Tuple(range) => (range, Builder::tuple),
+            Arg::Slice(range) => (range, |builder, parts| builder.slice(parts[0], parts[1], parts[2])),
+            _ if opens && constant(arg).is_some() => {
+                self.gap += 1;
+                let parameter = self.filled.get(&(self.gap - 1)).map(|&number| self.parameters[number]);
+                return Some(parameter.map_or(arg, Arg::Value));
+            }
+            _ => {
+                let mut is_known = true;
+                let mut known = |value: ValueId| {
+                    is_known &= self.values.contains_key(&value);
+                    self.values.get(&value).copied().unwrap_or(value)
+                };
+                let copy = self.builder.copy_arg(self.graph, arg, &mut known);
+                return is_known.then_some(copy);
+            }
+        };
+        let elements = self.graph.elements(range).iter().map(|&element| self.arg(element, opens));
+        let elements: Vec<Arg> = elements.collect::<Option<_>>()?;
+        Some(wrap(&mut self.builder, &elements))
+    }
+}
+
+/// `repr` of a constant that may differ between the sites of a pattern.
+pub(crate) fn constant(arg: Arg) -> Option<String> {
+    match arg {
+        Arg::Int(value) => Some(value.to_string()),
+        Arg::Float(value) if value.is_finite() => Some(FloatRepr(value).to_string()),
+        _ => None,
+    }
+}
+
+/// Whether a parameter of a pattern may stand for a constant among a call's arguments: functions in C++ read the elements of
+/// a list themselves.
+fn opens(callee: Callee<'_>) -> bool {
+    match callee {
+        Callee::Method(_) => true,
+        Callee::Function(target) => target.starts_with("torch.nn.functional.") || target.starts_with("operator."),
+    }
 }
 
 struct Printer<'g> {
@@ -86,11 +167,7 @@ struct Printer<'g> {
 
 impl<'g> Printer<'g> {
     fn call(&mut self, node: Node<'g>) {
-        // Functions in C++ read the elements of a list themselves and take no parameter of the pattern there.
-        let opens = match node.callee {
-            Callee::Method(_) => true,
-            Callee::Function(target) => target.starts_with("torch.nn.functional.") || target.starts_with("operator."),
-        };
+        let opens = opens(node.callee);
         let args = match node.callee {
             // `x.__eq__(y)`: patterns are matched as `x == y`.
             Callee::Method(name) if name.starts_with("__") => {
@@ -164,25 +241,23 @@ impl<'g> Printer<'g> {
         true
     }
 
-    fn constant(&mut self, repr: String, opens: bool) {
-        if opens {
-            self.pieces.push(std::mem::take(&mut self.text));
-            self.constants.push(repr);
-        } else {
-            self.text.push_str(&repr);
-        }
-    }
-
     fn arg(&mut self, arg: Arg, opens: bool) {
         match arg {
             Arg::Value(value) => {
                 let name = self.names.get(&value).cloned().unwrap_or_default();
                 self.text.push_str(&name);
             }
-            Arg::Int(value) => self.constant(value.to_string(), opens),
-            Arg::Float(value) if value.is_finite() => self.constant(FloatRepr(value).to_string(), opens),
-            Arg::Float(value) => {
+            Arg::Float(value) if !value.is_finite() => {
                 let _ = write!(self.text, "float('{}')", FloatRepr(value));
+            }
+            Arg::Int(_) | Arg::Float(_) => {
+                let repr = constant(arg).unwrap_or_default();
+                if opens {
+                    self.pieces.push(std::mem::take(&mut self.text));
+                    self.constants.push(repr);
+                } else {
+                    self.text.push_str(&repr);
+                }
             }
             Arg::None => self.text.push_str("None"),
             Arg::Bool(value) => self.text.push_str(if value { "True" } else { "False" }),

@@ -3,7 +3,7 @@
 mod common;
 
 use passnet_fuse::{Choices, Target, TensorType, Type, TypedGraph, author, author_with, places};
-use passnet_graph::{Arg, Graph};
+use passnet_graph::{Arg, Graph, ValueId};
 use passnet_record::DType::{self, BFloat16, Float16, Float32, Int64};
 
 use self::common::{Draft, tensor, text};
@@ -207,6 +207,42 @@ fn padding_by_nothing_gives_new_memory() {
     let flat = draft.method("reshape", &[padded.into(), shape], tensor(&[6, 4], Float32));
     let passes = text(&author(&[draft.finish(&[flat])], Target::Cpu));
     assert!(passes.contains("torch.empty"), "{passes}");
+}
+
+/// `relu(w @ x + x)`, then of a product with that, and before a sigmoid.
+#[test]
+fn larger_patterns_come_before_those_that_they_contain() {
+    let mut draft = Draft::default();
+    let (narrow, wide) = ([8, 8], [8, 20]);
+    let (x, y) = (draft.input("x", &narrow, Float32), draft.input("y", &wide, Float32));
+    let mut add_relu = |left: ValueId, right: ValueId, shape: &[i64]| {
+        let product = draft.function("torch.matmul", &[left.into(), right.into()], tensor(shape, Float32));
+        let sum = draft.function("operator.add", &[product.into(), right.into()], tensor(shape, Float32));
+        draft.function("torch.nn.functional.relu", &[sum.into()], tensor(shape, Float32))
+    };
+    let first = add_relu(x, x, &narrow);
+    let second = add_relu(first, y, &wide);
+    let third = draft.function("torch.sigmoid", &[second.into()], tensor(&wide, Float32));
+    let passes = author(&[draft.finish(&[third])], Target::Cpu);
+    assert!(passes.files["fuse_0.py"].contains("torch.sigmoid") && passes.files.contains_key("fuse_1.py"));
+}
+
+/// `relu(x * y)`, and the same where nothing is known of the types: a pass for the one would be asked for the other.
+#[test]
+fn a_pass_that_would_be_asked_for_what_it_has_no_plan_for_is_not_written() {
+    let check = |elsewhere: &str, is_written: bool| {
+        let mut draft = Draft::default();
+        let shape = [4, 4];
+        let (x, y) = (draft.input("x", &shape, Float32), draft.input("y", &shape, Float32));
+        let product = draft.function("operator.mul", &[x.into(), y.into()], tensor(&shape, Float32));
+        let relu = draft.function("torch.nn.functional.relu", &[product.into()], tensor(&shape, Float32));
+        let made = draft.function("torch.linalg.inv", &[relu.into()], Type::Unknown(()));
+        let scaled = draft.function("operator.mul", &[made.into(), Arg::Int(2)], Type::Unknown(()));
+        let last = draft.function(elsewhere, &[scaled.into()], Type::Unknown(()));
+        assert_eq!(!author(&[draft.finish(&[last])], Target::Cpu).is_empty(), is_written, "{elsewhere}");
+    };
+    check("torch.nn.functional.silu", true);
+    check("torch.nn.functional.relu", false);
 }
 
 #[test]

@@ -97,10 +97,13 @@ fn unforeseen_strides_of_library_results_are_no_error() {
     let convolved = draft.function("torch.conv2d", &[x.into(), weight.into()], tensor(&shape, Float32));
     let sum = draft.function("operator.add", &[convolved.into(), x.into()], tensor(&shape, Float32));
     let relu = draft.function("torch.nn.functional.relu", &[sum.into()], tensor(&shape, Float32));
-    let passes = text(&author(&[draft.finish(&[relu])], Target::Cuda));
-    let [given, made] = if passes.contains("layout0") { [1, 0] } else { [0, 1] };
-    assert!(passes.contains(&format!("in{made} = relaid(in{made}, layout{made})")), "{passes}");
-    assert!(!passes.contains(&format!("layout{given}")), "{passes}");
+    let task = [draft.finish(&[relu])];
+    for target in [Target::Cpu, Target::Cuda] {
+        let passes = text(&author(&task, target));
+        let [given, made] = if passes.contains("layout0") { [1, 0] } else { [0, 1] };
+        assert!(passes.contains(&format!("in{made} = relaid(in{made}, layout{made})")), "{passes}");
+        assert!(!passes.contains(&format!("layout{given}")), "{passes}");
+    }
 }
 
 /// A reduction of `x * y`, then `+ y` or `- y`, or only a wider type; all in `dtype` before.

@@ -46,7 +46,7 @@ pub(crate) fn pass_file(sites: &[Site]) -> String {
     );
     text.push_str(&parts.kernels);
     if !signature.relaid.is_empty() {
-        text.push_str(relay::helpers(sites[0].target));
+        text.push_str(&relay::helpers(sites[0].target));
     }
     text.push_str(&signature.plans(sites, &shared, &parts));
     text.push_str(&signature.layouts(sites, &shared));
@@ -105,7 +105,7 @@ impl Signature {
             .collect();
         let may_be_relaid = |number: &usize| {
             let is_view = sites.iter().all(|site| site.views().is_some());
-            !is_view && sites.iter().any(|site| relay::may_be_relaid(&site.region.inputs[*number], site.target))
+            !is_view && sites.iter().any(|site| relay::may_be_relaid(&site.region.inputs[*number]))
         };
         let relaid = (0..inputs.len()).filter(may_be_relaid).collect();
         // To ask for memory like that of a tensor costs less than to name a shape; views get none.

@@ -36,7 +36,59 @@ def copy(x, out):
     )
 
 
-def relaid(x, stride):
+"#;
+
+const CPP: &str = r#"copy_elements = kernels.cpp(
+    """
+// Loops over the elements of a tensor of six dimensions, each of `size` bytes.
+template <int64_t size>
+void copy_sized(const char* x, char* out, const int64_t* n, const int64_t* s, const int64_t* t) {
+    for (int64_t i0 = 0; i0 < n[0]; i0++)
+        for (int64_t i1 = 0; i1 < n[1]; i1++)
+            for (int64_t i2 = 0; i2 < n[2]; i2++)
+                for (int64_t i3 = 0; i3 < n[3]; i3++)
+                    for (int64_t i4 = 0; i4 < n[4]; i4++) {
+                        const char* from = x + size * (i0 * s[0] + i1 * s[1] + i2 * s[2] + i3 * s[3] + i4 * s[4]);
+                        char* to = out + size * (i0 * t[0] + i1 * t[1] + i2 * t[2] + i3 * t[3] + i4 * t[4]);
+                        for (int64_t i5 = 0; i5 < n[5]; i5++)
+                            std::memcpy(to + size * (i5 * t[5]), from + size * (i5 * s[5]), size);
+                    }
+}
+
+extern "C" void copy_elements(const char* x, char* out, int64_t size,
+        int64_t n0, int64_t n1, int64_t n2, int64_t n3, int64_t n4, int64_t n5,
+        int64_t s0, int64_t s1, int64_t s2, int64_t s3, int64_t s4, int64_t s5,
+        int64_t t0, int64_t t1, int64_t t2, int64_t t3, int64_t t4, int64_t t5) {
+    const int64_t n[] = {n0, n1, n2, n3, n4, n5}, s[] = {s0, s1, s2, s3, s4, s5}, t[] = {t0, t1, t2, t3, t4, t5};
+    switch (size) {
+        case 1: return copy_sized<1>(x, out, n, s, t);
+        case 2: return copy_sized<2>(x, out, n, s, t);
+        case 4: return copy_sized<4>(x, out, n, s, t);
+        default: return copy_sized<8>(x, out, n, s, t);
+    }
+}
+""",
+    "void copy_elements(const char* x, char* out, int64_t size,"
+    " int64_t n0, int64_t n1, int64_t n2, int64_t n3, int64_t n4, int64_t n5,"
+    " int64_t s0, int64_t s1, int64_t s2, int64_t s3, int64_t s4, int64_t s5,"
+    " int64_t t0, int64_t t1, int64_t t2, int64_t t3, int64_t t4, int64_t t5)",
+)
+
+
+def copy(x, out):
+    """Elements of `x` to `out`, which has the same shape and other strides."""
+    n = (1,) * (6 - x.dim()) + tuple(x.shape)
+    s = (0,) * (6 - x.dim()) + x.stride()
+    t = (0,) * (6 - x.dim()) + out.stride()
+    copy_elements(
+        x, out, x.element_size(), n[0], n[1], n[2], n[3], n[4], n[5],
+        s[0], s[1], s[2], s[3], s[4], s[5], t[0], t[1], t[2], t[3], t[4], t[5],
+    )
+
+
+"#;
+
+const RELAID: &str = r#"def relaid(x, stride):
     """The tensor with other strides."""
     out = torch.empty_strided(x.shape, stride, dtype=x.dtype, device=x.device)
     copy(x, out)
@@ -46,15 +98,16 @@ def relaid(x, stride):
 "#;
 
 /// What a pass needs to copy inputs to another layout.
-pub(super) const fn helpers(target: Target) -> &'static str {
-    match target {
+pub(super) fn helpers(target: Target) -> String {
+    let copy = match target {
         Target::Cuda => TRITON,
-        // There, predictions come from the kernels themselves.
-        Target::Cpu => "",
-    }
+        Target::Cpu => CPP,
+    };
+    format!("{copy}{RELAID}")
 }
 
-/// Whether an input may have strides that are not foreseen, and can be copied then.
-pub(super) fn may_be_relaid(input: &Input, target: Target) -> bool {
-    target == Target::Cuda && !input.is_given && input.ty.shape.len() <= MOST_DIMENSIONS
+/// Whether an input may have strides that are not foreseen, and can be copied then. On a processor these depend on its
+/// instructions, which choose among the library's convolutions.
+pub(super) fn may_be_relaid(input: &Input) -> bool {
+    !input.is_given && input.ty.shape.len() <= MOST_DIMENSIONS
 }
