@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use passnet_eval::{Candidate, EvalError, PassDirectory, Propagator, Referee, Target};
+use passnet_eval::{Candidate, EvalError, PassDirectory, Propagator, Referee, target_of};
 use passnet_python::lint::{Finding, lint_dir};
 use passnet_record::{Reason, Status};
 
@@ -51,8 +51,7 @@ const MAX_REASON: usize = 3000;
 impl Evaluator {
     /// One over a referee; evaluations beyond the referee's number at a time wait in a queue.
     pub fn new(referee: Referee, cache: VerdictCache) -> Self {
-        let target = if referee.settings().device == "cpu" { Target::Cpu } else { Target::Cuda };
-        let propagator = Propagator::new(referee.interpreter(), target);
+        let propagator = Propagator::new(referee.interpreter(), target_of(&referee));
         Self { gate: Gate::new(referee.jobs()), referee, cache, propagator }
     }
 

@@ -85,9 +85,13 @@ pub fn target_of(referee: &Referee) -> Target {
 /// As [`TypedSuite::of`].
 pub fn write_passes(referee: &Referee, suite: &Suite) -> Result<BTreeMap<String, PassDirectory>, PropagateError> {
     let typed = TypedSuite::of(&referee.interpreter(), suite, target_of(referee))?;
-    let choices = match referee.cache().filter(|cache| Database::has_entries(cache)) {
-        Some(cache) => Database::new(cache, referee.fingerprint()).choices(&typed),
+    Ok(typed.passes(&known_choices(referee, &typed)))
+}
+
+/// What the tuning database in the cache of a referee knows of its device and of the kernels of a suite.
+pub fn known_choices(referee: &Referee, suite: &TypedSuite) -> Choices {
+    match referee.cache().filter(|cache| Database::has_entries(cache)) {
+        Some(cache) => Database::new(cache, referee.fingerprint()).choices(suite),
         None => Choices::new(),
-    };
-    Ok(typed.passes(&choices))
+    }
 }

@@ -50,7 +50,7 @@ mod watch;
 mod worker;
 mod zygote;
 
-pub use builtin::{TypedSuite, target_of, write_passes};
+pub use builtin::{TypedSuite, known_choices, target_of, write_passes};
 pub use candidate::{Candidate, PassDirError, PassDirectory};
 pub use defences::{Defences, UnknownLayer};
 pub use passnet_fuse::{Choices, Target, TypedGraph};

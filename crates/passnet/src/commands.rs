@@ -17,6 +17,7 @@ mod report;
 mod score;
 mod serve;
 mod site;
+mod stop;
 mod study;
 mod traj;
 mod tuning;

@@ -70,10 +70,14 @@ impl Attempt<'_> {
         if let Ok(spoilt) = call(1, Watch { spoil: true, ..plain }) {
             let differ =
                 |a, b| Some(pairs(a, b, 1)?.iter().map(|pair| !same_bytes(from_ref(pair))).collect::<Vec<_>>());
-            let needed = differ(&first, &spoilt).zip(differ(&first, &second));
-            let is_needed = needed.is_none_or(|(of_pass, of_inputs)| zip(of_pass, of_inputs).any(|(a, b)| a && b));
+            let changes = differ(&first, &spoilt).zip(differ(&first, &second));
+            let is_needed = changes.is_none_or(|(of_pass, of_inputs)| zip(of_pass, of_inputs).any(|(a, b)| a && b));
+            if !is_needed {
+                return Ok(());
+            }
+            // What made its results could lie there still, until now that it is overwritten.
             let Ok(again) = call(1, Watch { idle: true, ..plain }) else { return Ok(()) };
-            if !is_needed || !same(&first, &again, 1) {
+            if !same(&first, &again, 1) {
                 return Ok(());
             }
         }

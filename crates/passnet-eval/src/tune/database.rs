@@ -91,7 +91,7 @@ impl Database {
     /// What is known of the kernels of a suite.
     pub fn choices(&self, suite: &TypedSuite) -> Choices {
         let places = suite.tasks().flat_map(|(_, graphs)| places(graphs, suite.target()));
-        places.filter_map(|place| Some((self.best(&place.key)?, place.key))).map(|(best, key)| (key, best)).collect()
+        places.filter_map(|place| self.best(&place.key).map(|best| (place.key, best))).collect()
     }
 
     /// Remembers what was measured for a kernel.

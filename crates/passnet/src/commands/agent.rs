@@ -7,7 +7,7 @@ use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
     process::ExitCode,
-    sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
+    sync::{Mutex, PoisonError, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -17,10 +17,9 @@ use passnet_agent::{
     Evaluator, Event, Limits, Model, RunOptions, RunOutcome, Templates, Trajectory, Update, Usage, VerdictCache,
 };
 use passnet_eval::{Referee, suite::Suite};
-use signal_hook::consts::{SIGINT, SIGTERM};
 
 pub(super) use self::server::client;
-use super::{dataset::suite_folder, measure};
+use super::{dataset::suite_folder, measure, stop::stop_flag};
 use crate::{
     args::{AgentCommand, AgentRunArgs, AttemptArgs},
     failure::{BAD, unfit},
@@ -80,16 +79,6 @@ pub(super) fn run_options(args: &AttemptArgs, jobs: usize, seed: u64) -> Result<
     };
     let (tokens, cost_usd) = (args.run_tokens, args.run_cost);
     Ok(RunOptions { attempts: args.attempts, jobs, limits, seed, tokens, cost_usd, templates })
-}
-
-/// Becomes true at the first interrupt; the second one ends the process at once, which the journals survive.
-pub(super) fn stop_flag() -> Result<Arc<AtomicBool>> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, i32::from(BAD), Arc::clone(&stop))?;
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
-    }
-    Ok(stop)
 }
 
 fn default_directory(suite: &Suite, model: &str) -> PathBuf {

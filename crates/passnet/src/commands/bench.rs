@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
     process::ExitCode,
-    sync::{Arc, atomic::AtomicBool},
+    sync::atomic::AtomicBool,
 };
 
 use anyhow::{Context, Result, bail};
@@ -16,9 +16,8 @@ use passnet_eval::{
     target_of,
 };
 use passnet_record::AuthorSpec;
-use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::{agent, dataset::suite_folder, measure, report::print_leaderboard, tuning::tune};
+use super::{agent, dataset::suite_folder, measure, report::print_leaderboard, stop::stop_flag, tuning::tune};
 use crate::{args::BenchRunArgs, failure::BAD, library::score_run, progress::ProgressLine};
 
 /// Evaluates, or goes on where an earlier call ended, then prints the run's line of the leaderboard.
@@ -28,12 +27,7 @@ pub(crate) fn run(args: &BenchRunArgs) -> Result<ExitCode> {
     if args.fresh {
         remove_run(&directory)?;
     }
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        // The second signal ends the process at once; the log survives that too.
-        signal_hook::flag::register_conditional_shutdown(signal, i32::from(BAD), Arc::clone(&stop))?;
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
-    }
+    let stop = stop_flag()?;
     let outcome = match &args.author {
         AuthorSpec::Llm { model } => run_model(args, model, &suite, &directory, &stop)?,
         _ => {

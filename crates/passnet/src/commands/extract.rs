@@ -9,10 +9,7 @@ use std::{
     io::{BufRead as _, BufReader, Write as _},
     path::Path,
     process::{Child, ExitCode, Stdio},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
@@ -21,12 +18,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 use passnet_eval::python::Interpreter;
 use passnet_python::{model, sample::read_sample_dir};
 use serde::Deserialize;
-use signal_hook::consts::{SIGINT, SIGTERM};
 
 use self::{
     ledger::{LEDGER, Ledger, Model, Settings},
     summary::Summary,
 };
+use super::stop::stop_flag;
 use crate::{
     args::ExtractArgs,
     failure::{BAD, UNFIT, USAGE, unfit},
@@ -49,11 +46,7 @@ enum Event {
 pub(crate) fn run(args: &ExtractArgs) -> Result<ExitCode> {
     let settings = Settings { seed: args.seed, max_parameters: args.max_parameters };
     let mut ledger = Ledger::open(&args.out, settings)?;
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, i32::from(BAD), Arc::clone(&stop))?;
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
-    }
+    let stop = stop_flag()?;
     let mut child = start(args, &ledger)?;
     let models = follow(&mut child, args, &mut ledger, &stop);
     if models.is_err() {

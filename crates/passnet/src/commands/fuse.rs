@@ -1,18 +1,18 @@
 //! `passnet fuse`: what the built-in author writes.
 
-use std::{process::ExitCode, sync::atomic::AtomicBool};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use fs_err as fs;
 use passnet_eval::{
-    Choices, Target, TypedSuite,
+    Choices, Target, TypedSuite, known_choices,
     python::Interpreter,
     settings,
     suite::{Selection, Suite},
     tune::Database,
 };
 
-use super::{dataset::suite_folder, measure, tuning::tune};
+use super::{dataset::suite_folder, measure, stop::stop_flag, tuning::tune};
 use crate::{
     args::{FuseArgs, FuseDevice},
     output,
@@ -51,9 +51,7 @@ pub(crate) fn run(args: &FuseArgs) -> Result<ExitCode> {
 
 /// Configurations that were measured on this machine, now or before.
 fn choices(args: &FuseArgs, typed: &TypedSuite) -> Result<Choices> {
-    let cache = measure::cache_directory();
-    let has_entries = cache.as_ref().is_some_and(|cache| Database::has_entries(cache));
-    if args.tune_seconds.is_none() && !has_entries {
+    if args.tune_seconds.is_none() && !measure::cache_directory().is_some_and(|cache| Database::has_entries(&cache)) {
         return Ok(Choices::new());
     }
     let device = match args.device {
@@ -62,7 +60,7 @@ fn choices(args: &FuseArgs, typed: &TypedSuite) -> Result<Choices> {
     };
     let referee = measure::referee_with(settings::sound(device), None)?;
     if let Some(budget) = args.tune_seconds {
-        tune(&referee, typed, budget, &AtomicBool::new(false))?;
+        tune(&referee, typed, budget, &*stop_flag()?)?;
     }
-    Ok(cache.map(|cache| Database::new(&cache, referee.fingerprint()).choices(typed)).unwrap_or_default())
+    Ok(known_choices(&referee, typed))
 }

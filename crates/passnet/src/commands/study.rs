@@ -3,7 +3,6 @@
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
-    sync::{Arc, atomic::AtomicBool},
 };
 
 use anyhow::{Context, Result};
@@ -11,9 +10,8 @@ use fs_err as fs;
 use passnet_eval::{run::run_suite, suite::Suite};
 use passnet_record::AuthorSpec;
 use passnet_web::study::{Compiler, study_markdown, study_page};
-use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::measure;
+use super::{measure, stop::stop_flag};
 use crate::{args::StudyArgs, failure::BAD, library::load_run, output, progress::ProgressLine};
 
 /// Runs what is not yet run, then writes `study.md` and `study.html` into the folder.
@@ -41,12 +39,7 @@ pub(crate) fn run(args: &StudyArgs) -> Result<ExitCode> {
 /// One run per compiler; `None` where it was interrupted.
 fn measured(args: &StudyArgs, path: &Path) -> Result<Option<Vec<PathBuf>>> {
     let suite = Suite::load(path, &args.selection.selection())?;
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        // The second signal ends the process at once; the log survives that too.
-        signal_hook::flag::register_conditional_shutdown(signal, i32::from(BAD), Arc::clone(&stop))?;
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
-    }
+    let stop = stop_flag()?;
     let referee = measure::referee(&args.measure, args.jobs)?;
     let mut runs = Vec::new();
     for author in &args.compilers {

@@ -20,7 +20,7 @@ use passnet_record::SuiteTask;
 
 use crate::{
     args::TeachArgs,
-    commands::{agent, dataset::suite_folder, measure},
+    commands::{agent, dataset::suite_folder, measure, stop::stop_flag},
     failure::BAD,
     output,
 };
@@ -38,7 +38,7 @@ struct Unit {
 /// Has every lesson given, or goes on with those that were not. Leaves with 1 where some are left.
 pub(super) fn run(args: &TeachArgs) -> Result<ExitCode> {
     let suite = Suite::load(&suite_folder(&args.suite)?, &args.selection.selection())?;
-    let stop = agent::stop_flag()?;
+    let stop = stop_flag()?;
     let evaluations = args.evaluations.unwrap_or(args.jobs);
     let referee = measure::referee(&args.measure, Some(evaluations))?.sharing_kernels();
     fs_err::create_dir_all(&args.out)?;
