@@ -183,9 +183,17 @@ impl Index {
         (whole.plus_constant(self.constant.div_euclid(by)), rest.plus_constant(self.constant.rem_euclid(by)))
     }
 
-    /// Largest divisor of `by` and of all factors.
-    fn common_divisor(&self, by: i64) -> i64 {
-        self.terms.iter().fold(gcd(self.constant, by), |so_far, &(_, factor)| gcd(so_far, factor))
+    /// The index as `multiple * part + below` with `0 <= below < multiple`, for a proper divisor of `by`: then only the part
+    /// decides its quotient by `by`. The largest such divisor.
+    fn coarser(&self, by: i64, vars: &Vars) -> Option<(i64, Self, Self)> {
+        let factors = || self.terms.iter().map(|&(_, factor)| factor);
+        let of_all = factors().fold(by, gcd);
+        let mut divisors: Vec<i64> = factors().map(|factor| gcd(factor, by)).chain([of_all]).collect();
+        divisors.sort_unstable();
+        divisors.into_iter().rev().filter(|&multiple| multiple > 1).find_map(|multiple| {
+            let (part, below) = self.split(multiple);
+            below.is_within(0, multiple, vars).then_some((multiple, part, below))
+        })
     }
 
     /// Floor division by a positive constant.
@@ -197,10 +205,8 @@ impl Index {
         if rest.is_within(0, by, vars) {
             return whole;
         }
-        let divisor = rest.common_divisor(by);
-        if divisor > 1 {
-            let (reduced, _) = rest.split(divisor);
-            return whole.plus(&reduced.div(by / divisor, vars));
+        if let Some((multiple, part, _)) = rest.coarser(by, vars) {
+            return whole.plus(&part.div(by / multiple, vars));
         }
         whole.plus(&Self::term(Term::Div(Box::new(rest), by)))
     }
@@ -211,10 +217,8 @@ impl Index {
         if rest.is_within(0, by, vars) {
             return rest;
         }
-        let divisor = rest.common_divisor(by);
-        if divisor > 1 {
-            let (reduced, _) = rest.split(divisor);
-            return reduced.rem(by / divisor, vars).times(divisor);
+        if let Some((multiple, part, below)) = rest.coarser(by, vars) {
+            return part.rem(by / multiple, vars).times(multiple).plus(&below);
         }
         Self::term(Term::Mod(Box::new(rest), by))
     }
@@ -303,6 +307,20 @@ mod tests {
         assert_eq!(delinearize(&linearize(&merged, &[24, 8]), &[4, 6, 8], &vars), index);
         let flat = vars.fresh(4 * 6 * 8);
         assert_eq!(linearize(&delinearize(&flat, &[4, 6, 8], &vars), &[4, 6, 8]), flat);
+    }
+
+    /// Windows of 7 by 7 out of 14 by 14 rows of 32, rolled by 3: no division takes the place in a row.
+    #[test]
+    fn only_what_decides_a_quotient_is_divided() {
+        let mut vars = Vars::default();
+        let (row, column, place) = (vars.fresh(14), vars.fresh(14), vars.fresh(32));
+        let rolled = |index: &Index| index.clone().plus_constant(11).rem(14, &vars);
+        let position = linearize(&[rolled(&row), rolled(&column), place.clone()], &[14, 14, 32]);
+        for index in delinearize(&position, &[2, 7, 2, 7, 32], &vars) {
+            let mut uses_place = false;
+            index.for_each_term(&mut |term| uses_place |= place.as_var().is_some_and(|var| *term == Term::Var(var)));
+            assert_eq!(uses_place, index == place, "{index:?}");
+        }
     }
 
     proptest! {
