@@ -7,8 +7,9 @@ use passnet_graph::NodeId;
 use crate::{
     config::{self, Choices, Config, Place},
     emit::pass_file,
+    lower::Call,
     pattern::{Pattern, pattern},
-    region::{Copies, Region, regions},
+    region::{Copies, Region, is_view_node, regions},
     rehearsal::rehearsed,
     stage::{Form, Program, schedule},
     typed::TypedGraph,
@@ -176,8 +177,9 @@ fn found(typed: &TypedGraph, target: Target) -> Vec<(Region, Work)> {
         let program = schedule(&region, target.form())?;
         Some((region, Work::Kernels(program)))
     };
-    let mut found: Vec<(Region, Work)> =
-        regions(typed, target, Copies::Never).into_iter().filter_map(scheduled).collect();
+    let (slight, others): (Vec<Region>, Vec<Region>) =
+        regions(typed, target, Copies::Never).into_iter().partition(|region| is_slight(typed, region, target));
+    let mut found: Vec<(Region, Work)> = others.into_iter().filter_map(scheduled).collect();
     let taken: BTreeSet<NodeId> = found.iter().flat_map(|(region, _)| region.nodes.iter().copied()).collect();
     // A call of the pass costs about as much as a view of PyTorch, and each of its results as well.
     let pays = |region: &Region| region.nodes.len() >= region.outputs.len() + 2;
@@ -191,10 +193,44 @@ fn found(typed: &TypedGraph, target: Target) -> Vec<(Region, Work)> {
         found.extend(views.map(|(region, views)| (region, Work::Views(views))));
     }
     if found.is_empty() {
+        found.extend(slight.into_iter().filter_map(scheduled));
+    }
+    if found.is_empty() {
         let bytes = |region: &Region| region.outputs.iter().map(|output| output.ty.nbytes()).sum::<i64>();
         found.extend(regions(typed, target, Copies::Unseen).into_iter().min_by_key(bytes).and_then(scheduled));
     }
     found
+}
+
+/// Operations for which eager mode launches several kernels, or one that reads memory badly.
+const SLOW_ALONE: &[&str] = &[
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "bmm",
+    "cumsum",
+    "group_norm",
+    "interpolate",
+    "linear",
+    "matmul",
+    "max_pool2d",
+    "mean",
+    "pad",
+    "sum",
+    "unfold",
+];
+
+/// Whether a region is one computation of eager mode, with a view at most: on a device its launch costs the host less than that
+/// of a pass, and moves as many bytes.
+fn is_slight(typed: &TypedGraph, region: &Region, target: Target) -> bool {
+    let computes = |node: &&NodeId| !is_view_node(typed, **node);
+    let is_slow = |node: &NodeId| {
+        let graph = typed.graph();
+        Call::of(graph, graph.node(*node)).is_some_and(|call| SLOW_ALONE.contains(&call.name))
+    };
+    target == Target::Cuda
+        && region.nodes.len() <= 2
+        && region.nodes.iter().filter(computes).count() <= 1
+        && !region.nodes.iter().any(is_slow)
 }
 
 /// The patterns to rewrite: those of several operations, and for graphs without any of these one of a single operation,

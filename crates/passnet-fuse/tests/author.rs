@@ -196,6 +196,22 @@ fn views_of_inputs_stay_views() {
     }
 }
 
+/// `operation(x).view(24)`: where a launch has nothing to save, only the view is matched, for nothing.
+#[test]
+fn one_operation_is_left_to_eager_mode_where_a_view_can_be_matched() {
+    let check = |operation: &str, target, has_kernel: bool| {
+        let mut draft = Draft::default();
+        let x = draft.input("x", &[4, 6], Float32);
+        let result = draft.function(operation, &[x.into()], tensor(&[4, 6], Float32));
+        let flat = draft.method("view", &[result.into(), Arg::Int(24)], tensor(&[24], Float32));
+        let passes = text(&author(&[draft.finish(&[flat])], target));
+        assert_eq!(passes.contains(operation), has_kernel, "{passes}");
+        assert!(passes.contains(".view("), "{passes}");
+    };
+    check("torch.sigmoid", Target::Cuda, false);
+    check("torch.sigmoid", Target::Cpu, true);
+}
+
 #[test]
 fn padding_by_nothing_gives_new_memory() {
     let mut draft = Draft::default();
