@@ -100,35 +100,74 @@ fn with_literals(graph: &Graph, literals: &[&Literals]) -> Result<Graph, String>
     wire::from_value(&value).map_err(|error| error.to_string())
 }
 
+/// A range of a graph with what crosses its boundary: enough to tell whether the same subgraph is known already.
+pub(crate) struct Piece {
+    range: OpRange,
+    slice: Slice,
+    /// Metas of its inputs; `None` if nothing is known of any value.
+    tensors: Option<Vec<TensorMeta>>,
+    /// Typed hash, or the structural one where there are no metas.
+    id: ContentId,
+}
+
+impl Piece {
+    /// Equal pieces, and only they, have one id.
+    pub(crate) fn id(&self) -> &ContentId {
+        &self.id
+    }
+}
+
 impl Varied<'_> {
     /// The sample of a range. Without an annotation it has no `weight_meta.py` and no inputs.
     ///
     /// # Errors
-    /// If the range is no range of the graph, or a value that crosses its boundary is no tensor or not known.
+    /// As [`Self::piece`].
     pub(crate) fn cut(&self, range: OpRange, kind: Kind) -> Result<SampleRow, String> {
+        self.sample(self.piece(range)?, kind)
+    }
+
+    /// A range without its text, which is most of the work.
+    ///
+    /// # Errors
+    /// If the range is no range of the graph, or a value that crosses its boundary is no tensor or not known.
+    pub(crate) fn piece(&self, range: OpRange) -> Result<Piece, String> {
         let slice = self.graph.slice(range.indices(), SliceOrder::ByDefinition).map_err(|error| error.to_string())?;
         let tensors = self.tensors(&slice)?;
+        let id = tensors
+            .as_ref()
+            .map_or_else(|| hash::structural(&slice.graph), |tensors| hash::typed(&slice.graph, tensors));
+        Ok(Piece { range, slice, tensors, id })
+    }
+
+    /// The sample that a piece is.
+    ///
+    /// # Errors
+    /// If its text cannot be read back.
+    pub(crate) fn sample(&self, piece: Piece, kind: Kind) -> Result<SampleRow, String> {
+        let Piece { range, slice, tensors, id } = piece;
         // Under names that say nothing of the model, equal graphs have equal text.
         let printed = model::print(&slice.graph) + "\n";
         let text = rename::alpha_renamed(&self.parent.path, &printed).map_err(|error| error.to_string())? + "\n";
         let graph = model::parse(&self.parent.path, &text).map_err(|error| error.to_string())?;
         let tensors = tensors.map(|tensors| renamed(tensors, &graph));
-        Ok(self.row(range, kind, &graph, text, tensors))
+        Ok(self.row(range, kind, &id, &graph, text, tensors))
     }
 
     fn row(
         &self,
         range: OpRange,
         kind: Kind,
+        id: &ContentId,
         graph: &Graph,
         text: String,
         tensors: Option<Vec<TensorMeta>>,
     ) -> SampleRow {
         let hex = |id: ContentId| id.to_string();
         let ops = graph.op_names();
-        let structure = hex(hash::structural(graph));
-        let typed = tensors.as_ref().map(|tensors| hex(hash::typed(graph, tensors)));
-        let name = typed.clone().unwrap_or_else(|| structure.clone());
+        let (typed, structure) = match tensors {
+            Some(_) => (Some(id.to_string()), hex(hash::structural(graph))),
+            None => (None, id.to_string()),
+        };
         let hashes = Hashes {
             text: Some(hex(ContentId::of(text.as_bytes()))),
             typed,
@@ -139,7 +178,7 @@ impl Varied<'_> {
         let inputs = tensors.iter().flatten();
         let inputs = inputs.map(|t| Input { name: t.name.clone(), dtype: t.dtype, shape: t.shape.clone() }).collect();
         SampleRow {
-            path: format!("{kind}/{name}"),
+            path: format!("{kind}/{id}"),
             kind,
             source: self.parent.source.clone(),
             domain: self.parent.domain.clone(),

@@ -1,6 +1,7 @@
 //! A dataset on disk: a folder with a folder of Parquet files for each table.
 
 use std::{
+    collections::BTreeSet,
     fmt,
     path::{Path, PathBuf},
 };
@@ -105,13 +106,7 @@ impl Dataset {
         &self,
         table: Table,
     ) -> Result<impl Iterator<Item = Result<R, StoreError>> + use<R>, StoreError> {
-        let open = |part: PathBuf| -> Box<dyn Iterator<Item = Result<R, StoreError>>> {
-            match TableReader::open(&part) {
-                Ok(reader) => Box::new(reader),
-                Err(error) => Box::new(std::iter::once(Err(error))),
-            }
-        };
-        Ok(self.parts(table)?.into_iter().flat_map(open))
+        Ok(self.parts(table)?.into_iter().flat_map(|part| rows_of(&part)))
     }
 
     /// Number of rows of a table, by the footers of its files; a file that cannot be read counts none.
@@ -129,7 +124,7 @@ impl Dataset {
     /// If the folder cannot be read.
     pub fn append<R: Row>(&self, table: Table) -> Result<PartWriter<R>, StoreError> {
         let next = self.parts(table)?.last().and_then(|part| part_number(part)).map_or(0, |last| last + 1);
-        Ok(PartWriter { folder: self.root.join(table.name()), next, current: None, replaced: None })
+        Ok(PartWriter { folder: self.root.join(table.name()), next, current: None, replaces: None, publish: false })
     }
 
     /// Writes a table anew. What it holds stays, and can be read, until the writer finishes.
@@ -137,14 +132,32 @@ impl Dataset {
     /// # Errors
     /// If the folder cannot be read.
     pub fn replace<R: Row>(&self, table: Table) -> Result<PartWriter<R>, StoreError> {
-        let replaced = Some(self.parts(table)?);
-        Ok(PartWriter { folder: self.root.join(table.name()), next: 0, current: None, replaced })
+        let replaces = Some(self.replacement(table)?);
+        Ok(PartWriter { folder: self.root.join(table.name()), next: 0, current: None, replaces, publish: false })
+    }
+
+    /// Writes a table anew, its files from several threads.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub(crate) fn replacement(&self, table: Table) -> Result<Replacement, StoreError> {
+        Ok(Replacement { folder: self.root.join(table.name()), replaced: self.parts(table)?, damaged: BTreeSet::new() })
     }
 }
 
-/// Begins the name of a complete file, and of one that waits for the others that replace a table with it.
+/// All rows of one file; if it cannot be opened, the error is the only item.
+pub(crate) fn rows_of<R: View + 'static>(part: &Path) -> Box<dyn Iterator<Item = Result<R, StoreError>>> {
+    match TableReader::open(part) {
+        Ok(reader) => Box::new(reader),
+        Err(error) => Box::new(std::iter::once(Err(error))),
+    }
+}
+
+/// Begins the name of a complete file, of one that waits for the others that replace a table with it, and of one that was
+/// replaced though not all of its rows could be read.
 const PART: &str = "part-";
 const WAITING: &str = "waiting-";
+const DAMAGED: &str = "damaged-";
 
 fn part_path(folder: &Path, prefix: &str, number: u32) -> PathBuf {
     folder.join(format!("{prefix}{number:05}.parquet"))
@@ -159,11 +172,25 @@ pub struct PartWriter<R: Row> {
     folder: PathBuf,
     next: u32,
     current: Option<(TableWriter<R>, usize)>,
-    /// Files that go when the new ones are complete; `None` if rows are added to them.
-    replaced: Option<Vec<PathBuf>>,
+    /// What the files take the place of; `None` if rows are added to it.
+    replaces: Option<Replacement>,
+    publish: bool,
 }
 
 impl<R: Row> PartWriter<R> {
+    /// Compresses for people who download the table, not for the next stage.
+    pub fn published(mut self) -> Self {
+        self.publish = true;
+        self
+    }
+
+    /// Leaves a damaged file that is replaced beside the table, for people who can mend it.
+    pub(crate) fn keep_damaged(&mut self, part: &Path) {
+        if let Some(replaces) = &mut self.replaces {
+            replaces.keep_damaged(part);
+        }
+    }
+
     /// Adds a row.
     ///
     /// # Errors
@@ -176,8 +203,10 @@ impl<R: Row> PartWriter<R> {
         let (writer, written) = match &mut self.current {
             Some(current) => current,
             None => {
-                let prefix = if self.replaced.is_some() { WAITING } else { PART };
-                self.current.insert((TableWriter::create(&part_path(&self.folder, prefix, self.next))?, 0))
+                let prefix = if self.replaces.is_some() { WAITING } else { PART };
+                let path = part_path(&self.folder, prefix, self.next);
+                let writer = if self.publish { TableWriter::publish(&path) } else { TableWriter::create(&path) };
+                self.current.insert((writer?, 0))
             }
         };
         *written += bytes;
@@ -190,25 +219,68 @@ impl<R: Row> PartWriter<R> {
     /// As [`TableWriter::finish`].
     pub fn finish(mut self) -> Result<(), StoreError> {
         self.finish_part()?;
-        let Some(replaced) = self.replaced.take() else { return Ok(()) };
-        let io = |path: &Path| {
-            let path = path.to_owned();
-            |source| StoreError::Io { path, source }
-        };
-        for number in 0..self.next {
-            let path = part_path(&self.folder, PART, number);
-            fs::rename(part_path(&self.folder, WAITING, number), &path).map_err(io(&path))?;
+        match self.replaces.take() {
+            Some(replaces) => replaces.finish(0..self.next),
+            None => Ok(()),
         }
-        for path in replaced.iter().filter(|path| part_number(path) >= Some(self.next)) {
-            fs::remove_file(path).map_err(io(path))?;
-        }
-        Ok(())
     }
 
     fn finish_part(&mut self) -> Result<(), StoreError> {
         if let Some((writer, _)) = self.current.take() {
             writer.finish()?;
             self.next += 1;
+        }
+        Ok(())
+    }
+}
+
+/// New files beside those that they replace.
+pub(crate) struct Replacement {
+    folder: PathBuf,
+    replaced: Vec<PathBuf>,
+    /// Those of them that stay under another name, since not all of their rows can be read.
+    damaged: BTreeSet<PathBuf>,
+}
+
+impl Replacement {
+    /// Begins a new file.
+    ///
+    /// # Errors
+    /// As [`TableWriter::create`].
+    pub(crate) fn part<R: Row>(&self, number: u32) -> Result<TableWriter<R>, StoreError> {
+        TableWriter::create(&part_path(&self.folder, WAITING, number))
+    }
+
+    /// Leaves a damaged file beside the table, for people who can mend it.
+    pub(crate) fn keep_damaged(&mut self, part: &Path) {
+        self.damaged.insert(part.to_owned());
+    }
+
+    /// Puts the new files, which are complete and have these numbers, in the place of the old ones.
+    ///
+    /// # Errors
+    /// If a file cannot be renamed or deleted.
+    pub(crate) fn finish(self, written: impl IntoIterator<Item = u32>) -> Result<(), StoreError> {
+        let io = |path: &Path| {
+            let path = path.to_owned();
+            |source| StoreError::Io { path, source }
+        };
+        for path in self.replaced.iter().filter(|path| self.damaged.contains(*path)) {
+            if let Some(number) = part_number(path) {
+                fs::rename(path, part_path(&self.folder, DAMAGED, number)).map_err(io(path))?;
+            }
+        }
+        let mut places = BTreeSet::new();
+        for number in written {
+            let path = part_path(&self.folder, PART, number);
+            fs::rename(part_path(&self.folder, WAITING, number), &path).map_err(io(&path))?;
+            places.insert(number);
+        }
+        for path in &self.replaced {
+            let remains = part_number(path).is_some_and(|number| !places.contains(&number));
+            if remains && !self.damaged.contains(path) {
+                fs::remove_file(path).map_err(io(path))?;
+            }
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use crate::{
     Dataset, Failure, Table,
     folders::{FolderError, find_samples, find_tasks, read_sample, read_task, write_sample, write_task},
     hashes::hashes,
-    store::{Input, Kind, SampleFiles, SampleRow, StoreError, TaskRow},
+    store::{Input, Kind, Lineage, SampleFiles, SampleRow, StoreError, TaskRow},
 };
 
 /// Samples are read and parsed this many at a time.
@@ -133,7 +133,7 @@ pub fn import_tasks(dataset: &Dataset, kind: Kind, folder: &Path) -> Result<Tran
 fn import_samples(dataset: &Dataset, table: Table, kind: Kind, folder: &Path) -> Result<Transfer, TransferError> {
     let mut transfer = Transfer::default();
     let mut known = BTreeSet::new();
-    for row in dataset.read::<SampleRow>(table)? {
+    for row in dataset.read::<Lineage>(table)? {
         transfer.note(row, |row| known.extend([row.path]));
     }
     let found = find_samples(folder)?;

@@ -24,6 +24,7 @@ pub mod kernels;
 pub mod mine;
 pub mod query;
 pub mod select;
+mod sorter;
 pub mod store;
 pub mod suite;
 

@@ -1,20 +1,24 @@
 //! Cutting subgraphs of all kinds out of full graphs.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, hash_map::Entry},
+    path::Path,
     sync::Arc,
 };
 
 use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
-    Dataset, Failure, Table,
+    Dataset, Failure, PartWriter, Table,
     annotate::Annotations,
     cut::{CastRule, Parent, Variant},
     dedup::merge_origins,
     fold::{CanonicalSettings, CompatibleSettings, OpRange, fold_canonical, fold_compatible},
     fusible::fusible_ranges,
-    store::{Annotation, KernelsRow, Kind, SampleRow, StoreError},
+    hashes::half,
+    sorter::Sorter,
+    store::{Annotation, KernelsRow, Kind, Origin, SampleRow, StoreError},
 };
 
 /// How to find ranges.
@@ -68,7 +72,8 @@ const CHUNK: usize = 64;
 /// Subgraphs of annotated graphs are complete samples, and distinct by typed hash. Of other graphs only `model.py` can be
 /// told: their subgraphs have no inputs and no `weight_meta.py`, and are distinct by structural hash.
 ///
-/// Memory holds the distinct subgraphs with their origins; folding all graphs together also holds their op names.
+/// Memory holds the ids and origins of the distinct subgraphs, and rows of 256 MiB: more than that waits in files beside the
+/// table. Folding all graphs together also holds their op names.
 ///
 /// # Errors
 /// If a table cannot be listed or written.
@@ -80,20 +85,21 @@ pub fn mine(dataset: &Dataset, method: Method, out: &Dataset) -> Result<Mined, S
         Method::SingleOps => Finder::SingleOps,
         Method::Fusible => Finder::ByPath(fusible(dataset, &mut mined)?),
     };
-    let distinct = cut_all(dataset, &mut finder, method.kind(), &mut mined)?;
-    mined.subgraphs = distinct.len();
+    let distinct = Distinct::new(&out.root().join(Table::Subgraphs.name()));
+    let distinct = cut_all(dataset, &mut finder, method.kind(), distinct, &mut mined)?;
+    mined.subgraphs = distinct.origins.len();
     let mut writer = out.replace(Table::Subgraphs)?;
     for row in out.read::<SampleRow>(Table::Subgraphs)? {
         match row {
             Ok(row) if row.kind == method.kind() => {}
             Ok(row) => writer.push(row)?,
-            Err(error) => mined.failures.push(Failure::of_store(&error)),
+            Err(error) => {
+                writer.keep_damaged(error.path());
+                mined.failures.push(Failure::of_store(&error));
+            }
         }
     }
-    for mut row in distinct.into_values() {
-        row.origins = merge_origins(row.origins);
-        writer.push(row)?;
-    }
+    distinct.write(&mut writer)?;
     writer.finish()?;
     Ok(mined)
 }
@@ -167,14 +173,60 @@ fn fusible(dataset: &Dataset, mined: &mut Mined) -> Result<BTreeMap<String, Vec<
     Ok(ranges)
 }
 
-/// Cuts every range; the result is keyed by hash, so its order does not depend on the order of graphs.
+/// Distinct subgraphs: their rows in files where they are too many, and in memory where they come from.
+struct Distinct {
+    rows: Sorter,
+    /// Graphs that ranges come from.
+    paths: Vec<String>,
+    /// Ranges by half the id of a subgraph, with indices of `paths`.
+    origins: FxHashMap<u128, Vec<(u32, OpRange)>>,
+}
+
+impl Distinct {
+    fn new(folder: &Path) -> Self {
+        Self { rows: Sorter::new(folder), paths: Vec::new(), origins: FxHashMap::default() }
+    }
+
+    /// Adds the subgraphs of the next graph.
+    fn add(&mut self, path: String, found: Vec<Found>) -> Result<(), StoreError> {
+        let graph = self.paths.len() as u32;
+        self.paths.push(path);
+        for Found { key, range, row } in found {
+            match self.origins.entry(key) {
+                Entry::Occupied(mut known) => known.get_mut().push((graph, range)),
+                Entry::Vacant(place) => {
+                    if let Some(row) = row {
+                        place.insert(vec![(graph, range)]);
+                        self.rows.push(row)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes them in the order of their ids, so that it does not depend on the order of graphs.
+    fn write(mut self, writer: &mut PartWriter<SampleRow>) -> Result<(), StoreError> {
+        for row in self.rows.finish()? {
+            let mut row = row?;
+            let key = row.hashes.typed.as_deref().or(row.hashes.structure.as_deref()).and_then(half);
+            let origins = key.and_then(|key| self.origins.remove(&key)).unwrap_or_default();
+            let origin = |(graph, range)| Origin { path: self.paths[graph as usize].clone(), range };
+            row.origins = merge_origins(origins.into_iter().map(origin).collect());
+            writer.push(row)?;
+        }
+        Ok(())
+    }
+}
+
+/// Cuts every range.
 fn cut_all(
     dataset: &Dataset,
     finder: &mut Finder,
     kind: Kind,
+    mut distinct: Distinct,
     mined: &mut Mined,
-) -> Result<BTreeMap<String, SampleRow>, StoreError> {
-    let mut distinct: BTreeMap<String, SampleRow> = BTreeMap::new();
+) -> Result<Distinct, StoreError> {
     let mut annotations = Annotations::open(dataset)?;
     let mut graphs = dataset.read::<SampleRow>(Table::Graphs)?;
     loop {
@@ -196,40 +248,57 @@ fn cut_all(
         mined.covered += ranges.iter().flatten().map(|range| range.len() as usize).sum::<usize>();
         let chunk: Vec<_> =
             rows.into_iter().zip(ranges).map(|(row, ranges)| (annotations.of(&row), row, ranges)).collect();
+        let known = &distinct.origins;
         let cuts: Vec<_> = chunk
             .into_par_iter()
-            .map(|(annotation, row, ranges)| {
-                cut(&row, annotation, &ranges, kind).map_err(|message| (row.path, message))
-            })
+            .map(|(annotation, row, ranges)| (cut(&row, annotation, &ranges, kind, known), row.path))
             .collect();
-        for cut in cuts {
+        for (cut, path) in cuts {
             match cut {
-                Ok((rows, open)) => {
+                Ok((found, open)) => {
                     mined.open += open;
-                    rows.into_iter().for_each(|row| match distinct.get_mut(&row.path) {
-                        Some(known) => known.origins.extend(row.origins),
-                        None => drop(distinct.insert(row.path.clone(), row)),
-                    });
+                    distinct.add(path, found)?;
                 }
-                Err((what, message)) => mined.failures.push(Failure { what, message }),
+                Err(message) => mined.failures.push(Failure { what: path, message }),
             }
         }
     }
 }
 
-/// The subgraphs of one graph, and the number of ranges that have none.
+/// A subgraph in its place.
+struct Found {
+    /// Half its id.
+    key: u128,
+    range: OpRange,
+    /// `None` if it is known already.
+    row: Option<SampleRow>,
+}
+
+/// The subgraphs of one graph, those with a row that are not in `known`, and the number of ranges that have none.
 fn cut(
     row: &SampleRow,
     annotation: Option<Annotation>,
     ranges: &[OpRange],
     kind: Kind,
-) -> Result<(Vec<SampleRow>, usize), String> {
+    known: &FxHashMap<u128, Vec<(u32, OpRange)>>,
+) -> Result<(Vec<Found>, usize), String> {
     if ranges.is_empty() {
         return Ok((Vec::new(), 0));
     }
     let parent = Parent::new(row, annotation, CastRule::default())?;
     let graph = parent.vary(Variant::default())?;
-    let rows: Vec<SampleRow> = ranges.iter().filter_map(|&range| graph.cut(range, kind).ok()).collect();
-    let open = ranges.len() - rows.len();
-    Ok((rows, open))
+    let mut fresh = FxHashSet::default();
+    let mut found = Vec::with_capacity(ranges.len());
+    for &range in ranges {
+        let Ok(piece) = graph.piece(range) else { continue };
+        let Some(key) = half(piece.id().as_str()) else { continue };
+        if known.contains_key(&key) || fresh.contains(&key) {
+            found.push(Found { key, range, row: None });
+        } else if let Ok(row) = graph.sample(piece, kind) {
+            fresh.insert(key);
+            found.push(Found { key, range, row: Some(row) });
+        }
+    }
+    let open = ranges.len() - found.len();
+    Ok((found, open))
 }

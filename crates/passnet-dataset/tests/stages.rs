@@ -11,6 +11,7 @@ use std::{
 };
 
 use models::write_model;
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use passnet_dataset::{
     Dataset, Table,
     curate::curate,
@@ -96,6 +97,36 @@ fn duplicates_go_and_leave_their_paths() {
     let rows = rows(&dataset, Table::Graphs);
     assert_eq!(rows.iter().map(|row| row.path.as_str()).collect::<Vec<_>>(), ["a", "c"]);
     assert_eq!(rows[0].duplicates, ["b"]);
+}
+
+#[test]
+fn the_next_of_equal_samples_stands_for_a_damaged_one() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dataset = Dataset::at(scratch.path().join("dataset"));
+    // Three files: two of equal graphs, one of another.
+    for (path, width) in [("a", 8), ("b", 8), ("c", 16)] {
+        let samples = scratch.path().join(path);
+        write_model(&samples, path, path, 2, width);
+        import_graphs(&dataset, &samples).unwrap();
+    }
+    let parts = dataset.parts(Table::Graphs).unwrap();
+    let mut bytes = fs::read(&parts[0]).unwrap();
+    let reader = SerializedFileReader::new(fs::File::open(&parts[0]).unwrap()).unwrap();
+    let columns = reader.metadata().row_group(0).columns();
+    let column = columns.iter().find(|column| column.column_path().string() == "model_py").unwrap();
+    let (start, length) = column.byte_range();
+    bytes[start as usize..(start + length) as usize].fill(0x55);
+    fs::write(&parts[0], &bytes).unwrap();
+
+    let found = dedup(&dataset, Table::Graphs, Rung::Structure, &dataset).unwrap();
+    assert_eq!((found.rows, found.kept, found.failures.len()), (3, 2, 1));
+    assert!(found.failures[0].message.contains("part-00000.parquet: row group 0 (rows 0..1)"), "{:?}", found.failures);
+    let rows = rows(&dataset, Table::Graphs);
+    let mut lineage: Vec<_> = rows.iter().map(|row| (row.path.as_str(), row.duplicates.as_slice())).collect();
+    lineage.sort_unstable();
+    assert_eq!(lineage, [("b", &["a".to_owned()][..]), ("c", &[])]);
+    // What cannot be read is not thrown away.
+    assert_eq!(fs::read(parts[0].with_file_name("damaged-00000.parquet")).unwrap(), bytes);
 }
 
 #[test]

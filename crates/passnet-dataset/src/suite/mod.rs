@@ -270,8 +270,8 @@ fn write_suite(
     tasks: Vec<(String, Vec<SampleRow>)>,
 ) -> Result<(String, usize, usize), StoreError> {
     let mut graphs = 0;
-    let mut subgraphs = out.replace(Table::Subgraphs)?;
-    let mut table = out.replace(Table::Tasks)?;
+    let mut subgraphs = out.replace(Table::Subgraphs)?.published();
+    let mut table = out.replace(Table::Tasks)?.published();
     let count = tasks.len();
     for (hash, rows) in tasks {
         let ops = rows.first().map(|row| row.ops.clone()).unwrap_or_default();
