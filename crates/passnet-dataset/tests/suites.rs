@@ -13,7 +13,7 @@ use passnet_dataset::{
     import::import_graphs,
     kernels::{CountSettings, count_kernels},
     mine::{Method, mine},
-    store::{AnnotationRow, KernelsRow, Kind, SampleRow},
+    store::{AnnotationRow, KernelsRow, Kind, SampleRow, TaskRow},
     suite::{Bounds, Leak, Plan, TRAIN, build, leaks},
 };
 use serde_json::{Value, json};
@@ -32,6 +32,18 @@ impl Runner for Known {
         let (inputs, nodes) = (request["inputs"].as_array().unwrap(), request["graph"]["nodes"].as_array().unwrap());
         let value = json!({"shape": inputs[0]["shape"], "dtype": inputs[0]["dtype"]});
         Ok(json!({"values": vec![value; inputs.len() + nodes.len()], "executed": true}))
+    }
+}
+
+/// As [`Known`], but no graph with an addition runs.
+struct NoAdditions;
+
+impl Runner for NoAdditions {
+    fn ask(&self, request: &Value) -> Result<Value, String> {
+        let Some(graphs) = request["graphs"].as_array() else { return Known.ask(request) };
+        let adds = |graph: &Value| graph["graph"].to_string().contains("operator.add");
+        let result = |graph| if adds(graph) { json!({"error": "no additions"}) } else { json!({"bytes": 1}) };
+        Ok(json!({"results": graphs.iter().map(result).collect::<Vec<_>>()}))
     }
 }
 
@@ -72,6 +84,20 @@ fn graphs_for_training_are_in_no_suite_for_evaluation() {
     assert_eq!(built.suites[0].1, 2);
     assert!(origins(&train).iter().any(|path| path.starts_with("other/")));
     assert_eq!(leaks(&[eval], &train).unwrap(), Leak::default());
+}
+
+#[test]
+fn graphs_that_do_not_run_are_in_no_suite_and_not_in_training() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dataset = annotated(scratch.path());
+    mine(&dataset, Method::SingleOps, &dataset).unwrap();
+    let out = Dataset::at(scratch.path().join("suites"));
+    let plan = Plan { name: "evaluation".to_owned(), kind: Kind::SingleOp, tasks: 1, graphs: 4 };
+    let built = build(&dataset, &[], &NoAdditions, &[plan], &Bounds::default(), &out, &|_| ()).unwrap();
+    assert!(built.refused["no additions"] > 1, "{built:?}");
+    let train = rows::<SampleRow>(&out.below(TRAIN), Table::Subgraphs);
+    assert!(!train.is_empty() && train.iter().all(|row| !row.ops.contains(&"add".to_owned())), "{train:?}");
+    assert_eq!(rows::<TaskRow>(&out.below(TRAIN), Table::Tasks).len(), built.suites[1].1);
 }
 
 #[test]

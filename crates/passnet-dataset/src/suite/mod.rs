@@ -79,13 +79,16 @@ pub const TRAIN: &str = "passbench-train";
 /// More tasks than wanted are tried at once, since of some no graph runs.
 const SPARE: usize = 2;
 
+/// Training tasks whose graphs are proven at once.
+const TOGETHER: usize = 64;
+
 /// Builds the suites of `plans` and the training split below `out` from the annotated graphs and the subgraphs of `dataset`.
 ///
 /// Tasks are chosen by rarity and coverage ([`crate::select`]), single ops by how many graphs they are in; plans that come
 /// first choose first, and no two suites share an op sequence. A task gets distinct graphs from as many places as there
-/// are, then variants of them at other dtypes and extents. Every graph of a suite is proven to run within bounds: its
-/// shapes are propagated, then it is called twice and has to return the same, without NaN. All other op sequences, those of
-/// the subgraphs of `finer` too, are training tasks, without the graphs whose structure a suite has.
+/// are, then variants of them at other dtypes and extents. All other op sequences, those of the subgraphs of `finer` too, are
+/// training tasks, without the graphs whose structure a suite has. Every graph is proven to run within bounds: its shapes are
+/// propagated, then it is called twice and has to return the same, without NaN.
 ///
 /// Proofs are kept in the dataset, so that the same call continues an interrupted one.
 ///
@@ -132,14 +135,23 @@ pub fn build(
         }
         built.suites.push(write_suite(&out.below(&plan.name), "eval", tasks)?);
     }
-    proofs.finish()?;
     progress("training split");
     let mut pools = vec![(dataset, groups)];
     for dataset in finer {
         pools.push((dataset, candidates::groups(dataset, bounds, &mut built)?));
     }
-    let train = training(pools, &taken, bounds)?;
-    built.suites.push(write_suite(&out.below(TRAIN), "train", train)?);
+    let mut train = BTreeMap::new();
+    let candidates = training(pools, &taken, bounds)?;
+    for (chunk, done) in candidates.chunks(TOGETHER).zip((0..).step_by(TOGETHER)) {
+        progress(&format!("{TRAIN}: {done} of {} tasks", candidates.len()));
+        let rows = chunk.iter().flat_map(|(_, rows)| rows).cloned().collect();
+        for row in proofs.all_good(rows, bounds.max_bytes, runner, &mut built)? {
+            let key = row.hashes.ops.clone().unwrap_or_default();
+            train.entry(key).or_insert_with(Vec::new).push(row);
+        }
+    }
+    proofs.finish()?;
+    built.suites.push(write_suite(&out.below(TRAIN), "train", train.into_iter().collect())?);
     Ok(built)
 }
 

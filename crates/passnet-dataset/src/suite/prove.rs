@@ -90,23 +90,36 @@ impl Proofs {
             if batch.is_empty() {
                 break;
             }
-            let keys: Vec<String> = batch.iter().map(|row| key(row, max_bytes)).collect();
-            let todo: Vec<(&String, &SampleRow)> =
-                keys.iter().zip(&batch).filter(|(key, _)| !self.known.contains_key(*key)).collect();
-            let proven: Vec<Proof> =
-                todo.par_chunks(BATCH).flat_map_iter(|graphs| prove(graphs, max_bytes, runner)).collect();
-            for proof in proven {
-                self.known.insert(proof.graph.clone(), proof.refused.clone());
-                self.fresh.push(proof);
-            }
-            for (key, row) in keys.iter().zip(batch) {
-                match self.known.get(key).map(String::as_str) {
-                    Some("") => good.push(row),
-                    reason => *built.refused.entry(short(reason.unwrap_or("not proven"))).or_default() += 1,
-                }
-            }
-            if self.fresh.len() >= FLUSH {
-                self.flush()?;
+            good.extend(self.all_good(batch, max_bytes, runner, built)?);
+        }
+        Ok(good)
+    }
+
+    /// Those of the candidates that run, in order. What was proven before is not run again.
+    pub(super) fn all_good(
+        &mut self,
+        candidates: Vec<SampleRow>,
+        max_bytes: u64,
+        runner: &dyn Runner,
+        built: &mut Built,
+    ) -> Result<Vec<SampleRow>, StoreError> {
+        let keys: Vec<String> = candidates.iter().map(|row| key(row, max_bytes)).collect();
+        let todo: Vec<(&String, &SampleRow)> =
+            keys.iter().zip(&candidates).filter(|(key, _)| !self.known.contains_key(*key)).collect();
+        let proven: Vec<Proof> =
+            todo.par_chunks(BATCH).flat_map_iter(|graphs| prove(graphs, max_bytes, runner)).collect();
+        for proof in proven {
+            self.known.insert(proof.graph.clone(), proof.refused.clone());
+            self.fresh.push(proof);
+        }
+        if self.fresh.len() >= FLUSH {
+            self.flush()?;
+        }
+        let mut good = Vec::new();
+        for (key, row) in keys.iter().zip(candidates) {
+            match self.known.get(key).map(String::as_str) {
+                Some("") => good.push(row),
+                reason => *built.refused.entry(short(reason.unwrap_or("not proven"))).or_default() += 1,
             }
         }
         Ok(good)
