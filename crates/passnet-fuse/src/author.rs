@@ -56,6 +56,38 @@ pub(crate) enum Work {
 }
 
 impl Site {
+    pub(crate) fn new(
+        typed: &TypedGraph,
+        graph: usize,
+        region: Region,
+        work: Work,
+        target: Target,
+        choices: &Choices,
+    ) -> Self {
+        let pattern = pattern(typed, &region);
+        let chosen = match &work {
+            Work::Kernels(program) if !choices.is_empty() => choices.get(&config::key(program, target)).copied(),
+            _ => None,
+        };
+        let config = chosen.unwrap_or_else(|| Config::model(target));
+        Self { region, work, pattern, graph, target, config }
+    }
+
+    /// What sites have in common that share a pass: the pattern, and which results are in place or views of which inputs.
+    pub(crate) fn key(&self) -> Vec<String> {
+        let mut key = self.pattern.pieces.clone();
+        key.push(format!("{:?}", self.region.outputs.iter().map(|output| output.input).collect::<Vec<_>>()));
+        if let Work::Views(views) = &self.work {
+            key.push(format!("{:?}", views.iter().map(|view| view.input).collect::<Vec<_>>()));
+        }
+        if let Work::Same = self.work {
+            // A replacement may call methods with numbers of its own only.
+            key.extend(self.pattern.constants.iter().cloned());
+        }
+        key.push(format!("{:?}", self.target));
+        key
+    }
+
     /// What the kernels of the site compute. Only sites with kernels are printed as such.
     pub(crate) fn program(&self) -> &Program {
         match &self.work {
@@ -82,7 +114,7 @@ pub enum Target {
 }
 
 impl Target {
-    const fn form(self) -> Form {
+    pub(crate) const fn form(self) -> Form {
         match self {
             Self::Cpu => Form::Nests,
             Self::Cuda => Form::Tiles,
@@ -131,31 +163,16 @@ pub(crate) fn groups(task: &[TypedGraph], target: Target, choices: &Choices) -> 
     let mut order: Vec<Vec<String>> = Vec::new();
     for (graph, typed) in task.iter().enumerate() {
         for (region, work, target) in everywhere(typed, target) {
-            let pattern = pattern(typed, &region);
-            // Sites share a pass if they also have the same results in place.
-            let mut key = pattern.pieces.clone();
-            key.push(format!("{:?}", region.outputs.iter().map(|output| output.input).collect::<Vec<_>>()));
-            if let Work::Views(views) = &work {
-                key.push(format!("{:?}", views.iter().map(|view| view.input).collect::<Vec<_>>()));
-            }
-            if let Work::Same = work {
-                // A replacement may call methods with numbers of its own only.
-                key.extend(pattern.constants.iter().cloned());
-            }
-            key.push(format!("{target:?}"));
+            let site = Site::new(typed, graph, region, work, target, choices);
+            let key = site.key();
             if !order.contains(&key) {
                 order.push(key.clone());
             }
-            let chosen = match &work {
-                Work::Kernels(program) if !choices.is_empty() => choices.get(&config::key(program, target)).copied(),
-                _ => None,
-            };
-            let config = chosen.unwrap_or_else(|| Config::model(target));
-            groups.entry(key).or_default().push(Site { region, work, pattern, graph, target, config });
+            groups.entry(key).or_default().push(site);
         }
     }
     let chosen: Vec<Vec<String>> = chosen(&groups, &order).into_iter().cloned().collect();
-    rehearsed(task, chosen.iter().filter_map(|key| groups.remove(key)).collect(), target)
+    rehearsed(task, chosen.iter().filter_map(|key| groups.remove(key)).collect(), target, choices)
 }
 
 /// What could be rewritten in a graph, and where it runs.

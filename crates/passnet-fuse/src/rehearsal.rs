@@ -2,7 +2,8 @@
 //!
 //! A pattern is replaced wherever it matches: also inside a larger region, where a constant stands for what was a tensor, or
 //! where the same operations were left alone. Kernels refuse what is not in their plans, which fails the graph. So passes with
-//! larger patterns come first, and one that would be asked for what it has no plan for is not written.
+//! larger patterns come first, what a pass would find besides is planned too, and one that would be asked for what it cannot do
+//! is not written.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,19 +13,45 @@ use passnet_graph::{
 };
 
 use crate::{
-    author::{Site, Target},
+    author::{Site, Target, Work},
+    config::Choices,
     pattern::{Pattern, SharedPattern, constant, graph_of, share},
+    region::{Input, Survey},
+    stage::schedule,
     typed::{Type, TypedGraph},
+    views::views,
 };
 
 /// Passes in the order in which they are to be applied, without those that would be asked for what they cannot do.
-pub(crate) fn rehearsed(task: &[TypedGraph], groups: Vec<Vec<Site>>, target: Target) -> Vec<Vec<Site>> {
-    let mut roles: Vec<Role> = groups.into_iter().filter_map(|sites| Role::new(task, sites)).collect();
-    roles = by_containment(task, roles);
-    while let Some(place) = first_lost(task, &roles, target) {
-        roles.remove(place);
+pub(crate) fn rehearsed(
+    task: &[TypedGraph],
+    groups: Vec<Vec<Site>>,
+    target: Target,
+    choices: &Choices,
+) -> Vec<Vec<Site>> {
+    let roles: Vec<Role> = groups.into_iter().filter_map(|sites| Role::new(task, sites)).collect();
+    let mut roles = by_containment(task, roles);
+    let mut tried: BTreeSet<(usize, BTreeSet<NodeId>)> = BTreeSet::new();
+    while let Some(Lost { role: place, graph, nodes }) = first_lost(task, &roles, target) {
+        let role = &roles[place];
+        let site = nodes
+            .filter(|nodes| tried.insert((graph, nodes.clone())))
+            .and_then(|nodes| role.planned(&task[graph], graph, nodes, target, choices));
+        let Role { sites, .. } = roles.remove(place);
+        let grown = site.and_then(|site| Role::new(task, sites.into_iter().chain([site]).collect()));
+        if let Some(grown) = grown {
+            roles.insert(place, grown);
+        }
     }
     roles.into_iter().map(|role| role.sites).collect()
+}
+
+/// A match that a pass has no plan for.
+struct Lost {
+    role: usize,
+    graph: usize,
+    /// What matches, in the original graph; `None` where results of other passes do.
+    nodes: Option<BTreeSet<NodeId>>,
 }
 
 /// A pass: its places, and its pattern as a graph.
@@ -37,11 +64,35 @@ struct Role {
 
 impl Role {
     fn new(task: &[TypedGraph], sites: Vec<Site>) -> Option<Self> {
-        let patterns: Vec<&Pattern> = sites.iter().map(|site| &site.pattern).collect();
-        let shared = share(&patterns);
+        let shared = share(&sites.iter().map(|site| &site.pattern).collect::<Vec<&Pattern>>());
         let first = sites.first()?;
         let pattern = graph_of(&task[first.graph], &first.region, &shared)?;
         Some(Self { sites, shared, pattern })
+    }
+
+    /// A place that the author left alone, as one of this pass.
+    fn planned(
+        &self,
+        typed: &TypedGraph,
+        graph: usize,
+        nodes: BTreeSet<NodeId>,
+        target: Target,
+        choices: &Choices,
+    ) -> Option<Site> {
+        let first = self.sites.first()?;
+        let on_host = (first.target != target).then(|| typed.on_host());
+        let typed = match &on_host {
+            Some(on_host) => on_host.as_ref()?,
+            None => typed,
+        };
+        let region = Survey::of(typed, first.target)?.assemble(nodes)?;
+        let work = match &first.work {
+            Work::Kernels(_) => Work::Kernels(schedule(&region, first.target.form())?),
+            Work::Views(_) => Work::Views(views(&region)?),
+            Work::Same => return None,
+        };
+        let site = Site::new(typed, graph, region, work, first.target, choices);
+        (site.key() == first.key()).then_some(site)
     }
 
     fn find(&self, graph: &Graph) -> Option<Vec<Match>> {
@@ -65,20 +116,23 @@ impl Role {
 
     /// Whether the pass has a plan for a match.
     fn foresees(&self, task: &[TypedGraph], state: &State, found: &Match, target: Target) -> bool {
-        (0..self.sites.len()).any(|number| {
-            let site = &self.sites[number];
-            let on_host = site.target != target;
-            let fits = |(input, arg): (&crate::region::Input, &Option<Arg>)| {
-                let wanted = task[site.graph].type_of(input.value);
-                matches!(arg, Some(Arg::Value(value)) if is_same(wanted, &state.types[value.index()], on_host))
-            };
-            let (tensors, constants) = found.inputs.split_at(site.region.inputs.len());
-            let is_known = |((_, known), arg): (&(String, Vec<String>), &Option<Arg>)| {
-                arg.and_then(constant).is_some_and(|text| text == known[number])
-            };
-            site.region.inputs.iter().zip(tensors).all(fits)
-                && self.shared.parameters.iter().zip(constants).all(is_known)
-        })
+        // One that does what its pattern does needs none.
+        let is_same_as_pattern = matches!(self.sites[0].work, Work::Same);
+        is_same_as_pattern
+            || (0..self.sites.len()).any(|number| {
+                let site = &self.sites[number];
+                let on_host = site.target != target;
+                let fits = |(input, arg): (&Input, &Option<Arg>)| {
+                    let wanted = task[site.graph].type_of(input.value);
+                    matches!(arg, Some(Arg::Value(value)) if is_same(wanted, &state.types[value.index()], on_host))
+                };
+                let (tensors, constants) = found.inputs.split_at(site.region.inputs.len());
+                let is_known = |((_, known), arg): (&(String, Vec<String>), &Option<Arg>)| {
+                    arg.and_then(constant).is_some_and(|text| text == known[number])
+                };
+                site.region.inputs.iter().zip(tensors).all(fits)
+                    && self.shared.parameters.iter().zip(constants).all(is_known)
+            })
     }
 }
 
@@ -121,24 +175,25 @@ fn by_containment(task: &[TypedGraph], roles: Vec<Role>) -> Vec<Role> {
     order.into_iter().filter_map(|place| roles[place].take()).collect()
 }
 
-/// The first pass that finds something in a graph that it has no plan for.
-fn first_lost(task: &[TypedGraph], roles: &[Role], target: Target) -> Option<usize> {
-    task.iter().filter_map(|typed| first_lost_in(typed, task, roles, target)).min()
+/// The first match that a pass has no plan for, if any.
+fn first_lost(task: &[TypedGraph], roles: &[Role], target: Target) -> Option<Lost> {
+    (0..task.len()).find_map(|graph| first_lost_in(graph, task, roles, target))
 }
 
-fn first_lost_in(typed: &TypedGraph, task: &[TypedGraph], roles: &[Role], target: Target) -> Option<usize> {
-    let mut state = State::new(typed);
+fn first_lost_in(graph: usize, task: &[TypedGraph], roles: &[Role], target: Target) -> Option<Lost> {
+    let mut state = State::new(&task[graph]);
     for (place, role) in roles.iter().enumerate() {
-        let Some(matches) = role.find(&state.graph) else { return Some(place) };
+        let Some(matches) = role.find(&state.graph) else { return Some(Lost { role: place, graph, nodes: None }) };
         if matches.is_empty() {
             continue;
         }
-        if !matches.iter().all(|found| role.foresees(task, &state, found, target)) {
-            return Some(place);
+        if let Some(lost) = matches.iter().find(|found| !role.foresees(task, &state, found, target)) {
+            let nodes = lost.nodes.iter().flatten().map(|node| state.origins[state.graph.value_of(*node).index()]);
+            return Some(Lost { role: place, graph, nodes: nodes.collect() });
         }
         match state.replaced(role, &matches, place) {
             Some(next) => state = next,
-            None => return Some(place),
+            None => return Some(Lost { role: place, graph, nodes: None }),
         }
     }
     None
@@ -149,14 +204,17 @@ struct State {
     graph: Graph,
     /// By value.
     types: Vec<Type>,
+    /// By value: the node of the original graph that it is of.
+    origins: Vec<Option<NodeId>>,
 }
 
 impl State {
     fn new(typed: &TypedGraph) -> Self {
         let graph = typed.graph().clone();
-        let values = graph.inputs().chain(typed.graph().nodes().map(|node| node.value));
-        let types = values.map(|value| typed.type_of(value).clone()).collect();
-        Self { graph, types }
+        let values: Vec<ValueId> = graph.inputs().chain(graph.nodes().map(|node| node.value)).collect();
+        let types = values.iter().map(|&value| typed.type_of(value).clone()).collect();
+        let origins = values.iter().map(|&value| graph.node_of(value)).collect();
+        Self { graph, types, origins }
     }
 
     /// The graph with a call in place of each match, as the application of passes makes it. `None` where a call cannot stand
@@ -172,7 +230,7 @@ impl State {
                 let keys = node.kwargs.iter().map(|&(key, _)| graph.str(key));
                 let kwargs: Vec<(&str, Arg)> = keys.zip(copy.args(node.kwargs.iter().map(|&(_, arg)| arg))?).collect();
                 let value = copy.builder.call(graph.name(node.value), node.callee, &args, &kwargs);
-                copy.define(node.value, value);
+                copy.define(node.value, value, true);
             }
             for (number, found) in matches.iter().enumerate().filter(|(_, found)| found.insert_after == node.id) {
                 let args = copy.args(found.inputs.iter().flatten().copied())?;
@@ -180,20 +238,21 @@ impl State {
                 let call = copy.builder.call_function(&name, &format!("torch.ops.passnet.{name}"), &args, &[]);
                 let results = role.results(found);
                 if let [only] = results.as_slice() {
-                    copy.define(graph.value_of(*only), call);
+                    copy.define(graph.value_of(*only), call, false);
                     continue;
                 }
                 copy.types.push(Type::Unknown(()));
+                copy.origins.push(None);
                 for (place, &result) in results.iter().enumerate() {
                     let element = [call.into(), Arg::Int(place as i64)];
                     let name = format!("{name}_{place}");
                     let value = copy.builder.call_function(&name, "operator.getitem", &element, &[]);
-                    copy.define(graph.value_of(result), value);
+                    copy.define(graph.value_of(result), value, false);
                 }
             }
         }
         let outputs = copy.args(graph.outputs().iter().copied())?;
-        Some(Self { graph: copy.builder.finish(&outputs).ok()?, types: copy.types })
+        Some(Self { graph: copy.builder.finish(&outputs).ok()?, types: copy.types, origins: copy.origins })
     }
 }
 
@@ -204,23 +263,26 @@ struct Copy<'s> {
     /// What stands for each value of the original.
     values: BTreeMap<ValueId, ValueId>,
     types: Vec<Type>,
+    origins: Vec<Option<NodeId>>,
 }
 
 impl<'s> Copy<'s> {
     /// With the inputs.
     fn of(from: &'s State) -> Self {
-        let mut copy = Self { from, builder: Graph::builder(), values: BTreeMap::new(), types: Vec::new() };
+        let (builder, values) = (Graph::builder(), BTreeMap::new());
+        let mut copy = Self { from, builder, values, types: Vec::new(), origins: Vec::new() };
         for input in from.graph.inputs() {
             let value = copy.builder.input(from.graph.name(input));
-            copy.define(input, value);
+            copy.define(input, value, true);
         }
         copy
     }
 
-    /// Says what stands for a value.
-    fn define(&mut self, original: ValueId, value: ValueId) {
+    /// Says what stands for a value: the same, or what a pass gives.
+    fn define(&mut self, original: ValueId, value: ValueId, is_same: bool) {
         self.values.insert(original, value);
         self.types.push(self.from.types[original.index()].clone());
+        self.origins.push(self.from.origins[original.index()].filter(|_| is_same));
     }
 
     /// The same arguments here; `None` where one is not there yet.

@@ -48,7 +48,7 @@ pub(crate) fn lone_view(typed: &TypedGraph, target: Target) -> Option<Region> {
 }
 
 /// The results as views; `None` where one is not.
-fn views(region: &Region) -> Option<Vec<View>> {
+pub(crate) fn views(region: &Region) -> Option<Vec<View>> {
     let mut evaluator = Evaluator::new(&region.tensors);
     region
         .outputs

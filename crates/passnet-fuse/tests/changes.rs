@@ -139,3 +139,13 @@ fn roundings_that_would_be_seen_stay_with_pytorch() {
     check("softmax", Float16, "operator.add", true);
     check("softmax", Float16, "operator.sub", false);
 }
+
+/// One pattern stands for all types: where it is replaced for one, it has to be for the others.
+#[test]
+fn what_a_pass_finds_besides_is_planned_too() {
+    let task = [Float32, Float16].map(|dtype| after_reduction("layer_norm", dtype, "operator.add"));
+    for target in [Target::Cpu, Target::Cuda] {
+        let passes = text(&author(&task, target));
+        assert!(passes.contains("layer_norm") && passes.contains("torch.float16,): ("), "{passes}");
+    }
+}
