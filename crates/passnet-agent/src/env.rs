@@ -27,7 +27,7 @@ use crate::{
     client::{openai_message, reply_of},
     evaluator::{Evaluator, Scope},
     journal::SCHEMA_VERSION,
-    judgement::{Judgement, Reward},
+    judgement::{Check, Judgement, Reward},
     message::{Message, ToolCall},
     prompt::Templates,
     task::Task,
@@ -81,6 +81,7 @@ struct Episode {
 struct Outcome {
     messages: Vec<Message>,
     evaluations: Vec<Judgement>,
+    checks: Vec<Check>,
     findings: Vec<String>,
     reward: f64,
     interval: Reward,
@@ -184,6 +185,7 @@ impl EnvServer {
                 "step": episode.step,
                 "steps": self.options.steps,
                 "evaluations": outcome.evaluations,
+                "checks": outcome.checks,
                 "rules_broken": outcome.findings,
                 "score": episode.toolbox.best().map(|best| best.score),
                 "return": episode.given,
@@ -204,6 +206,7 @@ impl EnvServer {
                 outcome.evaluations.push(seen.clone());
             }
             outcome.messages.push(observed(&call.id, &call.name, &observation));
+            outcome.checks.extend(observation.check);
             outcome.findings.extend(observation.findings);
         }
         episode.step += 1;

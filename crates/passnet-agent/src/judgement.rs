@@ -35,6 +35,8 @@ pub enum Tier {
     Lint,
     /// Importing the passes and matching them; kernels are built here.
     Match,
+    /// What the passes mean, on a processor, where they are for another device.
+    Cpu,
     /// Results on several inputs, by the device that is measured.
     Check,
     /// Timing in turns with eager.
@@ -48,6 +50,7 @@ impl Tier {
         let code = verdict.reason.as_ref().map(|reason| reason.code.as_str());
         match verdict.status {
             _ if findings.iter().any(|finding| Some(finding.rule) == code) => Self::Lint,
+            Status::Correct if verdict.timings.is_empty() => Self::Check,
             Status::Correct | Status::Unstable => Self::Timing,
             Status::NoMatch | Status::CompileError => Self::Match,
             Status::Timeout | Status::OutOfMemory | Status::RuntimeError if verdict.tolerance.is_some() => Self::Timing,
@@ -60,13 +63,14 @@ impl Tier {
         match self {
             Self::Lint => "lint",
             Self::Match => "match",
+            Self::Cpu => "cpu",
             Self::Check => "check",
             Self::Timing => "timing",
         }
     }
 }
 
-/// The verdict on one graph, in short.
+/// What was found on one graph, in short.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GraphResult {
     /// Name of the graph.
@@ -98,6 +102,30 @@ pub struct GraphResult {
     pub cached: bool,
     /// Content key of the verdict.
     pub key: ContentId,
+}
+
+/// Checks of a pass directory on graphs of a task, without timing: whether the results are right, no more. There is nothing in
+/// it that could count as a score or a reward.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Check {
+    /// Identity of the pass directory.
+    pub passes: ContentId,
+    /// One per graph; `correct` says that the results are right.
+    pub graphs: Vec<GraphResult>,
+    /// From the question to the answer.
+    pub wall_ns: u64,
+}
+
+impl Check {
+    /// What verdicts without timings amount to.
+    pub(crate) fn of(passes: ContentId, judged: &[Judged], wall_ns: u64) -> Self {
+        Self { passes, graphs: judged.iter().map(in_short).collect(), wall_ns }
+    }
+
+    /// Graphs on which the results are right.
+    pub fn correct(&self) -> usize {
+        self.graphs.iter().filter(|graph| graph.status == Status::Correct).count()
+    }
 }
 
 /// An evaluation of a pass directory on graphs of a task.
@@ -140,6 +168,13 @@ impl Judged {
     /// A verdict on passes of which the rules say `findings`.
     pub(crate) fn new(verdict: Verdict, held_out: bool, cached: bool, findings: &[Finding]) -> Self {
         Self { tier: Tier::of(&verdict, findings), verdict, held_out, cached }
+    }
+
+    /// What the processor has against passes for another device; that one was not asked.
+    pub(crate) fn on_cpu(verdict: Verdict) -> Self {
+        // Matching is the same everywhere.
+        let tier = if verdict.status == Status::NoMatch { Tier::Match } else { Tier::Cpu };
+        Self { tier, verdict, held_out: false, cached: false }
     }
 }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::{
     evaluator::Evaluator,
-    judgement::{GraphResult, Judgement},
+    judgement::{Check, GraphResult, Judgement},
     task::Task,
     tools::{Bench, Toolbox},
     trajectory::{Trajectory, replies},
@@ -40,11 +40,8 @@ pub fn replay(evaluator: &Evaluator, task: &Task, trajectory: &Trajectory) -> Re
         for (call, run) in reply.tool_calls.iter().zip(&step.tools) {
             let now = toolbox.call(bench, call)?;
             let pair = run.evaluation.as_ref().zip(now.evaluation.as_ref());
-            let both = |ok: bool, evaluation: Option<&Judgement>| match evaluation {
-                Some(judgement) => outcome(judgement),
-                None => if ok { "done" } else { "refused" }.to_owned(),
-            };
-            let (before, after) = (both(run.ok, run.evaluation.as_ref()), both(now.ok, now.evaluation.as_ref()));
+            let before = outcome(run.ok, run.evaluation.as_ref(), run.check.as_ref());
+            let after = outcome(now.ok, now.evaluation.as_ref(), now.check.as_ref());
             replayed.push(Replayed {
                 step: step.step as usize,
                 tool: call.name.clone(),
@@ -58,13 +55,18 @@ pub fn replay(evaluator: &Evaluator, task: &Task, trajectory: &Trajectory) -> Re
     Ok(replayed)
 }
 
-/// Status and tolerance of each graph.
-fn outcome(judgement: &Judgement) -> String {
+/// Status and tolerance of each graph, where there are any.
+fn outcome(ok: bool, evaluation: Option<&Judgement>, check: Option<&Check>) -> String {
+    let graphs = match (evaluation, check) {
+        (Some(evaluation), _) => &evaluation.graphs,
+        (_, Some(check)) => &check.graphs,
+        (None, None) => return if ok { "done" } else { "refused" }.to_owned(),
+    };
     let graph = |graph: &GraphResult| {
         let tolerance = graph.tolerance.map(|t| format!("@{t}")).unwrap_or_default();
         format!("{} {}{tolerance}", graph.graph, graph.status.name())
     };
-    judgement.graphs.iter().map(graph).collect::<Vec<_>>().join(", ")
+    graphs.iter().map(graph).collect::<Vec<_>>().join(", ")
 }
 
 fn speed_differs(before: &[GraphResult], now: &[GraphResult]) -> usize {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     journal::{End, Event, Exit, Header, SCHEMA_VERSION},
-    judgement::{Judgement, Reward},
+    judgement::{Check, Judgement, Reward},
     message::{Message, Reply, ToolSpec},
     model::{Finish, Usage},
     task::TaskFacts,
@@ -28,6 +28,9 @@ pub struct ToolRun {
     /// What an evaluation found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evaluation: Option<Judgement>,
+    /// What checks without timing found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<Check>,
     /// Integrity rules that were broken.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<String>,
@@ -181,7 +184,8 @@ impl Trajectory {
 
 /// Rules by the lint, and codes of integrity verdicts.
 fn findings_of(tool: &ToolRun) -> Vec<String> {
-    let graphs = tool.evaluation.iter().flat_map(|evaluation| &evaluation.graphs);
+    let evaluated = tool.evaluation.iter().flat_map(|evaluation| &evaluation.graphs);
+    let graphs = evaluated.chain(tool.check.iter().flat_map(|check| &check.graphs));
     let codes = graphs.filter(|graph| graph.status == Status::Integrity).map(|graph| graph.code.clone());
     // A mistake of syntax is a finding of the lint, but no breach.
     codes.collect()
@@ -229,6 +233,7 @@ fn steps(events: &[Event]) -> Vec<Step> {
                         ok: observation.ok,
                         wall_ns: observation.wall_ns,
                         evaluation: observation.evaluation.clone(),
+                        check: observation.check.clone(),
                         findings: observation.findings.clone(),
                     });
                 }

@@ -15,7 +15,7 @@ use passnet_agent::{Event, Exit, Journal, Tier, Trajectory, Update, VerdictCache
 use passnet_eval::{Selection, Suite};
 use passnet_record::Status;
 use serde_json::{Value, json};
-use server::{Answer, Server, create, evaluate, says, turn};
+use server::{Answer, Server, check, create, evaluate, says, turn};
 
 /// No match, then wrong, then right.
 fn story(request: &Value) -> Answer {
@@ -83,6 +83,59 @@ fn six_tasks_from_no_match_to_correct_interrupted_and_resumed() {
         &|_| (),
     );
     assert!(error.unwrap_err().to_string().contains("seed"));
+}
+
+/// Status and tier of each check without timing.
+fn checked(trajectory: &Trajectory) -> Vec<(Status, Option<Tier>)> {
+    let tools = trajectory.steps.iter().flat_map(|step| &step.tools);
+    let checks = tools.filter_map(|tool| tool.check.as_ref());
+    checks.map(|check| (check.graphs[0].status, check.graphs[0].tier)).collect()
+}
+
+#[test]
+fn checks_without_timing_are_worth_nothing_and_name_cheats() {
+    let Some(evaluator) = evaluator(VerdictCache::default()) else { return };
+    let server = Server::start(|_, request| match turn(request) {
+        0 => says("", &[create("behaviour", "wrong"), check()]),
+        1 => says("", &[create("behaviour", "violation"), check()]),
+        2 => says("", &[create("behaviour", "honest"), check(), ("pass_evaluator", json!({"stage": "tuesday"}))]),
+        _ => says("done", &[]),
+    });
+    let (suite, folder) = (suite(1), tempfile::tempdir().unwrap());
+    let trajectory = run_all(&evaluator, &suite, &server.url, &options(), folder.path()).trajectories.remove(0);
+    let at_check = Some(Tier::Check);
+    let expected = [(Status::Accuracy, at_check), (Status::Integrity, at_check), (Status::Correct, at_check)];
+    assert_eq!(checked(&trajectory), expected);
+    let told: Vec<&str> = trajectory.messages.iter().map(passnet_agent::Message::content).collect();
+    assert!(told.iter().any(|text| text.contains("1 of 1 graphs correct, nothing was timed, so this is no score")));
+    assert!(told.iter().any(|text| text.contains("there is no stage `tuesday`; there are lint, check, all")));
+    assert_eq!(trajectory.findings, ["forbidden_operator"]);
+    // Results that are right and were not timed are nothing to hand in.
+    assert_eq!((trajectory.exit, trajectory.evaluations().count()), (Exit::Useless, 0));
+    assert!(trajectory.passes.is_empty() && trajectory.evaluation.is_none());
+    assert_eq!((trajectory.score, trajectory.reward.value), (1.0, 0.0));
+}
+
+#[test]
+fn what_is_wrong_on_the_processor_does_not_occupy_another_device() {
+    let Some(evaluator) = common::evaluator_on("cuda:0", VerdictCache::default()) else { return };
+    let evaluator = evaluator.with_cpu_tier().unwrap();
+    let server = Server::start(|_, request| match turn(request) {
+        0 => says("", &[create("behaviour", "wrong"), check(), evaluate()]),
+        1 => says("", &[("pass_evaluator", json!({"skip_cpu": true}))]),
+        // The processor cannot tell: a worker that dies may do so for many reasons.
+        2 => says("", &[create("behaviour", "die"), evaluate()]),
+        3 => says("", &[create("behaviour", "honest"), check(), evaluate()]),
+        _ => says("done", &[]),
+    });
+    let (suite, folder) = (suite(1), tempfile::tempdir().unwrap());
+    let trajectory = run_all(&evaluator, &suite, &server.url, &options(), folder.path()).trajectories.remove(0);
+    let (cpu, check) = (Some(Tier::Cpu), Some(Tier::Check));
+    assert_eq!(checked(&trajectory), [(Status::Accuracy, cpu), (Status::Correct, check)]);
+    assert_eq!(statuses(&trajectory), [Status::Accuracy, Status::Accuracy, Status::RuntimeError, Status::Correct]);
+    assert_eq!(tiers(&trajectory), [Tier::Cpu, Tier::Check, Tier::Check, Tier::Timing]);
+    let told = trajectory.messages.iter().filter(|message| message.content().contains("the device was not asked"));
+    assert_eq!(told.count(), 2);
 }
 
 #[test]

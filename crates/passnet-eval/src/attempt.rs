@@ -42,11 +42,21 @@ pub(crate) struct Report {
     pub(crate) blobs: Vec<Vec<u8>>,
 }
 
+/// How far an evaluation goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// Whether the results are right, and whose work they are.
+    Checks,
+    /// That, and how fast they are had.
+    Timing,
+}
+
 /// One attempt to evaluate one candidate on one graph.
 pub(crate) struct Attempt<'a> {
     referee: &'a Referee,
     sample: &'a GraphSample,
     candidate: &'a Candidate,
+    extent: Extent,
     zygote: Arc<Zygote>,
     scratch: Scratch,
     deadline: Instant,
@@ -64,6 +74,7 @@ impl<'a> Attempt<'a> {
         referee: &'a Referee,
         sample: &'a GraphSample,
         candidate: &'a Candidate,
+        extent: Extent,
         zygote: Arc<Zygote>,
         deadline: Instant,
     ) -> Result<Self, EvalError> {
@@ -73,6 +84,7 @@ impl<'a> Attempt<'a> {
             referee,
             sample,
             candidate,
+            extent,
             zygote,
             scratch,
             deadline,
@@ -110,6 +122,7 @@ impl<'a> Attempt<'a> {
         })?;
         let mut reference = self.fork("reference", false).reference("starting")?;
         let failure = self.route(scored, &mut reference, adversarial, true)?;
+        let others = if self.extent == Extent::Timing { others } else { &[] };
         for route in others {
             if failure.as_ref().is_some_and(|failure| failure.status != Status::Unstable) {
                 break;
@@ -165,7 +178,8 @@ impl<'a> Attempt<'a> {
         let name = |role: &str| format!("{role}-{:?}", route.path).to_lowercase();
         let begin = Instant::now();
         let mut candidate = self.fork(&name("candidate"), self.candidate.is_foreign()).candidate("starting")?;
-        let mut control = match &route.control {
+        let control_spec = route.control.as_ref().filter(|_| self.extent == Extent::Timing);
+        let mut control = match control_spec {
             Some(_) => Some(self.fork(&name("control"), false).reference("starting")?),
             None => None,
         };
@@ -173,7 +187,7 @@ impl<'a> Attempt<'a> {
             self.send_load(reference, &CandidateSpec::Eager).reference("loading the graph")?;
         }
         self.send_load(&mut candidate, &route.spec).candidate("loading")?;
-        if let (Some(control), Some(spec)) = (&mut control, &route.control) {
+        if let (Some(control), Some(spec)) = (&mut control, control_spec) {
             self.send_load(control, spec).reference("loading the graph")?;
         }
         // Inputs are made while the workers load.
@@ -228,14 +242,19 @@ impl<'a> Attempt<'a> {
         let settings = &self.referee.settings;
         let failure = tally.failure(settings.correct_at);
         let Some(tolerance) = tally.tolerance() else { return Ok(failure) };
-        if let Some(control) = &mut control {
-            self.first_call(control).reference("running the control")?;
-        }
-
-        let begin = Instant::now();
-        let at = tolerance.max(settings.correct_at) + 1;
-        let unstable = self.measure(route, reference, control.as_mut(), &mut candidate, at)?;
-        self.report.cost.time_ns += elapsed(begin);
+        let unstable = match self.extent {
+            Extent::Checks => None,
+            Extent::Timing => {
+                if let Some(control) = &mut control {
+                    self.first_call(control).reference("running the control")?;
+                }
+                let begin = Instant::now();
+                let at = tolerance.max(settings.correct_at) + 1;
+                let unstable = self.measure(route, reference, control.as_mut(), &mut candidate, at)?;
+                self.report.cost.time_ns += elapsed(begin);
+                unstable
+            }
+        };
         if scored && self.candidate.is_foreign() && self.referee.options.defences.census {
             self.take_census(&mut candidate)?;
         }

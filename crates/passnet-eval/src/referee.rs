@@ -10,7 +10,7 @@ use std::{
 use passnet_record::{ContentId, Cost, Evidence, Fingerprint, RunSettings, SCHEMA_VERSION, Status, Verdict};
 
 use crate::{
-    attempt::{Attempt, Stop},
+    attempt::{Attempt, Extent, Stop},
     candidate::Candidate,
     defences::Defences,
     device::{Cores, DeviceLock},
@@ -163,6 +163,11 @@ impl Referee {
         &self.settings
     }
 
+    /// The layers that are on.
+    pub fn defences(&self) -> Defences {
+        self.options.defences
+    }
+
     /// Evaluations that run at once.
     pub fn jobs(&self) -> usize {
         self.options.jobs
@@ -179,6 +184,22 @@ impl Referee {
     /// # Errors
     /// Where no verdict can be reached for reasons that are neither the candidate's nor the graph's.
     pub fn evaluate(&self, sample: &GraphSample, candidate: &Candidate) -> Result<Evaluation, EvalError> {
+        self.judge(sample, candidate, Extent::Timing)
+    }
+
+    /// As [`Self::evaluate`], without timing: rules, match and checks, those included of whose work the results are. It does not
+    /// wait for the right to measure. `correct` says that the results are right and nothing of their worth: the verdict has no
+    /// timings, and a key of its own.
+    ///
+    /// # Errors
+    /// As for [`Self::evaluate`].
+    pub fn check(&self, sample: &GraphSample, candidate: &Candidate) -> Result<Verdict, EvalError> {
+        let mut verdict = self.judge(sample, candidate, Extent::Checks)?.verdict;
+        verdict.key = ContentId::of_parts([verdict.key.as_str().as_bytes(), b"without timing"]);
+        Ok(verdict)
+    }
+
+    fn judge(&self, sample: &GraphSample, candidate: &Candidate, extent: Extent) -> Result<Evaluation, EvalError> {
         let begin = Instant::now();
         let mut adversarial = if self.options.defences.contents { self.adversarial.clone() } else { Vec::new() };
         let mut skipped = Vec::new();
@@ -189,7 +210,7 @@ impl Referee {
                 zygote.set_up_compiler(cache);
             }
             let deadline = Instant::now() + Duration::from_secs_f64(self.settings.timeout_s.max(0.0));
-            let mut attempt = Attempt::new(self, sample, candidate, zygote.clone(), deadline)?;
+            let mut attempt = Attempt::new(self, sample, candidate, extent, zygote.clone(), deadline)?;
             let outcome = attempt.run(&adversarial);
             let mut report = attempt.finish();
             let failure = match outcome {

@@ -65,6 +65,24 @@ fn every_misbehaviour_has_its_status() {
 }
 
 #[test]
+fn checks_do_not_wait_for_whoever_measures() {
+    // A device of the test's own, so that nobody else waits for it.
+    let Some(referee) = fake_referee(|settings| settings.device = "test-checks".to_owned()) else { return };
+    let name = format!("passnet-{}-test-checks.lock", rustix::process::getuid().as_raw());
+    let lock = fs::File::options().write(true).open(std::env::temp_dir().join(name)).unwrap();
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive).unwrap();
+    let check = |behaviour: &str| {
+        let directory = PassDirectory::new([("behaviour".to_owned(), behaviour.to_owned())]);
+        referee.check(&sample(), &Candidate::Passes(directory)).unwrap()
+    };
+    let right = check("honest");
+    assert_eq!((right.status, right.timings.len(), right.tolerance), (Status::Correct, 0, Some(-10)));
+    assert_eq!(check("wrong").status, Status::Accuracy);
+    let candidate = Candidate::Passes(PassDirectory::new([("behaviour".to_owned(), "honest".to_owned())]));
+    assert_ne!(right.key, referee.key(&sample(), &candidate), "what was not timed is not taken for a verdict");
+}
+
+#[test]
 fn a_daemon_does_not_outlive_its_verdict() {
     let pids = tempfile::tempdir().unwrap();
     let pids = pids.path().join("pids");

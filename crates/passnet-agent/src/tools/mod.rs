@@ -5,12 +5,13 @@ pub(crate) mod facts;
 use std::time::Instant;
 
 use passnet_eval::{EvalError, PassDirectory};
+use passnet_python::lint::Finding;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
     evaluator::{Evaluator, Scope},
-    judgement::Judgement,
+    judgement::{Check, Judgement},
     message::{ToolCall, ToolSpec, shortened},
     task::Task,
     workspace::{PLACE, Workspace},
@@ -18,6 +19,9 @@ use crate::{
 
 /// Bytes of one observation.
 const MAX_OBSERVATION: usize = 16 << 10;
+
+/// Where an evaluation can stop.
+const STAGES: [&str; 3] = ["lint", "check", "all"];
 
 /// The tools, as models are told of them.
 pub fn specs() -> Vec<ToolSpec> {
@@ -48,8 +52,13 @@ pub fn specs() -> Vec<ToolSpec> {
             "pass_evaluator",
             "Evaluates the pass directory as it is now on the graphs of the task: lint (integrity rules), match, check \
              (correctness on several inputs), timing (against eager). Says of each graph at which of these it failed and why. \
-             With `stage: lint` only the rules are checked, at once.",
-            json!({"type": "object", "properties": {"stage": {"type": "string", "enum": ["lint", "all"]}}}),
+             `stage` is where to stop: `lint` is done at once; `check` tells whether the results are right, sooner than with timing, \
+             and is no score; `all` is the default. For a GPU, results are first checked on the CPU, with Triton's interpreter; what is \
+             wrong there fails at cpu, and the GPU is not asked unless `skip_cpu` is true.",
+            json!({"type": "object", "properties": {
+                "stage": {"type": "string", "enum": STAGES},
+                "skip_cpu": {"type": "boolean", "description": "go to the GPU at once, where the interpreter is known to be wrong"},
+            }}),
         ),
         tool(
             "graph_info",
@@ -88,7 +97,7 @@ pub struct Toolbox {
 }
 
 /// What a tool answered.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Observation {
     /// The text for the model.
     pub content: String,
@@ -97,6 +106,9 @@ pub struct Observation {
     /// What an evaluation found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evaluation: Option<Judgement>,
+    /// What checks without timing found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<Check>,
     /// Integrity rules that were broken.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<String>,
@@ -181,29 +193,32 @@ impl Toolbox {
 
     fn evaluate(&mut self, bench: Bench<'_>, arguments: &Value) -> Result<Observation, EvalError> {
         let passes = self.workspace.passes();
-        if arguments.get("stage").and_then(Value::as_str) == Some("lint") {
-            let findings = Evaluator::lint(&passes);
-            let lines: Vec<String> = findings
-                .iter()
-                .map(|f| {
-                    format!(
-                        "{}:{}:{}: {} ({}): {}; {}",
-                        f.file, f.start.line, f.start.column, f.rule, f.name, f.message, f.help
-                    )
-                })
-                .collect();
-            let content =
-                if lines.is_empty() { "the rules have nothing against it".to_owned() } else { lines.join("\n") };
-            return Ok(said(Ok(content)));
+        let skip_cpu = arguments.get("skip_cpu").is_some_and(is_true);
+        match arguments.get("stage").and_then(Value::as_str).unwrap_or("all") {
+            "lint" => Ok(said(Ok(lint(&passes)))),
+            "check" => {
+                let checked = bench.evaluator.check(bench.task, &passes, !skip_cpu)?;
+                let ok = checked.check.correct() > 0;
+                let (check, findings) = (Some(checked.check), checked.findings);
+                Ok(Observation { content: checked.text, ok, check, findings, ..Observation::default() })
+            }
+            "all" => {
+                let scope = if skip_cpu { Scope::VisibleOnDevice } else { Scope::Visible };
+                let explained = bench.evaluator.judge(bench.task, &passes, scope)?;
+                self.keep(&explained.judgement);
+                let mut content = explained.text;
+                if let Some(best) = &self.best {
+                    content.push_str(&format!("\nbest score so far: {:.3}", best.score));
+                }
+                let ok = explained.judgement.correct() > 0;
+                let (evaluation, findings) = (Some(explained.judgement), explained.findings);
+                Ok(Observation { content, ok, evaluation, findings, ..Observation::default() })
+            }
+            other => {
+                let known = STAGES.join(", ");
+                Ok(said(Err(format!("there is no stage `{}`; there are {known}", shortened(other, 80)))))
+            }
         }
-        let explained = bench.evaluator.judge(bench.task, &passes, Scope::Visible)?;
-        self.keep(&explained.judgement);
-        let mut content = explained.text;
-        if let Some(best) = &self.best {
-            content.push_str(&format!("\nbest score so far: {:.3}", best.score));
-        }
-        let ok = explained.judgement.correct() > 0;
-        Ok(Observation { content, ok, evaluation: Some(explained.judgement), findings: explained.findings, wall_ns: 0 })
     }
 
     fn keep(&mut self, judgement: &Judgement) {
@@ -237,7 +252,25 @@ fn look(bench: Bench<'_>, arguments: &Value) -> Result<String, String> {
 fn said(result: Result<String, String>) -> Observation {
     let ok = result.is_ok();
     let content = result.unwrap_or_else(|why| format!("error: {why}"));
-    Observation { content, ok, evaluation: None, findings: Vec::new(), wall_ns: 0 }
+    Observation { content, ok, ..Observation::default() }
+}
+
+/// What the rules have against the passes, a line each.
+fn lint(passes: &PassDirectory) -> String {
+    let findings = Evaluator::lint(passes);
+    if findings.is_empty() {
+        return "the rules have nothing against it".to_owned();
+    }
+    let line = |f: &Finding| {
+        let (file, line, column) = (&f.file, f.start.line, f.start.column);
+        format!("{file}:{line}:{column}: {} ({}): {}; {}", f.rule, f.name, f.message, f.help)
+    };
+    findings.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Yes, also where it is written as text.
+fn is_true(value: &Value) -> bool {
+    value.as_bool().unwrap_or_else(|| value.as_str().is_some_and(|text| text.trim().eq_ignore_ascii_case("true")))
 }
 
 fn not_an_object(arguments: &Value) -> String {

@@ -33,13 +33,18 @@ pub(crate) fn suite(tasks: usize) -> Suite {
 
 /// An evaluator whose workers do what the file `behaviour` of the pass directory says; `None` where there is no Python.
 pub(crate) fn evaluator(cache: VerdictCache) -> Option<Evaluator> {
+    evaluator_on("cpu", cache)
+}
+
+/// As [`evaluator`], on a device: these workers have none, and are told its name only.
+pub(crate) fn evaluator_on(device: &str, cache: VerdictCache) -> Option<Evaluator> {
     let python = Interpreter::find().python;
     if !Command::new(&python).arg("--version").stdout(Stdio::null()).status().is_ok_and(|status| status.success()) {
         println!("skipped: `{}` does not run; set PASSNET_PYTHON", python.display());
         return None;
     }
     let site = Path::new(env!("CARGO_MANIFEST_DIR")).join("../passnet-eval/tests/fake_site");
-    let mut quick = RunSettings { warmup: 1, trials: 10, rounds: 2, max_remeasure: 0, ..settings::sound("cpu") };
+    let mut quick = RunSettings { warmup: 1, trials: 10, rounds: 2, max_remeasure: 0, ..settings::sound(device) };
     quick.paths.truncate(1);
     // Whether a loaded machine keeps its pace is not what is tested.
     quick.max_iqr_ratio = f64::MAX;

@@ -55,7 +55,7 @@ pub(super) fn attempt_suite(
     stop: &AtomicBool,
 ) -> Result<(Evaluator, RunOutcome)> {
     fs_err::create_dir_all(directory)?;
-    let evaluator = Evaluator::new(referee, VerdictCache::open(&directory.join("verdicts.jsonl"))?);
+    let evaluator = Evaluator::new(referee, VerdictCache::open(&directory.join("verdicts.jsonl"))?).with_cpu_tier()?;
     let line = AgentLine::new(suite.record.tasks.len() * options.attempts as usize);
     let outcome = passnet_agent::run(&evaluator, suite, model, options, directory, stop, &|update| line.show(&update));
     line.finish();

@@ -46,7 +46,7 @@ fn server(args: &EnvServeArgs) -> Result<EnvServer> {
         Some(path) => VerdictCache::open(path)?,
         None => VerdictCache::default(),
     };
-    let evaluator = Evaluator::new(measure::referee(&args.measure, args.evaluations)?, cache);
+    let evaluator = Evaluator::new(measure::referee(&args.measure, args.evaluations)?, cache).with_cpu_tier()?;
     let options = EnvOptions { steps: args.steps, templates, remeasure: !args.no_remeasure };
     Ok(EnvServer::new(suite, evaluator, options))
 }

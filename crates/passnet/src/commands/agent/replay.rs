@@ -31,7 +31,7 @@ struct Report {
 /// Replays and compares. Leaves with 1 where a verdict differs.
 pub(super) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     let suite = Suite::load(&suite_folder(&args.suite)?, &Selection::default())?;
-    let evaluator = Evaluator::new(measure::referee(&args.measure, None)?, VerdictCache::default());
+    let evaluator = Evaluator::new(measure::referee(&args.measure, None)?, VerdictCache::default()).with_cpu_tier()?;
     let wanted =
         |id: &str, task: &str| args.only.as_deref().is_none_or(|only| id.starts_with(only) || task.starts_with(only));
     let mut trajectories = Vec::new();
