@@ -22,9 +22,7 @@ def counting() -> Iterator[None]:
     Native launchers of CUDA kernels always are; C++ functions and kernels that Triton launches are for the time being.
     """
     with contextlib.ExitStack() as undo:
-        for scope in _launch.SCOPES:
-            undo.callback(scope.__setitem__, "_function", scope["_function"])
-            scope["_function"] = _counted(scope["_function"])
+        undo.enter_context(_launch.wrapped(_counted))
         for module, owner, name in (
             ("triton.runtime.interpreter", "GridExecutor", "__call__"),
             ("triton.runtime.jit", "JITFunction", "run"),

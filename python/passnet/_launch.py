@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import glob
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from passnet import _native
 from passnet._errors import KernelCompileError
 
-# The globals of all launchers of C++ functions; `_census` puts itself between them and the functions.
+# The globals of all launchers of C++ functions.
 SCOPES: list[dict[str, Any]] = []
 
 _KINDS = {"fp32": "f", "f32": "f", "fp64": "d", "f64": "d"}
@@ -25,6 +26,16 @@ _PRELUDE = "".join(
     for sign, prefix in (("", "signed"), ("u", "unsigned"))
     for bits, type_ in ((8, "char"), (16, "short"), (32, "int"), (64, "long long"))
 )
+
+
+@contextlib.contextmanager
+def wrapped(wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Iterator[None]:
+    """Has all launchers of C++ functions call what `wrap` makes of the function."""
+    with contextlib.ExitStack() as undo:
+        for scope in SCOPES:
+            undo.callback(scope.__setitem__, "_function", scope["_function"])
+            scope["_function"] = wrap(scope["_function"])
+        yield
 
 
 def triton(function: Any) -> Any:

@@ -48,11 +48,15 @@ class Rewriting:
 
     def checked_module(self, watch: _intercept.Watch) -> torch.fx.GraphModule:
         """A copy whose replacement functions run under watch."""
+        return self.wrapped(lambda function: _intercept.guarded(function, watch))
+
+    def wrapped(self, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> torch.fx.GraphModule:
+        """A copy that calls what `wrap` makes of the replacement functions."""
         graph = copy.deepcopy(self.module.graph)
-        guarded: dict[Callable[..., Any], Callable[..., Any]] = {}
+        wrappers: dict[Callable[..., Any], Callable[..., Any]] = {}
         for node in graph.nodes:
             if node.op == "call_function" and node.target in self.replacements:
-                node.target = guarded.setdefault(node.target, _intercept.guarded(node.target, watch))
+                node.target = wrappers.setdefault(node.target, wrap(node.target))
         return torch.fx.GraphModule(self.module, graph)
 
 

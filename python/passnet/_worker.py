@@ -135,6 +135,8 @@ class _Worker:
                 if self.last is None:
                     raise _protocol.ProtocolError("`fetch` without a timed call before it")
                 return self.ship(*self.last)
+            case {"type": "profile", "set": number, "seed": seed}:
+                return self.profile(number, seed), None
             case {"type": "probe", "attempt": attempt, "argument": argument}:
                 # Imported here: an evaluation has no use for it.
                 from passnet import _probe
@@ -264,6 +266,27 @@ class _Worker:
             gc.enable()
         self.last = (result, sets[max(trials - 1, 0) % len(sets)])
         return {"type": "timed", "e2e_ns": e2e, "device_ns": device, "total_ns": total}
+
+    def profile(self, number: int, seed: int) -> dict[str, Any]:
+        # Imported here, as what an evaluation has no use for.
+        from passnet import _profile
+
+        inputs, function = self.input_set(number), self.callable
+        if self.rewriting is not None:
+            function = self.rewriting.wrapped(_profile.named).forward
+        if function is None:
+            raise _protocol.ProtocolError("`profile` before `load`")
+        self.last = None
+        self.stage = "run"
+        inputs.restore()
+        self.seed_generators(seed)
+
+        def call() -> None:
+            function(*inputs.tensors)
+            self.synchronize()
+
+        with torch.no_grad():
+            return _profile.profiled(call, cuda=self.device.type == "cuda")
 
     def input_set(self, number: int) -> _tensors.InputSet:
         try:

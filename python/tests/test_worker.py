@@ -89,7 +89,7 @@ def check_results(worker: Worker, **call: object) -> dict:
 
 
 def test_ready_messages_say_who_speaks(server: ForkServer, worker: Worker):
-    assert server.ready["protocol"] == 4
+    assert server.ready["protocol"] == 5
     assert server.ready["versions"]["torch"] == torch.__version__
     assert worker.ready == {"type": "ready", "pid": worker.pid, "sandbox": {}}
 
@@ -138,6 +138,24 @@ def test_passes_run_directly_and_compiled(
     assert "add_relu" in loaded["rewritten"]
     assert check_results(worker)["notes"] == (["matches:add_relu:1"] if compiled else [])
     assert check_results(worker, intercept=True)["notes"] == violations
+
+
+def test_a_profile_names_operators_replacements_and_kernels(worker: Worker, write_passes: WritePasses):
+    directory = write_passes(add_relu=CPP + ADD_RELU.replace("BODY", CPP_BODY))
+    for candidate, names in (
+        ({"kind": "eager"}, {"aten::add", "aten::relu", "aten::sum"}),
+        ({"kind": "passes", "dir": str(directory), "compiled": False}, {"replacement add_relu", "aten::sum"}),
+    ):
+        worker.load(trace(model), **candidate)
+        worker.inputs(0, x=X, y=Y)
+        profile = worker.request("profile", set=0, seed=0)
+        assert (profile["type"], profile["device"]) == ("profiled", [])
+        assert names <= {row["name"] for row in profile["host"]}
+        assert all(row["count"] > 0 for row in profile["host"])
+        assert profile["wall_ns"] >= sum(row["total_ns"] for row in profile["host"]) > 0
+    kernels = [row["name"] for row in profile["host"] if row["name"].startswith("kernel ")]
+    assert len(kernels) == 1
+    assert not any(row["name"] in ("aten::add", "aten::relu") for row in profile["host"])
 
 
 def test_a_function_of_torch_as_replacement_is_watched_too(worker: Worker, write_passes: WritePasses):

@@ -5,7 +5,7 @@ use std::{io, time::Instant};
 
 use passnet_eval::{Candidate, EvalError, GraphSample, PassDirectory, Propagator, Referee, target_of};
 use passnet_python::lint::{Finding, lint_dir};
-use passnet_record::{Reason, Status, Verdict};
+use passnet_record::{Profile, Reason, Status, Verdict};
 
 use crate::{
     cache::{Origin, VerdictCache},
@@ -183,6 +183,15 @@ impl Evaluator {
         let check = Check::of(passes.id().clone(), &judged, begin.elapsed().as_nanos() as u64);
         let text = explain(&judged, "nothing was timed, so this is no score");
         Ok(Checked { check, text, findings: rules(&findings) })
+    }
+
+    /// One call of a graph, as it is or as passes rewrite it, under the profiler; or why there is none.
+    ///
+    /// # Errors
+    /// Where the referee does not work.
+    pub fn profile(&self, graph: &GraphSample, candidate: &Candidate) -> Result<Result<Profile, Reason>, EvalError> {
+        let _turn = self.gate.enter();
+        self.referee.profile(graph, candidate)
     }
 
     /// Whether the rules let passes run.

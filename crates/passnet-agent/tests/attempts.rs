@@ -117,6 +117,27 @@ fn checks_without_timing_are_worth_nothing_and_name_cheats() {
 }
 
 #[test]
+fn a_profile_is_told_and_is_no_verdict() {
+    let Some(evaluator) = evaluator(VerdictCache::default()) else { return };
+    let server = Server::start(|_, request| match turn(request) {
+        0 => says("", &[("profile", json!({})), ("profile", json!({"graph": "tuesday"}))]),
+        1 => says("", &[create("behaviour", "honest"), ("profile", json!({}))]),
+        2 => says("", &[create("behaviour", "no_match"), ("profile", json!({}))]),
+        _ => says("done", &[]),
+    });
+    let (suite, folder) = (suite(1), tempfile::tempdir().unwrap());
+    let trajectory = run_all(&evaluator, &suite, &server.url, &options(), folder.path()).trajectories.remove(0);
+    let calls = trajectory.steps.iter().flat_map(|step| &step.tools).filter(|tool| tool.name == "profile");
+    assert_eq!(calls.map(|tool| tool.ok).collect::<Vec<_>>(), [true, false, true, false]);
+    let told: Vec<&str> = trajectory.messages.iter().map(passnet_agent::Message::content).collect();
+    let told = told.into_iter().filter(|text| text.contains("no verdict")).collect::<Vec<_>>();
+    assert!(told[0].contains("eager: 5.0 us") && !told[0].contains("passes:"), "{}", told[0]);
+    assert!(told[1].contains("passes: 5.0 us") && told[1].contains("3.0 us     2 x  honest"), "{}", told[1]);
+    assert!(told[2].contains("passes: no profile (argument_mismatch)"), "{}", told[2]);
+    assert!(trajectory.evaluations().count() == 0 && trajectory.evaluation.is_none());
+}
+
+#[test]
 fn what_is_wrong_on_the_processor_does_not_occupy_another_device() {
     let Some(evaluator) = common::evaluator_on("cuda:0", VerdictCache::default()) else { return };
     let evaluator = evaluator.with_cpu_tier().unwrap();

@@ -3,6 +3,7 @@
 mod census;
 mod check;
 mod measure;
+mod profile;
 mod stop;
 
 use std::{
@@ -99,8 +100,9 @@ impl<'a> Attempt<'a> {
         self.report
     }
 
-    /// Runs all steps. A failure that is given back, not raised, left measurements behind.
-    pub(crate) fn run(&mut self, adversarial: &[Content]) -> Result<Option<Failure>, Stop> {
+    /// What needs no worker: looks at the pass directory by the rules, writes it down where workers read it, and gives the paths
+    /// to run.
+    fn prepare(&self) -> Result<Vec<Route>, Stop> {
         if let Candidate::Refused(why) = self.candidate {
             return Err(Failure::new(Status::Integrity, "bad_pass_directory", why).into());
         }
@@ -116,7 +118,12 @@ impl<'a> Attempt<'a> {
             }
             directory.write_to(&passes).map_err(|error| Stop::Fault(error.into()))?;
         }
-        let routes = self.candidate.routes(&self.referee.settings.paths, &passes.to_string_lossy());
+        Ok(self.candidate.routes(&self.referee.settings.paths, &passes.to_string_lossy()))
+    }
+
+    /// Runs all steps. A failure that is given back, not raised, left measurements behind.
+    pub(crate) fn run(&mut self, adversarial: &[Content]) -> Result<Option<Failure>, Stop> {
+        let routes = self.prepare()?;
         let (scored, others) = routes.split_first().ok_or_else(|| {
             Failure::new(Status::RuntimeError, "no_path", "the settings ask for no path that this author has")
         })?;
@@ -292,11 +299,16 @@ impl<'a> Attempt<'a> {
     fn first_call(&self, control: &mut Worker) -> Result<(), Fault> {
         let block = InputBlock::new(self.sample.metas(), &[(0, Content::Random)], 0)
             .map_err(|error| Fault::Io(std::io::Error::other(error.to_string())))?;
-        self.send_inputs(control, &block, 0..1)?;
-        self.send_call(control, 0, 0, Watch::default())?;
-        control.receive_done(self.deadline)?;
-        control.receive_outputs(MAX_OUTPUT, self.deadline)?;
+        self.call_once(control, &block, 0)?;
         control.drop_inputs(self.deadline)
+    }
+
+    /// Has a worker take the first set of a block and call once; what it returns is not looked at.
+    fn call_once(&self, worker: &mut Worker, block: &InputBlock, seed: u64) -> Result<(), Fault> {
+        self.send_inputs(worker, block, 0..1)?;
+        self.send_call(worker, 0, seed, Watch::default())?;
+        worker.receive_done(self.deadline)?;
+        worker.receive_outputs(MAX_OUTPUT, self.deadline).map(drop)
     }
 }
 

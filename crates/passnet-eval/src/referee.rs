@@ -7,7 +7,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use passnet_record::{ContentId, Cost, Evidence, Fingerprint, RunSettings, SCHEMA_VERSION, Status, Verdict};
+use passnet_record::{
+    ContentId, Cost, Evidence, Fingerprint, Profile, Reason, RunSettings, SCHEMA_VERSION, Status, Verdict,
+};
 
 use crate::{
     attempt::{Attempt, Extent, Stop},
@@ -18,7 +20,6 @@ use crate::{
     inputs::{Content, UnknownContent},
     python::Interpreter,
     sample::{GraphSample, SampleFolder},
-    worker::Fault,
     zygote::{Launcher, ZygoteConfig, ZygoteError},
 };
 
@@ -199,6 +200,21 @@ impl Referee {
         Ok(verdict)
     }
 
+    /// One call of a candidate on a graph under PyTorch's profiler, in a worker like those of an evaluation; or why there is none.
+    /// It is told by the worker, and for people: nothing of it counts for a verdict.
+    ///
+    /// # Errors
+    /// As for [`Self::evaluate`].
+    pub fn profile(&self, sample: &GraphSample, candidate: &Candidate) -> Result<Result<Profile, Reason>, EvalError> {
+        let zygote = self.launcher.zygote()?;
+        let deadline = Instant::now() + Duration::from_secs_f64(self.settings.timeout_s.max(0.0));
+        let mut attempt = Attempt::new(self, sample, candidate, Extent::Checks, zygote, deadline)?;
+        Ok(match attempt.profile() {
+            Ok(profile) => Ok(profile),
+            Err(stop) => Err(stop.into_failure()?.reason),
+        })
+    }
+
     fn judge(&self, sample: &GraphSample, candidate: &Candidate, extent: Extent) -> Result<Evaluation, EvalError> {
         let begin = Instant::now();
         let mut adversarial = if self.options.defences.contents { self.adversarial.clone() } else { Vec::new() };
@@ -224,18 +240,12 @@ impl Referee {
                     let message = "the fork server died twice while this candidate was running";
                     Some(Failure::new(Status::RuntimeError, "fork_server_died", message))
                 }
-                Err(Stop::Failure(failure)) => Some(failure),
                 Err(Stop::Skip(content)) if adversarial.contains(&content) => {
                     adversarial.retain(|&other| other != content);
                     skipped.push(format!("content_skipped:{content}"));
                     continue;
                 }
-                Err(Stop::Skip(content)) => {
-                    let message = format!("the graph itself cannot be run on `{content}` inputs");
-                    Some(Failure::new(Status::ReferenceError, "raised", message))
-                }
-                Err(Stop::Fault(Fault::Zygote(error))) => return Err(error.into()),
-                Err(Stop::Fault(fault)) => return Err(io::Error::other(fault.to_string()).into()),
+                Err(stop) => Some(stop.into_failure()?),
             };
             report.evidence.notes.extend(skipped);
             report.cost.wall_ns = begin.elapsed().as_nanos() as u64;

@@ -134,6 +134,24 @@ fn passes_are_judged_by_what_they_do() {
 }
 
 #[test]
+fn a_check_is_not_timed_and_a_profile_tells_what_runs() {
+    let Some(referee) = referee(|settings| settings.check_rounds = 1) else { return };
+    let sample = graph(ADD_RELU, &[("x", &[8, 9]), ("y", &[8, 9])]);
+    let (verdict, honest) = (referee.check(&sample, &add_relu_pass(HONEST)).unwrap(), add_relu_pass(HONEST));
+    assert_eq!((verdict.status, verdict.timings.len()), (Status::Correct, 0), "{:?}", verdict.reason);
+
+    let names = |candidate: &Candidate| {
+        let profile = referee.profile(&sample, candidate).unwrap().unwrap();
+        profile.host.into_iter().map(|row| row.name).collect::<Vec<_>>()
+    };
+    let (eager, rewritten) = (names(&Candidate::Eager), names(&honest));
+    assert!(eager.iter().any(|name| name == "aten::add"), "{eager:?}");
+    for name in ["replacement fused", "kernel add_relu"] {
+        assert!(rewritten.iter().any(|row| row == name), "{rewritten:?}");
+    }
+}
+
+#[test]
 fn arguments_are_handed_on_and_not_computed() {
     let Some(referee) = referee(|settings| settings.trials = 4) else { return };
     let sample = graph(ADD_RELU, &[("x", &[8, 8]), ("y", &[8, 8])]);

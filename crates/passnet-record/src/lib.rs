@@ -21,7 +21,8 @@ pub use dtype::{DType, UnknownDType};
 pub use id::ContentId;
 pub use message::{
     CacheMode, CandidateSpec, ForkReply, ForkRequest, Layout, LoadReport, NearestMiss, OutputValue, Outputs,
-    PROTOCOL_VERSION, PassReport, TimedBlock, Watch, WorkerError, WorkerReply, WorkerRequest, WorkerStage, ZygoteInfo,
+    PROTOCOL_VERSION, PassReport, Profile, ProfileRow, TimedBlock, Watch, WorkerError, WorkerReply, WorkerRequest,
+    WorkerStage, ZygoteInfo,
 };
 pub use run::{Fingerprint, RunEvent, RunHeader, RunSettings, SourceFile};
 pub use suite::{Suite, SuiteTask};

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::{DType, TensorValue};
 
 /// Version of the exchange. A worker that speaks another one is refused.
-pub const PROTOCOL_VERSION: u32 = 4;
+pub const PROTOCOL_VERSION: u32 = 5;
 
 /// What the fork server says of itself once it is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -211,6 +211,13 @@ pub enum WorkerRequest {
     },
     /// Outputs of the last timed call.
     Fetch,
+    /// One call under PyTorch's profiler, for whoever writes passes; nothing of it counts for a verdict.
+    Profile {
+        /// Which inputs.
+        set: u32,
+        /// Seed of PyTorch's generators for this call.
+        seed: u64,
+    },
     /// Try to get out of the sandbox, or to use what has to work inside (`passnet doctor`).
     Probe {
         /// What to try.
@@ -242,6 +249,8 @@ pub enum WorkerReply {
     Outputs(Outputs),
     /// Reply to `Time`.
     Timed(TimedBlock),
+    /// Reply to `Profile`.
+    Profiled(Profile),
     /// Reply to `Probe`.
     Probed {
         /// It succeeded.
@@ -348,6 +357,28 @@ pub struct TimedBlock {
     /// Nanoseconds between device events around each call; empty on a CPU.
     pub device_ns: Vec<u64>,
     /// Time from before the first warm-up call to after the last trial, by the same clock.
+    pub total_ns: u64,
+}
+
+/// What ran in one call, as PyTorch's profiler saw it. The profiler itself takes time, of the host above all.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Profile {
+    /// From before the call to after the device was done.
+    pub wall_ns: u64,
+    /// Operators, launches, replacement functions and their C++ kernels, those first that take longest.
+    pub host: Vec<ProfileRow>,
+    /// Kernels and copies on the device, likewise; empty on a CPU.
+    pub device: Vec<ProfileRow>,
+}
+
+/// What ran under one name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProfileRow {
+    /// The name.
+    pub name: String,
+    /// How often.
+    pub count: u64,
+    /// Its own time in all, what it called not included.
     pub total_ns: u64,
 }
 

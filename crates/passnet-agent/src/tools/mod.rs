@@ -1,6 +1,7 @@
 //! What a model can do: edit the pass directory, have it evaluated, look at the graphs.
 
 pub(crate) mod facts;
+mod profile;
 
 use std::time::Instant;
 
@@ -20,6 +21,7 @@ use crate::{
 /// Bytes of one observation.
 const MAX_OBSERVATION: usize = 16 << 10;
 
+const WHICH_GRAPH: &str = "name of the graph; the first one if not given";
 /// Where an evaluation can stop.
 const STAGES: [&str; 3] = ["lint", "check", "all"];
 
@@ -64,7 +66,14 @@ pub fn specs() -> Vec<ToolSpec> {
             "graph_info",
             "Types of all values of a graph (dtype, shape, strides), the bytes that eager mode and an ideal kernel move, the \
              arithmetic of products, and a bound on the time from measured memory bandwidth.",
-            json!({"type": "object", "properties": {"graph": text("name of the graph; the first one if not given")}}),
+            json!({"type": "object", "properties": {"graph": text(WHICH_GRAPH)}}),
+        ),
+        tool(
+            "profile",
+            "What runs in one call of a graph, as PyTorch's profiler sees it: kernels and operators with their times and counts, of \
+             eager mode and, where there are passes, of the graph as they rewrite it. Tells where time goes; it is no measurement \
+             and no verdict.",
+            json!({"type": "object", "properties": {"graph": text(WHICH_GRAPH)}}),
         ),
     ]
 }
@@ -137,6 +146,7 @@ impl Toolbox {
             "file_editor" => said(self.edit(&call.arguments)),
             "pass_evaluator" => self.evaluate(bench, &call.arguments)?,
             "graph_info" => said(look(bench, &call.arguments)),
+            "profile" => self.profile(bench, &call.arguments)?,
             other => {
                 let known: Vec<String> = specs().into_iter().map(|tool| tool.name).collect();
                 said(Err(format!("there is no tool `{}`; there are {}", shortened(other, 80), known.join(", "))))
@@ -221,6 +231,15 @@ impl Toolbox {
         }
     }
 
+    fn profile(&self, bench: Bench<'_>, arguments: &Value) -> Result<Observation, EvalError> {
+        let index = match asked_graph(bench.task, arguments) {
+            Ok(index) => index,
+            Err(why) => return Ok(said(Err(why))),
+        };
+        let (content, ok) = profile::profile(bench.evaluator, &bench.task.visible[index], self.workspace.passes())?;
+        Ok(Observation { content, ok, ..Observation::default() })
+    }
+
     fn keep(&mut self, judgement: &Judgement) {
         let better = self
             .best
@@ -233,16 +252,20 @@ impl Toolbox {
     }
 }
 
-fn look(bench: Bench<'_>, arguments: &Value) -> Result<String, String> {
-    let names = || bench.task.visible.iter().map(|graph| graph.id().graph.as_str()).collect::<Vec<_>>().join(", ");
-    let asked = arguments.get("graph").and_then(Value::as_str).filter(|name| !name.trim().is_empty());
-    let index = match asked {
-        None => 0,
+/// Position of the graph that a call names; the first one where it names none.
+fn asked_graph(task: &Task, arguments: &Value) -> Result<usize, String> {
+    let names = || task.visible.iter().map(|graph| graph.id().graph.as_str()).collect::<Vec<_>>().join(", ");
+    match arguments.get("graph").and_then(Value::as_str).filter(|name| !name.trim().is_empty()) {
+        None => Ok(0),
         Some(name) => {
-            let found = bench.task.visible.iter().position(|graph| graph.id().graph == name.trim());
-            found.ok_or_else(|| format!("there is no graph `{}`; there are {}", shortened(name, 80), names()))?
+            let found = task.visible.iter().position(|graph| graph.id().graph == name.trim());
+            found.ok_or_else(|| format!("there is no graph `{}`; there are {}", shortened(name, 80), names()))
         }
-    };
+    }
+}
+
+fn look(bench: Bench<'_>, arguments: &Value) -> Result<String, String> {
+    let index = asked_graph(bench.task, arguments)?;
     let typed = bench.task.typed(bench.evaluator.propagator());
     let typed = typed.map_err(|why| format!("types cannot be inferred: {why}"))?;
     let on_cpu = bench.evaluator.referee().settings().device == "cpu";

@@ -9,6 +9,7 @@ use crate::{
     failure::{Failure, of_candidate, of_reference},
     inputs::Content,
     judge::PairError,
+    referee::EvalError,
     worker::Fault,
 };
 
@@ -34,6 +35,21 @@ impl From<PairError> for Stop {
         match error {
             PairError::Failure(failure) => Self::Failure(failure),
             PairError::Io(error) => Self::Fault(error.into()),
+        }
+    }
+}
+
+impl Stop {
+    /// The outcome, or why there is none.
+    pub(crate) fn into_failure(self) -> Result<Failure, EvalError> {
+        match self {
+            Self::Failure(failure) => Ok(failure),
+            Self::Skip(content) => {
+                let message = format!("the graph itself cannot be run on `{content}` inputs");
+                Ok(Failure::new(Status::ReferenceError, "raised", message))
+            }
+            Self::Fault(Fault::Zygote(error)) => Err(error.into()),
+            Self::Fault(fault) => Err(io::Error::other(fault.to_string()).into()),
         }
     }
 }

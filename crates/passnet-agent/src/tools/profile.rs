@@ -1,0 +1,66 @@
+//! The tool `profile`: what runs in one call, of eager mode and of the rewritten graph.
+
+use passnet_eval::{Candidate, EvalError, GraphSample, PassDirectory};
+use passnet_record::{Profile, ProfileRow, Reason};
+
+use crate::{evaluator::Evaluator, message::shortened};
+
+/// Rows of each kind.
+const ROWS: usize = 8;
+/// Bytes of a name, and of a reason why there is no profile.
+const NAME: usize = 90;
+const REASON: usize = 1500;
+
+/// Profiles a graph as it is and, where there are passes, as they rewrite it; the second of the pair says whether that was done.
+pub(super) fn profile(
+    evaluator: &Evaluator,
+    graph: &GraphSample,
+    passes: PassDirectory,
+) -> Result<(String, bool), EvalError> {
+    let mut text = format!(
+        "graph {}, one call under PyTorch's profiler, which takes time of the host itself: no measurement, no verdict\n",
+        graph.id().graph
+    );
+    let eager = evaluator.profile(graph, &Candidate::Eager)?;
+    describe(&mut text, "eager", &eager);
+    if passes.files().is_empty() {
+        return Ok((text, eager.is_ok()));
+    }
+    let rewritten = evaluator.profile(graph, &Candidate::Passes(passes))?;
+    describe(&mut text, "passes", &rewritten);
+    Ok((text, rewritten.is_ok()))
+}
+
+fn describe(text: &mut String, side: &str, profile: &Result<Profile, Reason>) {
+    match profile {
+        Ok(profile) => {
+            text.push_str(&format!("\n{side}: {}\n", time(profile.wall_ns)));
+            rows(text, "on the device", &profile.device);
+            rows(text, "on the host", &profile.host);
+        }
+        Err(reason) => {
+            let message = shortened(&reason.message, REASON);
+            text.push_str(&format!("\n{side}: no profile ({}): {message}\n", reason.code));
+        }
+    }
+}
+
+fn rows(text: &mut String, place: &str, rows: &[ProfileRow]) {
+    if rows.is_empty() {
+        return;
+    }
+    let count: u64 = rows.iter().fold(0, |sum, row| sum.saturating_add(row.count));
+    let total = rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.total_ns));
+    text.push_str(&format!("  {place}: {count} calls, {}\n", time(total)));
+    for row in rows.iter().take(ROWS) {
+        let name = shortened(&row.name, NAME).replace('\n', " ");
+        text.push_str(&format!("{:>14}  {:>4} x  {name}\n", time(row.total_ns), row.count));
+    }
+    if rows.len() > ROWS {
+        text.push_str(&format!("    and {} names more\n", rows.len() - ROWS));
+    }
+}
+
+fn time(ns: u64) -> String {
+    format!("{:.1} us", ns as f64 / 1e3)
+}

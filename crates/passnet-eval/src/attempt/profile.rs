@@ -1,0 +1,50 @@
+//! One call under the profiler, for whoever writes passes. Nothing of it counts for a verdict.
+
+use passnet_record::{Profile, Status, WorkerReply, WorkerRequest};
+
+use super::{
+    Attempt,
+    stop::{OrStop as _, Stop, block_stop},
+};
+use crate::{
+    block::InputBlock,
+    failure::{Failure, no_match},
+    worker::{Fault, Worker, unexpected},
+};
+
+impl Attempt<'_> {
+    /// Profiles one call of the candidate on its first path, with random inputs, after one that compiles what is compiled lazily.
+    pub(crate) fn profile(&mut self) -> Result<Profile, Stop> {
+        let routes = self.prepare()?;
+        let route = routes.first().ok_or_else(|| {
+            Failure::new(Status::RuntimeError, "no_path", "the settings ask for no path that this author has")
+        })?;
+        let mut worker = self.fork("profiled", self.candidate.is_foreign()).candidate("starting")?;
+        self.send_load(&mut worker, &route.spec).candidate("loading")?;
+        worker.ready(self.deadline).candidate("starting")?;
+        let loaded = self.receive_load(&mut worker).candidate("loading")?;
+        if self.candidate.is_foreign() && loaded.passes.iter().all(|pass| pass.matches == 0) {
+            return Err(no_match(&loaded.passes).into());
+        }
+        let round = self.rounds(&[])[0];
+        let limit = self.referee.settings.memory_bytes;
+        let block =
+            InputBlock::new(self.sample.metas(), &[(round.inputs_seed, round.content)], limit).map_err(block_stop)?;
+        self.call_once(&mut worker, &block, round.call_seed).candidate("running")?;
+        // Like a measurement: whoever else is on the device would be in it, and it in theirs.
+        let (measuring, waited) = self.referee.lock.acquire().map_err(|error| Stop::Fault(error.into()))?;
+        self.deadline += waited;
+        worker.pin(&self.referee.cores.timing);
+        let profile = self.profile_call(&mut worker, round.call_seed).candidate("being profiled");
+        drop(measuring);
+        profile
+    }
+
+    fn profile_call(&self, worker: &mut Worker, seed: u64) -> Result<Profile, Fault> {
+        worker.send(&WorkerRequest::Profile { set: 0, seed }, None, self.deadline)?;
+        match worker.receive(self.deadline)? {
+            (WorkerReply::Profiled(profile), _) => Ok(profile),
+            (other, _) => Err(unexpected("profiled", &other)),
+        }
+    }
+}
