@@ -2,7 +2,8 @@
 //!
 //! A sum in another order than PyTorch's differs in the last places of `float32`. Where the result is stored in a half type,
 //! one value in some thousands falls to the other side of a rounding, which every tolerance allows. A sum or difference that is
-//! small against such values, or the same value in a wider type, is held to more than that.
+//! small against such values, or the same value in a wider type, is held to more than that. So is, in any type, the difference of
+//! a normalised tensor and its own average over windows: what both have in common cancels, and their roundings stay.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,8 +13,18 @@ use passnet_record::DType;
 use crate::{lower::Call, region::is_view_node, typed::TypedGraph};
 
 /// Operations that add up many values in an order of their own.
-const REDUCTIONS: &[&str] =
-    &["adaptive_avg_pool1d", "adaptive_avg_pool2d", "group_norm", "layer_norm", "mean", "softmax", "sum"];
+const REDUCTIONS: &[&str] = &[
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "group_norm",
+    "layer_norm",
+    "mean",
+    "norm",
+    "normalize",
+    "rms_norm",
+    "softmax",
+    "sum",
+];
 
 /// Operations that keep a relative error about as it is.
 const PROPORTIONAL: &[&str] = &[
@@ -43,6 +54,7 @@ const PROPORTIONAL: &[&str] = &[
     "where",
     "masked_fill",
     "roll",
+    "avg_pool2d",
 ];
 
 /// Nodes of a graph that must give PyTorch's own bits, for its results to be within tolerance.
@@ -53,23 +65,24 @@ pub(crate) fn fragile(typed: &TypedGraph) -> BTreeSet<NodeId> {
     let mut carried: BTreeMap<ValueId, BTreeSet<NodeId>> = BTreeMap::new();
     for node in graph.nodes() {
         let (Some(call), Some(ty)) = (Call::of(graph, node), typed.tensor(node.value)) else { continue };
-        let mut tensors = 0;
-        let mut operands: BTreeSet<NodeId> = BTreeSet::new();
+        let mut tensors: Vec<ValueId> = Vec::new();
         for arg in node.all_args() {
-            graph.for_each_value(arg, &mut |value| {
-                tensors += usize::from(typed.tensor(value).is_some());
-                operands.extend(carried.get(&value).into_iter().flatten());
-            });
+            graph.for_each_value(arg, &mut |value| tensors.extend(typed.tensor(value).map(|_| value)));
         }
+        let of = |value: &ValueId| carried.get(value).cloned().unwrap_or_default();
+        let operands: BTreeSet<NodeId> = tensors.iter().flat_map(of).collect();
         if REDUCTIONS.contains(&call.name) {
-            if is_half(ty.dtype) {
+            if ty.dtype.is_float() {
                 carried.insert(node.value, BTreeSet::from([node.id]));
             }
-        } else if matches!(call.name, "add" | "sub") && tensors > 1 {
+        } else if matches!(call.name, "add" | "sub") && tensors.len() > 1 {
             // Sums of what a softmax gives are no differences: it gives nothing below 0.
             let is_positive =
                 |node: &NodeId| Call::of(graph, graph.node(*node)).is_some_and(|call| call.name == "softmax");
-            fragile.extend(operands.into_iter().filter(|node| call.name == "sub" || !is_positive(node)));
+            let cancels = |node: &NodeId| call.name == "sub" && tensors.iter().all(|value| of(value).contains(node));
+            let is_seen =
+                |node: &NodeId| is_in_half(typed, *node) && (call.name == "sub" || !is_positive(node)) || cancels(node);
+            fragile.extend(operands.into_iter().filter(is_seen));
         } else if PROPORTIONAL.contains(&call.name) || is_view_node(typed, node.id) {
             carried.insert(node.value, operands);
         }
@@ -77,11 +90,16 @@ pub(crate) fn fragile(typed: &TypedGraph) -> BTreeSet<NodeId> {
     for &output in graph.outputs() {
         graph.for_each_value(output, &mut |value| {
             if typed.tensor(value).is_some_and(|ty| !is_half(ty.dtype)) {
-                fragile.extend(carried.get(&value).into_iter().flatten());
+                let of = carried.get(&value).into_iter().flatten();
+                fragile.extend(of.filter(|node| is_in_half(typed, **node)));
             }
         });
     }
     fragile
+}
+
+fn is_in_half(typed: &TypedGraph, node: NodeId) -> bool {
+    typed.tensor(typed.graph().value_of(node)).is_some_and(|ty| is_half(ty.dtype))
 }
 
 const fn is_half(dtype: DType) -> bool {

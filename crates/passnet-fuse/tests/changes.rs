@@ -140,6 +140,26 @@ fn roundings_that_would_be_seen_stay_with_pytorch() {
     check("softmax", Float16, "operator.sub", false);
 }
 
+/// `avg_pool2d(group_norm(x)) - group_norm(x)`, as PoolFormer has it; or of `x` and its average.
+#[test]
+fn what_cancels_stays_with_pytorch_in_any_type() {
+    let check = |minuend_is_normalised: bool, is_rewritten: bool| {
+        let mut draft = Draft::default();
+        let shape = [1, 8, 6, 6];
+        let x = draft.input("x", &shape, Float32);
+        let normal =
+            draft.function("torch.nn.functional.group_norm", &[x.into(), Arg::Int(1)], tensor(&shape, Float32));
+        let window = [normal.into(), Arg::Int(3), Arg::Int(1), Arg::Int(1)];
+        let average = draft.function("torch._C._nn.avg_pool2d", &window, tensor(&shape, Float32));
+        let from = if minuend_is_normalised { normal } else { x };
+        let difference = draft.function("operator.sub", &[average.into(), from.into()], tensor(&shape, Float32));
+        let passes = text(&author(&[draft.finish(&[difference])], Target::Cpu));
+        assert_eq!(passes.contains("group_norm"), is_rewritten, "{passes}");
+    };
+    check(true, false);
+    check(false, true);
+}
+
 /// One pattern stands for all types: where it is replaced for one, it has to be for the others.
 #[test]
 fn what_a_pass_finds_besides_is_planned_too() {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Parts, device, has_temporaries};
+use super::{Parts, device, has_temporaries, relay};
 use crate::{
     author::Site,
     print::{
@@ -11,8 +11,9 @@ use crate::{
     },
 };
 
-pub(super) fn parts(sites: &[Site]) -> Parts {
-    let kernels = Kernels::of(sites);
+/// `copies` says that inputs may have to be copied to another layout.
+pub(super) fn parts(sites: &[Site], copies: bool) -> Parts {
+    let kernels = Kernels::of(sites, copies);
     let region = &sites[0].region;
     let mut arguments: Vec<String> = (0..region.inputs.len()).map(|number| format!("in{number}")).collect();
     arguments.extend((0..region.allocated().count()).map(|number| format!("out{number}")));
@@ -43,7 +44,7 @@ struct Kernels {
 }
 
 impl Kernels {
-    fn of(sites: &[Site]) -> Self {
+    fn of(sites: &[Site], copies: bool) -> Self {
         let mut skeletons: Vec<(Skeleton, Vec<String>, Vec<Vec<i64>>)> = Vec::new();
         let mut of_site = Vec::new();
         for site in sites {
@@ -88,9 +89,14 @@ impl Kernels {
             let _ = writeln!(source, "{}}}\n", merged.text);
             signatures.push(signature);
         }
+        let mut names: Vec<String> = (0..skeletons.len()).map(|number| format!("kernel{number}")).collect();
+        let mut quoted: Vec<String> = signatures.iter().map(|signature| format!("    \"{signature}\",\n")).collect();
+        if copies {
+            source.push_str(relay::COPY_ELEMENTS);
+            names.push("copy_elements".to_owned());
+            quoted.push(relay::COPY_SIGNATURE.to_owned());
+        }
         source.push_str(cpp::END);
-        let names: Vec<String> = (0..skeletons.len()).map(|number| format!("kernel{number}")).collect();
-        let quoted: Vec<String> = signatures.iter().map(|signature| format!("    \"{signature}\",\n")).collect();
         let flags: Vec<String> = cpp::FLAGS.iter().map(|flag| format!("\"{flag}\"")).collect();
         let text = format!(
             "SOURCE = \"\"\"\n{source}\"\"\"\n\n{} = kernels.cpp(\n    SOURCE,\n{}    flags=({}),\n)\n\n",

@@ -27,7 +27,7 @@ pub(crate) fn pass_file(sites: &[Site]) -> String {
     let views: Vec<&[View]> = sites.iter().filter_map(Site::views).collect();
     let parts = match sites[0].target {
         _ if views.len() == sites.len() => views::parts(&views),
-        Target::Cpu => cpp::parts(sites),
+        Target::Cpu => cpp::parts(sites, !signature.relaid.is_empty()),
         Target::Cuda => triton::parts(sites),
     };
     let parameters = signature.parameters.join(", ");

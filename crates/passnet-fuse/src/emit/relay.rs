@@ -38,9 +38,8 @@ def copy(x, out):
 
 "#;
 
-const CPP: &str = r#"copy_elements = kernels.cpp(
-    """
-// Loops over the elements of a tensor of six dimensions, each of `size` bytes.
+/// Function of C++ that copies elements.
+pub(super) const COPY_ELEMENTS: &str = r#"// Loops over the elements of a tensor of six dimensions, each of `size` bytes.
 template <int64_t size>
 void copy_sized(const char* x, char* out, const int64_t* n, const int64_t* s, const int64_t* t) {
     for (int64_t i0 = 0; i0 < n[0]; i0++)
@@ -67,15 +66,17 @@ extern "C" void copy_elements(const char* x, char* out, int64_t size,
         default: return copy_sized<8>(x, out, n, s, t);
     }
 }
-""",
-    "void copy_elements(const char* x, char* out, int64_t size,"
+
+"#;
+
+/// Its declaration, as the literals of a pass.
+pub(super) const COPY_SIGNATURE: &str = r#"    "void copy_elements(const char* x, char* out, int64_t size,"
     " int64_t n0, int64_t n1, int64_t n2, int64_t n3, int64_t n4, int64_t n5,"
     " int64_t s0, int64_t s1, int64_t s2, int64_t s3, int64_t s4, int64_t s5,"
     " int64_t t0, int64_t t1, int64_t t2, int64_t t3, int64_t t4, int64_t t5)",
-)
+"#;
 
-
-def copy(x, out):
+const CPP: &str = r#"def copy(x, out):
     """Elements of `x` to `out`, which has the same shape and other strides."""
     n = (1,) * (6 - x.dim()) + tuple(x.shape)
     s = (0,) * (6 - x.dim()) + x.stride()

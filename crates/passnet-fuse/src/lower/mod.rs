@@ -4,6 +4,7 @@
 
 mod call;
 mod memory;
+mod norm;
 mod normalize;
 mod pointwise;
 mod product;
@@ -99,6 +100,7 @@ impl<'g> Lowering<'g> {
             .constant(call)
             .or_else(|| self.pointwise(call))
             .or_else(|| self.normalize(call))
+            .or_else(|| self.norms(call))
             .or_else(|| self.product(call))
             .or_else(|| self.resample(call));
         match tensor {

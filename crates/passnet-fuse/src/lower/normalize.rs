@@ -137,7 +137,7 @@ impl<'g> Lowering<'g> {
         self.cast(narrow, wide)
     }
 
-    fn inverse_deviation(&mut self, variance: TensorId, eps: f64) -> Option<TensorId> {
+    pub(super) fn inverse_deviation(&mut self, variance: TensorId, eps: f64) -> Option<TensorId> {
         let wide = self.tensors[variance].dtype;
         let eps = self.fill(eps, wide);
         let sum = self.map(ScalarFn::Binary(Binary::Add), &[variance, eps], wide)?;
@@ -145,7 +145,13 @@ impl<'g> Lowering<'g> {
     }
 
     /// `x * weight + bias` where these are given, with their shape in the place of the normalised dimensions.
-    fn affine(&mut self, x: TensorId, weight: Option<Arg>, bias: Option<Arg>, shape: &[i64]) -> Option<TensorId> {
+    pub(super) fn affine(
+        &mut self,
+        x: TensorId,
+        weight: Option<Arg>,
+        bias: Option<Arg>,
+        shape: &[i64],
+    ) -> Option<TensorId> {
         let wide = self.tensors[x].dtype;
         let mut result = x;
         for (arg, op) in [(weight, Binary::Mul), (bias, Binary::Add)] {

@@ -65,14 +65,18 @@ impl<'g> Lowering<'g> {
                 (!trains).then_some(x)
             }
             "contiguous" | "clone" | "detach" => self.tensor(call.subject()?),
-            "full_like" | "zeros_like" | "ones_like" | "full" | "zeros" | "ones" => {
-                let value = match call.name {
-                    "full" | "full_like" => as_scalar(call.arg(1, "fill_value")?)?,
+            "full_like" | "zeros_like" | "ones_like" | "full" | "zeros" | "ones" | "new_full" | "new_zeros"
+            | "new_ones" => {
+                let value = match call.name.trim_start_matches("new_") {
+                    "full" | "full_like" => {
+                        as_scalar(call.arg(if call.name == "new_full" { 2 } else { 1 }, "fill_value")?)?
+                    }
                     name => Scalar::Int(name.starts_with("ones").into()),
                 };
                 let shape = self.result_type(call)?.shape.clone();
                 Some(self.tensors.add(shape, dtype, Def::Fill(value)))
             }
+            "addcmul" => self.product_added(call, dtype),
             "linspace" => self.linspace(call, dtype),
             "prelu" => self.prelu(call, dtype),
             "arange" => self.arange(call, dtype),
@@ -167,6 +171,24 @@ impl<'g> Lowering<'g> {
         let zero = self.fill(0.0, dtype);
         let is_positive = self.map(ScalarFn::Compare(Binary::Lt, dtype), &[zero, x], DType::Bool)?;
         self.map(ScalarFn::Where, &[is_positive, x, scaled], dtype)
+    }
+
+    /// `x + value * (a * b)`, rounded once.
+    fn product_added(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
+        let value = call.float(usize::MAX, "value", 1.0)?;
+        let mut wide = Vec::new();
+        for arg in [call.subject()?, call.arg(1, "tensor1")?, call.arg(2, "tensor2")?] {
+            let operand = self.tensor(arg)?;
+            wide.push(self.widen(operand)?);
+        }
+        let wide_type = self.tensors[wide[0]].dtype;
+        let mut product = self.map(ScalarFn::Binary(Binary::Mul), &[wide[1], wide[2]], wide_type)?;
+        if value != 1.0 {
+            let value = self.fill(value, wide_type);
+            product = self.map(ScalarFn::Binary(Binary::Mul), &[value, product], wide_type)?;
+        }
+        let sum = self.map(ScalarFn::Binary(Binary::Add), &[wide[0], product], wide_type)?;
+        Some(self.cast(sum, dtype))
     }
 
     /// Where the step is a whole number, so that no rounding is to be followed.

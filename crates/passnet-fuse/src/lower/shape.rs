@@ -37,6 +37,14 @@ impl<'g> Lowering<'g> {
                     call.variadic_ints(1, "dims")?.into_iter().map(|dim| dimension(dim, rank)).collect();
                 self.permute(x, &order?)?
             }
+            "movedim" | "moveaxis" => {
+                let x = self.tensor(call.subject()?)?;
+                let (from, to) = (call.int(1, "source")?, call.int(2, "destination")?);
+                let (from, to) = (dimension(from, shape.len())?, dimension(to, shape.len())?);
+                let mut order: Vec<usize> = (0..shape.len()).filter(|&dim| dim != from).collect();
+                order.insert(to, from);
+                self.permute(x, &order)?
+            }
             "transpose" | "swapaxes" | "t" => {
                 let x = self.tensor(call.subject()?)?;
                 let rank = shape.len();

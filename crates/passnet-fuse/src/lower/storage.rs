@@ -29,6 +29,7 @@ const VIEWS: &[&str] = &[
     "narrow",
     "select",
     "movedim",
+    "moveaxis",
     "detach",
 ];
 

@@ -26,6 +26,10 @@ pub(crate) const END: &str = "}  // namespace fused\n";
 /// Values per step of a vectorised loop, as `math.hpp` has it.
 const LANES: i64 = 16;
 
+/// Most elements that one register of a sum takes before it is added to the whole: a long sum in steps is as exact as
+/// PyTorch's, which adds in a cascade.
+const LONGEST_PART: i64 = 1024;
+
 /// Products and sums may be contracted, as in PyTorch's own kernels: apart from these, results differ more often from
 /// eager mode.
 pub(crate) const FLAGS: &[&str] = &["-ffp-contract=fast", "-Wno-psabi"];
@@ -53,6 +57,7 @@ pub(crate) fn body(program: &Program, config: Nests) -> String {
         folds: BTreeMap::new(),
         count: 0,
         lanes: None,
+        in_parts: false,
         rows: BTreeMap::new(),
         filled: BTreeSet::new(),
     };
@@ -100,6 +105,8 @@ struct Printer<'p> {
     count: usize,
     /// While a loop is printed that takes sixteen elements a step: its variable and the values that vary with it.
     lanes: Option<(Var, BTreeSet<ExprId>)>,
+    /// Whether sums go to parts of their own in that loop.
+    in_parts: bool,
     /// Values that are kept for the levels to come, with the array that holds them.
     rows: BTreeMap<ExprId, String>,
     filled: BTreeSet<ExprId>,
@@ -223,12 +230,9 @@ impl Printer<'_> {
             self.line("{");
             self.indent += 1;
             self.line("int64_t k = 0;");
-            self.line(&format!("for (; k + lanes <= {}; k += lanes) {{", size(segment.innermost.extent)));
-            self.indent += 1;
             self.lanes = Some((var, varying));
-            self.block(&here, &actions);
+            self.vector_loop(stage, segment, &here, &actions);
             self.lanes = None;
-            self.close();
             start = "k";
             self.names.clone_from(&outside);
         }
@@ -247,6 +251,36 @@ impl Printer<'_> {
             self.close();
         }
         self.filled.extend(here);
+    }
+
+    /// The loop that takes several elements a step; one with long sums in parts.
+    fn vector_loop(&mut self, stage: &Stage, segment: &Segment, here: &[ExprId], actions: &[&Action]) {
+        let extent = segment.innermost.extent;
+        let row = extent * stage.inner.iter().map(|nest| nest.extent).product::<i64>();
+        let sums = if row > LONGEST_PART { self.sums(actions) } else { Vec::new() };
+        self.in_parts = !sums.is_empty();
+        let is_cut = self.in_parts && extent > LONGEST_PART;
+        let mut end = size(extent);
+        if is_cut {
+            self.line(&format!("while (k + lanes <= {end}) {{"));
+            self.indent += 1;
+            self.line(&format!("const int64_t end = minimum(k + {LONGEST_PART}, int64_t({end}));"));
+            end = "end".to_owned();
+        }
+        for name in &sums {
+            self.line(&format!("vec {name}_part = splat(0.0f);"));
+        }
+        self.line(&format!("for (; k + lanes <= {end}; k += lanes) {{"));
+        self.indent += 1;
+        self.block(here, actions);
+        self.close();
+        for name in &sums {
+            self.line(&format!("{name}_lanes += {name}_part;"));
+        }
+        if is_cut {
+            self.close();
+        }
+        self.in_parts = false;
     }
 
     fn block(&mut self, here: &[ExprId], actions: &[&Action]) {

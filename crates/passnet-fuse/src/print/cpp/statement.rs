@@ -34,6 +34,15 @@ impl Printer<'_> {
         self.folds.insert(tensor, name);
     }
 
+    /// Names of the sums among the actions.
+    pub(super) fn sums(&self, actions: &[&Action]) -> Vec<String> {
+        let name = |action: &&Action| match action {
+            Action::Fold { tensor, fold: Fold::Sum, .. } => self.folds.get(tensor).cloned(),
+            _ => None,
+        };
+        actions.iter().filter_map(name).collect()
+    }
+
     /// Joins the lanes of a reduction, if a loop had any.
     pub(super) fn finish_fold(&mut self, action: &Action, stage: &Stage) {
         let Action::Fold { tensor, fold, kind: Kind::F32, .. } = action else { return };
@@ -108,7 +117,7 @@ impl Printer<'_> {
             Action::Fold { tensor, fold, value, .. } => {
                 let mut name = self.folds[tensor].clone();
                 if self.lanes.is_some() {
-                    name.push_str("_lanes");
+                    name.push_str(if self.in_parts && *fold == Fold::Sum { "_part" } else { "_lanes" });
                 }
                 let value = self.operand(*value);
                 match fold {
