@@ -105,7 +105,7 @@ impl Dataset {
     pub fn read<R: View + 'static>(
         &self,
         table: Table,
-    ) -> Result<impl Iterator<Item = Result<R, StoreError>> + use<R>, StoreError> {
+    ) -> Result<impl Iterator<Item = Result<R, StoreError>> + Send + use<R>, StoreError> {
         Ok(self.parts(table)?.into_iter().flat_map(|part| rows_of(&part)))
     }
 
@@ -146,7 +146,7 @@ impl Dataset {
 }
 
 /// All rows of one file; if it cannot be opened, the error is the only item.
-pub(crate) fn rows_of<R: View + 'static>(part: &Path) -> Box<dyn Iterator<Item = Result<R, StoreError>>> {
+pub(crate) fn rows_of<R: View + 'static>(part: &Path) -> Box<dyn Iterator<Item = Result<R, StoreError>> + Send> {
     match TableReader::open(part) {
         Ok(reader) => Box::new(reader),
         Err(error) => Box::new(std::iter::once(Err(error))),
@@ -163,7 +163,8 @@ fn part_path(folder: &Path, prefix: &str, number: u32) -> PathBuf {
     folder.join(format!("{prefix}{number:05}.parquet"))
 }
 
-fn part_number(path: &Path) -> Option<u32> {
+/// Number of a file of a table; `None` for other files.
+pub(crate) fn part_number(path: &Path) -> Option<u32> {
     path.file_name()?.to_str()?.strip_prefix(PART)?.strip_suffix(".parquet")?.parse().ok()
 }
 

@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
     Dataset, Failure, Table,
-    dataset::{Replacement, rows_of},
+    dataset::{Replacement, part_number, rows_of},
     hashes::{Rung, half},
     store::{Hashes, Lineage, Origin, SampleRow, StoreError, TableWriter},
 };
@@ -38,7 +38,9 @@ pub struct Deduplicated {
 /// If a table cannot be listed or written. Damaged rows are failures in the result.
 pub fn dedup(dataset: &Dataset, table: Table, rung: Rung, out: &Dataset) -> Result<Deduplicated, StoreError> {
     let mut result = Deduplicated::default();
-    let parts = dataset.parts(table)?;
+    // Each new file has the number of the old one, so that what an interruption leaves is a table too.
+    let parts: Vec<(u32, PathBuf)> =
+        dataset.parts(table)?.into_iter().filter_map(|part| Some((part_number(&part)?, part))).collect();
     let mut classes = classes(&parts, rung, &mut result);
     let mut replacement = out.replacement(table)?;
     let first = |part: u32, key: Option<u128>, path: &str| match key {
@@ -48,31 +50,32 @@ pub fn dedup(dataset: &Dataset, table: Table, rung: Rung, out: &Dataset) -> Resu
             _ => Choice::Drop,
         },
     };
-    let kept: Vec<Result<Kept, StoreError>> = parts
+    let files: Vec<Result<Kept, StoreError>> = parts
         .par_iter()
-        .enumerate()
         .map(|(number, part)| {
-            let number = number as u32;
-            let mut kept = Kept::file(&replacement, number);
-            kept.take(part, rung, |key, path| first(number, key, path))?;
-            Ok(kept)
+            let mut file = KeptWriter::new(&replacement, *number);
+            file.take(part, rung, |key, path| first(*number, key, path))?;
+            file.finish()
         })
         .collect();
     let mut written = Vec::new();
-    for kept in kept {
-        written.extend(kept?.finish(&mut classes, &mut result)?);
+    for kept in files {
+        let kept = kept?;
+        written.extend(kept.number);
+        result.add(kept, &mut classes);
     }
     if !classes.is_empty() {
         // Their first members are in damaged row groups; the next ones that can be read take their place.
-        let mut kept = Kept::file(&replacement, parts.len() as u32);
+        let mut file = KeptWriter::new(&replacement, parts.last().map_or(0, |(last, _)| last + 1));
         let mut left = std::mem::take(&mut classes);
-        for part in &parts {
+        for (_, part) in &parts {
             let mut next = |key: Option<u128>| left.remove(&key?);
-            kept.take(part, rung, |key, _| next(key).map_or(Choice::Drop, Choice::Merge))?;
+            file.take(part, rung, |key, _| next(key).map_or(Choice::Drop, Choice::Merge))?;
         }
         // Damage was told the first time.
-        kept.failures.clear();
-        written.extend(kept.finish(&mut classes, &mut result)?);
+        let kept = Kept { failures: Vec::new(), ..file.finish()? };
+        written.extend(kept.number);
+        result.add(kept, &mut classes);
     }
     for failure in &result.failures {
         replacement.keep_damaged(Path::new(&failure.what));
@@ -85,17 +88,17 @@ pub fn dedup(dataset: &Dataset, table: Table, rung: Rung, out: &Dataset) -> Resu
 const FILES: usize = 16;
 
 /// All classes of the files of a table; counts rows and rungs.
-fn classes(parts: &[PathBuf], rung: Rung, result: &mut Deduplicated) -> FxHashMap<u128, Class> {
+fn classes(parts: &[(u32, PathBuf)], rung: Rung, result: &mut Deduplicated) -> FxHashMap<u128, Class> {
     let mut seen: Vec<FxHashSet<u128>> = vec![FxHashSet::default(); Rung::ALL.len()];
     let mut classes: FxHashMap<u128, Class> = FxHashMap::default();
-    for (parts, first) in parts.chunks(FILES).zip((0_u32..).step_by(FILES)) {
+    for parts in parts.chunks(FILES) {
         let files: Vec<Vec<Member>> = parts
             .par_iter()
-            .map(|part| rows_of::<Lineage>(part).flatten().map(|row| Member::new(rung, row)).collect())
+            .map(|(_, part)| rows_of::<Lineage>(part).flatten().map(|row| Member::new(rung, row)).collect())
             .collect();
-        for (part, member) in
-            files.into_iter().zip(first..).flat_map(|(file, part)| file.into_iter().map(move |m| (part, m)))
-        {
+        let members =
+            parts.iter().zip(files).flat_map(|((part, _), file)| file.into_iter().map(move |row| (*part, row)));
+        for (part, member) in members {
             result.rows += 1;
             for (seen, key) in seen.iter_mut().zip(member.keys) {
                 seen.extend(key);
@@ -150,20 +153,39 @@ enum Choice {
     Merge(Class),
 }
 
-/// A new file with what is kept of old ones.
-struct Kept<'a> {
-    replacement: &'a Replacement,
-    number: u32,
-    writer: Option<TableWriter<SampleRow>>,
+/// What is kept of a file.
+#[derive(Default)]
+struct Kept {
+    /// Number of the new file, if it has a row.
+    number: Option<u32>,
     rows: usize,
     /// Classes that stand in it.
     classes: Vec<u128>,
     failures: Vec<Failure>,
 }
 
-impl<'a> Kept<'a> {
-    fn file(replacement: &'a Replacement, number: u32) -> Self {
-        Self { replacement, number, writer: None, rows: 0, classes: Vec::new(), failures: Vec::new() }
+impl Deduplicated {
+    /// Counts a file, and takes what stands in it out of `classes`.
+    fn add(&mut self, file: Kept, classes: &mut FxHashMap<u128, Class>) {
+        self.kept += file.rows;
+        self.failures.extend(file.failures);
+        for key in &file.classes {
+            classes.remove(key);
+        }
+    }
+}
+
+/// Writes a new file with what is kept of old ones.
+struct KeptWriter<'a> {
+    replacement: &'a Replacement,
+    number: u32,
+    writer: Option<TableWriter<SampleRow>>,
+    kept: Kept,
+}
+
+impl<'a> KeptWriter<'a> {
+    fn new(replacement: &'a Replacement, number: u32) -> Self {
+        Self { replacement, number, writer: None, kept: Kept::default() }
     }
 
     /// Takes the rows of an old file that are to be kept.
@@ -177,7 +199,7 @@ impl<'a> Kept<'a> {
             let mut row = match row {
                 Ok(row) => row,
                 Err(error) => {
-                    self.failures.push(Failure::of_store(&error));
+                    self.kept.failures.push(Failure::of_store(&error));
                     continue;
                 }
             };
@@ -186,9 +208,10 @@ impl<'a> Kept<'a> {
                 Choice::Drop => continue,
                 Choice::Keep => {}
                 Choice::Merge(class) => {
-                    row.duplicates = class.paths.into_iter().filter(|path| *path != row.path).collect();
+                    let mut seen = FxHashSet::from_iter([row.path.clone()]);
+                    row.duplicates = class.paths.into_iter().filter(|path| seen.insert(path.clone())).collect();
                     row.origins = merge_origins(class.origins);
-                    self.classes.extend(key);
+                    self.kept.classes.extend(key);
                 }
             }
             let writer = match &mut self.writer {
@@ -196,25 +219,17 @@ impl<'a> Kept<'a> {
                 None => self.writer.insert(self.replacement.part(self.number)?),
             };
             writer.push(row)?;
-            self.rows += 1;
+            self.kept.rows += 1;
         }
         Ok(())
     }
 
-    /// Completes the file, takes what stands in it out of `classes`, and gives its number if it has a row.
-    fn finish(
-        self,
-        classes: &mut FxHashMap<u128, Class>,
-        result: &mut Deduplicated,
-    ) -> Result<Option<u32>, StoreError> {
-        result.kept += self.rows;
-        result.failures.extend(self.failures);
-        for key in &self.classes {
-            classes.remove(key);
+    fn finish(mut self) -> Result<Kept, StoreError> {
+        if let Some(writer) = self.writer {
+            writer.finish()?;
+            self.kept.number = Some(self.number);
         }
-        let Some(writer) = self.writer else { return Ok(None) };
-        writer.finish()?;
-        Ok(Some(self.number))
+        Ok(self.kept)
     }
 }
 

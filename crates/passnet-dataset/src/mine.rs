@@ -64,7 +64,7 @@ pub struct Mined {
 }
 
 /// Graphs are parsed and cut this many at a time.
-const CHUNK: usize = 64;
+const CHUNK: usize = 256;
 
 /// Finds ranges in all graphs and writes the distinct subgraphs, each with all its origins, into the table of subgraphs of
 /// `out`, in place of those of their kind.
@@ -229,11 +229,9 @@ fn cut_all(
 ) -> Result<Distinct, StoreError> {
     let mut annotations = Annotations::open(dataset)?;
     let mut graphs = dataset.read::<SampleRow>(Table::Graphs)?;
-    loop {
-        let read: Vec<Result<SampleRow, StoreError>> = graphs.by_ref().take(CHUNK).collect();
-        if read.is_empty() {
-            return Ok(distinct);
-        }
+    let mut next = || -> Vec<Result<SampleRow, StoreError>> { graphs.by_ref().take(CHUNK).collect() };
+    let mut read = next();
+    while !read.is_empty() {
         let mut rows = Vec::with_capacity(read.len());
         for row in read {
             match row {
@@ -249,10 +247,11 @@ fn cut_all(
         let chunk: Vec<_> =
             rows.into_iter().zip(ranges).map(|(row, ranges)| (annotations.of(&row), row, ranges)).collect();
         let known = &distinct.origins;
-        let cuts: Vec<_> = chunk
-            .into_par_iter()
-            .map(|(annotation, row, ranges)| (cut(&row, annotation, &ranges, kind, known), row.path))
-            .collect();
+        let cut_one = |(annotation, row, ranges): (_, SampleRow, Vec<OpRange>)| {
+            (cut(&row, annotation, &ranges, kind, known), row.path)
+        };
+        // The next graphs are read while these are cut.
+        let (following, cuts) = rayon::join(&mut next, || chunk.into_par_iter().map(cut_one).collect::<Vec<_>>());
         for (cut, path) in cuts {
             match cut {
                 Ok((found, open)) => {
@@ -262,7 +261,9 @@ fn cut_all(
                 Err(message) => mined.failures.push(Failure { what: path, message }),
             }
         }
+        read = following;
     }
+    Ok(distinct)
 }
 
 /// A subgraph in its place.

@@ -100,6 +100,28 @@ fn duplicates_go_and_leave_their_paths() {
 }
 
 #[test]
+fn dedup_that_was_killed_between_two_files_goes_on() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dataset = Dataset::at(scratch.path().join("dataset"));
+    for path in ["gone", "a", "b"] {
+        let samples = scratch.path().join(path);
+        write_model(&samples, path, path, 2, 8);
+        import_graphs(&dataset, &samples).unwrap();
+    }
+    let parts = dataset.parts(Table::Graphs).unwrap();
+    // Numbers need not begin with 0: a file may have been taken away.
+    fs::remove_file(&parts[0]).unwrap();
+    let second = fs::read(&parts[2]).unwrap();
+    dedup(&dataset, Table::Graphs, Rung::Typed, &dataset).unwrap();
+    assert_eq!(dataset.parts(Table::Graphs).unwrap(), parts[1..2]);
+    fs::write(&parts[2], second).unwrap();
+    let found = dedup(&dataset, Table::Graphs, Rung::Typed, &dataset).unwrap();
+    assert_eq!((found.rows, found.kept), (2, 1));
+    let rows = rows(&dataset, Table::Graphs);
+    assert_eq!((rows[0].path.as_str(), rows[0].duplicates.as_slice()), ("a", &["b".to_owned()][..]));
+}
+
+#[test]
 fn the_next_of_equal_samples_stands_for_a_damaged_one() {
     let scratch = tempfile::tempdir().unwrap();
     let dataset = Dataset::at(scratch.path().join("dataset"));

@@ -209,6 +209,28 @@ fn a_full_disk_is_named_and_costs_nothing_that_was_written() {
     assert_eq!(paths(), 20);
 }
 
+#[test]
+fn a_damaged_file_is_named_once_and_does_not_hide_the_others() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (samples, data) = (scratch.path().join("samples"), scratch.path().join("data"));
+    let (samples_text, data_text) = (samples.to_str().unwrap(), data.to_str().unwrap());
+    for (seed, name) in ["first", "second"].into_iter().enumerate() {
+        write_sample(&samples.join(name), seed as u64);
+        passnet(&["dataset", "import", samples_text, "--out", data_text], 0);
+    }
+    let part = data.join("graphs/part-00000.parquet");
+    let mut bytes = std::fs::read(&part).unwrap();
+    bytes[1_000..2_000].fill(0x55);
+    std::fs::write(&part, bytes).unwrap();
+    let (out, _) = passnet(&["dataset", "show", data_text, "second"], 0);
+    assert!(out.starts_with("second\n"), "{out}");
+    let (_, err) = passnet(&["dataset", "show", data_text, "first"], 1);
+    assert!(err.contains("part-00000.parquet: row group 0 (rows 0..1) is damaged"), "{err}");
+    let (out, err) = passnet(&["dataset", "stats", data_text], 1);
+    assert!(out.starts_with("1 samples"), "{out}");
+    assert_eq!(err.matches("part-00000.parquet").count(), 1, "{err}");
+}
+
 /// The tutorial's script, from a model to a verdict, on the smallest model of timm.
 #[test]
 fn the_tutorial_goes_from_a_model_to_a_verdict() {

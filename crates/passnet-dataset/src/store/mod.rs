@@ -45,7 +45,7 @@ pub struct NamedFile {
 }
 
 /// What a row of a table is read as: all of it, or some of its columns; only these are read from the file.
-pub trait View: Sized {
+pub trait View: Sized + Send {
     /// Name of the table's columns: the key `passnet.table` of a file's metadata.
     const TABLE: &'static str;
 

@@ -7,7 +7,7 @@ use passnet_dataset::{
     Dataset, Failure,
     annotate::{Limits, Runner, annotate},
     dedup::dedup,
-    fold::{CanonicalSettings, SizeBounds},
+    fold::{CanonicalSettings, CompatibleSettings, Policy, SizeBounds},
     hashes::Rung,
     import::import_graphs,
     kernels::{CountSettings, count_kernels},
@@ -85,8 +85,11 @@ pub(super) fn run_card(args: &CardArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Finer foldings whose subgraphs are for training: reach, fewest ops, and one more than the most.
-const TRAINING_SCALES: [(u32, u32, u32); 3] = [(6, 4, 24), (3, 3, 10), (2, 2, 6)];
+/// Other foldings whose subgraphs are for training: reach, fewest ops, and one more than the most.
+const TRAINING_SCALES: [(u32, u32, u32); 5] = [(6, 4, 24), (3, 3, 10), (2, 2, 6), (4, 2, 12), (8, 6, 40)];
+/// The published folding is for training too: its window, which is one more than the most ops, and its folds.
+const TRAINING_WINDOW: u32 = 64;
+const TRAINING_FOLDS: usize = 12;
 
 /// All stages from sample folders to suites. What a stage has done before is not done again.
 pub(super) fn run_build_suites(args: &BuildSuitesArgs) -> Result<ExitCode> {
@@ -107,13 +110,11 @@ pub(super) fn run_build_suites(args: &BuildSuitesArgs) -> Result<ExitCode> {
     failures.extend(count_all(&unique, &counting)?);
     print_mined("fusible", &mine(&unique, Method::Fusible, &unique)?)?;
     print_mined("single-op", &mine(&unique, Method::SingleOps, &unique)?)?;
-    let finer = TRAINING_SCALES.map(|(reach, min, max)| (reach, SizeBounds::new(min, max)));
-    let mut scales = Vec::new();
-    for (reach, bounds) in finer {
-        let scale = unique.below(&format!("reach-{reach}"));
-        let settings = CanonicalSettings { bounds: bounds.context("sizes of subgraphs for training")?, reach };
-        print_mined(&format!("classical (reach {reach})"), &mine(&unique, Method::Canonical(settings), &scale)?)?;
-        scales.push(scale);
+    let mut others = Vec::new();
+    for (name, method) in training_methods()? {
+        let other = unique.below(&name);
+        print_mined(&format!("classical ({name})"), &mine(&unique, method, &other)?)?;
+        others.push(other);
     }
     let plan = |name: &str, kind, tasks, graphs| Plan { name: name.to_owned(), kind, tasks, graphs };
     let plans = [
@@ -124,7 +125,7 @@ pub(super) fn run_build_suites(args: &BuildSuitesArgs) -> Result<ExitCode> {
     let (casts, training) = (args.casts.into(), args.training.clone());
     let bounds = Bounds { max_bytes: args.max_bytes, casts, training, ..Bounds::default() };
     let out = Dataset::at(&args.out);
-    let built = build(&unique, &scales, &fit(PROVE)?, &plans, &bounds, &out, &|line| eprintln!("{line}"))?;
+    let built = build(&unique, &others, &fit(PROVE)?, &plans, &bounds, &out, &|line| eprintln!("{line}"))?;
     print_built(&built)?;
     let eval: Vec<Dataset> = plans.iter().map(|plan| out.below(&plan.name)).collect();
     let leak = leaks(&eval, &out.below(TRAIN))?;
@@ -144,6 +145,20 @@ pub(super) fn run_build_suites(args: &BuildSuitesArgs) -> Result<ExitCode> {
     failures.extend(built.failures);
     let code = leave(&failures)?;
     Ok(if leak == passnet_dataset::suite::Leak::default() { code } else { ExitCode::from(BAD) })
+}
+
+/// Foldings for training by the name of their dataset.
+fn training_methods() -> Result<Vec<(String, Method)>> {
+    let bounds = |min, max| SizeBounds::new(min, max).context("sizes of subgraphs for training");
+    let mut methods = Vec::new();
+    for (reach, min, max) in TRAINING_SCALES {
+        let settings = CanonicalSettings { bounds: bounds(min, max)?, reach };
+        methods.push((format!("reach-{reach}"), Method::Canonical(settings)));
+    }
+    let (window, folds) = (TRAINING_WINDOW as usize, Some(TRAINING_FOLDS));
+    let settings = CompatibleSettings { window, folds, policy: Policy::Savings, bounds: bounds(2, TRAINING_WINDOW)? };
+    methods.push((format!("window-{window}"), Method::Compatible(settings)));
+    Ok(methods)
 }
 
 fn print_mined(kind: &str, mined: &Mined) -> Result<()> {

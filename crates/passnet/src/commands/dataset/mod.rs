@@ -206,11 +206,18 @@ fn show(args: &ShowArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The sample with this path, or the only one whose path ends so.
+/// The sample with this path, or the only one whose path ends so. What is damaged is passed over, and told if there is none.
 fn find(dataset: &Dataset, table: Table, name: &str) -> Result<SampleRow> {
     let mut found: Option<SampleRow> = None;
+    let mut damage = None;
     for row in dataset.read::<SampleRow>(table)? {
-        let row = row?;
+        let row = match row {
+            Ok(row) => row,
+            Err(error) => {
+                damage.get_or_insert(error);
+                continue;
+            }
+        };
         if row.path == name {
             return Ok(row);
         }
@@ -224,7 +231,13 @@ fn find(dataset: &Dataset, table: Table, name: &str) -> Result<SampleRow> {
             found = Some(row);
         }
     }
-    found.ok_or_else(|| usage(format!("no sample of {table} ends in `{name}`; `passnet dataset query` lists them")))
+    match (found, damage) {
+        (Some(row), _) => Ok(row),
+        (None, Some(error)) => Err(error.into()),
+        (None, None) => {
+            Err(usage(format!("no sample of {table} ends in `{name}`; `passnet dataset query` lists them")))
+        }
+    }
 }
 
 fn run_query(args: &QueryArgs) -> Result<ExitCode> {
@@ -257,7 +270,12 @@ fn run_query(args: &QueryArgs) -> Result<ExitCode> {
 /// Lists what could not be used on stderr, and says with which code to leave.
 fn leave(failures: &[Failure]) -> Result<ExitCode> {
     for failure in failures {
-        tracing::error!("{}: {}", failure.what, failure.message);
+        // What the store says begins with the file.
+        if failure.message.starts_with(&failure.what) {
+            tracing::error!("{}", failure.message);
+        } else {
+            tracing::error!("{}: {}", failure.what, failure.message);
+        }
     }
     Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(BAD) })
 }
