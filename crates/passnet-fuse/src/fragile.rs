@@ -3,14 +3,15 @@
 //! A sum in another order than PyTorch's differs in the last places of `float32`. Where the result is stored in a half type,
 //! one value in some thousands falls to the other side of a rounding, which every tolerance allows. A sum or difference that is
 //! small against such values, or the same value in a wider type, is held to more than that. So is, in any type, the difference of
-//! a normalised tensor and its own average over windows: what both have in common cancels, and their roundings stay.
+//! a normalised tensor and its own average over windows: what both have in common cancels, and their roundings stay. And so is,
+//! on CUDA, what goes into a convolution, which rounds `float32` to the ten bits of TF32.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use passnet_graph::{NodeId, ValueId};
 use passnet_record::DType;
 
-use crate::{lower::Call, region::is_view_node, typed::TypedGraph};
+use crate::{author::Target, lower::Call, region::is_view_node, typed::TypedGraph};
 
 /// Operations that add up many values in an order of their own.
 const REDUCTIONS: &[&str] = &[
@@ -57,8 +58,12 @@ const PROPORTIONAL: &[&str] = &[
     "avg_pool2d",
 ];
 
+/// Most elements that go into a convolution of which hardly one falls to the other side of a rounding to TF32, one in some
+/// thousands.
+const MOST_CONVOLVED: i64 = 4096;
+
 /// Nodes of a graph that must give PyTorch's own bits, for its results to be within tolerance.
-pub(crate) fn fragile(typed: &TypedGraph) -> BTreeSet<NodeId> {
+pub(crate) fn fragile(typed: &TypedGraph, target: Target) -> BTreeSet<NodeId> {
     let graph = typed.graph();
     let mut fragile = BTreeSet::new();
     // Which reductions' roundings a value carries.
@@ -83,6 +88,11 @@ pub(crate) fn fragile(typed: &TypedGraph) -> BTreeSet<NodeId> {
             let is_seen =
                 |node: &NodeId| is_in_half(typed, *node) && (call.name == "sub" || !is_positive(node)) || cancels(node);
             fragile.extend(operands.into_iter().filter(is_seen));
+        } else if target == Target::Cuda && matches!(call.name, "conv1d" | "conv2d" | "conv3d") {
+            let convolved = tensors.first().filter(|&&value| {
+                typed.tensor(value).is_some_and(|ty| ty.dtype == DType::Float32 && ty.numel() > MOST_CONVOLVED)
+            });
+            fragile.extend(convolved.iter().flat_map(|value| of(value)));
         } else if PROPORTIONAL.contains(&call.name) || is_view_node(typed, node.id) {
             carried.insert(node.value, operands);
         }

@@ -92,7 +92,7 @@ impl<'g> Survey<'g> {
         let mut trial = Lowering::new(typed, target);
         // A pattern has no dead nodes: those of the graph stay as they are.
         let live = live_nodes(graph);
-        let fragile = fragile(typed);
+        let fragile = fragile(typed, target);
         let expressible: BTreeSet<NodeId> = graph
             .nodes()
             .filter(|node| live.contains(&node.id) && !fragile.contains(&node.id))

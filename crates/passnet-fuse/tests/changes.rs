@@ -160,6 +160,26 @@ fn what_cancels_stays_with_pytorch_in_any_type() {
     check(false, true);
 }
 
+/// A convolution on CUDA rounds its input to TF32: `conv2d(layer_norm(x + x))`, where `x` is small or large.
+#[test]
+fn what_is_convolved_stays_with_pytorch_on_cuda() {
+    let check = |side: i64, target, is_rewritten: bool| {
+        let mut draft = Draft::default();
+        let shape = [1, 8, side, side];
+        let x = draft.input("x", &shape, Float32);
+        let w = draft.input("w", &[8, 8, 1, 1], Float32);
+        let sum = draft.function("operator.add", &[x.into(), x.into()], tensor(&shape, Float32));
+        let over = draft.builder.tuple(&[Arg::Int(side)]);
+        let normal = draft.function("torch.nn.functional.layer_norm", &[sum.into(), over], tensor(&shape, Float32));
+        let result = draft.function("torch.conv2d", &[normal.into(), w.into()], tensor(&shape, Float32));
+        let passes = text(&author(&[draft.finish(&[result])], target));
+        assert_eq!(passes.contains("layer_norm"), is_rewritten, "{passes}");
+    };
+    check(64, Target::Cuda, false);
+    check(16, Target::Cuda, true);
+    check(64, Target::Cpu, true);
+}
+
 /// One pattern stands for all types: where it is replaced for one, it has to be for the others.
 #[test]
 fn what_a_pass_finds_besides_is_planned_too() {
