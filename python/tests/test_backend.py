@@ -49,3 +49,35 @@ def test_the_backend_rewrites_a_users_model(write_passes: Callable[..., Path], b
     torch.testing.assert_close(compiled(x), model(x) * 2)
     torch._dynamo.reset()
     torch.testing.assert_close(torch.compile(model, backend="passnet" if by_name else passnet)(x), model(x))
+
+
+PARTICULAR = """
+import torch
+
+def pattern(x, c0):
+    return torch.relu(x) + c0
+
+def replacement_args(x, c0):
+    return (c0, x)
+
+def fused(c0, x):
+    if x.shape != (3, 4):
+        raise ValueError("written for 3 rows")
+    return x.clamp(min=0) + c0 + 1
+
+def replacement_func():
+    return fused
+"""
+
+
+def test_what_a_pass_refuses_is_computed_as_it_was(write_passes: Callable[..., Path]):
+    def model(x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x) + 2
+
+    torch._dynamo.reset()
+    compiled = torch.compile(model, backend=passnet, options={"passes": write_passes(particular=PARTICULAR)})
+    known, other = torch.randn(3, 4), torch.randn(5, 4)
+    torch.testing.assert_close(compiled(known), model(known) + 1)
+    with pytest.warns(RuntimeWarning, match="`particular` refuses its inputs.*written for 3 rows"):
+        torch.testing.assert_close(compiled(other), model(other))
+    torch.testing.assert_close(compiled(known), model(known) + 1)
