@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch._dynamo
 import torch._inductor.codecache
 import torch.fx
 

@@ -3,12 +3,14 @@
 It stays fork-safe: it never initialises CUDA, never runs a multi-threaded operator and never loads a pass. What it
 compiles, where it is asked to, is a graph of its own.
 """
+# ruff: noqa: E402 - what the imports must find comes before them
 
 from __future__ import annotations
 
 import collections
 import contextlib
 import gc
+import importlib
 import os
 import resource
 import select
@@ -27,14 +29,17 @@ if not os.path.exists("/dev/nvidiactl"):
 # such a process cannot use CUDA.
 os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
 
+# Nothing of what importing makes is garbage, and there is much of it to look through again and again.
+gc.disable()
+
 # Before torch, which starts threads: a user other than root could not confine anything afterwards.
 from passnet import _sandbox  # isort: skip
 
-# The compiler's modules take seconds to import. It must not run here where there is a GPU: Dynamo asks for the current
-# accelerator, which initialises CUDA.
+# Dynamo takes seconds to import. It must not run here where there is a GPU: it asks for the current accelerator, which
+# initialises CUDA.
 import torch
 import torch._dynamo
-import torch._inductor.compile_fx
+import torch._dynamo.repro.after_dynamo  # Dynamo imports it with its first graph.
 import torch.fx
 
 from passnet import _native, _protocol, _worker
@@ -51,10 +56,7 @@ def main(control: int) -> NoReturn:
     """Serves requests on the socket with descriptor `control` until its end."""
     torch.set_num_threads(1)
     _worker.warm_up()
-    # What exists now lives as long as the process: collections in workers, which come before each block of timed calls,
-    # need not walk over it (nor copy its pages).
-    gc.collect()
-    gc.freeze()
+    _settle()
     _native.set_child_subreaper()
     server = _Server(socket.socket(fileno=control))
     server.announce()
@@ -112,13 +114,17 @@ class _Server:
                         raise _protocol.ProtocolError(f"unknown or incomplete request `{message['type']}`")
 
     def compile(self, cache: Path) -> None:
-        """Sets the compiler up, so that workers forked later find its tables filled."""
+        """Sets the compiler up, so that workers forked later find it imported and its tables filled."""
+        # A spare would find them as they were.
+        while self.spares:
+            pid, (sock, _) = self.spares.popitem()
+            sock.close()
+            _kill(pid)
+        gc.disable()
+        # Takes seconds, and only workers that compile need it.
+        importlib.import_module("torch._inductor.compile_fx")
+        _settle()
         if not _HAS_GPU:
-            # A spare would find them as they were.
-            while self.spares:
-                pid, (sock, _) = self.spares.popitem()
-                sock.close()
-                _kill(pid)
             _keep_inductors_files_in(cache / "inductor")
             try:
                 _worker.rehearse_compiler()
@@ -210,6 +216,16 @@ class _Server:
                 os.waitpid(-1, 0)
         except ChildProcessError:
             pass
+
+
+def _settle() -> None:
+    """Lets what exists now live as long as the process.
+
+    Collections in workers, which come before each block of timed calls, need not walk over it (nor copy its pages).
+    """
+    gc.enable()
+    gc.collect()
+    gc.freeze()
 
 
 def _kill(pid: int) -> None:
