@@ -5,9 +5,6 @@
 #include <cstdint>
 #include <cstring>
 #include <vector>
-#ifdef __F16C__
-#include <immintrin.h>
-#endif
 
 static inline uint32_t bits_of(float value) {
     uint32_t bits;
@@ -106,45 +103,54 @@ template <>
 inline void round_to<float>(float*, int64_t) {}
 
 #ifdef __F16C__
+// As <immintrin.h> has it for GCC and Clang: to read that header takes longer than to compile most kernels.
 #ifdef __AVX512F__
-using floats = __m512;
-using halves = __m256i;
-static inline floats get(const float* from) { return _mm512_loadu_ps(from); }
-static inline void put(float* to, floats row) { _mm512_storeu_ps(to, row); }
-static inline halves get(const float16* from) { return _mm256_loadu_si256(reinterpret_cast<const halves*>(from)); }
-static inline void put(float16* to, halves row) { _mm256_storeu_si256(reinterpret_cast<halves*>(to), row); }
-static inline floats widen(halves row) { return _mm512_cvtph_ps(row); }
-static inline halves narrow(floats row) { return _mm512_cvtps_ph(row, 0); }
+constexpr int64_t lanes = 16;
 #else
-using floats = __m256;
-using halves = __m128i;
-static inline floats get(const float* from) { return _mm256_loadu_ps(from); }
-static inline void put(float* to, floats row) { _mm256_storeu_ps(to, row); }
-static inline halves get(const float16* from) { return _mm_loadu_si128(reinterpret_cast<const halves*>(from)); }
-static inline void put(float16* to, halves row) { _mm_storeu_si128(reinterpret_cast<halves*>(to), row); }
-static inline floats widen(halves row) { return _mm256_cvtph_ps(row); }
-static inline halves narrow(floats row) { return _mm256_cvtps_ph(row, 0); }
+constexpr int64_t lanes = 8;
 #endif
-constexpr int64_t lanes = sizeof(floats) / sizeof(float);
+typedef float floats __attribute__((vector_size(lanes * sizeof(float))));
+typedef short halves __attribute__((vector_size(lanes * sizeof(short))));
+
+template <typename Vector>
+static inline Vector get(const void* from) {
+    Vector row;
+    std::memcpy(&row, from, sizeof row);
+    return row;
+}
+
+template <typename Vector>
+static inline void put(void* to, Vector row) {
+    std::memcpy(to, &row, sizeof row);
+}
+
+// All lanes, in the current rounding mode and to the nearest.
+#ifdef __AVX512F__
+static inline floats widen(halves row) { return __builtin_ia32_vcvtph2ps512_mask(row, floats{}, -1, 4); }
+static inline halves narrow(floats row) { return __builtin_ia32_vcvtps2ph512_mask(row, 0, halves{}, -1); }
+#else
+static inline floats widen(halves row) { return __builtin_ia32_vcvtph2ps256(row); }
+static inline halves narrow(floats row) { return __builtin_ia32_vcvtps2ph256(row, 0); }
+#endif
 
 template <>
 inline void load<float16>(const float16* from, float* to, int64_t count) {
     int64_t i = 0;
-    for (; i + lanes <= count; i += lanes) put(to + i, widen(get(from + i)));
+    for (; i + lanes <= count; i += lanes) put(to + i, widen(get<halves>(from + i)));
     for (; i < count; ++i) to[i] = from[i];
 }
 
 template <>
 inline void store<float16>(const float* from, float16* to, int64_t count) {
     int64_t i = 0;
-    for (; i + lanes <= count; i += lanes) put(to + i, narrow(get(from + i)));
+    for (; i + lanes <= count; i += lanes) put(to + i, narrow(get<floats>(from + i)));
     for (; i < count; ++i) to[i] = float16(from[i]);
 }
 
 template <>
 inline void round_to<float16>(float* row, int64_t count) {
     int64_t i = 0;
-    for (; i + lanes <= count; i += lanes) put(row + i, widen(narrow(get(row + i))));
+    for (; i + lanes <= count; i += lanes) put(row + i, widen(narrow(get<floats>(row + i))));
     for (; i < count; ++i) row[i] = float16(row[i]);
 }
 #endif
