@@ -100,7 +100,8 @@ fn own_interpreter(root: &Path, packages: &[&str]) -> Result<PathBuf> {
     let missing: Vec<&str> = wanted.copied().filter(|package| !is_installed(&python, package)).collect();
     if !missing.is_empty() {
         let mut pip = Command::new(&python);
-        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(&missing);
+        // Python compiles a module when it is first imported: that is a small part of them.
+        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]).args(&missing);
         if missing.contains(&"torch") {
             let free = free_bytes(&venv)?;
             if free < TORCH_BYTES {

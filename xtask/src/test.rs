@@ -1,6 +1,6 @@
 //! `cargo xtask test`: everything that must hold before a change lands.
 
-use std::{path::Path, process::Command};
+use std::{num::NonZero, path::Path, process::Command};
 
 use anyhow::Result;
 
@@ -35,8 +35,10 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     };
     ruff(&["check"])?;
     ruff(&["format", "--check"])?;
+    // Most tests that take long wait for a fork server to start, for a compiler or for the core that measures.
+    let threads = 2 * std::thread::available_parallelism().map_or(1, NonZero::get);
     let mut rust = cargo(root);
-    rust.args(["test", "--workspace"]);
+    rust.args(["test", "--workspace"]).env("RUST_TEST_THREADS", threads.to_string());
     let mut python = Command::new(&environment.python);
     python.current_dir(root).args(["-m", "pytest", "--quiet", "python/tests"]).env("PYTHONPATH", &environment.site);
     // Both wait for compilers, servers and workers much of the time, and use one core of two.

@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
-mod common;
-
 use std::{
     collections::BTreeSet,
     io::Write as _,
@@ -108,7 +106,7 @@ fn pairs(dtype: DType) -> Pairs {
 
 #[test]
 fn closeness_is_that_of_torch() {
-    let Some(python) = common::python_with_torch() else { return };
+    let Some(python) = crate::common::python_with_torch() else { return };
     let data: Vec<_> = DType::ALL.into_iter().map(|dtype| (dtype, pairs(dtype))).collect();
     let answers = ask(&python, &data);
     for ((dtype, (candidate, reference)), answers) in data.iter().zip(answers.chunks(3)) {

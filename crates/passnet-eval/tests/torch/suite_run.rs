@@ -2,15 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
-mod common;
-
 use std::{
     collections::BTreeSet,
     path::Path,
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use common::referee;
+use crate::common::referee;
 use passnet_eval::{Progress, RunLog, Selection, Suite, run_suite};
 use passnet_record::{AuthorSpec, Status};
 

@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
-mod common;
-
-use common::{graph, referee};
+use crate::common::{graph, referee};
 use passnet_eval::{Candidate, Defences, PassDirectory, Referee, RefereeOptions, settings};
 use passnet_record::{ExecutionPath, RunSettings, Status};
 
@@ -164,7 +162,7 @@ fn arguments_are_handed_on_and_not_computed() {
 
 #[test]
 fn source_is_checked_before_anything_runs() {
-    let Some(interpreter) = common::interpreter() else { return };
+    let Some(interpreter) = crate::common::interpreter() else { return };
     let options = RefereeOptions { zygote: interpreter.zygote(), defences: Defences::ALL, cache: None, jobs: 1 };
     let quick = RunSettings { trials: 4, warmup: 1, rounds: 2, max_remeasure: 0, ..settings::sound("cpu") };
     let referee = Referee::new(quick, options).unwrap();

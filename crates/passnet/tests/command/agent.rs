@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
-#[path = "../../passnet-agent/tests/server/mod.rs"]
+#[path = "../../../passnet-agent/tests/server/mod.rs"]
 mod server;
 
 use std::{
