@@ -1,6 +1,9 @@
 """The training environment, with the real command and the real referee."""
 
 import json
+import subprocess
+import urllib.error
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -50,8 +53,36 @@ def test_only_what_is_right_and_fast_is_rewarded():
         assert (step.done, step.reward) == (True, 0.0)
 
 
+def test_over_http():
+    command = [binary(), "serve", "--env", str(ROOT / "suites/demo"), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            url = server.stdout.readline().strip()
+            for body, headers, told in [
+                (b"\xff\n", {}, "no JSON"),
+                (b'{"op": "tasks"}', {"Origin": "http://elsewhere.example"}, "browser"),
+            ]:
+                try:
+                    reply = urllib.request.urlopen(urllib.request.Request(url, body, headers)).read()
+                except urllib.error.HTTPError as error:
+                    reply = error.read()
+                assert told in reply.decode()
+            env = Env.connect(url)
+            assert TASK in env.tasks()
+            prompt = env.reset(TASK)
+            step = env.step({"content": "", "tool_calls": [call("file_editor", command="view")]})
+            assert step.observation[0]["content"].startswith("/passes is empty")
+            assert {tool["function"]["name"] for tool in prompt.tools} >= {"file_editor", "pass_evaluator", "profile"}
+            env.close()
+        finally:
+            server.kill()
+
+
 def test_many_sessions_share_one_evaluation_and_bad_requests_are_refused():
     with Env(ROOT / "suites/demo", binary=binary(), flags=[*FLAGS, "--no-remeasure"]) as env:
+        # A line that is no text is answered, to nobody in particular; the sessions of others go on.
+        child = env._transport._child
+        child.stdin.buffer.write(b"\xff\xfe\n")
         prompts = env.reset_many([TASK] * 8)
         steps = env.step_many([(prompt.session, write(hand_written())) for prompt in prompts])
         graphs = [step.info["evaluations"][0]["graphs"][0] for step in steps]

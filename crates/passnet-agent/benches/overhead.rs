@@ -2,6 +2,9 @@
 //! arrived there whole. That is reading the answer, the journal, the tool call, keeping the body, putting the conversation
 //! together and sending it. The tools called here are edits; evaluations cost what `bench eval` says.
 //!
+//! Beside the wall clock it says how much of that time the process computed and how much its threads waited for a core, which
+//! is the machine's doing. The server is part of the process: its reading and parsing of the question are in all of these.
+//!
 //! `PASSNET_BENCH_STEPS` sets the steps of an attempt (50). Needs PASSNET_PYTHON, as the referee wants an interpreter.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for people, which may fail")]
@@ -12,11 +15,13 @@ mod common;
 mod server;
 
 use std::{
+    collections::BTreeMap,
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
 use passnet_agent::{Limits, RunOptions, VerdictCache};
+use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 use server::{Server, create, says, turn};
 
@@ -38,18 +43,56 @@ fn answer(request: &Value) -> server::Answer {
     }
 }
 
+/// What a moment leaves to be compared with.
+struct Moment {
+    at: Instant,
+    cpu: Duration,
+    /// Time that each thread has waited for a core.
+    waited: BTreeMap<String, u64>,
+}
+
+impl Moment {
+    /// The clock is read last, so that the rest is not in the time that begins here.
+    fn begin() -> Self {
+        let (cpu, waited) = (cpu_time(), waited());
+        Self { at: Instant::now(), cpu, waited }
+    }
+
+    /// Milliseconds since: by the clock, of computing, of waiting for a core.
+    fn since(&self) -> [f64; 3] {
+        let (wall, cpu) = (self.at.elapsed(), cpu_time().saturating_sub(self.cpu));
+        let before = |thread: &str| self.waited.get(thread).copied().unwrap_or(0);
+        let waited: u64 = waited().iter().map(|(thread, ns)| ns.saturating_sub(before(thread))).sum();
+        [wall, cpu, Duration::from_nanos(waited)].map(|time| time.as_secs_f64() * 1e3)
+    }
+}
+
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// The second number of `schedstat`, by thread; nothing where the kernel does not count.
+fn waited() -> BTreeMap<String, u64> {
+    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let of = |thread: std::fs::DirEntry| {
+        let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        Some((thread.file_name().into_string().ok()?, text.split(' ').nth(1)?.parse().ok()?))
+    };
+    threads.filter_map(of).collect()
+}
+
 fn main() {
     let steps: u32 = std::env::var("PASSNET_BENCH_STEPS").ok().and_then(|text| text.parse().ok()).unwrap_or(50);
     let Some(evaluator) = common::evaluator(VerdictCache::default()) else { return };
-    let (gaps, answered) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(None::<Instant>)));
+    let (gaps, answered) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(None::<Moment>)));
     let (log, last) = (Arc::clone(&gaps), Arc::clone(&answered));
     let server = Server::start(move |_, request| {
-        let arrived = Instant::now();
         if let Some(answered) = last.lock().unwrap().take() {
-            log.lock().unwrap().push((arrived.duration_since(answered), request.to_string().len()));
+            log.lock().unwrap().push((answered.since(), request.to_string().len()));
         }
         let answer = answer(request);
-        *last.lock().unwrap() = Some(Instant::now());
+        *last.lock().unwrap() = Some(Moment::begin());
         answer
     });
     let limits = Limits { steps, ..common::options().limits };
@@ -57,14 +100,15 @@ fn main() {
     common::run_all(&evaluator, &suite, &server.url, &RunOptions { limits, ..common::options() }, folder.path());
 
     let gaps = gaps.lock().unwrap();
-    let mut times: Vec<Duration> = gaps.iter().map(|&(time, _)| time).collect();
-    times.sort_unstable();
-    let at = |share: f64| times[((times.len() - 1) as f64 * share).round() as usize].as_secs_f64() * 1e3;
     let largest = gaps.iter().map(|&(_, bytes)| bytes).max().unwrap_or(0);
-    println!("{} steps, questions of up to {} kB", times.len(), largest / 1000);
-    println!("agent per step: median {:.2} ms, 90 % {:.2} ms, most {:.2} ms", at(0.5), at(0.9), at(1.0));
-    let report = json!({
-        "steps": times.len(), "largest_question_bytes": largest, "median_ms": at(0.5), "p90_ms": at(0.9), "most_ms": at(1.0),
-    });
+    println!("{} steps, questions of up to {} kB; milliseconds per step:", gaps.len(), largest / 1000);
+    let mut report = json!({"steps": gaps.len(), "largest_question_bytes": largest});
+    for (index, name) in ["wall", "computing", "waiting"].into_iter().enumerate() {
+        let mut times: Vec<f64> = gaps.iter().map(|(times, _)| times[index]).collect();
+        times.sort_by(f64::total_cmp);
+        let at = |share: f64| times[((times.len() - 1) as f64 * share).round() as usize];
+        println!("{name:>10}: median {:.2}, 95 % {:.2}, most {:.2}", at(0.5), at(0.95), at(1.0));
+        report[name] = json!({"median_ms": at(0.5), "p95_ms": at(0.95), "most_ms": at(1.0)});
+    }
     println!("{report}");
 }

@@ -91,7 +91,7 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Say what got better, worse or newly wrong between two runs
     Compare(CompareArgs),
-    /// Show runs in a browser
+    /// Show runs in a browser, or serve the training environment
     Serve(ServeArgs),
     /// Write the same pages as files
     Site(SiteArgs),

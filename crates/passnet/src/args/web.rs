@@ -73,6 +73,9 @@ pub(crate) struct ServeArgs {
     /// Folder of runs and bundles; what changes in it is read again
     #[arg(default_value = "runs")]
     pub(crate) runs: PathBuf,
+    /// Serve the training environment of a suite instead of pages, as `passnet env serve SUITE --listen HOST:PORT` does
+    #[arg(long, value_name = "SUITE", conflicts_with_all = ["runs", "suite", "no_shapes", "dataset", "trajectories"])]
+    pub(crate) env: Option<PathBuf>,
     /// Address to listen on; any but a loopback address needs a token
     #[arg(long, default_value = "127.0.0.1")]
     pub(crate) host: IpAddr,

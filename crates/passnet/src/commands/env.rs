@@ -1,14 +1,17 @@
 //! `passnet env serve`: episodes for reinforcement learning.
 
 use std::{
+    ffi::OsStr,
     io::{self, BufRead as _, BufReader, Read as _, Write as _},
-    net::{TcpListener, TcpStream},
+    net::{SocketAddr, TcpListener, TcpStream},
+    path::Path,
     process::ExitCode,
     sync::{Arc, Condvar, Mutex, PoisonError},
     time::Duration,
 };
 
 use anyhow::{Context, Result};
+use clap::{Args as _, FromArgMatches as _};
 use passnet_agent::{
     Evaluator, Templates, VerdictCache,
     env::{EnvOptions, EnvServer},
@@ -16,7 +19,10 @@ use passnet_agent::{
 use passnet_eval::suite::Suite;
 
 use super::{dataset::suite_folder, measure};
-use crate::args::{EnvCommand, EnvServeArgs};
+use crate::{
+    args::{EnvCommand, EnvServeArgs},
+    failure::usage,
+};
 
 /// Requests in work at a time.
 const MAX_REQUESTS: usize = 256;
@@ -34,6 +40,22 @@ pub(crate) fn run(command: &EnvCommand) -> Result<ExitCode> {
         None => serve_lines(&server)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// `passnet serve --env SUITE`: the same over HTTP, with what the flags of `passnet env serve` have as defaults.
+pub(super) fn serve_suite(suite: &Path, address: SocketAddr) -> Result<ExitCode> {
+    if !address.ip().is_loopback() {
+        return Err(usage(format!(
+            "--host {}: the environment runs the passes that it is sent and asks nobody for a token; choose a loopback \
+             address, or `passnet env serve --listen` in a network that you trust",
+            address.ip()
+        )));
+    }
+    let address = address.to_string();
+    let flags = ["env serve", "--listen", &address, "--"].map(OsStr::new);
+    let command = EnvServeArgs::augment_args(clap::Command::new("env serve"));
+    let matches = command.try_get_matches_from(flags.into_iter().chain([suite.as_os_str()]))?;
+    run(&EnvCommand::Serve(EnvServeArgs::from_arg_matches(&matches)?))
 }
 
 fn server(args: &EnvServeArgs) -> Result<EnvServer> {
@@ -55,8 +77,9 @@ fn server(args: &EnvServeArgs) -> Result<EnvServer> {
 fn serve_lines(server: &Arc<EnvServer>) -> Result<()> {
     let places = Arc::new(Places::default());
     let mut threads = Vec::new();
-    for line in io::stdin().lock().lines() {
-        let line = line?;
+    for line in io::stdin().lock().split(b'\n') {
+        // What is no text is answered like any other request that cannot be served; the sessions of others go on.
+        let line = String::from_utf8_lossy(&line?).into_owned();
         if line.trim().is_empty() {
             continue;
         }
@@ -102,19 +125,22 @@ fn answer(server: &EnvServer, stream: TcpStream) -> io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?.take(MAX_BODY));
     let mut first = String::new();
     reader.read_line(&mut first)?;
-    let mut length = 0;
+    let (mut length, mut of_browser) = (0, false);
     loop {
         let mut line = String::new();
         if reader.read_line(&mut line)? == 0 || line.trim().is_empty() {
             break;
         }
-        if let Some((name, value)) = line.split_once(':')
-            && name.eq_ignore_ascii_case("content-length")
-        {
+        let Some((name, value)) = line.split_once(':') else { continue };
+        if name.eq_ignore_ascii_case("content-length") {
             length = value.trim().parse().unwrap_or(0);
         }
+        of_browser |= name.eq_ignore_ascii_case("origin");
     }
-    let (status, body) = if first.starts_with("POST ") && length < MAX_BODY {
+    let (status, body) = if of_browser {
+        // A page of somebody else's may not run passes here.
+        ("403 Forbidden", "{\"error\": \"pages of a browser are not served\"}".to_owned())
+    } else if first.starts_with("POST ") && length < MAX_BODY {
         let mut body = Vec::new();
         reader.take(length).read_to_end(&mut body)?;
         ("200 OK", server.handle_text(&String::from_utf8_lossy(&body)))

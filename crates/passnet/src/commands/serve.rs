@@ -1,4 +1,4 @@
-//! `passnet serve`: the pages of a folder of runs, for a browser.
+//! `passnet serve`: the pages of a folder of runs, for a browser; with `--env` the training environment instead.
 
 mod guard;
 mod shelf;
@@ -32,6 +32,9 @@ struct Server {
 
 /// Serves until it is interrupted.
 pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode> {
+    if let Some(suite) = &args.env {
+        return super::env::serve_suite(suite, SocketAddr::new(args.host, args.port));
+    }
     let shelf = Shelf::open(&args.runs, &args.beside)?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;

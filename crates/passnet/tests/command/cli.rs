@@ -45,6 +45,9 @@ const LOG: &str = "\
 fn wrong_use_leaves_with_2_and_a_missing_environment_with_3() {
     check(&["bench", "run", "suites/demo", "--author", "gpt"], 2);
     check(&["eval", "suites/demo"], 2);
+    check(&["serve", "--env", "suites/demo", "runs"], 2);
+    let (_, told) = check(&["serve", "--env", "suites/demo", "--host", "0.0.0.0"], 2);
+    assert!(told.contains("loopback"), "{told}");
     let mut doctor = Command::new(env!("CARGO_BIN_EXE_passnet"));
     let output = doctor.args(["doctor", "--json"]).env("PASSNET_PYTHON", "/nonexistent/python").output().unwrap();
     assert_eq!(output.status.code(), Some(3));
