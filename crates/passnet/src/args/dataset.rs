@@ -304,7 +304,8 @@ pub(crate) struct BuildSuitesArgs {
     /// Folders with sample folders
     #[arg(required = true)]
     pub(crate) samples: Vec<PathBuf>,
-    /// Graphs whose path in the samples begins with this are for training only, and get no variants
+    /// Graphs whose path in the samples begins with this are for training only, and get no variants; @FILE: of the models
+    /// that a file lists as for `extract`
     #[arg(long, value_name = "PREFIX")]
     pub(crate) training: Vec<String>,
     /// Dataset for what comes between; it may be deleted when the suites are done

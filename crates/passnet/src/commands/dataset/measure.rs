@@ -20,7 +20,7 @@ use serde_json::json;
 use super::{existing, leave, runner::Processes};
 use crate::{
     args::{AnnotateArgs, BuildSuitesArgs, CardArgs, KernelsArgs},
-    failure::{BAD, unfit},
+    failure::{BAD, unfit, usage},
     output,
 };
 
@@ -94,6 +94,7 @@ const TRAINING_FOLDS: usize = 12;
 /// All stages from sample folders to suites. What a stage has done before is not done again.
 pub(super) fn run_build_suites(args: &BuildSuitesArgs) -> Result<ExitCode> {
     let dataset = Dataset::at(&args.work);
+    let training = training_only(&args.training)?;
     let mut failures = Vec::new();
     for folder in &args.samples {
         let transfer = import_graphs(&dataset, folder)?;
@@ -103,7 +104,7 @@ pub(super) fn run_build_suites(args: &BuildSuitesArgs) -> Result<ExitCode> {
     let unique = dataset.below("unique");
     let found = dedup(&dataset, passnet_dataset::Table::Graphs, Rung::Typed, &unique)?;
     output::text(&format!("{} of {} graphs are distinct", found.kept, found.rows))?;
-    failures.extend(annotate_all(&unique, &Limits { plain: args.training.clone(), ..Limits::default() })?);
+    failures.extend(annotate_all(&unique, &Limits { plain: training.clone(), ..Limits::default() })?);
     print_mined("classical", &mine(&unique, Method::Canonical(CanonicalSettings::default()), &unique)?)?;
     let (device, most, longest) = (args.device.name().to_owned(), args.counted, args.counted_ops);
     let counting = CountSettings { device, exhaustive: args.exhaustive, most, longest };
@@ -122,7 +123,7 @@ pub(super) fn run_build_suites(args: &BuildSuitesArgs) -> Result<ExitCode> {
         plan("passbench-c", Kind::Classical, args.classical, args.other_graphs),
         plan("passbench-s", Kind::SingleOp, args.single_op, args.other_graphs),
     ];
-    let (casts, training) = (args.casts.into(), args.training.clone());
+    let casts = args.casts.into();
     let bounds = Bounds { max_bytes: args.max_bytes, casts, training, ..Bounds::default() };
     let out = Dataset::at(&args.out);
     let built = build(&unique, &others, &fit(PROVE)?, &plans, &bounds, &out, &|line| eprintln!("{line}"))?;
@@ -145,6 +146,22 @@ pub(super) fn run_build_suites(args: &BuildSuitesArgs) -> Result<ExitCode> {
     failures.extend(built.failures);
     let code = leave(&failures)?;
     Ok(if leak == passnet_dataset::suite::Leak::default() { code } else { ExitCode::from(BAD) })
+}
+
+/// Beginnings of paths; `@FILE` stands for the models of a file, `LIBRARY:NAME` in each line, `#` for remarks.
+fn training_only(given: &[String]) -> Result<Vec<String>> {
+    let mut prefixes = Vec::new();
+    for prefix in given {
+        match prefix.strip_prefix('@') {
+            None => prefixes.push(prefix.clone()),
+            Some(file) => {
+                let text = fs_err::read_to_string(file).map_err(|error| usage(error.to_string()))?;
+                let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+                prefixes.extend(lines.map(|line| line.replacen(':', "/", 1)));
+            }
+        }
+    }
+    Ok(prefixes)
 }
 
 /// Foldings for training by the name of their dataset.
@@ -181,4 +198,18 @@ fn print_built(built: &Built) -> Result<()> {
         eprintln!("refused {count}: {reason}");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_for_training_come_from_prefixes_and_files() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "# remark\n\ntimm:resnet18\n transformers:bert/BertModel \n").unwrap();
+        let given = ["own/".to_owned(), format!("@{}", file.path().display())];
+        assert_eq!(training_only(&given).unwrap(), ["own/", "timm/resnet18", "transformers/bert/BertModel"]);
+        assert!(training_only(&["@no/such/file".to_owned()]).is_err());
+    }
 }
