@@ -209,11 +209,12 @@ fn found(typed: &TypedGraph, target: Target) -> Vec<(Region, Work)> {
         let views = view_regions(typed, target, &taken).into_iter();
         found.extend(views.map(|(region, views)| (region, Work::Views(views))));
     }
+    let bytes = |region: &Region| region.outputs.iter().map(|output| output.ty.nbytes()).sum::<i64>();
     if found.is_empty() {
-        found.extend(slight.into_iter().filter_map(scheduled));
+        // One match is enough.
+        found.extend(slight.into_iter().filter_map(scheduled).min_by_key(|(region, _)| bytes(region)));
     }
     if found.is_empty() {
-        let bytes = |region: &Region| region.outputs.iter().map(|output| output.ty.nbytes()).sum::<i64>();
         found.extend(regions(typed, target, Copies::Unseen).into_iter().min_by_key(bytes).and_then(scheduled));
     }
     found
@@ -226,7 +227,6 @@ const SLOW_ALONE: &[&str] = &[
     "bmm",
     "cumsum",
     "group_norm",
-    "interpolate",
     "linear",
     "matmul",
     "max_pool2d",
@@ -236,8 +236,8 @@ const SLOW_ALONE: &[&str] = &[
     "unfold",
 ];
 
-/// Whether a region is one computation of eager mode, with a view at most: on a device its launch costs the host less than that
-/// of a pass, and moves as many bytes.
+/// Whether a region is one computation of eager mode and few views: on a device its launch costs the host less than that of a
+/// pass with memory for each result, and moves as many bytes.
 fn is_slight(typed: &TypedGraph, region: &Region, target: Target) -> bool {
     let computes = |node: &&NodeId| !is_view_node(typed, **node);
     let is_slow = |node: &NodeId| {
@@ -245,7 +245,7 @@ fn is_slight(typed: &TypedGraph, region: &Region, target: Target) -> bool {
         Call::of(graph, graph.node(*node)).is_some_and(|call| SLOW_ALONE.contains(&call.name))
     };
     target == Target::Cuda
-        && region.nodes.len() <= 2
+        && region.nodes.len() <= 1 + 2 * region.outputs.len()
         && region.nodes.iter().filter(computes).count() <= 1
         && !region.nodes.iter().any(is_slow)
 }

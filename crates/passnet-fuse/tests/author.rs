@@ -196,7 +196,8 @@ fn views_of_inputs_stay_views() {
     }
 }
 
-/// `operation(x).view(24)`: where a launch has nothing to save, only the view is matched, for nothing.
+/// `operation(x).view(24)`, of which the graph also returns a piece: where a launch has nothing to save, only the view is
+/// matched, for nothing.
 #[test]
 fn one_operation_is_left_to_eager_mode_where_a_view_can_be_matched() {
     let check = |operation: &str, target, has_kernel: bool| {
@@ -204,12 +205,30 @@ fn one_operation_is_left_to_eager_mode_where_a_view_can_be_matched() {
         let x = draft.input("x", &[4, 6], Float32);
         let result = draft.function(operation, &[x.into()], tensor(&[4, 6], Float32));
         let flat = draft.method("view", &[result.into(), Arg::Int(24)], tensor(&[24], Float32));
-        let passes = text(&author(&[draft.finish(&[flat])], target));
+        let few = draft.builder.slice(Arg::None, Arg::Int(8), Arg::None);
+        let piece = draft.function("operator.getitem", &[flat.into(), few], tensor(&[8], Float32));
+        let passes = text(&author(&[draft.finish(&[flat, piece])], target));
         assert_eq!(passes.contains(operation), has_kernel, "{passes}");
         assert!(passes.contains(".view("), "{passes}");
     };
     check("torch.sigmoid", Target::Cuda, false);
     check("torch.sigmoid", Target::Cpu, true);
+}
+
+/// `relu(x * 2)` and `tanh(y + 1)` have nothing in common but their shape, or their number of elements.
+#[test]
+fn independent_chains_share_a_launch() {
+    for shape in [[4, 6], [6, 4]] {
+        let mut draft = Draft::default();
+        let (x, y) = (draft.input("x", &[4, 6], Float32), draft.input("y", &shape, Float32));
+        let twice = draft.function("operator.mul", &[x.into(), Arg::Int(2)], tensor(&[4, 6], Float32));
+        let first = draft.function("torch.nn.functional.relu", &[twice.into()], tensor(&[4, 6], Float32));
+        let more = draft.function("operator.add", &[y.into(), Arg::Int(1)], tensor(&shape, Float32));
+        let second = draft.function("torch.tanh", &[more.into()], tensor(&shape, Float32));
+        let passes = author(&[draft.finish(&[first, second])], Target::Cuda);
+        let launches = passes.files["fuse_0.py"].matches("num_warps=").count();
+        assert!(launches == 1 && !passes.files.contains_key("fuse_1.py"), "{}", text(&passes));
+    }
 }
 
 #[test]
