@@ -15,6 +15,7 @@ use passnet_graph::{
 use crate::{
     author::{Site, Target, Work},
     config::Choices,
+    fragile::fragile,
     pattern::{Pattern, SharedPattern, constant, graph_of, share},
     region::{Input, Survey},
     stage::schedule,
@@ -34,8 +35,12 @@ pub(crate) fn rehearsed(
     let mut tried: BTreeSet<(usize, BTreeSet<NodeId>)> = BTreeSet::new();
     while let Some(Lost { role: place, graph, nodes }) = first_lost(task, &roles, target) {
         let role = &roles[place];
+        // What was left alone for its roundings stays so where the graph has other passes.
+        let has_others =
+            (0..roles.len()).any(|other| other != place && roles[other].sites.iter().any(|site| site.graph == graph));
+        let fragile = if has_others { fragile(&task[graph], target) } else { BTreeSet::new() };
         let site = nodes
-            .filter(|nodes| tried.insert((graph, nodes.clone())))
+            .filter(|nodes| nodes.is_disjoint(&fragile) && tried.insert((graph, nodes.clone())))
             .and_then(|nodes| role.planned(&task[graph], graph, nodes, target, choices));
         let Role { sites, .. } = roles.remove(place);
         let grown = site.and_then(|site| Role::new(task, sites.into_iter().chain([site]).collect()));

@@ -180,12 +180,40 @@ fn what_is_convolved_stays_with_pytorch_on_cuda() {
     check(64, Target::Cpu, true);
 }
 
-/// One pattern stands for all types: where it is replaced for one, it has to be for the others.
+/// `sigmoid(x).float()` is two operations in half precision only, but one pattern.
 #[test]
 fn what_a_pass_finds_besides_is_planned_too() {
-    let task = [Float32, Float16].map(|dtype| after_reduction("layer_norm", dtype, "operator.add"));
-    for target in [Target::Cpu, Target::Cuda] {
-        let passes = text(&author(&task, target));
-        assert!(passes.contains("layer_norm") && passes.contains("torch.float16,): ("), "{passes}");
-    }
+    let task = [Float16, Float32].map(|dtype| {
+        let mut draft = Draft::default();
+        let x = draft.input("x", &[4, 6], dtype);
+        let result = draft.function("torch.sigmoid", &[x.into()], tensor(&[4, 6], dtype));
+        let wide = draft.method("float", &[result.into()], tensor(&[4, 6], Float32));
+        draft.finish(&[wide])
+    });
+    let passes = text(&author(&task, Target::Cuda));
+    assert!(["torch.float16,): (", "torch.float32,): ("].iter().all(|plan| passes.contains(plan)), "{passes}");
+}
+
+/// In half precision, the chain before a product is another pass, so that the reduction after it need not be touched.
+#[test]
+fn roundings_stay_with_pytorch_in_all_types_where_something_else_matches() {
+    let graph = |dtype| {
+        let mut draft = Draft::default();
+        let shape = [64, 64];
+        let (x, y) = (draft.input("x", &shape, dtype), draft.input("y", &shape, dtype));
+        let doubled = draft.function("operator.mul", &[x.into(), Arg::Int(2)], tensor(&shape, dtype));
+        let relu = draft.function("torch.nn.functional.relu", &[doubled.into()], tensor(&shape, dtype));
+        let product = draft.function("torch.matmul", &[relu.into(), y.into()], tensor(&shape, dtype));
+        let over = draft.builder.tuple(&[Arg::Int(64)]);
+        let normal = draft.function("torch.nn.functional.layer_norm", &[product.into(), over], tensor(&shape, dtype));
+        let sum = draft.function("operator.add", &[normal.into(), y.into()], tensor(&shape, dtype));
+        draft.finish(&[sum])
+    };
+    let check = |task: &[TypedGraph], is_rewritten: bool| {
+        let passes = text(&author(task, Target::Cpu));
+        assert_eq!(passes.contains("layer_norm"), is_rewritten, "{passes}");
+        assert!(passes.contains("relu"), "{passes}");
+    };
+    check(&[graph(Float32)], true);
+    check(&[graph(Float16), graph(Float32)], false);
 }
