@@ -34,7 +34,7 @@ impl PassDir {
 }
 
 /// A place where a kernel stands for a part of a graph.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Site {
     pub(crate) region: Region,
     pub(crate) work: Work,
@@ -47,7 +47,7 @@ pub(crate) struct Site {
 }
 
 /// What stands for a region.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Work {
     Kernels(Program),
     Views(Vec<View>),

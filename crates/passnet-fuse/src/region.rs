@@ -18,7 +18,7 @@ use crate::{
 
 /// A part of a graph that one call can replace: no path leads out of it and back into it, and all that it gives is used
 /// only after its last node.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Region {
     /// In program order.
     pub(crate) nodes: Vec<NodeId>,

@@ -30,6 +30,19 @@ pub(crate) fn rehearsed(
     target: Target,
     choices: &Choices,
 ) -> Vec<Vec<Site>> {
+    let careful = rehearsed_with(task, groups.clone(), target, choices, true);
+    // A match whose roundings may be seen is more than none.
+    if careful.is_empty() { rehearsed_with(task, groups, target, choices, false) } else { careful }
+}
+
+/// With `is_careful`, what was left alone for its roundings stays so where the graph has other passes.
+fn rehearsed_with(
+    task: &[TypedGraph],
+    groups: Vec<Vec<Site>>,
+    target: Target,
+    choices: &Choices,
+    is_careful: bool,
+) -> Vec<Vec<Site>> {
     let roles: Vec<Role> = groups.into_iter().filter_map(|sites| Role::new(task, sites)).collect();
     let mut roles = by_containment(task, roles);
     let mut tried: BTreeSet<(usize, BTreeSet<NodeId>)> = BTreeSet::new();
@@ -38,7 +51,7 @@ pub(crate) fn rehearsed(
         // What was left alone for its roundings stays so where the graph has other passes.
         let has_others =
             (0..roles.len()).any(|other| other != place && roles[other].sites.iter().any(|site| site.graph == graph));
-        let fragile = if has_others { fragile(&task[graph], target) } else { BTreeSet::new() };
+        let fragile = if is_careful && has_others { fragile(&task[graph], target) } else { BTreeSet::new() };
         let site = nodes
             .filter(|nodes| nodes.is_disjoint(&fragile) && tried.insert((graph, nodes.clone())))
             .and_then(|nodes| role.planned(&task[graph], graph, nodes, target, choices));
