@@ -1,7 +1,3 @@
-#ifdef __F16C__
-#include <immintrin.h>
-#endif
-
 namespace fused {
 
 // As many values at a time as a register of the processor holds: compilers keep wider vectors in memory. Everything below is
@@ -58,9 +54,9 @@ static inline void put(float* to, float x) { *to = x; }
 static inline void put(bfloat16* to, float x) { to->bits = float_to_bf16(x); }
 static inline float round_bfloat16(float x) { return bf16_to_float(float_to_bf16(x)); }
 #ifdef __F16C__
-static inline float get(float16 x) { return _cvtsh_ss(x.bits); }
-static inline void put(float16* to, float x) { to->bits = _cvtss_sh(x, 0); }
-static inline float round_float16(float x) { return _cvtsh_ss(_cvtss_sh(x, 0)); }
+static inline float get(float16 x) { return widen(::halves{static_cast<short>(x.bits)})[0]; }
+static inline void put(float16* to, float x) { to->bits = static_cast<uint16_t>(narrow(floats{x})[0]); }
+static inline float round_float16(float x) { return widen(narrow(floats{x}))[0]; }
 #else
 static inline float get(float16 x) { return half_to_float(x.bits); }
 static inline void put(float16* to, float x) { to->bits = float_to_half(x); }
@@ -73,12 +69,9 @@ static inline words bfloat16_bits(vec x) {
     return (b & 0x7fffffffu) > 0x7f800000u ? b >> 16 | 0x40u : rounded;  // NaN stays NaN
 }
 static inline vec round_bfloat16(vec x) { return bits_as<vec>(bfloat16_bits(x) << 16); }
-#ifdef __AVX512F__
-static inline vec from_half(halves x) { return bits_as<vec>(_mm512_cvtph_ps(bits_as<__m256i>(x))); }
-static inline halves to_half(vec x) { return bits_as<halves>(_mm512_cvtps_ph(bits_as<__m512>(x), 0)); }
-#elif defined(__F16C__)
-static inline vec from_half(halves x) { return bits_as<vec>(_mm256_cvtph_ps(bits_as<__m128i>(x))); }
-static inline halves to_half(vec x) { return bits_as<halves>(_mm256_cvtps_ph(bits_as<__m256>(x), 0)); }
+#ifdef __F16C__
+static inline vec from_half(halves x) { return bits_as<vec>(widen(bits_as<::halves>(x))); }
+static inline halves to_half(vec x) { return bits_as<halves>(narrow(bits_as<floats>(x))); }
 #else
 static inline vec from_half(halves x) {
     vec y;
