@@ -83,6 +83,7 @@ impl From<io::Error> for NoVerdict {
 /// Said where the processor has refuted passes.
 const REFUTED: &str = "\nFailed at cpu: wrong on the processor already (kernels in Triton run in its interpreter); the device was not \
      asked. Where the interpreter is at fault, say `skip_cpu: true`.\n";
+
 /// Bytes of one reason that a model is told.
 const MAX_REASON: usize = 3000;
 

@@ -48,7 +48,6 @@ fn rehearsed_with(
     let mut tried: BTreeSet<(usize, BTreeSet<NodeId>)> = BTreeSet::new();
     while let Some(Lost { role: place, graph, nodes }) = first_lost(task, &roles, target) {
         let role = &roles[place];
-        // What was left alone for its roundings stays so where the graph has other passes.
         let has_others =
             (0..roles.len()).any(|other| other != place && roles[other].sites.iter().any(|site| site.graph == graph));
         let fragile = if is_careful && has_others { fragile(&task[graph], target) } else { BTreeSet::new() };

@@ -7,12 +7,14 @@ mod server;
 
 use std::{
     path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
+    process::Stdio,
     time::Duration,
 };
 
 use serde_json::{Value, json};
 use server::{Answer, Server, create, evaluate, is_task, says, turn};
+
+use crate::{command, passnet, repository};
 
 /// A task with hand-written passes, and two mistakes that somebody makes on the way to them: file, what is right, what is wrong.
 struct Story {
@@ -61,27 +63,13 @@ const FURTHER: usize = 2;
 /// As quick as can be.
 const MEASURE: [&str; 6] = ["--trials", "10", "--warmup", "1", "--paths", "direct"];
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_passnet"));
-    command.args(arguments).current_dir(root());
-    command
-}
-
-fn passnet(arguments: &[&str]) -> Output {
-    command(arguments).output().unwrap()
-}
-
 fn json_lines(path: &Path) -> Vec<Value> {
     std::fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// The hand-written passes of a task as calls that create them, but for the pattern.
 fn first_draft(story: &Story) -> Vec<(&'static str, Value)> {
-    let folder = root().join("suites/demo/passes").join(story.task);
+    let folder = repository().join("suites/demo/passes").join(story.task);
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
     files.sort();
     let (missing, right, wrong) = story.misses;

@@ -2,17 +2,11 @@
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
-use std::{
-    path::Path,
-    process::{Command, Output},
-};
+use std::process::Command;
 
 use serde_json::Value;
 
-fn passnet(arguments: &[&str]) -> Output {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    Command::new(env!("CARGO_BIN_EXE_passnet")).args(arguments).current_dir(root).output().unwrap()
-}
+use crate::passnet;
 
 fn check(arguments: &[&str], code: i32) -> (String, String) {
     let output = passnet(arguments);

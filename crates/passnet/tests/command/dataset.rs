@@ -17,6 +17,8 @@ use passnet_dataset::{
 use passnet_record::TensorValue;
 use serde_json::Value;
 
+use crate::repository;
+
 /// Small graphs of three fields, with embeddings among them.
 const GRAPHS: [&str; 4] = [
     "transformers-auto-model/google/bert_uncased_L-2_H-128_A-2",
@@ -24,10 +26,6 @@ const GRAPHS: [&str; 4] = [
     "timm/resnet10t.c3_in1k",
     "timm/test_convnext2.r160_in1k",
 ];
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 fn shared(name: &str) -> Option<Vec<u8>> {
     let folder = std::env::var_os("PASSNET_SHARED_DATA").map(PathBuf::from);
@@ -60,8 +58,7 @@ fn unpack(names: &[&str], out: &Path) -> Option<()> {
 }
 
 fn passnet(arguments: &[&str], code: i32) -> (String, String) {
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_passnet")).args(arguments).current_dir(repository()).output().unwrap();
+    let output = crate::passnet(arguments);
     let (out, err) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
     assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{out}\n{err}");
     (out, err)

@@ -1,7 +1,28 @@
 //! The command from end to end. One program holds all of it: most of the time goes to PyTorch being loaded, to compilers and to
 //! waiting for the core that measures, and tests of different programs would not run beside each other.
+#![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod agent;
 mod cli;
 mod dataset;
 mod tuning;
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The command, to be run in the repository.
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_passnet"));
+    command.args(arguments).current_dir(repository());
+    command
+}
+
+fn passnet(arguments: &[&str]) -> Output {
+    command(arguments).output().unwrap()
+}

@@ -9,6 +9,8 @@ use std::{
     process::Command,
 };
 
+use crate::repository;
+
 /// What `passnet fuse` writes for one graph, whose task has a softmax, and what it says.
 fn fuse(home: &Path, out: &str, flags: &[&str]) -> (BTreeMap<String, String>, String) {
     let task = home.join("task");
@@ -41,7 +43,7 @@ fn kernels_are_measured_once_and_remembered() {
         return;
     }
     let home = tempfile::tempdir().unwrap();
-    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suites/demo/bert-scale-mask-softmax/000");
+    let sample = repository().join("suites/demo/bert-scale-mask-softmax/000");
     let copy = home.path().join("task/000");
     fs::create_dir_all(&copy).unwrap();
     for entry in fs::read_dir(sample).unwrap() {
