@@ -43,6 +43,20 @@ cuda_add = kernels.cuda(
 )
 
 
+@kernels.prepared
+def prepared_triton(x, y):
+    out = torch.empty_like(x)
+    fast_add[(1,)](x, y, out, 1024, BLOCK=1024)
+    return out
+
+
+@kernels.prepared
+def prepared_cuda(x, y):
+    out = torch.empty_like(x)
+    cuda_add[(1,), (1024,)](x, y, out, 1024)
+    return out
+
+
 def ways() -> dict[str, Callable[[], object]]:
     x, y = torch.randn(2, 1024, device="cuda")
     out = torch.empty_like(x)
@@ -75,6 +89,8 @@ def ways() -> dict[str, Callable[[], object]]:
         "passnet.kernels.cuda": lambda: cuda_add[(1,), (1024,)](x, y, out, 1024),
         "passnet.kernels.triton + empty_like": with_output(lambda o: fast_add[(1,)](x, y, o, 1024, BLOCK=1024)),
         "passnet.kernels.cuda + empty_like": with_output(lambda o: cuda_add[(1,), (1024,)](x, y, o, 1024)),
+        "passnet.kernels.prepared, Triton, with its output": lambda: prepared_triton(x, y),
+        "passnet.kernels.prepared, CUDA C++, with its output": lambda: prepared_cuda(x, y),
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from passnet import _launch, _native
+from passnet import _native
 
 # Parts of names that only kernels of vendors' libraries bear.
 VENDOR_MARKS = ("cublas", "cudnn", "cutlass", "xmma", "nvjet", "cufft", "cusparse", "cusolver", "splitkreduce")
@@ -19,10 +19,9 @@ VENDOR_MARKS = ("cublas", "cudnn", "cutlass", "xmma", "nvjet", "cufft", "cuspars
 def counting() -> Iterator[None]:
     """Launches of the pass's own kernels are counted by `_native.launches`, and skipped while `idle`.
 
-    Native launchers of CUDA kernels always are; C++ functions and kernels that Triton launches are for the time being.
+    Native launchers always are; kernels that Triton launches are for the time being.
     """
     with contextlib.ExitStack() as undo:
-        undo.enter_context(_launch.wrapped(_counted))
         for module, owner, name in (
             ("triton.runtime.interpreter", "GridExecutor", "__call__"),
             ("triton.runtime.jit", "JITFunction", "run"),
@@ -43,10 +42,6 @@ def idle() -> Iterator[None]:
             yield
         finally:
             _native.set_idle_kernels(False)
-
-
-def _counted(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *args: function(*args) if _native.count_launch() else None
 
 
 def _counted_method(method: Callable[..., Any], *, warms_up: bool) -> Callable[..., Any]:

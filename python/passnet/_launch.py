@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import functools
 import glob
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from passnet import _native
 from passnet._errors import KernelCompileError
-
-# The globals of all launchers of C++ functions.
-SCOPES: list[dict[str, Any]] = []
 
 _KINDS = {"fp32": "f", "f32": "f", "fp64": "d", "f64": "d"}
 _INTEGERS = {f"{sign}{bits}" for sign in "iu" for bits in (1, 8, 16, 32, 64)}
@@ -26,16 +22,6 @@ _PRELUDE = "".join(
     for sign, prefix in (("", "signed"), ("u", "unsigned"))
     for bits, type_ in ((8, "char"), (16, "short"), (32, "int"), (64, "long long"))
 )
-
-
-@contextlib.contextmanager
-def wrapped(wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Iterator[None]:
-    """Has all launchers of C++ functions call what `wrap` makes of the function."""
-    with contextlib.ExitStack() as undo:
-        for scope in SCOPES:
-            undo.callback(scope.__setitem__, "_function", scope["_function"])
-            scope["_function"] = wrap(scope["_function"])
-        yield
 
 
 def triton(function: Any) -> Any:
@@ -76,12 +62,17 @@ def cuda(declaration: str, source: str, name: str, parameters: Sequence[type], f
     """A launcher of the function `name`, which is compiled when it is first launched on a device."""
     import torch
 
-    kinds = {ctypes.c_void_p: "*", ctypes.c_float: "f", ctypes.c_double: "d"}
-    codes = "".join(kinds.get(kind, "i") for kind in parameters)
+    codes = codes_of(parameters)
     stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
     return _native.CudaLauncher(
         name, codes, lambda device: machine_code(declaration, source, _architecture(device), flags), stream
     )
+
+
+def codes_of(parameters: Sequence[type]) -> str:
+    """One letter for each parameter of a kernel: how it gets its value."""
+    kinds = {ctypes.c_void_p: "*", ctypes.c_float: "f", ctypes.c_double: "d"}
+    return "".join(kinds.get(kind, "i") for kind in parameters)
 
 
 def _architecture(device: int) -> str:

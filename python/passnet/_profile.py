@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 
-from passnet import _launch
+from passnet import _native
 
 # Rows of each kind that are told, those that take longest, and characters of a name.
 _ROWS = 30
@@ -17,15 +18,23 @@ _NAME = 200
 
 def named(function: Callable[..., Any]) -> Callable[..., Any]:
     """A replacement function that is a row of its own; its own time is that of its Python and of what the profiler does not see."""
-    return _recorded(function, f"replacement {getattr(function, '__name__', '')}")
+    name = f"replacement {getattr(function, '__name__', '')}"
 
-
-def _recorded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     def call(*args: Any) -> Any:
         with torch.profiler.record_function(name):
             return function(*args)
 
     return call
+
+
+@contextlib.contextmanager
+def _kernels_named() -> Iterator[None]:
+    """Each C++ kernel is a row of its own."""
+    _native.set_kernel_hook(lambda name: torch.profiler.record_function(f"kernel {name}"))
+    try:
+        yield
+    finally:
+        _native.set_kernel_hook(None)
 
 
 def profiled(call: Callable[[], Any], *, cuda: bool) -> dict[str, Any]:
@@ -34,10 +43,7 @@ def profiled(call: Callable[[], Any], *, cuda: bool) -> dict[str, Any]:
     from torch.profiler import ProfilerActivity, profile
 
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if cuda else [])]
-    with (
-        _launch.wrapped(lambda function: _recorded(function, f"kernel {function.__name__}")),
-        profile(activities=activities) as profiler,
-    ):
+    with _kernels_named(), profile(activities=activities) as profiler:
         begin = time.monotonic_ns()
         call()
         wall_ns = time.monotonic_ns() - begin

@@ -34,6 +34,9 @@ decorator, later launches with the same types go straight to the driver; they ar
 
     add[(triton.cdiv(n, 1024),)](x, y, out, n, BLOCK=1024, num_warps=4)
 
+The Python of a replacement function, which looks at shapes and allocates, costs a few microseconds on either device. With
+`@kernels.prepared` above it that is done once for each signature; see there what such a function may do.
+
 Kernels can be written in CUDA C++ too:
 
     scale = kernels.cuda(
@@ -65,10 +68,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from passnet import _launch
+from passnet import _launch, _native, _prepared
 from passnet._errors import KernelCompileError
 
-__all__ = ["KernelCompileError", "cpp", "cuda", "triton"]
+__all__ = ["KernelCompileError", "cpp", "cuda", "prepared", "triton"]
 
 CACHE_VARIABLE = "PASSNET_KERNEL_CACHE"
 
@@ -84,6 +87,32 @@ _FLAGS = (
     "-fPIC",
     "-shared",
 )
+
+# The function through which Python calls a kernel takes its arguments from memory, a word for each.
+_ENTRY = "passnet_call_{}"
+_ENTRIES = """
+namespace passnet_entries {
+template <class T>
+T from_word(uint64_t word) {
+    T value;
+    std::memcpy(&value, &word, sizeof value);  // The low bytes come first.
+    return value;
+}
+
+template <class... Types, size_t... places>
+void call(void (*function)(Types...), const uint64_t* words, std::index_sequence<places...>) {
+    function(from_word<Types>(words[places])...);
+}
+
+template <class... Types>
+void call(void (*function)(Types...), const uint64_t* words) {
+    // The compiler shall not see which function it is: inlined, it would be compiled a second time.
+    void (*volatile hidden)(Types...) = function;
+    call(hidden, words, std::index_sequence_for<Types...>());
+}
+}  // namespace passnet_entries
+
+"""
 
 _PRELUDE = Path(__file__).with_name("_prelude.hpp").read_text()
 
@@ -120,7 +149,11 @@ def cpp(source: str, *signatures: str, flags: Sequence[str] = ()) -> Any:
     if not parsed:
         raise ValueError('give the signature of at least one function, e.g. "void f(const float* x, int64_t n)"')
     declarations = "".join(f'extern "C" {signature.strip().rstrip(";")};\n' for signature in signatures)
-    text = f'{_PRELUDE}{declarations}#line 1 "kernel.cpp"\n{source}'
+    entries = "".join(
+        f'extern "C" void {_ENTRY.format(name)}(const uint64_t* words) {{ passnet_entries::call({name}, words); }}\n'
+        for name, _ in parsed
+    )
+    text = f'{_PRELUDE}{declarations}#line 1 "kernel.cpp"\n{source}\n#line 1 "entries"\n{_ENTRIES}{entries}'
     library = ctypes.CDLL(str(_compiled(text, (*_FLAGS, *flags))))
     functions = tuple(_launcher(library, name, kinds) for name, kinds in parsed)
     return functions[0] if len(functions) == 1 else functions
@@ -150,6 +183,19 @@ def cuda(source: str, signature: str, flags: Sequence[str] = ()) -> Any:
     return _launch.cuda(declaration, source, name, kinds, flags)
 
 
+def prepared(function: Callable[..., Any]) -> Any:
+    """Makes calls of a replacement function cheap for the host, where it allocates and launches the same for the same kinds
+    of arguments.
+
+    The first call with arguments of a signature (types, shapes, strides and devices of tensors, values of numbers) is watched.
+    Later ones repeat its allocations and launches, and run none of its Python. So the function may look at shapes, strides,
+    types and devices, allocate with `torch.empty`, `empty_like` or `empty_strided`, launch kernels of this module, and return
+    what it has allocated or was given, alone or in a tuple or list. What it does must follow from the signature alone. Where
+    it calls anything else of PyTorch, it goes on as if it had not been prepared; so does a call under a mode of PyTorch.
+    """
+    return _prepared.prepared(function)
+
+
 def _parse(signature: str) -> tuple[str, list[type]]:
     """Name, and ctypes type of each parameter."""
     whole = _SIGNATURE.fullmatch(signature)
@@ -167,20 +213,9 @@ def _parse(signature: str) -> tuple[str, list[type]]:
     return whole[1], kinds
 
 
-def _launcher(library: ctypes.CDLL, name: str, kinds: list[type]) -> Callable[..., None]:
-    function = getattr(library, name)
-    function.argtypes = kinds
-    function.restype = None
-    # A call made for this signature costs less than a loop over the arguments would.
-    names = [f"a{place}" for place in range(len(kinds))]
-    values = [
-        f"{name}.data_ptr()" if kind is ctypes.c_void_p else name for name, kind in zip(names, kinds, strict=True)
-    ]
-    scope = {"_function": function}
-    _launch.SCOPES.append(scope)
-    launcher = eval(f"lambda {', '.join(names)}: _function({', '.join(values)})", scope)
-    launcher.__name__ = launcher.__qualname__ = name
-    return launcher
+def _launcher(library: ctypes.CDLL, name: str, kinds: list[type]) -> Any:
+    entry = ctypes.cast(getattr(library, _ENTRY.format(name)), ctypes.c_void_p).value
+    return _native.CppLauncher(name, _launch.codes_of(kinds), entry, library)
 
 
 def _compiled(text: str, flags: tuple[str, ...]) -> Path:

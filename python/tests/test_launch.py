@@ -88,6 +88,31 @@ def test_launches_follow_the_stream():
 
 
 @needs_gpu
+def test_prepared_functions_repeat_their_launches():
+    fast, add, calls = kernels.triton(_scale), kernels.cuda(ADD, ADD_SIGNATURE), []
+
+    @kernels.prepared
+    def scaled_sum(x, y):
+        calls.append(())
+        n = x.numel()
+        scaled = torch.empty(n, dtype=x.dtype, device=x.device)
+        out = torch.empty_like(x)
+        fast[lambda meta: (triton.cdiv(meta["n"], meta["BLOCK"]),)](x, scaled, n, 0.5, BLOCK=256)
+        add[(triton.cdiv(n, 256),), (256,)](scaled, y, out, n)
+        return out
+
+    for offset in (0, 1):  # Another alignment takes another kernel, and so another plan.
+        for _ in range(3):
+            x, y = torch.randn(2, 1001, device="cuda")[:, offset : offset + 1000].unbind()
+            assert torch.equal(scaled_sum(x, y), x * 0.5 + y)
+    assert len(calls) == 2
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        assert torch.equal(scaled_sum(x, y), x * 0.5 + y)
+    assert len(calls) == 2
+
+
+@needs_gpu
 def test_host_tensors_are_tritons_business():
     with pytest.raises(ValueError, match="cpu tensor"):
         kernels.triton(_scale)[(1,)](torch.ones(16), torch.ones(16), 16, 2.0, BLOCK=16)

@@ -10,7 +10,7 @@ use pyo3::{
 };
 
 use confine::{Sandbox, sandbox_apart, sandbox_beside, sandbox_prepare};
-use launch::{CudaLauncher, TritonLauncher};
+use launch::{CppLauncher, CudaLauncher, PreparedFunction, TritonLauncher, set_kernel_hook};
 use passnet_graph::matching::match_json;
 
 use crate::{
@@ -185,8 +185,9 @@ mod native {
 
     #[pymodule_export]
     use super::{
-        CudaLauncher, Sandbox, TritonLauncher, count_launch, cuda_synchronize, die_with_parent, exit_on_signal,
-        launches, match_pattern, record_violation, recorded_violations, same_bytes, sandbox_apart, sandbox_beside,
-        sandbox_prepare, set_child_subreaper, set_idle_kernels, time_calls,
+        CppLauncher, CudaLauncher, PreparedFunction, Sandbox, TritonLauncher, count_launch, cuda_synchronize,
+        die_with_parent, exit_on_signal, launches, match_pattern, record_violation, recorded_violations, same_bytes,
+        sandbox_apart, sandbox_beside, sandbox_prepare, set_child_subreaper, set_idle_kernels, set_kernel_hook,
+        time_calls,
     };
 }

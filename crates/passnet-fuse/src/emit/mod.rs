@@ -231,7 +231,8 @@ impl Signature {
         if sites.iter().any(has_temporaries) {
             unpacked.push("temporaries".to_owned());
         }
-        let mut text = format!("def fused({}):\n", self.parameters.join(", "));
+        let decorator = if parts.returned.is_none() { "@kernels.prepared\n" } else { "" };
+        let mut text = format!("{decorator}def fused({}):\n", self.parameters.join(", "));
         // Inputs that are overwritten have to be those that were given.
         let updated: Vec<usize> = sites[0]
             .region

@@ -214,7 +214,7 @@ impl<'a> Flow<'a> {
     fn run_decorator(&mut self, frame: Frame, decorator: &'a Decorator, role: Role) {
         let path = self.decorator_path(frame.module, decorator).unwrap_or_default();
         let allowed: &[&str] = match (path.as_str(), role, &decorator.expression) {
-            ("torch.fx.wrap", Role::Host, Expr::Name(_) | Expr::Attribute(_)) => return,
+            ("torch.fx.wrap" | "passnet.kernels.prepared", Role::Host, Expr::Name(_) | Expr::Attribute(_)) => return,
             ("triton.jit" | "passnet.kernels.triton", Role::Kernel, Expr::Name(_) | Expr::Attribute(_)) => return,
             ("triton.jit", Role::Kernel, Expr::Call(_)) => api::JIT_KEYWORDS,
             ("triton.autotune", Role::Kernel, Expr::Call(_)) => api::AUTOTUNE_KEYWORDS,

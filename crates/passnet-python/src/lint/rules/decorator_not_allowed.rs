@@ -2,8 +2,8 @@ use crate::lint::rule::Violation;
 
 /// ## What it does
 ///
-/// Allows the decorators `triton.jit`, `triton.autotune`, `triton.heuristics`, `passnet.kernels.triton` and
-/// `torch.fx.wrap`.
+/// Allows the decorators `triton.jit`, `triton.autotune`, `triton.heuristics`, `passnet.kernels.triton`,
+/// `passnet.kernels.prepared` and `torch.fx.wrap`.
 ///
 /// ## Why
 ///
@@ -30,8 +30,8 @@ impl Violation for DecoratorNotAllowed {
     const ID: &'static str = "PN208";
     const NAME: &'static str = "decorator-not-allowed";
     const SOURCE: &'static str = include_str!("decorator_not_allowed.rs");
-    const HELP: &'static str = "allowed are triton.jit, triton.autotune, triton.heuristics, passnet.kernels.triton on kernels and torch.fx.wrap on \
-         wrappers";
+    const HELP: &'static str = "allowed are triton.jit, triton.autotune, triton.heuristics, passnet.kernels.triton on kernels, passnet.kernels.prepared and \
+         torch.fx.wrap on wrappers";
 
     fn message(&self) -> String {
         format!("decorator `{}` is not allowed", self.subject)

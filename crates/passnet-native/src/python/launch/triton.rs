@@ -1,4 +1,4 @@
-//! Kernel launches that cost the host next to nothing: `passnet.kernels.triton` and `passnet.kernels.cuda`.
+//! Kernels of Triton: `passnet.kernels.triton`.
 //!
 //! Triton binds arguments, builds a key and looks the kernel up in Python, at about ten microseconds a launch. Here the first
 //! launch of each specialisation goes through Triton, which compiles the kernel, launches it and hands it back; the later
@@ -7,75 +7,21 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::{
-    exceptions::{PyTypeError, PyValueError},
+    exceptions::PyValueError,
     intern,
     prelude::*,
-    types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyTuple},
+    types::{PyBool, PyDict, PyFloat, PyInt, PyTuple},
 };
 
+use super::{
+    Kind, address, current_stream, grid_of, integer,
+    recording::{Launch, Work, note, recorded_words, unobserved},
+};
 use crate::cuda::{self, Grid, MAX_ARGUMENTS};
 
 /// Specialisations that a launcher remembers; beyond, launches go through Triton. A kernel that needs more is given
 /// something as a constant that should be an argument.
 const MAX_SPECIALISATIONS: usize = 256;
-
-/// How an argument reaches the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Pointer,
-    Integer,
-    Float,
-    Double,
-}
-
-impl Kind {
-    /// From `*`, `i`, `f` or `d`.
-    fn parse(code: char) -> PyResult<Self> {
-        match code {
-            '*' => Ok(Self::Pointer),
-            'i' => Ok(Self::Integer),
-            'f' => Ok(Self::Float),
-            'd' => Ok(Self::Double),
-            other => Err(PyValueError::new_err(format!("`{other}` is no kind of argument"))),
-        }
-    }
-}
-
-fn address(tensor: &Bound<'_, PyAny>) -> PyResult<u64> {
-    tensor.call_method0(intern!(tensor.py(), "data_ptr"))?.extract()
-}
-
-/// The bits of an integer, of whichever sign.
-fn integer(value: &Bound<'_, PyAny>) -> PyResult<u64> {
-    value.extract::<i64>().map(i64::cast_unsigned).or_else(|_| value.extract::<u64>())
-}
-
-/// The value of a parameter of a CUDA kernel in the low bytes of a word.
-fn word(kind: Kind, value: &Bound<'_, PyAny>) -> PyResult<u64> {
-    match kind {
-        Kind::Pointer => address(value),
-        Kind::Integer => integer(value),
-        Kind::Float => Ok(u64::from((value.extract::<f64>()? as f32).to_bits())),
-        Kind::Double => Ok(value.extract::<f64>()?.to_bits()),
-    }
-}
-
-fn grid_of(value: &Bound<'_, PyAny>) -> PyResult<Grid> {
-    let sizes = value.cast::<PyTuple>().map_err(|_| PyTypeError::new_err("a grid is a tuple of one to three sizes"))?;
-    if !(1..=3).contains(&sizes.len()) {
-        return Err(PyValueError::new_err("a grid has one to three sizes"));
-    }
-    let mut grid = [1; 3];
-    for (size, value) in grid.iter_mut().zip(sizes.iter()) {
-        *size = value.extract()?;
-    }
-    Ok(grid)
-}
-
-/// The stream that PyTorch would use now, found by its own function.
-fn current_stream(function: &Py<PyAny>, py: Python<'_>, device: i32) -> PyResult<usize> {
-    function.bind(py).call1((device,))?.extract()
-}
 
 /// What a launch depends on beside the values of its arguments: the words in which two launches must agree to share a
 /// compiled kernel. It is at least as fine as Triton's own.
@@ -131,7 +77,7 @@ struct Specialisation {
 /// shared memory, and for each of `count` positional arguments its kind, or a space for what was compiled in.
 #[pyclass(frozen)]
 #[derive(Debug)]
-pub(super) struct TritonLauncher {
+pub(crate) struct TritonLauncher {
     jit: Py<PyAny>,
     names: Vec<Py<PyAny>>,
     constant: Vec<bool>,
@@ -207,21 +153,25 @@ impl TritonLauncher {
         Ok(Some(key))
     }
 
+    /// `this` is the launcher itself.
     fn launch(
         &self,
+        this: &Py<Self>,
         py: Python<'_>,
         grid: &Bound<'_, PyAny>,
         arguments: &Bound<'_, PyTuple>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
-        let Some(key) = self.key(py, arguments, named)? else {
+        // What Triton itself launches is left for an observer to see, who gives up then.
+        let Some(key) = unobserved(py, || self.key(py, arguments, named))? else {
             return self.plain(py, grid, arguments, named).map(drop);
         };
+        let device = key.device;
         let known = {
             let all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
             all.iter().find(|known| known.key == key.words).map(|found| found.known.clone())
         };
-        match known {
+        let known = match known {
             Some(Known::Native(kernel, kinds)) => {
                 let mut words = [0; MAX_ARGUMENTS];
                 for (word, &(place, kind)) in words.iter_mut().zip(&*kinds) {
@@ -231,7 +181,7 @@ impl TritonLauncher {
                     };
                 }
                 let grid = self.grid(py, grid, arguments, named)?;
-                let stream = current_stream(&self.stream, py, key.device)?;
+                let stream = current_stream(&self.stream, py, device)?;
                 // SAFETY: Triton compiled the kernel for arguments with this key, and `words` holds them, followed by
                 // the null pointers that stand for the scratch memory it does not use. Its caller vouches for the
                 // memory, as with any launch through Triton.
@@ -239,14 +189,22 @@ impl TritonLauncher {
                 unsafe {
                     kernel.launch(grid, stream, &mut words)?;
                 }
-                Ok(())
+                Known::Native(kernel, kinds)
             }
-            Some(Known::Plain) => self.plain(py, grid, arguments, named).map(drop),
+            Some(Known::Plain) => return self.plain(py, grid, arguments, named).map(drop),
             None => {
-                let kernel = self.plain(py, grid, arguments, named)?;
-                self.remember(py, key, kernel, arguments, named)
+                let kernel = unobserved(py, || self.plain(py, grid, arguments, named))?;
+                self.remember(py, key, kernel, arguments, named)?
             }
-        }
+        };
+        note(|| {
+            let Known::Native(kernel, kinds) = known else { return Ok(None) };
+            let grid = self.grid(py, grid, arguments, named)?;
+            let values = kinds.iter().map(|&(place, kind)| Ok((kind, arguments.get_item(place)?)));
+            let words = recorded_words(values.collect::<PyResult<Vec<_>>>()?.into_iter())?;
+            let work = Work::Cuda { kernel, grid, device, is_aligned: true };
+            Ok(Some(Launch { work, words, owner: this.clone_ref(py).into_any() }))
+        })
     }
 
     fn grid(
@@ -287,7 +245,7 @@ impl TritonLauncher {
         kernel: Bound<'_, PyAny>,
         arguments: &Bound<'_, PyTuple>,
         named: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<()> {
+    ) -> PyResult<Known> {
         let described: Option<(usize, u32, u32, String)> =
             self.describe.bind(py).call1((&kernel, arguments.len()))?.extract()?;
         let known = match described {
@@ -309,9 +267,9 @@ impl TritonLauncher {
         }
         let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() < MAX_SPECIALISATIONS {
-            all.push(Specialisation { key: key.words, known, _alive: alive });
+            all.push(Specialisation { key: key.words, known: known.clone(), _alive: alive });
         }
-        Ok(())
+        Ok(known)
     }
 }
 
@@ -334,7 +292,7 @@ fn constant(key: &mut Key, value: &Bound<'_, PyAny>) {
 /// A launcher with its grid.
 #[pyclass(frozen)]
 #[derive(Debug)]
-pub(super) struct TritonLaunch {
+pub(crate) struct TritonLaunch {
     launcher: Py<TritonLauncher>,
     grid: Py<PyAny>,
 }
@@ -348,118 +306,6 @@ impl TritonLaunch {
         arguments: &Bound<'_, PyTuple>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
-        self.launcher.get().launch(py, self.grid.bind(py), arguments, named)
-    }
-}
-
-/// A kernel written in CUDA C++.
-///
-/// `compile(device)` returns the machine code for a device. `kinds` has one code per parameter.
-#[pyclass(frozen)]
-#[derive(Debug)]
-pub(super) struct CudaLauncher {
-    name: String,
-    kinds: Vec<Kind>,
-    compile: Py<PyAny>,
-    stream: Py<PyAny>,
-    loaded: Mutex<Vec<Loaded>>,
-}
-
-/// A function in the shape it was last launched in. The modules live as long as the launcher.
-#[derive(Debug)]
-struct Loaded {
-    device: i32,
-    module: cuda::Module,
-    kernels: Vec<([u32; 3], u32, cuda::Kernel)>,
-}
-
-#[pymethods]
-impl CudaLauncher {
-    #[new]
-    fn new(name: String, kinds: &str, compile: Py<PyAny>, stream: Py<PyAny>) -> PyResult<Self> {
-        if kinds.len() > MAX_ARGUMENTS {
-            return Err(PyValueError::new_err(format!("a kernel takes at most {MAX_ARGUMENTS} arguments")));
-        }
-        let kinds = kinds.chars().map(Kind::parse).collect::<PyResult<_>>()?;
-        Ok(Self { name, kinds, compile, stream, loaded: Mutex::default() })
-    }
-
-    /// `launcher[grid, block]` or `launcher[grid, block, shared_bytes]`.
-    fn __getitem__(this: Py<Self>, shape: &Bound<'_, PyTuple>) -> PyResult<CudaLaunch> {
-        let shared_bytes = match shape.len() {
-            2 => 0,
-            3 => shape.get_item(2)?.extract()?,
-            _ => {
-                return Err(PyTypeError::new_err("launch as kernel[grid, block] or kernel[grid, block, shared_bytes]"));
-            }
-        };
-        let (grid, block) = (grid_of(&shape.get_item(0)?)?, grid_of(&shape.get_item(1)?)?);
-        Ok(CudaLaunch { launcher: this, grid, block, shared_bytes })
-    }
-}
-
-impl CudaLauncher {
-    fn kernel(&self, py: Python<'_>, device: i32, block: [u32; 3], shared_bytes: u32) -> PyResult<cuda::Kernel> {
-        let known = |loaded: &[Loaded]| {
-            let loaded = loaded.iter().find(|loaded| loaded.device == device)?;
-            let same = loaded.kernels.iter().find(|(shape, bytes, _)| (*shape, *bytes) == (block, shared_bytes));
-            Some(same.map(|(_, _, kernel)| *kernel))
-        };
-        // Bound first: in the head of the `match` the lock would be held through its arms.
-        let before = known(&self.loaded.lock().unwrap_or_else(PoisonError::into_inner));
-        match before {
-            Some(Some(kernel)) => return Ok(kernel),
-            Some(None) => {}
-            None => {
-                // Not under the lock: the compiler is Python, and may let another thread run that launches.
-                let code = self.compile.bind(py).call1((device,))?;
-                let module = cuda::Module::load(code.cast::<PyBytes>()?.as_bytes())?;
-                let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-                loaded.push(Loaded { device, module, kernels: Vec::new() });
-            }
-        }
-        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(loaded) = loaded.iter_mut().find(|loaded| loaded.device == device) else {
-            return Err(PyValueError::new_err("the kernel was not loaded"));
-        };
-        let kernel = loaded.module.kernel(&self.name, block, shared_bytes)?;
-        loaded.kernels.push((block, shared_bytes, kernel));
-        Ok(kernel)
-    }
-}
-
-/// A kernel with the shape of its launch.
-#[pyclass(frozen)]
-#[derive(Debug)]
-pub(super) struct CudaLaunch {
-    launcher: Py<CudaLauncher>,
-    grid: Grid,
-    block: [u32; 3],
-    shared_bytes: u32,
-}
-
-#[pymethods]
-impl CudaLaunch {
-    #[pyo3(signature = (*arguments))]
-    fn __call__(&self, py: Python<'_>, arguments: &Bound<'_, PyTuple>) -> PyResult<()> {
-        let launcher = self.launcher.get();
-        let takes = launcher.kinds.len();
-        if arguments.len() != takes {
-            let message = format!("{} takes {takes} arguments, got {}", launcher.name, arguments.len());
-            return Err(PyTypeError::new_err(message));
-        }
-        let mut words = [0_u64; MAX_ARGUMENTS];
-        for ((place, kind), value) in words.iter_mut().zip(&launcher.kinds).zip(arguments.iter_borrowed()) {
-            *place = word(*kind, &value)?;
-        }
-        let device = cuda::current_device()?;
-        let kernel = launcher.kernel(py, device, self.block, self.shared_bytes)?;
-        let stream = current_stream(&launcher.stream, py, device)?;
-        // SAFETY: the arguments are of the kinds in the kernel's signature, which its author gave and vouches for.
-        #[expect(unsafe_code, reason = "a launch touches the memory that its arguments point to")]
-        unsafe {
-            kernel.launch(self.grid, stream, &mut words)?;
-        }
-        Ok(())
+        self.launcher.get().launch(&self.launcher, py, self.grid.bind(py), arguments, named)
     }
 }

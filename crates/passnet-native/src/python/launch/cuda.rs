@@ -1,0 +1,126 @@
+//! Kernels of CUDA C++: `passnet.kernels.cuda`.
+
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::{
+    exceptions::{PyTypeError, PyValueError},
+    prelude::*,
+    types::{PyBytes, PyTuple},
+};
+
+use super::{
+    Kind, current_stream, grid_of,
+    recording::{Launch, Work, note, unobserved, words_in_order},
+    words_of,
+};
+use crate::cuda::{self, Grid, MAX_ARGUMENTS};
+
+/// A kernel written in CUDA C++.
+///
+/// `compile(device)` returns the machine code for a device. `kinds` has one code per parameter.
+#[pyclass(frozen)]
+#[derive(Debug)]
+pub(crate) struct CudaLauncher {
+    name: String,
+    kinds: Vec<Kind>,
+    compile: Py<PyAny>,
+    stream: Py<PyAny>,
+    loaded: Mutex<Vec<Loaded>>,
+}
+
+/// A function in the shape it was last launched in. The modules live as long as the launcher.
+#[derive(Debug)]
+struct Loaded {
+    device: i32,
+    module: cuda::Module,
+    kernels: Vec<([u32; 3], u32, cuda::Kernel)>,
+}
+
+#[pymethods]
+impl CudaLauncher {
+    #[new]
+    fn new(name: String, kinds: &str, compile: Py<PyAny>, stream: Py<PyAny>) -> PyResult<Self> {
+        if kinds.len() > MAX_ARGUMENTS {
+            return Err(PyValueError::new_err(format!("a kernel takes at most {MAX_ARGUMENTS} arguments")));
+        }
+        let kinds = kinds.chars().map(Kind::parse).collect::<PyResult<_>>()?;
+        Ok(Self { name, kinds, compile, stream, loaded: Mutex::default() })
+    }
+
+    /// `launcher[grid, block]` or `launcher[grid, block, shared_bytes]`.
+    fn __getitem__(this: Py<Self>, shape: &Bound<'_, PyTuple>) -> PyResult<CudaLaunch> {
+        let shared_bytes = match shape.len() {
+            2 => 0,
+            3 => shape.get_item(2)?.extract()?,
+            _ => {
+                return Err(PyTypeError::new_err("launch as kernel[grid, block] or kernel[grid, block, shared_bytes]"));
+            }
+        };
+        let (grid, block) = (grid_of(&shape.get_item(0)?)?, grid_of(&shape.get_item(1)?)?);
+        Ok(CudaLaunch { launcher: this, grid, block, shared_bytes })
+    }
+}
+
+impl CudaLauncher {
+    fn kernel(&self, py: Python<'_>, device: i32, block: [u32; 3], shared_bytes: u32) -> PyResult<cuda::Kernel> {
+        let known = |loaded: &[Loaded]| {
+            let loaded = loaded.iter().find(|loaded| loaded.device == device)?;
+            let same = loaded.kernels.iter().find(|(shape, bytes, _)| (*shape, *bytes) == (block, shared_bytes));
+            Some(same.map(|(_, _, kernel)| *kernel))
+        };
+        // Bound first: in the head of the `match` the lock would be held through its arms.
+        let before = known(&self.loaded.lock().unwrap_or_else(PoisonError::into_inner));
+        match before {
+            Some(Some(kernel)) => return Ok(kernel),
+            Some(None) => {}
+            None => {
+                // Not under the lock: the compiler is Python, and may let another thread run that launches.
+                let code = self.compile.bind(py).call1((device,))?;
+                let module = cuda::Module::load(code.cast::<PyBytes>()?.as_bytes())?;
+                let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+                loaded.push(Loaded { device, module, kernels: Vec::new() });
+            }
+        }
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(loaded) = loaded.iter_mut().find(|loaded| loaded.device == device) else {
+            return Err(PyValueError::new_err("the kernel was not loaded"));
+        };
+        let kernel = loaded.module.kernel(&self.name, block, shared_bytes)?;
+        loaded.kernels.push((block, shared_bytes, kernel));
+        Ok(kernel)
+    }
+}
+
+/// A kernel with the shape of its launch.
+#[pyclass(frozen)]
+#[derive(Debug)]
+pub(crate) struct CudaLaunch {
+    launcher: Py<CudaLauncher>,
+    grid: Grid,
+    block: [u32; 3],
+    shared_bytes: u32,
+}
+
+#[pymethods]
+impl CudaLaunch {
+    #[pyo3(signature = (*arguments))]
+    fn __call__(&self, py: Python<'_>, arguments: &Bound<'_, PyTuple>) -> PyResult<()> {
+        let launcher = self.launcher.get();
+        let mut words = [0; MAX_ARGUMENTS];
+        unobserved(py, || words_of(&launcher.name, &launcher.kinds, arguments, &mut words))?;
+        let device = cuda::current_device()?;
+        let kernel = launcher.kernel(py, device, self.block, self.shared_bytes)?;
+        note(|| {
+            let work = Work::Cuda { kernel, grid: self.grid, device, is_aligned: false };
+            let words = words_in_order(&launcher.kinds, arguments)?;
+            Ok(Some(Launch { work, words, owner: self.launcher.clone_ref(py).into_any() }))
+        })?;
+        let stream = current_stream(&launcher.stream, py, device)?;
+        // SAFETY: the arguments are of the kinds in the kernel's signature, which its author gave and vouches for.
+        #[expect(unsafe_code, reason = "a launch touches the memory that its arguments point to")]
+        unsafe {
+            kernel.launch(self.grid, stream, &mut words)?;
+        }
+        Ok(())
+    }
+}

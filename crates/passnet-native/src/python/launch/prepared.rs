@@ -1,0 +1,331 @@
+//! Functions that allocate and launch the same for the same kinds of arguments: `passnet.kernels.prepared`.
+//!
+//! What such a function costs the host is Python: it looks at shapes, asks for memory and launches. Here its first call for
+//! a signature is watched, and what it allocated and launched becomes a plan. Later calls with that signature make the
+//! allocations and launches of the plan, and run no Python of the function.
+
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
+
+use pyo3::{
+    prelude::*,
+    types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyTuple},
+};
+
+use super::{
+    address, cpp, current_stream,
+    recording::{Launch, Recording, Word, Work, is_recording, unobserved},
+};
+use crate::cuda::{self, MAX_ARGUMENTS};
+
+/// Signatures that a function remembers; with more, each other call runs the function itself.
+const MAX_PLANS: usize = 16;
+/// Tensors that a plan may have: arguments and allocations.
+const MAX_SLOTS: usize = 256;
+
+/// A function with plans; `passnet.kernels.prepared` tells what it may do.
+///
+/// `observe(function, arguments)` calls it and returns what [`Observed`] takes apart. `stream(device)` is the current
+/// stream of a CUDA device. Attributes can be set, as those of Python's own functions.
+#[pyclass(frozen, dict)]
+#[derive(Debug)]
+pub(crate) struct PreparedFunction {
+    function: Py<PyAny>,
+    observe: Py<PyAny>,
+    stream: Py<PyAny>,
+    plans: Mutex<Vec<Arc<Plan>>>,
+    /// Whether the function does what no plan has.
+    is_plain: AtomicBool,
+}
+
+/// What was seen of a call: its result, whether there is no use in looking again, and what a plan is made of.
+type Observed<'py> = (Bound<'py, PyAny>, bool, Option<Seen<'py>>);
+
+/// Guard of the signature, places of tensors among the arguments, these tensors and then those allocated, how each of the
+/// latter is allocated (function, arguments), and the numbers of the results among them: one, or a tuple or list of some.
+type Seen<'py> = (Py<PyAny>, Vec<usize>, Vec<Bound<'py, PyAny>>, Vec<(Py<PyAny>, Py<PyTuple>)>, Bound<'py, PyAny>);
+
+#[pymethods]
+impl PreparedFunction {
+    #[new]
+    fn new(function: Py<PyAny>, observe: Py<PyAny>, stream: Py<PyAny>) -> Self {
+        Self { function, observe, stream, plans: Mutex::default(), is_plain: AtomicBool::new(false) }
+    }
+
+    #[pyo3(signature = (*arguments, **named))]
+    fn __call__<'py>(
+        &self,
+        py: Python<'py>,
+        arguments: &Bound<'py, PyTuple>,
+        named: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if named.is_some() || self.is_plain.load(Ordering::Relaxed) || is_recording() || cpp::is_hooked() {
+            return self.function.bind(py).call(arguments, named);
+        }
+        let mut known = 0;
+        while let Some(plan) = self.plan(known) {
+            if plan.is_for(py, arguments)?
+                && let Some(result) = plan.repeat(py, arguments, &self.stream)?
+            {
+                return Ok(result);
+            }
+            known += 1;
+        }
+        if known < MAX_PLANS { self.learn(py, arguments) } else { self.function.bind(py).call1(arguments) }
+    }
+}
+
+impl PreparedFunction {
+    /// Not a loop under the lock: a guard is code of PyTorch.
+    fn plan(&self, number: usize) -> Option<Arc<Plan>> {
+        self.plans.lock().unwrap_or_else(PoisonError::into_inner).get(number).cloned()
+    }
+
+    /// Calls the function and keeps a plan of what it did.
+    fn learn<'py>(&self, py: Python<'py>, arguments: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+        let recording = Recording::begin();
+        let observed = self.observe.bind(py).call1((&self.function, arguments))?;
+        let launches = recording.finish();
+        let (result, is_hopeless, seen): Observed<'py> = observed.extract()?;
+        if is_hopeless {
+            self.is_plain.store(true, Ordering::Relaxed);
+        }
+        if let (Some(seen), Some(launches)) = (seen, launches)
+            && let Some(plan) = Plan::new(py, arguments, seen, launches)?
+        {
+            self.plans.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::new(plan));
+        }
+        Ok(result)
+    }
+}
+
+/// An argument that is no tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Constant {
+    None,
+    Bool(bool),
+    Int(i64),
+    /// The bits of a double: zeros have signs.
+    Float(u64),
+}
+
+impl Constant {
+    fn of(value: &Bound<'_, PyAny>) -> Option<Self> {
+        if value.is_none() {
+            Some(Self::None)
+        } else if value.is_exact_instance_of::<PyBool>() {
+            value.extract().ok().map(Self::Bool)
+        } else if value.is_exact_instance_of::<PyInt>() {
+            value.extract().ok().map(Self::Int)
+        } else if value.is_exact_instance_of::<PyFloat>() {
+            value.extract::<f64>().ok().map(|number| Self::Float(number.to_bits()))
+        } else {
+            None
+        }
+    }
+}
+
+/// How a tensor of a plan is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Use {
+    Unused,
+    Address,
+    /// As an address with these low four bits, for which a kernel was compiled.
+    Aligned(u64),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Argument {
+    Slot(usize),
+    Number(u64),
+}
+
+#[derive(Debug)]
+struct Step {
+    work: Work,
+    arguments: Vec<Argument>,
+    _owner: Py<PyAny>,
+}
+
+#[derive(Debug)]
+enum Results {
+    One(usize),
+    Tuple(Vec<usize>),
+    List(Vec<usize>),
+}
+
+/// What a function does for arguments of one signature. Its tensors are numbered: those among the arguments, then those
+/// that it allocates.
+#[derive(Debug)]
+struct Plan {
+    arguments: usize,
+    constants: Vec<(usize, Constant)>,
+    /// Says of tensors whether they are like those that were seen.
+    guard: Py<PyAny>,
+    tensors: Vec<usize>,
+    /// Functions that give uninitialised tensors, with their arguments.
+    allocations: Vec<(Py<PyAny>, Py<PyTuple>)>,
+    uses: Vec<Use>,
+    steps: Vec<Step>,
+    device: Option<i32>,
+    results: Results,
+}
+
+impl Plan {
+    /// `None` for what cannot be repeated.
+    fn new(
+        py: Python<'_>,
+        arguments: &Bound<'_, PyTuple>,
+        seen: Seen<'_>,
+        launches: Vec<Launch>,
+    ) -> PyResult<Option<Self>> {
+        let (guard, tensors, slots, allocations, results) = seen;
+        if slots.len() > MAX_SLOTS {
+            return Ok(None);
+        }
+        let mut constants = Vec::new();
+        for (place, value) in arguments.iter().enumerate() {
+            if tensors.contains(&place) {
+                continue;
+            }
+            let Some(constant) = Constant::of(&value) else { return Ok(None) };
+            constants.push((place, constant));
+        }
+        let mut uses = vec![Use::Unused; slots.len()];
+        let mut steps = Vec::with_capacity(launches.len());
+        let mut device = None;
+        for Launch { work, words, owner } in launches {
+            let is_aligned = match work {
+                Work::Cpp(_) => false,
+                Work::Cuda { device: current, is_aligned, .. } => {
+                    device = Some(current);
+                    is_aligned
+                }
+            };
+            let mut arguments = Vec::with_capacity(words.len());
+            for word in words {
+                arguments.push(match word {
+                    Word::Number(number) => Argument::Number(number),
+                    Word::Tensor(tensor) => {
+                        let Some(slot) = slots.iter().position(|slot| slot.is(&tensor)) else { return Ok(None) };
+                        if is_aligned {
+                            uses[slot] = Use::Aligned(unobserved(py, || address(&slots[slot]))? & 15);
+                        } else if uses[slot] == Use::Unused {
+                            uses[slot] = Use::Address;
+                        }
+                        Argument::Slot(slot)
+                    }
+                });
+            }
+            if arguments.len() > MAX_ARGUMENTS && matches!(work, Work::Cuda { .. }) {
+                return Ok(None);
+            }
+            steps.push(Step { work, arguments, _owner: owner });
+        }
+        let results = if let Ok(one) = results.extract() {
+            Results::One(one)
+        } else if results.is_instance_of::<PyTuple>() {
+            Results::Tuple(results.extract()?)
+        } else {
+            Results::List(results.extract()?)
+        };
+        let arguments = arguments.len();
+        Ok(Some(Self { arguments, constants, guard, tensors, allocations, uses, steps, device, results }))
+    }
+
+    /// Whether the arguments have the plan's signature.
+    fn is_for(&self, py: Python<'_>, arguments: &Bound<'_, PyTuple>) -> PyResult<bool> {
+        if arguments.len() != self.arguments {
+            return Ok(false);
+        }
+        if self.constants.is_empty() {
+            return self.guard.bind(py).call1(arguments)?.is_truthy();
+        }
+        for (place, constant) in &self.constants {
+            if Constant::of(&*arguments.get_borrowed_item(*place)?) != Some(*constant) {
+                return Ok(false);
+            }
+        }
+        let mut tensors = Vec::with_capacity(self.tensors.len());
+        for &place in &self.tensors {
+            tensors.push(arguments.get_item(place)?);
+        }
+        self.guard.bind(py).call1(PyTuple::new(py, tensors)?)?.is_truthy()
+    }
+
+    /// Allocates and launches; `None` where the memory, or the device, is not as it was.
+    fn repeat<'py>(
+        &self,
+        py: Python<'py>,
+        arguments: &Bound<'py, PyTuple>,
+        stream: &Py<PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let stream = match self.device {
+            Some(device) if cuda::current_device()? == device => current_stream(stream, py, device)?,
+            Some(_) => return Ok(None),
+            None => 0,
+        };
+        let mut slots = Vec::with_capacity(self.uses.len());
+        for &place in &self.tensors {
+            slots.push(arguments.get_item(place)?);
+        }
+        for (function, arguments) in &self.allocations {
+            slots.push(function.bind(py).call1(arguments.bind(py))?);
+        }
+        let mut addresses = [0; MAX_SLOTS];
+        for ((place, tensor), usage) in addresses.iter_mut().zip(&slots).zip(&self.uses) {
+            if *usage != Use::Unused {
+                *place = address(tensor)?;
+            }
+            if let Use::Aligned(low) = usage
+                && *place & 15 != *low
+            {
+                return Ok(None);
+            }
+        }
+        for step in &self.steps {
+            step.run(py, &addresses, stream)?;
+        }
+        let result = match &self.results {
+            Results::One(slot) => slots.swap_remove(*slot),
+            Results::Tuple(some) => PyTuple::new(py, some.iter().map(|&slot| &slots[slot]))?.into_any(),
+            Results::List(some) => PyList::new(py, some.iter().map(|&slot| &slots[slot]))?.into_any(),
+        };
+        Ok(Some(result))
+    }
+}
+
+impl Step {
+    fn run(&self, py: Python<'_>, addresses: &[u64; MAX_SLOTS], stream: usize) -> PyResult<()> {
+        let value = |argument: &Argument| match *argument {
+            Argument::Slot(slot) => addresses[slot],
+            Argument::Number(number) => number,
+        };
+        match self.work {
+            Work::Cpp(function) => {
+                let words: Vec<u64> = self.arguments.iter().map(value).collect();
+                // SAFETY: words of the kinds of the launch that was recorded, with addresses of tensors of the same shapes,
+                // strides and types; its author vouches for the memory, as in the first call.
+                #[expect(unsafe_code, reason = "a kernel touches the memory that its arguments point to")]
+                unsafe {
+                    function.call(py, &words);
+                }
+            }
+            Work::Cuda { kernel, grid, .. } => {
+                // Beyond the arguments are the null pointers that stand for the scratch memory of Triton's kernels.
+                let mut words = [0; MAX_ARGUMENTS];
+                for (word, argument) in words.iter_mut().zip(&self.arguments) {
+                    *word = value(argument);
+                }
+                // SAFETY: as above; `_owner` keeps the kernel loaded.
+                #[expect(unsafe_code, reason = "a launch touches the memory that its arguments point to")]
+                unsafe {
+                    kernel.launch(grid, stream, &mut words)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
