@@ -126,7 +126,7 @@ pub(crate) enum Expr {
     Guard(ExprId, ExprId, ExprId),
     /// Conversion as in C; to `Bool`: not equal to 0.
     Convert(ExprId, Kind),
-    /// The value after it was stored in that type.
+    /// The value after it was stored in that type: what is a product is no part of a fused multiply-add then.
     Round(ExprId, DType),
     /// Result of a reduction, by its tensor, at these indices of its kept dimensions.
     Reduced {
@@ -295,6 +295,24 @@ impl Arena {
             _ => false,
         };
         if is_wide || is_exact { of } else { self.add(Expr::Round(of, dtype), kind) }
+    }
+
+    /// As [`Self::round`], for what an operation gives: also a product of `float32`.
+    pub(crate) fn round_result(&mut self, of: ExprId, dtype: DType) -> ExprId {
+        if dtype == DType::Float32 && self.is_product(of) {
+            return self.add(Expr::Round(of, dtype), Kind::F32);
+        }
+        self.round(of, dtype)
+    }
+
+    /// Whether a value is a product in `float32`; quotients by constants are multiples of their inverse on CUDA devices.
+    pub(crate) fn is_product(&self, id: ExprId) -> bool {
+        let is_multiple = match *self.get(id) {
+            Expr::Binary(Binary::Mul, ..) => true,
+            Expr::Binary(Binary::Div, _, by) => matches!(self.get(by), Expr::Float { .. } | Expr::Extent { .. }),
+            _ => false,
+        };
+        is_multiple && self.kind(id) == Kind::F32
     }
 
     pub(crate) fn reduced(&mut self, tensor: usize, kept: Vec<Index>, kind: Kind) -> ExprId {

@@ -86,6 +86,8 @@ impl Tensor {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tensors {
     all: Vec<Tensor>,
+    /// Those that operations give; others are parts of the formula of one operation.
+    results: BTreeSet<TensorId>,
 }
 
 impl std::ops::Index<TensorId> for Tensors {
@@ -98,7 +100,7 @@ impl std::ops::Index<TensorId> for Tensors {
 
 impl Tensors {
     pub(crate) const fn new() -> Self {
-        Self { all: Vec::new() }
+        Self { all: Vec::new(), results: BTreeSet::new() }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -108,6 +110,16 @@ impl Tensors {
     pub(crate) fn add(&mut self, shape: Vec<i64>, dtype: DType, def: Def) -> TensorId {
         self.all.push(Tensor { shape, dtype, def });
         self.all.len() - 1
+    }
+
+    /// Says that an operation gives a tensor, or a view of it.
+    pub(crate) fn mark_result(&mut self, id: TensorId) {
+        match self[id].def {
+            Def::View { of, .. } => self.mark_result(of),
+            _ => {
+                self.results.insert(id);
+            }
+        }
     }
 
     /// Calls `visit` with the tensors that one is made from.
@@ -200,7 +212,9 @@ impl<'t> Evaluator<'t> {
                     })
                     .collect();
                 let value = function.apply(&mut self.arena, &operands?, tensor.dtype)?;
-                Some(self.arena.round(value, tensor.dtype))
+                let is_result = tensors.results.contains(&id);
+                let round = if is_result { Arena::round_result } else { Arena::round };
+                Some(round(&mut self.arena, value, tensor.dtype))
             }
             Def::View { of, index: map, .. } => {
                 let index: Vec<Index> = map.iter().map(|map| map.substitute(index, &self.vars)).collect();

@@ -4,7 +4,7 @@ mod common;
 
 use passnet_fuse::{Choices, Target, TensorType, Type, TypedGraph, author, author_with, places};
 use passnet_graph::{Arg, Graph, ValueId};
-use passnet_record::DType::{self, BFloat16, Float16, Float32, Int64};
+use passnet_record::DType::{self, BFloat16, Float16, Float32, Float64, Int64};
 
 use self::common::{Draft, tensor, text};
 
@@ -213,6 +213,26 @@ fn one_operation_is_left_to_eager_mode_where_a_view_can_be_matched() {
     };
     check("torch.sigmoid", Target::Cuda, false);
     check("torch.sigmoid", Target::Cpu, true);
+}
+
+/// `a * b + c / 8`, of which eager mode stores the product and the quotient: compilers for CUDA devices make one rounding of a
+/// product and a sum, also where both were rounded to a half type.
+#[test]
+fn products_are_rounded_before_they_are_added() {
+    let check = |dtype, sum: &str| {
+        let mut draft = Draft::default();
+        let shape = [4, 6];
+        let [a, b, c] = ["a", "b", "c"].map(|name| draft.input(name, &shape, dtype));
+        let product = draft.function("operator.mul", &[a.into(), b.into()], tensor(&shape, dtype));
+        let eighth = draft.function("operator.truediv", &[c.into(), Arg::Int(8)], tensor(&shape, dtype));
+        let result = draft.function("operator.add", &[product.into(), eighth.into()], tensor(&shape, dtype));
+        let passes = text(&author(&[draft.finish(&[result])], Target::Cuda));
+        assert!(passes.contains(sum), "{passes}");
+    };
+    check(Float32, "libdevice.mul_rn(x0, x1) + libdevice.mul_rn(x2, 0.125)");
+    check(Float16, "libdevice.mul_rn(x0, x1).to(tl.float16).to(tl.float32) + libdevice.mul_rn(x2, 0.125)");
+    check(BFloat16, "libdevice.mul_rn(x0, x1).to(tl.bfloat16).to(tl.float32) + libdevice.mul_rn(x2, 0.125)");
+    check(Float64, "(x0 * x1) + (x2 * 0.125)");
 }
 
 /// `relu(x * 2)` and `tanh(y + 1)` have nothing in common but their shape, or their number of elements.

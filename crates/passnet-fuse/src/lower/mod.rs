@@ -82,6 +82,10 @@ impl<'g> Lowering<'g> {
         }
         let mut lowered = self.call(&call)?;
         self.check(&lowered, self.typed.type_of(node.value))?;
+        if let (Target::Cuda, Lowered::Tensor(result)) = (self.target, &lowered) {
+            // C++ is compiled without fused multiply-adds.
+            self.tensors.mark_result(*result);
+        }
         let subject = call.subject().and_then(Arg::as_value);
         if call.in_place {
             let (Lowered::Tensor(new), Lowered::Tensor(before)) = (lowered, self.value(subject?)?) else { return None };

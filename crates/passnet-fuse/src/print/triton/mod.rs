@@ -9,6 +9,8 @@ mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use passnet_record::DType;
+
 use self::mask::{Condition, Extent};
 use super::{
     order::for_each_value,
@@ -17,7 +19,7 @@ use super::{
 };
 use crate::{
     config::Tiles,
-    expr::{Arena, Expr, ExprId},
+    expr::{Arena, Binary, Expr, ExprId, Unary},
     index::Var,
     stage::{Action, Loop, Program, Stage},
     tensor::TensorId,
@@ -88,6 +90,8 @@ struct Printer<'p> {
     conditions: Vec<Condition>,
     known_conditions: BTreeMap<(usize, ExprId, bool), usize>,
     uses: BTreeMap<ExprId, usize>,
+    /// What something is added to, or subtracted from, as it is stored.
+    summed: BTreeSet<ExprId>,
     extents: BTreeMap<ExprId, Extent>,
     /// The loops over rows and along them, outermost first, with their variables in the text.
     rows: Vec<(Loop, String)>,
@@ -113,6 +117,7 @@ impl<'p> Printer<'p> {
             conditions: vec![Condition { name: String::new(), extent: Extent::default() }],
             known_conditions: BTreeMap::new(),
             uses: tile::uses(arena, &tile::roots(stage)),
+            summed: summed(arena, &tile::roots(stage)),
             extents: BTreeMap::new(),
             rows,
             columns,
@@ -130,6 +135,13 @@ impl<'p> Printer<'p> {
                 extent = Extent { rows: true, columns: false };
             }
             printer.extents.insert(id, extent);
+            if let &Expr::Round(product, DType::Float32) = arena.get(id)
+                && !printer.summed.contains(&id)
+            {
+                // Printed as the product itself.
+                let uses = printer.uses.get(&id).copied().unwrap_or_default();
+                *printer.uses.entry(product).or_default() += uses.saturating_sub(1);
+            }
         }
         printer
     }
@@ -215,6 +227,21 @@ impl<'p> Printer<'p> {
         let line = format!("tl.store({to} + {at}, {value}{})", mask.map_or(String::new(), |mask| format!(", {mask}")));
         self.line(&line);
     }
+}
+
+/// Rounded values that are operands of sums and differences, also when negated or rounded once more.
+fn summed(arena: &Arena, roots: &[ExprId]) -> BTreeSet<ExprId> {
+    let mut summed = BTreeSet::new();
+    for id in arena.reachable(roots) {
+        let Expr::Binary(Binary::Add | Binary::Sub, a, b) = *arena.get(id) else { continue };
+        for mut operand in [a, b] {
+            while let Expr::Round(inner, _) | Expr::Unary(Unary::Neg, inner) = *arena.get(operand) {
+                summed.insert(operand);
+                operand = inner;
+            }
+        }
+    }
+    summed
 }
 
 /// Names of loops: `whole` for the only one, else numbered.

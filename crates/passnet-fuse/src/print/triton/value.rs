@@ -16,6 +16,11 @@ impl Printer<'_> {
         if let Some(name) = self.names.get(&(id, condition)) {
             return name.clone();
         }
+        if let &Expr::Round(product, DType::Float32) = self.arena.get(id)
+            && !self.summed.contains(&id)
+        {
+            return self.value(product, condition);
+        }
         let text = self.operation(id, condition);
         let is_trivial = matches!(
             self.arena.get(id),
@@ -90,8 +95,16 @@ impl Printer<'_> {
             }
             Expr::Convert(a, Kind::Bool) => format!("({} != 0)", self.value(*a, condition)),
             Expr::Convert(a, to) => format!("{}.to({})", self.value(*a, condition), kind_type(*to)),
-            Expr::Round(a, dtype) => {
-                format!("{}.to({}).to({})", self.value(*a, condition), storage_type(*dtype), kind_type(kind))
+            Expr::Round(of, dtype) => {
+                let is_apart = self.summed.contains(&id) && arena.is_product(*of);
+                let value = match arena.get(*of) {
+                    Expr::Binary(op, a, b) if is_apart => self.rounded_product(*op, *a, *b, condition),
+                    _ => self.value(*of, condition),
+                };
+                match dtype {
+                    DType::Float32 => value,
+                    _ => format!("{value}.to({}).to({})", storage_type(*dtype), kind_type(kind)),
+                }
             }
             Expr::Reduced { tensor, .. } => self.folds.get(tensor).cloned().unwrap_or_default(),
         }
@@ -113,17 +126,11 @@ impl Printer<'_> {
             Binary::Add => "+",
             Binary::Sub => "-",
             Binary::Mul => "*",
-            // PyTorch's CUDA kernels multiply by the inverse of a constant.
             Binary::Div => {
-                return match (self.arena.get(b), kind) {
-                    (Expr::Extent { .. }, _) => format!("({first} * (1.0 / {second}))"),
-                    (Expr::Float { bits, .. }, _) => {
-                        let divisor = f64::from_bits(*bits);
-                        let inverse = if kind == Kind::F32 { f64::from(1.0 / divisor as f32) } else { 1.0 / divisor };
-                        format!("({first} * {})", float_literal(inverse, kind))
-                    }
-                    (_, Kind::F32) => format!("tl.div_rn({first}, {second})"),
-                    _ => format!("({first} / {second})"),
+                return match (self.inverse(b), kind) {
+                    (Some(inverse), _) => format!("({first} * {inverse})"),
+                    (None, Kind::F32) => format!("tl.div_rn({first}, {second})"),
+                    (None, _) => format!("({first} / {second})"),
                 };
             }
             Binary::Pow => return format!("libdevice.pow({first}, {second})"),
@@ -140,6 +147,27 @@ impl Printer<'_> {
             Binary::Xor => "^",
         };
         format!("({first} {sign} {second})")
+    }
+
+    /// What to multiply by for a quotient: PyTorch's CUDA kernels multiply by the inverse of a constant.
+    fn inverse(&self, divisor: ExprId) -> Option<String> {
+        match *self.arena.get(divisor) {
+            Expr::Extent { value, .. } => Some(format!("(1.0 / {})", size(value))),
+            Expr::Float { bits, kind } => {
+                let divisor = f64::from_bits(bits);
+                let inverse = if kind == Kind::F32 { f64::from(1.0 / divisor as f32) } else { 1.0 / divisor };
+                Some(float_literal(inverse, kind))
+            }
+            _ => None,
+        }
+    }
+
+    /// A product that is rounded before something is added to it: the compiler of CUDA devices makes one rounding of both else,
+    /// also where a half type is stored between them.
+    fn rounded_product(&mut self, op: Binary, a: ExprId, b: ExprId, condition: usize) -> String {
+        let inverse = if op == Binary::Div { self.inverse(b) } else { None };
+        let (a, b) = (self.value(a, condition), inverse.unwrap_or_else(|| self.value(b, condition)));
+        format!("libdevice.mul_rn({a}, {b})")
     }
 
     pub(super) fn index(&mut self, index: &Index, condition: usize) -> String {
