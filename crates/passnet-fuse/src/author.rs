@@ -236,8 +236,8 @@ const SLOW_ALONE: &[&str] = &[
     "unfold",
 ];
 
-/// Whether a region is one computation of eager mode and few views: on a device its launch costs the host less than that of a
-/// pass with memory for each result, and moves as many bytes.
+/// Whether a region is one computation of eager mode and few views, of which several are results: on a device memory for each
+/// of them costs the host more than the views, and is written besides.
 fn is_slight(typed: &TypedGraph, region: &Region, target: Target) -> bool {
     let computes = |node: &&NodeId| !is_view_node(typed, **node);
     let is_slow = |node: &NodeId| {
@@ -245,6 +245,7 @@ fn is_slight(typed: &TypedGraph, region: &Region, target: Target) -> bool {
         Call::of(graph, graph.node(*node)).is_some_and(|call| SLOW_ALONE.contains(&call.name))
     };
     target == Target::Cuda
+        && region.outputs.len() > 1
         && region.nodes.len() <= 1 + 2 * region.outputs.len()
         && region.nodes.iter().filter(computes).count() <= 1
         && !region.nodes.iter().any(is_slow)
