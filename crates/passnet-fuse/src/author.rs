@@ -7,6 +7,7 @@ use passnet_graph::NodeId;
 use crate::{
     config::{self, Choices, Config, Place},
     emit::pass_file,
+    fragile::fragile,
     lower::Call,
     pattern::{Pattern, pattern},
     region::{Copies, Region, is_view_node, regions},
@@ -161,8 +162,9 @@ pub fn places(task: &[TypedGraph], target: Target) -> Vec<Place> {
 pub(crate) fn groups(task: &[TypedGraph], target: Target, choices: &Choices) -> Vec<Vec<Site>> {
     let mut groups: BTreeMap<Vec<String>, Vec<Site>> = BTreeMap::new();
     let mut order: Vec<Vec<String>> = Vec::new();
-    for (graph, typed) in task.iter().enumerate() {
-        for (region, work, target) in everywhere(typed, target) {
+    let kept = fragile(task, target);
+    for (graph, (typed, kept)) in task.iter().zip(&kept).enumerate() {
+        for (region, work, target) in everywhere(typed, target, kept) {
             let site = Site::new(typed, graph, region, work, target, choices);
             let key = site.key();
             if !order.contains(&key) {
@@ -172,14 +174,14 @@ pub(crate) fn groups(task: &[TypedGraph], target: Target, choices: &Choices) -> 
         }
     }
     let chosen: Vec<Vec<String>> = chosen(&groups, &order).into_iter().cloned().collect();
-    rehearsed(task, chosen.iter().filter_map(|key| groups.remove(key)).collect(), target, choices)
+    rehearsed(task, chosen.iter().filter_map(|key| groups.remove(key)).collect(), target, &kept, choices)
 }
 
 /// What could be rewritten in a graph, and where it runs.
-fn everywhere(typed: &TypedGraph, target: Target) -> Vec<(Region, Work, Target)> {
+fn everywhere(typed: &TypedGraph, target: Target, kept: &BTreeSet<NodeId>) -> Vec<(Region, Work, Target)> {
     let on_host = (target == Target::Cuda).then(|| typed.on_host()).flatten();
     let on = |typed: &TypedGraph, target: Target| {
-        found(typed, target).into_iter().map(move |(region, work)| (region, work, target)).collect::<Vec<_>>()
+        found(typed, target, kept).into_iter().map(move |(region, work)| (region, work, target)).collect::<Vec<_>>()
     };
     let mut all = on(typed, target);
     if let Some(typed) = on_host {
@@ -188,25 +190,25 @@ fn everywhere(typed: &TypedGraph, target: Target) -> Vec<(Region, Work, Target)>
     all
 }
 
-/// What could be rewritten in a graph.
-fn found(typed: &TypedGraph, target: Target) -> Vec<(Region, Work)> {
+/// What could be rewritten in a graph, without the nodes that are kept.
+fn found(typed: &TypedGraph, target: Target, kept: &BTreeSet<NodeId>) -> Vec<(Region, Work)> {
     let scheduled = |region: Region| {
         let program = schedule(&region, target.form())?;
         Some((region, Work::Kernels(program)))
     };
     let (slight, others): (Vec<Region>, Vec<Region>) =
-        regions(typed, target, Copies::Never).into_iter().partition(|region| is_slight(typed, region, target));
+        regions(typed, target, kept, Copies::Never).into_iter().partition(|region| is_slight(typed, region, target));
     let mut found: Vec<(Region, Work)> = others.into_iter().filter_map(scheduled).collect();
     let taken: BTreeSet<NodeId> = found.iter().flat_map(|(region, _)| region.nodes.iter().copied()).collect();
     // A call of the pass costs about as much as a view of PyTorch, and each of its results as well.
     let pays = |region: &Region| region.nodes.len() >= region.outputs.len() + 2;
-    let views = view_regions(typed, target, &taken).into_iter().filter(|(region, _)| pays(region));
+    let views = view_regions(typed, target, kept, &taken).into_iter().filter(|(region, _)| pays(region));
     found.extend(views.map(|(region, views)| (region, Work::Views(views))));
     if found.is_empty() {
-        found.extend(lone_view(typed, target).map(|region| (region, Work::Same)));
+        found.extend(lone_view(typed, target, kept).map(|region| (region, Work::Same)));
     }
     if found.is_empty() {
-        let views = view_regions(typed, target, &taken).into_iter();
+        let views = view_regions(typed, target, kept, &taken).into_iter();
         found.extend(views.map(|(region, views)| (region, Work::Views(views))));
     }
     let bytes = |region: &Region| region.outputs.iter().map(|output| output.ty.nbytes()).sum::<i64>();
@@ -215,7 +217,7 @@ fn found(typed: &TypedGraph, target: Target) -> Vec<(Region, Work)> {
         found.extend(slight.into_iter().filter_map(scheduled).min_by_key(|(region, _)| bytes(region)));
     }
     if found.is_empty() {
-        found.extend(regions(typed, target, Copies::Unseen).into_iter().min_by_key(bytes).and_then(scheduled));
+        found.extend(regions(typed, target, kept, Copies::Unseen).into_iter().min_by_key(bytes).and_then(scheduled));
     }
     found
 }

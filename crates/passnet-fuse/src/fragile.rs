@@ -1,17 +1,18 @@
 //! Reductions whose roundings later operations enlarge: they stay with PyTorch.
 //!
 //! A sum in another order than PyTorch's differs in the last places of `float32`. Where the result is stored in a half type,
-//! one value in some thousands falls to the other side of a rounding, which every tolerance allows. A sum or difference that is
-//! small against such values, or the same value in a wider type, is held to more than that. So is, in any type, the difference of
-//! a normalised tensor and its own average over windows: what both have in common cancels, and their roundings stay. And so is,
-//! on CUDA, what goes into a convolution, which rounds `float32` to the ten bits of TF32.
+//! one value in some thousands falls to the other side of a rounding, which every tolerance allows. Whatever is computed from
+//! it carries that on, through products of libraries too, and some operations show it: a sum or difference that is small
+//! against its operands, a function that enlarges relative errors, or a wider type, which is held to more. So is, in any type,
+//! the difference of a normalised tensor and its own average over windows: what both have in common cancels, and their
+//! roundings stay. And so is, on CUDA, what goes into a convolution, which rounds `float32` to the ten bits of TF32.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use passnet_graph::{NodeId, ValueId};
 use passnet_record::DType;
 
-use crate::{author::Target, lower::Call, region::is_view_node, typed::TypedGraph};
+use crate::{author::Target, lower::Call, typed::TypedGraph};
 
 /// Operations that add up many values in an order of their own.
 const REDUCTIONS: &[&str] = &[
@@ -27,89 +28,117 @@ const REDUCTIONS: &[&str] = &[
     "sum",
 ];
 
-/// Operations that keep a relative error about as it is.
-const PROPORTIONAL: &[&str] = &[
-    "contiguous",
-    "clone",
-    "detach",
-    "dropout",
-    "to",
-    "type",
-    "type_as",
-    "float",
-    "half",
-    "bfloat16",
-    "mul",
-    "truediv",
-    "div",
-    "neg",
-    "abs",
-    "relu",
-    "leaky_relu",
-    "sigmoid",
-    "silu",
-    "gelu",
-    "tanh",
-    "cat",
-    "stack",
-    "where",
-    "masked_fill",
-    "roll",
-    "avg_pool2d",
-];
+/// Products of libraries.
+const PRODUCTS: &[&str] =
+    &["addmm", "bmm", "conv1d", "conv2d", "conv3d", "einsum", "linear", "matmul", "scaled_dot_product_attention"];
+
+/// Functions whose results may be off by several times the relative error of their operand.
+const ENLARGING: &[&str] =
+    &["cos", "elu", "exp", "gelu", "hardswish", "log", "pow", "silu", "sin", "softmax", "square"];
 
 /// Most elements that go into a convolution of which hardly one falls to the other side of a rounding to TF32, one in some
 /// thousands.
 const MOST_CONVOLVED: i64 = 4096;
 
-/// Nodes of a graph that must give PyTorch's own bits, for its results to be within tolerance.
-pub(crate) fn fragile(typed: &TypedGraph, target: Target) -> BTreeSet<NodeId> {
+/// Most elements of a half type of which hardly one falls to the other side of a rounding in all contents of an evaluation.
+const MOST_UNSEEN: i64 = 32;
+
+/// What a value carries of a reduction's roundings.
+#[derive(Clone, Copy, Debug, Default)]
+struct Trace {
+    /// Whether it was stored in a half type since.
+    in_half: bool,
+    /// Whether it may be below 0.
+    is_signed: bool,
+}
+
+/// By reduction.
+type Traces = BTreeMap<NodeId, Trace>;
+
+/// For each graph of a task the nodes that must give PyTorch's own bits, for its results to be within tolerance. A pass
+/// matches the same operations in all graphs: what is to stay in one stays in all that have the same operations.
+pub(crate) fn fragile(task: &[TypedGraph], target: Target) -> Vec<BTreeSet<NodeId>> {
+    let mut by_operations: BTreeMap<Vec<&str>, BTreeSet<NodeId>> = BTreeMap::new();
+    for typed in task {
+        by_operations.entry(operations(typed)).or_default().extend(fragile_in(typed, target));
+    }
+    task.iter().map(|typed| by_operations.get(&operations(typed)).cloned().unwrap_or_default()).collect()
+}
+
+fn operations(typed: &TypedGraph) -> Vec<&str> {
+    typed.graph().nodes().map(|node| node.callee.target()).collect()
+}
+
+fn fragile_in(typed: &TypedGraph, target: Target) -> BTreeSet<NodeId> {
     let graph = typed.graph();
     let mut fragile = BTreeSet::new();
-    // Which reductions' roundings a value carries.
-    let mut carried: BTreeMap<ValueId, BTreeSet<NodeId>> = BTreeMap::new();
+    let mut carried: BTreeMap<ValueId, Traces> = BTreeMap::new();
     for node in graph.nodes() {
-        let (Some(call), Some(ty)) = (Call::of(graph, node), typed.tensor(node.value)) else { continue };
-        let mut tensors: Vec<ValueId> = Vec::new();
+        let Some(call) = Call::of(graph, node) else { continue };
+        let ty = typed.tensor(node.value);
+        if ty.is_some_and(|ty| !ty.dtype.is_float()) {
+            continue;
+        }
+        let mut operands: Vec<ValueId> = Vec::new();
         for arg in node.all_args() {
-            graph.for_each_value(arg, &mut |value| tensors.extend(typed.tensor(value).map(|_| value)));
+            graph.for_each_value(arg, &mut |value| operands.push(value));
         }
-        let of = |value: &ValueId| carried.get(value).cloned().unwrap_or_default();
-        let operands: BTreeSet<NodeId> = tensors.iter().flat_map(of).collect();
+        let mut traces = joined(operands.iter().filter_map(|value| carried.get(value)));
+        let tensors: Vec<ValueId> = operands.into_iter().filter(|&value| typed.tensor(value).is_some()).collect();
+        if matches!(call.name, "add" | "sub") && tensors.len() > 1 {
+            let carries = |value: &ValueId, reduction: &NodeId| {
+                carried.get(value).is_some_and(|traces| traces.contains_key(reduction))
+            };
+            let is_seen = |(reduction, trace): &(&NodeId, &Trace)| {
+                // Sums of what is not below 0 are no differences.
+                let is_difference = call.name == "sub" || trace.is_signed;
+                let cancels = call.name == "sub" && tensors.iter().all(|value| carries(value, reduction));
+                trace.in_half && is_difference || cancels
+            };
+            fragile.extend(traces.iter().filter(is_seen).map(|(&reduction, _)| reduction));
+        }
+        if ENLARGING.contains(&call.name) {
+            fragile.extend(in_half(&traces));
+        }
+        if target == Target::Cuda && matches!(call.name, "conv1d" | "conv2d" | "conv3d") {
+            let convolved = tensors.first().and_then(|&value| Some((typed.tensor(value)?, carried.get(&value)?)));
+            let convolved = convolved.filter(|(ty, _)| ty.dtype == DType::Float32 && ty.numel() > MOST_CONVOLVED);
+            fragile.extend(convolved.iter().flat_map(|(_, traces)| traces.keys()));
+        }
+        if PRODUCTS.contains(&call.name) {
+            traces.values_mut().for_each(|trace| trace.is_signed = true);
+        }
         if REDUCTIONS.contains(&call.name) {
-            if ty.dtype.is_float() {
-                carried.insert(node.value, BTreeSet::from([node.id]));
-            }
-        } else if matches!(call.name, "add" | "sub") && tensors.len() > 1 {
-            // Sums of what a softmax gives are no differences: it gives nothing below 0.
-            let is_positive =
-                |node: &NodeId| Call::of(graph, graph.node(*node)).is_some_and(|call| call.name == "softmax");
-            let cancels = |node: &NodeId| call.name == "sub" && tensors.iter().all(|value| of(value).contains(node));
-            let is_seen =
-                |node: &NodeId| is_in_half(typed, *node) && (call.name == "sub" || !is_positive(node)) || cancels(node);
-            fragile.extend(operands.into_iter().filter(is_seen));
-        } else if target == Target::Cuda && matches!(call.name, "conv1d" | "conv2d" | "conv3d") {
-            let convolved = tensors.first().filter(|&&value| {
-                typed.tensor(value).is_some_and(|ty| ty.dtype == DType::Float32 && ty.numel() > MOST_CONVOLVED)
-            });
-            fragile.extend(convolved.iter().flat_map(|value| of(value)));
-        } else if PROPORTIONAL.contains(&call.name) || is_view_node(typed, node.id) {
-            carried.insert(node.value, operands);
+            traces.insert(node.id, Trace { in_half: false, is_signed: call.name != "softmax" });
         }
+        if ty.is_some_and(|ty| is_half(ty.dtype) && ty.numel() > MOST_UNSEEN) {
+            traces.values_mut().for_each(|trace| trace.in_half = true);
+        }
+        carried.insert(node.value, traces);
     }
     for &output in graph.outputs() {
         graph.for_each_value(output, &mut |value| {
             if typed.tensor(value).is_some_and(|ty| !is_half(ty.dtype)) {
-                let of = carried.get(&value).into_iter().flatten();
-                fragile.extend(of.filter(|node| is_in_half(typed, **node)));
+                fragile.extend(carried.get(&value).iter().flat_map(|traces| in_half(traces)));
             }
         });
     }
     fragile
 }
 
-fn is_in_half(typed: &TypedGraph, node: NodeId) -> bool {
-    typed.tensor(typed.graph().value_of(node)).is_some_and(|ty| is_half(ty.dtype))
+/// What a value carries that is computed from values that carry these.
+fn joined<'t>(all: impl Iterator<Item = &'t Traces>) -> Traces {
+    let mut joined = Traces::new();
+    for (&reduction, trace) in all.flatten() {
+        let known = joined.entry(reduction).or_default();
+        known.in_half |= trace.in_half;
+        known.is_signed |= trace.is_signed;
+    }
+    joined
+}
+
+fn in_half(traces: &Traces) -> impl Iterator<Item = NodeId> {
+    traces.iter().filter(|(_, trace)| trace.in_half).map(|(&reduction, _)| reduction)
 }
 
 const fn is_half(dtype: DType) -> bool {

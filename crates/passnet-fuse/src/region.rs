@@ -7,7 +7,6 @@ use passnet_graph::{Graph, Node, NodeId, ValueId, operators::GETATTR};
 use crate::{
     author::Target,
     expr::BufferId,
-    fragile::fragile,
     lower::{
         Call, Lowered, Lowering,
         storage::{Changes, Storage, is_view},
@@ -67,8 +66,8 @@ pub(crate) enum Copies {
 }
 
 /// All regions of a graph, none where rewriting could change what is seen of memory.
-pub(crate) fn regions(typed: &TypedGraph, target: Target, copies: Copies) -> Vec<Region> {
-    let Some(survey) = Survey::of(typed, target) else { return Vec::new() };
+pub(crate) fn regions(typed: &TypedGraph, target: Target, kept: &BTreeSet<NodeId>, copies: Copies) -> Vec<Region> {
+    let Some(survey) = Survey::of(typed, target, kept) else { return Vec::new() };
     let parts = survey.by_level().into_iter().flat_map(|nodes| survey.until_used(survey.without_views(nodes, copies)));
     parts.filter_map(|nodes| survey.assemble(nodes)).collect()
 }
@@ -86,19 +85,18 @@ pub(crate) struct Survey<'g> {
 }
 
 impl<'g> Survey<'g> {
-    /// `None` where rewriting could change what is seen of memory.
-    pub(crate) fn of(typed: &'g TypedGraph, target: Target) -> Option<Self> {
+    /// With nodes that are to stay as they are. `None` where rewriting could change what is seen of memory.
+    pub(crate) fn of(typed: &'g TypedGraph, target: Target, kept: &BTreeSet<NodeId>) -> Option<Self> {
         let graph = typed.graph();
         let mut trial = Lowering::new(typed, target);
         // A pattern has no dead nodes: those of the graph stay as they are.
         let live = live_nodes(graph);
-        let fragile = fragile(typed, target);
         let expressible: BTreeSet<NodeId> = graph
             .nodes()
-            .filter(|node| live.contains(&node.id) && !fragile.contains(&node.id))
+            .filter(|node| live.contains(&node.id) && !kept.contains(&node.id))
             .filter_map(|node| trial.lower(node).map(|()| node.id))
             .collect();
-        let storage = Storage::of(typed, &|node| expressible.contains(&node));
+        let storage = Storage::of(typed, &|node| expressible.contains(&node) || kept.contains(&node));
         let first = levels(typed, &expressible);
         let last = last_levels(typed, &expressible, &first);
         // As late as can be: then what only feeds a region is part of it. Nodes that have to be together may be so only early.
@@ -165,7 +163,11 @@ impl<'g> Survey<'g> {
         let last = *nodes.last()?;
         let outside = inputs(typed, &nodes);
         let is_torn = changes.together.iter().any(|group| !group.is_disjoint(&nodes) && !group.is_subset(&nodes));
-        if is_torn || depend_on(typed, &outside, &nodes) || self.is_used_before(&nodes, last) {
+        if !nodes.is_subset(&self.expressible)
+            || is_torn
+            || depend_on(typed, &outside, &nodes)
+            || self.is_used_before(&nodes, last)
+        {
             return None;
         }
         let mut lowering = Lowering::new(typed, *target);

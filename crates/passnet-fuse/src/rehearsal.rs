@@ -15,7 +15,6 @@ use passnet_graph::{
 use crate::{
     author::{Site, Target, Work},
     config::Choices,
-    fragile::fragile,
     pattern::{Pattern, SharedPattern, constant, graph_of, share},
     region::{Input, Survey},
     stage::schedule,
@@ -23,42 +22,25 @@ use crate::{
     views::views,
 };
 
-/// Passes in the order in which they are to be applied, without those that would be asked for what they cannot do.
+/// Passes in the order in which they are to be applied, without those that would be asked for what they cannot do, or for a
+/// node that is kept in its graph.
 pub(crate) fn rehearsed(
     task: &[TypedGraph],
     groups: Vec<Vec<Site>>,
     target: Target,
+    kept: &[BTreeSet<NodeId>],
     choices: &Choices,
-) -> Vec<Vec<Site>> {
-    let careful = rehearsed_with(task, groups.clone(), target, choices, true);
-    // A match whose roundings may be seen is more than none.
-    if careful.is_empty() { rehearsed_with(task, groups, target, choices, false) } else { careful }
-}
-
-/// With `is_careful`, what was left alone for its roundings stays so where the graph has other passes.
-fn rehearsed_with(
-    task: &[TypedGraph],
-    groups: Vec<Vec<Site>>,
-    target: Target,
-    choices: &Choices,
-    is_careful: bool,
 ) -> Vec<Vec<Site>> {
     let roles: Vec<Role> = groups.into_iter().filter_map(|sites| Role::new(task, sites)).collect();
     let mut roles = by_containment(task, roles);
     let mut tried: BTreeSet<(usize, BTreeSet<NodeId>)> = BTreeSet::new();
     while let Some(Lost { role: place, graph, nodes }) = first_lost(task, &roles, target) {
-        let role = &roles[place];
-        let has_others =
-            (0..roles.len()).any(|other| other != place && roles[other].sites.iter().any(|site| site.graph == graph));
-        let fragile = if is_careful && has_others { fragile(&task[graph], target) } else { BTreeSet::new() };
+        let Role { sites, .. } = &roles[place];
         let site = nodes
-            .filter(|nodes| nodes.is_disjoint(&fragile) && tried.insert((graph, nodes.clone())))
-            .and_then(|nodes| role.planned(&task[graph], graph, nodes, target, choices));
-        let Role { sites, .. } = roles.remove(place);
-        let grown = site.and_then(|site| Role::new(task, sites.into_iter().chain([site]).collect()));
-        if let Some(grown) = grown {
-            roles.insert(place, grown);
-        }
+            .filter(|nodes| tried.insert((graph, nodes.clone())))
+            .and_then(|nodes| roles[place].planned(&task[graph], graph, nodes, target, &kept[graph], choices));
+        let grown = site.and_then(|site| Role::new(task, sites.iter().cloned().chain([site]).collect()));
+        roles.splice(place..=place, grown);
     }
     roles.into_iter().map(|role| role.sites).collect()
 }
@@ -94,6 +76,7 @@ impl Role {
         graph: usize,
         nodes: BTreeSet<NodeId>,
         target: Target,
+        kept: &BTreeSet<NodeId>,
         choices: &Choices,
     ) -> Option<Site> {
         let first = self.sites.first()?;
@@ -102,7 +85,7 @@ impl Role {
             Some(on_host) => on_host.as_ref()?,
             None => typed,
         };
-        let region = Survey::of(typed, first.target)?.assemble(nodes)?;
+        let region = Survey::of(typed, first.target, kept)?.assemble(nodes)?;
         let work = match &first.work {
             Work::Kernels(_) => Work::Kernels(schedule(&region, first.target.form())?),
             Work::Views(_) => Work::Views(views(&region)?),

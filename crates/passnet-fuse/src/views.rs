@@ -22,8 +22,13 @@ pub(crate) struct View {
 }
 
 /// Regions of the views that `taken` leaves.
-pub(crate) fn view_regions(typed: &TypedGraph, target: Target, taken: &BTreeSet<NodeId>) -> Vec<(Region, Vec<View>)> {
-    let Some(survey) = Survey::of(typed, target) else { return Vec::new() };
+pub(crate) fn view_regions(
+    typed: &TypedGraph,
+    target: Target,
+    kept: &BTreeSet<NodeId>,
+    taken: &BTreeSet<NodeId>,
+) -> Vec<(Region, Vec<View>)> {
+    let Some(survey) = Survey::of(typed, target, kept) else { return Vec::new() };
     let is_free = |node: &NodeId| !taken.contains(node) && survey.is_view(*node);
     survey
         .by_level()
@@ -40,8 +45,8 @@ pub(crate) fn view_regions(typed: &TypedGraph, target: Target, taken: &BTreeSet<
 const METHODS: &[&str] = &["expand", "permute", "squeeze", "t", "transpose", "unsqueeze", "view"];
 
 /// One view of a graph, for a pass that does the same.
-pub(crate) fn lone_view(typed: &TypedGraph, target: Target) -> Option<Region> {
-    let survey = Survey::of(typed, target)?;
+pub(crate) fn lone_view(typed: &TypedGraph, target: Target, kept: &BTreeSet<NodeId>) -> Option<Region> {
+    let survey = Survey::of(typed, target, kept)?;
     let is_method = |node: &Node<'_>| matches!(node.callee, Callee::Method(name) if METHODS.contains(&name));
     let mut views = typed.graph().nodes().filter(|node| is_method(node) && survey.is_view(node.id));
     views.find_map(|node| survey.assemble(BTreeSet::from([node.id])))

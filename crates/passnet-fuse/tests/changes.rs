@@ -1,4 +1,4 @@
-//! Passes for graphs that change tensors in place, make them from nothing, or make them in host memory.
+//! Passes for graphs that change tensors in place, make them from nothing or in host memory, or would show roundings.
 
 mod common;
 
@@ -140,6 +140,60 @@ fn roundings_that_would_be_seen_stay_with_pytorch() {
     check("softmax", Float16, "operator.sub", false);
 }
 
+/// What is computed of a reduction carries its roundings: `a @ layer_norm(x) + y`, a GELU of it, or only a product.
+#[test]
+fn roundings_are_followed_through_products() {
+    let check = |dtype, last: &str, is_rewritten: bool| {
+        let mut draft = Draft::default();
+        let shape = [64, 64];
+        let [x, y, a] = ["x", "y", "a"].map(|name| draft.input(name, &shape, dtype));
+        let scaled = draft.function("operator.mul", &[x.into(), y.into()], tensor(&shape, dtype));
+        let over = draft.builder.tuple(&[Arg::Int(64)]);
+        let normal = draft.function("torch.nn.functional.layer_norm", &[scaled.into(), over], tensor(&shape, dtype));
+        let product = draft.function("torch.matmul", &[a.into(), normal.into()], tensor(&shape, dtype));
+        let result = match last {
+            "add" => draft.function("operator.add", &[product.into(), y.into()], tensor(&shape, dtype)),
+            "gelu" => draft.function("torch._C._nn.gelu", &[product.into()], tensor(&shape, dtype)),
+            _ => product,
+        };
+        let task = [draft.finish(&[result])];
+        for target in [Target::Cpu, Target::Cuda] {
+            let passes = text(&author(&task, target));
+            assert_eq!(passes.contains("layer_norm"), is_rewritten, "{dtype} {last}\n{passes}");
+        }
+    };
+    check(Float16, "add", false);
+    check(Float16, "gelu", false);
+    check(Float16, "matmul", true);
+    check(Float32, "add", true);
+}
+
+/// `relu_(layer_norm(x)) + y`: a reduction that stays makes memory of its own, which may be changed.
+#[test]
+fn what_changes_the_result_of_a_reduction_that_stays_is_rewritten() {
+    let mut draft = Draft::default();
+    let shape = [64, 64];
+    let (x, y) = (draft.input("x", &shape, Float16), draft.input("y", &shape, Float16));
+    let over = draft.builder.tuple(&[Arg::Int(64)]);
+    let normal = draft.function("torch.nn.functional.layer_norm", &[x.into(), over], tensor(&shape, Float16));
+    let relu = draft.function("torch.nn.functional.relu", &[normal.into(), Arg::Bool(true)], tensor(&shape, Float16));
+    let sum = draft.function("operator.add", &[relu.into(), y.into()], tensor(&shape, Float16));
+    let passes = text(&author(&[draft.finish(&[sum])], Target::Cpu));
+    assert!(passes.contains("relu") && !passes.contains("layer_norm"), "{passes}");
+}
+
+/// `layer_norm(x) @ w` in a wider type: no pass is better than one that is wrong.
+#[test]
+fn where_only_seen_roundings_could_be_written_nothing_is() {
+    let mut draft = Draft::default();
+    let shape = [64, 64];
+    let (x, w) = (draft.input("x", &shape, Float16), draft.input("w", &shape, Float16));
+    let over = draft.builder.tuple(&[Arg::Int(64)]);
+    let normal = draft.function("torch.nn.functional.layer_norm", &[x.into(), over], tensor(&shape, Float16));
+    let product = draft.function("torch.matmul", &[normal.into(), w.into()], tensor(&shape, Float32));
+    assert!(author(&[draft.finish(&[product])], Target::Cpu).is_empty());
+}
+
 /// `avg_pool2d(group_norm(x)) - group_norm(x)`, as PoolFormer has it; or of `x` and its average.
 #[test]
 fn what_cancels_stays_with_pytorch_in_any_type() {
@@ -160,7 +214,8 @@ fn what_cancels_stays_with_pytorch_in_any_type() {
     check(false, true);
 }
 
-/// A convolution on CUDA rounds its input to TF32: `conv2d(layer_norm(x + x))`, where `x` is small or large.
+/// A convolution on CUDA rounds its input to TF32: `conv2d(layer_norm(x + x).transpose(2, 3).reshape(..))`, which copies, where
+/// `x` is small or large.
 #[test]
 fn what_is_convolved_stays_with_pytorch_on_cuda() {
     let check = |side: i64, target, is_rewritten: bool| {
@@ -168,10 +223,16 @@ fn what_is_convolved_stays_with_pytorch_on_cuda() {
         let shape = [1, 8, side, side];
         let x = draft.input("x", &shape, Float32);
         let w = draft.input("w", &[8, 8, 1, 1], Float32);
+        let typed = TensorType::contiguous(&shape, Float32);
         let sum = draft.function("operator.add", &[x.into(), x.into()], tensor(&shape, Float32));
         let over = draft.builder.tuple(&[Arg::Int(side)]);
         let normal = draft.function("torch.nn.functional.layer_norm", &[sum.into(), over], tensor(&shape, Float32));
-        let result = draft.function("torch.conv2d", &[normal.into(), w.into()], tensor(&shape, Float32));
+        let across = TensorType { stride: vec![8 * side * side, side * side, 1, side], ..typed.clone() };
+        let turned = draft.method("transpose", &[normal.into(), Arg::Int(2), Arg::Int(3)], Type::Tensor(across));
+        let whole = draft.builder.tuple(&[Arg::Int(1), Arg::Int(8), Arg::Int(-1)]);
+        let rows = draft.method("reshape", &[turned.into(), whole], tensor(&[1, 8, side * side], Float32));
+        let back = draft.method("view_as", &[rows.into(), x.into()], Type::Tensor(typed));
+        let result = draft.function("torch.conv2d", &[back.into(), w.into()], tensor(&shape, Float32));
         let passes = text(&author(&[draft.finish(&[result])], target));
         assert_eq!(passes.contains("layer_norm"), is_rewritten, "{passes}");
     };
