@@ -1,4 +1,4 @@
-//! Reductions whose roundings later operations enlarge: they stay with PyTorch.
+//! Reductions, and approximated functions, whose roundings later operations enlarge: they stay with PyTorch.
 //!
 //! A sum in another order than PyTorch's differs in the last places of `float32`. Where the result is stored in a half type,
 //! one value in some thousands falls to the other side of a rounding, which every tolerance allows. Whatever is computed from
@@ -27,6 +27,10 @@ const REDUCTIONS: &[&str] = &[
     "softmax",
     "sum",
 ];
+
+/// Functions that PyTorch computes by a library of its own on processors, and whose formulas enlarge the last place in which
+/// that differs from C++: `1 + erf(x)` near -1.
+const APPROXIMATED: &[&str] = &["elu", "erf", "gelu", "log"];
 
 /// Products of libraries.
 const PRODUCTS: &[&str] =
@@ -108,7 +112,8 @@ fn fragile_in(typed: &TypedGraph, target: Target) -> BTreeSet<NodeId> {
         if PRODUCTS.contains(&call.name) {
             traces.values_mut().for_each(|trace| trace.is_signed = true);
         }
-        if REDUCTIONS.contains(&call.name) {
+        let is_approximated = target == Target::Cpu && APPROXIMATED.contains(&call.name);
+        if REDUCTIONS.contains(&call.name) || is_approximated {
             traces.insert(node.id, Trace { in_half: false, is_signed: call.name != "softmax" });
         }
         if ty.is_some_and(|ty| is_half(ty.dtype) && ty.numel() > MOST_UNSEEN) {

@@ -168,6 +168,25 @@ fn roundings_are_followed_through_products() {
     check(Float32, "add", true);
 }
 
+/// `(gelu(x + x) @ y) + y`: PyTorch has its own error function on processors.
+#[test]
+fn functions_that_cpp_computes_otherwise_stay_with_pytorch() {
+    let check = |dtype, target, is_rewritten: bool| {
+        let mut draft = Draft::default();
+        let shape = [64, 64];
+        let (x, y) = (draft.input("x", &shape, dtype), draft.input("y", &shape, dtype));
+        let doubled = draft.function("operator.add", &[x.into(), x.into()], tensor(&shape, dtype));
+        let gelu = draft.function("torch._C._nn.gelu", &[doubled.into()], tensor(&shape, dtype));
+        let product = draft.function("torch.matmul", &[gelu.into(), y.into()], tensor(&shape, dtype));
+        let sum = draft.function("operator.add", &[product.into(), y.into()], tensor(&shape, dtype));
+        let passes = text(&author(&[draft.finish(&[sum])], target));
+        assert_eq!(passes.contains("gelu"), is_rewritten, "{dtype} {target:?}\n{passes}");
+    };
+    check(Float16, Target::Cpu, false);
+    check(Float16, Target::Cuda, true);
+    check(Float32, Target::Cpu, true);
+}
+
 /// `relu_(layer_norm(x)) + y`: a reduction that stays makes memory of its own, which may be changed.
 #[test]
 fn what_changes_the_result_of_a_reduction_that_stays_is_rewritten() {
