@@ -136,6 +136,14 @@ pub(crate) enum Expr {
     },
 }
 
+/// Selections within selections that are followed to know that a value needs no rounding.
+const SELECTIONS: usize = 8;
+
+/// Whether a number is a whole one of at most eight bits, which every floating-point type has.
+fn is_small_whole(value: f64) -> bool {
+    value.fract() == 0.0 && value.abs() <= 256.0
+}
+
 /// All expressions of one region.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Arena {
@@ -290,11 +298,34 @@ impl Arena {
     pub(crate) fn round(&mut self, of: ExprId, dtype: DType) -> ExprId {
         let kind = self.kind(of);
         let is_wide = matches!(dtype, DType::Float32 | DType::Float64 | DType::Int64 | DType::Bool);
-        let is_exact = match self.get(of) {
-            Expr::Load { dtype: from, .. } | Expr::Round(_, from) => *from == dtype,
+        if is_wide || self.is_exact(of, dtype) { of } else { self.add(Expr::Round(of, dtype), kind) }
+    }
+
+    /// Whether a value is one of the type's: read, rounded before, or selected among such.
+    pub(crate) fn is_exact(&self, id: ExprId, dtype: DType) -> bool {
+        self.is_exact_within(id, dtype, SELECTIONS)
+    }
+
+    fn is_exact_within(&self, id: ExprId, dtype: DType, depth: usize) -> bool {
+        let is_exact = |id| depth > 0 && self.is_exact_within(id, dtype, depth - 1);
+        let is_float = matches!(dtype, DType::Float16 | DType::BFloat16);
+        match *self.get(id) {
+            Expr::Load { dtype: from, .. } | Expr::Round(_, from) => from == dtype,
+            Expr::Float { bits, .. } => is_float && is_small_whole(f64::from_bits(bits)),
+            Expr::Unary(Unary::Neg | Unary::Abs, of) => is_float && is_exact(of),
+            Expr::Binary(Binary::Max | Binary::Min, a, b) | Expr::Select(_, a, b) | Expr::Guard(_, a, b) => {
+                is_float && is_exact(a) && is_exact(b)
+            }
             _ => false,
-        };
-        if is_wide || is_exact { of } else { self.add(Expr::Round(of, dtype), kind) }
+        }
+    }
+
+    /// What is to be stored as the type for this value, if storing rounds.
+    pub(crate) fn unrounded(&self, id: ExprId, dtype: DType) -> ExprId {
+        match *self.get(id) {
+            Expr::Round(of, to) if to == dtype && matches!(dtype, DType::Float16 | DType::BFloat16) => of,
+            _ => id,
+        }
     }
 
     /// As [`Self::round`], for what an operation gives: also a product of `float32`.

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Action, Loop, Segment, Stage,
+    Action, Form, Loop, Segment, Stage,
     plan::{Member, Pending, Plan, Scheduler},
 };
 use crate::{
-    expr::{Expr, ExprId, Kind},
+    expr::{BufferId, Expr, ExprId, Kind},
     index::{Index, Term, Var, Vars, delinearize, linearize, offset},
     tensor::{Def, TensorId},
 };
@@ -98,23 +98,31 @@ impl Scheduler<'_> {
                     let index = delinearize(&position, &self.tensors[tensor].shape, &self.evaluator.vars);
                     let value = self.evaluator.at(tensor, &index)?;
                     let level = self.level(value, &folds)?;
-                    let dtype = self.buffers[*buffer].dtype;
                     let at = offset(&index, stride).plus_constant(*first);
-                    push(&mut levels, level, Action::Store { buffer: *buffer, dtype, at, value });
+                    push(&mut levels, level, self.store(*buffer, at, value));
                 }
                 Member::PerRow(Pending { buffer, stride, first, .. }) => {
                     let index = delinearize(row, &self.tensors[tensor].shape, &self.evaluator.vars);
                     let value = self.evaluator.at(tensor, &index)?;
                     let level = self.level(value, &folds)?.checked_sub(1)?;
-                    let dtype = self.buffers[*buffer].dtype;
                     let at = offset(&index, stride).plus_constant(*first);
-                    push(&mut per_row, level, Action::Store { buffer: *buffer, dtype, at, value });
+                    push(&mut per_row, level, self.store(*buffer, at, value));
                 }
             }
         }
         per_row.resize(levels.len().max(per_row.len()), Vec::new());
         levels.resize(per_row.len(), Vec::new());
         Some(Actions { levels, per_row })
+    }
+
+    fn store(&self, buffer: BufferId, at: Index, value: ExprId) -> Action {
+        let dtype = self.buffers[buffer].dtype;
+        let value = match self.form {
+            // Rounded where it is stored, and not twice.
+            Form::Nests => self.evaluator.arena.unrounded(value, dtype),
+            Form::Tiles => value,
+        };
+        Action::Store { buffer, dtype, at, value }
     }
 
     /// First level on which the value can be computed; `None` where it needs a reduction of other rows.

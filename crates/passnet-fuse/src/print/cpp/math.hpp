@@ -31,9 +31,9 @@ static inline float add_lanes(vec x) {
     return x[0];
 }
 
-// Maximum and minimum as PyTorch's: NaN wins.
-template <typename T> static inline T maximum(T a, T b) { return a > b || a != a ? a : b; }
-template <typename T> static inline T minimum(T a, T b) { return a < b || a != a ? a : b; }
+// Maximum and minimum as PyTorch's: NaN wins. One choice at a time, for which compilers have instructions without a branch.
+template <typename T> static inline T maximum(T a, T b) { T larger = a > b ? a : b; return a != a ? a : larger; }
+template <typename T> static inline T minimum(T a, T b) { T smaller = a < b ? a : b; return a != a ? a : smaller; }
 static inline vec maximum(vec a, vec b) { return (a > b) | (a != a) ? a : b; }
 static inline vec minimum(vec a, vec b) { return (a < b) | (a != a) ? a : b; }
 static inline float max_lanes(vec x) {
@@ -64,9 +64,8 @@ static inline float round_float16(float x) { return half_to_float(float_to_half(
 #endif
 
 static inline words bfloat16_bits(vec x) {
-    words b = bits_as<words>(x);
-    words rounded = (b + 0x7fffu + (b >> 16 & 1u)) >> 16;
-    return (b & 0x7fffffffu) > 0x7f800000u ? b >> 16 | 0x40u : rounded;  // NaN stays NaN
+    words b = bits_as<words>(x), rounded = (b + 0x7fffu + (b >> 16 & 1u)) >> 16;
+    return x != x ? b >> 16 | 0x40u : rounded;  // NaN stays NaN
 }
 static inline vec round_bfloat16(vec x) { return bits_as<vec>(bfloat16_bits(x) << 16); }
 #ifdef __F16C__
@@ -94,6 +93,8 @@ static inline vec get_row(const float16* from) { return from_half(read<halves>(f
 static inline mask get_row(const uint8_t* from) { return __builtin_convertvector(read<bytes>(from), mask) != 0; }
 static inline void put_row(float* to, vec x) { write(to, x); }
 static inline void put_row(bfloat16* to, vec x) { write(to, __builtin_convertvector(bfloat16_bits(x), halves)); }
+// For values that need no rounding.
+static inline void put_row_exact(bfloat16* to, vec x) { write(to, __builtin_convertvector(bits_as<words>(x) >> 16, halves)); }
 static inline void put_row(float16* to, vec x) { write(to, to_half(x)); }
 static inline void put_row(uint8_t* to, mask x) { write(to, __builtin_convertvector(x & 1, bytes)); }
 template <typename T> static inline vec get_strided(const T* from, int64_t stride) {

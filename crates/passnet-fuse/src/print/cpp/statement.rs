@@ -101,9 +101,11 @@ impl Printer<'_> {
     pub(super) fn act(&mut self, action: &Action) {
         let line = match action {
             Action::Store { buffer, dtype, at, value } => {
+                let is_exact = *dtype == DType::BFloat16 && self.program.arena.is_exact(*value, *dtype);
                 let (to, at_text, value) = (&self.buffers[*buffer], self.index(at), self.operand(*value));
                 match (&self.lanes, dtype) {
                     (Some((var, _)), _) => match coefficient(at, *var) {
+                        Some(1) | None if is_exact => format!("put_row_exact({to} + {at_text}, {value});"),
                         Some(1) | None => format!("put_row({to} + {at_text}, {value});"),
                         Some(stride) => format!("put_strided({to} + {at_text}, {}, {value});", size(stride)),
                     },
