@@ -44,6 +44,9 @@ const ENLARGING: &[&str] =
 /// thousands.
 const MOST_CONVOLVED: i64 = 4096;
 
+/// Most elements of a product of which hardly one is small against a term that fell to the other side of a rounding.
+const MOST_MULTIPLIED: i64 = 16_384;
+
 /// Most elements of a half type of which hardly one falls to the other side of a rounding in all contents of an evaluation.
 const MOST_UNSEEN: i64 = 32;
 
@@ -110,6 +113,9 @@ fn fragile_in(typed: &TypedGraph, target: Target) -> BTreeSet<NodeId> {
             fragile.extend(convolved.iter().flat_map(|(_, traces)| traces.keys()));
         }
         if PRODUCTS.contains(&call.name) {
+            if ty.is_some_and(|ty| ty.numel() > MOST_MULTIPLIED) {
+                fragile.extend(in_half(&traces));
+            }
             traces.values_mut().for_each(|trace| trace.is_signed = true);
         }
         let is_approximated = target == Target::Cpu && APPROXIMATED.contains(&call.name);
