@@ -21,9 +21,10 @@ use crate::{
     worker::{Fault, Worker},
 };
 
-/// How often a measurement whose times do not add up is repeated before it counts against the candidate: a machine that is
-/// busy with other things loses time too, but not in each of so many.
-const CLOCK_REPEATS: u32 = 3;
+/// How often a measurement that was disturbed is repeated before it counts against the candidate: a machine that is busy with
+/// other things loses time too, and drivers and interpreters tidy up now and then, but not in each of so many. What comes of a
+/// disturbed one is dropped.
+const REPEATS: u32 = 3;
 /// Processor time that says nothing: the interpreter's own threads wake up now and then.
 const NOISE: Duration = Duration::from_millis(5);
 
@@ -36,11 +37,20 @@ fn least_time(device: &str, threads: u32, bytes: u64) -> Duration {
     Duration::from_nanos(floor_ns + bytes / bytes_per_ns)
 }
 
+fn not_quiet((wall, ran): (Duration, Duration)) -> Failure {
+    let message = format!(
+        "the candidate's processes ran for {ran:?} of the {wall:?} in which the others were measured, in each of {} measurements; \
+         no thread or child may work outside its calls",
+        REPEATS + 1
+    );
+    Failure::new(Status::Integrity, "not_quiet", message)
+}
+
 fn clock_disagrees(hidden: Duration) -> Failure {
     let message = format!(
         "a usual block of timed calls took {hidden:?} longer by the referee's clock than its trial times explain, in {} \
          measurements; work must be done inside the timed call",
-        CLOCK_REPEATS + 1
+        REPEATS + 1
     );
     Failure::new(Status::Integrity, "clock_disagrees", message)
 }
@@ -65,31 +75,31 @@ impl Attempt<'_> {
         // The next evaluation's workers are forked while this one's wait for the clock, on the cores beside it.
         self.zygote.prepare(sides.len() as u32, referee.cores.spare.clone());
         let mut best: Option<Measurement> = None;
-        let (mut remeasured, mut unexplained) = (0, 0);
+        let (mut remeasured, mut disturbed) = (0, 0);
         loop {
-            let inputs = self.timing_inputs(1 + remeasured + unexplained)?;
+            let inputs = self.timing_inputs(1 + remeasured + disturbed)?;
             let plan = Plan {
                 settings,
                 inputs: &inputs,
                 restore: self.restore,
                 call_seed: self.timed_call_seed(),
-                seed: settings.seed.wrapping_add((remeasured + unexplained).into()),
+                seed: settings.seed.wrapping_add((remeasured + disturbed).into()),
                 deadline: self.deadline,
                 output_limit: MAX_OUTPUT,
                 check_clock: referee.options.defences.clock,
             };
             let measurement = self.measure_once(&plan, &mut sides, at)?;
             if let Some(candidate) = sides.last() {
-                self.refuse_unquiet(&measurement, candidate, &referee.cores.timing)?;
+                self.refuse_moved(candidate, &referee.cores.timing)?;
             }
             for side in &measurement.sides {
                 self.report.cost.trials_ns += side.calls.as_nanos() as u64;
             }
-            if let Some(hidden) = self.hidden_time(&measurement) {
-                if unexplained >= CLOCK_REPEATS {
-                    return Err(clock_disagrees(hidden).into());
+            if let Some(failure) = self.disturbance(&measurement) {
+                if disturbed >= REPEATS {
+                    return Err(failure.into());
                 }
-                unexplained += 1;
+                disturbed += 1;
                 continue;
             }
             if best.as_ref().is_none_or(|best| measurement.noise < best.noise) {
@@ -108,32 +118,30 @@ impl Attempt<'_> {
         best.map_or(Ok(None), |best| self.record(route, &best, has_control, remeasured))
     }
 
-    /// What a candidate does while it is not called counts against the others, on whose core it sits; and a process that
-    /// left that core, or took a higher priority, measures something else.
-    fn refuse_unquiet(&self, measurement: &Measurement, candidate: &Worker, cores: &CpuSet) -> Result<(), Failure> {
-        if !self.candidate.is_foreign() || !self.referee.options.defences.quiet {
-            return Ok(());
-        }
-        let (wall, ran) = measurement.elsewhere;
-        if ran > NOISE && ran > wall / 10 {
-            let message = format!(
-                "the candidate's processes ran for {ran:?} of the {wall:?} in which the others were measured; no thread or child \
-                 may work outside its calls"
-            );
-            return Err(Failure::new(Status::Integrity, "not_quiet", message));
-        }
-        if !candidate.is_where_it_was_put(cores) {
+    /// A process that left its core, or took a higher priority, measures something else.
+    fn refuse_moved(&self, candidate: &Worker, cores: &CpuSet) -> Result<(), Failure> {
+        let is_watched = self.candidate.is_foreign() && self.referee.options.defences.quiet;
+        if is_watched && !candidate.is_where_it_was_put(cores) {
             let message = "a thread of the candidate changed the cores that it may run on, or its priority";
             return Err(Failure::new(Status::Integrity, "placement_changed", message));
         }
         Ok(())
     }
 
-    /// Time that the candidate spent in its blocks, but not in its trials.
-    fn hidden_time(&self, measurement: &Measurement) -> Option<Duration> {
+    /// Why the times of a measurement say nothing: what a candidate does while it is not called counts against the others,
+    /// on whose core it sits, and what it does between its trials is not in their times.
+    fn disturbance(&self, measurement: &Measurement) -> Option<Failure> {
+        let defences = &self.referee.options.defences;
+        if !self.candidate.is_foreign() {
+            return None;
+        }
+        let (wall, ran) = measurement.elsewhere;
+        if defences.quiet && ran > NOISE && ran > wall / 10 {
+            return Some(not_quiet(measurement.elsewhere));
+        }
         let (candidate, others) = measurement.sides.split_last()?;
-        let watched = self.candidate.is_foreign() && self.referee.options.defences.clock;
-        watched.then(|| unexplained_time(others, candidate)).flatten()
+        let hidden = defences.clock.then(|| unexplained_time(others, candidate)).flatten();
+        hidden.map(clock_disagrees)
     }
 
     fn refuse_impossible(&self, candidate: &SideRounds, bound: Duration) -> Result<(), Failure> {
