@@ -23,6 +23,18 @@ pub(crate) struct Pair<'a> {
     reference: Cow<'a, [u8]>,
 }
 
+impl Pair<'_> {
+    /// Whether the reference's value has the bytes of an input of its type and shape.
+    pub(crate) fn is_input(&self, inputs: &InputBlock) -> io::Result<bool> {
+        for layout in inputs.layouts(0).filter(|layout| layout.dtype == self.dtype && layout.shape == self.shape) {
+            if inputs.read(&layout)? == *self.reference {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
 /// Why values cannot be paired.
 #[derive(Debug)]
 pub(crate) enum PairError {
