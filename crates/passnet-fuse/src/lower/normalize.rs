@@ -194,11 +194,21 @@ impl<'g> Lowering<'g> {
         let centred = self.map(ScalarFn::Binary(Binary::Sub), &[grouped_x, mean], wide_type)?;
         let square = self.map(ScalarFn::Binary(Binary::Mul), &[centred, centred], wide_type)?;
         let variance = self.mean(square, &reduced, true)?;
-        let mut inverse = self.inverse_deviation(variance, eps)?;
-        if self.target == Target::Cuda {
-            // There, eager mode keeps the statistics in the type of the input.
-            (mean, inverse) = (self.rounded(mean, dtype), self.rounded(inverse, dtype));
-        }
+        let inverse = match self.target {
+            Target::Cpu => {
+                // Eager mode computes the deviation in double precision there: of rows of one large value, all that is left of
+                // the sum below is what its terms were rounded by.
+                let variance = self.cast(variance, DType::Float64);
+                let inverse = self.inverse_deviation(variance, eps)?;
+                self.cast(inverse, wide_type)
+            }
+            Target::Cuda => {
+                // Eager mode keeps the statistics in the type of the input there.
+                mean = self.rounded(mean, dtype);
+                let inverse = self.inverse_deviation(variance, eps)?;
+                self.rounded(inverse, dtype)
+            }
+        };
         // As eager mode: x * scale + shift, scale = weight / deviation, shift = bias - scale * mean.
         let mut channel = vec![groups, channels / groups];
         channel.resize(shape.len(), 1);
