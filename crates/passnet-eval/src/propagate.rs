@@ -173,7 +173,7 @@ impl Process {
         writeln!(self.requests, "{}", json!({"graph": wire::to_value(&graph), "inputs": inputs, "device": device}))?;
         let line = self.replies.next().transpose()?.unwrap_or_default();
         match serde_json::from_str(&line) {
-            Ok(Reply::Values(values)) => Ok(TypedGraph::new(sample.graph().clone(), values)?),
+            Ok(Reply::Values(values)) => Ok(TypedGraph::new(graph, values)?),
             Ok(Reply::Error(message)) => {
                 Err(PropagateError::Graph { graph: format!("{}/{}", sample.id().task, sample.id().graph), message })
             }
@@ -187,5 +187,37 @@ impl Drop for Process {
         // It may be in the middle of a graph; both calls fail only where it has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use passnet_graph::{Arg, Graph};
+    use passnet_record::GraphId;
+
+    use super::*;
+
+    /// Patterns are written from typed graphs: a graph that was captured on a CPU runs on CUDA with other devices in it.
+    #[test]
+    fn typed_graphs_name_the_device_that_they_run_on() {
+        let site = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake_site");
+        let interpreter = Interpreter { site: Some(site), ..Interpreter::find() };
+        if interpreter.module("passnet._propagate").output().is_err() {
+            println!("skipped: `{}` does not run; set PASSNET_PYTHON", interpreter.python.display());
+            return;
+        }
+        let mut builder = Graph::builder();
+        let device = builder.device("cpu", None);
+        let table = builder.call_function("table", "torch.arange", &[Arg::Int(4)], &[("device", device)]);
+        let id = GraphId { task: "task".to_owned(), graph: "000".to_owned() };
+        let sample = GraphSample::new(id, builder.finish(&[table.into()]).unwrap(), Vec::new());
+        let devices = |target| {
+            let typed = propagate(&interpreter, std::slice::from_ref(&sample), target).unwrap();
+            wire::to_value(typed[0].graph()).to_string()
+        };
+        let (cpu, cuda) = (devices(Target::Cpu), devices(Target::Cuda));
+        assert!(cpu.contains("\"cpu\"") && cuda.contains("\"cuda\"") && !cuda.contains("\"cpu\""), "{cpu} {cuda}");
     }
 }

@@ -209,6 +209,9 @@ impl Arena {
     }
 
     pub(crate) fn unary(&mut self, op: Unary, of: ExprId) -> ExprId {
+        if let (Unary::Not, Some(value)) = (op, self.as_bool(of)) {
+            return self.bool(!value);
+        }
         let kind = self.kind(of);
         self.add(Expr::Unary(op, of), kind)
     }
@@ -220,9 +223,15 @@ impl Arena {
             return self.position(index);
         }
         match (op, self.get(a), self.get(b)) {
-            (Binary::And, Expr::Bool(true), _) => b,
-            (Binary::And, _, Expr::Bool(true)) => a,
+            (Binary::And, Expr::Bool(true), _) | (Binary::Or, Expr::Bool(false), _) => b,
+            (Binary::And, _, Expr::Bool(true)) | (Binary::Or, _, Expr::Bool(false)) => a,
             (Binary::And, Expr::Bool(false), _) | (Binary::And, _, Expr::Bool(false)) => self.bool(false),
+            (Binary::Or, Expr::Bool(true), _) | (Binary::Or, _, Expr::Bool(true)) => self.bool(true),
+            // Triton has no values for what is known before it runs.
+            (Binary::Lt, Expr::Int(a), Expr::Int(b)) => self.bool(a < b),
+            (Binary::Le, Expr::Int(a), Expr::Int(b)) => self.bool(a <= b),
+            (Binary::Eq, Expr::Int(a), Expr::Int(b)) => self.bool(a == b),
+            (Binary::Ne, Expr::Int(a), Expr::Int(b)) => self.bool(a != b),
             _ => self.add(Expr::Binary(op, a, b), kind),
         }
     }
@@ -244,7 +253,11 @@ impl Arena {
 
     pub(crate) fn select(&mut self, condition: ExprId, then: ExprId, otherwise: ExprId) -> ExprId {
         let kind = self.kind(then);
-        self.add(Expr::Select(condition, then, otherwise), kind)
+        match self.as_bool(condition) {
+            Some(true) => then,
+            Some(false) => otherwise,
+            None => self.add(Expr::Select(condition, then, otherwise), kind),
+        }
     }
 
     /// The condition, where it is decided.
@@ -312,6 +325,13 @@ impl Arena {
         match *self.get(id) {
             Expr::Load { dtype: from, .. } | Expr::Round(_, from) => from == dtype,
             Expr::Float { bits, .. } => is_float && is_small_whole(f64::from_bits(bits)),
+            Expr::Int(value) => match dtype {
+                DType::Int32 => i32::try_from(value).is_ok(),
+                DType::Int16 => i16::try_from(value).is_ok(),
+                DType::Int8 => i8::try_from(value).is_ok(),
+                DType::UInt8 => u8::try_from(value).is_ok(),
+                _ => false,
+            },
             Expr::Unary(Unary::Neg | Unary::Abs, of) => is_float && is_exact(of),
             Expr::Binary(Binary::Max | Binary::Min, a, b) | Expr::Select(_, a, b) | Expr::Guard(_, a, b) => {
                 is_float && is_exact(a) && is_exact(b)

@@ -88,6 +88,21 @@ fn dead_nodes_are_no_part_of_a_pattern() {
     assert!(passes.contains("return t1\n") && !passes.contains("relu"), "{passes}");
 }
 
+/// `x * (zeros != 1)`, where nothing of the comparison is left for a kernel to find out.
+#[test]
+fn what_is_known_of_constants_is_no_operation_of_a_kernel() {
+    let mut draft = Draft::default();
+    let x = draft.input("x", &[4, 6], Float32);
+    let shape = draft.builder.tuple(&[Arg::Int(4), Arg::Int(6)]);
+    let zeros = draft.function("torch.zeros", &[shape], tensor(&[4, 6], Int64));
+    let is_one = draft.method("ne", &[zeros.into(), Arg::Int(1)], tensor(&[4, 6], Bool));
+    let number = draft.method("int", &[is_one.into()], tensor(&[4, 6], DType::Int32));
+    let result = draft.function("operator.mul", &[x.into(), number.into()], tensor(&[4, 6], Float32));
+    let passes = text(&author(&[draft.finish(&[result])], Target::Cuda));
+    let kernel = passes.split("def kernel0").nth(1).and_then(|rest| rest.split("PLANS").next());
+    assert!(kernel.is_some_and(|kernel| !kernel.contains("!=")), "{passes}");
+}
+
 /// Libraries choose strides at run time: what they make is copied where it is not as predicted.
 #[test]
 fn unforeseen_strides_of_library_results_are_no_error() {
