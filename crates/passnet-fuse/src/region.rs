@@ -9,7 +9,7 @@ use crate::{
     expr::BufferId,
     lower::{
         Call, Lowered, Lowering,
-        storage::{Changes, Storage, is_view},
+        storage::{Changes, Obstacle, Storage, is_view},
     },
     tensor::{TensorId, Tensors},
     typed::{TensorType, TypedGraph},
@@ -85,30 +85,48 @@ pub(crate) struct Survey<'g> {
 }
 
 impl<'g> Survey<'g> {
-    /// With nodes that are to stay as they are. `None` where rewriting could change what is seen of memory.
+    /// With nodes that are to stay as they are; so does what touches memory that is changed in a way that no region can follow.
+    /// `None` where rewriting could change what is seen of memory.
     pub(crate) fn of(typed: &'g TypedGraph, target: Target, kept: &BTreeSet<NodeId>) -> Option<Self> {
         let graph = typed.graph();
         let mut trial = Lowering::new(typed, target);
         // A pattern has no dead nodes: those of the graph stay as they are.
         let live = live_nodes(graph);
-        let expressible: BTreeSet<NodeId> = graph
+        let mut expressible: BTreeSet<NodeId> = graph
             .nodes()
             .filter(|node| live.contains(&node.id) && !kept.contains(&node.id))
             .filter_map(|node| trial.lower(node).map(|()| node.id))
             .collect();
         let storage = Storage::of(typed, &|node| expressible.contains(&node) || kept.contains(&node));
-        let first = levels(typed, &expressible);
-        let last = last_levels(typed, &expressible, &first);
-        // As late as can be: then what only feeds a region is part of it. Nodes that have to be together may be so only early.
-        let (changes, levels) = [last, first].into_iter().find_map(|levels| {
-            let can_join = |nodes: &BTreeSet<NodeId>| {
-                let mut levels = nodes.iter().map(|node| levels[node.index()]);
-                let first = levels.next();
-                nodes.is_subset(&expressible) && levels.all(|level| Some(level) == first)
+        loop {
+            let first = levels(typed, &expressible);
+            let last = last_levels(typed, &expressible, &first);
+            let changes = |levels: &[usize]| {
+                let can_join = |nodes: &BTreeSet<NodeId>| {
+                    let mut levels = nodes.iter().map(|node| levels[node.index()]);
+                    let first = levels.next();
+                    nodes.is_subset(&expressible) && levels.all(|level| Some(level) == first)
+                };
+                storage.changes(typed, &expressible, &can_join)
             };
-            Some((storage.changes(typed, &can_join)?, levels))
-        })?;
-        Some(Self { typed, target, storage, changes, live, expressible, levels })
+            // As late as can be: then what only feeds a region is part of it. Nodes that have to be together may be so only
+            // early.
+            let found = match changes(&last) {
+                Ok(changes) => Ok((changes, last)),
+                Err(_) => changes(&first).map(|changes| (changes, first)),
+            };
+            match found {
+                Ok((changes, levels)) => {
+                    return Some(Self { typed, target, storage, changes, live, expressible, levels });
+                }
+                Err(Obstacle::Call) => return None,
+                Err(Obstacle::Memory(value)) => {
+                    for node in storage.touching(graph, value) {
+                        expressible.remove(&node.id);
+                    }
+                }
+            }
+        }
     }
 
     /// The expressible nodes of each level.

@@ -88,6 +88,23 @@ fn dead_nodes_are_no_part_of_a_pattern() {
     assert!(passes.contains("return t1\n") && !passes.contains("relu"), "{passes}");
 }
 
+/// `y = a @ x; y += x; cat(y, relu(x * 2))`: the product is changed under a name that it has elsewhere, which is no reason to
+/// leave the chain beside it alone.
+#[test]
+fn only_what_touches_a_change_that_no_region_can_follow_stays() {
+    let mut draft = Draft::default();
+    let (x, a) = (draft.input("x", &[8, 8], Float32), draft.input("a", &[8, 8], Float32));
+    let product = draft.function("torch.matmul", &[a.into(), x.into()], tensor(&[8, 8], Float32));
+    draft.method("add_", &[product.into(), x.into()], tensor(&[8, 8], Float32));
+    let doubled = draft.function("operator.mul", &[x.into(), Arg::Int(2)], tensor(&[8, 8], Float32));
+    let relu = draft.function("torch.nn.functional.relu", &[doubled.into()], tensor(&[8, 8], Float32));
+    let pieces = draft.builder.list(&[product.into(), relu.into()]);
+    let both = draft.function("torch.cat", &[pieces, Arg::Int(0)], tensor(&[16, 8], Float32));
+    let passes = text(&author(&[draft.finish(&[both])], Target::Cpu));
+    let pattern = passes.split("def replacement_args").next().unwrap_or_default();
+    assert!(pattern.contains("relu") && !pattern.contains("add_") && !pattern.contains("cat"), "{passes}");
+}
+
 /// `x * (zeros != 1)`, where nothing of the comparison is left for a kernel to find out.
 #[test]
 fn what_is_known_of_constants_is_no_operation_of_a_kernel() {

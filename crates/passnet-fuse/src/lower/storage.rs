@@ -86,6 +86,15 @@ pub(crate) struct Changes {
     pub(crate) together: BTreeSet<BTreeSet<NodeId>>,
 }
 
+/// What no region can follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Obstacle {
+    /// A change of the memory of this value, which is seen under another name: what touches it has to stay.
+    Memory(ValueId),
+    /// A call that may change anything.
+    Call,
+}
+
 /// Sets of values that may share memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Storage {
@@ -132,37 +141,54 @@ impl Storage {
         self.root(a) == self.root(b)
     }
 
-    /// What the changes in place of a graph ask for. `can_join` says whether nodes may become one region. `None` where the
-    /// graph changes memory that is seen under another name in a way that no region can follow.
-    pub(crate) fn changes(&self, typed: &TypedGraph, can_join: &dyn Fn(&BTreeSet<NodeId>) -> bool) -> Option<Changes> {
+    /// What the changes in place of a graph ask for, as far as the nodes of regions see them. `can_join` says whether nodes
+    /// may become one region.
+    ///
+    /// # Errors
+    /// If a region would see a change that it cannot follow.
+    pub(crate) fn changes(
+        &self,
+        typed: &TypedGraph,
+        expressible: &BTreeSet<NodeId>,
+        can_join: &dyn Fn(&BTreeSet<NodeId>) -> bool,
+    ) -> Result<Changes, Obstacle> {
         let graph = typed.graph();
         let mut changes = Changes::default();
         for node in graph.nodes() {
             let Some(call) = Call::of(graph, node) else {
                 // Reading an attribute changes nothing.
-                (node.callee.target() == GETATTR).then_some(())?;
-                continue;
+                if node.callee.target() == GETATTR {
+                    continue;
+                }
+                return Err(Obstacle::Call);
             };
             if !call.is_change() {
                 continue;
             }
-            let changed = call.subject().and_then(Arg::as_value)?;
-            if !self.is_of_tensors(typed, changed) {
+            let changed = call.subject().and_then(Arg::as_value).ok_or(Obstacle::Call)?;
+            let obstacle = Obstacle::Memory(changed);
+            let is_seen = || self.touching(graph, changed).iter().any(|node| expressible.contains(&node.id));
+            if !self.is_of_tensors(typed, changed) || !is_seen() {
                 continue;
             }
             if self.is_used_after(graph, node, changed) {
                 let group = self.until_last_change(graph, changed);
-                can_join(&group).then_some(())?;
+                if !can_join(&group) {
+                    return Err(obstacle);
+                }
                 changes.together.insert(group);
             }
             let mut inputs = graph.inputs().filter(|&input| self.share(input, changed));
             let Some(input) = inputs.next() else { continue };
-            let is_whole = typed.tensor(input) == typed.tensor(node.value) && typed.tensor(input)?.is_dense();
+            let is_whole = typed.tensor(input) == typed.tensor(node.value)
+                && typed.tensor(input).is_some_and(TensorType::is_dense);
             let is_input = changed == input || changes.updates.get(&changed) == Some(&input);
-            (inputs.next().is_none() && is_whole && is_input).then_some(())?;
+            if inputs.next().is_some() || !is_whole || !is_input {
+                return Err(obstacle);
+            }
             changes.updates.insert(node.value, input);
         }
-        Some(changes)
+        Ok(changes)
     }
 
     /// Whether memory belongs to tensors of the place that the types are of.
@@ -172,8 +198,8 @@ impl Storage {
         values.any(|other| self.share(value, other) && typed.tensor(other).is_some())
     }
 
-    /// All nodes that touch the memory of a value up to the last one that changes it.
-    fn until_last_change(&self, graph: &Graph, value: ValueId) -> BTreeSet<NodeId> {
+    /// All nodes that touch the memory of a value.
+    pub(crate) fn touching<'g>(&self, graph: &'g Graph, value: ValueId) -> Vec<Node<'g>> {
         let touches = |node: &Node<'_>| {
             let mut touches = self.share(node.value, value);
             for arg in node.all_args() {
@@ -181,8 +207,13 @@ impl Storage {
             }
             touches
         };
+        graph.nodes().filter(touches).collect()
+    }
+
+    /// All nodes that touch the memory of a value up to the last one that changes it.
+    fn until_last_change(&self, graph: &Graph, value: ValueId) -> BTreeSet<NodeId> {
         let is_change = |node: &Node<'_>| Call::of(graph, *node).is_some_and(|call| call.is_change());
-        let touching: Vec<Node<'_>> = graph.nodes().filter(touches).collect();
+        let touching = self.touching(graph, value);
         let last = touching.iter().rposition(is_change).map_or(0, |last| last + 1);
         touching[..last].iter().map(|node| node.id).collect()
     }
