@@ -18,6 +18,17 @@ static inline float float_of(uint32_t bits) {
     return value;
 }
 
+// A value as it would be stored: a product is not contracted with what is added to it. Compilers cannot see through this.
+template <class T>
+static inline T kept(T value) {
+#ifdef __x86_64__
+    asm("" : "+x"(value));
+#else
+    asm("" : "+w"(value));
+#endif
+    return value;
+}
+
 // All conversions are without branches, so that loops over them become vector code.
 
 static inline float bf16_to_float(uint16_t bits) { return float_of(static_cast<uint32_t>(bits) << 16); }

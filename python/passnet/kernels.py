@@ -21,8 +21,8 @@ of the right type and in host memory is for the caller to know.
 
 The source can use the types `float16` and `bfloat16`, which convert to float, and from it by rounding to nearest even
 (`float16(x)`). `load`, `read` and `store` convert whole rows, `round_to<T>` does to a row of float what storing it as T would;
-`row_sum`, `row_max`, `fast_exp` and `fast_tanh` are written so that compilers vectorise them. All are in
-`_prelude.hpp`. One source serves several types with `flags=("-Delement=float16",)`.
+`row_sum`, `row_max`, `fast_exp` and `fast_tanh` are written so that compilers vectorise them; `kept(x * y)` is rounded before
+something is added to it, whatever the flags. All are in `_prelude.hpp`. One source serves several types with `flags=("-Delement=float16",)`.
 
 On a GPU, Triton's own launch costs the host about ten microseconds, several times what a small kernel takes. With one more
 decorator, later launches with the same types go straight to the driver; they are written as before:

@@ -82,8 +82,7 @@ impl<'g> Lowering<'g> {
         }
         let mut lowered = self.call(&call)?;
         self.check(&lowered, self.typed.type_of(node.value))?;
-        if let (Target::Cuda, Lowered::Tensor(result)) = (self.target, &lowered) {
-            // C++ is compiled without fused multiply-adds.
+        if let Lowered::Tensor(result) = &lowered {
             self.tensors.mark_result(*result);
         }
         let subject = call.subject().and_then(Arg::as_value);

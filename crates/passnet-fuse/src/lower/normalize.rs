@@ -268,16 +268,21 @@ impl<'g> Lowering<'g> {
             }
             (false, (Some(mean), Some(variance))) => {
                 let (mean, variance) = (self.tensor(mean)?, self.tensor(variance)?);
+                let statistics_type = self.tensors[mean].dtype;
                 let (mean, variance) = (self.cast(mean, wide_type), self.cast(variance, wide_type));
                 if self.target == Target::Cuda {
                     let standard = self.weighted(wide, (mean, variance), weight, eps, &channel)?;
                     let result = self.affine(standard, None, bias, &channel)?;
                     return Some(self.cast(result, dtype));
                 }
-                // As eager mode on a CPU: x * alpha + beta, alpha = weight / deviation, beta = bias - mean * alpha.
+                // As eager mode on a CPU: x * alpha + beta, alpha = weight / deviation, beta = bias - mean * alpha. For
+                // float16, alone of all types, PyTorch's compiler does not contract the latter.
                 let inverse = self.inverse_deviation(variance, eps)?;
                 let alpha = self.affine(inverse, weight, None, &[shape[1]])?;
                 let product = self.map(ScalarFn::Binary(Binary::Mul), &[mean, alpha], wide_type)?;
+                if statistics_type == DType::Float16 {
+                    self.tensors.mark_result(product);
+                }
                 let bias = match bias {
                     Some(bias) => {
                         let bias = self.tensor(bias)?;

@@ -6,8 +6,11 @@ mod order;
 mod tile;
 pub(crate) mod triton;
 
+use std::collections::BTreeSet;
+
 pub(crate) use self::tile::is_looped;
 use crate::{
+    expr::{Arena, Binary, Expr, ExprId, Unary},
     index::{Index, Term, Var},
     stage::{Buffer, Program, Role},
 };
@@ -62,4 +65,19 @@ fn coefficient(index: &Index, var: Var) -> Option<i64> {
         }
     }
     Some(coefficient)
+}
+
+/// Rounded values that are operands of sums and differences, also when negated or rounded once more.
+fn summed(arena: &Arena, roots: &[ExprId]) -> BTreeSet<ExprId> {
+    let mut summed = BTreeSet::new();
+    for id in arena.reachable(roots) {
+        let Expr::Binary(Binary::Add | Binary::Sub, a, b) = *arena.get(id) else { continue };
+        for mut operand in [a, b] {
+            while let Expr::Round(inner, _) | Expr::Unary(Unary::Neg, inner) = *arena.get(operand) {
+                summed.insert(operand);
+                operand = inner;
+            }
+        }
+    }
+    summed
 }

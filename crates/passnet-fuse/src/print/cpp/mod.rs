@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use passnet_record::DType;
 
-use super::{buffer_names, order::Order, size};
+use super::{buffer_names, order::Order, size, summed, tile::roots};
 use crate::{
     config::Nests,
-    expr::{ExprId, Kind},
+    expr::{ExprId, Fold, Kind},
     index::Var,
     stage::{Action, Buffer, Loop, Program, Role, Segment, Stage},
     tensor::TensorId,
@@ -30,8 +30,7 @@ const LANES: i64 = 16;
 /// PyTorch's, which adds in a cascade.
 const LONGEST_PART: i64 = 1024;
 
-/// Products and sums may be contracted, as in PyTorch's own kernels: apart from these, results differ more often from
-/// eager mode.
+/// Products and sums of one operation may be contracted, as in PyTorch's own kernels; those of two are kept apart.
 pub(crate) const FLAGS: &[&str] = &["-ffp-contract=fast", "-Wno-psabi"];
 
 /// Names and types of the parameters, without the table's row.
@@ -53,6 +52,7 @@ pub(crate) fn body(program: &Program, config: Nests) -> String {
         text: String::new(),
         indent: 1,
         names: BTreeMap::new(),
+        summed: BTreeSet::new(),
         vars: BTreeMap::new(),
         folds: BTreeMap::new(),
         count: 0,
@@ -100,6 +100,8 @@ struct Printer<'p> {
     indent: usize,
     /// Variables of the text that hold values, in scope.
     names: BTreeMap<ExprId, String>,
+    /// Rounded products that something is added to.
+    summed: BTreeSet<ExprId>,
     vars: BTreeMap<Var, String>,
     folds: BTreeMap<TensorId, String>,
     count: usize,
@@ -140,12 +142,15 @@ impl Printer<'_> {
     fn stage(&mut self, stage: &Stage) {
         let order = Order::new(&self.program.arena, stage);
         self.names.clear();
+        self.summed = summed(&self.program.arena, &roots(stage));
         let all: Vec<&Action> = stage
             .segments
             .iter()
             .flat_map(|segment| segment.levels.iter().flatten())
             .chain(stage.per_row.iter().flatten())
             .collect();
+        let sums = all.iter().filter(|action| matches!(action, Action::Fold { fold: Fold::Sum, .. }));
+        self.summed.extend(sums.map(|action| action.value()));
         let certain = order.certain(&all);
         let at = |depth: usize, after: usize| {
             let order = &order;

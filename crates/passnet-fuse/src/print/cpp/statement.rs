@@ -68,6 +68,14 @@ impl Printer<'_> {
             if is_trivial || self.names.contains_key(&id) {
                 continue;
             }
+            if let &Expr::Round(product, DType::Float32) = self.program.arena.get(id)
+                && !self.summed.contains(&id)
+            {
+                // The product itself.
+                let name = self.expr(product);
+                self.names.insert(id, name);
+                continue;
+            }
             let has_lanes = self.has_lanes(id);
             let row = self.rows.get(&id).cloned();
             let value = match &row {

@@ -82,6 +82,7 @@ impl Printer<'_> {
                 match dtype {
                     DType::Float16 => format!("round_float16({a})"),
                     DType::BFloat16 => format!("round_bfloat16({a})"),
+                    DType::Float32 => format!("kept({a})"),
                     _ => format!("int64_t(static_cast<{}>({a}))", storage_type(*dtype)),
                 }
             }

@@ -14,12 +14,12 @@ use passnet_record::DType;
 use self::mask::{Condition, Extent};
 use super::{
     order::for_each_value,
-    size,
+    size, summed,
     tile::{self, Tile},
 };
 use crate::{
     config::Tiles,
-    expr::{Arena, Binary, Expr, ExprId, Unary},
+    expr::{Arena, Expr, ExprId},
     index::Var,
     stage::{Action, Loop, Program, Stage},
     tensor::TensorId,
@@ -227,21 +227,6 @@ impl<'p> Printer<'p> {
         let line = format!("tl.store({to} + {at}, {value}{})", mask.map_or(String::new(), |mask| format!(", {mask}")));
         self.line(&line);
     }
-}
-
-/// Rounded values that are operands of sums and differences, also when negated or rounded once more.
-fn summed(arena: &Arena, roots: &[ExprId]) -> BTreeSet<ExprId> {
-    let mut summed = BTreeSet::new();
-    for id in arena.reachable(roots) {
-        let Expr::Binary(Binary::Add | Binary::Sub, a, b) = *arena.get(id) else { continue };
-        for mut operand in [a, b] {
-            while let Expr::Round(inner, _) | Expr::Unary(Unary::Neg, inner) = *arena.get(operand) {
-                summed.insert(operand);
-                operand = inner;
-            }
-        }
-    }
-    summed
 }
 
 /// Names of loops: `whole` for the only one, else numbered.

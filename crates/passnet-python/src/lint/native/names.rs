@@ -373,6 +373,7 @@ const CALLABLE: &[&str] = &[
     "float_to_bf16",
     "float_to_half",
     "half_to_float",
+    "kept",
     "omp_get_max_threads",
     "omp_get_num_threads",
     "omp_get_thread_num",
