@@ -57,6 +57,7 @@ def add_norm_kernel(x_ptr, y_ptr, weight_ptr, bias_ptr, sum_ptr, out_ptr, width,
     tl.store(out_ptr + row + i, (centred * inverse * weight + bias).to(T), mask=inside)
 
 
+@kernels.prepared
 def add_and_norm(x, y, weight, bias, eps):
     """The sum and its normalisation."""
     if not x.is_contiguous() or not y.is_contiguous() or x.shape != y.shape:
@@ -77,6 +78,7 @@ def add_and_norm(x, y, weight, bias, eps):
     return total, out
 
 
+@kernels.prepared
 def add_then_norm(x, y, weight, bias, eps):
     """The normalisation alone."""
     return add_and_norm(x, y, weight, bias, eps)[1]

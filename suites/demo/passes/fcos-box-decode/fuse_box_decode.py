@@ -63,6 +63,7 @@ def decode_kernel(distances, boxes, out, count, BLOCK: tl.constexpr):
     tl.store(out + 4 * i + 3, y + tl.load(side + 3, mask=inside) * (y1 - y0), mask=inside)
 
 
+@kernels.prepared
 def decode(distances, boxes):
     if not distances.is_contiguous() or not boxes.is_contiguous() or boxes.dtype != torch.float32:
         raise ValueError("decode: needs contiguous tensors of float32")

@@ -54,6 +54,7 @@ def normalise_kernel(x_ptr, weight_ptr, out_ptr, width, BLOCK: tl.constexpr):
     tl.store(out_ptr + row + i, (x * inverse * scale).to(out_ptr.dtype.element_ty), mask=inside)
 
 
+@kernels.prepared
 def gemma_norm(weight, x):
     if not x.is_contiguous() or not weight.is_contiguous():
         raise ValueError("gemma_norm: needs contiguous tensors")

@@ -73,6 +73,7 @@ def gelu_kernel(x_ptr, out_ptr, count, BLOCK: tl.constexpr):
     tl.store(out_ptr + i, (half * (1.0 + tanh).to(T).to(tl.float32)).to(T), mask=inside)
 
 
+@kernels.prepared
 def gelu(x):
     if not x.is_contiguous():
         raise ValueError("gelu: needs a contiguous tensor")

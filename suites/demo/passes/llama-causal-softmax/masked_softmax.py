@@ -62,6 +62,7 @@ def softmax_kernel(scores_ptr, mask_ptr, out_ptr, heads, queries, width, mb, mh,
     tl.store(out_ptr + at, (power / tl.sum(power, axis=0)).to(T), mask=inside)
 
 
+@kernels.prepared
 def masked_softmax(scores, mask, scale):
     if not scores.is_contiguous() or mask.stride(3) != 1 or mask.shape[3] != scores.shape[3]:
         raise ValueError("masked_softmax: needs contiguous scores, and a mask that is not broadcast along its rows")

@@ -44,6 +44,7 @@ def normalise_kernel(x_ptr, weight_ptr, out_ptr, width, eps, BLOCK: tl.constexpr
     tl.store(out_ptr + row + i, (normal * weight).to(T), mask=inside)
 
 
+@kernels.prepared
 def rms_norm(weight, x, eps):
     if not x.is_contiguous() or not weight.is_contiguous():
         raise ValueError("rms_norm: needs contiguous tensors")

@@ -78,6 +78,7 @@ def rotate_kernel(x_ptr, cos_ptr, sin_ptr, out_ptr, heads, length, xb, xh, xs, o
     tl.store(out + HALF, (second_cos + first_sin).to(T))
 
 
+@kernels.prepared
 def rotary(cos, key, query, sin):
     return rotate_one(key, cos, sin), rotate_one(query, cos, sin)
 

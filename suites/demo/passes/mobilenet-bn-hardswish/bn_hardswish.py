@@ -69,6 +69,7 @@ def bn_hardswish_kernel(
     tl.store(out_ptr + i, (normal * gate).to(T), mask=inside)
 
 
+@kernels.prepared
 def bn_hardswish(mean, variance, bias, weight, x):
     if not x.is_contiguous():
         raise ValueError("bn_hardswish: needs a contiguous tensor")

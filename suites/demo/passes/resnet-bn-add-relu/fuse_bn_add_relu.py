@@ -94,6 +94,7 @@ def bn_add_relu_kernel(
     tl.store(out_ptr + i, tl.maximum(total, 0.0).to(T), mask=inside)
 
 
+@kernels.prepared
 def bn_add_relu(mean, variance, bias, weight, x, residual):
     if not x.is_contiguous() or not residual.is_contiguous() or x.shape != residual.shape:
         raise ValueError("bn_add_relu: needs contiguous tensors of one shape")

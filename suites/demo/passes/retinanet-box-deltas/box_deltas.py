@@ -60,6 +60,7 @@ def apply_kernel(
     tl.store(new_height + i, tl.exp(higher) * h, mask=inside)
 
 
+@kernels.prepared
 def box_deltas(codes, x, y, height, width, shift, scale):
     contiguous = codes.is_contiguous() and x.is_contiguous() and y.is_contiguous()
     if not contiguous or not height.is_contiguous() or not width.is_contiguous() or codes.dtype != torch.float32:

@@ -45,6 +45,7 @@ def number_kernel(tokens_ptr, out_ptr, length, BLOCK: tl.constexpr):
     tl.store(out_ptr + row + i, tl.cumsum(counts, axis=0) * counts + 1, mask=inside)
 
 
+@kernels.prepared
 def position_ids(tokens):
     if not tokens.is_contiguous() or tokens.dtype != torch.int64:
         raise ValueError("position_ids: needs a contiguous tensor of int64")

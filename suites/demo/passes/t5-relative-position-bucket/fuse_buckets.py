@@ -64,6 +64,7 @@ def buckets_kernel(position_ptr, out_ptr, count, BLOCK: tl.constexpr):
     tl.store(out_ptr + i, bucket + tl.where(position > 0, 16, 0), mask=inside)
 
 
+@kernels.prepared
 def buckets(position):
     if not position.is_contiguous():
         raise ValueError("buckets: needs a contiguous tensor")
