@@ -12,7 +12,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use passnet_graph::{NodeId, ValueId};
 use passnet_record::DType;
 
-use crate::{author::Target, lower::Call, typed::TypedGraph};
+use crate::{
+    author::Target,
+    lower::Call,
+    typed::{TensorType, TypedGraph},
+};
 
 /// Operations that add up many values in an order of their own.
 const REDUCTIONS: &[&str] = &[
@@ -86,37 +90,15 @@ fn fragile_in(typed: &TypedGraph, target: Target) -> BTreeSet<NodeId> {
         if ty.is_some_and(|ty| !ty.dtype.is_float()) {
             continue;
         }
-        let mut operands: Vec<ValueId> = Vec::new();
+        let mut operands: Vec<(Option<&TensorType>, Traces)> = Vec::new();
         for arg in node.all_args() {
-            graph.for_each_value(arg, &mut |value| operands.push(value));
+            graph.for_each_value(arg, &mut |value| {
+                operands.push((typed.tensor(value), carried.get(&value).cloned().unwrap_or_default()));
+            });
         }
-        let mut traces = joined(operands.iter().filter_map(|value| carried.get(value)));
-        let tensors: Vec<ValueId> = operands.into_iter().filter(|&value| typed.tensor(value).is_some()).collect();
-        if matches!(call.name, "add" | "sub") && tensors.len() > 1 {
-            let carries = |value: &ValueId, reduction: &NodeId| {
-                carried.get(value).is_some_and(|traces| traces.contains_key(reduction))
-            };
-            let is_seen = |(reduction, trace): &(&NodeId, &Trace)| {
-                // Sums of what is not below 0 are no differences.
-                let is_difference = call.name == "sub" || trace.is_signed;
-                let cancels = call.name == "sub" && tensors.iter().all(|value| carries(value, reduction));
-                trace.in_half && is_difference || cancels
-            };
-            fragile.extend(traces.iter().filter(is_seen).map(|(&reduction, _)| reduction));
-        }
-        if ENLARGING.contains(&call.name) {
-            fragile.extend(in_half(&traces));
-        }
-        if target == Target::Cuda && matches!(call.name, "conv1d" | "conv2d" | "conv3d") {
-            let convolved = tensors.first().and_then(|&value| Some((typed.tensor(value)?, carried.get(&value)?)));
-            let convolved = convolved.filter(|(ty, _)| ty.dtype == DType::Float32 && ty.numel() > MOST_CONVOLVED);
-            fragile.extend(convolved.iter().flat_map(|(_, traces)| traces.keys()));
-        }
+        let mut traces = joined(operands.iter().map(|(_, traces)| traces));
+        fragile.extend(shown(&call, ty, target, &operands, &traces));
         if PRODUCTS.contains(&call.name) {
-            if ty.is_some_and(|ty| ty.numel() > MOST_MULTIPLIED) {
-                // What a softmax gives is small where there are many terms, and its roundings are smaller.
-                fragile.extend(in_half(&traces).filter(|reduction| traces[reduction].is_signed));
-            }
             traces.values_mut().for_each(|trace| trace.is_signed = true);
         }
         let is_approximated = target == Target::Cpu && APPROXIMATED.contains(&call.name);
@@ -136,6 +118,41 @@ fn fragile_in(typed: &TypedGraph, target: Target) -> BTreeSet<NodeId> {
         });
     }
     fragile
+}
+
+/// The reductions whose roundings an operation shows, from what its operands carry, each by itself and all together.
+fn shown(
+    call: &Call<'_>,
+    ty: Option<&TensorType>,
+    target: Target,
+    operands: &[(Option<&TensorType>, Traces)],
+    traces: &Traces,
+) -> Vec<NodeId> {
+    let tensors: Vec<(&TensorType, &Traces)> =
+        operands.iter().filter_map(|(ty, traces)| Some(((*ty)?, traces))).collect();
+    match call.name {
+        "add" | "sub" if tensors.len() > 1 => {
+            let is_seen = |(reduction, trace): &(&NodeId, &Trace)| {
+                // Sums of what is not below 0 are no differences.
+                let is_difference = call.name == "sub" || trace.is_signed;
+                let cancels = call.name == "sub" && tensors.iter().all(|(_, traces)| traces.contains_key(reduction));
+                trace.in_half && is_difference || cancels
+            };
+            traces.iter().filter(is_seen).map(|(&reduction, _)| reduction).collect()
+        }
+        name if ENLARGING.contains(&name) => in_half(traces).collect(),
+        name if PRODUCTS.contains(&name) => {
+            let is_convolution = target == Target::Cuda && name.starts_with("conv");
+            let convolved = tensors
+                .first()
+                .filter(|(ty, _)| is_convolution && ty.dtype == DType::Float32 && ty.numel() > MOST_CONVOLVED);
+            let is_large = ty.is_some_and(|ty| ty.numel() > MOST_MULTIPLIED);
+            // What a softmax gives is small where there are many terms, and its roundings are smaller.
+            let multiplied = in_half(traces).filter(|reduction| is_large && traces[reduction].is_signed);
+            convolved.iter().flat_map(|(_, traces)| traces.keys().copied()).chain(multiplied).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// What a value carries that is computed from values that carry these.
