@@ -52,6 +52,8 @@ static inline float get(float x) { return x; }
 static inline float get(bfloat16 x) { return bf16_to_float(x.bits); }
 static inline void put(float* to, float x) { *to = x; }
 static inline void put(bfloat16* to, float x) { to->bits = float_to_bf16(x); }
+// For values that need no rounding.
+static inline void put_exact(bfloat16* to, float x) { to->bits = static_cast<uint16_t>(bits_of(x) >> 16); }
 static inline float round_bfloat16(float x) { return bf16_to_float(float_to_bf16(x)); }
 #ifdef __F16C__
 static inline float get(float16 x) { return widen(::halves{static_cast<short>(x.bits)})[0]; }
@@ -93,7 +95,6 @@ static inline vec get_row(const float16* from) { return from_half(read<halves>(f
 static inline mask get_row(const uint8_t* from) { return __builtin_convertvector(read<bytes>(from), mask) != 0; }
 static inline void put_row(float* to, vec x) { write(to, x); }
 static inline void put_row(bfloat16* to, vec x) { write(to, __builtin_convertvector(bfloat16_bits(x), halves)); }
-// For values that need no rounding.
 static inline void put_row_exact(bfloat16* to, vec x) { write(to, __builtin_convertvector(bits_as<words>(x) >> 16, halves)); }
 static inline void put_row(float16* to, vec x) { write(to, to_half(x)); }
 static inline void put_row(uint8_t* to, mask x) { write(to, __builtin_convertvector(x & 1, bytes)); }

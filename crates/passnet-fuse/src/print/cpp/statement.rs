@@ -117,6 +117,7 @@ impl Printer<'_> {
                         Some(1) | None => format!("put_row({to} + {at_text}, {value});"),
                         Some(stride) => format!("put_strided({to} + {at_text}, {}, {value});", size(stride)),
                     },
+                    (None, DType::BFloat16) if is_exact => format!("put_exact({to} + {at_text}, {value});"),
                     (None, DType::Float16 | DType::BFloat16) => format!("put({to} + {at_text}, {value});"),
                     (None, DType::Int32 | DType::Int16 | DType::Int8 | DType::UInt8) => {
                         format!("{to}[{at_text}] = static_cast<{}>({value});", storage_type(*dtype))
