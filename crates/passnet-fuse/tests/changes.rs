@@ -105,6 +105,21 @@ fn only_what_touches_a_change_that_no_region_can_follow_stays() {
     assert!(pattern.contains("relu") && !pattern.contains("add_") && !pattern.contains("cat"), "{passes}");
 }
 
+/// `masked_fill(x > 0, least) * x + x`: the least number of `float32` must be one for Triton.
+#[test]
+fn the_least_number_is_written_as_one_of_its_type() {
+    let mut draft = Draft::default();
+    let shape = [4, 6];
+    let x = draft.input("x", &shape, Float32);
+    let is_positive = draft.function("operator.gt", &[x.into(), Arg::Int(0)], tensor(&shape, Bool));
+    let least = Arg::Float(f64::from(f32::MIN));
+    let filled = draft.method("masked_fill", &[x.into(), is_positive.into(), least], tensor(&shape, Float32));
+    let product = draft.function("operator.mul", &[filled.into(), x.into()], tensor(&shape, Float32));
+    let sum = draft.function("operator.add", &[product.into(), x.into()], tensor(&shape, Float32));
+    let passes = text(&author(&[draft.finish(&[sum])], Target::Cuda));
+    assert!(passes.contains(", -3.4028234663852886e38, "), "{passes}");
+}
+
 /// `x * (zeros != 1)`, where nothing of the comparison is left for a kernel to find out.
 #[test]
 fn what_is_known_of_constants_is_no_operation_of_a_kernel() {

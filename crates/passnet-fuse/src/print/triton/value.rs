@@ -260,6 +260,8 @@ fn float_literal(value: f64, kind: Kind) -> String {
         return format!("float(\"{name}\")");
     }
     match kind {
+        // Written in short, the largest number is larger, and Triton takes it for a `float64`.
+        Kind::F32 if (value as f32).abs() == f32::MAX => format!("{:?}", f64::from(value as f32)),
         Kind::F32 => format!("{:?}", value as f32),
         _ => format!("{value:?}"),
     }
