@@ -27,14 +27,20 @@ def functions() -> dict[str, object]:
         "    const vec row = get_row(x);\n"
         "    out[0] = lanes, out[1] = max_lanes(row), out[2] = min_lanes(row), out[3] = add_lanes(row);\n}\n"
     )
+    bounds = (
+        'extern "C" void bound(const float* x, float* vectors, float* scalars) {\n'
+        "    put_row(vectors, at_least(splat(-1.0f), at_most(splat(1.0f), get_row(x))));\n"
+        "    for (int64_t k = 0; k < lanes; ++k) scalars[k] = at_least(-1.0f, at_most(1.0f, x[k]));\n}\n"
+    )
     signatures = [f"void {name}_(const float* x, float* vectors, float* scalars)" for name in _FUNCTIONS]
     compiled = kernels.cpp(
-        _MATH.read_text() + body + folds + "}  // namespace fused\n",
+        _MATH.read_text() + body + folds + bounds + "}  // namespace fused\n",
         *signatures,
         "void fold(const float* x, float* out)",
+        "void bound(const float* x, float* vectors, float* scalars)",
         flags=("-ffp-contract=fast", "-Wno-psabi"),
     )
-    return dict(zip((*_FUNCTIONS, "fold"), compiled, strict=True))
+    return dict(zip((*_FUNCTIONS, "fold", "bound"), compiled, strict=True))
 
 
 @pytest.mark.parametrize("name", _FUNCTIONS)
@@ -74,3 +80,13 @@ def test_lanes_are_joined(functions: dict) -> None:
     x[3] = float("nan")
     functions["fold"](x, out)
     assert out[1:].isnan().all()
+
+
+def test_what_is_no_number_stays_so_between_bounds(functions: dict) -> None:
+    nan, inf = float("nan"), float("inf")
+    x = torch.tensor([nan, -inf, inf, 0.5, -3.0, 3.0, -1.0, nan] * 2)
+    vectors, scalars = torch.empty(2, 16).fill_(nan)
+    functions["bound"](x, vectors, scalars)
+    wanted = x.clamp(-1, 1)
+    for found in (vectors, scalars):
+        torch.testing.assert_close(found[:8], wanted[:8], rtol=0, atol=0, equal_nan=True)

@@ -36,6 +36,9 @@ template <typename T> static inline T maximum(T a, T b) { T larger = a > b ? a :
 template <typename T> static inline T minimum(T a, T b) { T smaller = a < b ? a : b; return a != a ? a : smaller; }
 static inline vec maximum(vec a, vec b) { return (a > b) | (a != a) ? a : b; }
 static inline vec minimum(vec a, vec b) { return (a < b) | (a != a) ? a : b; }
+// Bounds that are numbers: one instruction, which gives `x` where it is NaN.
+template <typename V> static inline V at_least(V bound, V x) { return bound > x ? bound : x; }
+template <typename V> static inline V at_most(V bound, V x) { return bound < x ? bound : x; }
 static inline float max_lanes(vec x) {
     for (int64_t width = lanes / 2; width > 0; width /= 2)
         for (int64_t i = 0; i < width; ++i) x[i] = maximum(x[i], x[i + width]);

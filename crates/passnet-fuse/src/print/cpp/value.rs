@@ -115,6 +115,8 @@ impl Printer<'_> {
 
     fn binary(&self, op: Binary, a: ExprId, b: ExprId, has_lanes: bool) -> String {
         let is_bool = self.program.arena.kind(a) == Kind::Bool && !has_lanes;
+        // A bound is no NaN that could win.
+        let is_bound = matches!(*self.program.arena.get(b), Expr::Float { bits, .. } if !f64::from_bits(bits).is_nan());
         let (a, b) = if has_lanes { (self.operand(a), self.operand(b)) } else { (self.expr(a), self.expr(b)) };
         let sign = match op {
             Binary::Add => "+",
@@ -122,6 +124,8 @@ impl Printer<'_> {
             Binary::Mul => "*",
             Binary::Div => "/",
             Binary::Pow => return format!("std::pow({a}, {b})"),
+            Binary::Max if is_bound => return format!("at_least({b}, {a})"),
+            Binary::Min if is_bound => return format!("at_most({b}, {a})"),
             Binary::Max => return format!("maximum({a}, {b})"),
             Binary::Min => return format!("minimum({a}, {b})"),
             Binary::Lt => "<",
