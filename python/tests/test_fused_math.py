@@ -24,23 +24,33 @@ def functions() -> dict[str, object]:
     )
     folds = (
         'extern "C" void fold(const float* x, float* out) {\n'
-        "    const vec row = get_row(x);\n"
-        "    out[0] = lanes, out[1] = max_lanes(row), out[2] = min_lanes(row), out[3] = add_lanes(row);\n}\n"
+        "    const vec row = get_row(x);\n    cascade sum;\n    sum.part[0] = row;\n"
+        "    out[0] = lanes, out[1] = max_lanes(row), out[2] = min_lanes(row), out[3] = total(sum, 0.0f);\n}\n"
     )
     bounds = (
         'extern "C" void bound(const float* x, float* vectors, float* scalars) {\n'
         "    put_row(vectors, at_least(splat(-1.0f), at_most(splat(1.0f), get_row(x))));\n"
         "    for (int64_t k = 0; k < lanes; ++k) scalars[k] = at_least(-1.0f, at_most(1.0f, x[k]));\n}\n"
     )
+    sums = (
+        'extern "C" void sum(const float* x, float* out, int64_t width) {\n'
+        "    cascade sum;\n    float rest = 0.0f;\n    int64_t k = 0;\n"
+        "    while (k + 4 * lanes <= width) {\n"
+        "        for (int64_t part = 0; part < 4; ++part, k += lanes) sum.part[part] += get_row(x + k);\n"
+        "        carry(sum);\n    }\n    join(sum);\n"
+        "    for (; k + lanes <= width; k += lanes) sum.part[0] += get_row(x + k);\n"
+        "    for (; k < width; ++k) rest += x[k];\n    out[0] = total(sum, rest);\n}\n"
+    )
     signatures = [f"void {name}_(const float* x, float* vectors, float* scalars)" for name in _FUNCTIONS]
     compiled = kernels.cpp(
-        _MATH.read_text() + body + folds + bounds + "}  // namespace fused\n",
+        _MATH.read_text() + body + folds + bounds + sums + "}  // namespace fused\n",
         *signatures,
         "void fold(const float* x, float* out)",
         "void bound(const float* x, float* vectors, float* scalars)",
+        "void sum(const float* x, float* out, int64_t width)",
         flags=("-ffp-contract=fast", "-Wno-psabi"),
     )
-    return dict(zip((*_FUNCTIONS, "fold", "bound"), compiled, strict=True))
+    return dict(zip((*_FUNCTIONS, "fold", "bound", "sum"), compiled, strict=True))
 
 
 @pytest.mark.parametrize("name", _FUNCTIONS)
@@ -90,3 +100,11 @@ def test_what_is_no_number_stays_so_between_bounds(functions: dict) -> None:
     wanted = x.clamp(-1, 1)
     for found in (vectors, scalars):
         torch.testing.assert_close(found[:8], wanted[:8], rtol=0, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("width", [1, 31, 128, 257, 1000, 4100, 100_000])
+def test_sums_have_the_order_of_eager_mode(functions: dict, width: int) -> None:
+    torch.manual_seed(2)
+    x, out = torch.randn(width) + 0.3, torch.empty(1)
+    functions["sum"](x, out, width)
+    assert out[0] == x.sum()

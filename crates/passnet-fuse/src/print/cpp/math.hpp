@@ -30,6 +30,45 @@ static inline float add_lanes(vec x) {
         for (int64_t i = 0; i < width; ++i) x[i] += x[i + width];
     return x[0];
 }
+// Short rows go to one register, whose lanes are added pairwise.
+static inline float total(vec sum, float rest) { return rest + add_lanes(sum); }
+
+// Longer ones go to four in turn, in the order of PyTorch's `sum` over contiguous rows, and so with its roundings.
+struct turns {
+    vec part[4] = {};
+};
+// Those of long rows are joined after 16 steps, these sums after 16 such, and so on.
+struct cascade : turns {
+    vec whole[3][4] = {};
+    int64_t steps = 0;
+};
+static inline void carry(cascade& sum) {
+    ++sum.steps;
+    for (int64_t level = 0; level < 3 && sum.steps % (int64_t(16) << 4 * level) == 0; ++level)
+        for (int64_t i = 0; i < 4; ++i) {
+            vec& from = level == 0 ? sum.part[i] : sum.whole[level - 1][i];
+            sum.whole[level][i] += from;
+            from = vec{};
+        }
+}
+static inline void join(cascade& sum) {
+    for (int64_t level = 0; level < 3; ++level)
+        for (int64_t i = 0; i < 4; ++i) {
+            sum.part[i] += sum.whole[level][i];
+            sum.whole[level][i] = vec{};
+        }
+}
+// The whole, where `rest` is the sum of the elements that fill no register.
+static inline float total(turns& sum, float rest) {
+    vec all = sum.part[0];
+    for (int64_t i = 1; i < 4; ++i) all += sum.part[i];
+    for (int64_t i = 0; i < lanes; ++i) rest += all[i];
+    return rest;
+}
+static inline float total(cascade& sum, float rest) {
+    join(sum);
+    return total(static_cast<turns&>(sum), rest);
+}
 
 // Maximum and minimum as PyTorch's: NaN wins. One choice at a time, for which compilers have instructions without a branch.
 template <typename T> static inline T maximum(T a, T b) { T larger = a > b ? a : b; return a != a ? a : larger; }

@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use passnet_record::DType;
 
-use super::{buffer_names, order::Order, size, summed, tile::roots};
+use super::{buffer_names, coefficient, order::Order, size, summed, tile::roots};
 use crate::{
     config::Nests,
-    expr::{ExprId, Fold, Kind},
-    index::Var,
+    expr::{Expr, ExprId, Fold, Kind},
+    index::{Index, Var},
     stage::{Action, Buffer, Loop, Program, Role, Segment, Stage},
     tensor::TensorId,
 };
@@ -26,9 +26,27 @@ pub(crate) const END: &str = "}  // namespace fused\n";
 /// Values per step of a vectorised loop, as `math.hpp` has it.
 const LANES: i64 = 16;
 
-/// Most elements that one register of a sum takes before it is added to the whole: a long sum in steps is as exact as
-/// PyTorch's, which adds in a cascade.
-const LONGEST_PART: i64 = 1024;
+/// Registers of a sum of `float`, by the elements of a row: those of `math.hpp`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sums {
+    /// One: to join four takes as long as such a row.
+    Plain,
+    /// Four in turn, as PyTorch has them.
+    Turns,
+    /// Four whose sums are joined in between.
+    Cascade,
+}
+
+impl Sums {
+    /// With eight lanes four registers take 32 elements a step, and are joined after 16 steps; with sixteen, later.
+    const fn of_row(elements: i64) -> Self {
+        match elements {
+            ..128 => Self::Plain,
+            128..512 => Self::Turns,
+            _ => Self::Cascade,
+        }
+    }
+}
 
 /// Products and sums of one operation may be contracted, as in PyTorch's own kernels; those of two are kept apart.
 pub(crate) const FLAGS: &[&str] = &["-ffp-contract=fast", "-Wno-psabi"];
@@ -57,7 +75,8 @@ pub(crate) fn body(program: &Program, config: Nests) -> String {
         folds: BTreeMap::new(),
         count: 0,
         lanes: None,
-        in_parts: false,
+        part: "0",
+        sums: Sums::Plain,
         rows: BTreeMap::new(),
         filled: BTreeSet::new(),
     };
@@ -107,8 +126,9 @@ struct Printer<'p> {
     count: usize,
     /// While a loop is printed that takes sixteen elements a step: its variable and the values that vary with it.
     lanes: Option<(Var, BTreeSet<ExprId>)>,
-    /// Whether sums go to parts of their own in that loop.
-    in_parts: bool,
+    /// The part of its register that a sum in that loop goes to.
+    part: &'static str,
+    sums: Sums,
     /// Values that are kept for the levels to come, with the array that holds them.
     rows: BTreeMap<ExprId, String>,
     filled: BTreeSet<ExprId>,
@@ -143,6 +163,7 @@ impl Printer<'_> {
         let order = Order::new(&self.program.arena, stage);
         self.names.clear();
         self.summed = summed(&self.program.arena, &roots(stage));
+        self.sums = self.sums_of(stage);
         let all: Vec<&Action> = stage
             .segments
             .iter()
@@ -183,6 +204,20 @@ impl Printer<'_> {
         for _ in 0..rows {
             self.close();
         }
+    }
+
+    fn sums_of(&self, stage: &Stage) -> Sums {
+        let arena = &self.program.arena;
+        let vars: Vec<Var> = stage.segments.iter().filter_map(|segment| segment.innermost.var).collect();
+        let is_row = |at: &Index| vars.iter().all(|&var| matches!(coefficient(at, var), Some(0 | 1)));
+        let is_apart = |id: ExprId| matches!(arena.get(id), Expr::Load { at, .. } if !is_row(at));
+        if arena.reachable(&roots(stage)).into_iter().any(is_apart) {
+            // PyTorch has another order then, and gathering elements for four registers takes longer than for one.
+            return Sums::Plain;
+        }
+        let inner: i64 = stage.inner.iter().map(|nest| nest.extent).product();
+        let along: i64 = stage.segments.iter().map(|segment| segment.innermost.extent).sum();
+        Sums::of_row(inner * along)
     }
 
     fn level(&mut self, stage: &Stage, level: usize, order: &Order<'_>) {
@@ -258,34 +293,37 @@ impl Printer<'_> {
         self.filled.extend(here);
     }
 
-    /// The loop that takes several elements a step; one with long sums in parts.
+    /// The loop that takes several elements a step; one with sums first takes four such steps together.
     fn vector_loop(&mut self, stage: &Stage, segment: &Segment, here: &[ExprId], actions: &[&Action]) {
-        let extent = segment.innermost.extent;
-        let row = extent * stage.inner.iter().map(|nest| nest.extent).product::<i64>();
-        let sums = if row > LONGEST_PART { self.sums(actions) } else { Vec::new() };
-        self.in_parts = !sums.is_empty();
-        let is_cut = self.in_parts && extent > LONGEST_PART;
-        let mut end = size(extent);
-        if is_cut {
-            self.line(&format!("while (k + lanes <= {end}) {{"));
+        let end = size(segment.innermost.extent);
+        let sums = if self.sums == Sums::Plain { Vec::new() } else { self.names_of_sums(actions) };
+        if !sums.is_empty() {
+            let outside = self.names.clone();
+            self.line(&format!("while (k + 4 * lanes <= {end}) {{"));
             self.indent += 1;
-            self.line(&format!("const int64_t end = minimum(k + {LONGEST_PART}, int64_t({end}));"));
-            end = "end".to_owned();
-        }
-        for name in &sums {
-            self.line(&format!("vec {name}_part = splat(0.0f);"));
+            self.line("for (int64_t part = 0; part < 4; ++part, k += lanes) {");
+            self.indent += 1;
+            self.part = "part";
+            self.block(here, actions);
+            self.part = "0";
+            self.close();
+            if self.sums == Sums::Cascade {
+                for name in &sums {
+                    self.line(&format!("carry({name}_lanes);"));
+                }
+            }
+            self.close();
+            if self.sums == Sums::Cascade && stage.inner.is_empty() {
+                for name in &sums {
+                    self.line(&format!("join({name}_lanes);"));
+                }
+            }
+            self.names = outside;
         }
         self.line(&format!("for (; k + lanes <= {end}; k += lanes) {{"));
         self.indent += 1;
         self.block(here, actions);
         self.close();
-        for name in &sums {
-            self.line(&format!("{name}_lanes += {name}_part;"));
-        }
-        if is_cut {
-            self.close();
-        }
-        self.in_parts = false;
     }
 
     fn block(&mut self, here: &[ExprId], actions: &[&Action]) {

@@ -2,7 +2,7 @@
 
 use passnet_record::DType;
 
-use super::{LANES, Printer, kind_type, storage_type};
+use super::{LANES, Printer, Sums, kind_type, storage_type};
 use crate::{
     expr::{Expr, ExprId, Fold, Kind},
     print::{coefficient, size},
@@ -28,14 +28,17 @@ impl Printer<'_> {
             (Fold::Min, _) => "INT64_MAX",
         };
         self.line(&format!("{} {name} = {start};", kind_type(kind)));
-        if kind == Kind::F32 {
-            self.line(&format!("vec {name}_lanes = splat({start});"));
+        match (kind, fold) {
+            (Kind::F32, Fold::Sum) if self.sums == Sums::Turns => self.line(&format!("turns {name}_lanes;")),
+            (Kind::F32, Fold::Sum) if self.sums == Sums::Cascade => self.line(&format!("cascade {name}_lanes;")),
+            (Kind::F32, _) => self.line(&format!("vec {name}_lanes = splat({start});")),
+            _ => {}
         }
         self.folds.insert(tensor, name);
     }
 
     /// Names of the sums among the actions.
-    pub(super) fn sums(&self, actions: &[&Action]) -> Vec<String> {
+    pub(super) fn names_of_sums(&self, actions: &[&Action]) -> Vec<String> {
         let name = |action: &&Action| match action {
             Action::Fold { tensor, fold: Fold::Sum, .. } => self.folds.get(tensor).cloned(),
             _ => None,
@@ -51,7 +54,7 @@ impl Printer<'_> {
         }
         let name = self.folds[tensor].clone();
         let line = match fold {
-            Fold::Sum => format!("{name} += add_lanes({name}_lanes);"),
+            Fold::Sum => format!("{name} = total({name}_lanes, {name});"),
             Fold::Max => format!("{name} = maximum({name}, max_lanes({name}_lanes));"),
             Fold::Min => format!("{name} = minimum({name}, min_lanes({name}_lanes));"),
         };
@@ -128,7 +131,10 @@ impl Printer<'_> {
             Action::Fold { tensor, fold, value, .. } => {
                 let mut name = self.folds[tensor].clone();
                 if self.lanes.is_some() {
-                    name.push_str(if self.in_parts && *fold == Fold::Sum { "_part" } else { "_lanes" });
+                    name.push_str("_lanes");
+                    if *fold == Fold::Sum && self.sums != Sums::Plain {
+                        name.push_str(&format!(".part[{}]", self.part));
+                    }
                 }
                 let value = self.operand(*value);
                 match fold {
