@@ -322,10 +322,22 @@ fn attempt_directory(run: &Path, task: &str, attempt: u32) -> PathBuf {
     run.join("attempts").join(format!("{task}--{attempt}"))
 }
 
-fn lock(directory: &Path) -> Result<File, RunError> {
+/// The right to write to a run; dropping it lets the next writer in.
+#[derive(Debug)]
+struct RunLock(File);
+
+impl Drop for RunLock {
+    /// Unlocks by name, since a child between `fork` and `exec` shares the open file.
+    fn drop(&mut self) {
+        // Unlocking an open file cannot fail in a way that closing it would not mend.
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
+}
+
+fn lock(directory: &Path) -> Result<RunLock, RunError> {
     let file = File::options().create(true).truncate(false).write(true).open(directory.join("lock"))?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(file),
+        Ok(()) => Ok(RunLock(file)),
         Err(rustix::io::Errno::WOULDBLOCK) => Err(RunError::Locked(directory.to_owned())),
         Err(errno) => Err(io::Error::from(errno).into()),
     }
