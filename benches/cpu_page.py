@@ -42,7 +42,7 @@ def against_itself(name: str, found: list[dict[str, Any]]) -> str:
 
 
 def cost(found: list[dict[str, Any]]) -> str:
-    """Time per graph beside the trials, in words."""
+    """Time per graph outside the trials, in words."""
     rest = [(verdict["cost"]["wall_ns"] - verdict["cost"]["trials_ns"]) / 1e6 for verdict in found]
     return f"{statistics.median(rest):.0f} ms at the median graph, 90 % below {quantile(rest, 0.9):.0f} ms"
 

@@ -23,8 +23,8 @@ from typing import Any
 import torch
 import torch.fx
 
-from passnet._passes import Pass
-from passnet._rewrite import rewrite
+from passnet._passes.load import Pass
+from passnet._passes.rewrite import rewrite
 
 TRIALS = 12
 LIMIT_S = 120

@@ -8,7 +8,7 @@
 # each; OUT a folder for the results: logs, report.json, report.html, bench-*.json, and cpu.md, the fragment for the page.
 # WHEEL and PASSNET_PYTHON choose the command and the interpreter (benches/passnet.sh); parse and eval need Rust.
 # STEPS="parse eval aa tasks demo" picks parts.
-# An interrupted call goes on where it was.
+# An interrupted call continues where it was.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 suite=$1 tasks=${3:-40}

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The study of compilers on this machine's processor, for docs/results: how often they make the bundled subgraphs slower.
+# The study of compilers on this machine's CPU, for docs/results: how often they make the bundled subgraphs slower.
 # On a machine that is otherwise idle; about half an hour on two cores with everything built before.
 #
 #   benches/cpu/study.sh OUT [FLAGS]
 #
 # OUT is a folder for the runs, study.md, study.html and doctor.json. FLAGS go to `passnet study`: `--tasks 2` for a try.
 # SUITE (suites/demo) and COMPILERS (inductor,inductor:max-autotune) choose what is studied; WHEEL and PASSNET_PYTHON the
-# command and the interpreter (benches/passnet.sh). An interrupted call goes on where it was.
+# command and the interpreter (benches/passnet.sh). An interrupted call continues where it was.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 mkdir -p "$1" && out=$(cd "$1" && pwd)

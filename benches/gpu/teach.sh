@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The built-in author's work as trajectories, measured on the GPU and on the processor at the same time.
+# The built-in author's work as trajectories, measured on the GPU and on the CPU at the same time.
 #
 #   benches/gpu/teach.sh WHEEL SUITE OUT [JOBS] [SECONDS]
 #
 # WHEEL is a wheel made by `cargo xtask wheel` (empty where Rust is there to build everything), SUITE what is taught on,
-# suites/passbench-train. JOBS attempts go on at a time (as many as there are cores), for SECONDS (900); what is being measured
-# then is finished. The same call goes on where it ended: from OUT/runs, or from OUT/DEVICE-state.tar.gz where only that was
+# suites/passbench-train. JOBS attempts continue at a time (as many as there are cores), for SECONDS (900); what is being measured
+# then is finished. The same call continues where it ended: from OUT/runs, or from OUT/DEVICE-state.tar.gz where only that was
 # kept. Each call leaves in OUT
 #   DEVICE.jsonl.zst        the trajectories that are right in the end and broke no rule: what `passnet traj` reads
 #   DEVICE-stats.json       counts of all trajectories
@@ -20,7 +20,7 @@ mkdir -p "$3" && out=$(cd "$3" && pwd)
 source benches/passnet.sh
 
 # Each device gets cores of its own, the last of which measures. A process that begins on a GPU waits for the driver, one on
-# the processor compiles: three cores for the one, five for the other.
+# the CPU compiles: three cores for the one, five for the other.
 mapfile -t cores < <("$PASSNET_PYTHON" -c 'import os; print(*sorted(os.sched_getaffinity(0)), sep="\n")')
 devices=(${DEVICES:-cuda cpu})
 declare -A share=([cuda]=3 [cpu]=5)

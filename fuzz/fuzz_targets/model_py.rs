@@ -2,16 +2,16 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use passnet_python::{model, rename, unparse};
+use passnet_graphnet::{graph_module, rename, unparse};
 
 fuzz_target!(|text: &str| {
-    let graph = model::parse_by_tree("model.py", text);
-    if let Some(quick) = model::parse_quickly(text) {
+    let graph = graph_module::parse_by_tree("model.py", text);
+    if let Some(quick) = graph_module::parse_quickly(text) {
         assert!(graph.as_ref() == Ok(&quick));
     }
     if let Ok(graph) = graph {
-        let printed = model::print(&graph);
-        assert!(model::parse("printed", &printed).is_ok_and(|again| again == graph), "{printed}");
+        let printed = graph_module::print(&graph);
+        assert!(graph_module::parse("printed", &printed).is_ok_and(|again| again == graph), "{printed}");
     }
     if let Ok(normal) = unparse::unparse("model.py", text) {
         assert_eq!(unparse::unparse("normal", &normal).as_ref(), Ok(&normal));

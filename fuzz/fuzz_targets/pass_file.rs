@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use passnet_python::lint::{ORDER_FILE, PassFile, lint_dir, render};
+use passnet_lint::{ORDER_FILE, PassFile, lint_dir, render};
 
 fuzz_target!(|bytes: &[u8]| {
     let files = [("fuse.py", bytes), (ORDER_FILE, br#"["fuse"]"#.as_slice())];

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use passnet_python::metas;
+use passnet_graphnet::metas;
 
 fuzz_target!(|text: &str| {
     if let Ok(tensors) = metas::parse("weight_meta.py", text) {

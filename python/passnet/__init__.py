@@ -11,7 +11,7 @@ __all__ = ["Env", "backend", "extract", "kernels"]
 def __getattr__(name: str) -> Any:
     # Imported on demand: torch takes seconds, and a user of one function should not pay for the rest.
     if name == "extract":
-        from passnet._capture import extract
+        from passnet._capture.capture import extract
 
         return extract
     if name == "Env":

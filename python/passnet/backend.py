@@ -3,13 +3,15 @@
 An installed PassNet is found by that name without further ado. From a source tree, call `register` first, or give the
 function `passnet` itself as the backend.
 
-A replacement that is not written for the inputs that it gets, for other sizes for example, raises `ValueError` before it changes
-anything. Then its pattern is computed by PyTorch, with one warning for each pass.
+Results are those of PyTorch. A pass is used only for calls that it is written for: PyTorch computes the pattern where a gradient is
+wanted, where autocast changes the pattern, for subclasses of tensors and tensors without data, and where the replacement
+raises an exception. The first call of each signature runs the pattern too, and compares. One warning for each pass and kind
+of reason says that the pass is not used, and why.
 """
 
 from __future__ import annotations
 
-import dataclasses
+import difflib
 import os
 import warnings
 from collections.abc import Callable, Sequence
@@ -19,9 +21,11 @@ import torch
 import torch._dynamo
 import torch.fx
 
-from passnet._errors import PassError
-from passnet._passes import Pass, PassDirectory
-from passnet._rewrite import rewrite
+from passnet._backend.fallback import Refusals, with_fallback
+from passnet._backend.report import GraphReport, Report
+from passnet._passes.errors import PassError
+from passnet._passes.load import Pass, PassDirectory
+from passnet._passes.rewrite import rewrite
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -29,49 +33,44 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 class Backend:
     """Rewrites each captured graph by pass directories and runs the result without further compilation.
 
-    With `falls_back`, what a replacement refuses is computed as it was.
+    With `falls_back`, calls that a pass is not written for are left to PyTorch; with `verify` too, the first call of each
+    signature is compared with PyTorch.
     """
 
-    def __init__(self, directories: Sequence[PassDirectory], *, falls_back: bool = False) -> None:
-        passes = [rule for directory in directories for rule in directory.passes]
-        self.passes = [with_fallback(rule) for rule in passes] if falls_back else passes
+    def __init__(self, directories: Sequence[PassDirectory], *, falls_back: bool = False, verify: bool = True) -> None:
+        self.passes = [rule for directory in directories for rule in directory.passes]
+        self.falls_back = falls_back
+        self.verify = verify
         self.matches = {rule.name: 0 for rule in self.passes}
         """Number of places that each pass has rewritten so far, over all graphs."""
+        self.graphs: list[GraphReport] = []
+        self._warned: dict[str, set[str]] = {rule.name: set() for rule in self.passes}
 
     def __call__(self, module: torch.fx.GraphModule, example_inputs: Sequence[Any], **_: Any) -> Callable[..., Any]:
-        rewriting = rewrite(module, self.passes)
-        for report in rewriting.passes:
-            self.matches[report.name] += report.matches
+        graph = GraphReport.of(module, example_inputs)
+        rewriting = rewrite(module, [self._used(rule, graph) for rule in self.passes])
+        graph.set_rewriting(rewriting)
+        self.graphs.append(graph)
+        for rule in rewriting.passes:
+            self.matches[rule.name] += rule.matches
+        if self.falls_back and len(self.graphs) == 1 and not any(self.matches.values()):
+            self._warn_of_no_match(graph)
         return rewriting.module.forward
 
+    def _used(self, rule: Pass, graph: GraphReport) -> Pass:
+        """The pass as it is used for a graph."""
+        if not self.falls_back:
+            return rule
+        graph.refusals[rule.name] = Refusals(rule.name, self._warned[rule.name])
+        return with_fallback(rule, graph.refusals[rule.name], verify=self.verify)
 
-def with_fallback(rule: Pass) -> Pass:
-    """The pass with a replacement that computes the pattern where its own raises `ValueError`.
-
-    A pass whose `replacement_args` does more than hand on parameters and constants stays as it is.
-    """
-    marks = {name: object() for name in rule.parameters}
-    try:
-        given = rule.bind_arguments(marks)
-    except PassError:
-        return rule
-    places = {id(mark): place for place, mark in enumerate(marks.values())}
-    wanted = [(places.get(id(arg)), arg) for arg in given]
-    original = torch.fx.GraphModule({}, rule.pattern)
-    has_warned = False
-
-    def replacement(*values: Any) -> Any:
-        nonlocal has_warned
-        try:
-            return rule.replacement(*(arg if place is None else values[place] for place, arg in wanted))
-        except ValueError as error:
-            if not has_warned:
-                has_warned = True
-                message = f"pass `{rule.name}` refuses its inputs, which PyTorch computes as before: {error}"
-                warnings.warn(message, RuntimeWarning, stacklevel=2)
-            return original(*values)
-
-    return dataclasses.replace(rule, replacement=replacement, replacement_args=lambda *values: values)
+    def _warn_of_no_match(self, graph: GraphReport) -> None:
+        if self.passes:
+            name, miss = next(iter(graph.misses.items()))
+            message = f"no pass matches in {graph.source}; `{name}`: {miss}. See `passnet.backend.report()`"
+        else:
+            message = "the backend `passnet` has no passes; give `options={'passes': DIRECTORY}`"
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
 
 
 def passnet(
@@ -83,12 +82,29 @@ def passnet(
 ) -> Callable[..., Any]:
     """The backend that torch finds under the name `passnet`.
 
-    `options["passes"]` is a pass directory or a list of them; without it, graphs run as captured.
+    Options: `passes` is a pass directory or a list of them; without it, graphs run as captured. `verify`, on by default,
+    compares the first call of each signature with PyTorch. Raises `ValueError` for another option, and `PassError` for a
+    directory that cannot be loaded.
     """
-    paths: Paths = (options or {}).get("passes", ())
+    options = options or {}
+    for name in options:
+        if name not in _OPTIONS:
+            close = difflib.get_close_matches(name, _OPTIONS, 1)
+            advice = f"did you mean `{close[0]}`?" if close else f"there are {' and '.join(f'`{n}`' for n in _OPTIONS)}"
+            raise ValueError(f"the backend `passnet` has no option `{name}`; {advice}")
+    paths: Paths = options.get("passes", ())
     if isinstance(paths, (str, os.PathLike)):
         paths = (paths,)
-    return _backend(tuple(os.path.abspath(path) for path in paths))(module, example_inputs)
+    return _backend(tuple(os.path.abspath(path) for path in paths), options.get("verify", True))(module, example_inputs)
+
+
+def report(model: Any = None) -> Report:
+    """Reports on the graphs of a model or function, compiled or not; without one, on all graphs of the process.
+
+    The `repr` is for people, `as_dict()` is for programs.
+    """
+    graphs = [graph for backend in _backends.values() for graph in backend.graphs]
+    return Report([graph for graph in graphs if model is None or graph.is_of(model)])
 
 
 def register() -> None:
@@ -97,11 +113,22 @@ def register() -> None:
         torch._dynamo.register_backend(passnet)
 
 
-_backends: dict[tuple[str, ...], Backend] = {}
+_OPTIONS = ("passes", "verify")
+_backends: dict[tuple[tuple[str, ...], bool], Backend] = {}
 
 
-def _backend(paths: tuple[str, ...]) -> Backend:
+def _backend(paths: tuple[str, ...], verify: bool) -> Backend:
     # A model gives many graphs; the directories are imported once.
-    if paths not in _backends:
-        _backends[paths] = Backend([PassDirectory.load(path) for path in paths], falls_back=True)
-    return _backends[paths]
+    key = paths, verify
+    if key not in _backends:
+        _backends[key] = Backend([_load(path) for path in paths], falls_back=True, verify=verify)
+    return _backends[key]
+
+
+def _load(path: str) -> PassDirectory:
+    if not os.path.isdir(path):
+        raise PassError("import", None, f"there is no pass directory `{path}`")
+    try:
+        return PassDirectory.load(path)
+    except PassError as error:
+        raise PassError(error.stage, error.rule, f"pass directory `{path}`: {error}") from error.__cause__

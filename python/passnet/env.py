@@ -7,8 +7,8 @@
         step = env.step(message)                   # a chat message of the model, or its text
         step.observation, step.reward, step.done, step.info
 
-The rewards of an episode sum up to the reward of its best passes, measured anew at the end; docs/trajectories.md defines it.
-Being wrong and doing nothing are worth 0. Many episodes can go on at once: `reset_many` and `step_many` hand all requests to
+The rewards of an episode sum up to the reward of its best passes, measured again at the end; docs/reference/trajectories.md defines it.
+Being wrong and doing nothing are worth 0. Many episodes can run at the same time: `reset_many` and `step_many` hand all requests to
 the server before they wait for the first reply. Verdicts are cached by content.
 
 `Env(suite)` starts `passnet env serve` as a child; `Env.connect(url)` uses one that listens on HTTP.
@@ -20,20 +20,18 @@ import itertools
 import json
 import os
 import queue
-import shutil
 import subprocess
-import sys
 import threading
 import urllib.request
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
+
+from passnet._command import CommandNotFoundError, find_command
 
 Message = dict[str, Any]
 
-BINARY_VARIABLE = "PASSNET_BINARY"
 _PARALLEL_REQUESTS = 64
 
 
@@ -53,7 +51,7 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Step:
-    """What an action led to."""
+    """The result of an action."""
 
     observation: list[Message]
     """Messages of the tools, to be appended to the conversation."""
@@ -63,12 +61,12 @@ class Step:
 
 
 class Env:
-    """Episodes on the tasks of a suite. Safe to use from several threads, each with sessions of its own."""
+    """Episodes on the tasks of a suite. Safe to use from several threads, each with separate sessions."""
 
     def __init__(self, suite: str | os.PathLike[str], *, binary: str | None = None, flags: Sequence[str] = ()) -> None:
         """Starts a server. `flags` are those of `passnet env serve`, e.g. `["--device", "cuda", "--steps", "20"]`.
 
-        The command is `binary`, else `PASSNET_BINARY`, else `passnet` beside the interpreter or on the path.
+        The command is `binary`, else that of `PASSNET_BINARY`, else the one installed with this package.
         """
         self._transport: _Pipe | _Http = _Pipe([_binary(binary), "env", "serve", os.fspath(suite), *flags])
         self._current: int | None = None
@@ -141,15 +139,14 @@ class Env:
 
 
 def _binary(chosen: str | None) -> str:
-    beside = Path(sys.executable).with_name("passnet")
-    found = chosen or os.environ.get(BINARY_VARIABLE) or (str(beside) if beside.exists() else shutil.which("passnet"))
-    if not found:
-        raise EnvError(f"there is no command `passnet`; install it, or set {BINARY_VARIABLE}")
-    return found
+    try:
+        return chosen or find_command()
+    except CommandNotFoundError as error:
+        raise EnvError(str(error)) from error
 
 
 class _Pipe:
-    """A child that speaks JSON lines. One thread reads; replies go to whoever waits for their id."""
+    """A child that speaks JSON lines. One thread reads; replies go to the thread that waits for their id."""
 
     def __init__(self, command: list[str]) -> None:
         self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -1,9 +1,9 @@
 """``python -m passnet.extract SPEC... --out DIR``: captures models as GraphNet samples.
 
 Standard output is JSON lines: first ``{"event": "plan", "models": N, "skipped": [SPEC, ...]}``, then ``{"event": "model", ...}`` for each model with
-``spec``, ``status`` (docs/extract.md lists them), ``reason``, ``folders`` (relative to DIR), ``ops`` (per graph), ``nodes``,
-``seconds``, ``cpu_seconds`` and ``peak_bytes``. Specifications on standard input, one a line, are passed over with ``--skip``. What a model
-prints goes to ``DIR/.logs`` and stays there if the model fails.
+``spec``, ``status`` (docs/reference/extract.md lists them), ``reason``, ``folders`` (relative to DIR), ``ops`` (per graph), ``nodes``,
+``seconds``, ``cpu_seconds`` and ``peak_bytes``. With ``--skip``, specifications on standard input, one a line, are left out. The output of a
+model goes to ``DIR/.logs`` and stays there if the model fails.
 
 Exit status: 0 if every model was captured, 1 if one failed, 2 for wrong use, 3 without PyTorch.
 """
@@ -21,7 +21,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from passnet import _pool, _zoo
+from passnet import _zoo
+from passnet._capture import pool
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -66,10 +67,10 @@ def _lines(options: argparse.Namespace, skipped: set[str]) -> Iterator[dict[str,
     logs = options.out / ".logs"
     logs.mkdir(parents=True, exist_ok=True)
     jobs = (
-        _pool.Job(recipe, functools.partial(_extract, recipe, options), logs / f"{recipe.name.replace('/', '_')}.txt")
+        pool.Job(recipe, functools.partial(_extract, recipe, options), logs / f"{recipe.name.replace('/', '_')}.txt")
         for recipe in todo
     )
-    for outcome in _pool.run(jobs, options.jobs, options.timeout, int(options.memory_gib * 2**30)):
+    for outcome in pool.run(jobs, options.jobs, options.timeout, int(options.memory_gib * 2**30)):
         yield _line(outcome, logs)
 
 
@@ -94,13 +95,13 @@ def _warm_up(recipes: Sequence[_zoo.Recipe]) -> None:
     """Imports what models need and traces something small, so that no fork has to; one thread, since forks have one."""
     import torch
 
-    from passnet import _capture, _deferred, _replay
+    from passnet._capture import capture, deferred, replay
 
     torch.set_num_threads(1)
-    with _deferred.DeferredInit():
+    with deferred.DeferredInit():
         model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU())
-    graphs = _capture.capture(model, (torch.randn(1, 3, 8, 8),))
-    _replay.expected_outputs(graphs[0].module.graph)
+    graphs = capture.capture(model, (torch.randn(1, 3, 8, 8),))
+    replay.expected_outputs(graphs[0].module.graph)
     if any(recipe.spec.startswith("transformers:") for recipe in recipes):
         import transformers
 
@@ -108,12 +109,14 @@ def _warm_up(recipes: Sequence[_zoo.Recipe]) -> None:
 
 
 def _extract(recipe: _zoo.Recipe, options: argparse.Namespace) -> dict[str, Any]:
-    from passnet import _job
+    from passnet._capture import job
 
-    return _job.extract(recipe, options.out, options.seed, options.max_parameters, replay=options.verify == "shapes")
+    return job.extract(
+        recipe, options.out, options.seed, options.max_parameters, check_shapes=options.verify == "shapes"
+    )
 
 
-def _line(outcome: _pool.Outcome, logs: Path) -> dict[str, Any]:
+def _line(outcome: pool.Outcome, logs: Path) -> dict[str, Any]:
     recipe: _zoo.Recipe = outcome.key
     value = outcome.value if outcome.status == "done" else {"status": outcome.status, "reason": outcome.reason}
     if value["status"] == "ok":
@@ -126,5 +129,5 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except KeyboardInterrupt:
-        # What was running is lost, what was written stays.
+        # Running models are lost; written samples stay.
         sys.exit(130)

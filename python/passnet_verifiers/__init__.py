@@ -1,7 +1,7 @@
 """Tasks of PassNet for the `verifiers` library: `vf-eval passnet-verifiers --env.taskset.suite suites/train`.
 
-The taskset lists the tasks of a suite, the harness lets the model under training call PassNet's own tools, and the reward is
-that of `passnet.Env`, which docs/trajectories.md defines. The library finds all three here by the name of this package.
+The taskset lists the tasks of a suite. The harness lets the model under training call PassNet's own tools. The reward is that of
+`passnet.Env`, which docs/reference/trajectories.md defines. The library finds all three by the name of this package.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _RECORD = "passnet"
 
 
 class PassData(vf.TaskData):
-    """One task, and where it is served."""
+    """One task, and the address of its server."""
 
     suite: str
     url: str
@@ -32,12 +32,12 @@ class PassData(vf.TaskData):
 
 
 class PassTasksetConfig(vf.TasksetConfig):
-    """Which tasks, under `--env.taskset.*`."""
+    """Source of the tasks, under `--env.taskset.*`."""
 
     suite: str = ""
-    """Suite whose tasks are served by a child process. Unused where `url` is set."""
+    """Suite whose tasks a child process serves. Unused if `url` is set."""
     url: str = ""
-    """A server started with `passnet env serve SUITE --listen HOST:PORT`, to be shared by several workers."""
+    """Address of a server that several workers share, started with `passnet env serve SUITE --listen HOST:PORT`."""
     flags: list[str] = Field(default_factory=list)
     """Further flags of `passnet env serve`, e.g. `--device cuda --steps 20`."""
 
@@ -47,12 +47,12 @@ class PassTask(vf.Task[PassData]):
 
     @vf.reward
     async def passes(self, trace: vf.Trace) -> float:
-        """What the best passes are worth, from 0 to 1; 0 where nothing was submitted."""
+        """Reward of the best passes, from 0 to 1; 0 if nothing was submitted."""
         return float(trace.info.get(_RECORD, {}).get("return", 0.0))
 
     @vf.metric
     async def evaluations(self, trace: vf.Trace) -> float:
-        """How often the model had its passes evaluated."""
+        """Number of evaluations that the model requested."""
         return float(len(trace.info.get(_RECORD, {}).get("statuses", [])))
 
 
@@ -73,11 +73,11 @@ class PassTaskset(vf.Taskset[PassTask, PassTasksetConfig]):
 
 
 class PassHarnessConfig(vf.HarnessConfig):
-    """There is nothing to choose: steps and templates are flags of the server."""
+    """No options: steps and templates are flags of the server."""
 
 
 class PassHarness(vf.Harness[PassHarnessConfig]):
-    """The conversation, in this process: the model's calls go to PassNet's tools, which run passes in a sandbox of their own."""
+    """Conversation in this process: the model's calls go to PassNet's tools, which run passes in a separate sandbox."""
 
     APPENDS_SYSTEM_PROMPT = True
     EXECUTES_CODE = False
@@ -107,7 +107,7 @@ class PassHarness(vf.Harness[PassHarnessConfig]):
         return vf.ProgramResult(exit_code=1 if failure else 0, stdout="", stderr=failure)
 
     def _opening(self, data: vf.TaskData) -> list[dict[str, Any]]:
-        """The first messages: those of the task, so that whatever the library has changed in them holds."""
+        """Returns the first messages from the task, so that changes of the library to them apply."""
         system, prompt = self.resolve_prompt(data)
         return [{"role": "system", "content": system}, {"role": "user", "content": prompt}]
 
@@ -120,7 +120,7 @@ class PassHarness(vf.Harness[PassHarnessConfig]):
         messages: list[dict[str, Any]],
         record: dict[str, Any],
     ) -> str:
-        """Asks and acts until the episode is over. Gives what went wrong, if anything."""
+        """Asks and acts until the episode is over. Returns a description of the failure, empty without one."""
         while True:
             body = {"model": model, "messages": messages, "tools": begin.tools}
             response = await client.post("chat/completions", json=body)
@@ -144,7 +144,7 @@ class PassHarness(vf.Harness[PassHarnessConfig]):
 
 
 class PassEnvConfig(vf.EnvConfig):
-    """One agent, whose program needs no box: what it submits is confined by PassNet itself."""
+    """One agent without a container: PassNet confines the passes itself."""
 
     agent: vf.AgentConfig = vf.AgentConfig(runtime=vf.SubprocessConfig())
 
@@ -158,7 +158,7 @@ class PassEnv(vf.Env[PassEnvConfig]):
 
 @functools.cache
 def _served(suite: str, url: str, flags: tuple[str, ...]) -> Env:
-    """The server of a suite, one per process."""
+    """Returns the server of a suite; there is one per process."""
     env = Env.connect(url) if url else Env(suite, flags=flags)
     atexit.register(env.close)
     return env

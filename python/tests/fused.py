@@ -1,4 +1,4 @@
-"""What the built-in author wrote for CUDA, checked without a device: machine code, and results in Triton's interpreter.
+"""Passes of the built-in author for CUDA, checked without a device: machine code, and results in Triton's interpreter.
 
 `python fused.py compile DIR...` compiles every kernel of pass directories for sm_90, for one of its sizes.
 `python fused.py run DIR...` runs their functions in the interpreter against their patterns.
@@ -36,7 +36,7 @@ _POINTERS = {
 def load(path: Path, device: str) -> Any:
     """The module of a pass, with another device where it names CUDA."""
     text = path.read_text().replace("torch.device('cuda', 0)", f"torch.device('{device}')")
-    # A file of its own: Triton reads the source of its kernels.
+    # A separate file: Triton reads the source of its kernels.
     moved = Path(tempfile.mkdtemp(), path.name)
     moved.write_text(text.replace('device="cuda"', f'device="{device}"'))
     atexit.register(shutil.rmtree, moved.parent)
@@ -123,7 +123,7 @@ def _stand_in_for_libdevice() -> None:
     import triton.language as tl
     from triton.language.extra import libdevice
 
-    # The interpreter puts functions of its own into `tl` while a kernel runs.
+    # The interpreter puts its own functions into `tl` while a kernel runs.
     for name in ("exp", "log", "sin", "cos", "erf", "sqrt", "rsqrt", "floor", "ceil"):
         setattr(libdevice, name, lambda x, name=name: getattr(tl, name)(x))
     libdevice.tanh = lambda x: 2.0 * tl.sigmoid(2.0 * x) - 1.0

@@ -12,12 +12,13 @@ from typing import Any
 
 import torch
 
-from passnet import _protocol, _wire
+from passnet._passes.wire import from_graph
+from passnet._worker import protocol
 
 SITE = Path(__file__).resolve().parents[1]
 BOOT = (
     "import sys; site = sys.argv[2]; site and sys.path.insert(0, site); "
-    "from passnet._zygote import main; main(int(sys.argv[1]))"
+    "from passnet._worker.fork_server import main; main(int(sys.argv[1]))"
 )
 
 
@@ -37,7 +38,7 @@ class ForkServer:
         self.next = 0
 
     def receive(self) -> dict[str, Any]:
-        frame = _protocol.receive(self.control)
+        frame = protocol.receive(self.control)
         assert frame is not None, "the fork server ended"
         return frame[0]
 
@@ -54,7 +55,7 @@ class ForkServer:
         ours, theirs = socket.socketpair()
         request = {"memory_bytes": 0, "cpu_s": 0, "sandbox": False, "cache": "", "readable": [], **settings}
         request |= {"type": "fork", "id": self.next, "scratch": str(scratch)}
-        _protocol.send(self.control, request, theirs.fileno())
+        protocol.send(self.control, request, theirs.fileno())
         theirs.close()
         forked = self.wait_for("forked", self.next)
         return Worker(self.next, ours, forked["pid"], scratch)
@@ -72,7 +73,7 @@ class Worker:
         self.ready, _ = self.receive()
 
     def receive(self) -> tuple[dict[str, Any], bytes]:
-        frame = _protocol.receive(self.sock)
+        frame = protocol.receive(self.sock)
         assert frame is not None, (self.scratch / "output.log").read_text()
         message, descriptor = frame
         if descriptor is None:
@@ -82,12 +83,12 @@ class Worker:
         return message, block
 
     def request(self, kind: str, descriptor: int | None = None, **fields: Any) -> dict[str, Any]:
-        _protocol.send(self.sock, {"type": kind, **fields}, descriptor)
+        protocol.send(self.sock, {"type": kind, **fields}, descriptor)
         message, self.block = self.receive()
         return message
 
     def load(self, graph: torch.fx.Graph, device: str = "cpu", threads: int = 1, **candidate: Any) -> dict[str, Any]:
-        wire = _wire.from_graph(graph)
+        wire = from_graph(graph)
         return self.request("load", graph=wire, device=device, threads=threads, candidate=candidate)
 
     def inputs(self, number: int, **tensors: torch.Tensor) -> dict[str, Any]:

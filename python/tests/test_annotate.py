@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 import torch
 
-from passnet import _annotate, _inputs, _prefix, _prove, _symbols, _wire
-from passnet._capture import capture
+from passnet._capture.capture import capture
+from passnet._passes import wire
+from passnet._services import annotate, kernel_counts, prove, shape_variants
+from passnet._services.inputs import make_inputs
 
 
 def _meta(name: str, shape: list[int], dtype: str = "float32", **more: Any) -> dict[str, Any]:
@@ -16,8 +18,8 @@ def _meta(name: str, shape: list[int], dtype: str = "float32", **more: Any) -> d
 
 
 def _request(module: Any, metas: list[dict[str, Any]]) -> dict[str, Any]:
-    graph = capture(module, _inputs.make(metas))[0].module.graph
-    return {"graph": _wire.from_graph(graph), "inputs": metas, "max_bytes": 1 << 20}
+    graph = capture(module, make_inputs(metas))[0].module.graph
+    return {"graph": wire.from_graph(graph), "inputs": metas, "max_bytes": 1 << 20}
 
 
 def _attention(x: torch.Tensor, w_self_q: torch.Tensor) -> Any:
@@ -26,9 +28,9 @@ def _attention(x: torch.Tensor, w_self_q: torch.Tensor) -> Any:
     return (torch.softmax(heads @ heads.transpose(-1, -2) + bias, dim=-1) @ heads).transpose(1, 2).reshape(1, 6, 8)
 
 
-def test_extents_are_mended_by_where_they_come_from() -> None:
+def test_extents_are_corrected_by_where_they_come_from() -> None:
     request = _request(_attention, [_meta("L_x_", [1, 6, 8]), _meta("L_w_self_q_", [8, 8])])
-    annotation = _annotate.annotate(request)
+    annotation = annotate.annotate(request)
     assert annotation["executed"]
     doubled = next(a for a in annotation["assignments"] if a["symbols"] == {"batch": 2})
     assert doubled["shapes"][-1] == [2, 6, 8]
@@ -41,7 +43,7 @@ def test_what_an_op_in_place_changes_is_not_taken_for_the_result_of_an_equal_op(
     def graph(x: torch.Tensor) -> Any:
         return (torch.relu(x).unsqueeze_(0), torch.relu(x))
 
-    annotation = _annotate.annotate(_request(graph, [_meta("x", [3, 5])]))
+    annotation = annotate.annotate(_request(graph, [_meta("x", [3, 5])]))
     assert annotation["assignments"][0]["shapes"][-1] == [6, 5]
 
 
@@ -58,14 +60,14 @@ def test_what_an_op_in_place_changes_is_not_taken_for_the_result_of_an_equal_op(
     ],
 )
 def test_targets_of_views(old: list[int], new: list[int], sizes: list[int], expected: list[int]) -> None:
-    assert _symbols.regroup(old, new, sizes) == expected
+    assert shape_variants.regroup(old, new, sizes) == expected
 
 
 def test_a_lie_about_shapes_names_the_op() -> None:
     request = _request(_attention, [_meta("L_x_", [1, 6, 8]), _meta("L_w_self_q_", [8, 8])])
     request["inputs"][1]["shape"] = [8, 9]
-    with pytest.raises(_annotate.AnnotateError, match="op `linear`"):
-        _annotate.annotate(request)
+    with pytest.raises(annotate.AnnotateError, match="op `linear`"):
+        annotate.annotate(request)
 
 
 def test_indices_keep_their_domain() -> None:
@@ -73,7 +75,7 @@ def test_indices_keep_their_domain() -> None:
         return (torch.nn.functional.embedding(ids + 1, w_self_table),)
 
     metas = [_meta("ids", [2, 40], "int64", min_val=0, max_val=8), _meta("w_self_table", [10, 4])]
-    values = _annotate.annotate(_request(embed, metas))["values"]
+    values = annotate.annotate(_request(embed, metas))["values"]
     assert 0 <= values[2]["min_val"] <= values[2]["max_val"] <= 9
 
 
@@ -83,9 +85,9 @@ def _chain(x: torch.Tensor, w_self_: torch.Tensor) -> Any:
 
 def test_pointwise_ops_are_one_kernel_and_a_product_is_another() -> None:
     request = _request(_chain, [_meta("x", [64, 32]), _meta("w_self_", [16, 32])])
-    module = _wire.to_graph_module(request["graph"])
-    assert _prefix.count_cpu(module, request["inputs"], range(1, 6)) == ([1, 1, 1, 2, 3], 1)
-    assert [_prefix.count_cpu(module, request["inputs"], [k]) for k in (3, 5)] == [([1], 1), ([3], 1)]
+    module = wire.to_graph_module(request["graph"])
+    assert kernel_counts.count_cpu(module, request["inputs"], range(1, 6)) == ([1, 1, 1, 2, 3], 1)
+    assert [kernel_counts.count_cpu(module, request["inputs"], [k]) for k in (3, 5)] == [([1], 1), ([3], 1)]
 
 
 def test_a_prefix_may_end_with_a_list_of_tensors() -> None:
@@ -94,8 +96,8 @@ def test_a_prefix_may_end_with_a_list_of_tensors() -> None:
         return (first * second,)
 
     request = _request(halves, [_meta("x", [64, 32])])
-    module = _wire.to_graph_module(request["graph"])
-    assert _prefix.count_cpu(module, request["inputs"], [1, 2, 5]) == ([1, 1, 1], 1)
+    module = wire.to_graph_module(request["graph"])
+    assert kernel_counts.count_cpu(module, request["inputs"], [1, 2, 5]) == ([1, 1, 1], 1)
 
 
 def test_prefixes_that_have_something_in_common_are_counted_one_by_one() -> None:
@@ -103,9 +105,9 @@ def test_prefixes_that_have_something_in_common_are_counted_one_by_one() -> None
         return (torch.nn.functional.dropout(torch.relu(x), 0.5, True) + torch.rand_like(x),)
 
     request = _request(noise, [_meta("x", [64, 32])])
-    module = _wire.to_graph_module(request["graph"])
-    alone = [_prefix.count_cpu(module, request["inputs"], [k])[0][0] for k in (1, 2, 4)]
-    assert _prefix.count_cpu(module, request["inputs"], [1, 2, 4]) == (alone, 4)
+    module = wire.to_graph_module(request["graph"])
+    alone = [kernel_counts.count_cpu(module, request["inputs"], [k])[0][0] for k in (1, 2, 4)]
+    assert kernel_counts.count_cpu(module, request["inputs"], [1, 2, 4]) == (alone, 4)
 
 
 def test_proofs_refuse_what_cannot_be_judged() -> None:
@@ -119,9 +121,9 @@ def test_proofs_refuse_what_cannot_be_judged() -> None:
         return (x + 1,)
 
     graphs = [_request(graph, [_meta("x", [64])]) for graph in (noise, invalid, fine)]
-    results = _prove.prove({"graphs": graphs, "max_bytes": 1 << 20})["results"]
+    results = prove.prove({"graphs": graphs, "max_bytes": 1 << 20})["results"]
     assert "called again" in results[0]["error"]
     assert "NaN" in results[1]["error"]
     assert results[2] == {"bytes": 512}
-    tight = _prove.prove({"graphs": graphs[2:], "max_bytes": 100})["results"]
+    tight = prove.prove({"graphs": graphs[2:], "max_bytes": 100})["results"]
     assert "take 512 bytes" in tight[0]["error"]

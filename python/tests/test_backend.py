@@ -43,10 +43,11 @@ def test_the_backend_rewrites_a_users_model(write_passes: Callable[..., Path], b
     register()
     register()
     model, x = Model(), torch.randn(3, 4)
-    options = {"passes": write_passes(doubled=PASS)}
+    options = {"passes": write_passes(doubled=PASS), "verify": False}
     torch._dynamo.reset()
     compiled = torch.compile(model, backend="passnet" if by_name else passnet, options=options)
-    torch.testing.assert_close(compiled(x), model(x) * 2)
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(x), model(x) * 2)
     torch._dynamo.reset()
     torch.testing.assert_close(torch.compile(model, backend="passnet" if by_name else passnet)(x), model(x))
 
@@ -75,9 +76,10 @@ def test_what_a_pass_refuses_is_computed_as_it_was(write_passes: Callable[..., P
         return torch.relu(x) + 2
 
     torch._dynamo.reset()
-    compiled = torch.compile(model, backend=passnet, options={"passes": write_passes(particular=PARTICULAR)})
+    options = {"passes": write_passes(particular=PARTICULAR), "verify": False}
+    compiled = torch.compile(model, backend=passnet, options=options)
     known, other = torch.randn(3, 4), torch.randn(5, 4)
     torch.testing.assert_close(compiled(known), model(known) + 1)
-    with pytest.warns(RuntimeWarning, match="`particular` refuses its inputs.*written for 3 rows"):
+    with pytest.warns(RuntimeWarning, match="`particular`.*refuses.*written for 3 rows"):
         torch.testing.assert_close(compiled(other), model(other))
     torch.testing.assert_close(compiled(known), model(known) + 1)

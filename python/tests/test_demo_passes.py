@@ -16,8 +16,8 @@ import pytest
 import torch
 
 from conftest import REPOSITORY
-from passnet._passes import PassDirectory, trace_pattern
-from passnet._rewrite import rewrite
+from passnet._passes.load import PassDirectory, trace_pattern
+from passnet._passes.rewrite import rewrite
 
 SUITE = REPOSITORY / "suites" / "demo"
 TASKS = sorted(path.name for path in (SUITE / "passes").iterdir() if path.is_dir())
@@ -78,7 +78,7 @@ def test_layouts_that_a_kernel_cannot_take_are_refused():
 
 
 def test_on_interpreted_triton():
-    """In a process of its own: Triton decides when it is imported whether kernels are interpreted."""
+    """In a separate process: Triton decides when it is imported whether kernels are interpreted."""
     pytest.importorskip("triton", reason="Triton is not installed")
     environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, __file__], env=environment, capture_output=True, text=True, check=False)

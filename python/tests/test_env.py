@@ -58,7 +58,7 @@ def test_over_http():
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
             url = server.stdout.readline().strip()
-            for body, headers, told in [
+            for body, headers, expected in [
                 (b"\xff\n", {}, "no JSON"),
                 (b'{"op": "tasks"}', {"Origin": "http://elsewhere.example"}, "browser"),
             ]:
@@ -66,7 +66,7 @@ def test_over_http():
                     reply = urllib.request.urlopen(urllib.request.Request(url, body, headers)).read()
                 except urllib.error.HTTPError as error:
                     reply = error.read()
-                assert told in reply.decode()
+                assert expected in reply.decode()
             env = Env.connect(url)
             assert TASK in env.tasks()
             prompt = env.reset(TASK)
@@ -80,7 +80,7 @@ def test_over_http():
 
 def test_many_sessions_share_one_evaluation_and_bad_requests_are_refused():
     with Env(ROOT / "suites/demo", binary=binary(), flags=[*FLAGS, "--no-remeasure"]) as env:
-        # A line that is no text is answered, to nobody in particular; the sessions of others go on.
+        # A line that is no text is answered, to nobody in particular; the sessions of others continue.
         child = env._transport._child
         child.stdin.buffer.write(b"\xff\xfe\n")
         prompts = env.reset_many([TASK] * 8)

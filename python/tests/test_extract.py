@@ -13,10 +13,10 @@ import pytest
 import torch
 
 import passnet
-from passnet import _replay
-from passnet._capture import capture
-from passnet._deferred import DeferredInit
-from passnet._sample import SampleError, TensorMeta
+from passnet._capture import replay
+from passnet._capture.capture import capture
+from passnet._capture.deferred import DeferredInit
+from passnet._capture.sample import SampleError, TensorMeta
 
 MODELS = '''
 import os
@@ -217,16 +217,16 @@ def test_a_large_weight_is_sampled_and_filled_when_it_is_read():
 def test_a_sample_that_does_something_else_is_found_out(tmp_path):
     (folder,) = passnet.extract(torch.nn.Linear(4, 8), torch.randn(2, 4), out=tmp_path, name="linear")
     (graph,) = capture(torch.nn.Linear(4, 8), (torch.randn(2, 4),))
-    expected = _replay.expected_outputs(graph.module.graph)
-    assert _replay.check(folder, expected)
+    expected = replay.expected_outputs(graph.module.graph)
+    assert replay.check(folder, expected)
     file = folder / "weight_meta.py"
     text = file.read_text()
     file.write_text(text.replace("torch.float32", "torch.float64"))
-    with pytest.raises(_replay.ReplayError, match="output 0"):
-        _replay.check(folder, expected)
+    with pytest.raises(replay.ReplayError, match="output 0"):
+        replay.check(folder, expected)
     file.write_text(text.replace("[2, 4]", "[4, 2]"))
-    with pytest.raises(_replay.ReplayError, match="fails"):
-        _replay.check(folder, expected)
+    with pytest.raises(replay.ReplayError, match="fails"):
+        replay.check(folder, expected)
 
 
 def test_torchvision_by_name(tmp_path):
@@ -242,7 +242,8 @@ def test_torchvision_by_name(tmp_path):
 
 
 def test_an_image_in_tiles_has_as_many_as_the_first_grid_takes():
-    from passnet._zoo.tensors import Sizes, alternatives
+    from passnet._zoo.sizes import Sizes
+    from passnet._zoo.tensors import alternatives
 
     config = types.SimpleNamespace(image_size=336, image_grid_pinpoints=[[336, 672], [672, 672]])
     image = alternatives("pixel_values", Sizes(config, {"pixel_values", "image_sizes"}))[0]
@@ -253,7 +254,8 @@ def test_an_image_in_tiles_has_as_many_as_the_first_grid_takes():
 
 
 def test_a_text_is_no_longer_than_the_model_has_positions():
-    from passnet._zoo.tensors import Sizes, alternatives
+    from passnet._zoo.sizes import Sizes
+    from passnet._zoo.tensors import alternatives
 
     config = types.SimpleNamespace(vocab_size=100, max_position_embeddings=16)
     lengths = [ids.shape[1] for ids in alternatives("input_ids", Sizes(config, {"input_ids"}))]

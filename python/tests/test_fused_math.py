@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import platform
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,13 +13,18 @@ import torch
 
 from passnet import kernels
 
-_MATH = Path(__file__).parents[2] / "crates/passnet-fuse/src/print/cpp/math.hpp"
+_MATH = Path(__file__).parents[2] / "crates/passnet-fuse/src/back/print/cpp/math.hpp"
 _FUNCTIONS = ("exp", "log", "sqrt", "sin", "cos", "tanh", "erf", "floor")
 _COUNT = 4096
+_FLAGS = ("-ffp-contract=fast", "-Wno-psabi")
 
 
-@pytest.fixture(scope="module")
-def functions() -> dict[str, object]:
+# PyTorch's levels of vector code, each of which CPUs of the later ones can run too.
+_CAPABILITIES = ("DEFAULT", "AVX2", "AVX512")
+_WIDTHS = (1, 31, 128, 143, 152, 159, 257, 1000, 4100, 100_000)
+
+
+def _source() -> str:
     body = "".join(
         f'extern "C" void {name}_(const float* x, float* vectors, float* scalars) {{\n'
         f"    for (int64_t k = 0; k < {_COUNT}; k += lanes) put_row(vectors + k, {name}_of(get_row(x + k)));\n"
@@ -24,33 +33,64 @@ def functions() -> dict[str, object]:
     )
     folds = (
         'extern "C" void fold(const float* x, float* out) {\n'
-        "    const vec row = get_row(x);\n    cascade sum;\n    sum.part[0] = row;\n"
-        "    out[0] = lanes, out[1] = max_lanes(row), out[2] = min_lanes(row), out[3] = total(sum, 0.0f);\n}\n"
+        "    const vec row = get_row(x);\n"
+        "    out[0] = lanes, out[1] = max_lanes(row), out[2] = min_lanes(row), out[3] = total(row, 0.0f);\n}\n"
     )
     bounds = (
         'extern "C" void bound(const float* x, float* vectors, float* scalars) {\n'
-        "    put_row(vectors, at_least(splat(-1.0f), at_most(splat(1.0f), get_row(x))));\n"
-        "    for (int64_t k = 0; k < lanes; ++k) scalars[k] = at_least(-1.0f, at_most(1.0f, x[k]));\n}\n"
+        "    for (int64_t k = 0; k < 16; k += lanes)\n"
+        "        put_row(vectors + k, at_least(splat(-1.0f), at_most(splat(1.0f), get_row(x + k))));\n"
+        "    for (int64_t k = 0; k < 16; ++k) scalars[k] = at_least(-1.0f, at_most(1.0f, x[k]));\n}\n"
     )
+    # The loops that the author prints around these functions.
     sums = (
         'extern "C" void sum(const float* x, float* out, int64_t width) {\n'
         "    cascade sum;\n    float rest = 0.0f;\n    int64_t k = 0;\n"
-        "    while (k + 4 * lanes <= width) {\n"
-        "        for (int64_t part = 0; part < 4; ++part, k += lanes) sum.part[part] += get_row(x + k);\n"
+        "    while (k + sum_step <= width) {\n"
+        "        for (int64_t part = 0; part < sum_parts; ++part, k += lanes) sum.part[part] += get_row(x + k);\n"
         "        carry(sum);\n    }\n    join(sum);\n"
-        "    for (; k + lanes <= width; k += lanes) sum.part[0] += get_row(x + k);\n"
-        "    for (; k < width; ++k) rest += x[k];\n    out[0] = total(sum, rest);\n}\n"
+        "    for (; k + lanes <= width; k += lanes) add_left(sum, rest, get_row(x + k), k, width);\n"
+        "    for (; k < width; ++k) add_left(sum, rest, x[k], k, width);\n    out[0] = total(sum, rest);\n}\n"
     )
+    rounding = (
+        'extern "C" void half(const float* x, float16* vectors, float16* scalars, float* rounded) {\n'
+        f"    for (int64_t k = 0; k < {_COUNT}; k += lanes) put_row(vectors + k, get_row(x + k));\n"
+        f"    for (int64_t k = 0; k < {_COUNT}; ++k) put(scalars + k, x[k]);\n"
+        f"    for (int64_t k = 0; k < {_COUNT}; k += lanes) put_row(rounded + k, round_float16(get_row(x + k)));\n}}\n"
+        'extern "C" void half_rows(const float* x, float16* stored, float* rounded) {\n'
+        f"    ::store(x, stored, {_COUNT}), ::load(stored, rounded, {_COUNT});\n}}\n"
+    )
+    return _MATH.read_text() + body + folds + bounds + sums + rounding + "}  // namespace fused\n"
+
+
+@pytest.fixture(scope="module", params=[4, 8, 16], ids="lanes{}".format)
+def functions(request: pytest.FixtureRequest) -> dict[str, object]:
+    """The functions with registers of each number of lanes, of which a CPU need not have any but one."""
     signatures = [f"void {name}_(const float* x, float* vectors, float* scalars)" for name in _FUNCTIONS]
     compiled = kernels.cpp(
-        _MATH.read_text() + body + folds + bounds + sums + "}  // namespace fused\n",
+        _source(),
         *signatures,
         "void fold(const float* x, float* out)",
         "void bound(const float* x, float* vectors, float* scalars)",
         "void sum(const float* x, float* out, int64_t width)",
-        flags=("-ffp-contract=fast", "-Wno-psabi"),
+        "void half(const float* x, float16* vectors, float16* scalars, float* rounded)",
+        "void half_rows(const float* x, float16* stored, float* rounded)",
+        flags=(*_FLAGS, f"-DPASSNET_VECTOR_LANES={request.param}"),
     )
-    return dict(zip((*_FUNCTIONS, "fold", "bound", "sum"), compiled, strict=True))
+    return dict(zip((*_FUNCTIONS, "fold", "bound", "sum", "half", "half_rows"), compiled, strict=True))
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="flags of x86 CPUs")
+@pytest.mark.parametrize(
+    ("flags", "lanes"), [((), 8), (("-mavx2", "-mfma", "-mf16c"), 8), (("-mavx512f", "-mfma", "-mf16c"), 16)]
+)
+def test_it_compiles_for_other_cpus(tmp_path: Path, flags: tuple[str, ...], lanes: int) -> None:
+    prelude = Path(kernels.__file__).with_name("prelude.hpp").read_text()
+    source = tmp_path / "kernel.cpp"
+    source.write_text(f'{prelude}{_source()}static_assert(lanes == {lanes}, "the CPU\'s registers");\n')
+    command = ["g++", "-std=c++17", "-O2", *_FLAGS, *flags, "-c"]
+    run = subprocess.run([*command, source, "-o", tmp_path / "kernel.o"], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
 
 
 @pytest.mark.parametrize("name", _FUNCTIONS)
@@ -99,13 +139,50 @@ def test_what_is_no_number_stays_so_between_bounds(functions: dict) -> None:
     functions["bound"](x, vectors, scalars)
     wanted = x.clamp(-1, 1)
     for found in (vectors, scalars):
-        torch.testing.assert_close(found[:8], wanted[:8], rtol=0, atol=0, equal_nan=True)
+        torch.testing.assert_close(found, wanted, rtol=0, atol=0, equal_nan=True)
 
 
-@pytest.mark.parametrize("width", [1, 31, 128, 257, 1000, 4100, 100_000])
-def test_sums_have_the_order_of_eager_mode(functions: dict, width: int) -> None:
+def test_half_precision_is_rounded_to_nearest(functions: dict) -> None:
+    torch.manual_seed(3)
+    x = torch.randn(_COUNT) * torch.logspace(-8, 5, _COUNT)
+    vectors, scalars, stored = (torch.empty(_COUNT, dtype=torch.float16) for _ in range(3))
+    rounded, loaded = torch.empty(_COUNT), torch.empty(_COUNT)
+    functions["half"](x, vectors, scalars, rounded)
+    functions["half_rows"](x, stored, loaded)
+    wanted = x.half()
+    for found in (vectors, scalars, stored, rounded.half(), loaded.half()):
+        assert torch.equal(found, wanted)
+
+
+@pytest.fixture(scope="module", params=_CAPABILITIES, ids=str.lower)
+def eager_sums(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict:
+    """Rows by their width, and their sums in eager mode with PyTorch's code for a kind of CPU, which is chosen at its start."""
+    best = torch.backends.cpu.get_cpu_capability()
+    if best not in _CAPABILITIES or _CAPABILITIES.index(request.param) > _CAPABILITIES.index(best):
+        pytest.skip(f"PyTorch runs its code for {best} here, and cannot run that for {request.param}")
     torch.manual_seed(2)
-    rows, out = torch.randn(8, width) + 0.3, torch.empty(1)
-    for row, wanted in zip(rows, rows.sum(-1), strict=True):
+    rows = {width: torch.randn(8, width) + 0.3 for width in _WIDTHS}
+    path = tmp_path_factory.mktemp("sums") / "rows.pt"
+    torch.save(rows, path)
+    script = (
+        "import sys, torch\n"
+        "rows = torch.load(sys.argv[1])\n"
+        "torch.save({width: (x, x.sum(-1)) for width, x in rows.items()}, sys.argv[1])\n"
+        "print(torch.backends.cpu.get_cpu_capability())\n"
+    )
+    environment = os.environ | {"ATEN_CPU_CAPABILITY": request.param.lower()}
+    run = subprocess.run(
+        [sys.executable, "-c", script, path], env=environment, capture_output=True, text=True, check=True
+    )
+    assert run.stdout.strip() in (request.param, "NO AVX")
+    return torch.load(path)
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="PyTorch's order for x86 CPUs")
+@pytest.mark.parametrize("width", _WIDTHS)
+def test_sums_have_the_order_of_eager_mode(functions: dict, eager_sums: dict, width: int) -> None:
+    out = torch.empty(1)
+    rows, sums = eager_sums[width]
+    for row, wanted in zip(rows, sums, strict=True):
         functions["sum"](row, out, width)
         assert out[0] == wanted

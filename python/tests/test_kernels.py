@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import torch
 
-from passnet import kernels
+from passnet import _native, kernels
+from passnet.kernels import _compile
 
 SOURCE = """
 void widen(const element* from, float* to, int64_t count) { load(from, to, count); }
@@ -105,17 +109,18 @@ def test_fast_functions_are_accurate():
 
 @pytest.mark.parametrize("function", ["fast_exp", "fast_tanh", "float_to_half", "float_to_bf16"])
 def test_loops_over_fast_functions_become_vector_code(function: str, tmp_path: Path):
-    """On every processor, with fused multiply-add or without: a loop left scalar takes five times as long."""
+    """On every CPU, with fused multiply-add or without: a loop left scalar takes five times as long."""
     loop = f"void f(const float* x, float* y, long n) {{ for (long i = 0; i < n; ++i) y[i] = {function}(x[i]); }}"
-    (tmp_path / "loop.cpp").write_text(f'{kernels._PRELUDE}#line 1 "loop"\n{loop}')
-    command = [kernels._compiler(), *kernels._FLAGS, "-fopt-info-vec-optimized", "-o", tmp_path / "loop.so"]
-    told = subprocess.run([*command, tmp_path / "loop.cpp"], capture_output=True, text=True, check=True).stderr
-    assert "loop:1:" in told and "loop vectorized" in told
+    (tmp_path / "loop.cpp").write_text(f'{_compile._PRELUDE}#line 1 "loop"\n{loop}')
+    command = [_compile._compiler(), *_native.kernel_flags([], False), "-fopt-info-vec-optimized", "-c"]
+    arguments = [*command, "-o", tmp_path / "loop.o", tmp_path / "loop.cpp"]
+    report = subprocess.run(arguments, capture_output=True, text=True, check=True).stderr
+    assert "loop:1:" in report and "loop vectorized" in report
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv(kernels.CACHE_VARIABLE, str(tmp_path / "kernels"))
+    monkeypatch.setenv(_compile.CACHE_VARIABLE, str(tmp_path / "kernels"))
     return tmp_path / "kernels"
 
 
@@ -124,7 +129,7 @@ def test_a_kernel_is_compiled_once(cache: Path, monkeypatch: pytest.MonkeyPatch)
     kernels.cpp(SCALE, SCALE_SIGNATURE)(x, out, 100, 2.5)
     torch.testing.assert_close(out, x * 2.5)
     (built,) = cache.iterdir()
-    monkeypatch.setattr(kernels.subprocess, "run", None)
+    monkeypatch.setattr(_compile.subprocess, "run", None)
     kernels.cpp(SCALE, SCALE_SIGNATURE)(x, out, 50, -1.0)
     torch.testing.assert_close(out[:50], -x[:50])
     assert list(cache.iterdir()) == [built]
@@ -148,3 +153,124 @@ def test_the_compiler_has_the_word():
 def test_signatures_are_checked(signature: str, message: str):
     with pytest.raises(ValueError, match=message):
         kernels.cpp("", signature)
+
+
+CLOCK = "void f(float* out) { out[0] = float(__builtin_ia32_rdtsc()); }"
+
+
+def run_python(program: str) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    subprocess.run([sys.executable, "-c", program], check=True, env=environment)
+
+
+def test_fast_math_leaves_the_process_alone():
+    """Linked by g++ 12, `-ffast-math` brings code that has the whole process flush subnormal numbers."""
+    program = """
+import torch
+from passnet import kernels
+
+f = kernels.cpp("void f(float* x) { x[0] = x[0] / 3; }", "void f(float* x)", flags=("-ffast-math",))
+f(torch.ones(1))
+assert (torch.tensor(1e-40) * 1.0).item() != 0
+"""
+    run_python(program)
+
+
+@pytest.mark.parametrize(
+    ("source", "subjects"),
+    [
+        ("void f(float* x) { static float last; x[0] = last; last = x[1]; }", ["`last` can be written"]),
+        (
+            "struct M { mutable float a; }; constexpr M m{}; void f(float* x) { m.a += x[0]; x[0] = m.a; }",
+            ["`m`", "mutable"],
+        ),
+        ("void f(float* x) { x[0] = float(__builtin_ia32_rdtsc()); }", ["`rdtsc`", "clock"]),
+        ('extern "C" int puts(const char*); void f(float* x) { puts(""); }', ["`puts` is not defined"]),
+        ('void f(float* x) { asm("" : "=x"(x[0])); }', ["source: `asm`"]),
+        ("", ["`f` is not defined"]),
+    ],
+)
+def test_what_a_kernel_must_not_have_is_named(source: str, subjects: list[str], cache: Path):
+    with pytest.raises(kernels.KernelRefusedError) as refusal:
+        kernels.cpp(source, "void f(float* x)")
+    assert all(subject in str(refusal.value) for subject in subjects), refusal.value
+    assert not cache.exists() or not list(cache.iterdir())
+
+
+def test_flags_that_bring_in_files_are_refused(tmp_path: Path):
+    (tmp_path / "own.hpp").write_text('static inline void wait() { asm volatile(""); }')
+    flags = ("-include", str(tmp_path / "own.hpp"))
+    with pytest.raises(kernels.KernelRefusedError, match="the flag `-include`"):
+        kernels.cpp("void f(float* x) { wait(); }", "void f(float* x)", flags=flags)
+
+
+def test_a_changed_object_in_the_cache_is_not_loaded(cache: Path):
+    """Neither damage nor an object of somebody else's, even one whose digest is right."""
+    x, out = torch.randn(8), torch.empty(8)
+    kernels.cpp(SCALE, SCALE_SIGNATURE)(x, out, 8, 2.0)
+    (built,) = cache.iterdir()
+    content = built.read_bytes()
+    clock = _compile._run(
+        _native.kernel_text(_compile._PRELUDE, CLOCK, "mark", [("f", "void f(float* out)")]),
+        [*_native.kernel_flags([], False), "-c", "-save-temps=obj"],
+    )[1]
+    damaged = content[:-1] + bytes([content[-1] ^ 1])
+    for other in (b"", content[: len(content) // 2], damaged, hashlib.sha256(clock).digest() + clock):
+        built.write_bytes(other)
+        out.zero_()
+        kernels.cpp(SCALE, SCALE_SIGNATURE)(x, out, 8, 3.0)
+        assert torch.equal(out, x * 3)
+        assert built.read_bytes() == content
+
+
+def test_kernels_see_nothing_of_earlier_calls():
+    source = """
+    void stack(float* out) {
+        float buffer[256];
+        volatile float* hidden = buffer;
+        out[0] = 0;
+        for (int i = 0; i < 256; ++i) out[0] += hidden[i] != 0, hidden[i] = 7;
+    }
+    void array(float* out, int64_t n) {
+        float buffer[n];
+        volatile float* hidden = buffer;
+        out[0] = 0;
+        for (int i = 0; i < n; ++i) out[0] += hidden[i] != 0, hidden[i] = 7;
+    }
+    void heap(float* out) {
+        auto memory = static_cast<volatile float*>(::operator new(1024));
+        out[0] = 0;
+        for (int i = 0; i < 256; ++i) out[0] += memory[i] != 0, memory[i] = 7;
+        ::operator delete(const_cast<float*>(memory));
+    }
+    """
+    signatures = ("void stack(float* out)", "void array(float* out, int64_t n)", "void heap(float* out)")
+    stack, array, heap = kernels.cpp(source, *signatures)
+    out = torch.ones(1)
+    for call in (stack, heap, lambda out: array(out, 5000)) * 3:
+        call(out)
+        assert out.item() == 0
+
+
+def test_judging_is_decided_once_for_a_process():
+    program = """
+from passnet import _native, kernels
+
+_native.judge_kernels({first})
+try:
+    _native.judge_kernels(not {first})
+except PermissionError:
+    pass
+else:
+    raise AssertionError("decided twice")
+try:
+    kernels.cpp("void f(float* x) {{ static float last; x[0] = last; last = x[1]; }}", "void f(float* x)")
+except kernels.KernelRefusedError:
+    assert {first}
+else:
+    assert not {first}
+"""
+    for first in (True, False):
+        run_python(program.format(first=first))
+    with pytest.raises(PermissionError):
+        _native.KernelLibrary.unjudged("x.so")

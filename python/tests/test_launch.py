@@ -13,7 +13,8 @@ if not torch.cuda.is_available():
 import triton
 import triton.language as tl
 
-from passnet import _launch, kernels
+from passnet import kernels
+from passnet.kernels import _cuda
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
@@ -43,13 +44,13 @@ def test_without_a_gpu_triton_launches():
 
 def test_cuda_sources_become_machine_code():
     try:
-        _launch._nvrtc()
+        _cuda._nvrtc()
     except kernels.KernelCompileError as error:
         pytest.skip(str(error))
-    code = _launch.machine_code(f'extern "C" __global__ {ADD_SIGNATURE};\n', ADD, "sm_90", ())
+    code = _cuda.machine_code(f'extern "C" __global__ {ADD_SIGNATURE};\n', ADD, "sm_90", ())
     assert code.startswith(b"\x7fELF")
     with pytest.raises(kernels.KernelCompileError, match=r'kernel.cu\(2\): error: identifier "y" is undefined'):
-        _launch.machine_code("", "__global__ void f(float* x) {\n    x[0] = y;\n}", "sm_90", ())
+        _cuda.machine_code("", "__global__ void f(float* x) {\n    x[0] = y;\n}", "sm_90", ())
 
 
 def test_signatures_are_checked():
@@ -129,3 +130,27 @@ def test_cuda_kernels_run():
         add[(4,), (256,)](x, y)
     with pytest.raises(RuntimeError, match="cuLaunchKernel"):
         add[(4,), (4096,)](x, y, out, 1000)
+    before = out.clone()
+    for arguments, message in (
+        ((x.half(), y, out, 1000), "kernel `add`, argument `x`: expected a tensor of float32, got a tensor of float16"),
+        ((x, y.cpu(), out, 1000), "argument `y`: expected a tensor on cuda:0, the current device, got a tensor on cpu"),
+        ((x, y, torch.empty(2000, device="cuda")[::2], 1000), "argument `out`: expected a contiguous tensor"),
+        ((x, y, out, 1000.0), "argument `n`: expected an integer of 64 bits"),
+    ):
+        with pytest.raises(kernels.KernelArgumentError, match=message):
+            add[(4,), (256,)](*arguments)
+    assert torch.equal(out, before)
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
+def test_tensors_are_on_the_current_device():
+    x = torch.randn(256, device="cuda:1")
+    message = "expected a tensor on cuda:0, the current device, got a tensor on cuda:1"
+    with pytest.raises(kernels.KernelArgumentError, match=f"kernel `_scale`, argument `x`: {message}"):
+        kernels.triton(_scale)[(1,)](x, x, 256, 2.0, BLOCK=256)
+    with pytest.raises(kernels.KernelArgumentError, match=f"kernel `add`, argument `x`: {message}"):
+        kernels.cuda(ADD, ADD_SIGNATURE)[(1,), (256,)](x, x, x, 256)
+    with torch.cuda.device(1):
+        out = torch.empty_like(x)
+        kernels.triton(_scale)[(1,)](x, out, 256, 2.0, BLOCK=256)
+        assert torch.equal(out, x * 2)

@@ -1,4 +1,4 @@
-"""The table of operations in docs/fuse.md names every operation of the bundled suite, and of the public tasks where these are."""
+"""The table of operations in docs/reference/fuse.md names every operation of the bundled suite, and of the public tasks where these are."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def operations(folder: Path) -> set[str]:
 def test_every_operation_has_a_treatment(folder: str) -> None:
     if not folder:
         pytest.skip(f"set {PUBLIC_TASKS} to a folder with the unpacked public tasks")
-    table = (ROOT / "docs" / "fuse.md").read_text().partition("## Operations")[2].partition("\n## ")[0]
+    table = (ROOT / "docs" / "reference" / "fuse.md").read_text().partition("## Operations")[2].partition("\n## ")[0]
     treated = {name for line in table.splitlines() if line.startswith("|") for name in re.findall(r"`(\w+)`", line)}
     found = operations(Path(folder))
     assert found, f"no samples below {folder}"

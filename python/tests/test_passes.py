@@ -11,10 +11,11 @@ import torch
 import torch.fx
 import torch.nn.functional as F
 
-from passnet._errors import PassError, describe
-from passnet._passes import PassDirectory
-from passnet._rewrite import Rewriting, rewrite
-from passnet._trace import trace_pattern as trace
+from passnet._passes.errors import PassError
+from passnet._passes.load import PassDirectory
+from passnet._passes.rewrite import Rewriting, rewrite
+from passnet._passes.trace import trace_pattern as trace
+from passnet._worker.errors import describe
 
 ADD_RELU = """
 import torch
@@ -242,7 +243,12 @@ def test_helpers_of_two_directories_do_not_mix(tmp_path: Path):
 def test_a_helper_cannot_stand_in_for_an_installed_module(write_passes: WritePasses):
     source = "import numpy\n" + one_pass("return x.neg()").replace("x.clone()", "numpy.__version__")
     directory = write_passes(["rule"], rule=source, numpy="__version__ = 'fake'")
-    assert PassDirectory.load(directory).passes[0].replacement(None) != "fake"
+    with pytest.raises(PassError, match=r"`import numpy` in `rule.py` finds an installed module, not `numpy.py`"):
+        PassDirectory.load(directory)
+    (directory / "rule.py").write_text(
+        (directory / "rule.py").read_text().replace("import numpy", "from . import numpy")
+    )
+    assert PassDirectory.load(directory).passes[0].replacement(None) == "fake"
 
 
 def test_computing_in_replacement_args_is_noted(write_passes: WritePasses):
@@ -318,7 +324,7 @@ def test_broken_passes_are_typed_errors(write_passes: WritePasses, source: str, 
     assert (failed["stage"], failed["pass"], failed["exception"]) == ("import", "rule", exception), failed
     assert caught.match("rule")
     assert re.search(message, failed["message"]), failed["message"]
-    assert "passnet/_passes.py" not in failed["traceback"]
+    assert "passnet/_passes/" not in failed["traceback"]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from passnet import _census, _native, kernels
+from passnet import _native, kernels
+from passnet._monitor import census
 
 SOURCE = """
 void shift(const float* x, float* out, int64_t n, double by) { for (int64_t i = 0; i < n; ++i) out[i] = x[i] + by; }
@@ -20,7 +21,7 @@ void add(const float* x, const float* y, float* out, int64_t n) { for (int64_t i
 def functions():
     return kernels.cpp(
         SOURCE,
-        "void shift(const float* x, float* out, int64_t n, double by)",
+        "void shift(const float* strided x, float* strided out, int64_t n, double by)",
         "void add(const float* x, const float* y, float* out, int64_t n)",
     )
 
@@ -180,7 +181,7 @@ def test_inference_gives_inference_tensors(shifted):
             assert shifted(x, 1.0).is_inference()
 
 
-def test_errors_are_told_each_time(functions, calls):
+def test_errors_are_raised_each_time(functions, calls):
     shift, _ = functions
 
     @kernels.prepared
@@ -206,7 +207,7 @@ def test_the_census_has_repeated_launches(shifted):
     before = _native.launches()
     shifted(x, 1.0)
     assert _native.launches() == before + 1
-    with _census.idle():
+    with census.idle():
         out = shifted(x, 7.0 - 6.0)
     assert not torch.equal(out, x + 1)
 
@@ -238,3 +239,22 @@ def test_without_tensors_and_from_several_threads(functions, calls):
     assert len(results) == 16 and all(result in (torch.Size([5]), [2.0] * 5) for result in results)
     made(), made()
     assert len(calls) <= 5
+
+
+def test_types_are_part_of_the_signature(functions, calls):
+    shift, _ = functions
+
+    @kernels.prepared
+    def shifted(x, dtype):
+        calls.append(dtype)
+        kernels.require(x, dtype=dtype)
+        out = torch.empty_like(x)
+        shift(x, out, x.numel(), 1.0)
+        return out
+
+    x = torch.randn(3)
+    for _ in range(3):
+        assert torch.equal(shifted(x, torch.float32), x + 1)
+        with pytest.raises(ValueError, match=r"the tensor is of torch\.float32, not of torch\.float16"):
+            shifted(x, torch.float16)
+    assert calls == [torch.float32, *[torch.float16] * 3]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from passnet._propagate import propagate
-from passnet._trace import trace_pattern
-from passnet._wire import from_graph
+from passnet._passes.trace import trace_pattern
+from passnet._passes.wire import from_graph
+from passnet._services.propagate import propagate
 
 
 def positions(x: torch.Tensor, w: torch.Tensor) -> tuple:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 import socket
 
-from passnet import _protocol
+from passnet._worker import protocol
 
 
 def test_a_frame_arrives_with_its_descriptor():
     ours, theirs = socket.socketpair()
     with ours, theirs, open(os.devnull, "rb") as file:
-        _protocol.send(ours, {"type": "fork", "id": 7}, file.fileno())
-        message, descriptor = _protocol.receive(theirs)
+        protocol.send(ours, {"type": "fork", "id": 7}, file.fileno())
+        message, descriptor = protocol.receive(theirs)
         assert message == {"type": "fork", "id": 7}
         assert os.path.samestat(os.fstat(descriptor), os.fstat(file.fileno()))
         os.close(descriptor)
         ours.close()
-        assert _protocol.receive(theirs) is None
+        assert protocol.receive(theirs) is None
 
 
 def test_who_reads_a_frame_may_close_at_once():
@@ -31,4 +31,4 @@ def test_who_reads_a_frame_may_close_at_once():
             return sent
 
     with Hasty(fileno=ours.detach()) as hasty, open(os.devnull, "rb") as file:
-        _protocol.send(hasty, {"type": "fork", "id": 7}, file.fileno())
+        protocol.send(hasty, {"type": "fork", "id": 7}, file.fileno())

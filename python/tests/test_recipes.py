@@ -8,7 +8,7 @@ pytest.importorskip("transformers")
 import transformers
 
 from passnet import _zoo
-from passnet._capture import capture
+from passnet._capture.capture import capture
 from passnet._zoo import inputs, reduce
 
 TINY = "num_hidden_layers=1&hidden_size=32&num_attention_heads=2&intermediate_size=64&vocab_size=99"

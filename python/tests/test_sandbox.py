@@ -107,7 +107,7 @@ def test_what_passes_need_works_inside(confined: Worker) -> None:
 
 
 def test_a_compiler_that_is_a_script_works_inside(tmp_path: Path) -> None:
-    """As in images where the compiler lies in a place of its own, behind a script that adds its directories."""
+    """Some images have the compiler in a separate place, behind a script that adds its directories."""
     programs = tmp_path / "compiler" / "bin"
     programs.mkdir(parents=True)
     (programs / "really").symlink_to(os.path.realpath(shutil.which("c++") or "c++"))
@@ -119,8 +119,8 @@ def test_a_compiler_that_is_a_script_works_inside(tmp_path: Path) -> None:
     confine = f"""
 import subprocess
 from pathlib import Path
-from passnet import _sandbox
-sandbox = _sandbox.Places().sandbox(Path({str(scratch)!r}), [], [], False)
+from passnet._worker import sandbox
+sandbox = sandbox.Places().sandbox(Path({str(scratch)!r}), [], [], False)
 sandbox.enter()
 sandbox.seal()
 print(subprocess.run([{str(script)!r}, "--version"], capture_output=True, text=True, check=True).stdout)

@@ -1,4 +1,4 @@
-"""The whole circle with real parts: the teacher's trajectories, fine-tuning, a checkpoint, a server, an author."""
+"""All steps of the recipe: the teacher's trajectories, fine-tuning, a checkpoint, a server, an author."""
 
 import importlib.util
 import json
@@ -65,12 +65,35 @@ def tiny_model(folder, texts):
     LlamaForCausalLM(config).save_pretrained(folder)
 
 
-def recipe():
-    """The module `recipes/sft/train.py`."""
-    spec = importlib.util.spec_from_file_location("sft_train", ROOT / "recipes/sft/train.py")
+def recipe(name="train"):
+    """Loads a module of `recipes/sft`."""
+    spec = importlib.util.spec_from_file_location(f"sft_{name}", ROOT / f"recipes/sft/{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def test_the_configuration_names_exports_and_raw_trajectories_are_refused(work):
+    config = json.loads((ROOT / "recipes/sft/config.json").read_text())
+    readme = (ROOT / "recipes/sft/README.md").read_text()
+    for name in ("train", "validation"):
+        assert f"--out {config[name]}" in readme, "the steps write what the configuration names"
+    raw = work / "taught/trajectories.jsonl"
+    for train, validation in [(raw, ""), (work / "train.jsonl", raw)]:
+        command = [sys.executable, "recipes/sft/train.py", "--model", work / "tiny", "--out", work / "unused"]
+        command += ["--train", train, "--validation", validation]
+        run = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=ROOT)
+        assert run.returncode == 1 and "passnet traj export" in run.stderr and "Traceback" not in run.stderr
+
+
+def test_calls_in_a_reply_are_split_from_the_text():
+    split = recipe("serve").split_calls
+    call = '<tool_call>\n{"name": "graph_info", "arguments": {"graph": "000"}}\n</tool_call>'
+    text, (first, second) = split(f"I look.\n{call}\n{call}")
+    assert (text, first["function"]) == ("I look.", {"name": "graph_info", "arguments": '{"graph": "000"}'})
+    assert first["id"] != second["id"]
+    for other in ("no call", "<tool_call>not JSON</tool_call>", '<tool_call>{"a": 1}</tool_call>'):
+        assert split(other) == (other, [])
 
 
 def test_exports_load_in_datasets(work):
@@ -122,7 +145,18 @@ def test_trl_takes_an_export_unchanged_and_learns_from_what_the_mask_names(work)
 def test_a_model_is_taught_served_and_run_as_an_author(work):
     out = work / "out"
     command = [sys.executable, "recipes/sft/train.py", "--model", work / "tiny", "--train", work / "train.jsonl"]
-    command += ["--validation", "", "--out", out, "--bf16", "no", "--gradient-checkpointing", "no", "--batch", "1"]
+    command += [
+        "--validation",
+        work / "train.jsonl",
+        "--out",
+        out,
+        "--bf16",
+        "no",
+        "--gradient-checkpointing",
+        "no",
+        "--batch",
+        "1",
+    ]
     command += ["--max-steps", "12", "--epochs", "12", "--max-length", "4096"]
     command += ["--learning-rate", "1e-2", "--min-learning-rate", "5e-3"]
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": ""}

@@ -10,8 +10,8 @@ import pytest
 import torch
 import torch.fx
 
-from passnet._trace import trace_pattern
-from passnet._wire import WireError, from_graph, resolve, target_name, to_graph, to_graph_module
+from passnet._passes.trace import trace_pattern
+from passnet._passes.wire import WireError, from_graph, resolve, target_name, to_graph, to_graph_module
 
 
 def every_argument(x: torch.Tensor, w: torch.Tensor) -> tuple:

@@ -10,7 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from passnet._trace import trace_pattern as trace
+from passnet._passes.trace import trace_pattern as trace
 from server import ForkServer, Worker
 
 # Not `torch.cuda.is_available()`: that could initialise CUDA in the process that the tests run in.

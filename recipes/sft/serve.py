@@ -1,15 +1,17 @@
-"""A small OpenAI-compatible server of a transformers model, for trying a checkpoint as `--author llm:NAME`.
+"""A small OpenAI-compatible server of a transformers model, to try a checkpoint as `--author llm:NAME`.
 
     python recipes/sft/serve.py out/sft --port 8000
     passnet bench run suites/demo --author llm:sft --base-url http://127.0.0.1:8000/v1
 
-It answers one request at a time; for real work use vLLM or SGLang. With port 0 the address is chosen and printed.
+It answers one request at a time and reads tool calls in the Hermes notation (`<tool_call>{...}</tool_call>`); for real work use
+vLLM or SGLang. With port 0 the system chooses the port; the address is printed.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -30,7 +32,7 @@ class Model:
         self.lock = threading.Lock()
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The body of an answer."""
+        """Returns the body of an answer."""
         torch = self.torch
         text = self.tokenizer.apply_chat_template(
             request["messages"], tools=request.get("tools"), tokenize=False, add_generation_prompt=True
@@ -54,22 +56,44 @@ class Model:
             )[0, ids.shape[1] :]
         ended = len(output) > 0 and int(output[-1]) == self.tokenizer.eos_token_id
         content = self.tokenizer.decode(output, skip_special_tokens=True)
+        calls = []
+        if request.get("tools"):
+            content, calls = split_calls(content)
+        message = {"role": "assistant", "content": content} | ({"tool_calls": calls} if calls else {})
         return {
             "object": "chat.completion",
             "model": request.get("model"),
             "choices": [
                 {
                     "index": 0,
-                    "message": {"role": "assistant", "content": content},
-                    "finish_reason": "stop" if ended else "length",
+                    "message": message,
+                    "finish_reason": "tool_calls" if calls else "stop" if ended else "length",
                 }
             ],
             "usage": {"prompt_tokens": ids.shape[1], "completion_tokens": len(output)},
         }
 
 
+def split_calls(text: str) -> tuple[str, list[dict[str, Any]]]:
+    """Splits `<tool_call>` blocks from a text. A block that is not a call stays text."""
+    calls: list[dict[str, Any]] = []
+
+    def take(block: re.Match[str]) -> str:
+        try:
+            call = json.loads(block[1])
+            name, arguments = call["name"], call.get("arguments", {})
+        except (KeyError, TypeError, ValueError):
+            return block[0]
+        written = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        calls.append({"id": f"call_{len(calls)}", "type": "function", "function": {"name": name, "arguments": written}})
+        return ""
+
+    rest = re.sub(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|$)", take, text, flags=re.DOTALL)
+    return rest.strip(), calls
+
+
 def handler(model: Model) -> type[BaseHTTPRequestHandler]:
-    """A request handler for the model."""
+    """Returns a request handler for the model."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:

@@ -1,11 +1,8 @@
 """Supervised fine-tuning on trajectories: TRL's trainer, loss on the model's own messages only.
 
-    passnet traj filter agent-runs/* --min-score 1.02 --honest --out kept.jsonl
-    passnet traj split kept.jsonl --eval-suite suites/demo --out data
-    passnet traj export data/train.jsonl --out train.jsonl
-    python recipes/sft/train.py --config recipes/sft/config.json --train train.jsonl
+    python recipes/sft/train.py --config recipes/sft/config.json
 
-Every key of the configuration is also a flag. Needs trl and datasets; tried with trl 1.16, datasets 5.2, transformers 5.23.
+README.md in this folder describes how to make the data. Every key of the configuration is also a flag.
 """
 
 from __future__ import annotations
@@ -24,10 +21,12 @@ def main() -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from trl import SFTConfig, SFTTrainer
 
+    files = {name: settings[name] for name in ("train", "validation") if settings.get(name)}
+    for path in files.values():
+        check_export(Path(path))
     tokenizer = AutoTokenizer.from_pretrained(settings["model"])
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
-    files = {name: settings[name] for name in ("train", "validation") if settings.get(name)}
     data = load_dataset("json", data_files=files)
     limit = settings["max_length"]
     data = data.map(
@@ -35,14 +34,14 @@ def main() -> None:
         remove_columns=data["train"].column_names,
         load_from_cache_file=False,
     )
-    # A text of which nothing is learnt is cut off before the model says anything.
+    # A conversation that is cut off before the model's first message has nothing to learn from.
     data = data.filter(lambda row: any(label != MASKED for label in row["labels"]), load_from_cache_file=False)
     arguments = SFTConfig(
         output_dir=settings["out"],
         learning_rate=settings["learning_rate"],
         lr_scheduler_type="cosine_with_min_lr",
         lr_scheduler_kwargs={"min_lr": settings["min_learning_rate"]},
-        # Below 1 it is a share of all steps.
+        # A value below 1 is a share of all steps.
         warmup_steps=settings["warmup_ratio"],
         num_train_epochs=settings["epochs"],
         max_steps=settings["max_steps"],
@@ -64,6 +63,7 @@ def main() -> None:
         train_dataset=data["train"],
         eval_dataset=data.get("validation"),
         processing_class=tokenizer,
+        peft_config=lora(settings["lora_rank"]),
     )
     trainer.train()
     trainer.save_model(settings["out"])
@@ -73,11 +73,30 @@ def main() -> None:
     print(f"loss {losses[0]:.3f} -> {losses[-1]:.3f} over {len(losses)} steps; model in {settings['out']}")
 
 
-def tokens_of(tokenizer: Any, row: dict[str, Any], limit: int) -> dict[str, list[int]]:
-    """The conversation as tokens, and as labels those of the messages that `loss_mask` names.
+def check_export(path: Path) -> None:
+    """Stops with advice if a file is not an export in chat form; the output of `traj split` is not one."""
+    if not path.is_file():
+        raise SystemExit(f"{path}: no such file; README.md describes how to make it")
+    with path.open() as lines:
+        row = json.loads(next(lines, "{}"))
+    if not {"messages", "tools", "loss_mask"} <= row.keys():
+        raise SystemExit(f"{path}: not training data; run `passnet traj export {path} --out {path.stem}.chat.jsonl`")
 
-    A message's tokens are what the chat template adds for it: the template is applied to each beginning of the conversation
-    that ends with such a message, so that any template works that only ever appends.
+
+def lora(rank: int) -> Any:
+    """The configuration of low-rank adapters; `None` for rank 0, which trains all weights."""
+    if not rank:
+        return None
+    from peft import LoraConfig
+
+    return LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM")
+
+
+def tokens_of(tokenizer: Any, row: dict[str, Any], limit: int) -> dict[str, list[int]]:
+    """Tokens of a conversation, and labels for the messages that `loss_mask` selects.
+
+    The tokens of a message are those that the chat template adds for it. The template is applied to each prefix of the
+    conversation that ends with such a message, so every template works that only appends.
     """
     messages = [{key: value for key, value in message.items() if value is not None} for message in row["messages"]]
     tools = json.loads(row["tools"]) or None

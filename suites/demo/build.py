@@ -1,4 +1,4 @@
-"""Builds the demo suite anew: ``PYTHONPATH=python python suites/demo/build.py``, in some minutes.
+"""Builds the demo suite again: ``PYTHONPATH=python python suites/demo/build.py``, in some minutes.
 
 Needs Python 3.11, torch, torchvision, timm and transformers.
 
@@ -30,8 +30,8 @@ from typing import Any
 import tomllib
 import torch
 
-from passnet._capture import CapturedGraph, capture
-from passnet._sample import TensorMeta, model_source, write_sample
+from passnet._capture.capture import CapturedGraph, capture
+from passnet._capture.sample import TensorMeta, model_source, write_sample
 
 HERE = Path(__file__).resolve().parent
 GRAPHS_PER_TASK = 5

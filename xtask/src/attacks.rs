@@ -5,9 +5,8 @@ use std::{path::Path, process::Command};
 use anyhow::Result;
 
 use crate::{
-    build_passnet,
+    command::{build_passnet, step},
     environment::{Environment, Profile, target_dir},
-    step,
 };
 
 /// Builds `passnet` and runs `passnet attacks attacks FLAGS`.
@@ -17,7 +16,7 @@ pub(crate) fn attacks(root: &Path, flags: &[&str]) -> Result<()> {
     run(root, &environment, flags)
 }
 
-/// As [`attacks`], in an environment that is there already and by the command that is built already.
+/// Runs the attack suite like [`attacks`], with an environment and a command that exist already.
 pub(crate) fn run(root: &Path, environment: &Environment, flags: &[&str]) -> Result<()> {
     let mut command = Command::new(target_dir(root).join("debug/passnet"));
     command.current_dir(root).args(["attacks", "attacks"]).args(flags);

@@ -6,19 +6,18 @@ use std::path::Path;
 use anyhow::Result;
 
 use crate::{
-    cargo,
+    command::{cargo, step},
     environment::{Environment, Profile},
-    step,
 };
 
 /// Reading samples: megabytes per second, and the ratio to a reader written in Python.
 pub(crate) fn parse(root: &Path) -> Result<()> {
-    step("bench parse", cargo(root).args(["bench", "--package", "passnet-python", "--bench", "parse"]))
+    step("bench parse", cargo(root).args(["bench", "--package", "passnet-graphnet", "--bench", "parse"]))
 }
 
 /// Checking pass directories: milliseconds per directory.
 pub(crate) fn lint(root: &Path) -> Result<()> {
-    step("bench lint", cargo(root).args(["bench", "--package", "passnet-python", "--bench", "lint"]))
+    step("bench lint", cargo(root).args(["bench", "--package", "passnet-lint", "--bench", "lint"]))
 }
 
 /// Evaluating: what the sandbox adds.

@@ -5,17 +5,29 @@ use std::{path::Path, process::Command, time::Instant};
 use anyhow::{Result, bail};
 
 use crate::{
-    build_passnet,
+    command::{build_passnet, step},
     environment::{Environment, Profile, target_dir},
-    step,
 };
 
 /// Authors in the order of the leaderboard's first print.
-const AUTHORS: &[(&str, &str)] =
-    &[("eager", "eager"), ("noop", "noop"), ("inductor", "inductor"), ("passes", "dir:suites/demo/passes")];
+const AUTHORS: &[(&str, &str)] = &[
+    ("eager", "eager"),
+    ("noop", "noop"),
+    ("inductor", "inductor"),
+    ("passes", "dir:suites/demo/passes"),
+    ("fuse", "fuse"),
+];
 
-/// Graphs of each task unless all are asked for: what fits a quarter of an hour on two cores, much of which is
-/// TorchInductor compiling.
+/// Commands that a new user can try after the demo; `{passnet}` is the built command.
+const NEXT: &str = "\
+try next, with PASSNET_PYTHON={python} PASSNET_SITE={site}:
+  {passnet} serve {out} --suite suites/demo                         the same results in a browser
+  {passnet} fuse suites/demo/llama-rms-norm --explain               what the built-in author replaces, and why it is faster
+  {passnet} eval suites/demo/llama-rms-norm --author fuse           one task: checked, timed, scored
+  {passnet} eval suites/demo/llama-rms-norm --passes my_passes      your own pass; docs/guides/first-pass.md shows how to write it";
+
+/// Graphs of each task unless `--full` is given. One graph keeps the demo within a quarter of an hour on two cores;
+/// TorchInductor compiling takes much of it.
 const GRAPHS_PER_TASK: &str = "1";
 
 /// Builds, sets up Python, runs the bundled suite with every built-in author, prints the leaderboard and writes the
@@ -35,7 +47,7 @@ pub(crate) fn demo(root: &Path, flags: &[&str]) -> Result<()> {
         }
     }
     eprintln!("== demo: 10 to 15 minutes on two cores the first time, most of it building and downloading PyTorch");
-    let environment = Environment::prepare_beside(root, &[], Profile::Dev, || build_passnet(root))?;
+    let environment = Environment::prepare_with(root, &[], Profile::Dev, || build_passnet(root))?;
     let device = match device {
         Some(device) => device,
         None if environment.has_cuda()? => "cuda",
@@ -50,7 +62,7 @@ pub(crate) fn demo(root: &Path, flags: &[&str]) -> Result<()> {
         let run = out.join(format!("{device}-{name}"));
         let mut command = Command::new(&passnet);
         command.current_dir(root).args(["bench", "run", "suites/demo", "--author", author, "--device", device]);
-        // The direct path is the one that is scored; Inductor has only the compiled one, and takes it.
+        // The direct path is the one that is scored. Inductor has only the compiled path and takes that one.
         command.args(["--paths", "direct", "--out"]).arg(&run);
         if !full {
             command.args(["--graphs-per-task", GRAPHS_PER_TASK]);
@@ -63,5 +75,11 @@ pub(crate) fn demo(root: &Path, flags: &[&str]) -> Result<()> {
     step("leaderboard", environment.apply(&mut report))?;
     let minutes = begin.elapsed().as_secs_f64() / 60.0;
     eprintln!("demo done in {minutes:.1} min; open {} in a browser", out.join("report.html").display());
+    let next = NEXT
+        .replace("{passnet}", &passnet.display().to_string())
+        .replace("{python}", &environment.python.display().to_string())
+        .replace("{site}", &environment.site.display().to_string())
+        .replace("{out}", &out.display().to_string());
+    eprintln!("{next}");
     Ok(())
 }

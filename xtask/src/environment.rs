@@ -8,18 +8,18 @@ use std::{
 use anyhow::{Context, Result, bail};
 use fs_err as fs;
 
-use crate::{cargo, step};
+use crate::command::{cargo, step};
 
-/// What every run needs; PyTorch brings Triton with it.
+/// Packages that every run needs. PyTorch brings Triton with it.
 const RUNTIME_PACKAGES: &[&str] = &["torch", "numpy", "setuptools"];
 
-/// What PyTorch takes on disk, in bytes: 6 GB installed, and 3 GB of downloads that lie beside it until they are unpacked.
+/// Disk space that installing PyTorch needs, in bytes: 6 GB installed, and 3 GB of downloads until they are unpacked.
 const TORCH_BYTES: u64 = 9_000_000_000;
 
-/// How the extension module is built.
+/// Build profile of the extension module.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Profile {
-    /// Optimised: for figures.
+    /// Optimised, for measurements.
     Release,
     /// Shares its dependencies with the tests.
     Dev,
@@ -34,15 +34,15 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
-    /// Finds or makes the interpreter, installs `packages` beside the runtime's where they are missing (only into
+    /// Finds or makes the interpreter, installs missing `packages` in addition to those of the runtime (only into
     /// an environment of our own), and builds the extension module into `python/passnet`.
     pub(crate) fn prepare(root: &Path, packages: &[&str], profile: Profile) -> Result<Self> {
-        Self::prepare_beside(root, packages, profile, || Ok(()))
+        Self::prepare_with(root, packages, profile, || Ok(()))
     }
 
-    /// As [`Self::prepare`], with a further build before that of the extension module. PyTorch is downloaded and unpacked
+    /// Prepares like [`Self::prepare`], with a further build before that of the extension module. PyTorch is downloaded and unpacked
     /// meanwhile.
-    pub(crate) fn prepare_beside(
+    pub(crate) fn prepare_with(
         root: &Path,
         packages: &[&str],
         profile: Profile,
@@ -66,7 +66,7 @@ impl Environment {
         command.env("PASSNET_PYTHON", &self.python).env("PASSNET_SITE", &self.site)
     }
 
-    /// Whether PyTorch sees a CUDA device.
+    /// Returns whether PyTorch sees a CUDA device.
     pub(crate) fn has_cuda(&self) -> Result<bool> {
         let output = Command::new(&self.python)
             .args(["-c", "import torch; print(torch.cuda.is_available())"])
@@ -134,7 +134,7 @@ fn is_installed(python: &Path, package: &str) -> bool {
     Command::new(python).args(["-c", &code]).output().is_ok_and(|output| output.status.success())
 }
 
-/// Builds `passnet._native` and puts it beside the Python sources, so that the tree itself is importable.
+/// Builds `passnet._native` and copies it to the Python sources, so that the tree itself is importable.
 fn build_extension(root: &Path, profile: Profile) -> Result<()> {
     let mut build = cargo(root);
     build.args(["build", "--package", "passnet-native", "--features", "extension-module"]);
@@ -155,7 +155,7 @@ fn build_extension(root: &Path, profile: Profile) -> Result<()> {
     Ok(())
 }
 
-/// Where cargo builds.
+/// Returns the folder that cargo builds in.
 pub(crate) fn target_dir(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }

@@ -3,6 +3,7 @@
 
 mod attacks;
 mod bench;
+mod command;
 mod demo;
 mod environment;
 mod test;
@@ -11,8 +12,7 @@ mod wheel;
 
 use std::{
     path::{Path, PathBuf},
-    process::{Command, ExitCode, ExitStatus},
-    time::Instant,
+    process::ExitCode,
 };
 
 use anyhow::{Context, Result, bail};
@@ -25,7 +25,7 @@ Usage: cargo xtask <task>
                       one graph of each task, or all
   test                formatting, lints, tidy, all Rust and Python tests, the attack suite with all layers on
   attacks [FLAGS]     the attack suite; flags are those of `passnet attacks`: --once, --quick, --json, --filter NAME, --device cuda
-  tidy                the invariants of ARCHITECTURE.md
+  tidy [PATH ...]     the invariants of ARCHITECTURE.md and STYLE.md, of the whole repository or below the paths
   bench parse|eval|lint|sandbox|pages
                       benchmarks that print figures (and ratios to the obvious alternative)
   setup               only make the Python environment and the extension module
@@ -51,7 +51,7 @@ fn run(arguments: &[String]) -> Result<()> {
         ["demo", flags @ ..] => demo::demo(&root, flags),
         ["test"] => test::test(&root),
         ["attacks", flags @ ..] => attacks::attacks(&root, flags),
-        ["tidy"] => tidy::tidy(&root),
+        ["tidy", scopes @ ..] => tidy::tidy(&root, scopes),
         ["bench", "parse"] => bench::parse(&root),
         ["bench", "eval"] => bench::eval(&root),
         ["bench", "lint"] => bench::lint(&root),
@@ -71,41 +71,4 @@ fn run(arguments: &[String]) -> Result<()> {
 fn repository_root() -> Result<PathBuf> {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
     Ok(manifest.parent().context("xtask lies in the repository")?.to_owned())
-}
-
-/// The cargo that runs this task, in the repository's root.
-fn cargo(root: &Path) -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(root);
-    command
-}
-
-/// Builds `passnet` as the tests do. What counts in a measurement is optimised there too, and it saves a build of its own.
-fn build_passnet(root: &Path) -> Result<()> {
-    step("build passnet", cargo(root).args(["build", "--package", "passnet"]))
-}
-
-/// Runs a command, says what it is and how long it took, and fails with it.
-fn step(title: &str, command: &mut Command) -> Result<()> {
-    eprintln!("== {title}");
-    let start = Instant::now();
-    let status = command.status().with_context(|| format!("cannot start {:?}", command.get_program()))?;
-    ended(title, command, status, start)
-}
-
-/// As [`step`], for a command that runs beside another one: what it prints comes when it has ended.
-fn step_aside(title: &str, command: &mut Command) -> Result<()> {
-    eprintln!("== {title}, beside what follows");
-    let start = Instant::now();
-    let output = command.output().with_context(|| format!("cannot start {:?}", command.get_program()))?;
-    eprintln!("== {title}\n{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    ended(title, command, output.status, start)
-}
-
-fn ended(title: &str, command: &Command, status: ExitStatus, start: Instant) -> Result<()> {
-    if !status.success() {
-        bail!("{title}: {:?} ended with {status}", command.get_program());
-    }
-    eprintln!("== {title}: {:.1} s", start.elapsed().as_secs_f64());
-    Ok(())
 }

@@ -5,24 +5,25 @@ use std::{num::NonZero, path::Path, process::Command};
 use anyhow::Result;
 
 use crate::{
-    attacks, cargo,
+    attacks,
+    command::{cargo, step, step_in_background},
     environment::{Environment, Profile},
-    step, step_aside, tidy,
+    tidy,
 };
 
-/// What the tests use beside the runtime: model libraries for `extract`, pytest and ruff, pandas for the example, trainers for
-/// the recipe (they bring transformers).
+/// Packages that the tests use in addition to the runtime: model libraries for `extract`, pytest and ruff, pandas for the
+/// example, trainers for the recipe (they bring transformers).
 const TEST_PACKAGES: &[&str] = &["pytest", "ruff", "torchvision", "timm", "pandas", "trl", "datasets"];
 
 pub(crate) fn test(root: &Path) -> Result<()> {
     step("rustfmt", cargo(root).args(["fmt", "--all", "--check"]))?;
-    tidy::tidy(root)?;
-    // What needs no Python is built while PyTorch is downloaded and unpacked.
+    tidy::tidy(root, &[])?;
+    // The Rust code is built while PyTorch is downloaded and unpacked.
     let build = || {
         step("clippy", cargo(root).args(["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))?;
         step("build the Rust tests", cargo(root).args(["test", "--workspace", "--no-run"]))
     };
-    let environment = Environment::prepare_beside(root, TEST_PACKAGES, Profile::Dev, build)?;
+    let environment = Environment::prepare_with(root, TEST_PACKAGES, Profile::Dev, build)?;
     let ruff = |arguments: &[&str]| {
         let mut command = Command::new(&environment.python);
         command.current_dir(root).args(["-m", "ruff"]).args(arguments).args([
@@ -43,7 +44,7 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     python.current_dir(root).args(["-m", "pytest", "--quiet", "python/tests"]).env("PYTHONPATH", &environment.site);
     // Both wait for compilers, servers and workers much of the time, and use one core of two.
     std::thread::scope(|scope| {
-        let python = scope.spawn(|| step_aside("Python tests", environment.apply(&mut python)));
+        let python = scope.spawn(|| step_in_background("Python tests", environment.apply(&mut python)));
         let rust = step("Rust tests", environment.apply(&mut rust));
         python.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).and(rust)
     })?;

@@ -3,17 +3,13 @@
 use std::{path::Path, process::Command};
 
 use anyhow::Result;
-use fs_err as fs;
 
-use crate::{cargo, environment::target_dir, step};
+use crate::{command::step, environment::target_dir};
 
-/// Builds `target/wheels/passnet-*.whl`. The command is built first: maturin packs it as a script.
+/// Builds `target/wheels/passnet-*.whl`. The build backend in `packaging` builds the command, and pip fetches maturin.
 pub(crate) fn wheel(root: &Path) -> Result<()> {
-    step("build passnet", cargo(root).args(["build", "--release", "--package", "passnet"]))?;
-    let scripts = root.join("python/passnet.data/scripts");
-    fs::create_dir_all(&scripts)?;
-    fs::copy(target_dir(root).join("release/passnet"), scripts.join("passnet"))?;
-    let mut maturin = Command::new("maturin");
-    maturin.current_dir(root).args(["build", "--release", "--out"]).arg(target_dir(root).join("wheels"));
-    step("build the wheel", &mut maturin)
+    let python = std::env::var_os("PASSNET_PYTHON").unwrap_or_else(|| "python3".into());
+    let mut pip = Command::new(python);
+    pip.current_dir(root).args(["-m", "pip", "wheel", "--no-deps", "--wheel-dir"]).arg(target_dir(root).join("wheels"));
+    step("build the wheel", pip.arg("."))
 }

@@ -1,9 +1,9 @@
-//! What the agent itself takes per step: from the moment a model's answer leaves the server until the next question has
-//! arrived there whole. That is reading the answer, the journal, the tool call, keeping the body, putting the conversation
-//! together and sending it. The tools called here are edits; evaluations cost what `bench eval` says.
+//! Time of the agent itself per step: from the moment a model's answer leaves the server until the next request has arrived
+//! there completely. This includes reading the answer, the journal, the tool call, storing the body, building the conversation and
+//! sending it. The tools called here are edits; `bench eval` measures evaluations.
 //!
-//! Beside the wall clock it says how much of that time the process computed and how much its threads waited for a core, which
-//! is the machine's doing. The server is part of the process: its reading and parsing of the question are in all of these.
+//! In addition to the wall clock it reports how much of that time the process computed and how much its threads waited for a
+//! core. The server is part of the process: its reading and parsing of the request are included.
 //!
 //! `PASSNET_BENCH_STEPS` sets the steps of an attempt (50). Needs PASSNET_PYTHON, as the referee wants an interpreter.
 
@@ -43,7 +43,7 @@ fn answer(request: &Value) -> server::Answer {
     }
 }
 
-/// What a moment leaves to be compared with.
+/// Clock and counters at a moment.
 struct Moment {
     at: Instant,
     cpu: Duration,

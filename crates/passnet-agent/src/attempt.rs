@@ -1,4 +1,4 @@
-//! One attempt: a model, a task, tools, until it is done or something is used up.
+//! One attempt: a model works on a task with tools until it is done or a limit is reached.
 
 use std::{
     path::Path,
@@ -9,95 +9,95 @@ use std::{
 use passnet_eval::EvalError;
 
 use crate::{
-    context,
+    context_window,
     evaluator::{Evaluator, Scope},
-    journal::{End, Event, Exit, Header, Journal, JournalError, SCHEMA_VERSION},
+    journal::{AttemptSetup, End, Event, Exit, Header, Journal, JournalError, SCHEMA_VERSION},
+    machine_facts::machine_facts,
     message::{Message, Reply, ToolCall, ToolSpec},
     model::{Completion, Finish, Model, ModelError, Request, Usage},
+    observation::Observation,
     prompt::Templates,
     task::Task,
-    tools::{Bench, Observation, Toolbox, specs},
+    tools::{MAX_CALLS, ToolContext, Toolbox, specs},
     trajectory::{Trajectory, conversation, observed},
 };
 
-/// When an attempt ends by itself.
+/// Limits of an attempt.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Replies of the model.
+    /// Maximum number of replies.
     pub steps: u32,
-    /// Tokens read and written; each request reads the whole conversation.
+    /// Maximum tokens, input and output; each request reads the whole conversation.
     pub tokens: Option<u64>,
-    /// US dollars, where prices are known.
+    /// Maximum cost in US dollars, if prices are known.
     pub cost_usd: Option<f64>,
-    /// Time of the model and of the tools.
+    /// Maximum time of the model and the tools together.
     pub time: Duration,
-    /// Steps without a better score, counted from the first evaluation.
+    /// Maximum steps without a better score, counted from the first evaluation.
     pub patience: Option<u32>,
-    /// Tokens of the model's context.
+    /// Size of the model's context, in tokens.
     pub context: u64,
 }
 
-/// Why an attempt could not go on. Its journal has everything up to then.
+/// Error that interrupts an attempt. The journal holds everything up to that point.
 #[derive(Debug, thiserror::Error)]
 pub enum AttemptError {
-    /// The journal.
+    /// The journal cannot be read or written.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// Its journal is about other graphs.
-    #[error("the attempt was begun on graphs {before}, now it is about {now}; choose another directory")]
+    /// The journal covers other graphs.
+    #[error("the attempt started on graphs {before}, now it covers {now}; choose another directory")]
     OtherGraphs {
-        /// Then.
+        /// Graphs in the journal.
         before: String,
-        /// Now.
+        /// Graphs of the task.
         now: String,
     },
-    /// The disk.
-    #[error("cannot write down the attempt: {0}")]
+    /// A file cannot be written.
+    #[error("cannot record the attempt: {0}")]
     Io(#[from] std::io::Error),
-    /// The referee.
+    /// The referee does not work.
     #[error(transparent)]
     Eval(#[from] EvalError),
-    /// The model.
+    /// The model gave no answer.
     #[error(transparent)]
     Model(#[from] ModelError),
 }
 
-/// What an attempt is about.
+/// Task and conditions of an attempt.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan<'a> {
-    /// Name, version and split of the suite.
+pub struct AttemptPlan<'a> {
+    /// Suite of the task.
     pub suite: &'a passnet_record::Suite,
-    /// The task.
+    /// Task to solve.
     pub task: &'a Task,
-    /// Which attempt at it.
+    /// Number of the attempt at the task, from 0.
     pub attempt: u32,
     /// Seed of sampling.
     pub seed: u64,
-    /// When it ends.
+    /// Limits.
     pub limits: Limits,
-    /// How it begins.
+    /// Prompt templates.
     pub templates: &'a Templates,
 }
 
-/// What an attempt has used.
+/// Resources that an attempt has used.
 #[derive(Clone, Copy, Debug, Default)]
 struct Spent {
     usage: Usage,
     wall_ns: u64,
 }
 
-/// Useless replies in a row before an attempt ends.
+/// Replies without a tool call in a row that end an attempt.
 const MAX_USELESS: u32 = 3;
-/// Calls of one reply that are carried out.
-const MAX_CALLS: usize = 16;
-/// Bytes of one text in a call; more than any file may have, so that what is cut is refused.
+/// Maximum bytes of one text in a call. It exceeds the limit of a file, so a text that is cut here is refused.
 const MAX_ARGUMENT: usize = 512 << 10;
-/// Bytes of a reply's text that go back into the conversation.
+/// Maximum bytes of a reply's text that stay in the conversation.
 const MAX_TEXT: usize = 128 << 10;
 
 /// A running attempt.
 struct Attempt<'a> {
-    plan: Plan<'a>,
+    plan: AttemptPlan<'a>,
     evaluator: &'a Evaluator,
     model: &'a dyn Model,
     stop: &'a AtomicBool,
@@ -105,7 +105,7 @@ struct Attempt<'a> {
     tools: Vec<ToolSpec>,
     toolbox: Toolbox,
     messages: Vec<Message>,
-    /// Calls of the last reply that were not carried out yet.
+    /// Calls of the last reply that are still to be carried out.
     pending: Vec<ToolCall>,
     elided: usize,
     step: u32,
@@ -115,12 +115,12 @@ struct Attempt<'a> {
     spent: Spent,
 }
 
-/// Runs an attempt in its directory, or goes on with it; `None` where it was stopped before its end.
+/// Runs or resumes an attempt in its directory. Returns `None` if it was stopped before its end.
 ///
 /// # Errors
-/// Where model, referee or disk fail; the attempt goes on from there the next time.
+/// Fails if the model, the referee or the disk fail; the next call resumes the attempt.
 pub fn run_attempt(
-    plan: Plan<'_>,
+    plan: AttemptPlan<'_>,
     evaluator: &Evaluator,
     model: &dyn Model,
     directory: &Path,
@@ -129,7 +129,7 @@ pub fn run_attempt(
 ) -> Result<Option<Trajectory>, AttemptError> {
     let (journal, events) = Journal::open(directory)?;
     if let Some(Event::Started(header)) = events.first() {
-        let (before, now) = (&header.task, plan.task.facts());
+        let (before, now) = (&header.setup.task, plan.task.facts());
         if before.visible != now.visible {
             return Err(AttemptError::OtherGraphs { before: before.visible.join(", "), now: now.visible.join(", ") });
         }
@@ -156,9 +156,9 @@ pub fn run_attempt(
     };
     if events.is_empty() {
         let header = Event::Started(Box::new(attempt.header()));
-        attempt.note(header, progress)?;
+        attempt.record(header, progress)?;
     }
-    events.iter().for_each(|event| attempt.take(event));
+    events.iter().for_each(|event| attempt.apply(event));
     while !stop.load(Ordering::Relaxed) {
         if let Some(exit) = attempt.advance(progress)? {
             attempt.end(exit, progress)?;
@@ -170,36 +170,36 @@ pub fn run_attempt(
 
 impl Attempt<'_> {
     fn header(&self) -> Header {
-        let Plan { suite, task, attempt, seed, limits, templates } = self.plan;
+        let AttemptPlan { suite, task, attempt, seed, limits, templates } = self.plan;
         let referee = self.evaluator.referee();
-        Header {
-            schema_version: SCHEMA_VERSION,
+        let setup = AttemptSetup {
             suite: suite.name.clone(),
             suite_version: suite.version.clone(),
-            split: suite.split.clone(),
+            split: suite.split,
             task: task.facts(),
             attempt,
             model: self.model.name().to_owned(),
-            steps: limits.steps,
             seed,
             settings: referee.settings().clone(),
             fingerprint: referee.fingerprint().clone(),
             tools: self.tools.clone(),
-            messages: templates.begin(task, &referee.settings().device, limits.steps),
             started_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
-        }
+        };
+        let machine = machine_facts(referee.settings(), referee.fingerprint());
+        let messages = templates.begin(task, referee.settings().device, &machine, limits.steps);
+        Header { schema_version: SCHEMA_VERSION, setup, steps: limits.steps, messages }
     }
 
-    /// Writes an event down, then lets it count.
-    fn note(&mut self, event: Event, progress: &dyn Fn(&Event)) -> Result<(), AttemptError> {
+    /// Records an event, then applies it.
+    fn record(&mut self, event: Event, progress: &dyn Fn(&Event)) -> Result<(), AttemptError> {
         self.journal.append(&event)?;
-        self.take(&event);
+        self.apply(&event);
         progress(&event);
         Ok(())
     }
 
-    /// Lets an event count: the one way in which the state of an attempt changes.
-    fn take(&mut self, event: &Event) {
+    /// Applies an event: the only way in which the state of an attempt changes.
+    fn apply(&mut self, event: &Event) {
         match event {
             Event::Started(_) | Event::Said { .. } => self.messages.extend(conversation(std::slice::from_ref(event))),
             Event::Reply { step, reply, usage, latency_ns, elided, .. } => {
@@ -220,15 +220,15 @@ impl Attempt<'_> {
                         self.improved_at = self.step;
                     }
                 }
-                self.evaluated |= observation.evaluation.is_some();
-                self.spent.wall_ns += observation.wall_ns;
+                self.evaluated |= observation.outcome.evaluation.is_some();
+                self.spent.wall_ns += observation.outcome.wall_ns;
                 self.messages.push(observed(call_id, name, observation));
             }
             Event::Ended(_) => {}
         }
     }
 
-    /// One move: a call that is pending, or a question to the model. Gives the exit where there is nothing left to do.
+    /// Carries out a pending call or asks the model. Returns the exit when nothing is left to do.
     fn advance(&mut self, progress: &dyn Fn(&Event)) -> Result<Option<Exit>, AttemptError> {
         if let Some(call) = self.pending.first().cloned() {
             self.observe(&call, progress)?;
@@ -242,7 +242,7 @@ impl Attempt<'_> {
                 return Ok(Some(if self.evaluated { Exit::Done } else { Exit::Useless }));
             }
             let content = self.plan.templates.nudge.clone();
-            self.note(Event::Said { content }, progress)?;
+            self.record(Event::Said { content }, progress)?;
             return Ok(None);
         }
         match self.ask() {
@@ -252,12 +252,12 @@ impl Attempt<'_> {
             }
             Err(ModelError::TooLong(why)) => {
                 tracing::info!("{}: {why}", self.plan.task.id);
-                let more = context::elision(&self.messages, self.elided, self.plan.limits.context, true);
+                let more = context_window::elision(&self.messages, self.elided, self.plan.limits.context, true);
                 let stuck = more <= self.elided;
                 self.elided = more;
                 Ok(stuck.then_some(Exit::Context))
             }
-            // The loop outside looks whether it was told to stop; if not, the time is up.
+            // Without a stop request, the model gave up because the time is up.
             Err(ModelError::Stopped) if self.stop.load(Ordering::Relaxed) => Ok(None),
             Err(ModelError::Stopped) => Ok(Some(Exit::Time)),
             Err(error) => Err(error.into()),
@@ -289,8 +289,8 @@ impl Attempt<'_> {
     }
 
     fn ask(&mut self) -> Result<Completion, ModelError> {
-        self.elided = context::elision(&self.messages, self.elided, self.plan.limits.context, false);
-        let messages = context::as_sent(&self.messages, self.elided);
+        self.elided = context_window::elision(&self.messages, self.elided, self.plan.limits.context, false);
+        let messages = context_window::as_sent(&self.messages, self.elided);
         self.model.complete(&Request {
             task: &self.plan.task.id,
             attempt: self.plan.attempt,
@@ -318,42 +318,42 @@ impl Attempt<'_> {
             notes,
         };
         let cut_off = completion.finish == Finish::Length;
-        self.note(event, progress)?;
+        self.record(event, progress)?;
         if cut_off && self.pending.is_empty() {
             let content = "Your answer was cut off at the limit of tokens. Be shorter, and call a tool.".to_owned();
-            self.note(Event::Said { content }, progress)?;
+            self.record(Event::Said { content }, progress)?;
         }
         Ok(())
     }
 
     fn observe(&mut self, call: &ToolCall, progress: &dyn Fn(&Event)) -> Result<(), AttemptError> {
         let mut observation: Observation = {
-            // The state changes when the event is taken; until then the call must not have happened.
-            let bench = Bench { evaluator: self.evaluator, task: self.plan.task };
-            self.toolbox.clone().call(bench, call)?
+            // The state changes when the event is applied, so the call works on a copy.
+            let context = ToolContext { evaluator: self.evaluator, task: self.plan.task };
+            self.toolbox.clone().call(context, call)?
         };
         if self.pending.len() == 1 {
             let left = self.plan.limits.steps.saturating_sub(self.step);
             observation.content.push_str(&format!("\n\n[steps remaining: {left}]"));
         }
-        self.note(Event::Observed { call_id: call.id.clone(), name: call.name.clone(), observation }, progress)
+        self.record(Event::Observed { call_id: call.id.clone(), name: call.name.clone(), observation }, progress)
     }
 
-    /// Measures the best passes anew, on all graphs, and closes the journal.
+    /// Measures the best passes again, on all graphs, and closes the journal.
     fn end(&mut self, exit: Exit, progress: &dyn Fn(&Event)) -> Result<(), AttemptError> {
         let best = self.toolbox.best().filter(|best| best.correct > 0).map(|best| best.passes.clone());
         let evaluation = match &best {
-            Some(passes) => Some(self.evaluator.judge(self.plan.task, passes, Scope::AllAnew)?.judgement),
+            Some(passes) => Some(self.evaluator.evaluate(self.plan.task, passes, Scope::AllRemeasured)?.outcome),
             None => None,
         };
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let files = best.iter().flat_map(|passes| passes.files()).map(|(name, bytes)| (name.clone(), text(bytes)));
         let end = End { exit, passes: files.collect(), evaluation };
-        self.note(Event::Ended(Box::new(end)), progress)
+        self.record(Event::Ended(Box::new(end)), progress)
     }
 }
 
-/// A reply with bounded text. Calls beyond the limit are dropped, so that each call in the conversation has its answer.
+/// Bounds the text of a reply. Calls beyond the limit are dropped, so that each call in the conversation has its answer.
 fn bounded(mut reply: Reply, notes: &mut Vec<String>) -> Reply {
     if reply.content.len() > MAX_TEXT {
         reply.content = crate::message::shortened(&reply.content, MAX_TEXT);

@@ -1,4 +1,4 @@
-//! Verdicts by content: what was found once is not measured again, and what is being measured is waited for.
+//! Cache of verdicts by content: an equal evaluation runs once, and concurrent askers wait for it.
 
 use std::{
     collections::BTreeMap,
@@ -17,13 +17,13 @@ enum Slot {
     Ready(Box<Verdict>),
 }
 
-/// Where a verdict came from.
+/// Outcome of a look-up in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// Evaluated now.
-    Fresh,
-    /// Known before, or somebody else was at it.
-    Known,
+pub enum Lookup {
+    /// The verdict was there, or another thread was making it.
+    Hit,
+    /// The caller made the verdict.
+    Miss,
 }
 
 /// A store of verdicts, shared by threads and kept in a file.
@@ -35,10 +35,10 @@ pub struct VerdictCache {
 }
 
 impl VerdictCache {
-    /// One that begins with the verdicts of a file (JSONL) and adds new ones to it. A torn last line is cut off.
+    /// Opens a cache that is kept in a file (JSONL). An incomplete last line is cut off.
     ///
     /// # Errors
-    /// Where the file cannot be read or written.
+    /// Fails if the file cannot be read or written.
     pub fn open(path: &Path) -> io::Result<Self> {
         let bytes = match fs::read(path) {
             Ok(bytes) => bytes,
@@ -48,7 +48,7 @@ impl VerdictCache {
         let complete = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
         let mut slots = BTreeMap::new();
         for line in bytes[..complete].split(|&byte| byte == b'\n') {
-            // A line of a later version is as good as absent.
+            // Lines of a later version are ignored.
             if let Ok(verdict) = serde_json::from_slice::<Verdict>(line) {
                 slots.insert(verdict.key.clone(), Slot::Ready(Box::new(verdict)));
             }
@@ -62,19 +62,19 @@ impl VerdictCache {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The verdict of a key; `make` is called if nobody has it and nobody is making it.
+    /// Returns the verdict of a key. Calls `make` if the verdict is missing and no other thread is making it.
     ///
     /// # Errors
-    /// Those of `make`; whoever waited for it then tries itself.
+    /// Returns the error of `make`; one of the waiting threads then calls its own `make`.
     pub fn get<E: From<io::Error>>(
         &self,
         key: &ContentId,
         make: impl FnOnce() -> Result<Verdict, E>,
-    ) -> Result<(Verdict, Origin), E> {
+    ) -> Result<(Verdict, Lookup), E> {
         let mut slots = self.slots();
         loop {
             match slots.get(key) {
-                Some(Slot::Ready(verdict)) => return Ok((verdict.as_ref().clone(), Origin::Known)),
+                Some(Slot::Ready(verdict)) => return Ok((verdict.as_ref().clone(), Lookup::Hit)),
                 Some(Slot::InFlight) => {
                     slots = self.changed.wait(slots).unwrap_or_else(PoisonError::into_inner);
                 }
@@ -88,7 +88,7 @@ impl VerdictCache {
         self.keep(&verdict)?;
         self.slots().insert(key.clone(), Slot::Ready(Box::new(verdict.clone())));
         drop(claim);
-        Ok((verdict, Origin::Fresh))
+        Ok((verdict, Lookup::Miss))
     }
 
     fn keep(&self, verdict: &Verdict) -> io::Result<()> {
@@ -99,7 +99,7 @@ impl VerdictCache {
     }
 }
 
-/// Gives a key back when its maker is done, whether it succeeded, failed or panicked.
+/// Releases a key when its maker ends: by success, error or panic.
 struct Claim<'a> {
     cache: &'a VerdictCache,
     key: &'a ContentId,
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn many_askers_one_evaluation() {
+    fn concurrent_askers_share_one_evaluation() {
         let (cache, key, made) = (VerdictCache::default(), ContentId::of(b"k"), AtomicUsize::new(0));
         std::thread::scope(|scope| {
             for _ in 0..16 {
@@ -163,13 +163,13 @@ mod tests {
         let (path, key) = (folder.path().join("verdicts.jsonl"), ContentId::of(b"k"));
         let cache = VerdictCache::open(&path).unwrap();
         assert!(cache.get(&key, || Err(io::Error::other("no"))).is_err());
-        assert_eq!(cache.get(&key, || Ok::<_, io::Error>(verdict(&key))).unwrap().1, Origin::Fresh);
+        assert_eq!(cache.get(&key, || Ok::<_, io::Error>(verdict(&key))).unwrap().1, Lookup::Miss);
         drop(cache);
         let mut torn = fs::read(&path).unwrap();
         torn.extend(b"{\"half");
         fs::write(&path, torn).unwrap();
         let cache = VerdictCache::open(&path).unwrap();
-        assert_eq!(cache.get(&key, || Err(io::Error::other("known"))).unwrap().1, Origin::Known);
+        assert_eq!(cache.get(&key, || Err(io::Error::other("known"))).unwrap().1, Lookup::Hit);
         assert!(fs::read(&path).unwrap().ends_with(b"}\n"));
     }
 }

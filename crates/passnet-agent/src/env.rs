@@ -8,8 +8,8 @@
 //! ```
 //!
 //! An action is an answer of a model: a chat message (an object with `content` and `tool_calls`, in any dialect) or its text.
-//! Any number of sessions go on at once. A reply repeats the `id` of its request; a request that cannot be served is answered
-//! with `error`. Whoever carries the lines (standard streams, HTTP) calls [`EnvServer::handle`] from as many threads as it likes.
+//! Sessions run concurrently. A reply repeats the `id` of its request; a request that cannot be served is answered with `error`.
+//! The transport (standard streams, HTTP) calls [`EnvServer::handle`] from any number of threads.
 
 use std::{
     collections::BTreeMap,
@@ -19,36 +19,37 @@ use std::{
     },
 };
 
-use passnet_eval::{EvalError, PassDirectory, Suite};
-use passnet_record::ContentId;
+use passnet_eval::EvalError;
+use passnet_record::{ContentId, PassDirectory};
+use passnet_run::Suite;
 use serde_json::{Value, json};
 
 use crate::{
     client::{openai_message, reply_of},
+    evaluation::{Check, Evaluation},
     evaluator::{Evaluator, Scope},
     journal::SCHEMA_VERSION,
-    judgement::{Check, Judgement, Reward},
+    machine_facts::machine_facts,
     message::{Message, ToolCall},
     prompt::Templates,
+    reward::Reward,
     task::Task,
-    tools::{Bench, Toolbox, specs},
+    tools::{MAX_CALLS, ToolContext, Toolbox, specs},
     trajectory::observed,
 };
 
-/// Sessions at a time.
+/// Maximum number of open sessions.
 const MAX_SESSIONS: usize = 4096;
-/// Calls of one action that are carried out.
-const MAX_CALLS: usize = 16;
 
-/// How episodes go.
+/// Options of episodes.
 #[derive(Clone, Debug)]
 pub struct EnvOptions {
-    /// Actions of an episode.
+    /// Maximum actions of an episode.
     pub steps: u32,
-    /// How episodes begin.
+    /// Prompt templates.
     pub templates: Templates,
-    /// Measure the best passes anew at the end, and let that be what the rewards of an episode sum up to. Without it they sum
-    /// up to the best that was measured on the way, which many tries can raise by luck.
+    /// Measure the best passes again at the end, so that the rewards of an episode sum up to that measurement. Otherwise they
+    /// sum up to the best measurement so far, which repeated tries can raise by luck.
     pub remeasure: bool,
 }
 
@@ -76,11 +77,11 @@ struct Episode {
     given: f64,
 }
 
-/// What one action led to.
+/// Result of one action.
 #[derive(Debug, Default)]
 struct Outcome {
     messages: Vec<Message>,
-    evaluations: Vec<Judgement>,
+    evaluations: Vec<Evaluation>,
     checks: Vec<Check>,
     findings: Vec<String>,
     reward: f64,
@@ -88,7 +89,7 @@ struct Outcome {
 }
 
 impl EnvServer {
-    /// A server of a suite.
+    /// Creates a server of a suite.
     pub fn new(suite: Suite, evaluator: Evaluator, options: EnvOptions) -> Self {
         let (tasks, sessions, next) = Default::default();
         Self { suite, evaluator, options, tasks, sessions, next }
@@ -113,7 +114,7 @@ impl EnvServer {
         answer
     }
 
-    /// Answers one line of JSON by another.
+    /// Answers one line of JSON with another.
     pub fn handle_text(&self, request: &str) -> String {
         match serde_json::from_str::<Value>(request) {
             Ok(request) => self.handle(&request).to_string(),
@@ -136,8 +137,9 @@ impl EnvServer {
     fn reset(&self, request: &Value) -> Result<Value, String> {
         let name = request.get("task").and_then(Value::as_str).ok_or("`reset` needs the name of a `task`")?;
         let task = self.task(name)?;
-        let device = &self.evaluator.referee().settings().device;
-        let messages = self.options.templates.begin(&task, device, self.options.steps);
+        let (settings, fingerprint) = (self.evaluator.referee().settings(), self.evaluator.referee().fingerprint());
+        let machine = machine_facts(settings, fingerprint);
+        let messages = self.options.templates.begin(&task, settings.device, &machine, self.options.steps);
         let episode = Episode { task, toolbox: Toolbox::default(), step: 0, done: false, best: None, given: 0.0 };
         let session = self.next.fetch_add(1, Ordering::Relaxed);
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
@@ -197,17 +199,17 @@ impl EnvServer {
     fn act(&self, episode: &mut Episode, calls: &[ToolCall]) -> Result<Outcome, EvalError> {
         let mut outcome = Outcome::default();
         let task = Arc::clone(&episode.task);
-        let bench = Bench { evaluator: &self.evaluator, task: &task };
+        let context = ToolContext { evaluator: &self.evaluator, task: &task };
         let before = episode.best.as_ref().map_or(0.0, |(_, reward)| reward.value);
         for call in calls.iter().take(MAX_CALLS) {
-            let observation = episode.toolbox.call(bench, call)?;
-            if let Some(seen) = &observation.evaluation {
+            let observation = episode.toolbox.call(context, call)?;
+            if let Some(seen) = &observation.outcome.evaluation {
                 self.value(episode, seen)?;
                 outcome.evaluations.push(seen.clone());
             }
             outcome.messages.push(observed(&call.id, &call.name, &observation));
-            outcome.checks.extend(observation.check);
-            outcome.findings.extend(observation.findings);
+            outcome.checks.extend(observation.outcome.check);
+            outcome.findings.extend(observation.outcome.findings);
         }
         episode.step += 1;
         episode.done = calls.is_empty() || episode.step >= self.options.steps;
@@ -218,9 +220,9 @@ impl EnvServer {
             && self.options.remeasure
             && let Some((passes, _)) = &episode.best
         {
-            let anew = self.evaluator.judge(&task, passes, Scope::AllAnew)?.judgement.reward;
-            outcome.interval = anew;
-            outcome.reward = anew.value - episode.given;
+            let remeasured = self.evaluator.evaluate(&task, passes, Scope::AllRemeasured)?.outcome.reward;
+            outcome.interval = remeasured;
+            outcome.reward = remeasured.value - episode.given;
         }
         episode.given += outcome.reward;
         if let Some(Message::Tool { content, .. }) = outcome.messages.last_mut() {
@@ -229,13 +231,13 @@ impl EnvServer {
         Ok(outcome)
     }
 
-    /// Lets an evaluation count for the reward, graphs included that the model is not shown.
-    fn value(&self, episode: &mut Episode, seen: &Judgement) -> Result<(), EvalError> {
+    /// Updates the best reward after an evaluation, over all graphs including the held-out ones.
+    fn value(&self, episode: &mut Episode, seen: &Evaluation) -> Result<(), EvalError> {
         let passes = episode.toolbox.workspace().passes();
         let reward = if episode.task.held_out.is_empty() || seen.reward.value == 0.0 {
             seen.reward
         } else {
-            self.evaluator.judge(&episode.task, &passes, Scope::All)?.judgement.reward
+            self.evaluator.evaluate(&episode.task, &passes, Scope::All)?.outcome.reward
         };
         if reward.value > episode.best.as_ref().map_or(0.0, |(_, best)| best.value) {
             episode.best = Some((passes, reward));
@@ -243,7 +245,7 @@ impl EnvServer {
         Ok(())
     }
 
-    /// Identity of what is served: suite and settings.
+    /// Returns the content id of suite and settings.
     pub fn id(&self) -> ContentId {
         let settings = serde_json::to_vec(self.evaluator.referee().settings()).unwrap_or_default();
         ContentId::of_parts([self.suite.record.version.as_bytes(), settings.as_slice()])

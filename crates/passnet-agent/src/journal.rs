@@ -1,5 +1,5 @@
-//! The journal of an attempt: one event per line, only ever appended to. It is the truth; what an attempt knows is what its
-//! journal says, and after any kind of end the next start reads it and goes on.
+//! Journal of an attempt: one event per line, append-only. The journal is the source of truth: the state of an attempt follows
+//! from it, and after any kind of interruption the next start reads it and continues.
 
 use std::{
     fs::File,
@@ -8,87 +8,95 @@ use std::{
 };
 
 use fs_err as fs;
-use passnet_record::{Fingerprint, RunSettings};
+use passnet_record::{Fingerprint, RunSettings, Split};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    judgement::Judgement,
+    evaluation::Evaluation,
     message::{Message, Reply, ToolSpec},
     model::{Finish, Usage},
+    observation::Observation,
     task::TaskFacts,
-    tools::Observation,
 };
 
 /// Version of journals and trajectories.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// What an attempt begins from.
+/// Identity and conditions of an attempt; the part that a journal's header and a trajectory have in common.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Header {
-    /// [`SCHEMA_VERSION`] of the writer.
-    pub schema_version: u32,
+pub struct AttemptSetup {
     /// Name of the suite.
     pub suite: String,
     /// Version of the suite.
     pub suite_version: String,
     /// Split of the suite: `train` or `eval`.
-    pub split: String,
-    /// The task.
+    pub split: Split,
+    /// Facts about the task.
     pub task: TaskFacts,
-    /// Which attempt at the task, from 0.
+    /// Number of the attempt at the task, from 0.
     pub attempt: u32,
-    /// Who answers.
+    /// Name of the model.
     pub model: String,
-    /// Steps allowed.
-    pub steps: u32,
     /// Seed of sampling.
     pub seed: u64,
-    /// How the referee measures.
+    /// Settings of the referee.
     pub settings: RunSettings,
-    /// Where.
+    /// Machine and versions.
     pub fingerprint: Fingerprint,
-    /// Tools that the model was told of.
+    /// Tools that the model could call.
     pub tools: Vec<ToolSpec>,
-    /// The first messages.
-    pub messages: Vec<Message>,
-    /// When, seconds since 1970, UTC.
+    /// Start of the attempt, in seconds since 1970, UTC.
     pub started_s: u64,
 }
 
-/// Why an attempt ended.
+/// First event of a journal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// [`SCHEMA_VERSION`] of the writer.
+    pub schema_version: u32,
+    /// Identity and conditions of the attempt.
+    #[serde(flatten)]
+    pub setup: AttemptSetup,
+    /// Maximum number of steps.
+    pub steps: u32,
+    /// First messages of the conversation.
+    pub messages: Vec<Message>,
+}
+
+/// Reason for the end of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
-    /// The model had nothing more to do.
+    /// The model stopped.
     Done,
-    /// All steps were used.
+    /// The steps were used up.
     Steps,
-    /// The budget of tokens was used.
+    /// The token budget was used up.
     Tokens,
-    /// The budget of money was used.
+    /// The cost budget was used up.
     Cost,
-    /// The time was used.
+    /// The time was used up.
     Time,
-    /// The best score had not risen for a while.
+    /// The best score did not rise for `patience` steps.
     NoProgress,
-    /// The conversation does not fit the model's context any more.
+    /// The conversation no longer fits the model's context.
     Context,
-    /// The model answered nothing usable several times in a row.
+    /// The model called no tool several times in a row.
     Useless,
 }
 
-/// How an attempt ended.
+/// End of an attempt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct End {
-    /// Why.
+    /// Reason.
     pub exit: Exit,
-    /// Files of the best passes, by name; empty where nothing was ever correct.
+    /// Files of the best passes, by name; empty if nothing was ever correct.
     pub passes: std::collections::BTreeMap<String, String>,
-    /// The best passes measured anew on all graphs, those included that the model was not shown.
-    pub evaluation: Option<Judgement>,
+    /// Final measurement of the best passes on all graphs, including the held-out ones.
+    pub evaluation: Option<Evaluation>,
 }
 
-/// One line.
+/// Event of an attempt: one line of its journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
@@ -100,7 +108,7 @@ pub enum Event {
         step: u32,
         /// The message.
         reply: Reply,
-        /// Why it stopped.
+        /// Reason why the model stopped.
         finish: Finish,
         /// Tokens and money.
         usage: Usage,
@@ -108,12 +116,12 @@ pub enum Event {
         latency_ns: u64,
         /// Requests that failed before.
         retries: u32,
-        /// Messages from the beginning whose observations were left out of the request.
+        /// Number of messages at the beginning whose observations were dropped from the request.
         elided: usize,
-        /// File with the body as received, beside the journal; empty where nothing was received.
+        /// File with the body as received, relative to the journal; empty if nothing was received.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         raw: String,
-        /// What was put right in the answer.
+        /// Corrections that the client made to the answer.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         notes: Vec<String>,
     },
@@ -126,7 +134,7 @@ pub enum Event {
         /// The answer.
         observation: Observation,
     },
-    /// The harness said something.
+    /// The harness sent a message.
     Said {
         /// The text.
         content: String,
@@ -135,20 +143,20 @@ pub enum Event {
     Ended(Box<End>),
 }
 
-/// Why a journal cannot be used.
+/// Error of a journal.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// The system refused.
+    /// The file cannot be read or written.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// A complete line is no event.
-    #[error("{path}:{line}: not an event of an attempt: {message}; move the file away to begin this attempt anew")]
+    /// A complete line is not an event.
+    #[error("{path}:{line}: not an event of an attempt: {message}; move the file away to start this attempt again")]
     Malformed {
-        /// The file.
+        /// File.
         path: PathBuf,
         /// Line, from 1.
         line: usize,
-        /// What is wrong.
+        /// Description of the mistake.
         message: String,
     },
 }
@@ -164,10 +172,10 @@ pub struct Journal {
 impl Journal {
     const NAME: &str = "journal.jsonl";
 
-    /// The events of an attempt's directory; none where there is no journal. A torn last line is left out.
+    /// Reads the events of an attempt's directory; none if there is no journal. An incomplete last line is ignored.
     ///
     /// # Errors
-    /// Where a complete line is no event.
+    /// Fails if a complete line is not an event.
     pub fn read(directory: &Path) -> Result<Vec<Event>, JournalError> {
         Ok(Self::parse(&directory.join(Self::NAME))?.0)
     }
@@ -190,10 +198,10 @@ impl Journal {
         Ok((events.collect::<Result<_, _>>()?, complete as u64))
     }
 
-    /// Opens the journal of an attempt for writing and gives what is in it.
+    /// Opens the journal of an attempt for writing and returns its events.
     ///
     /// # Errors
-    /// Where it cannot be read or written.
+    /// Fails if it cannot be read or written.
     pub fn open(directory: &Path) -> Result<(Self, Vec<Event>), JournalError> {
         fs::create_dir_all(directory)?;
         let path = directory.join(Self::NAME);
@@ -204,10 +212,10 @@ impl Journal {
         Ok((Self { file, directory: directory.to_owned(), replies }, events))
     }
 
-    /// Appends an event: one write, so that it is there as a whole or not at all.
+    /// Appends an event in one write.
     ///
     /// # Errors
-    /// Where the disk refuses.
+    /// Fails if the file cannot be written.
     pub fn append(&mut self, event: &Event) -> io::Result<()> {
         let mut line = serde_json::to_vec(event)?;
         line.push(b'\n');
@@ -216,10 +224,10 @@ impl Journal {
         Ok(())
     }
 
-    /// Keeps the body of the next reply, compressed; gives the name of the file.
+    /// Stores the body of the next reply, compressed; returns the name of the file.
     ///
     /// # Errors
-    /// Where the disk refuses.
+    /// Fails if the file cannot be written.
     pub fn keep_raw(&self, body: &[u8]) -> io::Result<String> {
         const LEVEL: i32 = 3;
         let name = format!("raw/{:04}.json.zst", self.replies + 1);

@@ -1,50 +1,73 @@
-//! The LLM agent: a model works on a task with tools, what it does becomes training data, and a trainer gets a reward.
+//! The LLM agent: a model works on a task with tools. Its attempts become training data, and a trainer gets a reward.
 //!
 //! ```text
 //! Task ----> Attempt <----> Model (HTTP, or the teacher)
 //!              |  \
-//!              |   Toolbox: files in memory, Evaluator (rules, cache, turns, referee)
+//!              |   Toolbox: files in memory, Evaluator (rules, cache, queue, referee)
 //!              v
 //!           Journal ----> Trajectory ----> corpus: stats, filter, dedup, split, export
 //! ```
 //!
-//! The journal is the truth: one event per line, and the state of an attempt changes only by taking an event, so that a
-//! resumed attempt is where the interrupted one was. The crate is synchronous: an attempt is a thread that waits for its
-//! model or for its turn at the device. Nothing here prints.
+//! The journal is the source of truth: one event per line. The state of an attempt changes only when it applies an event, so a
+//! resumed attempt continues exactly where the interrupted one stopped. The crate is synchronous: an attempt is a thread that
+//! waits for its model or for a permit of the device. Nothing here prints.
+//!
+//! [`run`] runs attempts at all tasks of a suite; [`corpus`] reads what they recorded. A model edits files in a [`Workspace`],
+//! where no path leads out of the pass directory:
+//!
+//! ```
+//! use passnet_agent::Workspace;
+//!
+//! let mut files = Workspace::default();
+//! files.write("/passes/fuse_relu.py", "x = 1\n".to_owned())?;
+//! files.replace("fuse_relu.py", "1", "2")?;
+//! assert_eq!(files.read("./fuse_relu.py")?, "x = 2\n");
+//! assert!(files.write("../outside.py", String::new()).is_err());
+//! # Ok::<(), passnet_agent::EditError>(())
+//! ```
 
 mod attempt;
+mod author;
 mod cache;
 pub mod client;
-mod context;
+mod context_window;
 pub mod corpus;
+mod cpu_precheck;
+mod depth;
 pub mod env;
+mod evaluation;
 mod evaluator;
-mod gate;
+mod graph_facts;
 mod journal;
-mod judgement;
-mod meaning;
+mod machine_facts;
 mod message;
 mod model;
+mod observation;
 mod prompt;
 mod replay;
+mod reward;
 mod run;
+mod semaphore;
 mod task;
 pub mod teach;
 mod tools;
 mod trajectory;
 mod workspace;
 
-pub use attempt::{AttemptError, Limits, Plan, run_attempt};
-pub use cache::{Origin, VerdictCache};
-pub use evaluator::{Checked, Evaluator, Explained, Scope};
-pub use journal::{End, Event, Exit, Header, Journal, JournalError, SCHEMA_VERSION};
-pub use judgement::{Check, GraphResult, Judgement, Reward, Tier};
+pub use attempt::{AttemptError, AttemptPlan, Limits, run_attempt};
+pub use author::{Listener, LlmAuthor};
+pub use cache::{Lookup, VerdictCache};
+pub use evaluation::{Check, Evaluation, VerdictSummary};
+pub use evaluator::{Evaluator, Explained, Scope};
+pub use journal::{AttemptSetup, End, Event, Exit, Header, Journal, JournalError, SCHEMA_VERSION};
 pub use message::{Message, Reply, ToolCall, ToolSpec, shortened};
 pub use model::{Completion, Finish, Model, ModelError, Request, Usage};
+pub use observation::{Observation, ToolOutcome};
 pub use prompt::{TemplateError, Templates};
 pub use replay::{Replayed, replay};
-pub use run::{Assignment, RunError, RunOptions, RunOutcome, Suspended, Update, Work, run, run_assigned};
+pub use reward::Reward;
+pub use run::{Assignment, RunError, RunOptions, RunOutcome, RunPlan, Suspended, Update, run, run_assigned};
 pub use task::{Task, TaskError, TaskFacts};
-pub use tools::{Bench, Best, Observation, Toolbox, specs};
-pub use trajectory::{Step, ToolRun, Trajectory};
+pub use tools::{Best, ToolContext, Toolbox, specs};
+pub use trajectory::{Conduct, Step, ToolRun, Trajectory};
 pub use workspace::{EditError, Workspace};

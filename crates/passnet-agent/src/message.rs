@@ -1,4 +1,4 @@
-//! What a conversation consists of, whatever the provider calls it.
+//! Messages of a conversation, independent of the provider.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,14 +12,14 @@ pub enum Message {
         /// Text.
         content: String,
     },
-    /// From the harness: the task, notices.
+    /// From the harness: the task, notes.
     User {
         /// Text.
         content: String,
     },
     /// From the model.
     Assistant(Reply),
-    /// What a tool answered.
+    /// Answer of a tool.
     Tool {
         /// The call that this answers.
         call_id: String,
@@ -35,7 +35,7 @@ pub enum Message {
 pub struct Reply {
     /// Text for the reader.
     pub content: String,
-    /// The model's reasoning, where the provider gives it.
+    /// Reasoning of the model, if the provider returns it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
     /// Tool calls in order.
@@ -53,23 +53,23 @@ pub struct ToolCall {
     pub id: String,
     /// Name of the tool, known or not.
     pub name: String,
-    /// An object; a string with what was sent where that is no JSON object.
+    /// Arguments: an object, or the text that was sent if it is not a JSON object.
     pub arguments: Value,
 }
 
-/// A tool as the model is told of it.
+/// Description of a tool for the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
     /// Name.
     pub name: String,
-    /// What it does.
+    /// Description of the tool.
     pub description: String,
     /// JSON schema of the arguments.
     pub parameters: Value,
 }
 
 impl Message {
-    /// The text of the message.
+    /// Returns the text of the message.
     pub fn content(&self) -> &str {
         match self {
             Self::System { content } | Self::User { content } | Self::Tool { content, .. } => content,
@@ -77,7 +77,7 @@ impl Message {
         }
     }
 
-    /// `system`, `user`, `assistant` or `tool`.
+    /// Returns `system`, `user`, `assistant` or `tool`.
     pub const fn role(&self) -> &'static str {
         match self {
             Self::System { .. } => "system",
@@ -87,7 +87,7 @@ impl Message {
         }
     }
 
-    /// About how many bytes the model reads for this message.
+    /// Returns the approximate number of bytes that the model reads for this message.
     pub fn size(&self) -> usize {
         const ENVELOPE: usize = 16;
         let calls = match self {
@@ -109,7 +109,7 @@ fn json_len(value: &Value) -> usize {
     }
 }
 
-/// `text`, or its beginning and end with a remark between them where it is longer than `limit` bytes.
+/// Shortens a text of more than `limit` bytes to its beginning and end, with a note between them.
 pub fn shortened(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();

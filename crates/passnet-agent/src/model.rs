@@ -1,4 +1,4 @@
-//! What answers: a language model over HTTP, or something that behaves like one.
+//! Interface to a language model.
 
 use std::{ops::AddAssign, sync::atomic::AtomicBool, time::Duration};
 
@@ -6,34 +6,34 @@ use serde::{Deserialize, Serialize};
 
 use crate::message::{Message, Reply, ToolSpec};
 
-/// Something that continues a conversation. Shared by all attempts of a run.
+/// A model that continues a conversation; shared by all attempts of a run.
 pub trait Model: Sync {
-    /// Name, as it goes into records.
+    /// Returns the name of the model, as recorded.
     fn name(&self) -> &str;
 
-    /// The next message.
+    /// Returns the next message.
     ///
     /// # Errors
-    /// When no usable answer was had, retries included.
+    /// Fails if there is no usable answer after all retries.
     fn complete(&self, request: &Request<'_>) -> Result<Completion, ModelError>;
 }
 
-/// A question to a model.
+/// A request to a model.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// The task, for models that are not asked over HTTP.
+    /// Name of the task, for models without HTTP.
     pub task: &'a str,
-    /// Which attempt at it, for the same.
+    /// Number of the attempt, for models without HTTP.
     pub attempt: u32,
     /// The conversation so far.
     pub messages: &'a [Message],
     /// Tools that it may call.
     pub tools: &'a [ToolSpec],
-    /// Seed of sampling, where the server takes one.
+    /// Seed of sampling, if the server accepts one.
     pub seed: u64,
-    /// Gives up when this becomes true.
+    /// Stop request: the model gives up when this becomes true.
     pub stop: &'a AtomicBool,
-    /// Gives up when this much time has passed, retries included.
+    /// Time limit, retries included.
     pub time_left: Duration,
 }
 
@@ -42,56 +42,56 @@ pub struct Request<'a> {
 pub struct Completion {
     /// The message.
     pub reply: Reply,
-    /// Why the model stopped.
+    /// Reason why the model stopped.
     pub finish: Finish,
-    /// What it cost.
+    /// Tokens and cost.
     pub usage: Usage,
-    /// The body as received; empty where the model is not asked over HTTP.
+    /// Body as received; empty for models without HTTP.
     pub raw: Vec<u8>,
     /// Requests that failed before this one.
     pub retries: u32,
-    /// From the first request to the answer, waiting included.
+    /// Time from the first request to the answer, pauses included.
     pub latency_ns: u64,
-    /// Things about the answer that were put right, e.g. `text_tool_call`.
+    /// Corrections that the client made to the answer, e.g. `text_tool_call`.
     pub notes: Vec<String>,
 }
 
-/// Why a model stopped.
+/// Reason why a model stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finish {
-    /// It had said everything.
+    /// The answer is complete.
     Stop,
-    /// It wants tools to be called.
+    /// The model calls tools.
     ToolCalls,
-    /// It ran into the limit on tokens.
+    /// The token limit was reached.
     Length,
-    /// A filter of the provider, or a refusal.
+    /// The provider's filter or a refusal.
     Filtered,
-    /// Not said.
+    /// Not reported.
     Unknown,
 }
 
 /// Tokens and money.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Tokens read, those from a cache included.
+    /// Input tokens, including cached ones.
     pub input: u64,
-    /// Tokens written, reasoning included.
+    /// Output tokens, including reasoning.
     pub output: u64,
-    /// Tokens read from the provider's cache.
+    /// Input tokens from the provider's cache.
     pub cached: u64,
-    /// Tokens written to the provider's cache.
+    /// Input tokens that were written to the provider's cache.
     pub cache_written: u64,
-    /// The server did not say; estimated from the number of bytes.
+    /// True if the server did not count: estimated from the number of bytes.
     pub estimated: bool,
-    /// US dollars: as the server says, else by the prices given; `None` where neither is known.
+    /// Cost in US dollars, as reported by the server or computed from prices; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
 }
 
 impl Usage {
-    /// Tokens read and written.
+    /// Returns input and output tokens together.
     pub const fn tokens(&self) -> u64 {
         self.input + self.output
     }
@@ -111,7 +111,7 @@ impl AddAssign for Usage {
     }
 }
 
-/// Why there is no answer.
+/// Error of a model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
     /// The server refuses: key, model name, or request.
@@ -119,7 +119,7 @@ pub enum ModelError {
     Refused {
         /// HTTP status.
         status: u16,
-        /// What it says.
+        /// Message of the server.
         message: String,
     },
     /// The conversation is longer than the model's context.
@@ -130,10 +130,10 @@ pub enum ModelError {
     Exhausted {
         /// Requests made.
         tries: u32,
-        /// What was wrong with the last one.
+        /// Failure of the last request.
         last: String,
     },
-    /// Somebody said stop, or the time is up.
+    /// Stop request, or the time is up.
     #[error("stopped while waiting for the model")]
     Stopped,
 }

@@ -1,48 +1,53 @@
-//! What a model is told at the beginning, from templates that a user may replace.
+//! First messages of an attempt, from templates that a user may replace.
 
 use std::{collections::BTreeMap, path::Path};
 
 use fs_err as fs;
 use passnet_graph::hash;
-use passnet_python::model;
-use passnet_record::ContentId;
+use passnet_graphnet::graph_module;
+use passnet_record::{ContentId, Device};
 
 use crate::{
     message::{Message, shortened},
     task::Task,
 };
 
-/// Bytes of the graphs' text in a prompt.
+/// Maximum bytes of the graphs' text in a prompt.
 const MAX_GRAPHS: usize = 32 << 10;
-/// Graphs whose inputs are listed.
+/// Maximum number of graphs of one structure whose inputs are listed.
 const MAX_LISTED: usize = 40;
 
-/// The templates. `{{name}}` stands for a value: `task`, `device`, `ops`, `count`, `graphs`, `steps`.
+/// Prompt templates. `{{name}}` is replaced by a value: `task`, `device`, `ops`, `count`, `graphs`, `steps`, `machine` (facts
+/// about the machine) or `example` (an example pass for the device).
 #[derive(Clone, Debug)]
 pub struct Templates {
     system: String,
     task: String,
-    /// Said to a model that calls no tool before it has evaluated anything.
+    /// Reply to a model that calls no tool before its first evaluation.
     pub nudge: String,
 }
 
-/// Why templates cannot be used.
+/// Example passes, in Markdown: C++ for a CPU, Triton for a GPU.
+pub(crate) const EXAMPLE_CPU: &str = include_str!("../prompts/example-cpu.md");
+pub(crate) const EXAMPLE_CUDA: &str = include_str!("../prompts/example-cuda.md");
+
+/// Error of templates.
 #[derive(Debug, thiserror::Error)]
 pub enum TemplateError {
     /// A file cannot be read.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// A name that stands for nothing.
-    #[error("{file}: `{{{{{name}}}}}` stands for nothing; there are task, device, ops, count, graphs, steps")]
+    /// A template uses an unknown name.
+    #[error("{file}: there is no value `{{{{{name}}}}}`; there are {}", NAMES.join(", "))]
     Unknown {
-        /// The template.
+        /// File of the template.
         file: &'static str,
-        /// The name.
+        /// Unknown name.
         name: String,
     },
 }
 
-const NAMES: [&str; 6] = ["task", "device", "ops", "count", "graphs", "steps"];
+const NAMES: [&str; 8] = ["task", "device", "ops", "count", "graphs", "steps", "machine", "example"];
 
 impl Default for Templates {
     fn default() -> Self {
@@ -55,22 +60,22 @@ impl Default for Templates {
 }
 
 impl Templates {
-    /// Those of a directory (`system.md`, `task.md`, `nudge.md`); what is missing there is the built-in one.
+    /// Reads templates from a directory (`system.md`, `task.md`, `nudge.md`); missing files keep the built-in text.
     ///
     /// # Errors
-    /// Where a file cannot be read or uses a name that does not exist.
+    /// Fails if a file cannot be read or uses an unknown name.
     pub fn read(directory: &Path) -> Result<Self, TemplateError> {
-        // Fails where the directory as a whole is wrong.
+        // A missing directory is an error; a missing file is not.
         fs::read_dir(directory)?;
         let mut templates = Self::default();
-        for (file, place) in
+        for (file, template) in
             [("system.md", &mut templates.system), ("task.md", &mut templates.task), ("nudge.md", &mut templates.nudge)]
         {
             let path = directory.join(file);
             if path.exists() {
-                *place = fs::read_to_string(path)?;
+                *template = fs::read_to_string(path)?;
             }
-            let mut names = place.split("{{").skip(1).filter_map(|rest| rest.split_once("}}").map(|(name, _)| name));
+            let mut names = template.split("{{").skip(1).filter_map(|rest| rest.split_once("}}").map(|(name, _)| name));
             if let Some(name) = names.find(|name| !NAMES.contains(name)) {
                 return Err(TemplateError::Unknown { file, name: name.to_owned() });
             }
@@ -78,20 +83,24 @@ impl Templates {
         Ok(templates)
     }
 
-    /// Identity of the templates, for the settings of a run.
+    /// Returns the content id of the templates: the version of the prompt, which is part of a run's settings.
     pub fn id(&self) -> ContentId {
-        ContentId::of_parts([self.system.as_bytes(), self.task.as_bytes(), self.nudge.as_bytes()])
+        let texts = [&self.system, &self.task, &self.nudge].map(String::as_bytes);
+        ContentId::of_parts(texts.into_iter().chain([EXAMPLE_CPU, EXAMPLE_CUDA].map(str::as_bytes)))
     }
 
-    /// The first messages of an attempt.
-    pub fn begin(&self, task: &Task, device: &str, steps: u32) -> Vec<Message> {
+    /// Returns the first messages of an attempt on a device; `machine` describes the machine.
+    pub fn begin(&self, task: &Task, device: Device, machine: &str, steps: u32) -> Vec<Message> {
+        let example = if device.is_cpu() { EXAMPLE_CPU } else { EXAMPLE_CUDA };
         let values = BTreeMap::from([
             ("task", task.id.clone()),
-            ("device", device.to_owned()),
+            ("device", device.to_string()),
             ("ops", if task.ops.is_empty() { "below".to_owned() } else { task.ops.join(", ") }),
             ("count", task.visible.len().to_string()),
             ("graphs", graphs_text(task)),
             ("steps", steps.to_string()),
+            ("machine", machine.trim_end().to_owned()),
+            ("example", example.trim_end().to_owned()),
         ]);
         vec![
             Message::System { content: filled(&self.system, &values) },
@@ -100,7 +109,7 @@ impl Templates {
     }
 }
 
-/// The template with its names replaced; what they stand for is not looked through again.
+/// Replaces the names of a template by their values; a value is inserted verbatim.
 fn filled(template: &str, values: &BTreeMap<&str, String>) -> String {
     let mut text = String::with_capacity(template.len());
     let mut rest = template;
@@ -120,7 +129,7 @@ fn filled(template: &str, values: &BTreeMap<&str, String>) -> String {
     text + rest
 }
 
-/// Each structure once as Python, and the inputs of every graph that has it.
+/// Prints each structure once as Python, followed by the inputs of every graph that has it.
 fn graphs_text(task: &Task) -> String {
     let mut kinds: Vec<(ContentId, Vec<usize>)> = Vec::new();
     for (index, graph) in task.visible.iter().enumerate() {
@@ -133,7 +142,7 @@ fn graphs_text(task: &Task) -> String {
     let mut text = String::new();
     for (_, members) in kinds {
         let first = &task.visible[members[0]];
-        text.push_str(&format!("```python\n{}\n```\n", model::print(first.graph()).trim_end()));
+        text.push_str(&format!("```python\n{}\n```\n", graph_module::print(first.graph()).trim_end()));
         for &index in members.iter().take(MAX_LISTED) {
             let graph = &task.visible[index];
             let inputs: Vec<String> =
@@ -141,7 +150,7 @@ fn graphs_text(task: &Task) -> String {
             text.push_str(&format!("- graph {}: {}\n", graph.id().graph, inputs.join(", ")));
         }
         if members.len() > MAX_LISTED {
-            text.push_str(&format!("- and {} graphs more of this structure\n", members.len() - MAX_LISTED));
+            text.push_str(&format!("- and {} more of this structure\n", members.len() - MAX_LISTED));
         }
         text.push('\n');
     }
@@ -150,7 +159,21 @@ fn graphs_text(task: &Task) -> String {
 
 #[cfg(test)]
 mod tests {
+    use passnet_record::{ORDER_FILE, PassDirectory};
+
     use super::*;
+    use crate::evaluator::Evaluator;
+
+    #[test]
+    fn the_examples_break_no_rule() {
+        for example in [EXAMPLE_CPU, EXAMPLE_CUDA] {
+            let source = example.trim().strip_prefix("```python\n").and_then(|text| text.strip_suffix("```")).unwrap();
+            let order = "[\"relu_add\"]".to_owned();
+            let files = [("relu_add.py".to_owned(), source.to_owned()), (ORDER_FILE.to_owned(), order)];
+            let findings = Evaluator::lint(&PassDirectory::new(files).unwrap());
+            assert!(findings.is_empty(), "{findings:?}");
+        }
+    }
 
     #[test]
     fn names_are_replaced_once() {

@@ -1,47 +1,48 @@
-//! A trajectory's tool calls, carried out again.
+//! Replay: carries out a trajectory's tool calls again.
 
 use passnet_eval::EvalError;
 use serde::Serialize;
 
 use crate::{
+    evaluation::VerdictSummary,
     evaluator::Evaluator,
-    judgement::{Check, GraphResult, Judgement},
+    observation::ToolOutcome,
     task::Task,
-    tools::{Bench, Toolbox},
+    tools::{ToolContext, Toolbox},
     trajectory::{Trajectory, replies},
 };
 
-/// One call, then and now.
+/// One call: recorded and replayed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Replayed {
     /// Step, from 1.
     pub step: usize,
     /// Name of the tool.
     pub tool: String,
-    /// What came of it then.
+    /// Recorded outcome.
     pub before: String,
-    /// What comes of it now.
+    /// Outcome of the replay.
     pub now: String,
-    /// Whether status and tolerance of every graph are the same. Times are not compared: they are of another moment.
+    /// True if status and tolerance of every graph are the same. Times are not compared.
     pub same: bool,
-    /// Graphs whose intervals of the speed-up do not overlap.
+    /// Number of graphs whose speed-up intervals do not overlap.
     pub speed_differs: usize,
 }
 
-/// Carries all calls out again, from an empty pass directory.
+/// Carries out all calls again, from an empty pass directory.
 ///
 /// # Errors
-/// Where the referee does not work.
+/// Fails if the referee does not work.
 pub fn replay(evaluator: &Evaluator, task: &Task, trajectory: &Trajectory) -> Result<Vec<Replayed>, EvalError> {
-    let bench = Bench { evaluator, task };
+    let context = ToolContext { evaluator, task };
     let mut toolbox = Toolbox::default();
     let mut replayed = Vec::new();
     for (reply, step) in replies(&trajectory.messages).zip(&trajectory.steps) {
         for (call, run) in reply.tool_calls.iter().zip(&step.tools) {
-            let now = toolbox.call(bench, call)?;
-            let pair = run.evaluation.as_ref().zip(now.evaluation.as_ref());
-            let before = outcome(run.ok, run.evaluation.as_ref(), run.check.as_ref());
-            let after = outcome(now.ok, now.evaluation.as_ref(), now.check.as_ref());
+            let now = toolbox.call(context, call)?;
+            let pair = run.outcome.evaluation.as_ref().zip(now.outcome.evaluation.as_ref());
+            let before = outcome(&run.outcome);
+            let after = outcome(&now.outcome);
             replayed.push(Replayed {
                 step: step.step as usize,
                 tool: call.name.clone(),
@@ -55,24 +56,24 @@ pub fn replay(evaluator: &Evaluator, task: &Task, trajectory: &Trajectory) -> Re
     Ok(replayed)
 }
 
-/// Status and tolerance of each graph, where there are any.
-fn outcome(ok: bool, evaluation: Option<&Judgement>, check: Option<&Check>) -> String {
-    let graphs = match (evaluation, check) {
+/// Describes status and tolerance of each graph.
+fn outcome(outcome: &ToolOutcome) -> String {
+    let graphs = match (&outcome.evaluation, &outcome.check) {
         (Some(evaluation), _) => &evaluation.graphs,
         (_, Some(check)) => &check.graphs,
-        (None, None) => return if ok { "done" } else { "refused" }.to_owned(),
+        (None, None) => return if outcome.ok { "done" } else { "refused" }.to_owned(),
     };
-    let graph = |graph: &GraphResult| {
+    let graph = |graph: &VerdictSummary| {
         let tolerance = graph.tolerance.map(|t| format!("@{t}")).unwrap_or_default();
         format!("{} {}{tolerance}", graph.graph, graph.status.name())
     };
     graphs.iter().map(graph).collect::<Vec<_>>().join(", ")
 }
 
-fn speed_differs(before: &[GraphResult], now: &[GraphResult]) -> usize {
-    let apart = |(a, b): &(&GraphResult, &GraphResult)| match (a.speedup, b.speedup) {
+fn speed_differs(before: &[VerdictSummary], now: &[VerdictSummary]) -> usize {
+    let disjoint = |(a, b): &(&VerdictSummary, &VerdictSummary)| match (a.speedup, b.speedup) {
         (Some(a), Some(b)) => a.low > b.high || b.low > a.high,
         _ => false,
     };
-    before.iter().zip(now).filter(apart).count()
+    before.iter().zip(now).filter(disjoint).count()
 }

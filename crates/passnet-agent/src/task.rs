@@ -1,56 +1,56 @@
-//! A task as an attempt has it: what the model may see, what it is measured on besides, and what is known of both.
+//! Tasks: the graphs that a model may see, and the held-out ones.
 
 use std::{collections::BTreeSet, sync::OnceLock};
 
-use passnet_eval::{GraphSample, PropagateError, Propagator, Suite};
-use passnet_fuse::TypedGraph;
-use passnet_graph::hash;
+use passnet_graph::{TypedGraph, hash};
 use passnet_record::{ContentId, GraphId, SuiteTask};
+use passnet_run::{GraphSample, Suite};
+use passnet_services::{PropagateError, Propagator};
 use serde::{Deserialize, Serialize};
 
-use crate::tools::facts;
+use crate::graph_facts;
 
 /// A task with its graphs.
 #[derive(Debug)]
 pub struct Task {
-    /// Its name in the suite.
+    /// Name in the suite.
     pub id: String,
-    /// Its op sequence.
+    /// Op sequence.
     pub ops: Vec<String>,
     /// Graphs that the model may see.
     pub visible: Vec<GraphSample>,
-    /// Graphs that it must not see; they count at the end.
+    /// Held-out graphs: never shown, measured at the end.
     pub held_out: Vec<GraphSample>,
     typed: OnceLock<Result<Vec<TypedGraph>, String>>,
 }
 
-/// What trajectories say of their task, to tell tasks apart and to keep evaluation tasks out of training data.
+/// Facts about a task in a trajectory: they identify it and keep evaluation tasks out of training data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskFacts {
-    /// Its name in the suite.
+    /// Name in the suite.
     pub id: String,
-    /// Its op sequence.
+    /// Op sequence.
     pub ops: Vec<String>,
-    /// Names of the graphs that the model saw.
+    /// Names of the visible graphs.
     pub visible: Vec<String>,
-    /// Number of graphs that it did not see.
+    /// Number of held-out graphs.
     pub held_out: usize,
     /// Structural hashes of all graphs, sorted, each once.
     pub graph_hashes: Vec<ContentId>,
 }
 
-/// Why a task cannot be worked on.
+/// Error of reading a task.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskError {
     /// A graph cannot be read.
     #[error("task `{task}`: {source}")]
     Sample {
-        /// The task.
+        /// Name of the task.
         task: String,
-        /// What is wrong.
-        source: Box<passnet_python::Error>,
+        /// Cause.
+        source: Box<passnet_graphnet::Error>,
     },
-    /// Nothing can be shown.
+    /// All graphs are held out.
     #[error("task `{0}` has no graph that may be shown; at least one must not be marked as held out")]
     AllHeldOut(String),
 }
@@ -59,7 +59,7 @@ impl Task {
     /// Reads the graphs of a task.
     ///
     /// # Errors
-    /// Where one of them is malformed, or none may be shown.
+    /// Fails if a graph is malformed or all graphs are held out.
     pub fn read(suite: &Suite, task: &SuiteTask) -> Result<Self, TaskError> {
         let read = |graph: &String| {
             let id = GraphId { task: task.id.clone(), graph: graph.clone() };
@@ -80,12 +80,12 @@ impl Task {
         })
     }
 
-    /// All graphs, each with whether it is held out.
+    /// Returns all graphs; true marks the held-out ones.
     pub fn graphs(&self) -> impl Iterator<Item = (&GraphSample, bool)> {
         self.visible.iter().map(|graph| (graph, false)).chain(self.held_out.iter().map(|graph| (graph, true)))
     }
 
-    /// For the record.
+    /// Returns the facts for the record.
     pub fn facts(&self) -> TaskFacts {
         let hashes: BTreeSet<ContentId> = self.graphs().map(|(graph, _)| hash::structural(graph.graph())).collect();
         TaskFacts {
@@ -97,16 +97,15 @@ impl Task {
         }
     }
 
-    /// About how long eager mode takes for all of these graphs on one core, in nanoseconds, by round rates: to begin with what
-    /// is done soon, for nothing else.
+    /// Estimates the time of eager mode for these graphs on one core, in nanoseconds, from round rates. It serves to sort tasks.
     pub fn rough_time(typed: &[TypedGraph]) -> u64 {
-        typed.iter().map(facts::rough_time).sum()
+        typed.iter().map(graph_facts::rough_time).sum()
     }
 
-    /// The visible graphs with the types of their values, as PyTorch infers them; asked for once.
+    /// Returns the visible graphs with the types of their values, as PyTorch infers them. The result is computed once.
     ///
     /// # Errors
-    /// Why there are none.
+    /// Returns the reason why types cannot be inferred.
     pub fn typed(&self, propagator: &Propagator) -> Result<&[TypedGraph], &str> {
         let types = |graph| propagator.types(graph).map_err(|error: PropagateError| error.to_string());
         let typed = || self.visible.iter().map(types).collect();

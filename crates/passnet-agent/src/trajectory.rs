@@ -1,56 +1,58 @@
-//! A finished attempt as one record: what training data is made of. `docs/trajectories.md` describes the fields.
+//! Trajectories: finished attempts as records, the source of training data. `docs/reference/trajectories.md` describes the fields.
 
 use std::collections::BTreeMap;
 
-use passnet_record::{ContentId, Fingerprint, RunSettings, Status};
+use passnet_record::{ContentId, Status};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    journal::{End, Event, Exit, Header, SCHEMA_VERSION},
-    judgement::{Check, Judgement, Reward},
-    message::{Message, Reply, ToolSpec},
+    evaluation::{Evaluation, VerdictSummary},
+    journal::{AttemptSetup, End, Event, Exit, Header, SCHEMA_VERSION},
+    message::{Message, Reply},
     model::{Finish, Usage},
-    task::TaskFacts,
-    tools::Observation,
+    observation::{Observation, ToolOutcome},
+    reward::Reward,
 };
 
 /// A tool call that was carried out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolRun {
-    /// The call, as in the messages.
+    /// Id of the call, as in the messages.
     pub call_id: String,
     /// Name of the tool.
     pub name: String,
-    /// Whether it did what was asked.
-    pub ok: bool,
-    /// How long it took.
-    pub wall_ns: u64,
-    /// What an evaluation found.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub evaluation: Option<Judgement>,
-    /// What checks without timing found.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub check: Option<Check>,
-    /// Integrity rules that were broken.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub findings: Vec<String>,
+    /// Outcome of the call.
+    #[serde(flatten)]
+    pub outcome: ToolOutcome,
 }
 
-/// One reply of the model with what came of it.
+/// One reply of the model with the outcomes of its tool calls.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// From 1.
+    /// Number of the step, from 1.
     pub step: u32,
-    /// Why the model stopped.
+    /// Reason why the model stopped.
     pub finish: Finish,
     /// Tokens and money.
     pub usage: Usage,
-    /// From request to answer.
+    /// Time from request to answer.
     pub latency_ns: u64,
     /// Requests that failed before.
     pub retries: u32,
     /// Tool calls in order.
     pub tools: Vec<ToolRun>,
+}
+
+/// Conduct of a model with respect to the integrity rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Conduct {
+    /// No rule was broken.
+    Clean,
+    /// A rule was broken and the mistake corrected: neither the last evaluated state nor the result breaks a rule.
+    Corrected,
+    /// A rule was broken, and the mistake was not corrected.
+    Broken,
 }
 
 /// One attempt at one task.
@@ -60,54 +62,35 @@ pub struct Trajectory {
     pub schema_version: u32,
     /// Content hash of task, model, attempt and messages.
     pub id: ContentId,
-    /// Name of the suite.
-    pub suite: String,
-    /// Version of the suite.
-    pub suite_version: String,
-    /// Split of the suite.
-    pub split: String,
-    /// The task.
-    pub task: TaskFacts,
-    /// Which attempt at the task, from 0.
-    pub attempt: u32,
-    /// Who answered.
-    pub model: String,
-    /// Steps that were allowed.
+    /// Identity and conditions of the attempt.
+    #[serde(flatten)]
+    pub setup: AttemptSetup,
+    /// Maximum number of steps.
     pub steps_allowed: u32,
-    /// Seed of sampling.
-    pub seed: u64,
-    /// How the referee measured.
-    pub settings: RunSettings,
-    /// Where, and with which versions.
-    pub fingerprint: Fingerprint,
-    /// Tools that the model was told of.
-    pub tools: Vec<ToolSpec>,
     /// The whole conversation.
     pub messages: Vec<Message>,
     /// The steps.
     pub steps: Vec<Step>,
-    /// Why it ended.
+    /// Reason for the end.
     pub exit: Exit,
     /// Files of the best passes.
     pub passes: BTreeMap<String, String>,
-    /// The best passes, measured anew on all graphs.
-    pub evaluation: Option<Judgement>,
-    /// Score of that; 1, doing nothing, where there are no passes.
+    /// Final measurement of the best passes on all graphs.
+    pub evaluation: Option<Evaluation>,
+    /// Score of the final measurement; 1, the score of doing nothing, without passes.
     pub score: f64,
-    /// Reward of that.
+    /// Reward of the final measurement.
     pub reward: Reward,
-    /// Integrity rules that were broken on the way, sorted: the label of an attempt to cheat.
+    /// Integrity rules that were broken at any step, sorted.
     pub findings: Vec<String>,
-    /// Tokens and money in all.
+    /// Tokens and cost in total.
     pub usage: Usage,
-    /// Time of the model and of the tools.
+    /// Time of the model and the tools.
     pub wall_ns: u64,
-    /// When it began, seconds since 1970, UTC.
-    pub started_s: u64,
 }
 
 impl Trajectory {
-    /// The record of a journal; `None` where the attempt has not ended.
+    /// Builds the record from a journal; `None` if the attempt has not ended.
     pub fn of(events: &[Event]) -> Option<Self> {
         let (Event::Started(header), Event::Ended(end)) = (events.first()?, events.last()?) else { return None };
         Some(Self::new(header, events, end))
@@ -121,23 +104,15 @@ impl Trajectory {
         let mut findings: Vec<String> = steps.iter().flat_map(|step| &step.tools).flat_map(findings_of).collect();
         findings.sort_unstable();
         findings.dedup();
-        let spent = |step: &Step| step.latency_ns + step.tools.iter().map(|tool| tool.wall_ns).sum::<u64>();
+        let spent = |step: &Step| step.latency_ns + step.tools.iter().map(|tool| tool.outcome.wall_ns).sum::<u64>();
         let text = serde_json::to_vec(&messages).unwrap_or_default();
-        let parts = [header.task.id.as_bytes(), header.model.as_bytes(), &header.attempt.to_le_bytes(), &text];
+        let setup = header.setup.clone();
+        let parts = [setup.task.id.as_bytes(), setup.model.as_bytes(), &setup.attempt.to_le_bytes(), &text];
         Self {
             schema_version: SCHEMA_VERSION,
             id: ContentId::of_parts(parts),
-            suite: header.suite.clone(),
-            suite_version: header.suite_version.clone(),
-            split: header.split.clone(),
-            task: header.task.clone(),
-            attempt: header.attempt,
-            model: header.model.clone(),
+            setup,
             steps_allowed: header.steps,
-            seed: header.seed,
-            settings: header.settings.clone(),
-            fingerprint: header.fingerprint.clone(),
-            tools: header.tools.clone(),
             messages,
             wall_ns: steps.iter().map(spent).sum(),
             steps,
@@ -148,22 +123,21 @@ impl Trajectory {
             evaluation: end.evaluation.clone(),
             findings,
             usage,
-            started_s: header.started_s,
         }
     }
 
-    /// All evaluations on the way, with their steps.
-    pub fn evaluations(&self) -> impl Iterator<Item = (u32, &Judgement)> {
+    /// Returns all evaluations before the final one, with their steps.
+    pub fn evaluations(&self) -> impl Iterator<Item = (u32, &Evaluation)> {
         self.steps
             .iter()
-            .flat_map(|step| step.tools.iter().filter_map(|tool| Some((step.step, tool.evaluation.as_ref()?))))
+            .flat_map(|step| step.tools.iter().filter_map(|tool| Some((step.step, tool.outcome.evaluation.as_ref()?))))
     }
 
-    /// Best score up to each step; 1 before anything was evaluated.
+    /// Returns the best score up to each step; 1 before the first evaluation.
     pub fn best_so_far(&self) -> Vec<f64> {
         let mut best = 1.0_f64;
         let score = |step: &Step| {
-            step.tools.iter().filter_map(|tool| tool.evaluation.as_ref()).map(|e| e.score).fold(0.0, f64::max)
+            step.tools.iter().filter_map(|tool| tool.outcome.evaluation.as_ref()).map(|e| e.score).fold(0.0, f64::max)
         };
         self.steps
             .iter()
@@ -174,24 +148,40 @@ impl Trajectory {
             .collect()
     }
 
-    /// Correct and total graphs of the last word.
+    /// Returns whether the model kept to the integrity rules: on the way, and in the state that it ended with.
+    pub fn conduct(&self) -> Conduct {
+        if self.findings.is_empty() {
+            return Conduct::Clean;
+        }
+        let broken = |graphs: &[VerdictSummary]| graphs.iter().any(|graph| graph.status == Status::Integrity);
+        let outcomes = self.steps.iter().flat_map(|step| &step.tools).map(|tool| &tool.outcome);
+        let mut states = outcomes.filter_map(|outcome| {
+            let evaluated = outcome.evaluation.as_ref().map(|evaluation| evaluation.graphs.as_slice());
+            evaluated.or(outcome.check.as_ref().map(|check| check.graphs.as_slice()))
+        });
+        let ends_clean = states.next_back().is_some_and(|graphs| !broken(graphs));
+        let kept_clean = self.evaluation.as_ref().is_some_and(|evaluation| !evaluation.is_cheating());
+        if ends_clean && kept_clean { Conduct::Corrected } else { Conduct::Broken }
+    }
+
+    /// Returns the numbers of correct graphs and of all graphs in the final evaluation.
     pub fn correct(&self) -> (usize, usize) {
-        self.evaluation.as_ref().map_or((0, self.task.visible.len() + self.task.held_out), |evaluation| {
+        self.evaluation.as_ref().map_or((0, self.setup.task.visible.len() + self.setup.task.held_out), |evaluation| {
             (evaluation.correct(), evaluation.graphs.len())
         })
     }
 }
 
-/// Rules by the lint, and codes of integrity verdicts.
+/// Returns the codes of integrity verdicts of a call.
 fn findings_of(tool: &ToolRun) -> Vec<String> {
-    let evaluated = tool.evaluation.iter().flat_map(|evaluation| &evaluation.graphs);
-    let graphs = evaluated.chain(tool.check.iter().flat_map(|check| &check.graphs));
+    let evaluated = tool.outcome.evaluation.iter().flat_map(|evaluation| &evaluation.graphs);
+    let graphs = evaluated.chain(tool.outcome.check.iter().flat_map(|check| &check.graphs));
     let codes = graphs.filter(|graph| graph.status == Status::Integrity).map(|graph| graph.code.clone());
-    // A mistake of syntax is a finding of the lint, but no breach.
+    // Lint findings are not used: a syntax error is one, but breaks no rule.
     codes.collect()
 }
 
-/// The conversation of a journal.
+/// Returns the conversation of a journal.
 pub(crate) fn conversation(events: &[Event]) -> Vec<Message> {
     let mut messages = Vec::new();
     for event in events {
@@ -208,7 +198,7 @@ pub(crate) fn conversation(events: &[Event]) -> Vec<Message> {
     messages
 }
 
-/// An observation as a message.
+/// Returns an observation as a message.
 pub(crate) fn observed(call_id: &str, name: &str, observation: &Observation) -> Message {
     Message::Tool { call_id: call_id.to_owned(), name: name.to_owned(), content: observation.content.clone() }
 }
@@ -227,15 +217,8 @@ fn steps(events: &[Event]) -> Vec<Step> {
             }),
             Event::Observed { call_id, name, observation } => {
                 if let Some(step) = steps.last_mut() {
-                    step.tools.push(ToolRun {
-                        call_id: call_id.clone(),
-                        name: name.clone(),
-                        ok: observation.ok,
-                        wall_ns: observation.wall_ns,
-                        evaluation: observation.evaluation.clone(),
-                        check: observation.check.clone(),
-                        findings: observation.findings.clone(),
-                    });
+                    let (call_id, name, outcome) = (call_id.clone(), name.clone(), observation.outcome.clone());
+                    step.tools.push(ToolRun { call_id, name, outcome });
                 }
             }
             Event::Started(_) | Event::Said { .. } | Event::Ended(_) => {}
@@ -244,7 +227,7 @@ fn steps(events: &[Event]) -> Vec<Step> {
     steps
 }
 
-/// The replies of a conversation, in order.
+/// Returns the replies of a conversation, in order.
 pub(crate) fn replies(messages: &[Message]) -> impl Iterator<Item = &Reply> {
     messages.iter().filter_map(|message| match message {
         Message::Assistant(reply) => Some(reply),

@@ -1,59 +1,60 @@
 //! The pass directory that a model works on.
 //!
-//! It lives in memory and is copied out for evaluation, so that no path, link or race can lead out of it: a path is looked
-//! up among names, never given to the system.
+//! It is kept in memory and copied for evaluation, so that no path, link or race can lead out of it: a path is looked up among
+//! names and never passed to the system.
 
 use std::collections::BTreeMap;
 
-use passnet_eval::PassDirectory;
+use passnet_record::{FilePathError, PassDirectory};
 
-/// Most files.
+/// Maximum number of files.
 const MAX_FILES: usize = 64;
-/// Most bytes of one file.
+/// Maximum bytes of one file.
 const MAX_FILE: usize = 256 << 10;
-/// Longest name of a file.
+/// Maximum length of a file name.
 const MAX_NAME: usize = 80;
-/// Where the directory is, as far as the model knows.
-pub(crate) const PLACE: &str = "/passes";
+/// Path of the directory, as the model sees it.
+pub(crate) const ROOT: &str = "/passes";
 
-/// Why an edit was not made. Nothing has changed then.
+/// Error of an edit; the files are unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
-    /// A path that is not a plain name below [`PLACE`].
-    #[error(
-        "`{0}` is not in the pass directory; files are plain names such as `{PLACE}/fuse_relu.py`, without folders"
-    )]
+    /// A path that is not a plain name below [`ROOT`].
+    #[error("`{0}` is not in the pass directory; files are plain names such as `{ROOT}/fuse_relu.py`, without folders")]
     Outside(String),
-    /// There is no such file.
+    /// A name that no pass directory can have.
+    #[error(transparent)]
+    Path(#[from] FilePathError),
+    /// The file does not exist.
     #[error("there is no file `{name}`; there {present}")]
     Missing {
-        /// The file.
+        /// Name of the file.
         name: String,
-        /// What is there.
+        /// Description of the existing files.
         present: String,
     },
-    /// Too much text.
+    /// A limit is exceeded.
     #[error("{what} is too large: {found}, at most {limit}")]
     TooLarge {
-        /// What.
+        /// Name of the quantity.
         what: &'static str,
-        /// Found.
+        /// Value found.
         found: usize,
-        /// Limit.
+        /// Maximum.
         limit: usize,
     },
-    /// Text that no source file holds.
+    /// The text is not valid source.
     #[error("the text holds a NUL character; files are UTF-8 text")]
     Binary,
-    /// The text to replace is not there, or not once.
+    /// The text to replace does not occur exactly once.
     #[error("`old_str` occurs {0} times in the file, it has to occur exactly once; nothing was changed")]
     NotOnce(usize),
-    /// A line that the file does not have.
+    /// The line does not exist.
     #[error("line {line} is not in the file, which has {lines}")]
     NoLine {
-        /// Asked for.
+        /// Requested line.
         line: i64,
-        /// Lines of the file.
+        /// Number of lines of the file.
         lines: usize,
     },
 }
@@ -62,34 +63,40 @@ pub enum EditError {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Workspace {
     files: BTreeMap<String, String>,
+    /// The same files as they are evaluated.
+    passes: PassDirectory,
 }
 
 impl Workspace {
-    /// One that holds these files already.
-    pub fn new(files: impl IntoIterator<Item = (String, String)>) -> Self {
-        Self { files: files.into_iter().collect() }
+    /// Creates a workspace with files.
+    ///
+    /// # Errors
+    /// If a name cannot be in a pass directory.
+    pub fn new(files: impl IntoIterator<Item = (String, String)>) -> Result<Self, FilePathError> {
+        let files: BTreeMap<String, String> = files.into_iter().collect();
+        Ok(Self { passes: PassDirectory::new(files.clone())?, files })
     }
 
-    /// The files.
+    /// Returns the files.
     pub fn files(&self) -> &BTreeMap<String, String> {
         &self.files
     }
 
-    /// What is evaluated: the files as they are now.
+    /// Returns the current files as a pass directory.
     pub fn passes(&self) -> PassDirectory {
-        PassDirectory::new(self.files.clone())
+        self.passes.clone()
     }
 
-    /// Whether a path names the directory itself.
+    /// Returns whether a path names the directory itself.
     pub fn is_root(path: &str) -> bool {
         let path = path.trim().trim_end_matches('/');
-        path.is_empty() || path == "." || path == PLACE || path == PLACE.trim_start_matches('/')
+        path.is_empty() || path == "." || path == ROOT || path == ROOT.trim_start_matches('/')
     }
 
-    /// The name that a path stands for: `/passes/a.py`, `passes/a.py`, `./a.py` and `a.py` are one.
+    /// Returns the name of a path's file: `/passes/a.py`, `passes/a.py`, `./a.py` and `a.py` are the same.
     fn name(path: &str) -> Result<String, EditError> {
         let trimmed = path.trim();
-        let below = [PLACE, PLACE.trim_start_matches('/'), "."]
+        let below = [ROOT, ROOT.trim_start_matches('/'), "."]
             .into_iter()
             .find_map(|root| trimmed.strip_prefix(root)?.strip_prefix('/'))
             .unwrap_or(trimmed);
@@ -100,22 +107,22 @@ impl Workspace {
         Ok(below.to_owned())
     }
 
-    /// The listing of the directory.
+    /// Lists the directory.
     pub fn list(&self) -> String {
         if self.files.is_empty() {
-            return format!("{PLACE} is empty");
+            return format!("{ROOT} is empty");
         }
         let lines = self
             .files
             .iter()
             .map(|(name, text)| format!("{name}  {} bytes, {} lines", text.len(), text.lines().count()));
-        format!("{PLACE}:\n{}", lines.collect::<Vec<_>>().join("\n"))
+        format!("{ROOT}:\n{}", lines.collect::<Vec<_>>().join("\n"))
     }
 
-    /// The text of a file.
+    /// Returns the text of a file.
     ///
     /// # Errors
-    /// Where the path leads nowhere.
+    /// Fails if the file does not exist.
     pub fn read(&self, path: &str) -> Result<&str, EditError> {
         let name = Self::name(path)?;
         match self.files.get(&name) {
@@ -129,10 +136,10 @@ impl Workspace {
         }
     }
 
-    /// Writes a file, over what was there.
+    /// Writes a file; an existing one is replaced.
     ///
     /// # Errors
-    /// Where the path or the text is not acceptable.
+    /// Fails if the path or the text is not acceptable.
     pub fn write(&mut self, path: &str, text: String) -> Result<(), EditError> {
         let name = Self::name(path)?;
         if text.len() > MAX_FILE {
@@ -145,14 +152,16 @@ impl Workspace {
         if count > MAX_FILES {
             return Err(EditError::TooLarge { what: "the number of files", found: count, limit: MAX_FILES });
         }
-        self.files.insert(name, text);
+        let mut files = self.files.clone();
+        files.insert(name, text);
+        *self = Self::new(files)?;
         Ok(())
     }
 
-    /// Replaces the one place where a text occurs.
+    /// Replaces a text that occurs exactly once.
     ///
     /// # Errors
-    /// Where it does not occur, or more than once.
+    /// Fails if it does not occur exactly once.
     pub fn replace(&mut self, path: &str, old: &str, new: &str) -> Result<(), EditError> {
         let text = self.read(path)?;
         let count = if old.is_empty() { 0 } else { text.matches(old).count() };
@@ -166,7 +175,7 @@ impl Workspace {
     /// Inserts lines after a line; 0 puts them first.
     ///
     /// # Errors
-    /// Where there is no such line.
+    /// Fails if the line does not exist.
     pub fn insert(&mut self, path: &str, line: i64, added: &str) -> Result<(), EditError> {
         let text = self.read(path)?;
         let lines = text.lines().count();
@@ -181,10 +190,12 @@ impl Workspace {
     /// Deletes a file.
     ///
     /// # Errors
-    /// Where there is none.
+    /// Fails if the file does not exist.
     pub fn delete(&mut self, path: &str) -> Result<(), EditError> {
         self.read(path)?;
-        self.files.remove(&Self::name(path)?);
+        let mut files = self.files.clone();
+        files.remove(&Self::name(path)?);
+        *self = Self::new(files)?;
         Ok(())
     }
 }
@@ -219,7 +230,7 @@ mod tests {
 
     #[test]
     fn edits_do_what_they_say_or_nothing() {
-        let mut workspace = Workspace::new([("a.py".to_owned(), "one\ntwo\ntwo\n".to_owned())]);
+        let mut workspace = Workspace::new([("a.py".to_owned(), "one\ntwo\ntwo\n".to_owned())]).unwrap();
         assert_eq!(workspace.replace("a.py", "two", "x"), Err(EditError::NotOnce(2)));
         assert_eq!(workspace.replace("a.py", "", "x"), Err(EditError::NotOnce(0)));
         workspace.replace("a.py", "one", "1").unwrap();

@@ -11,9 +11,9 @@ use std::sync::{
 };
 
 use common::{client, evaluator, options, run_all, suite};
-use passnet_agent::{Event, Exit, Journal, Tier, Trajectory, Update, VerdictCache, run};
-use passnet_eval::{Selection, Suite};
-use passnet_record::Status;
+use passnet_agent::{Event, Exit, Journal, Trajectory, Update, VerdictCache, run};
+use passnet_record::{Depth, Device, Status};
+use passnet_run::{Selection, Suite};
 use serde_json::{Value, json};
 use server::{Answer, Server, check, create, evaluate, says, turn};
 
@@ -38,8 +38,8 @@ fn statuses(trajectory: &Trajectory) -> Vec<Status> {
     trajectory.evaluations().map(|(_, evaluation)| evaluation.graphs[0].status).collect()
 }
 
-fn tiers(trajectory: &Trajectory) -> Vec<Tier> {
-    trajectory.evaluations().filter_map(|(_, evaluation)| evaluation.graphs[0].tier).collect()
+fn depths(trajectory: &Trajectory) -> Vec<Depth> {
+    trajectory.evaluations().filter_map(|(_, evaluation)| evaluation.graphs[0].depth).collect()
 }
 
 fn journal(directory: &std::path::Path) -> std::path::PathBuf {
@@ -64,11 +64,11 @@ fn six_tasks_from_no_match_to_correct_interrupted_and_resumed() {
     assert!(second.complete, "{:?}", second.suspended);
     for trajectory in &second.trajectories {
         assert_eq!(statuses(trajectory), [Status::NoMatch, Status::Accuracy, Status::Correct]);
-        assert_eq!(tiers(trajectory), [Tier::Match, Tier::Check, Tier::Timing]);
+        assert_eq!(depths(trajectory), [Depth::Match, Depth::Check, Depth::Timing]);
         assert_eq!((trajectory.exit, trajectory.steps.len()), (Exit::Done, 6));
         assert_eq!(trajectory.passes["behaviour"], "honest");
         assert_eq!((trajectory.usage.input, trajectory.usage.cached), (600, 360));
-        assert!(trajectory.evaluation.as_ref().is_some_and(|last| !last.graphs[0].cached), "measured anew");
+        assert!(trajectory.evaluation.as_ref().is_some_and(|last| !last.graphs[0].cached), "measured again");
     }
     let requests = server.seen.lock().unwrap().len();
     let third = run_all(&evaluator, &suite, &server.url, &options(), folder.path());
@@ -85,11 +85,11 @@ fn six_tasks_from_no_match_to_correct_interrupted_and_resumed() {
     assert!(error.unwrap_err().to_string().contains("seed"));
 }
 
-/// Status and tier of each check without timing.
-fn checked(trajectory: &Trajectory) -> Vec<(Status, Option<Tier>)> {
+/// Status and depth of each check without timing.
+fn checked(trajectory: &Trajectory) -> Vec<(Status, Option<Depth>)> {
     let tools = trajectory.steps.iter().flat_map(|step| &step.tools);
-    let checks = tools.filter_map(|tool| tool.check.as_ref());
-    checks.map(|check| (check.graphs[0].status, check.graphs[0].tier)).collect()
+    let checks = tools.filter_map(|tool| tool.outcome.check.as_ref());
+    checks.map(|check| (check.graphs[0].status, check.graphs[0].depth)).collect()
 }
 
 #[test]
@@ -103,12 +103,12 @@ fn checks_without_timing_are_worth_nothing_and_name_cheats() {
     });
     let (suite, folder) = (suite(1), tempfile::tempdir().unwrap());
     let trajectory = run_all(&evaluator, &suite, &server.url, &options(), folder.path()).trajectories.remove(0);
-    let at_check = Some(Tier::Check);
+    let at_check = Some(Depth::Check);
     let expected = [(Status::Accuracy, at_check), (Status::Integrity, at_check), (Status::Correct, at_check)];
     assert_eq!(checked(&trajectory), expected);
-    let told: Vec<&str> = trajectory.messages.iter().map(passnet_agent::Message::content).collect();
-    assert!(told.iter().any(|text| text.contains("1 of 1 graphs correct, nothing was timed, so this is no score")));
-    assert!(told.iter().any(|text| text.contains("there is no stage `tuesday`; there are lint, check, all")));
+    let texts: Vec<&str> = trajectory.messages.iter().map(passnet_agent::Message::content).collect();
+    assert!(texts.iter().any(|text| text.contains("1 of 1 graph correct, nothing was timed, so this is no score")));
+    assert!(texts.iter().any(|text| text.contains("there is no stage `tuesday`; there are lint, check, all")));
     assert_eq!(trajectory.findings, ["forbidden_operator"]);
     // Results that are right and were not timed are nothing to hand in.
     assert_eq!((trajectory.exit, trajectory.evaluations().count()), (Exit::Useless, 0));
@@ -117,7 +117,7 @@ fn checks_without_timing_are_worth_nothing_and_name_cheats() {
 }
 
 #[test]
-fn a_profile_is_told_and_is_no_verdict() {
+fn a_profile_is_shown_and_is_no_verdict() {
     let Some(evaluator) = evaluator(VerdictCache::default()) else { return };
     let server = Server::start(|_, request| match turn(request) {
         0 => says("", &[("profile", json!({})), ("profile", json!({"graph": "tuesday"}))]),
@@ -128,35 +128,35 @@ fn a_profile_is_told_and_is_no_verdict() {
     let (suite, folder) = (suite(1), tempfile::tempdir().unwrap());
     let trajectory = run_all(&evaluator, &suite, &server.url, &options(), folder.path()).trajectories.remove(0);
     let calls = trajectory.steps.iter().flat_map(|step| &step.tools).filter(|tool| tool.name == "profile");
-    assert_eq!(calls.map(|tool| tool.ok).collect::<Vec<_>>(), [true, false, true, false]);
-    let told: Vec<&str> = trajectory.messages.iter().map(passnet_agent::Message::content).collect();
-    let told = told.into_iter().filter(|text| text.contains("no verdict")).collect::<Vec<_>>();
-    assert!(told[0].contains("eager: 5.0 us") && !told[0].contains("passes:"), "{}", told[0]);
-    assert!(told[1].contains("passes: 5.0 us") && told[1].contains("3.0 us     2 x  honest"), "{}", told[1]);
-    assert!(told[2].contains("passes: no profile (argument_mismatch)"), "{}", told[2]);
+    assert_eq!(calls.map(|tool| tool.outcome.ok).collect::<Vec<_>>(), [true, false, true, false]);
+    let texts: Vec<&str> = trajectory.messages.iter().map(passnet_agent::Message::content).collect();
+    let texts = texts.into_iter().filter(|text| text.contains("no verdict")).collect::<Vec<_>>();
+    assert!(texts[0].contains("eager: 5.0 us") && !texts[0].contains("passes:"), "{}", texts[0]);
+    assert!(texts[1].contains("passes: 5.0 us") && texts[1].contains("3.0 us     2 x  honest"), "{}", texts[1]);
+    assert!(texts[2].contains("passes: no profile (argument_mismatch)"), "{}", texts[2]);
     assert!(trajectory.evaluations().count() == 0 && trajectory.evaluation.is_none());
 }
 
 #[test]
-fn what_is_wrong_on_the_processor_does_not_occupy_another_device() {
-    let Some(evaluator) = common::evaluator_on("cuda:0", VerdictCache::default()) else { return };
-    let evaluator = evaluator.with_cpu_tier().unwrap();
+fn passes_that_are_wrong_on_the_cpu_do_not_occupy_another_device() {
+    let Some(evaluator) = common::evaluator_on(Device::Cuda { index: 0 }, VerdictCache::default()) else { return };
+    let evaluator = evaluator.with_cpu_precheck().unwrap();
     let server = Server::start(|_, request| match turn(request) {
         0 => says("", &[create("behaviour", "wrong"), check(), evaluate()]),
         1 => says("", &[("pass_evaluator", json!({"skip_cpu": true}))]),
-        // The processor cannot tell: a worker that dies may do so for many reasons.
+        // The CPU cannot decide: a worker may die for many reasons.
         2 => says("", &[create("behaviour", "die"), evaluate()]),
         3 => says("", &[create("behaviour", "honest"), check(), evaluate()]),
         _ => says("done", &[]),
     });
     let (suite, folder) = (suite(1), tempfile::tempdir().unwrap());
     let trajectory = run_all(&evaluator, &suite, &server.url, &options(), folder.path()).trajectories.remove(0);
-    let (cpu, check) = (Some(Tier::Cpu), Some(Tier::Check));
+    let (cpu, check) = (Some(Depth::Cpu), Some(Depth::Check));
     assert_eq!(checked(&trajectory), [(Status::Accuracy, cpu), (Status::Correct, check)]);
     assert_eq!(statuses(&trajectory), [Status::Accuracy, Status::Accuracy, Status::RuntimeError, Status::Correct]);
-    assert_eq!(tiers(&trajectory), [Tier::Cpu, Tier::Check, Tier::Check, Tier::Timing]);
-    let told = trajectory.messages.iter().filter(|message| message.content().contains("the device was not asked"));
-    assert_eq!(told.count(), 2);
+    assert_eq!(depths(&trajectory), [Depth::Cpu, Depth::Check, Depth::Check, Depth::Timing]);
+    let notes = trajectory.messages.iter().filter(|message| message.content().contains("the device was not used"));
+    assert_eq!(notes.count(), 2);
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn an_attempt_cut_off_anywhere_becomes_the_same_conversation() {
 }
 
 #[test]
-fn a_hostile_model_gets_observations_and_the_run_goes_on() {
+fn a_hostile_model_gets_observations_and_the_run_continues() {
     let Some(evaluator) = evaluator(VerdictCache::default()) else { return };
     let server = Server::start(|_, request| match turn(request) {
         0 => says("", &[("rm", json!({"path": "/"})), create("/etc/passwd", "x"), create("../../x", "x")]),
@@ -207,7 +207,7 @@ fn a_hostile_model_gets_observations_and_the_run_goes_on() {
     let trajectory = &outcome.trajectories[0];
     assert_eq!(trajectory.exit, Exit::Done);
     let tools: Vec<_> = trajectory.steps.iter().flat_map(|step| &step.tools).collect();
-    let failed = tools.iter().filter(|tool| !tool.ok).count();
+    let failed = tools.iter().filter(|tool| !tool.outcome.ok).count();
     assert_eq!((tools.len(), failed), (3 + 3 + 2 + 1 + 16 + 1 + 1, 3 + 3 + 2 + 1 + 1 + 1));
     assert!(trajectory.passes.is_empty() && trajectory.score == 1.0 && trajectory.reward.value == 0.0);
     let size = serde_json::to_vec(trajectory).unwrap().len();
@@ -335,17 +335,17 @@ fn graphs_that_are_held_out_are_measured_but_never_shown() {
     for request in server.seen.lock().unwrap().iter() {
         let messages: Vec<&str> =
             request.body["messages"].as_array().unwrap().iter().filter_map(|m| m["content"].as_str()).collect();
-        let told = messages.iter().filter(|text| text.contains("secret")).count();
+        let mentions = messages.iter().filter(|text| text.contains("secret")).count();
         // Only what the model itself asked for is repeated to it, in the refusal.
         assert!(
             messages.iter().all(|text| !text.contains("secret") || text.contains("there is no graph `secret`")),
-            "{told}"
+            "{mentions}"
         );
     }
 }
 
 #[test]
-fn sixty_four_attempts_wait_for_a_slow_server_while_evaluations_go_on() {
+fn sixty_four_attempts_wait_for_a_slow_server_while_evaluations_continue() {
     let Some(evaluator) = evaluator(VerdictCache::default()) else { return };
     let (active, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (counter, peak) = (Arc::clone(&active), Arc::clone(&most));
@@ -366,7 +366,7 @@ fn sixty_four_attempts_wait_for_a_slow_server_while_evaluations_go_on() {
     let meanwhile = AtomicUsize::new(0);
     let watch = |update: Update<'_>| {
         if let Update::Event { event: Event::Observed { observation, .. }, .. } = update
-            && observation.evaluation.is_some()
+            && observation.outcome.evaluation.is_some()
             && waiting.load(Ordering::SeqCst) > 0
         {
             meanwhile.fetch_add(1, Ordering::SeqCst);

@@ -34,8 +34,12 @@ fn ask(client: &Client) -> Result<Completion, ModelError> {
 }
 
 fn answer_to(body: Value) -> Completion {
+    answer_with(body, false)
+}
+
+fn answer_with(body: Value, text_tools: bool) -> Completion {
     let server = Server::start(move |_, _| Answer::Json(200, body.clone()));
-    ask(&client(&server.url)).unwrap()
+    ask(&Client::new(ClientOptions { text_tools, ..client_options(&server.url) })).unwrap()
 }
 
 #[test]
@@ -51,7 +55,8 @@ fn messages_are_understood_in_every_dialect() {
         json!({"content": text, "tool_calls": null}),
         json!({"content": [{"type": "text", "text": text}], "tool_calls": []}),
     ] {
-        let answer = answer_to(choice(message.clone()));
+        let in_text = message.to_string().contains("<tool_call>");
+        let answer = answer_with(choice(message.clone()), in_text);
         let calls = &answer.reply.tool_calls;
         assert_eq!((calls.len(), &calls[0].arguments), (1, &json!({"graph": "000"})), "{message}");
         assert!(!calls[0].id.is_empty() && answer.finish == Finish::ToolCalls, "{message}");
@@ -65,6 +70,17 @@ fn messages_are_understood_in_every_dialect() {
         assert_eq!(answer.reply.reasoning.as_deref(), Some("hm"), "{field}");
     }
     assert_eq!(answer_to(choice(json!({"content": "<think>hm</think>yes"}))).reply.content, "yes");
+}
+
+#[test]
+fn calls_in_the_text_stay_text_unless_they_were_asked_for() {
+    let text = "<tool_call>{\"name\": \"graph_info\", \"arguments\": {}}</tool_call>";
+    let body = json!({"choices": [{"message": {"content": text}, "finish_reason": "stop"}]});
+    let answer = answer_with(body.clone(), false);
+    assert_eq!((answer.reply.content.as_str(), answer.reply.tool_calls.len()), (text, 0));
+    assert_eq!((answer.finish, answer.notes), (Finish::Stop, vec!["text_tool_call_ignored".to_owned()]));
+    let answer = answer_with(body, true);
+    assert_eq!((answer.reply.tool_calls.len(), answer.notes), (1, vec!["text_tool_call".to_owned()]));
 }
 
 #[test]
@@ -86,7 +102,7 @@ fn streams_are_joined_and_half_ones_asked_for_again() {
 }
 
 #[test]
-fn passing_failures_are_tried_again_and_lasting_ones_are_told() {
+fn temporary_failures_are_retried_and_permanent_ones_reported() {
     let server = Server::start(|count, _| match count {
         0 => Answer::Text(429, "retry-after-ms: 1\r\n", "slow down".to_owned()),
         1 => Answer::Raw(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"choices\": [".to_vec()),

@@ -1,6 +1,6 @@
 //! Time, memory and quality of folding on op sequences of the public corpus: `cargo bench -p passnet-dataset`.
 //!
-//! The published figures beside ours are those of the reference on a machine with 2 cores (96 to 166 s and 351 to
+//! The published figures next to ours are those of the reference on a machine with 2 cores (96 to 166 s and 351 to
 //! 647 s, depending on its load).
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 

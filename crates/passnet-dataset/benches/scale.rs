@@ -20,11 +20,11 @@ use passnet_dataset::{
     store::{Input, Kind, Row, SampleFiles, SampleRow, TableWriter},
 };
 use passnet_graph::{Arg, Builder, Graph, ValueId, VerifyError, hash};
-use passnet_python::{metas, model};
+use passnet_graphnet::{graph_module, metas};
 use passnet_record::{ContentId, TensorMeta};
 use rayon::prelude::*;
 
-/// Why a stage fails.
+/// Error of a stage.
 type Failure = Box<dyn Error + Send + Sync>;
 
 /// Graphs that are copied, and most ops of one.
@@ -72,7 +72,7 @@ fn bases(samples: &Path) -> Result<Vec<Base>, Failure> {
     for path in find_samples(samples)? {
         let files = read_sample(&samples.join(&path))?;
         let Some(text) = files.text(MODEL).filter(|text| text.len() < 60_000) else { continue };
-        let (Ok(graph), Some(metas)) = (model::parse(&path, text), files.text(WEIGHT_META)) else { continue };
+        let (Ok(graph), Some(metas)) = (graph_module::parse(&path, text), files.text(WEIGHT_META)) else { continue };
         let Ok(tensors) = metas::parse(&path, metas) else { continue };
         let Ok(row) = describe(&path, Kind::Full, files) else { continue };
         if row.ops.len() > OPS || tensors.len() != graph.num_inputs() {
@@ -121,7 +121,7 @@ impl Base {
         for tensor in &mut tensors {
             tensor.name.insert_str(0, &prefix);
         }
-        let text = model::print(&graph) + "\n";
+        let text = graph_module::print(&graph) + "\n";
         let mut row =
             SampleRow { path: format!("scale/{index:07}"), files: SampleFiles::default(), ..self.row.clone() };
         for (input, tensor) in row.inputs.iter_mut().zip(&tensors) {
@@ -175,7 +175,7 @@ fn changed(graph: &Graph, arg: Arg, one: i64, builder: &mut Builder) -> Arg {
 }
 
 fn stage<R, E>(name: &str, graphs: usize, run: impl FnOnce() -> Result<R, E>) -> Result<R, E> {
-    // The kernel begins to look for the peak anew.
+    // Resets the peak that the kernel records.
     let _ = fs::write("/proc/self/clear_refs", "5");
     let (start, cpu) = (Instant::now(), cpu_seconds());
     let result = run()?;
@@ -189,7 +189,7 @@ fn stage<R, E>(name: &str, graphs: usize, run: impl FnOnce() -> Result<R, E>) ->
     Ok(result)
 }
 
-/// Processor time of this process so far, all threads together.
+/// Returns the CPU time that all threads of this process have used.
 fn cpu_seconds() -> f64 {
     const TICKS_PER_SECOND: f64 = 100.0;
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();

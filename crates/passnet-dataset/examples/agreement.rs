@@ -1,4 +1,4 @@
-//! How far few compilations agree with all of them.
+//! Agreement of kernel counts from few compilations with those from all.
 //!
 //! `cargo run -p passnet-dataset --example agreement -- ALL FEW` compares the kernel counts of two copies of a dataset, counted
 //! with and without `passnet dataset kernels --exhaustive`: what was compiled, and which fusible ranges differ.

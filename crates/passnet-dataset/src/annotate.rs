@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use passnet_graph::{Graph, wire};
-use passnet_python::Sample;
+use passnet_graphnet::Sample;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
@@ -13,16 +13,22 @@ use crate::{
     store::{Annotation, AnnotationRow, SampleRow, StoreError},
 };
 
-/// What runs PyTorch for a stage: one JSON object in, one out. Calls come from several threads.
+/// Runs PyTorch for a stage: one JSON object in, one out. Several threads call it.
 pub trait Runner: Sync {
     /// Asks one question.
     ///
     /// # Errors
-    /// What failed, as a sentence: the graph's fault or the runner's.
+    /// One sentence that names the failure of the graph or of the runner.
     fn ask(&self, request: &Value) -> Result<Value, String>;
 }
 
-/// What one graph may take.
+impl<F: Fn(&Value) -> Result<Value, String> + Sync> Runner for F {
+    fn ask(&self, request: &Value) -> Result<Value, String> {
+        self(request)
+    }
+}
+
+/// Limits for one graph.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Bytes of inputs above which a graph is not run, only propagated.
@@ -40,7 +46,7 @@ impl Default for Limits {
     }
 }
 
-/// What a stage that runs graphs did.
+/// Result of a stage that runs graphs.
 #[derive(Debug, Default)]
 pub struct Annotated {
     /// Graphs annotated now.
@@ -167,7 +173,7 @@ pub(crate) type Rows = Box<dyn Iterator<Item = AnnotationRow>>;
 
 impl Annotations<Rows> {
     pub(crate) fn open(dataset: &Dataset) -> Result<Self, StoreError> {
-        // Damage was told by the stage that wrote them, and is told again by the next.
+        // Damage was reported by the stage that wrote them, and the next stage reports it again.
         let rows = dataset.read::<AnnotationRow>(Table::Annotations)?.flatten();
         Ok(Self { rows: Box::new(rows), waiting: BTreeMap::new() })
     }

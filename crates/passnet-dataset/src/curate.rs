@@ -8,7 +8,7 @@ use crate::{
     store::{SampleRow, StoreError, TaskRow},
 };
 
-/// What was curated.
+/// Result of the curation.
 #[derive(Debug, Default)]
 pub struct Curated {
     /// Tasks of the evaluation split.
@@ -17,7 +17,7 @@ pub struct Curated {
     pub train: usize,
     /// Graphs that are in neither, since the evaluation split has the same structure under another op sequence.
     pub withheld: usize,
-    /// What could not be read.
+    /// Files and rows that could not be read.
     pub failures: Vec<Failure>,
 }
 

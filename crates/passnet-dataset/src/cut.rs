@@ -1,8 +1,8 @@
 //! One range of a full graph as a sample of its own, as it is or as a variant.
 
 use passnet_graph::{Graph, Slice, SliceOrder, ValueId, hash, wire};
-use passnet_python::{
-    GraphNetMeta, metas, model, rename,
+use passnet_graphnet::{
+    GraphNetMeta, graph_module, metas, rename,
     sample::{CONSTRAINTS, GRAPH_HASH, GRAPH_NET, INPUT_META, MODEL, WEIGHT_META},
 };
 use passnet_record::{ContentId, DType, TensorMeta, TensorValue};
@@ -28,10 +28,10 @@ pub(crate) struct Parent {
     rule: CastRule,
 }
 
-/// Which inputs of a subgraph get the dtype of a variant.
+/// Rule for the inputs of a subgraph that get the dtype of a variant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CastRule {
-    /// Those that have it when all float32 inputs of the full graph do.
+    /// Inputs that have the dtype when all float32 inputs of the full graph have it.
     #[default]
     Provenance,
     /// All that are float32, as published.
@@ -59,7 +59,7 @@ impl Parent {
             (sample.graph, sample.tensors, sample.meta)
         } else {
             let text = row.files.text(MODEL).unwrap_or_default();
-            let graph = model::parse(&row.path, text).map_err(|error| error.to_string())?;
+            let graph = graph_module::parse(&row.path, text).map_err(|error| error.to_string())?;
             (graph, Vec::new(), GraphNetMeta::default())
         };
         let (path, source, domain) = (row.path.clone(), row.source.clone(), row.domain.clone());
@@ -146,9 +146,9 @@ impl Varied<'_> {
     pub(crate) fn sample(&self, piece: Piece, kind: Kind) -> Result<SampleRow, String> {
         let Piece { range, slice, tensors, id } = piece;
         // Under names that say nothing of the model, equal graphs have equal text.
-        let printed = model::print(&slice.graph) + "\n";
+        let printed = graph_module::print(&slice.graph) + "\n";
         let text = rename::alpha_renamed(&self.parent.path, &printed).map_err(|error| error.to_string())? + "\n";
-        let graph = model::parse(&self.parent.path, &text).map_err(|error| error.to_string())?;
+        let graph = graph_module::parse(&self.parent.path, &text).map_err(|error| error.to_string())?;
         let tensors = tensors.map(|tensors| renamed(tensors, &graph));
         Ok(self.row(range, kind, &id, &graph, text, tensors))
     }

@@ -19,11 +19,11 @@ pub enum Table {
     Subgraphs,
     /// Tasks; rows are [`crate::store::TaskRow`].
     Tasks,
-    /// What is known of the values of whole graphs; rows are [`crate::store::AnnotationRow`].
+    /// Facts about the values of whole graphs; rows are [`crate::store::AnnotationRow`].
     Annotations,
     /// Kernel counts of prefixes of subgraphs; rows are [`crate::store::KernelsRow`].
     Kernels,
-    /// Which graphs run; rows are [`crate::suite::Proof`].
+    /// Results of running graphs; rows are [`crate::suite::Proof`].
     Proofs,
 }
 
@@ -66,7 +66,7 @@ impl Dataset {
         Self { root: root.into() }
     }
 
-    /// Its folder.
+    /// Returns the folder of the dataset.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -97,8 +97,8 @@ impl Dataset {
         Ok(parts)
     }
 
-    /// All rows of a table in order. What cannot be read gives one error for each damaged file or row group; the rest
-    /// goes on.
+    /// Returns all rows of a table in order. Each damaged file or row group gives one error, and reading continues after
+    /// it.
     ///
     /// # Errors
     /// If the folder cannot be read.
@@ -127,7 +127,7 @@ impl Dataset {
         Ok(PartWriter { folder: self.root.join(table.name()), next, current: None, replaces: None, publish: false })
     }
 
-    /// Writes a table anew. What it holds stays, and can be read, until the writer finishes.
+    /// Replaces a table. Its old rows stay readable until the writer finishes.
     ///
     /// # Errors
     /// If the folder cannot be read.
@@ -136,7 +136,7 @@ impl Dataset {
         Ok(PartWriter { folder: self.root.join(table.name()), next: 0, current: None, replaces, publish: false })
     }
 
-    /// Writes a table anew, its files from several threads.
+    /// Replaces a table, writing its files from several threads.
     ///
     /// # Errors
     /// If the folder cannot be read.
@@ -173,7 +173,7 @@ pub struct PartWriter<R: Row> {
     folder: PathBuf,
     next: u32,
     current: Option<(TableWriter<R>, usize)>,
-    /// What the files take the place of; `None` if rows are added to it.
+    /// Files that the new ones replace; `None` if rows are added.
     replaces: Option<Replacement>,
     publish: bool,
 }
@@ -185,7 +185,7 @@ impl<R: Row> PartWriter<R> {
         self
     }
 
-    /// Leaves a damaged file that is replaced beside the table, for people who can mend it.
+    /// Keeps a damaged file that is replaced next to the table, for people who can repair it.
     pub(crate) fn keep_damaged(&mut self, part: &Path) {
         if let Some(replaces) = &mut self.replaces {
             replaces.keep_damaged(part);
@@ -235,11 +235,11 @@ impl<R: Row> PartWriter<R> {
     }
 }
 
-/// New files beside those that they replace.
+/// New files and the files that they replace.
 pub(crate) struct Replacement {
     folder: PathBuf,
     replaced: Vec<PathBuf>,
-    /// Those of them that stay under another name, since not all of their rows can be read.
+    /// Replaced files that are kept under another name, because some of their rows cannot be read.
     damaged: BTreeSet<PathBuf>,
 }
 
@@ -252,7 +252,7 @@ impl Replacement {
         TableWriter::create(&part_path(&self.folder, WAITING, number))
     }
 
-    /// Leaves a damaged file beside the table, for people who can mend it.
+    /// Keeps a damaged file next to the table, for people who can repair it.
     pub(crate) fn keep_damaged(&mut self, part: &Path) {
         self.damaged.insert(part.to_owned());
     }

@@ -15,7 +15,7 @@ use crate::{
     store::{Hashes, Lineage, Origin, SampleRow, StoreError, TableWriter},
 };
 
-/// What was found, and what was kept.
+/// Numbers of rows found and kept.
 #[derive(Debug, Default)]
 pub struct Deduplicated {
     /// Rows read.
@@ -24,7 +24,7 @@ pub struct Deduplicated {
     pub distinct: Vec<(Rung, usize)>,
     /// Rows written.
     pub kept: usize,
-    /// What could not be read.
+    /// Files and rows that could not be read.
     pub failures: Vec<Failure>,
 }
 
@@ -72,7 +72,7 @@ pub fn dedup(dataset: &Dataset, table: Table, rung: Rung, out: &Dataset) -> Resu
             let mut next = |key: Option<u128>| left.remove(&key?);
             file.take(part, rung, |key, _| next(key).map_or(Choice::Drop, Choice::Merge))?;
         }
-        // Damage was told the first time.
+        // Damage was reported in the first pass.
         let kept = Kept { failures: Vec::new(), ..file.finish()? };
         written.extend(kept.number);
         result.add(kept, &mut classes);
@@ -121,7 +121,7 @@ fn key(rung: Rung, hashes: &Hashes) -> Option<u128> {
 /// Samples that equal one another, in the order of the table.
 #[derive(Clone)]
 struct Class {
-    /// Which file has the first.
+    /// File that holds the first occurrence.
     part: u32,
     /// Paths of all, and of their duplicates; at least one.
     paths: Vec<String>,
@@ -145,7 +145,7 @@ impl Member {
     }
 }
 
-/// What becomes of a row.
+/// Decision about a row.
 enum Choice {
     Drop,
     Keep,
@@ -153,7 +153,7 @@ enum Choice {
     Merge(Class),
 }
 
-/// What is kept of a file.
+/// Rows of a file that are kept.
 #[derive(Default)]
 struct Kept {
     /// Number of the new file, if it has a row.

@@ -13,7 +13,7 @@ use fs_err as fs;
 
 use crate::store::{NamedFile, SampleFiles, TaskRow};
 
-/// Why a folder cannot be read or written.
+/// Error of reading or writing a folder.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// The system refused.
@@ -139,7 +139,7 @@ fn is_sample(folder: &Path) -> bool {
     folder.join("model.py").is_file() || folder.join("graph_net.json").is_file()
 }
 
-/// What lies in `root/folder`, with paths below `root`: name and whether it is a folder. No links or special files.
+/// Returns the entries of `root/folder`, with paths below `root`: name, and true for a folder. Links and special files are left out.
 fn entries(root: &Path, folder: &str) -> Result<Vec<(String, bool)>, FolderError> {
     let mut found = Vec::new();
     for entry in fs::read_dir(root.join(folder))? {

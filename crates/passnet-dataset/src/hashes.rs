@@ -1,7 +1,7 @@
 //! Hashes under which samples are compared, from strict to loose.
 
 use passnet_graph::{Arg, Builder, Graph, VerifyError, hash};
-use passnet_python::Sample;
+use passnet_graphnet::Sample;
 use passnet_record::ContentId;
 
 use crate::store::Hashes;
@@ -25,7 +25,7 @@ impl Rung {
     /// All rungs, strict ones first.
     pub const ALL: [Self; 5] = [Self::Text, Self::Typed, Self::Structure, Self::Masked, Self::Ops];
 
-    /// Its name on the command line.
+    /// Returns the name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -49,7 +49,7 @@ impl Rung {
     }
 }
 
-/// The first half of a hash: enough to tell samples apart, and a quarter of the memory of its text.
+/// Returns the first half of a hash: enough to distinguish samples, and a quarter of the memory of its text.
 pub(crate) fn half(hash: &str) -> Option<u128> {
     u128::from_str_radix(hash.get(..32)?, 16).ok()
 }
@@ -116,7 +116,7 @@ fn mask(graph: &Graph, arg: Arg, builder: &mut Builder) -> Arg {
 
 #[cfg(test)]
 mod tests {
-    use passnet_python::{GraphNetMeta, model};
+    use passnet_graphnet::{GraphNetMeta, graph_module};
 
     use super::*;
 
@@ -125,7 +125,7 @@ mod tests {
             "import torch\nclass GraphModule(torch.nn.Module):\n    def forward(self, x: torch.Tensor):\n{}",
             body.lines().map(|line| format!("        {line}\n")).collect::<String>()
         );
-        let graph = model::parse("model.py", &text).unwrap();
+        let graph = graph_module::parse("model.py", &text).unwrap();
         let sample = Sample {
             graph,
             tensors: Vec::new(),

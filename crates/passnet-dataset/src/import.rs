@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, path::Path};
 
 use passnet_graph::VerifyError;
-use passnet_python::{
+use passnet_graphnet::{
     Sample,
     sample::{CONSTRAINTS, GRAPH_HASH, GRAPH_NET, INPUT_META, MODEL, SampleTexts, WEIGHT_META},
 };
@@ -19,7 +19,7 @@ use crate::{
 /// Samples are read and parsed this many at a time.
 const CHUNK: usize = 64;
 
-/// What an import or export did.
+/// Result of an import or export.
 #[derive(Debug, Default)]
 pub struct Transfer {
     /// Samples written.
@@ -28,11 +28,11 @@ pub struct Transfer {
     pub tasks: usize,
     /// Samples and tasks that were there already.
     pub present: usize,
-    /// What could not be read, and why; everything else was written.
+    /// Samples that could not be read, with reasons. All others were written.
     pub failures: Vec<Failure>,
 }
 
-/// Why a sample has no row.
+/// Error of describing a sample as a row.
 #[derive(Debug, thiserror::Error)]
 pub enum DescribeError {
     /// A file is missing.
@@ -45,7 +45,7 @@ pub enum DescribeError {
     },
     /// A file is malformed.
     #[error(transparent)]
-    Sample(#[from] passnet_python::Error),
+    Sample(#[from] passnet_graphnet::Error),
     /// The graph has no masked form.
     #[error("{path}: {source}")]
     Graph {
@@ -201,7 +201,7 @@ impl Transfer {
     }
 }
 
-/// Why an import or export stops.
+/// Error that stops an import or export.
 #[derive(Debug, thiserror::Error)]
 pub enum TransferError {
     /// Folders.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use passnet_python::Sample;
+use passnet_graphnet::Sample;
 use rayon::prelude::*;
 use serde::Deserialize;
 use serde_json::json;
@@ -16,13 +16,13 @@ use crate::{
     store::{KernelsRow, Kind, SampleRow, StoreError},
 };
 
-/// How to count.
+/// Settings of the counting.
 #[derive(Clone, Debug)]
 pub struct CountSettings {
     /// `cpu`: kernels that Inductor makes for the CPU, which takes no compiler run; `cuda`: kernels that the driver
     /// launches.
     pub device: String,
-    /// Whether to compile every prefix by itself.
+    /// Compiles every prefix separately.
     pub exhaustive: bool,
     /// Most subgraphs to count, those counted before among them.
     pub most: usize,
@@ -30,7 +30,7 @@ pub struct CountSettings {
     pub longest: usize,
 }
 
-/// What was counted.
+/// Result of the counting.
 #[derive(Debug, Default)]
 pub struct Counted {
     /// Subgraphs counted now.
@@ -47,12 +47,12 @@ pub struct Counted {
     pub failures: Vec<Failure>,
 }
 
-/// Subgraphs that are counted at once. What one teaches is known to the next ones behind this many, however many threads
+/// Subgraphs that are counted at the same time. Counts of one are used for subgraphs at least this many later, for any number of threads
 /// there are.
 const BATCH: usize = 8;
 
 /// Counts the kernels of annotated classical subgraphs that have no counts for this device yet; where not all are to be
-/// counted, those that cover most transitions of ops ([`select_subset`]). What does not compile is noted and not tried again.
+/// counted, those that cover most transitions of ops ([`select_subset`]). Subgraphs that do not compile are recorded and not tried again.
 /// `progress` is called with the number of subgraphs done and of all.
 ///
 /// # Errors
@@ -101,7 +101,7 @@ pub fn count_kernels(
 }
 
 /// The subgraphs to count, in order, after learning from those that were counted before. The choice is among all of them,
-/// so that an interrupted call goes on with those that it would have come to. Memory holds the distinct subgraphs.
+/// so that an interrupted call continues with the subgraphs that are left. Memory holds the distinct subgraphs.
 fn todo(
     dataset: &Dataset,
     settings: &CountSettings,
@@ -158,7 +158,7 @@ fn measure(
     if settings.exhaustive { measure_all(row.ops.len(), compile) } else { bracketing.measure(&row.ops, compile) }
 }
 
-/// What `passnet._prefix` answers.
+/// Answer of `passnet._services.kernel_counts`.
 #[derive(Deserialize)]
 struct Reply {
     kernels: Vec<u32>,

@@ -3,8 +3,8 @@
 //! A [`Dataset`] is a folder of Parquet tables ([`store`]). Stages read one table and write another: [`import`] fills it
 //! from sample and task folders (and exports to them), [`dedup`] drops duplicates and keeps their lineage, [`mine`] cuts
 //! subgraphs, [`curate`] makes tasks and splits, [`query`] looks into it. Every stage is a function of its tables: nothing
-//! depends on the order of hash maps, on time, or on how work was split over threads. A stage goes on behind what is
-//! damaged and lists it as [`Failure`]s.
+//! depends on the order of hash maps, on time, or on how work was split over threads. A stage skips
+//! damaged data and lists it as [`Failure`]s.
 //!
 //! Below the stages are pure functions over op names and counts: [`fold`] and [`fusible`] find ranges of ops, [`select`]
 //! and [`bucket`] choose what an evaluation set holds.
@@ -15,6 +15,7 @@ pub mod curate;
 mod cut;
 mod dataset;
 pub mod dedup;
+mod failure;
 pub mod fold;
 pub mod folders;
 pub mod fusible;
@@ -22,6 +23,8 @@ pub mod hashes;
 pub mod import;
 pub mod kernels;
 pub mod mine;
+mod open;
+pub mod pipeline;
 pub mod query;
 pub mod select;
 mod sorter;
@@ -29,18 +32,5 @@ pub mod store;
 pub mod suite;
 
 pub use dataset::{Dataset, PartWriter, Table};
-
-/// Something that a stage could not use; it went on without it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// A path of a sample, a task, or a file of the store.
-    pub what: String,
-    /// What is wrong, and how to mend it.
-    pub message: String,
-}
-
-impl Failure {
-    fn of_store(error: &store::StoreError) -> Self {
-        Self { what: error.path().display().to_string(), message: error.to_string() }
-    }
-}
+pub use failure::Failure;
+pub use open::{OpenError, open_suite};

@@ -21,7 +21,7 @@ use crate::{
     store::{Annotation, KernelsRow, Kind, Origin, SampleRow, StoreError},
 };
 
-/// How to find ranges.
+/// Method of finding ranges.
 #[derive(Clone, Copy, Debug)]
 pub enum Method {
     /// Each graph on its own: the default.
@@ -30,7 +30,7 @@ pub enum Method {
     Compatible(CompatibleSettings),
     /// Every op.
     SingleOps,
-    /// What a compiler fuses in the classical subgraphs of the dataset, by the kernel counts of the stage `kernels`.
+    /// Ranges that a compiler fuses in the classical subgraphs of the dataset, by the kernel counts of the stage `kernels`.
     Fusible,
 }
 
@@ -44,7 +44,7 @@ impl Method {
     }
 }
 
-/// What was cut out.
+/// Result of the mining.
 #[derive(Debug, Default)]
 pub struct Mined {
     /// Full graphs read.
@@ -59,7 +59,7 @@ pub struct Mined {
     pub subgraphs: usize,
     /// Ranges without a subgraph, since a value that crosses their boundary is no tensor.
     pub open: usize,
-    /// What could not be read or cut.
+    /// Graphs that could not be read or cut.
     pub failures: Vec<Failure>,
 }
 
@@ -70,9 +70,9 @@ const CHUNK: usize = 256;
 /// `out`, in place of those of their kind.
 ///
 /// Subgraphs of annotated graphs are complete samples, and distinct by typed hash. Of other graphs only `model.py` can be
-/// told: their subgraphs have no inputs and no `weight_meta.py`, and are distinct by structural hash.
+/// reported: their subgraphs have no inputs and no `weight_meta.py`, and are distinct by structural hash.
 ///
-/// Memory holds the ids and origins of the distinct subgraphs, and rows of 256 MiB: more than that waits in files beside the
+/// Memory holds the ids and origins of the distinct subgraphs, and rows of 256 MiB: more than that waits in files next to the
 /// table. Folding all graphs together also holds their op names.
 ///
 /// # Errors
@@ -104,11 +104,11 @@ pub fn mine(dataset: &Dataset, method: Method, out: &Dataset) -> Result<Mined, S
     Ok(mined)
 }
 
-/// Where the ranges of a graph come from.
+/// Source of the ranges of a graph.
 enum Finder {
     Canonical(CanonicalSettings),
     SingleOps,
-    /// Those of all graphs in the order of their table.
+    /// Ranges of all graphs in the order of their table.
     InOrder(std::vec::IntoIter<Vec<OpRange>>),
     ByPath(BTreeMap<String, Vec<OpRange>>),
 }

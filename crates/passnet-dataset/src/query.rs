@@ -10,7 +10,7 @@ use crate::{
     store::{Kind, SampleRow, StoreError},
 };
 
-/// Which samples to take. What is empty or `None` takes all.
+/// Filter for samples. An empty field or `None` takes all.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     /// Every one of these ops occurs.
@@ -30,7 +30,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether a sample is taken.
+    /// Returns whether a sample is taken.
     pub fn admits(&self, row: &SampleRow) -> bool {
         let fits_input = self.dtype.is_none() && self.min_input_bytes.is_none()
             || row.inputs.iter().any(|input| {
@@ -77,11 +77,11 @@ pub struct Stats {
     pub by_kind: BTreeMap<Kind, usize>,
     /// Inputs by type.
     pub by_dtype: BTreeMap<DType, usize>,
-    /// How often each op occurs.
+    /// Number of occurrences of each op.
     pub by_op: BTreeMap<String, usize>,
     /// Distinct samples on each rung.
     pub distinct: Vec<(Rung, usize)>,
-    /// What could not be read.
+    /// Files and rows that could not be read.
     pub failures: Vec<Failure>,
 }
 

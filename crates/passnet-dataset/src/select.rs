@@ -1,4 +1,4 @@
-//! Which op sequences an evaluation set takes: those with the most transitions not yet seen, rare ones first.
+//! Selection of op sequences for an evaluation set: those with the most transitions not yet seen, rare ones first.
 
 use std::{
     cmp::{Ordering, Reverse},
@@ -15,9 +15,9 @@ const SMOOTHING: f64 = 1e-3;
 /// A transition is a pair of neighbouring ops. A sequence is worth the number of its transitions that no chosen one
 /// has, times one plus its rarity; equal worth is resolved by that number, then rarity, then length, then index.
 /// Rarity is the mean -ln P(next | op) over its transitions, scaled to 0..=1 over all sequences. All of this is the
-/// published `select_evaluation_subset`; as there, once every transition is covered the choice goes on by rarity.
+/// published `select_evaluation_subset`; as there, once every transition is covered, rare sequences are chosen first.
 ///
-/// Worth only falls while the choice goes on, so sequences wait in a heap and are looked at again only when they come
+/// Worth only falls during the selection, so sequences wait in a heap and are looked at again only when they come
 /// up: about O(n log n) for all practical inputs instead of O(k n).
 pub fn select_subset<S: AsRef<str>>(sequences: &[Vec<S>], k: usize) -> Vec<usize> {
     if k >= sequences.len() {
@@ -56,7 +56,7 @@ pub fn select_subset<S: AsRef<str>>(sequences: &[Vec<S>], k: usize) -> Vec<usize
     chosen
 }
 
-/// What a sequence is worth at one moment; the largest is chosen.
+/// Worth of a sequence at one moment; the largest is chosen.
 struct Worth {
     new: usize,
     rarity: f64,

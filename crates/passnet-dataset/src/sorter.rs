@@ -17,7 +17,7 @@ const MEMORY: usize = 256 << 20;
 /// Takes rows in any order, gives them back sorted. Paths are distinct.
 pub(crate) struct Sorter {
     folder: PathBuf,
-    /// Where the files are: made when it is needed, deleted with this.
+    /// Folder of the files: created when it is needed, deleted with the sorter.
     scratch: Option<TempDir>,
     /// Sorted files.
     runs: Vec<PathBuf>,

@@ -100,7 +100,7 @@ fn duplicates_go_and_leave_their_paths() {
 }
 
 #[test]
-fn dedup_that_was_killed_between_two_files_goes_on() {
+fn dedup_that_was_killed_between_two_files_continues() {
     let scratch = tempfile::tempdir().unwrap();
     let dataset = Dataset::at(scratch.path().join("dataset"));
     for path in ["gone", "a", "b"] {
@@ -172,7 +172,7 @@ fn subgraphs_are_mined_grouped_and_split_without_a_leak() {
     let mined = mine(&dataset, Method::SingleOps, &dataset).unwrap();
     assert_eq!((mined.covered, mined.ranges), (60, 60));
     let curated = curate(&dataset, 2).unwrap();
-    // The classical subgraphs stay beside the single ops: their one op sequence is a task too.
+    // The classical subgraphs stay next to the single ops: their one op sequence is a task too.
     assert_eq!((curated.eval, curated.train, curated.withheld), (2, 3, 0));
     let tasks: Vec<TaskRow> = dataset.read(Table::Tasks).unwrap().map(Result::unwrap).collect();
     assert!(tasks.iter().all(|task| [1, 4].contains(&task.ops.len()) && !task.graphs.is_empty()));
@@ -235,7 +235,7 @@ fn public_tasks_come_back_as_they_were() {
     let out = work.path().join("out");
     export(&dataset, Table::Tasks, &out).unwrap();
     let mut expected = tree(&root);
-    // Files beside the tasks belong to none.
+    // Files next to the tasks belong to none.
     expected.retain(|path, _| path.components().count() > 1);
     assert!(tree(&out) == expected);
 }

@@ -35,7 +35,7 @@ impl Runner for Known {
     }
 }
 
-/// As [`Known`], but no graph with an addition runs.
+/// Answers like [`Known`], but no graph with an addition runs.
 struct NoAdditions;
 
 impl Runner for NoAdditions {
@@ -101,7 +101,7 @@ fn graphs_that_do_not_run_are_in_no_suite_and_not_in_training() {
 }
 
 #[test]
-fn counting_goes_on_where_it_stopped() {
+fn counting_continues_where_it_stopped() {
     let scratch = tempfile::tempdir().unwrap();
     let settings = |most| CountSettings { device: "cpu".to_owned(), exhaustive: true, most, longest: usize::MAX };
     let [whole, parts] = ["whole", "parts"].map(|name| annotated(&scratch.path().join(name)));

@@ -1,4 +1,4 @@
-//! What judging a graph costs beside the timed calls themselves, against one fresh Python process per graph.
+//! Cost of evaluating a graph in addition to its timed calls, compared with one fresh Python process per graph.
 //!
 //! The fresh process does what a harness without a referee does: it imports torch, executes `model.py`, makes the inputs
 //! from `weight_meta.py`, runs the graph as reference and as candidate, compares, and times both with the same number of
@@ -15,8 +15,9 @@ use std::{
     time::Instant,
 };
 
-use passnet_eval::{Candidate, Defences, GraphSample, Referee, RefereeOptions, settings};
-use passnet_record::{ExecutionPath, RunSettings};
+use passnet_eval::{Candidate, Defences, Referee, RefereeOptions, settings};
+use passnet_record::{Device, ExecutionPath, RunSettings};
+use passnet_run::GraphSample;
 
 /// One fresh process: prints the nanoseconds that its timed calls took.
 const FRESH: &str = r"
@@ -67,7 +68,7 @@ struct Row {
     graph: String,
     ours_ms: f64,
     fresh_ms: f64,
-    /// Where ours went: until the workers answered, loading, checking, measuring beside the trials.
+    /// Parts of our time: start of the workers, loading, checking, measuring without the trials.
     parts_ms: [f64; 4],
 }
 
@@ -76,15 +77,20 @@ const PARTS: [&str; 4] = ["start", "load", "check", "measure"];
 fn main() {
     let Some((interpreter, suite)) = common::set_up() else { return };
     // Like for like: one path, and no second measurement of an unstable pair, which the other side does not make.
-    let settings = RunSettings { paths: vec![ExecutionPath::Direct], max_remeasure: 0, ..settings::sound("cpu") };
+    let settings = RunSettings { paths: vec![ExecutionPath::Direct], max_remeasure: 0, ..settings::sound(Device::Cpu) };
     let (warmup, trials) = (settings.warmup, settings.trials);
-    let options = RefereeOptions { zygote: interpreter.zygote(), defences: Defences::ALL, cache: None, jobs: 1 };
+    let options = RefereeOptions {
+        zygote: passnet_eval::ZygoteConfig::from(interpreter.clone()),
+        defences: Defences::ALL,
+        cache: None,
+        jobs: 1,
+    };
     let begin = Instant::now();
     let referee = Referee::new(settings, options).unwrap();
     println!("fork server ready after {:.1} s, once per run", begin.elapsed().as_secs_f64());
 
     let mut rows = Vec::new();
-    println!("{:<44} {:>12} {:>12} {:>8}", "graph (overhead beside timed calls)", "passnet ms", "fresh ms", "ratio");
+    println!("{:<44} {:>12} {:>12} {:>8}", "graph (overhead without timed calls)", "passnet ms", "fresh ms", "ratio");
     for id in suite.graphs() {
         let directory = suite.sample_dir(&id);
         let begin = Instant::now();

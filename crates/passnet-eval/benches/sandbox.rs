@@ -1,7 +1,7 @@
-//! What confining workers adds to an evaluation: the same graphs, with the sandbox and without it, in turn.
+//! Time that confining workers adds to an evaluation: the same graphs with and without the sandbox, alternately.
 //!
 //! Each graph of the bundled suite is evaluated by two referees that differ in the sandbox only, first the one, then the
-//! other, then the other way round. Counted is the time beside the timed calls. Needs PASSNET_PYTHON and PASSNET_SITE; skipped
+//! other, then the other way round. The figures exclude the timed calls. Needs PASSNET_PYTHON and PASSNET_SITE; skipped
 //! without. `PASSNET_BENCH_GRAPHS` sets the number of graphs (20).
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for people, which may fail")]
@@ -10,17 +10,27 @@ mod common;
 
 use std::time::Instant;
 
-use passnet_eval::{Candidate, Defences, GraphSample, Referee, RefereeOptions, settings, stats::quantile};
-use passnet_record::{ExecutionPath, RunSettings};
+use passnet_eval::{Candidate, Defences, Referee, RefereeOptions, settings, stats::quantile};
+use passnet_record::{Device, ExecutionPath, RunSettings};
+use passnet_run::GraphSample;
 
 /// Pairs per graph.
 const PAIRS: usize = 4;
 
 fn main() {
     let Some((interpreter, suite)) = common::set_up() else { return };
-    let settings =
-        || RunSettings { paths: vec![ExecutionPath::Direct], max_remeasure: 0, trials: 10, ..settings::sound("cpu") };
-    let options = RefereeOptions { zygote: interpreter.zygote(), defences: Defences::ALL, cache: None, jobs: 1 };
+    let settings = || RunSettings {
+        paths: vec![ExecutionPath::Direct],
+        max_remeasure: 0,
+        trials: 10,
+        ..settings::sound(Device::Cpu)
+    };
+    let options = RefereeOptions {
+        zygote: passnet_eval::ZygoteConfig::from(interpreter),
+        defences: Defences::ALL,
+        cache: None,
+        jobs: 1,
+    };
     let confined = Referee::new(settings(), options).unwrap();
     let open = confined.sibling(settings(), Defences { sandbox: false, ..Defences::ALL }).unwrap();
     let samples: Vec<GraphSample> =
@@ -47,7 +57,7 @@ fn main() {
     };
     let (with, without, added) =
         (sorted(&|row| row.0), sorted(&|row| row.1), sorted(&|(confined, open)| confined - open));
-    println!("{} pairs of evaluations, ms beside timed calls: with the sandbox, without, added", rows.len());
+    println!("{} pairs of evaluations, ms without timed calls: with the sandbox, without, added", rows.len());
     for share in [0.25, 0.5, 0.75] {
         let [with, without, added] = [&with, &without, &added].map(|values| quantile(values, share));
         println!("{:>3.0} % {with:>10.1} {without:>10.1} {added:>10.1}", share * 100.0);

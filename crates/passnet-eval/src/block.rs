@@ -21,7 +21,7 @@ use crate::{
 /// Alignment of each tensor inside a block.
 const ALIGNMENT: u64 = 64;
 
-/// Why a block of inputs could not be made.
+/// Error of making a block of inputs.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BlockError {
     /// The metadata is at fault.
@@ -40,7 +40,7 @@ pub(crate) enum BlockError {
     Io(#[from] io::Error),
 }
 
-/// Sealed inputs: nobody can write to them again, whoever holds the descriptor.
+/// Sealed inputs: no holder of the descriptor can write to them.
 #[derive(Debug)]
 pub(crate) struct InputBlock {
     file: File,
@@ -93,7 +93,7 @@ impl InputBlock {
         Ok(Self { file, first, stride, count: sets.len() })
     }
 
-    /// Where the tensors of one set lie.
+    /// Returns the layout of one set.
     pub(crate) fn layouts(&self, set: usize) -> impl Iterator<Item = Layout> + '_ {
         let start = self.stride * set as u64;
         self.first.iter().map(move |layout| Layout { offset: start + layout.offset, ..layout.clone() })
@@ -131,7 +131,7 @@ fn seal(file: &File) -> io::Result<()> {
 const ROTATED_ELEMENTS: u64 = 4096;
 
 /// Many contents at the price of one: each large tensor is drawn once, and each set has it rotated by another random
-/// number of elements. Literals and constants stay as they are, and small tensors are drawn anew.
+/// number of elements. Literals and constants stay as they are, and small tensors are drawn again.
 pub(crate) struct BaseContents<'a> {
     metas: &'a [TensorMeta],
     seed: u64,

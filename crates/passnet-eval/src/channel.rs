@@ -1,4 +1,4 @@
-//! Frames over a Unix socket, every operation with a deadline (`docs/worker-protocol.md`, Transport).
+//! Frames over a Unix socket, every operation with a deadline (`docs/reference/worker-protocol.md`, Transport).
 
 use std::{
     io,
@@ -20,7 +20,7 @@ use serde::{Serialize, de::DeserializeOwned};
 /// Longest accepted body of a frame.
 const MAX_FRAME_BYTES: usize = 64 << 20;
 
-/// Why nothing (more) comes over a channel.
+/// Error of a channel.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ChannelError {
     /// The deadline passed.
@@ -29,7 +29,7 @@ pub(crate) enum ChannelError {
     /// The other side has closed its end or died.
     #[error("the other side is gone")]
     Closed,
-    /// What came is no frame, or not the message that was expected.
+    /// The bytes are not a frame, or not the expected message.
     #[error("not a valid frame: {0}")]
     Malformed(String),
     /// The system refused.
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_rubbish_and_ends_are_told_apart() {
+    fn silence_rubbish_and_ends_are_distinct() {
         let (ours, theirs) = Channel::pair().unwrap();
         let mut theirs = UnixStream::from(theirs);
         assert!(matches!(ours.receive::<i32>(soon()), Err(ChannelError::Deadline)));

@@ -1,16 +1,18 @@
 //! The layers between a pass directory and its verdict that can be switched off, so that the attack suite can tell which
 //! of them catches what. An evaluation that counts has all of them.
 //!
-//! What has no switch, because the verdict is made of it: comparison and clock in another process than the candidate's,
+//! Some defences have no switch, because the verdict is made of them: comparison and clock in another process than the candidate's,
 //! a reference that the candidate never sees, outputs that travel as bytes, the death of the whole process tree.
 
 use std::str::FromStr;
 
-/// Which layers are on.
+/// Layers that are on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Defences {
     /// Check the source before anything runs.
     pub lint: bool,
+    /// Judge the object code of native kernels, and load nothing else.
+    pub objects: bool,
     /// Watch which operators replacement functions call.
     pub intercept: bool,
     /// Confine workers that run code of others.
@@ -44,8 +46,9 @@ impl Defences {
     /// Everything off.
     pub const NONE: Self = Self::uniform(false);
     /// Each layer alone, by name.
-    pub const LAYERS: [(&'static str, Self); 11] = [
+    pub const LAYERS: [(&'static str, Self); 12] = [
         ("lint", Self { lint: true, ..Self::NONE }),
+        ("objects", Self { objects: true, ..Self::NONE }),
         ("intercept", Self { intercept: true, ..Self::NONE }),
         ("sandbox", Self { sandbox: true, ..Self::NONE }),
         ("diff", Self { diff: true, ..Self::NONE }),
@@ -61,6 +64,7 @@ impl Defences {
     const fn uniform(on: bool) -> Self {
         Self {
             lint: on,
+            objects: on,
             intercept: on,
             sandbox: on,
             diff: on,
@@ -104,6 +108,6 @@ mod tests {
             assert!(on == 1 && format!("{defences:?}").contains(&format!("{name}: true")), "{name}");
         }
         assert_eq!(format!("{:?}", Defences::NONE).matches("false").count(), Defences::LAYERS.len());
-        assert!("magic".parse::<Defences>().unwrap_err().to_string().contains("lint, intercept"));
+        assert!("magic".parse::<Defences>().unwrap_err().to_string().contains("lint, objects"));
     }
 }

@@ -1,63 +1,48 @@
-//! Who may measure, and on which cores.
+//! The right to measure, and the cores for it.
 
 use std::{
-    fs::File,
     io,
+    path::PathBuf,
     sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
-use rustix::{
-    fs::{FlockOperation, flock},
-    thread::{CpuSet, sched_getaffinity},
-};
+use passnet_record::Device;
+use passnet_run::FileLock;
+use rustix::{thread::CpuSet, thread::sched_getaffinity};
 
 /// The right to measure on one device, one holder at a time: between the threads of this process and between the
 /// processes of this user.
 #[derive(Debug)]
 pub(crate) struct DeviceLock {
     inside: Mutex<()>,
-    file: File,
+    path: PathBuf,
 }
 
-/// Held while measuring.
+/// Held while measuring. The fields are released in their order: other processes first.
 pub(crate) struct Measuring<'a> {
-    lock: &'a DeviceLock,
+    _between_processes: FileLock,
     _inside: MutexGuard<'a, ()>,
 }
 
 impl DeviceLock {
-    /// The lock of a device (`cpu`, `cuda:0` ...).
-    pub(crate) fn new(device: &str) -> io::Result<Self> {
-        let name = format!("passnet-{}-{}.lock", rustix::process::getuid().as_raw(), device.replace(':', "-"));
-        let path = std::env::temp_dir().join(name);
-        let file = File::options().create(true).truncate(false).write(true).open(path)?;
-        Ok(Self { inside: Mutex::new(()), file })
+    /// The lock of a device.
+    pub(crate) fn new(device: Device) -> Self {
+        let device = device.to_string().replace(':', "-");
+        let name = format!("passnet-{}-{device}.lock", rustix::process::getuid().as_raw());
+        Self { inside: Mutex::new(()), path: std::env::temp_dir().join(name) }
     }
 
-    /// Waits for the device; gives how long that took.
+    /// Waits for the device; returns how long that took.
     pub(crate) fn acquire(&self) -> io::Result<(Measuring<'_>, Duration)> {
         let begin = Instant::now();
         let inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            match flock(&self.file, FlockOperation::LockExclusive) {
-                Ok(()) => break,
-                Err(rustix::io::Errno::INTR) => {}
-                Err(errno) => return Err(errno.into()),
-            }
-        }
-        Ok((Measuring { lock: self, _inside: inside }, begin.elapsed()))
+        let measuring = Measuring { _between_processes: FileLock::acquire(&self.path)?, _inside: inside };
+        Ok((measuring, begin.elapsed()))
     }
 }
 
-impl Drop for Measuring<'_> {
-    fn drop(&mut self) {
-        // Unlocking a lock that is held does not fail.
-        let _ = flock(&self.lock.file, FlockOperation::Unlock);
-    }
-}
-
-/// How the processor's cores are shared.
+/// Division of the cores of the CPU.
 #[derive(Clone, Debug)]
 pub(crate) struct Cores {
     /// Both sides of a measurement run here, in turn.
@@ -90,9 +75,11 @@ impl Cores {
 mod tests {
     use super::*;
 
+    const UNUSED: Device = Device::Cuda { index: 4_000_000 };
+
     #[test]
     fn one_holder_at_a_time_even_through_two_locks() {
-        let (first, second) = (DeviceLock::new("test:7").unwrap(), DeviceLock::new("test:7").unwrap());
+        let (first, second) = (DeviceLock::new(UNUSED), DeviceLock::new(UNUSED));
         let (held, _) = first.acquire().unwrap();
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| second.acquire().map(|(_, waited)| waited).unwrap());

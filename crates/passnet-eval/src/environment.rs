@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 
-/// Where programs, libraries and devices are, and how text is written. Nothing that can hold a secret, and nothing that
+/// Variables for the location of programs, libraries and devices, and for the encoding of text. Nothing that can hold a secret, and nothing that
 /// changes how PyTorch, Triton or Python behave.
 const KEPT: &[&str] = &[
     "PATH",
@@ -28,12 +28,12 @@ const KEPT: &[&str] = &[
     "PASSNET_SANDBOX_SKIP",
 ];
 
-/// Those of this process that are kept.
+/// Returns the variables of this process that are kept.
 pub(crate) fn clean() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os().filter(|(name, _)| is_kept(name))
 }
 
-/// Whether a variable is on the list.
+/// True if a variable is on the list.
 pub(crate) fn is_kept(name: &OsStr) -> bool {
     name.to_str().is_some_and(|name| KEPT.contains(&name))
 }

@@ -1,4 +1,4 @@
-//! What went wrong, as a status and a reason.
+//! Failures: a status and a reason.
 
 use passnet_record::{PassReport, Reason, Status, WorkerError, WorkerStage};
 use serde_json::json;
@@ -26,7 +26,7 @@ impl Failure {
     }
 }
 
-/// What a fault of the candidate's worker means. `phase` says what it was doing, e.g. `loading the passes`. `Err` gives
+/// Returns the failure for a fault of the candidate's worker. `phase` says what it was doing, e.g. `loading the passes`. `Err` gives
 /// the fault back where neither the candidate nor the graph is to blame.
 pub(crate) fn of_candidate(fault: Fault, phase: &str) -> Result<Failure, Fault> {
     Ok(match fault {
@@ -35,7 +35,7 @@ pub(crate) fn of_candidate(fault: Fault, phase: &str) -> Result<Failure, Fault> 
             Status::Timeout,
             "wall_limit",
             format!(
-                "the time limit of the graph passed while {phase}; look for endless loops and for kernels that are compiled anew in each call; raise the limit with --timeout if the graph itself needs long"
+                "the time limit of the graph passed while {phase}; look for endless loops and for kernels that are compiled again in each call; raise the limit with --timeout if the graph itself needs long"
             ),
         ),
         Fault::Died { exit, log } => {
@@ -70,7 +70,7 @@ pub(crate) fn of_candidate(fault: Fault, phase: &str) -> Result<Failure, Fault> 
     })
 }
 
-/// What a fault of the reference's worker means: the graph cannot be judged.
+/// Returns the failure for a fault of the reference's worker: the graph cannot be judged.
 pub(crate) fn of_reference(fault: Fault, phase: &str) -> Result<Failure, Fault> {
     let (code, message) = match fault {
         Fault::Failed(error) if is_out_of_memory(&error) => ("out_of_memory", error.message.clone()),
@@ -99,6 +99,7 @@ fn is_out_of_memory(error: &WorkerError) -> bool {
 fn of_worker_error(error: &WorkerError, phase: &str) -> Failure {
     let (status, code) = match error.stage {
         _ if is_out_of_memory(error) => (Status::OutOfMemory, "out_of_memory"),
+        _ if error.exception == "KernelRefusedError" => (Status::Integrity, "native_object"),
         WorkerStage::Import => (Status::CompileError, "import_failed"),
         WorkerStage::Rewrite => (Status::CompileError, "rewrite_failed"),
         WorkerStage::Compile => (Status::CompileError, "compile_failed"),
@@ -122,7 +123,7 @@ pub(crate) fn no_match(passes: &[PassReport]) -> Failure {
     let mut message = "no pass matched the graph".to_owned();
     for pass in passes {
         let Some(miss) = &pass.nearest else {
-            message.push_str(&format!("\n`{}`: no node of the graph came into question", pass.name));
+            message.push_str(&format!("\n`{}`: no node in the graph could match", pass.name));
             continue;
         };
         let place = if miss.node.is_empty() { "no node".to_owned() } else { format!("node `{}`", miss.node) };
@@ -158,6 +159,8 @@ mod tests {
     fn stages_become_statuses() {
         for (stage, exception, status, code) in [
             (WorkerStage::Import, "SyntaxError", Status::CompileError, "import_failed"),
+            (WorkerStage::Compile, "KernelRefusedError", Status::Integrity, "native_object"),
+            (WorkerStage::Compile, "KernelCompileError", Status::CompileError, "compile_failed"),
             (WorkerStage::Run, "ValueError", Status::RuntimeError, "raised"),
             (WorkerStage::Run, "OutOfMemoryError", Status::OutOfMemory, "out_of_memory"),
             (WorkerStage::Compile, "CompilationError", Status::CompileError, "compile_failed"),

@@ -1,17 +1,17 @@
 //! The integrity rules, before anything of a pass directory runs.
 
-use passnet_python::lint::{Finding, lint_dir};
-use passnet_record::Status;
+use passnet_lint::{Finding, lint_dir};
+use passnet_record::{PassDirectory, Status, Violation, WorkerNote};
 use serde_json::json;
 
-use crate::{candidate::PassDirectory, failure::Failure};
+use crate::failure::Failure;
 
 /// Rules about what cannot be read at all. Breaking them is a mistake like any other that a compiler finds.
 const MALFORMED: &[&str] = &["PN103", "PN105", "PN301"];
-/// Findings that are told; whoever has more sees the rest after mending these.
+/// Maximum number of findings that are reported.
 const SHOWN: usize = 10;
 
-/// What the rules have against a pass directory. The reason's code is the id of the rule that decided.
+/// Returns the failure of a pass directory that breaks a rule. The reason's code is the id of the rule that decided.
 pub(crate) fn violation(passes: &PassDirectory) -> Option<Failure> {
     let files: Vec<_> = passes.files().iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
     let findings = lint_dir(&files);
@@ -28,17 +28,23 @@ pub(crate) fn violation(passes: &PassDirectory) -> Option<Failure> {
     Some(failure.with_detail(json!({ "findings": findings.iter().take(SHOWN).collect::<Vec<_>>() })))
 }
 
-/// What the worker's report of a rewrite has against it. `replacement_args` may pass on what the pattern's inputs stand
+/// Returns the failure that the worker's notes on a rewrite show. `replacement_args` may pass on what the pattern's inputs stand
 /// for, not compute with it outside the replacement function, where nobody watches; nor may it touch the graph.
-pub(crate) fn computed_arguments(notes: &[String]) -> Option<Failure> {
-    if let Some((pass, node)) = notes.iter().find_map(|note| note.strip_prefix("changes_graph:")?.split_once(':')) {
+pub(crate) fn computed_arguments(notes: &[WorkerNote]) -> Option<Failure> {
+    let changed = notes.iter().find_map(|note| match note {
+        WorkerNote::ChangesGraph { pass, node } => Some((pass, node)),
+        _ => None,
+    });
+    if let Some((pass, node)) = changed {
         let message = format!(
             "code of pass `{pass}` changed node `{node}` of the graph; a pass changes nothing but what its pattern matches"
         );
         return Some(Failure::new(Status::Integrity, "graph_changed", message));
     }
-    let mut computed = notes.iter().filter_map(|note| note.strip_prefix("computes_in_args:"));
-    let (pass, target) = computed.next()?.split_once(':')?;
+    let (pass, target) = notes.iter().find_map(|note| match note {
+        WorkerNote::ComputesInArgs { pass, target } => Some((pass, target)),
+        _ => None,
+    })?;
     let message = format!(
         "`replacement_args` of pass `{pass}` calls {target}, which would run as part of the graph; hand the pattern's \
          inputs on and compute in a kernel"
@@ -46,40 +52,39 @@ pub(crate) fn computed_arguments(notes: &[String]) -> Option<Failure> {
     Some(Failure::new(Status::Integrity, "computes_in_args", message))
 }
 
-/// What the watch over replacement functions has against a call.
-pub(crate) fn violation_seen(notes: &[String]) -> Option<Failure> {
-    let entry =
-        notes.iter().filter_map(|note| note.strip_prefix("violation:")).find(|entry| *entry != MAKES_TENSORS)?;
-    let (kind, subject) = entry.split_once(':').unwrap_or((entry, ""));
-    let (code, message) = match kind {
-        "no_kernel" => (
+/// Returns the failure that the watch over replacement functions saw in a call.
+pub(crate) fn violation_seen(notes: &[WorkerNote]) -> Option<Failure> {
+    let broken = notes.iter().find_map(|note| match note {
+        WorkerNote::Violation(violation) if *violation != Violation::MakesTensors => Some(violation),
+        _ => None,
+    })?;
+    let (code, message) = match broken {
+        Violation::MakesTensors => return None,
+        Violation::NoKernel { function } => (
             "no_kernel",
             format!(
-                "`{subject}` returned new tensors without launching a kernel; compute them in a kernel of the pass"
+                "`{function}` returned new tensors without launching a kernel; compute them in a kernel of the pass"
             ),
         ),
-        "vendor_kernel" => (
+        Violation::VendorKernel { kernel } => (
             "vendor_kernel",
-            format!("a replacement function ran `{subject}`, a kernel of a vendor's library; write the kernel itself"),
+            format!("a replacement function ran `{kernel}`, a kernel of a vendor's library; write the kernel itself"),
         ),
-        "out_of_bounds" => (
+        Violation::OutOfBounds => (
             "out_of_bounds",
             "a kernel wrote past the end of a tensor; guard the last block with a mask or a bound".to_owned(),
         ),
-        _ => {
+        Violation::Operator { name } => {
             let message = format!(
-                "a replacement function called `{entry}`; it may allocate and reshape, the computation itself belongs into \
+                "a replacement function called `{name}`; it may allocate and reshape, the computation itself belongs into \
                  its own kernel"
             );
             let failure = Failure::new(Status::Integrity, "forbidden_operator", message);
-            return Some(failure.with_detail(json!({"operator": entry})));
+            return Some(failure.with_detail(json!({"operator": name})));
         }
     };
     Some(Failure::new(Status::Integrity, code, message))
 }
-
-/// The entry of a replacement function that launched kernels and returned tensors of its own, as most do.
-pub(crate) const MAKES_TENSORS: &str = "makes_tensors";
 
 fn describe(finding: &Finding) -> String {
     let Finding { file, start, rule, name, message, help, .. } = finding;
@@ -88,13 +93,12 @@ fn describe(finding: &Finding) -> String {
 
 #[cfg(test)]
 mod tests {
+    use passnet_record::ORDER_FILE;
+
     use super::*;
 
     fn judge(text: &str) -> Option<(Status, String)> {
-        let directory = tempfile::tempdir().unwrap();
-        fs_err::write(directory.path().join("fuse.py"), text).unwrap();
-        fs_err::write(directory.path().join("sorted_output_pass_rule_names.json"), "[\"fuse\"]").unwrap();
-        let passes = PassDirectory::read(directory.path()).unwrap();
+        let passes = PassDirectory::new([("fuse.py", text), (ORDER_FILE, "[\"fuse\"]")]).unwrap();
         violation(&passes).map(|failure| (failure.status, failure.reason.code))
     }
 

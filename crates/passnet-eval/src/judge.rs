@@ -1,8 +1,8 @@
-//! What a candidate returned against what the reference returned.
+//! Comparison of the candidate's values with the reference's.
 
 use std::{borrow::Cow, collections::BTreeSet, io};
 
-use passnet_record::{DType, OutputComparison, OutputValue, Status, TensorValue};
+use passnet_record::{DType, OutputComparison, OutputValue, Remark, Status, TensorValue, WorkerNote};
 use serde_json::json;
 
 use crate::{
@@ -24,7 +24,7 @@ pub(crate) struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// Whether the reference's value has the bytes of an input of its type and shape.
+    /// True if the reference's value has the bytes of an input of its type and shape.
     pub(crate) fn is_input(&self, inputs: &InputBlock) -> io::Result<bool> {
         for layout in inputs.layouts(0).filter(|layout| layout.dtype == self.dtype && layout.shape == self.shape) {
             if inputs.read(&layout)? == *self.reference {
@@ -35,7 +35,7 @@ impl Pair<'_> {
     }
 }
 
-/// Why values cannot be paired.
+/// Error of pairing values.
 #[derive(Debug)]
 pub(crate) enum PairError {
     /// They differ in number, type or shape.
@@ -144,15 +144,16 @@ fn scalar_bytes(value: TensorValue) -> (DType, Vec<u8>) {
 
 /// An output that is an input, where the graph makes a new tensor: what is written to the one shows in the other.
 fn refuse_handed_out_inputs(reference: &Returned, candidate: &Returned) -> Result<(), Failure> {
-    let is_input = |note: &&String| note.starts_with("aliases_input:");
-    let expected: BTreeSet<&String> = reference.outputs.notes.iter().filter(is_input).collect();
-    let extra = candidate.outputs.notes.iter().filter(is_input).find(|note| !expected.contains(note));
-    let Some((index, name)) = extra.and_then(|note| note.split_once(':')?.1.split_once(':')) else { return Ok(()) };
+    let extra = candidate.outputs.notes.iter().find_map(|note| match note {
+        WorkerNote::AliasesInput { output, input } if !reference.outputs.notes.contains(note) => Some((output, input)),
+        _ => None,
+    });
+    let Some((output, input)) = extra else { return Ok(()) };
     let message = format!(
-        "output {index} shares its memory with input `{name}`, where the graph returns memory of its own; return a new tensor"
+        "output {output} shares its memory with input `{input}`, where the graph returns memory of its own; return a new tensor"
     );
     Err(Failure::new(Status::Integrity, "output_is_input", message)
-        .with_detail(json!({"output": index, "input": name})))
+        .with_detail(json!({"output": output, "input": input})))
 }
 
 fn refuse_extra_mutations(reference: &Returned, candidate: &Returned) -> Result<(), Failure> {
@@ -330,7 +331,7 @@ pub(crate) fn judge_timed(pairs: &[Pair<'_>], at: i32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether two calls of the same side returned the same bytes.
+/// True if two calls of the same side returned the same bytes.
 pub(crate) fn same_bytes(pairs: &[Pair<'_>]) -> bool {
     pairs.iter().all(|pair| pair.candidate == pair.reference)
 }
@@ -346,20 +347,19 @@ fn unravel(mut index: u64, shape: &[u64]) -> Vec<u64> {
 }
 
 /// Remarks on returned values that do not change the verdict: stride, aliasing.
-pub(crate) fn remarks(reference: &Returned, candidate: &Returned) -> BTreeSet<String> {
+pub(crate) fn remarks(reference: &Returned, candidate: &Returned) -> BTreeSet<Remark> {
     let mut notes = BTreeSet::new();
     for (index, values) in reference.outputs.values.iter().zip(&candidate.outputs.values).enumerate() {
         if let (OutputValue::Tensor { stride: a, .. }, OutputValue::Tensor { stride: b, .. }) = values
             && a != b
         {
-            notes.insert(format!("stride_differs:{index}"));
+            notes.insert(Remark::StrideDiffers { output: index });
         }
     }
-    let aliases = |returned: &Returned| -> BTreeSet<String> {
-        returned.outputs.notes.iter().filter(|note| note.starts_with("aliases_")).cloned().collect()
-    };
-    let (expected, got) = (aliases(reference), aliases(candidate));
-    notes.extend(got.difference(&expected).cloned());
+    let is_alias =
+        |note: &&WorkerNote| matches!(note, WorkerNote::AliasesInput { .. } | WorkerNote::AliasesOutput { .. });
+    let extra = candidate.outputs.notes.iter().filter(is_alias).filter(|note| !reference.outputs.notes.contains(note));
+    notes.extend(extra.cloned().map(Remark::Worker));
     notes
 }
 

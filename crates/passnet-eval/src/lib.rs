@@ -1,4 +1,4 @@
-//! The referee: makes inputs, runs reference and candidate in workers, compares, times, decides, writes down.
+//! The referee: makes inputs, runs reference and candidate in workers, compares and times them, and decides the verdict.
 //!
 //! ```text
 //! Suite ----> run_suite ----> RunStore                 what there is, what was found
@@ -7,57 +7,65 @@
 //!                |
 //!            attempt: inputs -> worker -> judge -> timing
 //!                              |
-//!            zygote (fork server, Python) -> workers (docs/worker-protocol.md)
+//!            zygote (fork server, Python) -> workers (docs/reference/worker-protocol.md)
 //! ```
 //!
-//! What is done and why is in `docs/referee.md`, how inputs are made in `docs/inputs.md`.
+//! `docs/reference/referee.md` describes the steps and their reasons, `docs/reference/inputs.md` the inputs.
 //!
-//! The crate is synchronous: a handful of threads, blocking sockets, a deadline on every operation. A measurement must not
-//! share its core with an executor's wake-ups, an evaluation talks to three processes at most, and a thread per
-//! evaluation that stands in `poll` is exactly as concurrent as the device allows. Nothing here prints; all failures of
-//! a candidate or of a graph are verdicts, and an error means that the machine or the installation is at fault.
+//! ```no_run
+//! use passnet_eval::{Candidate, Defences, Referee, RefereeOptions, ZygoteConfig, settings};
+//! use passnet_record::{Device, GraphId};
+//! use passnet_run::GraphSample;
+//!
+//! let options =
+//!     RefereeOptions { zygote: ZygoteConfig::new("python3"), defences: Defences::ALL, cache: None, jobs: 1 };
+//! let referee = Referee::new(settings::sound(Device::Cpu), options)?;
+//! let id = GraphId { task: "task".to_owned(), graph: "000".to_owned() };
+//! let sample = GraphSample::read("task/000".as_ref(), id)?;
+//! println!("{}", referee.evaluate(&sample, &Candidate::Noop)?.verdict.status);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The crate is synchronous: a few threads, blocking sockets, a deadline on every operation. The wake-ups of an async
+//! executor would disturb measurements, and an evaluation talks to three processes at most. Nothing here prints. All
+//! failures of a candidate or of a graph are verdicts; an error means that the machine or the installation is at fault.
 
 mod attempt;
 mod block;
-mod builtin;
 mod candidate;
 mod channel;
 pub mod compare;
 mod defences;
 mod device;
 mod environment;
+mod error;
 mod failure;
+mod fingerprint;
 pub mod inputs;
 mod integrity;
 mod judge;
 mod machine;
+mod options;
 mod philox;
 pub mod probe;
-mod propagate;
-pub mod python;
 mod referee;
 pub mod run;
-mod sample;
+mod sandbox_level;
 mod scratch;
 pub mod settings;
 pub mod stats;
-pub mod store;
-pub mod suite;
 mod timing;
 mod tree;
-pub mod tune;
 mod watch;
 mod worker;
 mod zygote;
+mod zygote_config;
 
-pub use builtin::{TypedSuite, known_choices, target_of, write_passes};
-pub use candidate::{Candidate, PassDirError, PassDirectory};
+pub use candidate::Candidate;
 pub use defences::{Defences, UnknownLayer};
-pub use passnet_fuse::{Choices, Target, TypedGraph};
-pub use propagate::{PropagateError, Propagator, propagate};
-pub use referee::{EvalError, Evaluation, Referee, RefereeOptions};
-pub use run::{Progress, RunError, RunOutcome, run_suite, run_written};
-pub use sample::{GraphSample, SampleFolder};
-pub use store::{RunLog, RunStore, StoreError};
-pub use suite::{Selection, Suite, SuiteError};
-pub use zygote::{Launcher, Zygote, ZygoteConfig, ZygoteError};
+pub use error::EvalError;
+pub use options::RefereeOptions;
+pub use referee::{Evaluation, Referee};
+pub use run::{Progress, RunError, RunOutcome, Submission, run_suite};
+pub use zygote::{Launcher, Zygote};
+pub use zygote_config::{ZygoteConfig, ZygoteError};

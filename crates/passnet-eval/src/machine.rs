@@ -1,57 +1,43 @@
-//! What could change a timing: hardware and versions.
+//! The resources of evaluations that all threads share.
 
-use std::{collections::BTreeMap, path::Path, process::Command};
+use std::{io, sync::Arc};
 
-use passnet_record::Fingerprint;
+use passnet_record::RunSettings;
 
-/// Looks at the machine. `versions` are those that the fork server reports.
-pub(crate) fn fingerprint(device: &str, versions: &BTreeMap<String, String>) -> Fingerprint {
-    let mut versions = versions.clone();
-    versions.insert("passnet".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
-    if let Some(cxx) = first_line("c++", &["--version"]) {
-        versions.insert("cxx".to_owned(), cxx);
+use crate::{
+    device::{Cores, DeviceLock},
+    options::RefereeOptions,
+    zygote::Launcher,
+    zygote_config::ZygoteConfig,
+};
+
+/// Settings, options, fork server, device and cores of evaluations.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    pub(crate) settings: RunSettings,
+    pub(crate) options: RefereeOptions,
+    pub(crate) launcher: Arc<Launcher>,
+    pub(crate) lock: DeviceLock,
+    pub(crate) cores: Cores,
+    /// Passes share the cache of compiled kernels with the other authors.
+    pub(crate) shares_kernels: bool,
+}
+
+impl Machine {
+    pub(crate) fn new(settings: RunSettings, options: RefereeOptions, launcher: Arc<Launcher>) -> io::Result<Self> {
+        Ok(Self {
+            lock: DeviceLock::new(settings.device),
+            cores: Cores::divide(settings.threads, options.jobs)?,
+            settings,
+            options,
+            launcher,
+            shares_kernels: false,
+        })
     }
-    let index = device.strip_prefix("cuda").map(|rest| rest.trim_start_matches(':'));
-    let query = |field: &str| {
-        let index = index?;
-        let index = if index.is_empty() { "0" } else { index };
-        first_line("nvidia-smi", &["-i", index, &format!("--query-gpu={field}"), "--format=csv,noheader"])
-    };
-    Fingerprint {
-        cpu: cpu(),
-        device: query("name").unwrap_or_default(),
-        driver: query("driver_version").unwrap_or_default(),
-        os: read("/proc/sys/kernel/osrelease"),
-        versions,
-        sandbox: BTreeMap::new(),
-    }
 }
 
-fn cpu() -> String {
-    let info = read("/proc/cpuinfo");
-    let model =
-        info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':').map(|(_, name)| name.trim()));
-    let cores = info.lines().filter(|line| line.starts_with("processor")).count();
-    format!("{} x {cores}", model.unwrap_or("unknown"))
-}
-
-fn read(path: &str) -> String {
-    std::fs::read_to_string(Path::new(path)).map(|text| text.trim().to_owned()).unwrap_or_default()
-}
-
-fn first_line(program: &str, arguments: &[&str]) -> Option<String> {
-    let output = Command::new(program).args(arguments).output().ok().filter(|output| output.status.success())?;
-    String::from_utf8_lossy(&output.stdout).lines().next().map(|line| line.trim().to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_machine_without_accelerator_has_a_processor() {
-        let found = fingerprint("cpu", &BTreeMap::from([("torch".to_owned(), "2.6".to_owned())]));
-        assert!(found.device.is_empty() && found.cpu.contains(" x ") && !found.os.is_empty(), "{found:?}");
-        assert_eq!(found.versions["torch"], "2.6");
-    }
+/// Returns a fork server that hides environment variables from workers that will be confined.
+pub(crate) fn launcher(options: &RefereeOptions) -> Arc<Launcher> {
+    let clean_environment = options.defences.sandbox;
+    Arc::new(Launcher::new(ZygoteConfig { clean_environment, ..options.zygote.clone() }))
 }

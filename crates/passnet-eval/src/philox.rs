@@ -45,8 +45,8 @@ impl Stream {
     pub(crate) fn fill_normals(self, first: u64, out: &mut [[f64; 4]; BATCH]) {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has what the function is compiled for.
-            #[expect(unsafe_code, reason = "a processor feature found at run time")]
+            // SAFETY: the CPU has the features that the function is compiled for.
+            #[expect(unsafe_code, reason = "a CPU feature found at run time")]
             return unsafe { self.fill_normals_avx2(first, out) };
         }
         self.fill_normals_of(first, out);
@@ -58,7 +58,7 @@ impl Stream {
         self.fill_normals_of(first, out);
     }
 
-    /// Written so that the compiler uses whatever vectors the caller is compiled for. Each step is one IEEE operation in
+    /// Written so that the compiler uses the vectors that the caller is compiled for. Each step is one IEEE operation in
     /// any case: the values do not depend on it.
     #[expect(clippy::needless_range_loop, reason = "plain loops over lanes are what the compiler makes vectors of")]
     #[inline(always)]

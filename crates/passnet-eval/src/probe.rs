@@ -6,7 +6,6 @@ use std::{
     net::TcpListener,
     os::unix::net::UnixListener,
     path::Path,
-    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -15,14 +14,13 @@ use serde::Serialize;
 
 use crate::{
     environment,
-    referee::{EvalError, Referee},
+    error::EvalError,
+    referee::Referee,
+    sandbox_level::{LIMIT, options, start, trouble},
     scratch::Scratch,
     worker::{Fault, Worker, WorkerOptions, unexpected},
-    zygote::Zygote,
 };
 
-/// How long one attempt may take.
-const LIMIT: Duration = Duration::from_secs(120);
 const MIB: u64 = 1 << 20;
 /// Memory of the worker that tries to take more.
 const MEMORY: u64 = 512 * MIB;
@@ -30,22 +28,22 @@ const MEMORY: u64 = 512 * MIB;
 /// One thing that a worker tried.
 #[derive(Clone, Debug, Serialize)]
 pub struct Attempted {
-    /// What it was.
+    /// Description of the attempt.
     pub what: String,
-    /// Whether it went as it has to: stopped, if it leads out of the sandbox; done, if a pass needs it.
+    /// True if the outcome is right: stopped, if it leads out of the sandbox; done, if a pass needs it.
     pub good: bool,
-    /// What stopped it, or what came of it.
+    /// Cause of the stop, or result.
     pub detail: String,
 }
 
-/// What a sandbox is worth on this machine.
+/// Proof of the sandbox on this machine.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Proof {
     /// `enforced` or why not, by layer.
     pub layers: BTreeMap<String, String>,
     /// Ways out. All have to be closed.
     pub ways_out: Vec<Attempted>,
-    /// What passes need. All has to work.
+    /// Facilities that passes need. All have to work.
     pub needs: Vec<Attempted>,
     /// Median time to fork a worker until it is ready, with the sandbox and without, in nanoseconds.
     pub start_ns: [u64; 2],
@@ -57,32 +55,6 @@ pub struct Proof {
 /// Where the fork server does not work.
 pub fn prove(referee: &Referee) -> Result<Proof, EvalError> {
     Prover { referee, scratch: Scratch::new()?, workers: 0 }.prove()
-}
-
-/// What a confined worker reaches on this machine, by layer: `enforced`, or why not.
-///
-/// # Errors
-/// Where the fork server does not work.
-pub(crate) fn level(zygote: &Arc<Zygote>) -> Result<BTreeMap<String, String>, EvalError> {
-    let scratch = Scratch::new()?;
-    Ok(start(zygote, &options(&scratch, 0))?.sandbox.clone())
-}
-
-fn options(scratch: &Scratch, number: u32) -> WorkerOptions {
-    WorkerOptions {
-        scratch: scratch.path().join(format!("probe-{number}")),
-        memory_bytes: 0,
-        cpu_s: 0,
-        sandbox: true,
-        readable: Vec::new(),
-        cache: String::new(),
-    }
-}
-
-fn start(zygote: &Arc<Zygote>, options: &WorkerOptions) -> Result<Worker, EvalError> {
-    let mut worker = Worker::fork(zygote, options).map_err(trouble)?;
-    worker.ready(Instant::now() + LIMIT).map_err(trouble)?;
-    Ok(worker)
 }
 
 struct Prover<'a> {
@@ -109,7 +81,7 @@ impl Prover<'_> {
         self.workers += 1;
         let mut options = options(&self.scratch, self.workers);
         adapt(&mut options);
-        start(&self.referee.launcher.zygote()?, &options)
+        start(&self.referee.machine().launcher.zygote()?, &options)
     }
 
     /// Attempts that change nothing even where they succeed.
@@ -171,7 +143,7 @@ impl Prover<'_> {
     }
 
     fn needs(&mut self, proof: &mut Proof) -> Result<(), EvalError> {
-        let device = self.referee.settings.device.clone();
+        let device = self.referee.settings().device.to_string();
         for (what, attempt, argument) in [
             ("run PyTorch", "torch", device.as_str()),
             ("name a thread", "name_thread", ""),
@@ -243,7 +215,7 @@ impl Prover<'_> {
     }
 }
 
-/// Variables that tell where PassNet itself is; workers are told otherwise.
+/// Variables with the location of PassNet itself; workers get it in other ways.
 const OWN_VARIABLES: &[&str] = &["PASSNET_", "_"];
 
 /// Numbers of system calls that Python has no name for, on this architecture.
@@ -260,7 +232,7 @@ fn libc_number(name: &str) -> String {
     number.to_string()
 }
 
-/// Whether the attempt succeeded, and what was said of it. A worker that dies of it was stopped.
+/// Returns whether the attempt succeeded, and its detail. An attempt that kills its worker counts as stopped.
 fn try_out(worker: &mut Worker, attempt: &str, argument: &str) -> Result<(bool, String), EvalError> {
     let request = WorkerRequest::Probe { attempt: attempt.to_owned(), argument: argument.to_owned() };
     let deadline = Instant::now() + LIMIT;
@@ -282,11 +254,4 @@ fn is_running(name: &str) -> bool {
     entries
         .filter_map(|entry| fs::read_to_string(entry.path().join("status")).ok())
         .any(|status| status.starts_with(&format!("Name:\t{name}\n")) && !status.contains("\nState:\tZ"))
-}
-
-fn trouble(fault: Fault) -> EvalError {
-    match fault {
-        Fault::Zygote(error) => error.into(),
-        fault => std::io::Error::other(fault.to_string()).into(),
-    }
 }

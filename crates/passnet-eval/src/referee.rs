@@ -1,59 +1,36 @@
-//! One evaluation: a candidate, a graph, a verdict. `docs/referee.md` describes what is done and why.
+//! One evaluation: a candidate, a graph, a verdict. `docs/reference/referee.md` describes what is done and why.
 
 use std::{
     io,
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use passnet_record::{
-    ContentId, Cost, Evidence, Fingerprint, Profile, Reason, RunSettings, SCHEMA_VERSION, Status, Verdict,
+    ContentId, Cost, Depth, Evidence, Fingerprint, Profile, Reason, Remark, RunSettings, SCHEMA_VERSION, Status,
+    Verdict,
 };
+use passnet_run::{GraphSample, SampleFolder};
+use passnet_services::Interpreter;
 
 use crate::{
-    attempt::{Attempt, Extent, Stop},
+    attempt::{Attempt, Stop},
     candidate::Candidate,
     defences::Defences,
-    device::{Cores, DeviceLock},
+    error::EvalError,
     failure::Failure,
-    inputs::{Content, UnknownContent},
-    python::Interpreter,
-    sample::{GraphSample, SampleFolder},
-    zygote::{Launcher, ZygoteConfig, ZygoteError},
+    inputs::Content,
+    machine::{Machine, launcher},
+    options::RefereeOptions,
+    sandbox_level,
+    zygote::Launcher,
 };
-
-/// How evaluations are carried out on this machine.
-#[derive(Clone, Debug)]
-pub struct RefereeOptions {
-    /// The interpreter that workers run in.
-    pub zygote: ZygoteConfig,
-    /// What stands between a pass directory and the machine.
-    pub defences: Defences,
-    /// Directory where compiled kernels of trusted authors are kept between evaluations; `None` for no such cache.
-    pub cache: Option<PathBuf>,
-    /// Evaluations that run at once. Only measuring is exclusive.
-    pub jobs: usize,
-}
-
-/// Why there is no verdict: the fault is neither the candidate's nor the graph's.
-#[derive(Debug, thiserror::Error)]
-pub enum EvalError {
-    /// The fork server does not work.
-    #[error(transparent)]
-    Zygote(#[from] ZygoteError),
-    /// The system refused something.
-    #[error("cannot evaluate: {0}")]
-    Io(#[from] io::Error),
-    /// The settings name contents that do not exist.
-    #[error(transparent)]
-    Content(#[from] UnknownContent),
-}
 
 /// A verdict and the blobs that it refers to.
 #[derive(Clone, Debug)]
 pub struct Evaluation {
-    /// What was found.
+    /// The verdict.
     pub verdict: Verdict,
     /// Contents of blobs (trial times); each is named by its own [`ContentId`].
     pub blobs: Vec<Vec<u8>>,
@@ -62,22 +39,11 @@ pub struct Evaluation {
 /// Evaluates candidates under fixed settings. Shared by all threads of a run.
 #[derive(Debug)]
 pub struct Referee {
-    pub(crate) settings: RunSettings,
-    pub(crate) options: RefereeOptions,
-    pub(crate) launcher: Arc<Launcher>,
-    pub(crate) lock: DeviceLock,
-    pub(crate) cores: Cores,
+    machine: Machine,
     fingerprint: Fingerprint,
     adversarial: Vec<Content>,
-    machine: ContentId,
-    /// Passes share the cache of compiled kernels with the other authors.
-    pub(crate) shares_kernels: bool,
-}
-
-/// A fork server that keeps the environment's variables from workers that are to be confined.
-fn launcher(options: &RefereeOptions) -> Arc<Launcher> {
-    let clean_environment = options.defences.sandbox;
-    Arc::new(Launcher::new(ZygoteConfig { clean_environment, ..options.zygote.clone() }))
+    /// Settings, machine and defences: the part of content keys that all evaluations share.
+    identity: ContentId,
 }
 
 impl Referee {
@@ -97,9 +63,9 @@ impl Referee {
     /// # Errors
     /// As [`Self::new`].
     pub fn sibling(&self, settings: RunSettings, defences: Defences) -> Result<Self, EvalError> {
-        let options = RefereeOptions { defences, ..self.options.clone() };
-        let shared = defences.sandbox == self.options.defences.sandbox;
-        let launcher = if shared { Arc::clone(&self.launcher) } else { launcher(&options) };
+        let options = RefereeOptions { defences, ..self.machine.options.clone() };
+        let shared = defences.sandbox == self.machine.options.defences.sandbox;
+        let launcher = if shared { Arc::clone(&self.machine.launcher) } else { launcher(&options) };
         Self::with_launcher(settings, options, launcher)
     }
 
@@ -110,26 +76,16 @@ impl Referee {
     ) -> Result<Self, EvalError> {
         let adversarial = settings.adversarial.iter().map(|name| name.parse()).collect::<Result<_, _>>()?;
         let zygote = launcher.zygote()?;
-        let mut fingerprint = crate::machine::fingerprint(&settings.device, &zygote.info().versions);
+        let mut fingerprint = crate::fingerprint::fingerprint(settings.device, &zygote.info().versions);
         if options.defences.sandbox {
-            fingerprint.sandbox = crate::probe::level(&zygote)?;
+            fingerprint.sandbox = sandbox_level::level(&zygote)?;
         }
-        let machine = ContentId::of_parts([
+        let identity = ContentId::of_parts([
             serde_json::to_vec(&settings).map_err(io::Error::from)?.as_slice(),
             serde_json::to_vec(&fingerprint).map_err(io::Error::from)?.as_slice(),
             format!("{:?}", options.defences).as_bytes(),
         ]);
-        Ok(Self {
-            lock: DeviceLock::new(&settings.device)?,
-            cores: Cores::divide(settings.threads, options.jobs)?,
-            settings,
-            options,
-            launcher,
-            fingerprint,
-            adversarial,
-            machine,
-            shares_kernels: false,
-        })
+        Ok(Self { machine: Machine::new(settings, options, launcher)?, fingerprint, adversarial, identity })
     }
 
     /// The same for passes that are all of the built-in author: they are trusted to leave each other's kernels alone, so that
@@ -137,11 +93,16 @@ impl Referee {
     /// directory have no process namespace of their own.
     #[must_use]
     pub fn sharing_kernels(mut self) -> Self {
-        self.shares_kernels = self.options.cache.is_some();
-        if self.shares_kernels {
-            self.machine = ContentId::of_parts([self.machine.as_str().as_bytes(), b"shares kernels"]);
+        self.machine.shares_kernels = self.machine.options.cache.is_some();
+        if self.machine.shares_kernels {
+            self.identity = ContentId::of_parts([self.identity.as_str().as_bytes(), b"shares kernels"]);
         }
         self
+    }
+
+    /// Returns the shared resources.
+    pub(crate) fn machine(&self) -> &Machine {
+        &self.machine
     }
 
     /// The machine, as it goes into the header of a run.
@@ -151,32 +112,35 @@ impl Referee {
 
     /// The interpreter that workers run in.
     pub fn interpreter(&self) -> Interpreter {
-        Interpreter { python: self.options.zygote.python.clone(), site: self.options.zygote.site.clone() }
+        Interpreter {
+            python: self.machine.options.zygote.python.clone(),
+            site: self.machine.options.zygote.site.clone(),
+        }
     }
 
     /// Directory where what is worth keeping between evaluations is kept.
     pub fn cache(&self) -> Option<&Path> {
-        self.options.cache.as_deref()
+        self.machine.options.cache.as_deref()
     }
 
     /// The settings of every evaluation.
     pub fn settings(&self) -> &RunSettings {
-        &self.settings
+        &self.machine.settings
     }
 
     /// The layers that are on.
     pub fn defences(&self) -> Defences {
-        self.options.defences
+        self.machine.options.defences
     }
 
     /// Evaluations that run at once.
     pub fn jobs(&self) -> usize {
-        self.options.jobs
+        self.machine.options.jobs
     }
 
     /// Content key of an evaluation: equal keys, equal verdicts (up to the noise of measuring).
     pub fn key(&self, sample: &GraphSample, candidate: &Candidate) -> ContentId {
-        let parts = [candidate.identity(), sample.content().to_string(), self.machine.to_string()];
+        let parts = [candidate.identity(), sample.content().to_string(), self.identity.to_string()];
         ContentId::of_parts(parts.iter().map(String::as_bytes))
     }
 
@@ -185,53 +149,54 @@ impl Referee {
     /// # Errors
     /// Where no verdict can be reached for reasons that are neither the candidate's nor the graph's.
     pub fn evaluate(&self, sample: &GraphSample, candidate: &Candidate) -> Result<Evaluation, EvalError> {
-        self.judge(sample, candidate, Extent::Timing)
+        self.judge(sample, candidate, Depth::Timing)
     }
 
-    /// As [`Self::evaluate`], without timing: rules, match and checks, those included of whose work the results are. It does not
+    /// Evaluates without timing: rules, match and checks, including the watch over replacement functions. It does not
     /// wait for the right to measure. `correct` says that the results are right and nothing of their worth: the verdict has no
     /// timings, and a key of its own.
     ///
     /// # Errors
     /// As for [`Self::evaluate`].
     pub fn check(&self, sample: &GraphSample, candidate: &Candidate) -> Result<Verdict, EvalError> {
-        let mut verdict = self.judge(sample, candidate, Extent::Checks)?.verdict;
+        let mut verdict = self.judge(sample, candidate, Depth::Check)?.verdict;
         verdict.key = ContentId::of_parts([verdict.key.as_str().as_bytes(), b"without timing"]);
         Ok(verdict)
     }
 
     /// One call of a candidate on a graph under PyTorch's profiler, in a worker like those of an evaluation; or why there is none.
-    /// It is told by the worker, and for people: nothing of it counts for a verdict.
+    /// The worker reports it, for people: it does not affect a verdict.
     ///
     /// # Errors
     /// As for [`Self::evaluate`].
     pub fn profile(&self, sample: &GraphSample, candidate: &Candidate) -> Result<Result<Profile, Reason>, EvalError> {
-        let zygote = self.launcher.zygote()?;
-        let deadline = Instant::now() + Duration::from_secs_f64(self.settings.timeout_s.max(0.0));
-        let mut attempt = Attempt::new(self, sample, candidate, Extent::Checks, zygote, deadline)?;
+        let zygote = self.machine.launcher.zygote()?;
+        let deadline = Instant::now() + Duration::from_secs_f64(self.machine.settings.timeout_s.max(0.0));
+        let mut attempt = Attempt::new(&self.machine, sample, candidate, Depth::Check, zygote, deadline)?;
         Ok(match attempt.profile() {
             Ok(profile) => Ok(profile),
             Err(stop) => Err(stop.into_failure()?.reason),
         })
     }
 
-    fn judge(&self, sample: &GraphSample, candidate: &Candidate, extent: Extent) -> Result<Evaluation, EvalError> {
+    fn judge(&self, sample: &GraphSample, candidate: &Candidate, depth: Depth) -> Result<Evaluation, EvalError> {
         let begin = Instant::now();
-        let mut adversarial = if self.options.defences.contents { self.adversarial.clone() } else { Vec::new() };
+        let mut adversarial =
+            if self.machine.options.defences.contents { self.adversarial.clone() } else { Vec::new() };
         let mut skipped = Vec::new();
         let mut deaths = 0;
         loop {
-            let zygote = self.launcher.zygote()?;
-            if let (Candidate::Inductor { .. }, Some(cache)) = (candidate, &self.options.cache) {
+            let zygote = self.machine.launcher.zygote()?;
+            if let (Candidate::Inductor { .. }, Some(cache)) = (candidate, &self.machine.options.cache) {
                 zygote.set_up_compiler(cache);
             }
-            let deadline = Instant::now() + Duration::from_secs_f64(self.settings.timeout_s.max(0.0));
-            let mut attempt = Attempt::new(self, sample, candidate, extent, zygote.clone(), deadline)?;
+            let deadline = Instant::now() + Duration::from_secs_f64(self.machine.settings.timeout_s.max(0.0));
+            let mut attempt = Attempt::new(&self.machine, sample, candidate, depth, zygote.clone(), deadline)?;
             let outcome = attempt.run(&adversarial);
             let mut report = attempt.finish();
             let failure = match outcome {
                 Ok(failure) => failure,
-                // All workers die with their fork server; whoever did that to it, the others deserve another try.
+                // All workers die with their fork server. The cause may be another evaluation, so this one is tried again.
                 Err(_) if !zygote.is_alive() && deaths == 0 => {
                     deaths += 1;
                     continue;
@@ -242,7 +207,7 @@ impl Referee {
                 }
                 Err(Stop::Skip(content)) if adversarial.contains(&content) => {
                     adversarial.retain(|&other| other != content);
-                    skipped.push(format!("content_skipped:{content}"));
+                    skipped.push(Remark::ContentSkipped { content: content.name().to_owned() });
                     continue;
                 }
                 Err(stop) => Some(stop.into_failure()?),
@@ -269,18 +234,18 @@ impl Referee {
         }
     }
 
-    /// As [`Self::key`], of whatever is in a sample folder.
+    /// Returns the content key for a sample folder, readable or not.
     pub fn key_of_folder(&self, folder: &SampleFolder, candidate: &Candidate) -> ContentId {
         match &folder.sample {
             Ok(sample) => self.key(sample, candidate),
             Err(message) => {
-                let parts = [candidate.identity(), message.clone(), self.machine.to_string()];
+                let parts = [candidate.identity(), message.clone(), self.identity.to_string()];
                 ContentId::of_parts(parts.iter().map(String::as_bytes))
             }
         }
     }
 
-    /// As [`Self::evaluate`], of whatever is in a sample folder: one that cannot be read is a `reference_error`.
+    /// Evaluates one candidate on a sample folder. A folder that cannot be read is a `reference_error`.
     ///
     /// # Errors
     /// As for [`Self::evaluate`].

@@ -10,15 +10,12 @@ use std::{
     time::Instant,
 };
 
-use passnet_record::{AuthorSpec, GraphId, RunEvent, RunHeader, SCHEMA_VERSION, SourceFile, Verdict};
+use passnet_record::{AuthorSpec, GraphId, PassDirectory, RunEvent, RunHeader, SCHEMA_VERSION, SourceFile, Verdict};
+use passnet_run::{RunStore, SampleFolder, StoreError, Suite, now_rfc3339};
 
-use crate::{
-    Candidate, EvalError, PassDirError, PassDirectory, PropagateError, Referee, SampleFolder,
-    store::{RunStore, StoreError, now_rfc3339},
-    suite::Suite,
-};
+use crate::{Candidate, EvalError, Referee};
 
-/// Why a run ended early. What was reached is in its log; the same call goes on from there.
+/// Error of a run. The log has everything up to the error; the same call continues the run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// An evaluation could not be carried out.
@@ -27,20 +24,26 @@ pub enum RunError {
     /// The run's directory.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The built-in author.
-    #[error(transparent)]
-    Author(#[from] PropagateError),
-    /// The passes of a task.
-    #[error("passes of task `{task}`: {source}")]
-    Passes {
-        /// The task.
-        task: String,
-        /// What is wrong.
-        source: PassDirError,
-    },
 }
 
-/// What a run tells while it goes on.
+/// Submission of an author for a suite.
+#[derive(Clone, Debug)]
+pub struct Submission {
+    /// Name of the author, as recorded in the run.
+    pub author: AuthorSpec,
+    /// Candidate of each task; a task that is missing is evaluated without passes and gets `no_match`.
+    pub candidates: BTreeMap<String, Candidate>,
+}
+
+impl Submission {
+    /// Returns a submission of one candidate for all tasks of a suite.
+    pub fn uniform(author: AuthorSpec, candidate: &Candidate, suite: &Suite) -> Self {
+        let tasks = suite.record.tasks.iter().map(|task| (task.id.clone(), candidate.clone()));
+        Self { author, candidates: tasks.collect() }
+    }
+}
+
+/// Progress of a run.
 #[derive(Debug)]
 pub enum Progress<'a> {
     /// An evaluation begins.
@@ -58,16 +61,16 @@ pub enum Progress<'a> {
     },
 }
 
-/// What became of a run.
+/// Outcome of a run.
 #[derive(Clone, Debug)]
 pub struct RunOutcome {
-    /// What was run.
+    /// Header of the run.
     pub header: RunHeader,
     /// Verdicts in the order of the suite; those of graphs that were not reached are missing.
     pub verdicts: Vec<Verdict>,
-    /// Whether every graph has one.
+    /// True if every graph has a verdict.
     pub complete: bool,
-    /// How many were not evaluated anew.
+    /// Number of verdicts that were reused.
     pub reused: usize,
 }
 
@@ -83,56 +86,29 @@ struct Shared<'a> {
     progress: &'a (dyn Fn(Progress<'_>) + Sync),
 }
 
-/// Evaluates an author on a suite and writes the run into a directory, or goes on with the run that is there.
+/// Evaluates a submission on a suite and writes the run into a directory, or continues the run in it.
 ///
 /// Ends early, after the evaluations in flight, when `stop` becomes true.
 ///
 /// # Errors
-/// Where the run cannot be written, or the fork server fails for good.
+/// If the run cannot be written, or the fork server fails for good.
 pub fn run_suite(
     referee: &Referee,
     suite: &Suite,
-    author: &AuthorSpec,
-    directory: &Path,
-    stop: &AtomicBool,
-    progress: &(dyn Fn(Progress<'_>) + Sync),
-) -> Result<RunOutcome, RunError> {
-    let written = match author {
-        AuthorSpec::Fuse => crate::write_passes(referee, suite)?,
-        _ => BTreeMap::new(),
-    };
-    run_written(referee, suite, author, written, directory, stop, progress)
-}
-
-/// As [`run_suite`], for an author whose passes were written beforehand; a task that is missing in `written` is given what
-/// the author's name says of it.
-///
-/// # Errors
-/// As [`run_suite`].
-pub fn run_written(
-    referee: &Referee,
-    suite: &Suite,
-    author: &AuthorSpec,
-    mut written: BTreeMap<String, PassDirectory>,
+    submission: &Submission,
     directory: &Path,
     stop: &AtomicBool,
     progress: &(dyn Fn(Progress<'_>) + Sync),
 ) -> Result<RunOutcome, RunError> {
     let begin = Instant::now();
     let tasks = &suite.record.tasks;
-    let candidates = tasks
-        .iter()
-        .map(|task| {
-            if let Some(passes) = written.remove(&task.id) {
-                return Ok(Candidate::Passes(passes));
-            }
-            Candidate::of(author, &task.id).map_err(|source| RunError::Passes { task: task.id.clone(), source })
-        })
-        .collect::<Result<Vec<_>, _>>()?;
+    let nothing = Candidate::Passes(PassDirectory::empty());
+    let candidates: Vec<&Candidate> =
+        tasks.iter().map(|task| submission.candidates.get(&task.id).unwrap_or(&nothing)).collect();
     let work: Vec<(GraphId, &Candidate)> = tasks
         .iter()
         .zip(&candidates)
-        .flat_map(|(task, candidate)| {
+        .flat_map(|(task, &candidate)| {
             task.graphs.iter().map(move |graph| (GraphId { task: task.id.clone(), graph: graph.clone() }, candidate))
         })
         .collect();
@@ -142,7 +118,7 @@ pub fn run_written(
         suite: suite.record.name.clone(),
         suite_version: suite.record.version.clone(),
         graphs: work.len(),
-        author: author.clone(),
+        author: submission.author.clone(),
         settings: referee.settings().clone(),
         fingerprint: referee.fingerprint().clone(),
         started: now_rfc3339(),

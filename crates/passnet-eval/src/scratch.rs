@@ -2,6 +2,8 @@
 
 use std::{io, path::Path};
 
+use passnet_record::PassDirectory;
+
 const PREFIX: &str = "passnet-scratch-";
 
 /// A fresh directory. Dropping it deletes it in the background: nobody waits for a disk.
@@ -15,7 +17,7 @@ impl Scratch {
         tempfile::Builder::new().prefix(&prefix).tempdir().map(|directory| Self(Some(directory)))
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub(crate) fn path(&self) -> &Path {
         self.0.as_ref().map_or(Path::new(""), tempfile::TempDir::path)
     }
@@ -43,6 +45,17 @@ pub(crate) fn sweep() {
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }
+}
+
+/// Writes a copy of a pass directory into a fresh directory.
+pub(crate) fn write_pass_directory(passes: &PassDirectory, directory: &Path) -> io::Result<()> {
+    fs_err::create_dir_all(directory)?;
+    for (name, bytes) in passes.files() {
+        let path = directory.join(name);
+        fs_err::create_dir_all(path.parent().unwrap_or(directory))?;
+        fs_err::write(path, bytes)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Settings that a run starts from.
 
-use passnet_record::{CacheMode, ExecutionPath, RunSettings};
+use passnet_record::{CacheMode, Device, ExecutionPath, Mode, RunSettings};
 
 use crate::inputs::Content;
 
@@ -10,10 +10,10 @@ use crate::inputs::Content;
 const CORRECT_AT: i32 = -2;
 
 /// Everything that the referee can do: several seeds, adversarial contents, interleaved timing, both paths.
-pub fn sound(device: &str) -> RunSettings {
+pub fn sound(device: Device) -> RunSettings {
     RunSettings {
-        mode: "sound".to_owned(),
-        device: device.to_owned(),
+        mode: Mode::Sound,
+        device,
         seed: 123,
         warmup: 25,
         trials: 100,
@@ -33,9 +33,9 @@ pub fn sound(device: &str) -> RunSettings {
 
 /// The order and the constants of the public harness, for comparison with published numbers: the compiled path, the
 /// candidate first and the graph after it in one block of trials each, one seed, no adversarial contents.
-pub fn paper(device: &str) -> RunSettings {
+pub fn paper(device: Device) -> RunSettings {
     RunSettings {
-        mode: "paper".to_owned(),
+        mode: Mode::Paper,
         rounds: 1,
         check_rounds: 1,
         adversarial: Vec::new(),

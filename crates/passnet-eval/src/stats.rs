@@ -100,7 +100,7 @@ fn log_ratios(base: &Rounds, candidate: &Rounds) -> Vec<f64> {
 
 /// By how much a percentile bootstrap over these rounds is too narrow: the product of two factors.
 ///
-/// - It takes the spread of `n` values for that of their population and its distribution for normal. Both are mended by
+/// - It takes the spread of `n` values for that of their population and its distribution for normal. Both are corrected by
 ///   `sqrt(n / (n - 1)) * t / z`, t and z the quantiles of Student's (n - 1 degrees of freedom) and the normal
 ///   distribution: Hesterberg, "What Teachers Should Know About the Bootstrap", The American Statistician 69 (2015), the
 ///   expanded percentile interval. 1.22 for ten rounds.
@@ -117,7 +117,7 @@ fn widening(values: &[f64]) -> f64 {
     let product = |pair: &[f64]| (pair[0] - mean) * (pair[1] - mean);
     let variance: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     let correlation = values.windows(2).map(product).sum::<f64>() / variance + 1.0 / n;
-    // No variance, no correlation: the bootstrap interval is a point, whatever it is multiplied by.
+    // No variance, no correlation: the bootstrap interval is a point, also after scaling.
     let correlation = if correlation.is_nan() { 0.0 } else { correlation.clamp(0.0, MAX_CORRELATION) };
     (n / (n - 1.0)).sqrt() * student_t(n - 1.0) / Z * ((1.0 + correlation) / (1.0 - correlation)).sqrt()
 }

@@ -9,7 +9,8 @@ use std::{
 };
 
 use passnet_record::{
-    ExecutionPath, RunSettings, SideTiming, TensorMeta, TimedBlock, Timing, WorkerReply, WorkerRequest,
+    Baseline, ExecutionPath, Mode, RunSettings, SideTiming, SideTrials, TensorMeta, TimedBlock, Timing, WorkerReply,
+    WorkerRequest,
 };
 
 use crate::{
@@ -26,7 +27,7 @@ const ROUND_BYTES: u64 = 2 << 20;
 const LARGE_SET_BYTES: u64 = 64 << 20;
 /// Share of rounds whose last outputs are compared.
 const CHECKED_SHARE: f64 = 0.3;
-/// Untimed time of a block that needs no explanation, beside what the baseline has.
+/// Untimed time of a block that needs no explanation, in addition to the baseline's.
 const UNEXPLAINED_SLACK: Duration = Duration::from_micros(500);
 
 /// The inputs of a measurement, one block per round (fewer for large inputs: used in turn).
@@ -62,19 +63,16 @@ fn trials_per_round(settings: &RunSettings) -> u32 {
 }
 
 /// Times of one side, one entry per round.
-#[derive(Clone, Debug, Default, serde::Serialize)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct SideRounds {
-    pub(crate) e2e_ns: Vec<Vec<u64>>,
-    pub(crate) device_ns: Vec<Vec<u64>>,
+    pub(crate) times: SideTrials,
     /// Time of each block, by the referee's clock, that trials and warm-up do not account for.
-    #[serde(skip)]
     unexplained: Vec<Duration>,
     /// Sum of trials and warm-up calls.
-    #[serde(skip)]
     pub(crate) calls: Duration,
 }
 
-/// Which side of a measurement could not go on, and why.
+/// Fault of one side of a measurement.
 pub(crate) struct SideFault {
     pub(crate) side: usize,
     pub(crate) fault: Fault,
@@ -89,10 +87,10 @@ pub(crate) struct Measurement {
     pub(crate) elsewhere: (Duration, Duration),
 }
 
-/// What is done with the outputs of a checked round: all sides' outputs in order, the block, the set in it.
+/// Receiver of the outputs of a checked round: all sides' outputs in order, the block, the set in it.
 pub(crate) type CheckOutputs<'a> = &'a mut dyn FnMut(&[Returned], &InputBlock, usize);
 
-/// How a measurement is made.
+/// Plan of a measurement.
 pub(crate) struct Plan<'a> {
     pub(crate) settings: &'a RunSettings,
     pub(crate) inputs: &'a TimingInputs,
@@ -114,20 +112,20 @@ impl Plan<'_> {
         let mut times = vec![SideRounds::default(); sides.len()];
         let rounds = self.settings.rounds.max(1) as usize;
         let choice = Stream::new(self.seed, "checked rounds");
-        // At least one round is checked, whatever the dice say.
+        // At least one round is checked, independent of the random choice.
         let certain = choice.group(u64::MAX)[0] as usize % rounds;
         let mut elsewhere = (Duration::ZERO, Duration::ZERO);
         for round in 0..rounds {
             let block = self.inputs.of_round(round);
             for position in 0..sides.len() {
                 // The public harness runs the candidate first.
-                let forward = (round % 2 == 0) != (self.settings.mode == "paper");
+                let forward = (round % 2 == 0) != (self.settings.mode == Mode::Paper);
                 let side = if forward { position } else { sides.len() - 1 - position };
                 let (last, begin) = (sides.len() - 1, Instant::now());
-                let before = if side == last { None } else { sides[last].processor_time() };
+                let before = if side == last { None } else { sides[last].cpu_time() };
                 self.block(sides[side], round, block, &mut times[side]).map_err(|fault| SideFault { side, fault })?;
                 if let (Some(before), true) = (before, side != last)
-                    && let Some(after) = sides[last].processor_time()
+                    && let Some(after) = sides[last].cpu_time()
                 {
                     elsewhere.0 += begin.elapsed();
                     elsewhere.1 += after.saturating_sub(before);
@@ -141,7 +139,7 @@ impl Plan<'_> {
         for (side, worker) in sides.iter_mut().enumerate() {
             worker.drop_inputs(self.deadline).map_err(|fault| SideFault { side, fault })?;
         }
-        let noise = times.iter().map(|side| noise(&summarize(&side.e2e_ns, &[]))).fold(0.0, f64::max);
+        let noise = times.iter().map(|side| noise(&summarize(&side.times.e2e_ns, &[]))).fold(0.0, f64::max);
         Ok(Measurement { sides: times, noise, elsewhere })
     }
 
@@ -180,9 +178,9 @@ impl Plan<'_> {
         let calls = measured.mul_f64(f64::from(warmup + trials) / f64::from(trials.max(1)));
         times.unexplained.push(least.saturating_sub(calls));
         times.calls += calls.min(most);
-        times.e2e_ns.push(timed.e2e_ns);
+        times.times.e2e_ns.push(timed.e2e_ns);
         if !timed.device_ns.is_empty() {
-            times.device_ns.push(timed.device_ns);
+            times.times.device_ns.push(timed.device_ns);
         }
         Ok(())
     }
@@ -236,8 +234,8 @@ pub(crate) fn unexplained_time(others: &[SideRounds], candidate: &SideRounds) ->
 /// The record of a measurement of two sides.
 pub(crate) fn describe(
     path: ExecutionPath,
-    baseline: &str,
-    (base, candidate): (&SideRounds, &SideRounds),
+    baseline: Baseline,
+    (base, candidate): (&SideTrials, &SideTrials),
     settings: &RunSettings,
     remeasured: u32,
     bound: Duration,
@@ -249,11 +247,8 @@ pub(crate) fn describe(
     let stable = noise(&base).max(noise(&candidate)) <= settings.max_iqr_ratio;
     Some(Timing {
         path,
-        baseline: baseline.to_owned(),
-        cache: match settings.cache {
-            passnet_record::CacheMode::Warm => "warm".to_owned(),
-            passnet_record::CacheMode::Cold => "cold".to_owned(),
-        },
+        baseline,
+        cache: settings.cache,
         base,
         candidate,
         speedup,

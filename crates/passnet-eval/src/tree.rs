@@ -37,9 +37,9 @@ pub(crate) fn threads(root: i32) -> Vec<i32> {
         .collect()
 }
 
-/// Processor time that a process and everything below it have used, living threads only; `None` where the system does not
+/// Returns the CPU time of a process and its descendants, living threads only; `None` where the system does not
 /// tell.
-pub(crate) fn processor_time(root: i32) -> Option<Duration> {
+pub(crate) fn cpu_time(root: i32) -> Option<Duration> {
     let of_thread = |thread: i32| {
         let text = std::fs::read_to_string(format!("/proc/{thread}/schedstat")).ok()?;
         text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
@@ -54,7 +54,7 @@ pub(crate) fn niceness(thread: i32) -> Option<i32> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(16)?.parse().ok()
 }
 
-/// Whether a process exists and is not a zombie.
+/// True if a process exists and is not a zombie.
 fn is_running(pid: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     // The name stands in parentheses and may itself contain some; the state follows it.

@@ -19,7 +19,7 @@ const MOST_PROCESSES: usize = 128;
 /// Most bytes that a worker may print.
 const MOST_LOG_BYTES: u64 = 64 << 20;
 
-/// What a worker may take.
+/// Limits of a worker.
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
     /// Bytes of memory beyond what the fork server has; 0 for no limit.
@@ -28,7 +28,7 @@ pub(crate) struct Limits {
     pub(crate) log: PathBuf,
 }
 
-/// What a worker took too much of.
+/// Limit that a worker exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Excess {
     /// Memory.
@@ -103,7 +103,7 @@ impl Watch {
         self.shared.changed.notify_all();
     }
 
-    /// What a worker was killed for, if it was.
+    /// Returns the limit for which a worker was killed, if it was.
     pub(crate) fn excess(&self, id: u64) -> Option<Excess> {
         self.shared.state().exceeded.get(&id).copied()
     }
@@ -153,7 +153,7 @@ fn watch(shared: &Shared, server: i32) {
     }
 }
 
-/// What a worker has too much of. `inherited`: bytes that it shares with the fork server.
+/// Returns the limit that a worker exceeds. `inherited`: bytes that it shares with the fork server.
 fn look(pid: i32, limits: &Limits, inherited: u64) -> Option<Excess> {
     let log = fs::metadata(&limits.log).map_or(0, |data| data.len());
     if log > MOST_LOG_BYTES {

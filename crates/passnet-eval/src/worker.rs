@@ -20,15 +20,16 @@ use crate::{
     channel::{Channel, ChannelError},
     tree,
     watch::{Excess, Limits},
-    zygote::{Exit, Zygote, ZygoteError, tail},
+    zygote::{Exit, Zygote, tail},
+    zygote_config::ZygoteError,
 };
 
-/// How long forking may take; it takes milliseconds.
+/// Time limit of forking, which takes milliseconds.
 const FORK_TIMEOUT: Duration = Duration::from_secs(20);
 /// Most notes, values and dimensions that a reply may have.
 const MAX_ITEMS: usize = 4096;
 
-/// Why a worker did not do what was asked.
+/// Fault of a worker.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
     /// It said so.
@@ -40,7 +41,7 @@ pub(crate) enum Fault {
     /// It ended.
     #[error("the worker ended ({}); its last output:\n{log}", describe_exit(*.exit))]
     Died {
-        /// How, where the fork server knows.
+        /// Exit status, if the fork server knows it.
         exit: Option<Exit>,
         /// End of its output.
         log: String,
@@ -48,7 +49,7 @@ pub(crate) enum Fault {
     /// It was killed for taking more than a worker may.
     #[error("the worker was killed: {0}")]
     Exceeded(Excess),
-    /// Its answer breaks the protocol.
+    /// The answer breaks the protocol.
     #[error("the worker broke the protocol: {0}")]
     Broken(String),
     /// The fork server is at fault.
@@ -68,7 +69,7 @@ pub(crate) fn describe_exit(exit: Option<Exit>) -> String {
         8 => " (arithmetic fault)",
         9 => " (killed; often by the kernel, for memory)",
         11 => " (segmentation fault)",
-        24 => " (processor time limit)",
+        24 => " (CPU time limit)",
         25 => " (file size limit)",
         31 => " (forbidden system call)",
         _ => "",
@@ -80,7 +81,7 @@ pub(crate) fn describe_exit(exit: Option<Exit>) -> String {
     }
 }
 
-/// What a worker is started with.
+/// Options of a worker.
 #[derive(Clone, Debug)]
 pub(crate) struct WorkerOptions {
     pub(crate) scratch: PathBuf,
@@ -106,7 +107,7 @@ impl Returned {
     }
 }
 
-/// A worker. Dropping it kills it and whatever it started.
+/// A worker. Dropping it kills it and all its descendants.
 #[derive(Debug)]
 pub(crate) struct Worker {
     id: u64,
@@ -197,12 +198,12 @@ impl Worker {
         Ok(Returned { outputs, bytes })
     }
 
-    /// Processor time that it and everything below it have used, as far as the system tells.
-    pub(crate) fn processor_time(&self) -> Option<Duration> {
-        tree::processor_time(self.pid)
+    /// Returns the CPU time of the worker and its descendants, if the system reports it.
+    pub(crate) fn cpu_time(&self) -> Option<Duration> {
+        tree::cpu_time(self.pid)
     }
 
-    /// Whether all its threads may run on these cores only, at no higher priority than this process has.
+    /// True if all its threads may run on these cores only, at no higher priority than this process has.
     pub(crate) fn is_where_it_was_put(&self, cores: &CpuSet) -> bool {
         tree::threads(self.pid).into_iter().all(|thread| {
             let allowed = Pid::from_raw(thread).and_then(|thread| sched_getaffinity(Some(thread)).ok());
@@ -255,7 +256,7 @@ pub(crate) fn unexpected(expected: &str, reply: &WorkerReply) -> Fault {
     Fault::Broken(format!("expected `{expected}`, got `{}`", json["type"].as_str().unwrap_or("?")))
 }
 
-/// Whether an `outputs` message can be believed about its own block.
+/// Checks an `outputs` message against its own block.
 fn check_outputs(outputs: &Outputs, limit: u64) -> Result<(), String> {
     if outputs.nbytes > limit {
         return Err(format!("{} bytes of outputs exceed the limit of {limit}", outputs.nbytes));

@@ -5,7 +5,7 @@ use std::{
     fs::File,
     io::{self, Read as _, Seek as _, SeekFrom},
     os::fd::{AsFd as _, OwnedFd},
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, Command, Stdio},
     sync::{
         Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError,
@@ -21,15 +21,16 @@ use crate::{
     channel::{Channel, ChannelError},
     environment, tree,
     watch::Watch,
+    zygote_config::{ZygoteConfig, ZygoteError},
 };
 
-/// How long forking spare workers may take; it takes milliseconds.
+/// Time limit of forking spare workers, which takes milliseconds.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long setting up the compiler may take. It takes five seconds, and twenty where PyTorch's headers have yet to be
+/// Time limit of setting up the compiler. It takes five seconds, and twenty where PyTorch's headers have yet to be
 /// precompiled; on a busy machine several times that.
 const COMPILE_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// What the interpreter runs: it moves the control socket away from standard input, where it arrives, and hands over.
+/// Program of the interpreter: it moves the control socket away from standard input, where it arrives, and hands over.
 const BOOT: &str = "\
 import os, sys
 control = os.dup(int(sys.argv[1]))
@@ -38,68 +39,11 @@ os.dup2(null, 0)
 os.close(null)
 if sys.argv[2]:
     sys.path.insert(0, sys.argv[2])
-from passnet._zygote import main
+from passnet._worker.fork_server import main
 main(control)
 ";
 
-/// How the fork server is started.
-#[derive(Clone, Debug)]
-pub struct ZygoteConfig {
-    /// The Python interpreter; it has to find torch.
-    pub python: PathBuf,
-    /// Directory with the `passnet` package, put first on `sys.path`; `None` where the interpreter finds it itself.
-    pub site: Option<PathBuf>,
-    /// Give it only the variables of an allow-list, and none with a secret.
-    pub clean_environment: bool,
-    /// How long starting may take: importing torch from a cold disk takes many seconds.
-    pub start_timeout: Duration,
-}
-
-impl ZygoteConfig {
-    /// The given interpreter with its own packages.
-    pub fn new(python: impl Into<PathBuf>) -> Self {
-        Self { python: python.into(), site: None, clean_environment: true, start_timeout: Duration::from_secs(120) }
-    }
-}
-
-/// Why the fork server does not do its work.
-#[derive(Debug, thiserror::Error)]
-pub enum ZygoteError {
-    /// The interpreter could not be started at all.
-    #[error("cannot start `{python}`: {source}")]
-    Spawn {
-        /// The interpreter.
-        python: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// It ended or stayed silent instead of getting ready.
-    #[error("the fork server did not get ready ({why}); is PyTorch installed for `{python}`? Its last words:\n{log}")]
-    Start {
-        /// The interpreter.
-        python: PathBuf,
-        /// What happened.
-        why: String,
-        /// End of its standard error.
-        log: String,
-    },
-    /// It speaks another version of the protocol.
-    #[error("the Python package speaks protocol {found}, this program {PROTOCOL_VERSION}; install matching versions")]
-    Protocol {
-        /// Version of the Python side.
-        found: u32,
-    },
-    /// It died, or did not answer.
-    #[error("the fork server failed ({why}). Its last words:\n{log}")]
-    Failed {
-        /// What happened.
-        why: String,
-        /// End of its standard error.
-        log: String,
-    },
-}
-
-/// How a worker ended.
+/// Exit status of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exit {
     pub(crate) code: Option<i32>,
@@ -209,6 +153,8 @@ impl Zygote {
             .stderr(Stdio::from(log.try_clone().map_err(spawn_error)?))
             .spawn()
             .map_err(spawn_error)?;
+        // The command keeps its end of the channel open: without this, an interpreter that ends is waited for in vain.
+        drop(command);
         let ready = channel.receive::<ForkReply>(Instant::now() + config.start_timeout);
         let info = match ready {
             Ok((ForkReply::Ready(info), _)) => info,
@@ -239,12 +185,12 @@ impl Zygote {
         Ok(Self { shared, info, child, log, live, next_id, compiler, watch, listener: Some(listener) })
     }
 
-    /// What it said of itself: versions and process id.
+    /// Returns its versions and process id.
     pub fn info(&self) -> &ZygoteInfo {
         &self.info
     }
 
-    /// Whether it still runs.
+    /// True if it still runs.
     pub fn is_alive(&self) -> bool {
         !self.shared.state().dead
     }
@@ -288,14 +234,14 @@ impl Zygote {
         });
     }
 
-    /// Has the compiler set up, the first time that it is called; each worker that compiles would otherwise do it anew.
+    /// Has the compiler set up, the first time that it is called; each worker that compiles would otherwise do it again.
     pub(crate) fn set_up_compiler(&self, cache: &Path) {
         self.compiler.get_or_init(|| {
             // The compilers that it starts are no strays.
             let _live = self.live();
             let deadline = Instant::now() + COMPILE_TIMEOUT;
             let request = ForkRequest::Compile { cache: cache.to_string_lossy().into_owned() };
-            // Where the fork server is dead, whoever wants a worker is told.
+            // If the fork server is dead, the next request for a worker reports it.
             if self.shared.channel.send(&request, None, deadline).is_ok() {
                 self.shared.wait_for(deadline, |state| state.compiled.then_some(()));
             }
@@ -312,7 +258,7 @@ impl Zygote {
         self.shared.wait_for(deadline, |state| state.exited.get(&id).copied())
     }
 
-    /// Kills a worker with everything that it started, in whatever session or group, and whatever earlier workers left
+    /// Kills a worker with all its descendants, in any session or group, and all processes that earlier workers left
     /// behind.
     pub(crate) fn release(&self, id: u64) {
         let mut live = self.live();
@@ -386,5 +332,27 @@ impl Launcher {
         let zygote = Arc::new(Zygote::start(&self.config)?);
         *current = Some(Arc::clone(&zygote));
         Ok(zygote)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The channel of an interpreter that has ended is closed; a parent that kept the other end would wait for the time-out.
+    #[test]
+    fn an_interpreter_without_the_package_is_reported_by_its_last_words() {
+        let site = tempfile::tempdir().unwrap();
+        let python = passnet_services::Interpreter::find().python;
+        if Command::new(&python).args(["-c", ""]).status().is_err() {
+            println!("skipped: `{}` does not run; set PASSNET_PYTHON", python.display());
+            return;
+        }
+        std::fs::create_dir(site.path().join("passnet")).unwrap();
+        std::fs::write(site.path().join("passnet/__init__.py"), "import a_module_that_does_not_exist\n").unwrap();
+        let start_timeout = Duration::from_secs(30);
+        let config = ZygoteConfig { site: Some(site.path().to_owned()), start_timeout, ..ZygoteConfig::new(python) };
+        let error = Zygote::start(&config).unwrap_err().to_string();
+        assert!(error.contains("the other side is gone") && error.contains("a_module_that_does_not_exist"), "{error}");
     }
 }

@@ -7,8 +7,9 @@ mod common;
 use std::{fs, path::Path, time::Duration};
 
 use common::{fake_referee, graph};
-use passnet_eval::{Candidate, GraphSample, PassDirectory, Referee};
-use passnet_record::{Status, Verdict};
+use passnet_eval::{Candidate, Referee};
+use passnet_record::{Device, PassDirectory, Status, Verdict};
+use passnet_run::GraphSample;
 
 const COPY: &str = r#"{"version": 1, "inputs": ["x"], "nodes": [{"name": "clone", "op": "call_function",
     "target": "torch.clone", "args": [{"ref": 0}], "kwargs": []}], "outputs": [{"ref": 1}]}"#;
@@ -17,10 +18,12 @@ fn sample() -> GraphSample {
     graph(COPY, &[("x", &[4, 4])])
 }
 
+fn passes(behaviour: &str) -> Candidate {
+    Candidate::Passes(PassDirectory::new([("behaviour", behaviour)]).unwrap())
+}
+
 fn judge(referee: &Referee, behaviour: &str) -> Verdict {
-    let directory = tempfile::tempdir().unwrap();
-    fs::write(directory.path().join("behaviour"), behaviour).unwrap();
-    let candidate = Candidate::Passes(PassDirectory::read(directory.path()).unwrap());
+    let candidate = passes(behaviour);
     referee.evaluate(&sample(), &candidate).unwrap().verdict
 }
 
@@ -65,21 +68,19 @@ fn every_misbehaviour_has_its_status() {
 }
 
 #[test]
-fn checks_do_not_wait_for_whoever_measures() {
+fn checks_do_not_wait_for_measurements() {
     // A device of the test's own, so that nobody else waits for it.
-    let Some(referee) = fake_referee(|settings| settings.device = "test-checks".to_owned()) else { return };
-    let name = format!("passnet-{}-test-checks.lock", rustix::process::getuid().as_raw());
-    let lock = fs::File::options().write(true).open(std::env::temp_dir().join(name)).unwrap();
+    let Some(referee) = fake_referee(|settings| settings.device = Device::Cuda { index: 4_000_001 }) else { return };
+    let name = format!("passnet-{}-cuda-4000001.lock", rustix::process::getuid().as_raw());
+    // The referee creates the file only when it measures.
+    let path = std::env::temp_dir().join(name);
+    let lock = fs::File::options().create(true).truncate(false).write(true).open(path).unwrap();
     rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive).unwrap();
-    let check = |behaviour: &str| {
-        let directory = PassDirectory::new([("behaviour".to_owned(), behaviour.to_owned())]);
-        referee.check(&sample(), &Candidate::Passes(directory)).unwrap()
-    };
+    let check = |behaviour: &str| referee.check(&sample(), &passes(behaviour)).unwrap();
     let right = check("honest");
     assert_eq!((right.status, right.timings.len(), right.tolerance), (Status::Correct, 0, Some(-10)));
     assert_eq!(check("wrong").status, Status::Accuracy);
-    let candidate = Candidate::Passes(PassDirectory::new([("behaviour".to_owned(), "honest".to_owned())]));
-    assert_ne!(right.key, referee.key(&sample(), &candidate), "what was not timed is not taken for a verdict");
+    assert_ne!(right.key, referee.key(&sample(), &passes("honest")), "what was not timed is not taken for a verdict");
 }
 
 #[test]

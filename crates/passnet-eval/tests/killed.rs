@@ -13,10 +13,10 @@ use std::{
     time::Duration,
 };
 
-use passnet_eval::{
-    Defences, Referee, RefereeOptions, RunLog, Selection, Suite, ZygoteConfig, python::Interpreter, run_suite, settings,
-};
-use passnet_record::{AuthorSpec, GraphId, RunEvent, RunSettings};
+use passnet_eval::{Candidate, Defences, Referee, RefereeOptions, Submission, ZygoteConfig, run_suite, settings};
+use passnet_record::{AuthorSpec, Device, GraphId, RunEvent, RunSettings};
+use passnet_run::{RunLog, Selection, Suite};
+use passnet_services::Interpreter;
 
 /// Set for the process that carries out the run: the directory with `suite`, `site` and `run`.
 const CHILD: &str = "PASSNET_TEST_RUN_IN";
@@ -36,13 +36,20 @@ fn meta(rows: usize) -> String {
 fn child() {
     let Some(home) = std::env::var_os(CHILD).map(PathBuf::from) else { return };
     let suite = Suite::load(&home.join("suite"), &Selection::default()).unwrap();
-    let quick =
-        RunSettings { warmup: 1, trials: 4, rounds: 2, check_rounds: 1, max_remeasure: 0, ..settings::sound("cpu") };
+    let quick = RunSettings {
+        warmup: 1,
+        trials: 4,
+        rounds: 2,
+        check_rounds: 1,
+        max_remeasure: 0,
+        ..settings::sound(Device::Cpu)
+    };
     let zygote = ZygoteConfig { site: Some(home.join("site")), ..ZygoteConfig::new(Interpreter::find().python) };
     let defences = Defences { lint: false, sandbox: false, ..Defences::ALL };
     let options = RefereeOptions { zygote, defences, cache: None, jobs: 2 };
     let referee = Referee::new(quick, options).unwrap();
-    run_suite(&referee, &suite, &AuthorSpec::Noop, &home.join("run"), &AtomicBool::new(false), &|_| ()).unwrap();
+    let noop = Submission::uniform(AuthorSpec::new("noop", None), &Candidate::Noop, &suite);
+    run_suite(&referee, &suite, &noop, &home.join("run"), &AtomicBool::new(false), &|_| ()).unwrap();
 }
 
 #[test]

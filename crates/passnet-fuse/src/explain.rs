@@ -2,18 +2,22 @@
 
 use std::{collections::BTreeSet, fmt::Write};
 
-use passnet_graph::{Graph, NodeId, ValueId};
+use passnet_graph::{Graph, NodeId, Target, TypedGraph, ValueId};
 
 use crate::{
-    author::{Site, Target, Work, groups},
-    config::{Choices, Config},
-    lower::Call,
-    region::{Input, is_view_node, live_nodes},
-    stage::Role,
-    typed::TypedGraph,
+    back::tuning::{Choices, config_of},
+    front::lower::{call::Call, storage::is_view_node},
+    plan::{
+        config::Config,
+        flow::live_nodes,
+        region::Input,
+        select::plan_passes,
+        site::{Replacement, Site},
+        stage::Role,
+    },
 };
 
-/// What calls and memory cost, as measured on one H200 and on one core of a server processor (`docs/results`). Nanoseconds.
+/// Costs of calls and memory in nanoseconds, as measured on one H200 and on one core of a server CPU (`docs/results`).
 struct Rates {
     /// A call of PyTorch that computes.
     op_ns: f64,
@@ -25,9 +29,9 @@ struct Rates {
     memory_ns: f64,
     /// A launch of one kernel.
     launch_ns: f64,
-    /// Bytes that pass between processor and memory in a nanosecond.
+    /// Bytes that pass between CPU or GPU and its memory in a nanosecond.
     bytes_per_ns: f64,
-    /// Whether the host goes on while kernels run.
+    /// True if the host continues while kernels run.
     overlaps: bool,
 }
 
@@ -67,7 +71,7 @@ impl Cost {
 
 /// The plan for a task, graph by graph, as text. Times are predictions from bytes and calls alone, without the arithmetic.
 pub fn explain(task: &[TypedGraph], target: Target, choices: &Choices) -> String {
-    let groups = groups(task, target, choices);
+    let groups = plan_passes(task, target);
     let mut text = String::new();
     for (number, typed) in task.iter().enumerate() {
         let graph = typed.graph();
@@ -78,6 +82,7 @@ pub fn explain(task: &[TypedGraph], target: Target, choices: &Choices) -> String
         for (pass, sites) in groups.iter().enumerate() {
             for site in sites.iter().filter(|site| site.graph == number) {
                 let rates = rates(site.target);
+                let config = config_of(site, choices);
                 let (eager, fused) = (eager(typed, site, rates), fused(typed, site, rates));
                 before += eager.time_ns(rates);
                 after += fused.time_ns(rates);
@@ -87,10 +92,10 @@ pub fn explain(task: &[TypedGraph], target: Target, choices: &Choices) -> String
                     "  fuse_{pass}: {} as {}{}{}\n    {}\n    {} instead of {}; {:.1} us predicted instead of {:.1} us\n",
                     counted(site.region.nodes.len(), "operation"),
                     how(site),
-                    if site.config == Config::model(site.target) {
+                    if config == Config::default_for(site.target) {
                         String::new()
                     } else {
-                        format!(" ({}, as measured)", site.config)
+                        format!(" ({}, as measured)", config)
                     },
                     if site.target == target { "" } else { ", in host memory" },
                     names(graph, site.region.nodes.iter().copied()),
@@ -131,34 +136,25 @@ fn eager(typed: &TypedGraph, site: &Site, rates: &Rates) -> Cost {
         let node = graph.node(node);
         let nbytes = |value: ValueId| typed.tensor(value).map_or(0, |ty| ty.nbytes());
         cost.bytes += nbytes(node.value);
-        let mut operands = BTreeSet::new();
-        for arg in node.all_args() {
-            graph.for_each_value(arg, &mut |value| {
-                operands.insert(value);
-            });
-        }
+        let operands: BTreeSet<ValueId> = node.operands().collect();
         let most = if is_gather(graph, node.id) { nbytes(node.value) } else { i64::MAX };
         cost.bytes += operands.into_iter().map(|value| nbytes(value).min(most)).sum::<i64>();
     }
     cost
 }
 
-/// Whether an operation reads about as much as it writes, whatever the size of its table.
+/// Returns whether an operation reads about as much as it writes, independent of the size of its table.
 fn is_gather(graph: &Graph, node: NodeId) -> bool {
-    Call::of(graph, graph.node(node))
-        .is_some_and(|call| matches!(call.name, "embedding" | "index_select" | "getitem") && !call.in_place)
+    let call = Call::of(graph, graph.node(node)).filter(|call| !call.in_place);
+    call.and_then(|call| call.op()).is_some_and(|op| op.is_gather)
 }
 
-/// What a region reads of an input.
+/// Bytes that a region reads of an input.
 fn bytes_read(typed: &TypedGraph, site: &Site, input: &Input) -> i64 {
     let graph = typed.graph();
     let mut most = 0;
     for &node in &site.region.nodes {
-        let mut uses = false;
-        for arg in graph.node(node).all_args() {
-            graph.for_each_value(arg, &mut |value| uses |= value == input.value);
-        }
-        if uses {
+        if graph.node(node).operands().any(|value| value == input.value) {
             let result = typed.tensor(graph.node(node).value).map_or(0, |ty| ty.nbytes());
             most = most.max(if is_gather(graph, node) { result } else { i64::MAX });
         }
@@ -169,7 +165,7 @@ fn bytes_read(typed: &TypedGraph, site: &Site, input: &Input) -> i64 {
 fn fused(typed: &TypedGraph, site: &Site, rates: &Rates) -> Cost {
     let region = &site.region;
     let mut cost = Cost { host_ns: rates.call_ns, bytes: 0 };
-    if let Work::Kernels(program) = &site.work {
+    if let Replacement::Kernels(program) = &site.replacement {
         cost.host_ns += rates.launch_ns * program.stages.len() as f64;
         for (number, buffer) in program.buffers.iter().enumerate() {
             let (nbytes, is_fresh) = match &buffer.role {
@@ -188,11 +184,11 @@ fn fused(typed: &TypedGraph, site: &Site, rates: &Rates) -> Cost {
 }
 
 fn how(site: &Site) -> String {
-    match &site.work {
-        Work::Views(views) => counted(views.len(), "view"),
-        Work::Same => "the same view, for nothing is to be gained".to_owned(),
-        Work::Kernels(program) if site.target == Target::Cpu => counted(program.stages.len(), "loop nest"),
-        Work::Kernels(program) => counted(program.stages.len(), "launch"),
+    match &site.replacement {
+        Replacement::Views(views) => counted(views.len(), "view"),
+        Replacement::Same => "the same view, which gains nothing".to_owned(),
+        Replacement::Kernels(program) if site.target == Target::Cpu => counted(program.stages.len(), "loop nest"),
+        Replacement::Kernels(program) => counted(program.stages.len(), "launch"),
     }
 }
 

@@ -1,30 +1,37 @@
-//! The built-in author: from the typed graphs of a task to a pass directory, without a language model.
+//! The built-in author: writes passes from the typed graphs of a task, without a language model.
 //!
-//! A graph's nodes are expressed as [tensors](tensor) that are functions of their indices; [regions](region) of
-//! them that one call can replace are [scheduled](stage) into loops, and [printed](print) as kernels with the
-//! pattern that they stand for. Everything follows from the graphs and their types: equal tasks give equal directories.
+//! The [front end](front) expresses nodes as tensors that are functions of their indices. The [plan](plan) finds the regions
+//! of them that one call can replace, and their loops. The [back end](back) prints these as kernels, with the pattern that they
+//! replace. Equal tasks give equal directories.
+//!
+//! It never runs PyTorch, reads a file or asks a clock, and it never guesses: an operation that it does not know stays as
+//! it is, and a pass refuses shapes and types that it was not written for.
+//!
+//! ```
+//! use passnet_fuse::{Choices, write_passes};
+//! use passnet_graph::{Graph, Target, TensorType, Type, TypedGraph};
+//! use passnet_record::DType;
+//!
+//! let mut builder = Graph::builder();
+//! let (x, y) = (builder.input("x"), builder.input("y"));
+//! let sum = builder.call_function("sum", "operator.add", &[x.into(), y.into()], &[]);
+//! let relu = builder.call_function("relu", "torch.nn.functional.relu", &[sum.into()], &[]);
+//! let graph = builder.finish(&[relu.into()])?;
+//! let types = vec![Type::Tensor(TensorType::contiguous(&[64, 128], DType::Float32)); graph.num_values()];
+//! let task = [TypedGraph::new(graph, types)?];
+//!
+//! let passes = write_passes(&task, Target::Cpu, &Choices::new());
+//! assert!(passes.files["fuse_0.py"].contains("t1 = torch.nn.functional.relu(t0)"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod author;
-mod config;
-mod emit;
+mod back;
 mod explain;
-mod expr;
-mod fragile;
-mod index;
-#[cfg(test)]
-mod interpret;
-mod lower;
-mod pattern;
-mod print;
-mod region;
-mod rehearsal;
-mod scalar;
-mod stage;
-mod tensor;
-mod typed;
-mod views;
+mod front;
+mod plan;
 
-pub use author::{PassDir, Target, author, author_with, places};
-pub use config::{Choices, Config, KernelKey, Nests, Place, Tiles};
+pub use author::{PassDir, tunable_kernels, write_passes};
+pub use back::tuning::{Choices, KernelKey, TunableKernel};
 pub use explain::explain;
-pub use typed::{TensorType, Type, TypeCountError, TypedGraph};
+pub use plan::config::{Config, Nests, Tiles};

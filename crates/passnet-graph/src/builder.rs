@@ -30,6 +30,13 @@ pub struct Builder {
     late_input: Option<Box<str>>,
 }
 
+impl Graph {
+    /// Starts an empty graph.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+}
+
 impl Builder {
     /// Adds an input. Inputs come before nodes.
     pub fn input(&mut self, name: &str) -> ValueId {

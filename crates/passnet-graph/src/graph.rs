@@ -1,6 +1,6 @@
-use crate::{Arg, ArgRange, Builder, NodeId, OpId, StrId, ValueId};
+use crate::{Arg, ArgRange, NodeId, OpId, StrId, ValueId};
 
-/// What a node calls.
+/// The function or method that a node calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Callee<'g> {
     /// A function by its dotted path: `torch.conv2d`, `operator.add`, `builtins.getattr`.
@@ -87,9 +87,9 @@ pub struct Node<'g> {
     pub value: ValueId,
     /// Name of that value.
     pub name: &'g str,
-    /// What is called. Nodes of one graph call the same thing iff their `op` is equal.
+    /// Number of the callee. Nodes of one graph call the same thing iff their `op` is equal.
     pub op: OpId,
-    /// What is called, as text.
+    /// Callee as text.
     pub callee: Callee<'g>,
     /// Positional arguments; of a method, the receiver first.
     pub args: &'g [Arg],
@@ -97,21 +97,22 @@ pub struct Node<'g> {
     pub kwargs: &'g [(StrId, Arg)],
     /// Values whose last reference is dropped right after this node.
     pub frees: &'g [ValueId],
+    graph: &'g Graph,
 }
 
-impl Node<'_> {
+impl<'g> Node<'g> {
     /// Positional arguments, then the values of the keyword arguments.
-    pub fn all_args(&self) -> impl Iterator<Item = Arg> + Clone {
+    pub fn all_args(&self) -> impl Iterator<Item = Arg> + Clone + use<'g> {
         self.args.iter().copied().chain(self.kwargs.iter().map(|&(_, arg)| arg))
+    }
+
+    /// Values inside all arguments, from left to right, lists and tuples included; a value that is used twice is there twice.
+    pub fn operands(&self) -> impl Iterator<Item = ValueId> + use<'g> {
+        self.graph.values_in(self.all_args())
     }
 }
 
 impl Graph {
-    /// Starts an empty graph.
-    pub fn builder() -> Builder {
-        Builder::default()
-    }
-
     /// Number of inputs.
     pub fn num_inputs(&self) -> usize {
         self.inputs.len()
@@ -158,6 +159,7 @@ impl Graph {
             args: &self.args[data.args.indices()],
             kwargs: &self.kwargs[data.kwargs.indices()],
             frees: &self.frees[frees_start as usize..data.frees_end as usize],
+            graph: self,
         }
     }
 
@@ -166,7 +168,7 @@ impl Graph {
         self.ops.len()
     }
 
-    /// What an op calls.
+    /// The callee of an op.
     ///
     /// # Panics
     /// If `id` is not of this graph.
@@ -219,7 +221,17 @@ impl Graph {
         self.elements(self.outputs)
     }
 
-    /// Whether any node frees anything, i.e. whether the source said when values end.
+    /// Values inside the returned tuple, from left to right, lists and tuples included.
+    pub fn output_values(&self) -> impl Iterator<Item = ValueId> {
+        self.values_in(self.outputs().iter().copied())
+    }
+
+    /// Values inside arguments of this graph, from left to right, lists and tuples included.
+    pub fn values_in<'g, I: Iterator<Item = Arg>>(&'g self, args: I) -> impl Iterator<Item = ValueId> + use<'g, I> {
+        Values { graph: self, args, nested: Vec::new() }
+    }
+
+    /// Returns whether any node frees anything, i.e. whether the source said when values end.
     pub fn has_frees(&self) -> bool {
         !self.frees.is_empty()
     }
@@ -237,7 +249,7 @@ impl Graph {
         }
     }
 
-    /// Whether `arg` of this graph and `theirs` of `other` are the same constant or structure, with values compared by
+    /// Returns whether `arg` of this graph and `theirs` of `other` are the same constant or structure, with values compared by
     /// `same_value(ours, theirs)`.
     pub fn args_match(
         &self,
@@ -267,6 +279,37 @@ impl Graph {
     fn all_match(&self, args: &[Arg], other: &Self, theirs: &[Arg]) -> bool {
         args.len() == theirs.len()
             && args.iter().zip(theirs).all(|(&a, &b)| self.args_match(a, other, b, &mut |a, b| a == b))
+    }
+}
+
+/// Walks nested arguments without recursion.
+struct Values<'g, I> {
+    graph: &'g Graph,
+    args: I,
+    /// Rest of each list that the walk is inside, outermost first.
+    nested: Vec<std::slice::Iter<'g, Arg>>,
+}
+
+impl<I: Iterator<Item = Arg>> Iterator for Values<'_, I> {
+    type Item = ValueId;
+
+    fn next(&mut self) -> Option<ValueId> {
+        loop {
+            let arg = match self.nested.last_mut() {
+                Some(elements) => elements.next().copied(),
+                None => Some(self.args.next()?),
+            };
+            match arg {
+                None => {
+                    self.nested.pop();
+                }
+                Some(Arg::Value(value)) => return Some(value),
+                Some(Arg::List(range) | Arg::Tuple(range) | Arg::Slice(range)) => {
+                    self.nested.push(self.graph.elements(range).iter());
+                }
+                Some(_) => {}
+            }
+        }
     }
 }
 

@@ -1,7 +1,7 @@
-//! Canonical hashes of graphs; `docs/hashes.md` is their specification.
+//! Canonical hashes of graphs; `docs/reference/hashes.md` is their specification.
 //!
-//! Two graphs have the same [`structural`] hash when they compute the same thing by the same calls, whatever their
-//! values are called, in whatever order independent statements stand, and in whatever order parameters are declared.
+//! Two graphs have the same [`structural`] hash when they compute the same thing by the same calls. Names of values,
+//! the order of independent statements and the order of parameters do not matter.
 //! The [`typed`] hash adds shape and dtype of each input.
 
 mod encode;
@@ -10,6 +10,10 @@ mod state;
 
 use passnet_record::{ContentId, TensorMeta};
 
+use self::{
+    encode::{Bytes, Encoder},
+    order::canonical_order,
+};
 use crate::Graph;
 
 /// Version of the specification; the first byte of what is hashed.
@@ -17,11 +21,37 @@ pub const HASH_VERSION: u8 = 1;
 
 /// Hash over ops, constants, data flow and the order of side effects.
 pub fn structural(graph: &Graph) -> ContentId {
-    ContentId::of(&encode::canonical_bytes(graph, None))
+    ContentId::of(&canonical_bytes(graph, None))
 }
 
 /// [`structural`], and the shape and dtype of each input. `tensors` are in the order of the inputs; an input beyond
 /// their end counts as a tensor of unknown type.
 pub fn typed(graph: &Graph, tensors: &[TensorMeta]) -> ContentId {
-    ContentId::of(&encode::canonical_bytes(graph, Some(tensors)))
+    ContentId::of(&canonical_bytes(graph, Some(tensors)))
+}
+
+/// The bytes that are hashed. With `tensors`, inputs have types.
+fn canonical_bytes(graph: &Graph, tensors: Option<&[TensorMeta]>) -> Vec<u8> {
+    let encoder = Encoder::new(graph, tensors);
+    let order = canonical_order(&encoder);
+    let mut out = Bytes(vec![HASH_VERSION, u8::from(tensors.is_some())]);
+    for &value in &order.sequence {
+        match graph.node_of(value) {
+            None => encoder.input(&mut out, value),
+            Some(node) => encoder.node(&mut out, node, |out, value| out.u32(order.number(value))),
+        }
+    }
+    encoder.outputs(&mut out, |out, value| out.u32(order.number(value)));
+    let mut unused: Vec<Vec<u8>> = graph
+        .inputs()
+        .filter(|&input| !order.has(input))
+        .map(|input| {
+            let mut bytes = Bytes(Vec::new());
+            encoder.input(&mut bytes, input);
+            bytes.0
+        })
+        .collect();
+    unused.sort_unstable();
+    out.0.extend(unused.into_iter().flatten());
+    out.0
 }

@@ -7,7 +7,7 @@ macro_rules! ids {
         pub struct $name(pub u32);
 
         impl $name {
-            /// As an index into a vector.
+            /// Returns the number as an index into a vector.
             pub const fn index(self) -> usize {
                 self.0 as usize
             }
@@ -42,7 +42,7 @@ pub struct ArgRange {
 }
 
 impl ArgRange {
-    /// As a range of vector indices.
+    /// Returns the range as vector indices.
     pub const fn indices(self) -> Range<usize> {
         let start = self.start as usize;
         start..start + self.len as usize

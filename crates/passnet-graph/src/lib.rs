@@ -6,11 +6,12 @@
 //! operations cannot fail.
 //!
 //! Nothing here reads files, looks at a clock, or iterates over a hash map: equal graphs give equal results, byte for
-//! byte. Python text is the business of `passnet-python`.
+//! byte. Python text is the business of `passnet-graphnet`.
 
 mod arg;
 mod builder;
 mod device;
+mod effects;
 mod graph;
 pub mod hash;
 mod ids;
@@ -19,8 +20,11 @@ pub mod matching;
 pub mod names;
 mod op_names;
 pub mod operators;
+pub mod ops;
 mod slice;
+mod target;
 mod text;
+mod typed;
 mod uses;
 pub mod verify;
 pub mod wire;
@@ -30,5 +34,7 @@ pub use builder::Builder;
 pub use graph::{Callee, Graph, Node};
 pub use ids::{ArgRange, NodeId, OpId, StrId, ValueId};
 pub use slice::{Slice, SliceError, SliceOrder};
+pub use target::Target;
+pub use typed::{TensorType, Type, TypeCountError, TypeFieldsError, TypedGraph, contiguous_stride};
 pub use uses::{Use, Uses};
 pub use verify::VerifyError;

@@ -1,4 +1,4 @@
-//! Which words may name a value.
+//! Words that may name a value.
 
 fn is_keyword(text: &str) -> bool {
     matches!(
@@ -41,7 +41,7 @@ fn is_keyword(text: &str) -> bool {
     )
 }
 
-/// Whether a name has a meaning of its own in the text of a graph. `device` has one too, but `torch.device` can stand in
+/// Returns whether a name has a meaning of its own in the text of a graph. `device` has one too, but `torch.device` can stand in
 /// for it where a value is called so, as happens in captured graphs.
 fn is_reserved(text: &str) -> bool {
     matches!(
@@ -50,13 +50,13 @@ fn is_reserved(text: &str) -> bool {
     )
 }
 
-/// Whether a byte may be part of an ASCII identifier.
+/// Returns whether a byte may be part of an ASCII identifier.
 pub const fn is_word_byte(byte: u8) -> bool {
     // No branches, so that a loop over bytes becomes one over vectors.
     ((byte | 0x20).wrapping_sub(b'a') < 26) | (byte.wrapping_sub(b'0') < 10) | (byte == b'_')
 }
 
-/// Whether `text` is an ASCII Python identifier and no keyword.
+/// Returns whether `text` is an ASCII Python identifier and no keyword.
 pub fn is_identifier(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.first().is_some_and(|first| !first.is_ascii_digit())
@@ -64,12 +64,12 @@ pub fn is_identifier(text: &str) -> bool {
         && !is_keyword(text)
 }
 
-/// Whether `text` may name a value: an identifier without a meaning of its own in the text of a graph.
+/// Returns whether `text` may name a value: an identifier without a meaning of its own in the text of a graph.
 pub fn is_value_name(text: &str) -> bool {
     is_identifier(text) && !is_reserved(text)
 }
 
-/// Whether `text` is `torch.` followed by identifiers separated by points.
+/// Returns whether `text` is `torch.` followed by identifiers separated by points.
 pub fn is_torch_path(text: &str) -> bool {
     text.strip_prefix("torch.").is_some_and(|rest| rest.split('.').all(is_identifier))
 }
@@ -79,14 +79,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_of_words_are_told_apart() {
+    fn bytes_of_words_are_classified() {
         for byte in 0..=u8::MAX {
             assert_eq!(is_word_byte(byte), byte.is_ascii_alphanumeric() || byte == b'_', "{byte}");
         }
     }
 
     #[test]
-    fn words_are_told_apart() {
+    fn words_are_classified() {
         for good in ["x", "_", "L_x_", "tmp_0", "Tensor"] {
             assert!(is_value_name(good), "{good}");
         }

@@ -5,11 +5,11 @@
 pub struct Operator {
     /// Name inside `operator`, which is also the op name: `add`, `and_`.
     pub name: &'static str,
-    /// How Python writes it.
+    /// Syntax in Python.
     pub syntax: Syntax,
 }
 
-/// How Python writes an operator.
+/// Syntax of an operator in Python.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Syntax {
     /// `a + b`
@@ -36,7 +36,7 @@ impl Operator {
         }
     }
 
-    /// Whether the call changes its first argument (where that is a tensor).
+    /// Returns whether the call changes its first argument (where that is a tensor).
     pub const fn mutates(&self) -> bool {
         matches!(self.syntax, Syntax::InPlace(_) | Syntax::SetItem)
     }

@@ -23,7 +23,7 @@ pub enum SliceOrder {
     ByDefinition,
 }
 
-/// Why there is no such slice.
+/// Reason why there is no such slice.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SliceError {
     /// The range is empty, or goes beyond the end.

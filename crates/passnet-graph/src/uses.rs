@@ -1,6 +1,6 @@
 use crate::{Graph, NodeId, ValueId};
 
-/// Who uses a value.
+/// User of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Use {
     /// An argument of a node.

@@ -2,7 +2,7 @@
 //!
 //! 1. Inputs come first. Values are numbered in order of definition: inputs, then nodes.
 //! 2. An argument refers only to values defined before it; outputs may refer to every value.
-//! 3. Strings are in the string pool. The elements of a list, tuple or slice lie in the argument pool before whatever
+//! 3. Strings are in the string pool. The elements of a list, tuple or slice are in the argument pool before whichever element
 //!    refers to them, so that arguments are finite; they nest at most [`MAX_ARG_DEPTH`] deep, so that code may recurse
 //!    over them.
 //! 4. A slice has three elements.
@@ -28,7 +28,7 @@ use crate::{
     operators,
 };
 
-/// How deep lists, tuples and slices may nest.
+/// Greatest depth of nested lists, tuples and slices.
 pub const MAX_ARG_DEPTH: u32 = 32;
 
 /// A law of the graph that does not hold.
@@ -78,7 +78,7 @@ pub enum VerifyError {
     BadFree { node: String, value: String },
 }
 
-/// Where in a graph.
+/// A place in a graph.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Place {
     /// An argument of the node with that name.

@@ -1,4 +1,4 @@
-//! JSON form of a graph, as `docs/graph-wire.md` defines it.
+//! JSON form of a graph, as `docs/reference/graph-wire.md` defines it.
 
 use serde_json::{Map, Number, Value, json};
 
@@ -7,7 +7,7 @@ use crate::{Arg, Builder, Callee, Graph, NodeId, ValueId, VerifyError, verify::M
 /// Version of the wire form.
 pub const WIRE_VERSION: u64 = 1;
 
-/// Why a JSON value is no graph.
+/// Reason why a JSON value is no graph.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
     /// The text is no JSON.
@@ -16,9 +16,9 @@ pub enum WireError {
     /// A field is missing or has another form.
     #[error("{path}: expected {expected}")]
     Form {
-        /// Where, e.g. `nodes[3].args[1]`.
+        /// Place in the document, e.g. `nodes[3].args[1]`.
         path: String,
-        /// What should be there.
+        /// Expected content.
         expected: &'static str,
     },
     /// The writer is newer.
@@ -288,7 +288,7 @@ impl Reader {
                 Some(path) => Ok(self.builder.attr(path)),
                 None => Err(self.form("a dotted constant")),
             },
-            _ => Err(self.form("one of the tags of docs/graph-wire.md")),
+            _ => Err(self.form("one of the tags of docs/reference/graph-wire.md")),
         }
     }
 }

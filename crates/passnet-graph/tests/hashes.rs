@@ -1,4 +1,4 @@
-//! What canonical hashes ignore, and what they do not.
+//! Differences that canonical hashes ignore, and differences that they do not.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
 
@@ -230,7 +230,7 @@ fn what_only_asserts_counts_and_keeps_its_place() {
 }
 
 #[test]
-fn unreached_nodes_are_told_apart_by_what_they_share() {
+fn unreached_nodes_differ_by_what_they_share() {
     let chain = |swapped: bool| {
         hash_of(|b, [a, c, d]| {
             let [first, second] = if swapped { [(c, d), (a, c)] } else { [(a, c), (c, d)] };

@@ -1,4 +1,4 @@
-//! What matches and what does not, case by case.
+//! Matches and near misses, case by case.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -6,12 +6,12 @@ mod common;
 use common::graph;
 use passnet_graph::{
     Graph,
-    matching::{Found, Limits, MatchError, Pattern, PatternError, Target, match_json},
+    matching::{Found, Limits, MatchError, Pattern, PatternError, PreparedGraph, match_json},
     wire,
 };
 
 fn find(target: &Graph, pattern: &Graph) -> Found {
-    Target::new(target).find(&Pattern::new(pattern).unwrap(), Limits::default()).unwrap()
+    PreparedGraph::new(target).find(&Pattern::new(pattern).unwrap(), Limits::default()).unwrap()
 }
 
 /// Matches as text, e.g. `x=a p=b; ...`: what stands for inputs and nodes of the pattern.
@@ -280,7 +280,7 @@ fn ambiguous_patterns_end_with_an_error() {
     let pattern =
         graph(&format!("x | {} ; e = torch.exp x ; f = torch.sin e | f {}", pieces.join(" ; "), outputs.join(" ")));
     let limits = Limits { comparisons: 100_000 };
-    let result = Target::new(&target).find(&Pattern::new(&pattern).unwrap(), limits);
+    let result = PreparedGraph::new(&target).find(&Pattern::new(&pattern).unwrap(), limits);
     assert_eq!(result.unwrap_err(), MatchError::TooAmbiguous { limit: 100_000 });
 }
 

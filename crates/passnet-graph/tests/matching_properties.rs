@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use passnet_graph::{
     Arg, Graph, NodeId, SliceOrder, Use, ValueId,
-    matching::{Found, Limits, MatchError, Pattern, PatternError, Target},
+    matching::{Found, Limits, MatchError, Pattern, PatternError, PreparedGraph},
 };
 use proptest::{prelude::*, test_runner::TestCaseError};
 
@@ -54,10 +54,10 @@ fn window(graph: &Graph, range: Range<usize>) -> Graph {
 }
 
 fn find(target: &Graph, pattern: &Graph) -> Result<Found, MatchError> {
-    Target::new(target).find(&Pattern::new(pattern).unwrap(), Limits { comparisons: 2_000_000 })
+    PreparedGraph::new(target).find(&Pattern::new(pattern).unwrap(), Limits { comparisons: 2_000_000 })
 }
 
-/// What a match promises, checked from its definition.
+/// The properties of a match, checked from its definition.
 fn check_matches(target: &Graph, pattern: &Graph, found: &Found) -> Result<(), TestCaseError> {
     let uses = target.uses();
     let mut taken = vec![false; target.num_nodes()];
@@ -94,7 +94,7 @@ fn check_matches(target: &Graph, pattern: &Graph, found: &Found) -> Result<(), T
     Ok(())
 }
 
-/// Whether, with each match as one node at its place, everything is computed before it is used.
+/// Returns whether everything is computed before it is used, with each match as one node at its place.
 fn replaced_order_exists(target: &Graph, pattern: &Graph, found: &Found) -> bool {
     let mut place: Vec<(u32, usize)> = (0..target.num_nodes() as u32).map(|node| (node, 0)).collect();
     for (number, found) in found.matches.iter().enumerate() {

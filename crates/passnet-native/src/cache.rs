@@ -1,4 +1,4 @@
-//! Emptying the processor's caches between trials.
+//! Eviction of the CPU's caches between trials.
 
 use std::{
     fs,
@@ -9,7 +9,7 @@ use std::{
 const DEFAULT_LLC_BYTES: usize = 32 << 20;
 const LINE_BYTES: usize = 64;
 
-/// Size in bytes of the last-level cache of processor 0.
+/// Returns the size in bytes of the last-level cache of CPU 0.
 pub fn last_level_bytes() -> usize {
     largest_cache(Path::new("/sys/devices/system/cpu/cpu0/cache")).unwrap_or(DEFAULT_LLC_BYTES)
 }
@@ -33,7 +33,7 @@ fn parse_size(text: &str) -> Option<usize> {
     digits.parse::<usize>().ok()?.checked_mul(unit)
 }
 
-/// A buffer as large as the last-level cache; writing to all its lines displaces whatever was cached.
+/// A buffer as large as the last-level cache; writing to all its lines evicts everything that was cached.
 #[derive(Debug)]
 pub struct Sweeper {
     buffer: Vec<u8>,

@@ -1,4 +1,4 @@
-//! What kernels a pass launches: a count, and a switch that makes them do nothing.
+//! Census of the kernels that a pass launches: a count, and a switch that makes them do nothing.
 //!
 //! Both are for the whole process. The count only grows; a caller takes differences.
 

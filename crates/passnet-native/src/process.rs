@@ -13,7 +13,7 @@ fn prctl(option: libc::c_int, argument: libc::c_ulong) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// What the system call says.
+/// If the system call fails.
 pub fn set_child_subreaper() -> io::Result<()> {
     prctl(libc::PR_SET_CHILD_SUBREAPER, 1)
 }
@@ -23,7 +23,7 @@ pub fn set_child_subreaper() -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// What the system call says; `NotFound` if the parent is gone.
+/// If the system call fails; `NotFound` if the parent is gone.
 pub fn die_with_parent(parent: u32) -> io::Result<()> {
     prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong)?;
     if std::os::unix::process::parent_id() == parent {
@@ -38,7 +38,7 @@ pub fn die_with_parent(parent: u32) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// What the system call says.
+/// If the system call fails.
 pub fn exit_on_signal(signal: i32) -> io::Result<()> {
     extern "C" fn leave(signal: libc::c_int) {
         // SAFETY: may be called in a handler; it does not return.

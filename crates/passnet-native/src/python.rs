@@ -9,8 +9,11 @@ use pyo3::{
     types::PyTuple,
 };
 
-use confine::{Sandbox, sandbox_apart, sandbox_beside, sandbox_prepare};
-use launch::{CppLauncher, CudaLauncher, PreparedFunction, TritonLauncher, set_kernel_hook};
+use confine::{Sandbox, prepare_namespaces, restore_child_pid_namespace, unshare_child_pid_namespace};
+use launch::{
+    CppLauncher, CudaLauncher, KernelLibrary, PreparedFunction, TritonLauncher, judge_kernel_text, judge_kernels,
+    kernel_flags, kernel_text, kernels_are_judged, set_kernel_hook,
+};
 use passnet_graph::matching::match_json;
 
 use crate::{
@@ -110,7 +113,7 @@ fn cuda_synchronize() -> PyResult<()> {
     Ok(cuda::Timer::new(false)?.synchronize()?)
 }
 
-/// Whether two regions of `nbytes` bytes of this process hold the same bytes.
+/// Returns whether two regions of `nbytes` bytes of this process hold the same bytes.
 #[pyfunction]
 fn same_bytes(address: usize, other: usize, nbytes: usize) -> bool {
     // SAFETY: the caller vouches for the regions: the storages of two tensors of that size that it keeps alive. With no
@@ -121,7 +124,7 @@ fn same_bytes(address: usize, other: usize, nbytes: usize) -> bool {
     }
 }
 
-/// Finds all matches of one graph in another, both in wire form. Returns JSON; `docs/matching.md` defines it.
+/// Finds all matches of one graph in another, both in wire form. Returns JSON; `docs/reference/matching.md` defines it.
 #[pyfunction]
 fn match_pattern(target: &str, pattern: &str) -> PyResult<String> {
     match_json(target, pattern).map_err(|error| PyValueError::new_err(error.to_string()))
@@ -184,10 +187,14 @@ mod native {
     const VERSION: &str = env!("CARGO_PKG_VERSION");
 
     #[pymodule_export]
+    const KERNEL_RULES: u32 = passnet_objects::compile::VERSION;
+
+    #[pymodule_export]
     use super::{
-        CppLauncher, CudaLauncher, PreparedFunction, Sandbox, TritonLauncher, count_launch, cuda_synchronize,
-        die_with_parent, exit_on_signal, launches, match_pattern, record_violation, recorded_violations, same_bytes,
-        sandbox_apart, sandbox_beside, sandbox_prepare, set_child_subreaper, set_idle_kernels, set_kernel_hook,
-        time_calls,
+        CppLauncher, CudaLauncher, KernelLibrary, PreparedFunction, Sandbox, TritonLauncher, count_launch,
+        cuda_synchronize, die_with_parent, exit_on_signal, judge_kernel_text, judge_kernels, kernel_flags, kernel_text,
+        kernels_are_judged, launches, match_pattern, prepare_namespaces, record_violation, recorded_violations,
+        restore_child_pid_namespace, same_bytes, set_child_subreaper, set_idle_kernels, set_kernel_hook, time_calls,
+        unshare_child_pid_namespace,
     };
 }

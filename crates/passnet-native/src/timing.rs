@@ -11,9 +11,9 @@ pub fn monotonic_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// What is timed, and on which device.
+/// Subject of a timing, on its device.
 pub trait Subject {
-    /// Why a step failed.
+    /// Error of a step.
     type Error;
 
     /// Chooses the inputs for a trial (0 also for every warm-up call) and does the untimed work before its call:

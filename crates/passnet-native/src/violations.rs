@@ -1,4 +1,4 @@
-//! What the interception layer saw. Code of a pass runs in the same process, so the record can only grow.
+//! Violations that the interception layer has seen. Code of a pass runs in the same process, so the record can only grow.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,67 +1,93 @@
 use std::{fmt, str::FromStr};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap as _};
 
-/// Who writes the pass directory of a task, as named on the command line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum AuthorSpec {
-    /// The graph as captured, run by PyTorch's eager mode.
-    Eager,
-    /// The path of a pass directory with no rewriting in it.
-    Noop,
-    /// `torch.compile` with TorchInductor in the given mode (`default`, `max-autotune`, `reduce-overhead` ...).
-    Inductor {
-        /// The `mode` argument of `torch.compile`.
-        mode: String,
-    },
-    /// The built-in author.
-    Fuse,
-    /// Pass directories on disk: `PATH/<task>` where that exists, else `PATH` itself.
-    Dir {
-        /// The path as given.
-        path: String,
-    },
-    /// A language model with tools.
-    Llm {
-        /// The model's name, as its server knows it.
-        model: String,
-    },
+/// Name of an author: its kind and, after a colon, its argument, e.g. `inductor:max-autotune`.
+///
+/// Which kinds exist and which arguments they take is the business of `passnet-author`; a name that no installed author
+/// has can still be read from a log.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(from = "Fields")]
+pub struct AuthorSpec {
+    kind: String,
+    argument: Option<String>,
 }
 
-/// An author name that does not exist.
+/// Fields in JSON. The name of the second one depends on the kind, for the readers of earlier versions.
+#[derive(Deserialize)]
+struct Fields {
+    kind: String,
+    #[serde(default, alias = "mode", alias = "path", alias = "model")]
+    argument: Option<String>,
+}
+
+/// Error for text that is not `KIND` or `KIND:ARGUMENT`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown author `{0}`; known are eager, noop, fuse, inductor, inductor:MODE, dir:PATH, llm:MODEL")]
+#[error("`{}` is not the name of an author; expected KIND or KIND:ARGUMENT", .0.escape_debug())]
 pub struct AuthorParseError(pub String);
+
+impl AuthorSpec {
+    /// Creates a name.
+    pub fn new(kind: &str, argument: Option<String>) -> Self {
+        // The mode that TorchInductor has without argument was always written out.
+        let argument = argument.filter(|argument| (kind, argument.as_str()) != ("inductor", "default"));
+        Self { kind: kind.to_owned(), argument }
+    }
+
+    /// Returns the part before the colon.
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    /// Returns the part after the colon.
+    pub fn argument(&self) -> Option<&str> {
+        self.argument.as_deref()
+    }
+}
+
+impl From<Fields> for AuthorSpec {
+    fn from(fields: Fields) -> Self {
+        Self::new(&fields.kind, fields.argument)
+    }
+}
+
+impl Serialize for AuthorSpec {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let field = match self.kind.as_str() {
+            "inductor" => "mode",
+            "dir" => "path",
+            "llm" => "model",
+            _ => "argument",
+        };
+        let argument = self.argument.as_deref().or_else(|| (self.kind == "inductor").then_some("default"));
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("kind", &self.kind)?;
+        if let Some(argument) = argument {
+            map.serialize_entry(field, argument)?;
+        }
+        map.end()
+    }
+}
 
 impl FromStr for AuthorSpec {
     type Err = AuthorParseError;
 
     fn from_str(text: &str) -> Result<Self, AuthorParseError> {
-        match text.split_once(':') {
-            None if text == "eager" => Ok(Self::Eager),
-            None if text == "noop" => Ok(Self::Noop),
-            None if text == "fuse" => Ok(Self::Fuse),
-            None if text == "inductor" => Ok(Self::Inductor { mode: "default".to_owned() }),
-            Some(("inductor", mode)) if !mode.is_empty() => Ok(Self::Inductor { mode: mode.to_owned() }),
-            Some(("dir", path)) if !path.is_empty() => Ok(Self::Dir { path: path.to_owned() }),
-            Some(("llm", model)) if !model.is_empty() => Ok(Self::Llm { model: model.to_owned() }),
-            _ => Err(AuthorParseError(text.to_owned())),
+        let (kind, argument) = match text.split_once(':') {
+            Some((kind, argument)) => (kind, Some(argument.to_owned())),
+            None => (text, None),
+        };
+        if kind.is_empty() || argument.as_ref().is_some_and(String::is_empty) {
+            return Err(AuthorParseError(text.to_owned()));
         }
+        Ok(Self::new(kind, argument))
     }
 }
 
 impl fmt::Display for AuthorSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Eager => f.write_str("eager"),
-            Self::Noop => f.write_str("noop"),
-            Self::Fuse => f.write_str("fuse"),
-            Self::Inductor { mode } if mode == "default" => f.write_str("inductor"),
-            Self::Inductor { mode } => write!(f, "inductor:{mode}"),
-            Self::Dir { path } => write!(f, "dir:{path}"),
-            Self::Llm { model } => write!(f, "llm:{model}"),
-        }
+        f.write_str(&self.kind)?;
+        self.argument.as_ref().map_or(Ok(()), |argument| write!(f, ":{argument}"))
     }
 }
 
@@ -71,13 +97,37 @@ mod tests {
 
     #[test]
     fn names_round_trip() {
-        for name in
-            ["eager", "noop", "fuse", "inductor", "inductor:max-autotune", "dir:passes/demo", "llm:org/model:v1"]
-        {
-            assert_eq!(name.parse::<AuthorSpec>().unwrap().to_string(), name);
+        for name in [
+            "eager",
+            "noop",
+            "fuse",
+            "inductor",
+            "inductor:max-autotune",
+            "dir:passes/demo",
+            "llm:org/model:v1",
+            "new:x",
+        ] {
+            let spec: AuthorSpec = name.parse().unwrap();
+            assert_eq!(spec.to_string(), name);
+            let json = serde_json::to_string(&spec).unwrap();
+            assert_eq!(serde_json::from_str::<AuthorSpec>(&json).unwrap(), spec, "{json}");
         }
-        for name in ["", "dir:", "eager:fast", "gpt"] {
+        for name in ["", "dir:", ":x"] {
             assert!(name.parse::<AuthorSpec>().is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn logs_of_all_versions_are_alike() {
+        for (json, name) in [
+            (r#"{"kind":"eager"}"#, "eager"),
+            (r#"{"kind":"inductor","mode":"default"}"#, "inductor"),
+            (r#"{"kind":"inductor","mode":"max-autotune"}"#, "inductor:max-autotune"),
+            (r#"{"kind":"dir","path":"passes/demo"}"#, "dir:passes/demo"),
+            (r#"{"kind":"llm","model":"org/model"}"#, "llm:org/model"),
+        ] {
+            let spec: AuthorSpec = serde_json::from_str(json).unwrap();
+            assert_eq!((spec.to_string().as_str(), serde_json::to_string(&spec).unwrap().as_str()), (name, json));
         }
     }
 }

@@ -1,36 +1,60 @@
-//! What PassNet writes down.
+//! Records: plain data that crosses a boundary.
 //!
-//! Plain data that crosses a boundary: to disk (JSON, JSONL), to another process (worker messages), to another
-//! crate. Nothing here computes more than a lookup; nothing reads or writes files. Every top-level record that
-//! reaches a disk carries [`SCHEMA_VERSION`].
+//! A record goes to disk (JSON, JSONL), to another process (worker messages, [`services`]), or to another crate. No
+//! function here computes more than a lookup, and none reads or writes files. Every top-level record that reaches a
+//! disk has a field `schema_version` with [`SCHEMA_VERSION`]; readers accept records of earlier versions.
 //!
 //! Conventions: durations are nanoseconds in `u64` fields that end in `_ns`; ratios are baseline / candidate, so
 //! more than 1 is faster; hashes are lower-case hexadecimal.
+//!
+//! ```
+//! use passnet_record::{Device, PassDirectory, Remark, WorkerNote};
+//!
+//! assert_eq!("cuda".parse(), Ok(Device::Cuda { index: 0 }));
+//! let note: WorkerNote = "aliases_input:0:x".parse()?;
+//! assert_eq!(note, WorkerNote::AliasesInput { output: 0, input: "x".to_owned() });
+//! assert_eq!(Remark::from("a remark of another version".to_owned()).to_string(), "a remark of another version");
+//! assert!(PassDirectory::new([("/etc/passwd", "")]).is_err());
+//! # Ok::<(), passnet_record::UnknownNote>(())
+//! ```
 
 mod author;
+mod choice;
+mod device;
 mod dtype;
 mod id;
 mod message;
+mod named;
+mod note;
+mod pass_directory;
+mod profile;
 mod run;
+pub mod services;
+mod status;
 mod suite;
 mod tensor;
+mod trial_times;
 mod verdict;
 
 pub use author::{AuthorParseError, AuthorSpec};
+pub use choice::{Baseline, CacheMode, Depth, ExecutionPath, Mode, Split};
+pub use device::{Device, UnknownDevice};
 pub use dtype::{DType, UnknownDType};
-pub use id::ContentId;
+pub use id::{ContentId, InvalidContentId};
 pub use message::{
-    CacheMode, CandidateSpec, ForkReply, ForkRequest, Layout, LoadReport, NearestMiss, OutputValue, Outputs,
-    PROTOCOL_VERSION, PassReport, Profile, ProfileRow, TimedBlock, Watch, WorkerError, WorkerReply, WorkerRequest,
-    WorkerStage, ZygoteInfo,
+    CandidateSpec, ForkReply, ForkRequest, Layout, LoadReport, NearestMiss, OutputValue, Outputs, PROTOCOL_VERSION,
+    PassReport, TimedBlock, Watch, WorkerError, WorkerReply, WorkerRequest, WorkerStage, ZygoteInfo,
 };
+pub use named::UnknownName;
+pub use note::{Remark, UnknownNote, Violation, WorkerNote};
+pub use pass_directory::{FilePathError, ORDER_FILE, OrderError, PASS_DIRECTORY_VERSION, PassDirectory};
+pub use profile::{Profile, ProfileRow};
 pub use run::{Fingerprint, RunEvent, RunHeader, RunSettings, SourceFile};
+pub use status::Status;
 pub use suite::{Suite, SuiteTask};
 pub use tensor::{TensorMeta, TensorValue};
-pub use verdict::{
-    Cost, Evidence, ExecutionPath, GraphId, OutputComparison, RatioInterval, Reason, SideTiming, Status, Timing,
-    Verdict,
-};
+pub use trial_times::{SideTrials, TimeUnit, TrialTimes};
+pub use verdict::{Cost, Evidence, GraphId, OutputComparison, RatioInterval, Reason, SideTiming, Timing, Verdict};
 
 /// Version of every persisted schema of this crate. Raised when a field changes its meaning or goes away; a new
 /// optional field does not raise it.

@@ -1,14 +1,14 @@
-//! Messages between the referee and its workers. The exchange is described in `docs/worker-protocol.md`.
+//! Messages between the referee and its workers. The exchange is described in `docs/reference/worker-protocol.md`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{DType, TensorValue};
+use crate::{CacheMode, DType, Device, Profile, TensorValue, WorkerNote};
 
 /// Version of the exchange. A worker that speaks another one is refused.
 pub const PROTOCOL_VERSION: u32 = 5;
 
-/// What the fork server says of itself once it is ready.
+/// Description of a fork server that is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ZygoteInfo {
     /// [`PROTOCOL_VERSION`] of the Python side.
@@ -31,20 +31,20 @@ pub enum ForkRequest {
         scratch: String,
         /// Limit on address space growth in bytes (`RLIMIT_DATA`); 0 for none.
         memory_bytes: u64,
-        /// Limit on processor time in seconds; 0 for none.
+        /// Limit on CPU time in seconds; 0 for none.
         cpu_s: u64,
         /// Confine the worker (`SECURITY.md`).
         sandbox: bool,
-        /// What a confined worker may read beside the system's and Python's own files.
+        /// Paths that a confined worker may read in addition to the files of the system and of Python.
         readable: Vec<String>,
         /// Shared caches that the worker may read and write (compiled kernels of trusted authors).
         cache: String,
     },
     /// Have some workers forked and warmed up ahead of time; each waits for the one `Fork` that will use it.
     Prepare {
-        /// How many have to be waiting.
+        /// Number of workers that have to be waiting.
         spares: u32,
-        /// Processor cores that forking and warming up may use, so that they leave a measurement alone; empty for all.
+        /// CPU cores that forking and warming up may use, so that they leave a measurement alone; empty for all.
         cores: Vec<u32>,
     },
     /// Compile a graph of PassNet's own with TorchInductor, so that workers that are forked later find the compiler set up.
@@ -65,9 +65,9 @@ pub enum ForkReply {
     Ready(ZygoteInfo),
     /// A worker was forked.
     Forked {
-        /// As in the request.
+        /// Id from the request.
         id: u64,
-        /// Its process id.
+        /// Process id of the worker.
         pid: i32,
     },
     /// Reply to `Prepare`.
@@ -75,11 +75,11 @@ pub enum ForkReply {
         /// Process ids of all spare workers that are waiting.
         pids: Vec<i32>,
     },
-    /// Reply to `Compile`, whatever came of it.
+    /// Reply to `Compile`, successful or not.
     Compiled,
     /// A worker ended; sent unasked.
     Exited {
-        /// As in the request.
+        /// Id from the request.
         id: u64,
         /// Exit code, if it exited.
         code: Option<i32>,
@@ -88,7 +88,7 @@ pub enum ForkReply {
     },
 }
 
-/// What a worker is to run.
+/// Code that a worker runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum CandidateSpec {
@@ -110,16 +110,6 @@ pub enum CandidateSpec {
     },
 }
 
-/// Cache state before each timed call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CacheMode {
-    /// As the previous call left it.
-    Warm,
-    /// Last-level cache overwritten before each call.
-    Cold,
-}
-
 /// One tensor inside a shared block of memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layout {
@@ -135,7 +125,7 @@ pub struct Layout {
     pub nbytes: u64,
 }
 
-/// What is watched of the replacement functions in a call. Whatever is seen comes back as `violation:...` notes.
+/// Watch over the replacement functions in a call. Observations come back as [`crate::Violation`] notes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Watch {
@@ -144,11 +134,11 @@ pub struct Watch {
     /// Fill fresh memory, and a margin behind it and behind the inputs, with a pattern that is NaN as any floating-point
     /// number, and look for writes past the end.
     pub poison: bool,
-    /// Which kernels run.
+    /// Kernels that run.
     pub census: bool,
     /// The pass's own kernels do nothing; nothing else is watched.
     pub idle: bool,
-    /// What the replacement functions return is overwritten once they have returned; nothing else is watched.
+    /// Overwrite the results of replacement functions after they have returned; nothing else is watched.
     pub spoil: bool,
 }
 
@@ -158,14 +148,16 @@ pub struct Watch {
 pub enum WorkerRequest {
     /// Build the graph on a device and prepare the callable.
     Load {
-        /// Wire form of the graph (`docs/graph-wire.md`), with its devices already replaced.
+        /// Wire form of the graph (`docs/reference/graph-wire.md`), with its devices already replaced.
         graph: Value,
-        /// `cpu`, `cuda:0` ...
-        device: String,
+        /// Device to run on.
+        device: Device,
         /// Intra-op threads.
         threads: u32,
-        /// What to run.
+        /// Code to run.
         candidate: CandidateSpec,
+        /// Load native kernels only from objects that were judged (`docs/reference/native-kernels.md`).
+        judge_kernels: bool,
     },
     /// Make sets of inputs from a shared block; the block's descriptor travels with this frame.
     Inputs {
@@ -182,17 +174,17 @@ pub enum WorkerRequest {
     DropInputs,
     /// One checked call; the reply carries outputs.
     Call {
-        /// Which inputs.
+        /// Set of inputs.
         set: u32,
         /// Seed of PyTorch's generators for this call.
         seed: u64,
-        /// What to watch of replacement functions.
+        /// Watch over replacement functions.
         #[serde(default)]
         watch: Watch,
     },
     /// Timed calls. Outputs of the last one are kept for `Fetch`.
     Time {
-        /// Which inputs. Warm-up calls use this set only.
+        /// Set of inputs. Warm-up calls use this set only.
         set: u32,
         /// Further sets: trial `i` uses the `i`-th (counted modulo the length) of `set` followed by these, so that no
         /// trial sees the tensors, addresses or content of the one before.
@@ -211,16 +203,16 @@ pub enum WorkerRequest {
     },
     /// Outputs of the last timed call.
     Fetch,
-    /// One call under PyTorch's profiler, for whoever writes passes; nothing of it counts for a verdict.
+    /// One call under PyTorch's profiler, for authors of passes; it does not affect a verdict.
     Profile {
-        /// Which inputs.
+        /// Set of inputs.
         set: u32,
         /// Seed of PyTorch's generators for this call.
         seed: u64,
     },
     /// Try to get out of the sandbox, or to use what has to work inside (`passnet doctor`).
     Probe {
-        /// What to try.
+        /// Name of the attempt.
         attempt: String,
         /// On what.
         argument: String,
@@ -235,7 +227,7 @@ pub enum WorkerRequest {
 pub enum WorkerReply {
     /// The worker is up; sent once, unasked.
     Ready {
-        /// Its process id as it sees it.
+        /// Process id of the worker in its own namespace.
         pid: i32,
         /// Confinement that was reached, by layer.
         sandbox: std::collections::BTreeMap<String, String>,
@@ -258,11 +250,11 @@ pub enum WorkerReply {
         /// With what, or what stopped it.
         detail: String,
     },
-    /// The request failed; the worker can go on unless it says otherwise.
+    /// The request failed; the worker can continue unless the error is fatal.
     Failed(WorkerError),
 }
 
-/// What `Load` did.
+/// Result of `Load`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadReport {
     /// Time spent building the graph module.
@@ -277,35 +269,35 @@ pub struct LoadReport {
     pub passes: Vec<PassReport>,
     /// The rewritten graph as Python text.
     pub rewritten: Option<String>,
-    /// Remarks, e.g. `triton_interpreter`.
-    pub notes: Vec<String>,
+    /// Facts about the rewrite.
+    pub notes: Vec<WorkerNote>,
 }
 
-/// What one pass did.
+/// Result of one pass.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PassReport {
     /// Rule name (file stem).
     pub name: String,
-    /// How many places it rewrote.
+    /// Number of places that it rewrote.
     pub matches: usize,
     /// If none: where it came closest.
     pub nearest: Option<NearestMiss>,
 }
 
-/// Where a pattern came closest to matching.
+/// Place where a pattern came closest to matching.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NearestMiss {
     /// Pattern nodes that did match.
     pub matched: usize,
     /// Pattern nodes in all.
     pub total: usize,
-    /// Name of the graph node where it ended; empty if no node came into question.
+    /// Name of the graph node where it ended; empty if no node could match.
     pub node: String,
-    /// What was compared: `target`, `argument`, `arity`, `escape` (a value inside the match is used outside).
+    /// Compared property: `target`, `argument`, `arity`, `escape` (a value inside the match is used outside).
     pub what: String,
-    /// As the pattern has it.
+    /// Value in the pattern.
     pub expected: String,
-    /// As the graph has it.
+    /// Value in the graph.
     pub found: String,
 }
 
@@ -318,8 +310,8 @@ pub struct Outputs {
     pub mutated: Vec<Layout>,
     /// Size of the block.
     pub nbytes: u64,
-    /// Remarks of the interception layer and of storage checks, e.g. `aliases_input:0:in_0`.
-    pub notes: Vec<String>,
+    /// Facts that the watch over replacement functions and the comparison of addresses found.
+    pub notes: Vec<WorkerNote>,
 }
 
 /// One returned value.
@@ -328,7 +320,7 @@ pub struct Outputs {
 pub enum OutputValue {
     /// A plain `torch.Tensor` (or `Parameter`).
     Tensor {
-        /// Where its values lie, contiguous whatever its stride.
+        /// Place of its values, which are contiguous for any stride.
         layout: Layout,
         /// Stride in elements.
         stride: Vec<i64>,
@@ -337,7 +329,7 @@ pub enum OutputValue {
     },
     /// A Python number or bool.
     Scalar {
-        /// Its value.
+        /// The value.
         value: TensorValue,
     },
     /// `None`.
@@ -360,29 +352,7 @@ pub struct TimedBlock {
     pub total_ns: u64,
 }
 
-/// What ran in one call, as PyTorch's profiler saw it. The profiler itself takes time, of the host above all.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Profile {
-    /// From before the call to after the device was done.
-    pub wall_ns: u64,
-    /// Operators, launches, replacement functions and their C++ kernels, those first that take longest.
-    pub host: Vec<ProfileRow>,
-    /// Kernels and copies on the device, likewise; empty on a CPU.
-    pub device: Vec<ProfileRow>,
-}
-
-/// What ran under one name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProfileRow {
-    /// The name.
-    pub name: String,
-    /// How often.
-    pub count: u64,
-    /// Its own time in all, what it called not included.
-    pub total_ns: u64,
-}
-
-/// Where a worker's request failed.
+/// Stage in which a worker's request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkerStage {
@@ -405,11 +375,11 @@ pub enum WorkerStage {
 /// A failed request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerError {
-    /// Where.
+    /// Stage of the failure.
     pub stage: WorkerStage,
     /// Python exception type, e.g. `RuntimeError`, `OutOfMemoryError`.
     pub exception: String,
-    /// Its message, at most 4,000 characters.
+    /// Message of the exception, at most 4,000 characters.
     pub message: String,
     /// Formatted traceback without frames of the harness, at most 16,000 characters.
     pub traceback: String,

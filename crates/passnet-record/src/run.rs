@@ -2,9 +2,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AuthorSpec, CacheMode, ContentId, ExecutionPath, Verdict};
+use crate::{AuthorSpec, CacheMode, ContentId, Device, ExecutionPath, Mode, Verdict};
 
-/// What could change a timing or a result: hardware and versions.
+/// Hardware and versions, which can change a timing or a result.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fingerprint {
     /// CPU model and number of logical cores, e.g. `AMD EPYC x 2`.
@@ -19,7 +19,7 @@ pub struct Fingerprint {
     pub os: String,
     /// Versions by name: `passnet`, `python`, `torch`, `triton`, `cuda`, `cxx`.
     pub versions: BTreeMap<String, String>,
-    /// What a confined worker reaches on this machine, by layer: `enforced`, or why not. Empty without a sandbox.
+    /// Confinement that a worker reaches on this machine, by layer: `enforced`, or why not. Empty without a sandbox.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sandbox: BTreeMap<String, String>,
 }
@@ -27,10 +27,10 @@ pub struct Fingerprint {
 /// Everything that a user can set and that can change a verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunSettings {
-    /// `sound` or `paper`.
-    pub mode: String,
-    /// `cpu`, `cuda:0` ...
-    pub device: String,
+    /// Rules of the run.
+    pub mode: Mode,
+    /// Device that is measured.
+    pub device: Device,
     /// Seed that all other seeds derive from.
     pub seed: u64,
     /// Untimed calls before the first timed one.
@@ -51,7 +51,7 @@ pub struct RunSettings {
     pub cache: CacheMode,
     /// Largest accepted IQR / median.
     pub max_iqr_ratio: f64,
-    /// How often an unstable pair is measured again.
+    /// Maximum number of further measurements of an unstable pair.
     pub max_remeasure: u32,
     /// Intra-op threads of each worker.
     pub threads: u32,
@@ -74,7 +74,7 @@ pub struct RunHeader {
     pub suite_version: String,
     /// Number of graphs that the run will have verdicts for.
     pub graphs: usize,
-    /// Who wrote the passes.
+    /// Author of the passes.
     pub author: AuthorSpec,
     /// Settings.
     pub settings: RunSettings,
@@ -105,7 +105,7 @@ pub enum RunEvent {
         task: String,
         /// Content id of the directory.
         id: ContentId,
-        /// Its files.
+        /// Files of the directory.
         files: Vec<SourceFile>,
     },
     /// One graph is done.

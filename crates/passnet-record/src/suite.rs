@@ -1,5 +1,7 @@
 use serde::{Deserialize, Serialize};
 
+use crate::Split;
+
 /// An ordered set of tasks: the content of `suite.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suite {
@@ -9,8 +11,8 @@ pub struct Suite {
     pub name: String,
     /// Version of the suite's content; raised when a task or graph changes.
     pub version: String,
-    /// `eval` or `train`.
-    pub split: String,
+    /// Purpose of the suite.
+    pub split: Split,
     /// One paragraph on where the graphs come from.
     pub description: String,
     /// Tasks in order.
@@ -26,7 +28,7 @@ pub struct SuiteTask {
     pub ops: Vec<String>,
     /// Sample folders inside the task's folder, e.g. `["000", "001"]`.
     pub graphs: Vec<String>,
-    /// Those of `graphs` that are evaluated but never shown to an author, so that a pass cannot be made for them.
+    /// Graphs in `graphs` that are evaluated but never shown to an author, so that a pass cannot be made for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held_out: Vec<String>,
 }

@@ -2,10 +2,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::DType;
 
-/// What a sample says of one input of its graph (weights, data inputs and symbolic integers alike).
+/// Metadata of one input of a graph (weights, data inputs and symbolic integers alike).
 ///
 /// This is the content of one class of `weight_meta.py`, after parsing. How values are made from it is described in
-/// `docs/inputs.md`.
+/// `docs/reference/inputs.md`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TensorMeta {
     /// Name of the parameter of `forward`.

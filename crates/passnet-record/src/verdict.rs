@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ContentId, DType};
+use crate::{Baseline, CacheMode, ContentId, DType, ExecutionPath, Remark, Status};
 
 /// A graph inside a suite.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -13,65 +13,12 @@ pub struct GraphId {
     pub graph: String,
 }
 
-/// What became of one (pass directory, graph) pair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    /// Every output of every round agrees at the tolerance that the settings demand.
-    Correct,
-    /// Outputs of the right type and shape with wrong values.
-    Accuracy,
-    /// An output has another dtype, device or Python type, or there is another number of outputs.
-    TypeMismatch,
-    /// An output has another shape.
-    ShapeMismatch,
-    /// An output is NaN or infinite where the reference is finite.
-    NonFinite,
-    /// The rewritten graph raised while running, or its worker died.
-    RuntimeError,
-    /// A pass could not be imported, its kernel not built, or the compiler failed.
-    CompileError,
-    /// No pass of the directory matched the graph.
-    NoMatch,
-    /// A rule of integrity was broken; [`Reason::code`] names it.
-    Integrity,
-    /// A limit on time was exceeded.
-    Timeout,
-    /// A limit on host or device memory was exceeded.
-    OutOfMemory,
-    /// Correct, but its timing did not settle within the allowed repetitions.
-    Unstable,
-    /// The reference itself could not run: the graph, not the pass, is at fault.
-    ReferenceError,
-}
-
-impl Status {
-    /// The name used in records, e.g. `no_match`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Correct => "correct",
-            Self::Accuracy => "accuracy",
-            Self::TypeMismatch => "type_mismatch",
-            Self::ShapeMismatch => "shape_mismatch",
-            Self::NonFinite => "non_finite",
-            Self::RuntimeError => "runtime_error",
-            Self::CompileError => "compile_error",
-            Self::NoMatch => "no_match",
-            Self::Integrity => "integrity",
-            Self::Timeout => "timeout",
-            Self::OutOfMemory => "out_of_memory",
-            Self::Unstable => "unstable",
-            Self::ReferenceError => "reference_error",
-        }
-    }
-}
-
-/// Why a verdict is what it is: a code for machines, a sentence for people (and for an LLM that has to act on it).
+/// Reason of a verdict: a code for machines, a sentence for people (and for an LLM that has to act on it).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reason {
     /// Stable identifier, e.g. `output_differs`, `literal_mismatch`, `wall_limit`.
     pub code: String,
-    /// What happened, where, and what to do about it.
+    /// Description of the event, its place, and a remedy.
     pub message: String,
     /// Further facts, shape depends on the code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -99,16 +46,6 @@ pub struct OutputComparison {
     pub worst_index: Option<u64>,
     /// Elements not close at the demanded tolerance, in the worst round.
     pub mismatched: u64,
-}
-
-/// How the graph was run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ExecutionPath {
-    /// The rewritten graph module is called directly, without guards.
-    Direct,
-    /// The graph goes through `torch.compile`, with guards on each call.
-    Compiled,
 }
 
 /// Times of one side of a comparison, over all its trials.
@@ -143,12 +80,12 @@ pub struct RatioInterval {
 /// A paired, interleaved measurement of the candidate against a baseline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
-    /// How the candidate was run.
+    /// Path on which the candidate was run.
     pub path: ExecutionPath,
-    /// `eager` (the graph by PyTorch, called directly) or `control` (the candidate's own path without rewriting).
-    pub baseline: String,
-    /// Cache state before each trial: `warm` or `cold`.
-    pub cache: String,
+    /// Side that the candidate is compared with.
+    pub baseline: Baseline,
+    /// Cache state before each trial.
+    pub cache: CacheMode,
     /// The baseline's times.
     pub base: SideTiming,
     /// The candidate's times.
@@ -162,16 +99,16 @@ pub struct Timing {
     /// the device's peak rate. A measured time below it is not believed. `None` where no peak rates are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound_ns: Option<f64>,
-    /// Whether both sides' IQR / median stayed within the bound.
+    /// True if both sides' IQR / median stayed within the bound.
     pub stable: bool,
-    /// How often the pair was measured again for instability.
+    /// Number of further measurements of the pair for instability.
     pub remeasured: u32,
     /// Blob with every trial time in order (JSON), where it was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<ContentId>,
 }
 
-/// What the referee saw beside outputs and times.
+/// Observations of the referee in addition to outputs and times.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
     /// Number of nodes before rewriting.
@@ -186,17 +123,17 @@ pub struct Evidence {
     /// Inputs whose content changed during a checked call, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mutated_inputs: Vec<String>,
-    /// How many timed calls had their outputs compared.
+    /// Number of timed calls whose outputs were compared.
     pub timed_calls_checked: u64,
-    /// Remarks that do not change the verdict, e.g. `triton_interpreter`, `stride_differs`.
+    /// Remarks, e.g. `triton_interpreter`, `stride_differs:0`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
-    /// How the candidate was confined, e.g. `{"landlock": "abi7", "network": "namespace"}`.
+    pub notes: Vec<Remark>,
+    /// Confinement of the candidate, e.g. `{"landlock": "abi7", "network": "namespace"}`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sandbox: BTreeMap<String, String>,
 }
 
-/// Where the time of one evaluation went.
+/// Time of one evaluation by step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cost {
     /// From the start of the evaluation to its verdict.
@@ -213,7 +150,7 @@ pub struct Cost {
     pub trials_ns: u64,
 }
 
-/// What the referee says of one (pass directory, graph) pair.
+/// Verdict of the referee on one (pass directory, graph) pair.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// [`crate::SCHEMA_VERSION`] of the writer.
@@ -224,7 +161,7 @@ pub struct Verdict {
     pub key: ContentId,
     /// Outcome.
     pub status: Status,
-    /// Why; absent for a plain `correct`.
+    /// Reason; absent for a plain `correct`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
     /// Smallest integer tolerance at which every output of every round was close, -10..=5; `None` if at none or if
@@ -232,23 +169,23 @@ pub struct Verdict {
     pub tolerance: Option<i32>,
     /// One entry per output.
     pub outputs: Vec<OutputComparison>,
-    /// Measurements; the first one with baseline `eager` is the one that is scored. Empty if nothing was timed.
+    /// Measurements; the first one against eager is the one that is scored. Empty if nothing was timed.
     pub timings: Vec<Timing>,
     /// Supporting observations.
     pub evidence: Evidence,
-    /// Where the time went.
+    /// Time by step.
     pub cost: Cost,
 }
 
 impl Verdict {
     /// The measurement that scores are made of: the first one against eager.
     pub fn scored_timing(&self) -> Option<&Timing> {
-        self.timings.iter().find(|timing| timing.baseline == "eager")
+        self.timings.iter().find(|timing| timing.baseline == Baseline::Eager)
     }
 
     /// The measurement of the scored path against that path without rewriting.
     pub fn control_timing(&self) -> Option<&Timing> {
         let scored = self.scored_timing()?.path;
-        self.timings.iter().find(|timing| timing.baseline == "control" && timing.path == scored)
+        self.timings.iter().find(|timing| timing.baseline == Baseline::Control && timing.path == scored)
     }
 }

@@ -1,8 +1,8 @@
-//! Two runs over the same graphs: what got better, what got worse, and what of it is more than noise.
+//! Comparison of two runs over the same graphs: improvements and regressions, and which of them exceed the noise.
 
 use std::collections::BTreeMap;
 
-use passnet_record::GraphId;
+use passnet_record::{GraphId, Status};
 use serde::{Deserialize, Serialize};
 
 use crate::{GraphOutcome, Interval, Outcomes, ScoreReport, Speedup, TaskScore, random::SplitMix64};
@@ -14,15 +14,15 @@ const RESAMPLES: usize = 2000;
 /// Two-sided 95 % quantile of the normal distribution.
 const Z95: f64 = 1.959_963_985;
 
-/// How a graph fares in the second run against the first.
+/// Change of a graph from the first run to the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
-    /// Correct before, not now.
+    /// Correct or not handed in before, wrong now.
     NewlyWrong,
     /// Correct in both, and slower beyond noise.
     Slower,
-    /// Not correct before, correct now.
+    /// Wrong or not handed in before, correct now.
     NewlyRight,
     /// Correct in both, and faster beyond noise.
     Faster,
@@ -30,6 +30,8 @@ pub enum Change {
     Same,
     /// Wrong in both.
     StillWrong,
+    /// No pass matches the graph in the second run, so nothing was handed in for it.
+    NotHandedIn,
 }
 
 /// One graph in both runs.
@@ -37,7 +39,7 @@ pub enum Change {
 pub struct GraphChange {
     /// The graph.
     pub id: GraphId,
-    /// What became of it.
+    /// Change of the graph.
     pub change: Change,
     /// Speed-up against eager in the second run over that in the first, with its 95 % interval; `None` where either has no
     /// settled measurement.
@@ -96,7 +98,7 @@ impl Comparison {
         }
     }
 
-    /// How many graphs had that change.
+    /// Returns the number of graphs with that change.
     pub fn count(&self, change: Change) -> usize {
         self.graphs.iter().filter(|graph| graph.change == change).count()
     }
@@ -104,8 +106,9 @@ impl Comparison {
 
 fn change(before: &GraphOutcome, after: &GraphOutcome) -> GraphChange {
     let change = match (before.failure, after.failure) {
+        (_, Some(Status::NoMatch)) => Change::NotHandedIn,
         (None, None) => Change::Same,
-        (None, Some(_)) => Change::NewlyWrong,
+        (None | Some(Status::NoMatch), Some(_)) => Change::NewlyWrong,
         (Some(_), None) => Change::NewlyRight,
         (Some(_), Some(_)) => Change::StillWrong,
     };
@@ -200,12 +203,12 @@ fn two_sided(z: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Failure, ScoreSettings};
+    use crate::ScoreSettings;
 
     fn outcomes(ratios: &[Option<f64>]) -> Outcomes {
         let graph = |(index, ratio): (usize, &Option<f64>)| GraphOutcome {
             id: GraphId { task: format!("t{}", index / 2), graph: index.to_string() },
-            failure: ratio.is_none().then_some(Failure::RuntimeError),
+            failure: ratio.is_none().then_some(Status::RuntimeError),
             tolerance: ratio.map(|_| -10),
             eager: ratio.map(|ratio| Speedup {
                 ratio,
@@ -225,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_change_is_told() {
+    fn every_kind_of_change_is_reported() {
         let before = [Some(1.0), Some(1.0), Some(1.0), Some(1.0), None, None];
         let after = [Some(1.02), Some(1.3), Some(0.7), None, Some(1.0), None];
         let comparison = compare(&before, &after);
@@ -233,6 +236,25 @@ mod tests {
         use Change::{Faster, NewlyRight, NewlyWrong, Same, Slower, StillWrong};
         assert_eq!(changes, [Same, Faster, Slower, NewlyWrong, NewlyRight, StillWrong]);
         assert_eq!(comparison.count(Faster), 1);
+    }
+
+    #[test]
+    fn a_graph_without_a_match_is_not_handed_in_and_never_newly_wrong() {
+        let of = |failures: &[Option<Status>]| {
+            let mut outcomes = outcomes(&vec![Some(1.0); failures.len()]);
+            for (graph, failure) in outcomes.graphs.iter_mut().zip(failures) {
+                graph.failure = *failure;
+            }
+            outcomes
+        };
+        let (unmatched, wrong) = (Some(Status::NoMatch), Some(Status::Accuracy));
+        let before = of(&[None, wrong, unmatched, unmatched, unmatched]);
+        let after = of(&[unmatched, unmatched, unmatched, wrong, None]);
+        let report = |outcomes: &Outcomes| ScoreReport::new(outcomes, &ScoreSettings::default()).unwrap();
+        let comparison = Comparison::new((&before, &report(&before)), (&after, &report(&after)));
+        let changes: Vec<Change> = comparison.graphs.iter().map(|graph| graph.change).collect();
+        use Change::{NewlyRight, NewlyWrong, NotHandedIn};
+        assert_eq!(changes, [NotHandedIn, NotHandedIn, NotHandedIn, NewlyWrong, NewlyRight]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-/// Why a score could not be computed.
+/// Error of computing a score.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ScoreError {
     /// There is nothing to take a mean of.

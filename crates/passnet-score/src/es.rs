@@ -2,7 +2,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Failure, GraphOutcome, Interpretation, MIN_TOLERANCE, ScoreError};
+use passnet_record::Status;
+
+use crate::{GraphOutcome, Interpretation, MIN_TOLERANCE, ScoreError};
 
 /// From this tolerance on, numerics are frozen and error classes are forgiven instead.
 pub(crate) const FIRST_CLASS_TOLERANCE: i32 = 1;
@@ -16,7 +18,7 @@ pub struct EsSettings {
     pub slowdown_penalty: f64,
     /// b: what an incorrect graph counts.
     pub error_base: f64,
-    /// What positive tolerances forgive.
+    /// Error classes that positive tolerances forgive.
     pub interpretation: Interpretation,
 }
 
@@ -49,7 +51,7 @@ pub struct Parameters {
     pub lambda: f64,
     /// Share of slower graphs among the correct ones; 0 if there are none.
     pub eta: f64,
-    /// What an incorrect graph counts in ES_t, as a geometric mean over the error classes.
+    /// Value of an incorrect graph in ES_t, as a geometric mean over the error classes.
     pub gamma: f64,
     /// Share of each error class among the incorrect graphs; empty below t = 1, where classes play no part.
     pub pi: BTreeMap<String, f64>,
@@ -116,9 +118,9 @@ fn es_term(graph: &GraphOutcome, t: i32, settings: &EsSettings) -> f64 {
     })
 }
 
-/// Why a graph that is not correct at t = 1 is not. One that met a looser demand of the settings is wrong here.
-fn failure_of(graph: &GraphOutcome) -> Failure {
-    graph.failure.unwrap_or(Failure::Accuracy)
+/// Returns why a graph is not correct at t = 1. A graph that met a looser demand of the settings is wrong here.
+fn failure_of(graph: &GraphOutcome) -> Status {
+    graph.failure.unwrap_or(Status::Accuracy)
 }
 
 /// Statistics with correctness judged at `judged_at` and error classes forgiven at `t`.

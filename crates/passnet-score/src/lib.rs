@@ -3,7 +3,25 @@
 //! Pure functions over records: no IO, no clock, no randomness but a seeded generator whose seed is part of the
 //! result. Verdicts ([`Outcomes::from_verdicts`]) and public evaluation logs ([`read_log`]) both become [`Outcomes`];
 //! [`ScoreReport::new`] turns those into every score. The definitions, and every place where public descriptions of
-//! them disagree, are in `docs/scoring.md`.
+//! them disagree, are in `docs/reference/scoring.md`.
+//!
+//! ```
+//! use passnet_record::GraphId;
+//! use passnet_score::{GraphOutcome, Interval, Outcomes, ScoreReport, ScoreSettings, Speedup};
+//!
+//! let graph = GraphOutcome {
+//!     id: GraphId { task: "gelu".to_owned(), graph: "000".to_owned() },
+//!     failure: None,
+//!     tolerance: Some(-10),
+//!     eager: Some(Speedup { ratio: 2.0, interval: Some(Interval { low: 1.9, high: 2.1 }), bound: None }),
+//!     control: None,
+//!     unstable: false,
+//! };
+//! let outcomes = Outcomes { graphs: vec![graph], reference_errors: Vec::new() };
+//! let report = ScoreReport::new(&outcomes, &ScoreSettings::default())?;
+//! assert!(report.sound.is_some_and(|sound| (sound.score - 2.0).abs() < 1e-9));
+//! # Ok::<(), passnet_score::ScoreError>(())
+//! ```
 
 mod compare;
 mod error;
@@ -21,7 +39,7 @@ mod weights;
 pub use compare::{Change, Comparison, FALSE_DISCOVERIES, GraphChange, ScoreChange};
 pub use error::ScoreError;
 pub use es::{EsSettings, Parameters, ToleranceScore, tolerance_scores};
-pub use failure::{ErrorClass, Failure, Interpretation};
+pub use failure::{ErrorClass, Interpretation};
 pub use log::{LogError, LogErrorKind, LogRecord, Quirk, QuirkKind, UpstreamLog, read_log};
 pub use outcome::{GraphOutcome, Interval, Outcomes, Speedup};
 pub use report::{ScoreReport, ScoreSettings, Tally, TaskScore};

@@ -1,7 +1,7 @@
 use passnet_record::{GraphId, Status, Timing, Verdict};
 use serde::{Deserialize, Serialize};
 
-use crate::{Failure, MIN_TOLERANCE};
+use crate::MIN_TOLERANCE;
 
 /// A confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,7 +17,7 @@ pub struct Interval {
 pub struct Speedup {
     /// The point estimate.
     pub ratio: f64,
-    /// Its confidence interval; `None` where the source has none (upstream logs).
+    /// Confidence interval; `None` where the source has none (upstream logs).
     pub interval: Option<Interval>,
     /// The largest ratio that the device permits, where its peak rates are known.
     pub bound: Option<f64>,
@@ -39,13 +39,13 @@ impl Speedup {
     }
 }
 
-/// What scores are made of: one graph's verdict reduced to correctness and speed.
+/// One graph's verdict reduced to correctness and speed, the input of all scores.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GraphOutcome {
     /// The graph.
     pub id: GraphId,
-    /// Why it is not correct at the demanded tolerance; `None` if it is.
-    pub failure: Option<Failure>,
+    /// Reason why it is not correct at the demanded tolerance; `None` if it is.
+    pub failure: Option<Status>,
     /// Smallest tolerance at which all outputs are close; `None` if at none or never compared.
     pub tolerance: Option<i32>,
     /// Against eager. `None` if nothing usable was measured.
@@ -57,9 +57,9 @@ pub struct GraphOutcome {
 }
 
 impl GraphOutcome {
-    /// Whether every output is close at `t`.
+    /// Returns whether every output is close at `t`.
     pub fn correct_at(&self, t: i32) -> bool {
-        matches!(self.failure, None | Some(Failure::Accuracy)) && self.tolerance.is_some_and(|smallest| smallest <= t)
+        matches!(self.failure, None | Some(Status::Accuracy)) && self.tolerance.is_some_and(|smallest| smallest <= t)
     }
 
     /// The speed-up that S_t and ES_t use: as measured against eager; at most 1 where the timing did not settle; 1,
@@ -98,13 +98,13 @@ impl Outcomes {
 }
 
 fn from_verdict(verdict: &Verdict, correct_at: i32) -> GraphOutcome {
-    let failure = Failure::from_status(verdict.status);
+    let failure = Some(verdict.status).filter(|status| status.is_failure());
     let tolerance = match failure {
         // A graph without outputs has no tolerance; nothing about it can be wrong.
         None => Some(verdict.tolerance.unwrap_or(MIN_TOLERANCE)),
         // Wrong although close on all random contents: the adversarial ones found it out, and at which tolerance
         // those would pass is not recorded.
-        Some(Failure::Accuracy) => verdict.tolerance.filter(|&smallest| smallest > correct_at),
+        Some(Status::Accuracy) => verdict.tolerance.filter(|&smallest| smallest > correct_at),
         Some(_) => None,
     };
     let timing = verdict.scored_timing();
@@ -120,7 +120,7 @@ fn from_verdict(verdict: &Verdict, correct_at: i32) -> GraphOutcome {
 
 #[cfg(test)]
 mod tests {
-    use passnet_record::{ContentId, Cost, Evidence, ExecutionPath, RatioInterval, SideTiming};
+    use passnet_record::{Baseline, CacheMode, ContentId, Cost, Evidence, ExecutionPath, RatioInterval, SideTiming};
 
     use super::*;
 
@@ -128,8 +128,8 @@ mod tests {
         let side = SideTiming { trials: 10, median_ns: 1000.0, iqr_ns: 1.0, min_ns: 990.0, device_median_ns: None };
         let timing = Timing {
             path: ExecutionPath::Direct,
-            baseline: "eager".to_owned(),
-            cache: "warm".to_owned(),
+            baseline: Baseline::Eager,
+            cache: CacheMode::Warm,
             base: side.clone(),
             candidate: side,
             speedup: RatioInterval { ratio, low: 0.9 * ratio, high: 1.1 * ratio, confidence: 0.95 },
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn the_control_is_that_of_the_scored_path() {
         let mut verdict = verdict(Status::Correct, Some(-7), 1.5);
-        let against_control = Timing { baseline: "control".to_owned(), ..verdict.timings[0].clone() };
+        let against_control = Timing { baseline: Baseline::Control, ..verdict.timings[0].clone() };
         verdict.timings.push(Timing { path: ExecutionPath::Compiled, ..against_control.clone() });
         assert_eq!(from_verdict(&verdict, -5).control, None);
         verdict.timings.push(against_control);

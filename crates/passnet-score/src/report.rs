@@ -1,10 +1,10 @@
 use std::collections::BTreeMap;
 
-use passnet_record::SCHEMA_VERSION;
+use passnet_record::{SCHEMA_VERSION, Status};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Bootstrap, EsSettings, Failure, GraphOutcome, Outcomes, ScoreError, SoundScore, ToleranceScore, WeightTable,
+    Bootstrap, EsSettings, GraphOutcome, Outcomes, ScoreError, SoundScore, ToleranceScore, WeightTable,
     aggregated_score,
     es::geometric_mean,
     sound::{sound_score, task_credit},
@@ -20,7 +20,7 @@ pub struct ScoreSettings {
     pub es: EsSettings,
     /// Name of the weight table of AS.
     pub weights: String,
-    /// How the interval of the sound score is made.
+    /// Settings of the interval of the sound score.
     pub bootstrap: Bootstrap,
 }
 
@@ -34,7 +34,7 @@ impl Default for ScoreSettings {
     }
 }
 
-/// What is said of a set of graphs beside ES_t: counts and plain means.
+/// Counts and plain means over a set of graphs, in addition to ES_t.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
     /// Graphs that count.
@@ -50,7 +50,7 @@ pub struct Tally {
     /// Geometric mean of the measured speed-ups against eager of correct graphs; `None` if none was timed.
     pub geomean_speedup: Option<f64>,
     /// Number of graphs by failure.
-    pub failures: BTreeMap<Failure, usize>,
+    pub failures: BTreeMap<Status, usize>,
 }
 
 impl Tally {
@@ -84,7 +84,7 @@ pub struct TaskScore {
 pub struct ScoreReport {
     /// [`SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
-    /// What the scores were computed with.
+    /// Settings that the scores were computed with.
     pub settings: ScoreSettings,
     /// Counts and means over all graphs.
     #[serde(flatten)]

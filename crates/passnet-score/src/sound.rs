@@ -1,10 +1,10 @@
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Failure, GraphOutcome, Interval, ScoreError, Speedup, es::geometric_mean, random::SplitMix64, tasks::Task,
-};
+use passnet_record::Status;
 
-/// How the confidence interval of the sound score is made.
+use crate::{GraphOutcome, Interval, ScoreError, Speedup, es::geometric_mean, random::SplitMix64, tasks::Task};
+
+/// Settings of the confidence interval of the sound score.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bootstrap {
     /// Number of resamples of the tasks.
@@ -38,9 +38,9 @@ pub struct SoundScore {
     pub score: f64,
     /// Percentile bootstrap interval over tasks; `None` for a single task, which says nothing of others.
     pub interval: Option<Interval>,
-    /// How the interval was made.
+    /// Settings of the interval.
     pub bootstrap: Bootstrap,
-    /// Correct graphs whose speed-up could not be told from 1.
+    /// Correct graphs whose speed-up could not be distinguished from 1.
     pub inconclusive: usize,
     /// Correct graphs whose measured speed-up was beyond what the device permits.
     pub capped: usize,
@@ -55,7 +55,7 @@ pub struct SoundScore {
 /// includes 1. A correct graph is never worth less than a wrong one, however slow.
 pub fn sound_credit(graph: &GraphOutcome, error_base: f64) -> f64 {
     match graph.failure {
-        Some(Failure::NoMatch) => 1.0,
+        Some(Status::NoMatch) => 1.0,
         Some(_) => error_base,
         None => {
             let slowest = measured(graph).map(|speedup| capped(speedup).unwrap_or_else(|| settled(speedup)));
@@ -67,7 +67,7 @@ pub fn sound_credit(graph: &GraphOutcome, error_base: f64) -> f64 {
     }
 }
 
-/// The sound score of tasks; `None` if a measurement has no interval, so that noise cannot be told from speed.
+/// The sound score of tasks; `None` if a measurement has no interval, so that noise cannot be distinguished from speed.
 pub(crate) fn sound_score(tasks: &[Task<'_>], error_base: f64, bootstrap: Bootstrap) -> Option<SoundScore> {
     let graphs = || tasks.iter().flat_map(|task| task.graphs.iter().copied());
     if graphs().flat_map(measured).any(|speedup| speedup.interval.is_none()) {
@@ -98,7 +98,7 @@ fn includes_one(speedup: Speedup) -> bool {
     speedup.interval.is_some_and(|Interval { low, high }| low <= 1.0 && 1.0 <= high)
 }
 
-/// The ratio, or 1 if it cannot be told from 1.
+/// The ratio, or 1 if it cannot be distinguished from 1.
 fn settled(speedup: Speedup) -> f64 {
     if includes_one(speedup) { 1.0 } else { speedup.ratio }
 }

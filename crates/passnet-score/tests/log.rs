@@ -6,7 +6,7 @@ use proptest::prelude::*;
 const LOG: &str = include_str!("data/synthetic.log");
 
 #[test]
-fn every_status_and_quirk_is_told() {
+fn every_status_and_quirk_is_reported() {
     let log = read_log(LOG).unwrap();
     let records: Vec<String> = log
         .records

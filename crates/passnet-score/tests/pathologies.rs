@@ -1,10 +1,11 @@
-//! What AS rewards, and what the sound score makes of the same passes.
+//! Passes that AS rewards, and their sound scores.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 mod common;
 
 use common::{failed, graph, measured, outcomes};
-use passnet_score::{Failure, GraphOutcome, ScoreReport, ScoreSettings, sound_credit};
+use passnet_record::Status;
+use passnet_score::{GraphOutcome, ScoreReport, ScoreSettings, sound_credit};
 
 fn scores(graph: &GraphOutcome) -> (f64, f64) {
     let report = ScoreReport::new(&outcomes(vec![graph.clone()]), &ScoreSettings::default()).unwrap();
@@ -12,7 +13,7 @@ fn scores(graph: &GraphOutcome) -> (f64, f64) {
 }
 
 #[test]
-fn the_published_pathologies_of_as_and_the_sound_score_beside_them() {
+fn the_published_pathologies_of_as_and_their_sound_scores() {
     let rows: [(&str, GraphOutcome, &str, &str); 13] = [
         ("correct, 1.65x", graph("t", -5, 1.65), "1.646", "1.650"),
         ("correct, 1.0x", graph("t", -5, 1.0), "0.998", "1.000"),
@@ -23,10 +24,10 @@ fn the_published_pathologies_of_as_and_the_sound_score_beside_them() {
         ("zeros, 3x", graph("t", 0, 3.0), "0.237", "0.100"),
         ("zeros, 10x", graph("t", 0, 10.0), "0.322", "0.100"),
         ("zeros, 100x", graph("t", 0, 100.0), "0.578", "0.100"),
-        ("never correct", failed("t", Failure::Accuracy), "0.147", "0.100"),
-        ("crash", failed("t", Failure::RuntimeError), "0.111", "0.100"),
-        ("integrity", failed("t", Failure::Integrity), "0.100", "0.100"),
-        ("no match", failed("t", Failure::NoMatch), "0.100", "1.000"),
+        ("never correct", failed("t", Status::Accuracy), "0.147", "0.100"),
+        ("crash", failed("t", Status::RuntimeError), "0.111", "0.100"),
+        ("integrity", failed("t", Status::Integrity), "0.100", "0.100"),
+        ("no match", failed("t", Status::NoMatch), "0.100", "1.000"),
     ];
     for (name, graph, aggregated, sound) in rows {
         let (got_aggregated, got_sound) = scores(&graph);
@@ -46,8 +47,8 @@ fn speed_is_believed_only_as_far_as_it_is_shown() {
     assert_eq!(credit(&|_| ()), 2.0);
     assert_eq!(credit(&|g| g.control = Some(measured(1.5))), 1.5, "the control is the stricter baseline");
     assert_eq!(credit(&|g| g.control = Some(measured(3.0))), 2.0, "eager is the stricter baseline");
-    assert_eq!(credit(&|g| g.control = Some(measured(1.005))), 1.0, "not told from the control");
-    assert_eq!(credit(&|g| g.eager = Some(measured(0.995))), 1.0, "not told from eager");
+    assert_eq!(credit(&|g| g.control = Some(measured(1.005))), 1.0, "not distinguished from the control");
+    assert_eq!(credit(&|g| g.eager = Some(measured(0.995))), 1.0, "not distinguished from eager");
     assert_eq!(credit(&|g| g.unstable = true), 1.0);
     assert_eq!(credit(&|g| g.eager = None), 1.0, "never timed");
     assert_eq!(credit(&|g| g.eager.as_mut().unwrap().bound = Some(1.25)), 1.25, "beyond the roofline");

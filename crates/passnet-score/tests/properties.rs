@@ -4,21 +4,22 @@
 mod common;
 
 use common::{failed, graph, measured, outcomes};
-use passnet_score::{EsSettings, Failure, GraphOutcome, Interpretation, ScoreReport, ScoreSettings};
+use passnet_record::Status;
+use passnet_score::{EsSettings, GraphOutcome, Interpretation, ScoreReport, ScoreSettings};
 use proptest::prelude::*;
 
-const FAILURES: [Failure; 11] = [
-    Failure::Accuracy,
-    Failure::TypeMismatch,
-    Failure::ShapeMismatch,
-    Failure::NonFinite,
-    Failure::RuntimeError,
-    Failure::CompileError,
-    Failure::NoMatch,
-    Failure::Integrity,
-    Failure::Timeout,
-    Failure::OutOfMemory,
-    Failure::EagerFail,
+const FAILURES: [Status; 11] = [
+    Status::Accuracy,
+    Status::TypeMismatch,
+    Status::ShapeMismatch,
+    Status::NonFinite,
+    Status::RuntimeError,
+    Status::CompileError,
+    Status::NoMatch,
+    Status::Integrity,
+    Status::Timeout,
+    Status::OutOfMemory,
+    Status::EagerFail,
 ];
 
 fn any_graph() -> impl Strategy<Value = GraphOutcome> {
@@ -99,7 +100,7 @@ proptest! {
             graphs.push(failed("a", failure));
             report(&graphs, &settings).sound.unwrap().score
         };
-        prop_assert!(sound(failure) <= sound(Failure::NoMatch) * (1.0 + 1e-12));
+        prop_assert!(sound(failure) <= sound(Status::NoMatch) * (1.0 + 1e-12));
     }
 
     // Where no correct graph counts less than b, for then becoming correct is a loss.

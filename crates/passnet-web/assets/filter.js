@@ -1,7 +1,8 @@
-// Filters the rows of a table. What is chosen stands in the address after `#~`, so that it can be kept and sent.
+// Filters the rows of a table, or of all tables in an element. The address keeps the choice after `#~`.
 for (const box of document.querySelectorAll(".filters[data-for]")) {
-  const table = document.getElementById(box.dataset.for);
-  const rows = [...table.tBodies[0].rows];
+  const target = document.getElementById(box.dataset.for);
+  const tables = target.matches("table") ? [target] : [...target.querySelectorAll("table")];
+  const rows = tables.flatMap((table) => [...table.tBodies[0].rows]);
   const find = box.querySelector("[data-find]");
   const selects = [...box.querySelectorAll("select[data-filter]")];
   const hides = [...box.querySelectorAll("[data-hide]")];
@@ -18,6 +19,10 @@ for (const box of document.querySelectorAll(".filters[data-for]")) {
     for (const row of rows) {
       row.hidden = !fits(row);
       shown += !row.hidden;
+    }
+    for (const table of tables) {
+      const board = table.closest(".board");
+      if (board) board.hidden = [...table.tBodies[0].rows].every((row) => row.hidden);
     }
     output.textContent = shown === rows.length ? "" : `${shown} of ${rows.length}`;
   };
@@ -36,8 +41,10 @@ for (const box of document.querySelectorAll(".filters[data-for]")) {
     find.value = state.get("find") ?? "";
     for (const select of selects) select.value = state.get(select.dataset.filter) ?? "";
     for (const hide of hides) hide.checked = state.get("hide") === hide.dataset.hide;
-    const sorted = [...table.tHead.rows[0].cells].find((cell) => cell.textContent === state.get("sort"));
-    sorted?.querySelector("button")?.click();
+    for (const table of tables) {
+      const sorted = [...table.tHead.rows[0].cells].find((cell) => cell.textContent === state.get("sort"));
+      sorted?.querySelector("button")?.click();
+    }
     apply();
   };
 
@@ -51,7 +58,7 @@ for (const box of document.querySelectorAll(".filters[data-for]")) {
   recall();
 }
 
-// `/` goes to the search field, as in many places.
+// `/` focuses the search field.
 addEventListener("keydown", (event) => {
   const typing = event.target instanceof Element && event.target.closest("input, select, textarea");
   const field = document.querySelector("[data-find]");

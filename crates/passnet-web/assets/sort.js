@@ -10,7 +10,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
     return cell.dataset.sort ?? cell.textContent.trim();
   };
 
-  // A dash is no value and stays last whichever way the column is sorted.
+  // A dash is a missing value and stays last in both directions.
   const missing = (text) => text === "–";
 
   const compare = (a, b) => {
@@ -29,7 +29,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
     button.type = "button";
     button.append(...heading.childNodes);
     heading.append(button);
-    // Numbers are wanted largest first, names in order.
+    // Numbers start with the largest, names in alphabetical order.
     const first = heading.classList.contains("number") ? "descending" : "ascending";
     const second = first === "descending" ? "ascending" : "descending";
     button.addEventListener("click", () => {

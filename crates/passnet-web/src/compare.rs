@@ -1,38 +1,38 @@
-//! What several runs have in common, and how they are told apart.
+//! Runs side by side: names, ranks and cautions.
 
-use crate::RunView;
+use crate::{boards::path_of, view::RunView};
 
-/// A run and the name that the report gives it.
+/// A run and its name in the report.
 #[derive(Clone)]
-pub(crate) struct Entry<'a> {
+pub(crate) struct RankedRun<'a> {
     pub(crate) label: String,
     pub(crate) run: &'a RunView,
     /// Colour and dash pattern of its curve, by position in the order given.
     pub(crate) series: usize,
 }
 
-impl Entry<'_> {
-    /// Authors that write no passes: what others are compared with.
+impl RankedRun<'_> {
+    /// Returns whether the author writes no passes and serves as a baseline.
     pub(crate) fn is_baseline(&self) -> bool {
         self.run.is_baseline()
     }
 }
 
 /// Names runs by author, and by run where an author occurs twice; best first (sound score, then AS).
-pub(crate) fn ranked(runs: &[RunView]) -> Vec<Entry<'_>> {
+pub(crate) fn ranked(runs: &[RunView]) -> Vec<RankedRun<'_>> {
     let authors: Vec<String> = runs.iter().map(|run| run.header.author.to_string()).collect();
-    let mut entries: Vec<Entry<'_>> = runs
+    let mut entries: Vec<RankedRun<'_>> = runs
         .iter()
         .zip(&authors)
         .enumerate()
         .map(|(series, (run, author))| {
             let unique = authors.iter().filter(|other| *other == author).count() == 1;
             let label = if unique { author.clone() } else { format!("{author} ({})", run.header.run) };
-            Entry { label, run, series }
+            RankedRun { label, run, series }
         })
         .collect();
-    // Without a sound score (no intervals) a run cannot be ranked by it, and goes below those that can.
-    let key = |entry: &Entry<'_>| {
+    // Runs without a sound score (no intervals) come after those with one.
+    let key = |entry: &RankedRun<'_>| {
         let score = &entry.run.score;
         (score.sound.as_ref().map_or(f64::NEG_INFINITY, |sound| sound.score), score.aggregated)
     };
@@ -43,7 +43,7 @@ pub(crate) fn ranked(runs: &[RunView]) -> Vec<Entry<'_>> {
     entries
 }
 
-/// Why the runs' numbers may not be comparable, one sentence each.
+/// Returns the reasons why numbers may not be comparable, one sentence each.
 pub(crate) fn cautions(runs: &[&RunView]) -> Vec<String> {
     let mut cautions = Vec::new();
     if let Some((first, others)) = runs.split_first() {
@@ -56,6 +56,8 @@ pub(crate) fn cautions(runs: &[&RunView]) -> Vec<String> {
         differ("suite or its version", &|run| {
             (&run.header.suite, &run.header.suite_version) == (&header.suite, &header.suite_version)
         });
+        let path = path_of(first);
+        differ("measured path (direct or compiled)", &|run| path_of(run) == path);
         differ("settings", &|run| run.header.settings == header.settings);
         differ("machine or versions", &|run| run.header.fingerprint == header.fingerprint);
         differ("settings of the score", &|run| run.score.settings == first.score.settings);
@@ -64,7 +66,7 @@ pub(crate) fn cautions(runs: &[&RunView]) -> Vec<String> {
         let (done, planned) = (run.verdicts.len(), run.header.graphs);
         if done < planned {
             let author = &run.header.author;
-            cautions.push(format!("{author} has {done} of {planned} verdicts: its scores are of those alone."));
+            cautions.push(format!("{author} has {done} of {planned} verdicts: its scores cover those only."));
         }
     }
     cautions

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use passnet_score::ToleranceScore;
 
-use crate::{compare::Entry, format::score};
+use crate::{compare::RankedRun, draw::at, format::score};
 
 const WIDTH: f64 = 760.0;
 const LEFT: f64 = 52.0;
@@ -30,8 +30,8 @@ struct Axes {
 }
 
 impl Axes {
-    /// Axes that hold all curves, and 1.
-    fn of(entries: &[Entry<'_>]) -> Option<Self> {
+    /// Returns axes that contain all curves, and 1.
+    fn of(entries: &[RankedRun<'_>]) -> Option<Self> {
         let points = || entries.iter().flat_map(|entry| &entry.run.score.by_tolerance);
         let (low, high) =
             points().map(|at| at.es).fold((1.0_f64, 1.0_f64), |(low, high), es| (low.min(es), high.max(es)));
@@ -64,8 +64,8 @@ fn decade_ticks() -> impl Iterator<Item = f64> {
     (-3..=2).flat_map(|exponent| [1.0, 2.0, 5.0].map(|digit| digit * 10_f64.powi(exponent))).chain([1000.0])
 }
 
-/// The drawing; nothing for no runs.
-pub(crate) fn curves(entries: &[Entry<'_>]) -> Markup {
+/// Draws the curves; nothing for no runs.
+pub(crate) fn curves(entries: &[RankedRun<'_>]) -> Markup {
     let Some(axes) = Axes::of(entries) else { return html! {} };
     let rows = entries.len().div_ceil(LEGEND_COLUMNS);
     let height = TOP + PLOT_HEIGHT + AXIS_HEIGHT + rows as f64 * LEGEND_ROW;
@@ -101,7 +101,7 @@ fn grid(axes: &Axes) -> Markup {
     }
 }
 
-fn curve(axes: &Axes, entry: &Entry<'_>) -> Markup {
+fn curve(axes: &Axes, entry: &RankedRun<'_>) -> Markup {
     let scores = &entry.run.score.by_tolerance;
     let points: Vec<String> =
         scores.iter().map(|score| format!("{},{}", at(axes.x(score.t.into())), at(axes.y(score.es)))).collect();
@@ -117,7 +117,7 @@ fn curve(axes: &Axes, entry: &Entry<'_>) -> Markup {
     }
 }
 
-fn legend(entries: &[Entry<'_>]) -> Markup {
+fn legend(entries: &[RankedRun<'_>]) -> Markup {
     let column = (WIDTH - LEFT - RIGHT) / LEGEND_COLUMNS as f64;
     let top = TOP + PLOT_HEIGHT + AXIS_HEIGHT + LEGEND_ROW / 2.0;
     html! {
@@ -133,11 +133,11 @@ fn legend(entries: &[Entry<'_>]) -> Markup {
     }
 }
 
-fn colour(entry: &Entry<'_>) -> String {
+fn colour(entry: &RankedRun<'_>) -> String {
     format!("c{}", entry.series % COLOURS)
 }
 
-/// A shape around a point, so that lines are told apart without colour.
+/// Returns the shape of a point, so that lines differ without colour.
 fn marker(series: usize, x: f64, y: f64) -> String {
     let (x, y) = (at(x), at(y));
     match series % 4 {
@@ -158,16 +158,10 @@ fn shortened(label: &str) -> String {
     format!("…{tail}")
 }
 
-/// A coordinate, to a tenth of a unit.
-fn at(coordinate: f64) -> String {
-    let text = format!("{coordinate:.1}");
-    text.strip_suffix(".0").unwrap_or(&text).to_owned()
-}
-
-/// The drawn values as a table: tolerances down, runs across.
-pub(crate) fn curve_table(entries: &[Entry<'_>]) -> Markup {
+/// Returns the drawn values as a table: tolerances down, runs across.
+pub(crate) fn curve_table(entries: &[RankedRun<'_>]) -> Markup {
     let Some(axes) = Axes::of(entries) else { return html! {} };
-    let value = |entry: &Entry<'_>, t: i32| {
+    let value = |entry: &RankedRun<'_>, t: i32| {
         entry.run.score.by_tolerance.iter().find(|at| at.t == t).map_or_else(|| "–".to_owned(), |at| score(at.es))
     };
     html! {

@@ -1,14 +1,14 @@
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
-use passnet_record::{CacheMode, ExecutionPath, RunHeader};
+use passnet_record::RunHeader;
 
-use crate::{RunView, compare::Entry, format::bytes};
+use crate::{RunView, compare::RankedRun, format::bytes};
 
 /// Machine, versions and settings of every run; rows in which runs differ are marked.
-pub(crate) fn environment(entries: &[Entry<'_>]) -> Markup {
+pub(crate) fn environment(entries: &[RankedRun<'_>]) -> Markup {
     html! {
-        p.about { "What the runs were made with. Rows in which they differ are marked." }
+        p.about { "Machine, versions and settings of the runs. Rows in which they differ are marked." }
         div.scroll role="region" aria-label="Environment" tabindex="0" {
             table {
                 thead {
@@ -39,86 +39,79 @@ const RUN: &str = "Run";
 
 type Row = (String, Vec<String>);
 
-fn groups(entries: &[Entry<'_>]) -> [(&'static str, Vec<Row>); 4] {
-    let row = |name: &str, value: &dyn Fn(&RunView) -> String| -> Row {
-        (name.to_owned(), entries.iter().map(|entry| or_dash(value(entry.run))).collect())
-    };
-    let header = |name: &str, value: &dyn Fn(&RunHeader) -> String| row(name, &|run| value(&run.header));
+/// Builds rows of facts: one value per run.
+struct Rows<'a>(&'a [RankedRun<'a>]);
+
+impl Rows<'_> {
+    fn of_run(&self, name: &str, value: &dyn Fn(&RunView) -> String) -> Row {
+        (name.to_owned(), self.0.iter().map(|entry| or_dash(value(entry.run))).collect())
+    }
+
+    fn of_header(&self, name: &str, value: &dyn Fn(&RunHeader) -> String) -> Row {
+        self.of_run(name, &|run| value(&run.header))
+    }
+}
+
+fn groups(entries: &[RankedRun<'_>]) -> [(&'static str, Vec<Row>); 4] {
+    let rows = Rows(entries);
+    let header = |name: &str, value: &dyn Fn(&RunHeader) -> String| rows.of_header(name, value);
     let versions: BTreeSet<&String> =
         entries.iter().flat_map(|entry| entry.run.header.fingerprint.versions.keys()).collect();
     let version =
-        |name: &String| row(name, &|run| run.header.fingerprint.versions.get(name).cloned().unwrap_or_default());
+        |name: &String| header(name, &|header| header.fingerprint.versions.get(name).cloned().unwrap_or_default());
+    let run = vec![
+        header("run", &|header| header.run.clone()),
+        header("started", &|header| header.started.clone()),
+        rows.of_run("verdicts", &|run| format!("{} of {}", run.verdicts.len(), run.header.graphs)),
+    ];
+    let machine = vec![
+        header("CPU", &|header| header.fingerprint.cpu.clone()),
+        header("device", &|header| header.fingerprint.device.clone()),
+        header("driver", &|header| header.fingerprint.driver.clone()),
+        header("kernel", &|header| header.fingerprint.os.clone()),
+    ];
     [
-        (
-            RUN,
-            vec![
-                header("run", &|header| header.run.clone()),
-                header("started", &|header| header.started.clone()),
-                row("verdicts", &|run| format!("{} of {}", run.verdicts.len(), run.header.graphs)),
-            ],
-        ),
-        (
-            "Machine",
-            vec![
-                header("processor", &|header| header.fingerprint.cpu.clone()),
-                header("device", &|header| header.fingerprint.device.clone()),
-                header("driver", &|header| header.fingerprint.driver.clone()),
-                header("kernel", &|header| header.fingerprint.os.clone()),
-            ],
-        ),
+        (RUN, run),
+        ("Machine", machine),
         ("Versions", versions.into_iter().map(version).collect()),
-        (
-            "Settings",
-            vec![
-                header("suite", &|header| format!("{} {}", header.suite, header.suite_version)),
-                header("mode", &|header| header.settings.mode.clone()),
-                header("device", &|header| header.settings.device.clone()),
-                header("seed", &|header| header.settings.seed.to_string()),
-                header("warm-up / trials / rounds", &|RunHeader { settings, .. }| {
-                    format!("{} / {} / {}", settings.warmup, settings.trials, settings.rounds)
-                }),
-                header("checked rounds", &|header| header.settings.check_rounds.to_string()),
-                header("adversarial contents", &|header| header.settings.adversarial.join(", ")),
-                header("correct at t", &|header| header.settings.correct_at.to_string()),
-                header("paths", &|header| {
-                    header.settings.paths.iter().map(|&path| path_name(path)).collect::<Vec<_>>().join(", ")
-                }),
-                header("cache", &|header| cache_name(header.settings.cache).to_owned()),
-                header("largest IQR / median", &|header| header.settings.max_iqr_ratio.to_string()),
-                header("threads", &|header| header.settings.threads.to_string()),
-                header("limits", &|RunHeader { settings, .. }| {
-                    format!("{} s, {}", settings.timeout_s, bytes(settings.memory_bytes))
-                }),
-                row("score", &|run| {
-                    let settings = &run.score.settings;
-                    let es = &settings.es;
-                    format!(
-                        "{}, {}, p = {}, b = {}",
-                        settings.weights,
-                        es.interpretation.name(),
-                        es.slowdown_penalty,
-                        es.error_base
-                    )
-                }),
-            ],
-        ),
+        ("Settings", settings(&rows)),
+    ]
+}
+
+fn settings(rows: &Rows<'_>) -> Vec<Row> {
+    let header = |name: &str, value: &dyn Fn(&RunHeader) -> String| rows.of_header(name, value);
+    vec![
+        header("suite", &|header| format!("{} {}", header.suite, header.suite_version)),
+        header("mode", &|header| header.settings.mode.to_string()),
+        header("device", &|header| header.settings.device.to_string()),
+        header("seed", &|header| header.settings.seed.to_string()),
+        header("warm-up / trials / rounds", &|RunHeader { settings, .. }| {
+            format!("{} / {} / {}", settings.warmup, settings.trials, settings.rounds)
+        }),
+        header("checked rounds", &|header| header.settings.check_rounds.to_string()),
+        header("adversarial contents", &|header| header.settings.adversarial.join(", ")),
+        header("correct at t", &|header| header.settings.correct_at.to_string()),
+        header("paths", &|header| header.settings.paths.iter().map(|path| path.name()).collect::<Vec<_>>().join(", ")),
+        header("cache", &|header| header.settings.cache.to_string()),
+        header("largest IQR / median", &|header| header.settings.max_iqr_ratio.to_string()),
+        header("threads", &|header| header.settings.threads.to_string()),
+        header("limits", &|RunHeader { settings, .. }| {
+            format!("{} s, {}", settings.timeout_s, bytes(settings.memory_bytes))
+        }),
+        rows.of_run("score", &|run| {
+            let settings = &run.score.settings;
+            let es = &settings.es;
+            format!(
+                "{}, {}, p = {}, b = {}",
+                settings.weights,
+                es.interpretation.name(),
+                es.slowdown_penalty,
+                es.error_base
+            )
+        }),
     ]
 }
 
 fn or_dash(text: String) -> String {
     if text.is_empty() { "–".to_owned() } else { text }
-}
-
-const fn path_name(path: ExecutionPath) -> &'static str {
-    match path {
-        ExecutionPath::Direct => "direct",
-        ExecutionPath::Compiled => "compiled",
-    }
-}
-
-const fn cache_name(cache: CacheMode) -> &'static str {
-    match cache {
-        CacheMode::Warm => "warm",
-        CacheMode::Cold => "cold",
-    }
 }

@@ -1,7 +1,7 @@
 use maud::{Markup, html};
 use passnet_record::{Status, Verdict};
 
-use crate::compare::Entry;
+use crate::compare::RankedRun;
 
 /// Messages longer than this fold.
 const FOLD_AT: usize = 200;
@@ -13,8 +13,8 @@ struct Group<'a> {
     verdict: &'a Verdict,
 }
 
-/// Every verdict that is not a plain `correct`, with its reason; neighbours that say the same share a row.
-pub(crate) fn failures(entries: &[Entry<'_>]) -> Markup {
+/// Every verdict that is not a plain `correct`, with its reason; neighbours with the same reason share a row.
+pub(crate) fn failures(entries: &[RankedRun<'_>]) -> Markup {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for entry in entries {
         for verdict in entry.run.verdicts.iter().filter(|verdict| verdict.status != Status::Correct) {
@@ -43,7 +43,7 @@ pub(crate) fn failures(entries: &[Entry<'_>]) -> Markup {
     }
 }
 
-/// Whether two verdicts differ in nothing but the graph.
+/// Returns whether two verdicts differ only in the graph.
 fn same(a: &Verdict, b: &Verdict) -> bool {
     a.id.task == b.id.task && a.status == b.status && a.reason == b.reason
 }

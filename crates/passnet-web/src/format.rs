@@ -26,9 +26,18 @@ pub(crate) fn percent(value: f64) -> String {
     format!("{value:.1}%")
 }
 
-/// `s` if there is not exactly one.
-pub(crate) fn plural(count: usize) -> &'static str {
-    if count == 1 { "" } else { "s" }
+/// A number of things: `1 graph`, `2 graphs`, `3 passes`.
+pub(crate) fn counted(number: usize, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        _ if noun.ends_with('s') => format!("{number} {noun}es"),
+        _ => format!("{number} {noun}s"),
+    }
+}
+
+/// A p-value: three decimals, `< 0.001` below.
+pub(crate) fn p_value(p: f64) -> String {
+    if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
 }
 
 /// Bytes in binary units: `4 GiB`.
@@ -66,5 +75,16 @@ mod tests {
         let durations = [12.0, 1_500.0, 2_340_000.0, 7.25e9, 3.6e12, 9e12].map(duration);
         assert_eq!(durations, ["12 ns", "1.5 µs", "2.34 ms", "7.2 s", "60 min", "2.5 h"]);
         assert_eq!([512, 4 << 30, 3 << 29].map(bytes), ["512 B", "4 GiB", "1.5 GiB"]);
+        assert_eq!(
+            [0.0, 6e-213, 0.0009, 0.001, 0.04567, 1.0].map(p_value),
+            ["< 0.001", "< 0.001", "< 0.001", "0.001", "0.046", "1.000"]
+        );
+    }
+
+    #[test]
+    fn one_thing_is_singular() {
+        assert_eq!(["graph", "pass"].map(|noun| counted(1, noun)), ["1 graph", "1 pass"]);
+        assert_eq!(["graph", "pass"].map(|noun| counted(0, noun)), ["0 graphs", "0 passes"]);
+        assert_eq!(["run", "pass"].map(|noun| counted(31, noun)), ["31 runs", "31 passes"]);
     }
 }

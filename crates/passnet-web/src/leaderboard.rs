@@ -1,15 +1,16 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
-use passnet_score::Failure;
+use passnet_record::Status;
 
 use crate::{
-    compare::Entry,
+    boards::path_of,
+    compare::RankedRun,
     format::{interval, percent, ratio, score},
 };
 
 /// One row per run, best first.
-pub(crate) fn leaderboard(entries: &[Entry<'_>]) -> Markup {
+pub(crate) fn leaderboard(entries: &[RankedRun<'_>]) -> Markup {
     html! {
         p.about {
             "Ranked by sound score: 1 is doing nothing, more is faster than both eager and the same path without rewriting, "
@@ -26,6 +27,7 @@ pub(crate) fn leaderboard(entries: &[Entry<'_>]) -> Markup {
                         th.number scope="col" { "Correct" }
                         th.number scope="col" { "fast_1" }
                         th.number scope="col" { "Graphs" }
+                        th scope="col" { "Path" }
                         th scope="col" { "Not correct" }
                     }
                 }
@@ -35,7 +37,7 @@ pub(crate) fn leaderboard(entries: &[Entry<'_>]) -> Markup {
     }
 }
 
-fn row(entry: &Entry<'_>) -> Markup {
+fn row(entry: &RankedRun<'_>) -> Markup {
     let report = &entry.run.score;
     let tally = &report.tally;
     let failed: usize = tally.failures.values().sum();
@@ -60,13 +62,14 @@ fn row(entry: &Entry<'_>) -> Markup {
             td.number data-sort=(tally.correct_percent()) { (percent(tally.correct_percent())) }
             td.number data-sort=(tally.fast_1_percent()) { (percent(tally.fast_1_percent())) }
             td.number data-sort=(tally.graphs) { (tally.graphs) }
+            td { (path_of(entry.run)) }
             td data-sort=(failed) { (remarks(&tally.failures, tally.unstable, tally.untimed, report.reference_errors)) }
         }
     }
 }
 
 /// `3 accuracy, 1 no_match; 2 untimed`, or a dash.
-fn remarks(failures: &BTreeMap<Failure, usize>, unstable: usize, untimed: usize, references: usize) -> String {
+fn remarks(failures: &BTreeMap<Status, usize>, unstable: usize, untimed: usize, references: usize) -> String {
     let failures: Vec<String> = failures.iter().map(|(failure, count)| format!("{count} {}", failure.name())).collect();
     let notes: Vec<String> =
         [(unstable, "unstable"), (untimed, "untimed"), (references, "left out (reference failed)")]

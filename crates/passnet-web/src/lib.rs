@@ -1,11 +1,19 @@
 //! Runs as pages.
 //!
 //! [`report_page`] turns one or several runs over one suite into one HTML file. A [`Site`] has a page for every run, task,
-//! evaluation and pair of runs; [`Site::render`] writes one, for a server and for static files alike. Every page is one
+//! evaluation and pair of runs; [`Site::render`] returns one, for a server or for static files. Every page is one
 //! self-contained file: no fonts, scripts or pictures from elsewhere. Everything is readable without scripts; with them,
 //! tables can be sorted and filtered. Text from authors and workers is never trusted: it is escaped, and the page's own
 //! policy forbids it to load or run anything.
+//!
+//! ```
+//! use passnet_web::report_page;
+//!
+//! let page = report_page(&[]);
+//! assert!(page.starts_with("<!DOCTYPE html>") && page.contains("No runs were given."));
+//! ```
 
+mod boards;
 mod compare;
 mod curves;
 mod draw;
@@ -24,7 +32,7 @@ mod view;
 pub use page::report_page;
 pub use pages::comparison::compare;
 pub use shell::content_security_policy;
-pub use site::{Place, Site};
+pub use site::{PageId, Site};
 pub use view::{
     Archive, DatasetView, GraphView, LintFinding, Origin, PassSet, PassText, RunView, SampleLine, TableView,
     TrajectoryView, Trials, Turn,

@@ -6,7 +6,7 @@ use crate::{
     curves::{curve_table, curves},
     environment::environment,
     failures::failures,
-    format::plural,
+    format::counted,
     leaderboard::leaderboard,
     shell::{Document, document, section},
     tasks::tasks,
@@ -20,7 +20,7 @@ pub fn report_page(runs: &[RunView]) -> String {
     let title = title(runs);
     let labels: Vec<&str> = entries.iter().map(|entry| entry.label.as_str()).collect();
     let lead = html! {
-        p { (runs.len()) " run" (plural(runs.len())) ": " (labels.join(", ")) }
+        p { (counted(runs.len(), "run")) ": " (labels.join(", ")) }
         @for caution in cautions(&runs.iter().collect::<Vec<_>>()) { p.caution { (caution) } }
         @if runs.is_empty() { p { "No runs were given." } }
     };

@@ -1,11 +1,11 @@
-//! What all pages have in common: head, style, script, way back, sections.
+//! Frame of all pages: head, style, script, navigation, sections.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 const STYLE: &str = include_str!("../assets/report.css");
 /// One script element; its hash is in [`SCRIPT_HASH`].
 const SCRIPT: &str = concat!(include_str!("../assets/sort.js"), include_str!("../assets/filter.js"));
-/// SHA-256 of [`SCRIPT`], as a content security policy names it. A test says what it has to be.
+/// SHA-256 of [`SCRIPT`], as a content security policy names it. A test checks it.
 const SCRIPT_HASH: &str = include_str!("../assets/script.sha256");
 
 /// A section of a page.
@@ -26,7 +26,7 @@ pub(crate) struct Crumb {
     pub(crate) href: String,
 }
 
-/// What differs between pages.
+/// Content of a page.
 pub(crate) struct Document<'a> {
     pub(crate) title: &'a str,
     pub(crate) crumbs: Vec<Crumb>,
@@ -54,7 +54,7 @@ pub(crate) fn document(document: &Document<'_>) -> String {
                 meta name="color-scheme" content="light dark";
                 meta http-equiv="Content-Security-Policy" content=(content_security_policy());
                 title { (document.title) }
-                // A page without an icon of its own makes browsers ask the server for one.
+                // Without an icon, browsers request one from the server.
                 link rel="icon" href="data:,";
                 style { (PreEscaped(STYLE)) }
             }

@@ -5,8 +5,8 @@ use passnet_record::{Status, Verdict};
 use passnet_score::{Tally, TaskScore};
 
 use crate::{
-    compare::Entry,
-    format::{plural, ratio},
+    compare::RankedRun,
+    format::{counted, ratio},
 };
 
 /// Bounds between the steps of the colour scale, as speed-ups; symmetric in the logarithm.
@@ -15,7 +15,7 @@ const STEPS: [f64; 6] = [0.5, 0.8, 1.0 / 1.02, 1.02, 1.25, 2.0];
 const CLASSES: [&str; 7] = ["slow3", "slow2", "slow1", "even", "fast1", "fast2", "fast3"];
 
 /// One row per task, one column per run.
-pub(crate) fn tasks(entries: &[Entry<'_>]) -> Markup {
+pub(crate) fn tasks(entries: &[RankedRun<'_>]) -> Markup {
     let rows = task_names(entries);
     let scores: Vec<BTreeMap<&str, &TaskScore>> = entries
         .iter()
@@ -23,8 +23,8 @@ pub(crate) fn tasks(entries: &[Entry<'_>]) -> Markup {
         .collect();
     html! {
         p.about {
-            "Geometric mean speed-up against eager over the correct graphs of each task (" (rows.len()) " task"
-            (plural(rows.len())) "), and how many of its graphs are correct. Coloured where all are."
+            "Geometric mean speed-up against eager over the correct graphs of each task (" (counted(rows.len(), "task"))
+            "), and how many of its graphs are correct. Coloured where all are."
         }
         (legend())
         div.scroll role="region" aria-label="Speed-up by task" tabindex="0" {
@@ -49,8 +49,8 @@ pub(crate) fn tasks(entries: &[Entry<'_>]) -> Markup {
 }
 
 /// All tasks of all runs, in the order of the first run that has them.
-fn task_names<'a>(entries: &[Entry<'a>]) -> Vec<&'a str> {
-    let mut in_order: Vec<&Entry<'a>> = entries.iter().collect();
+fn task_names<'a>(entries: &[RankedRun<'a>]) -> Vec<&'a str> {
+    let mut in_order: Vec<&RankedRun<'a>> = entries.iter().collect();
     in_order.sort_by_key(|entry| entry.series);
     let mut names = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
@@ -70,7 +70,7 @@ pub(crate) fn cell(score: Option<&TaskScore>) -> Markup {
     let all_correct = tally.correct == tally.graphs;
     let share = html! { small class=[(!all_correct).then_some("wrong")] { (tally.correct) "/" (tally.graphs) } };
     match tally.geomean_speedup {
-        // The speed of a task that is partly wrong is not to be taken for a success at a glance.
+        // A task that is partly wrong must not look like a success.
         Some(mean) => html! {
             td.number.(if all_correct { step(mean) } else { "partial" }) data-sort=(mean) { (ratio(mean)) " " (share) }
         },
@@ -78,7 +78,7 @@ pub(crate) fn cell(score: Option<&TaskScore>) -> Markup {
     }
 }
 
-/// The same in as few bytes as a large table needs: the number of correct graphs only where not all are.
+/// Returns a compact cell for large tables: the number of correct graphs only if not all are.
 pub(crate) fn brief_cell(score: Option<&TaskScore>) -> Markup {
     let Some(TaskScore { tally, .. }) = score else { return html! { td { "–" } } };
     let all_correct = tally.correct == tally.graphs;
@@ -106,7 +106,7 @@ pub(crate) fn graph_cell(verdict: Option<&Verdict>) -> Markup {
     }
 }
 
-/// What to say of a task of which nothing correct was timed.
+/// Describes a task without a correct, timed graph.
 fn without_speed(tally: &Tally) -> String {
     let commonest = tally.failures.iter().max_by_key(|&(_, count)| count);
     match commonest {
@@ -121,7 +121,7 @@ fn step(speedup: f64) -> &'static str {
     CLASSES[position]
 }
 
-/// What the colours mean.
+/// Legend of the colours.
 pub(crate) fn legend() -> Markup {
     let labels = ["< 0.5×", "< 0.8×", "slower", "within 2%", "faster", "≥ 1.25×", "≥ 2×"];
     html! {

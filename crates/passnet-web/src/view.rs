@@ -1,10 +1,10 @@
-//! What pages are made of: runs and what lies beside their logs, as plain data.
+//! Data of pages: runs and the files that belong to them.
 
 use passnet_graph::Graph;
-use passnet_record::{AuthorSpec, ContentId, GraphId, RunHeader, SourceFile, Verdict};
+use passnet_record::{ContentId, GraphId, RunHeader, SourceFile, Verdict};
 use passnet_score::ScoreReport;
 
-/// One run as pages show it: what was asked for, what came of it, and the scores.
+/// One run: header, verdicts and scores.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunView {
     /// The run's header.
@@ -15,17 +15,17 @@ pub struct RunView {
     pub score: ScoreReport,
     /// Pass directories by task, the last of each task.
     pub passes: Vec<PassSet>,
-    /// Where the run was read from.
+    /// Source of the run.
     pub origin: Origin,
 }
 
 impl RunView {
-    /// Whether the author writes no passes: one of those that others are compared with.
+    /// True if the author submitted no passes: a baseline or a compiler, which others are compared with.
     pub fn is_baseline(&self) -> bool {
-        matches!(self.header.author, AuthorSpec::Eager | AuthorSpec::Noop | AuthorSpec::Inductor { .. })
+        self.passes.is_empty()
     }
 
-    /// Whether every planned graph has a verdict.
+    /// Returns whether every planned graph has a verdict.
     pub fn is_complete(&self) -> bool {
         self.verdicts.len() >= self.header.graphs
     }
@@ -36,7 +36,7 @@ impl RunView {
     }
 }
 
-/// Where a run was read from.
+/// Source of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Origin {
     /// A run directory of this machine.
@@ -44,7 +44,7 @@ pub enum Origin {
     Directory,
     /// A bundle whose hashes were verified.
     Bundle {
-        /// Its id.
+        /// Id of the bundle.
         id: ContentId,
     },
 }
@@ -56,16 +56,16 @@ pub struct PassSet {
     pub task: String,
     /// Content id of the directory.
     pub id: ContentId,
-    /// Its files.
+    /// Files.
     pub files: Vec<SourceFile>,
 }
 
-/// A file of a pass directory with what lint says of it.
+/// A file of a pass directory with its lint findings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PassText {
     /// Path inside the directory.
     pub path: String,
-    /// Its text; `None` where the blob is missing or is not text.
+    /// Text; `None` if the blob is missing or is not text.
     pub text: Option<String>,
     /// Violations of the integrity rules, in order of lines.
     pub findings: Vec<LintFinding>,
@@ -80,9 +80,9 @@ pub struct LintFinding {
     pub column: usize,
     /// Rule id and name.
     pub rule: String,
-    /// What was found.
+    /// Description of the violation.
     pub message: String,
-    /// How to mend it.
+    /// Advice to fix it.
     pub help: String,
 }
 
@@ -102,23 +102,23 @@ pub struct Trials {
 pub struct GraphView {
     /// The graph as captured.
     pub graph: Graph,
-    /// Types of its values, inputs first, as short text such as `f32[4, 128]`; `None` where unknown.
+    /// Types of its values, inputs first, as short text such as `f32[4, 128]`; `None` if unknown.
     pub types: Vec<Option<String>>,
-    /// Its `model.py`.
+    /// Text of `model.py`.
     pub source: String,
-    /// The model it was captured from; empty where unknown.
+    /// Model that the graph was captured from; empty if unknown.
     pub model: String,
 }
 
-/// Where pages get what is not in the logs. Implementations read files; nothing here does.
+/// Source of the data that is not in run logs. Implementations read files; this crate does not.
 pub trait Archive {
     /// Files of a pass directory of the run at that index.
     fn passes(&self, run: usize, set: &PassSet) -> Vec<PassText>;
-    /// Trial times that a timing of the run at that index refers to; `None` where they were not kept.
+    /// Trial times that a timing of the run at that index refers to; `None` if they were not kept.
     fn trials(&self, run: usize, raw: &ContentId) -> Option<Trials>;
-    /// A graph of a suite; `None` where the suite is not at hand.
+    /// A graph of a suite; `None` if the suite is not available.
     fn graph(&self, suite: &str, version: &str, id: &GraphId) -> Option<GraphView>;
-    /// A rewritten graph, from its Python text; `None` where it is no straight-line graph.
+    /// A rewritten graph, from its Python text; `None` if it is not a straight-line graph.
     fn rewritten(&self, text: &str) -> Option<Graph>;
 }
 
@@ -127,7 +127,7 @@ pub trait Archive {
 pub struct DatasetView {
     /// Name of its folder.
     pub name: String,
-    /// What it holds, by table.
+    /// Counts by table.
     pub tables: Vec<TableView>,
 }
 
@@ -149,7 +149,7 @@ pub struct TableView {
 /// One sample of a dataset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SampleLine {
-    /// Its path.
+    /// Path.
     pub path: String,
     /// Library it comes from.
     pub source: String,
@@ -159,7 +159,7 @@ pub struct SampleLine {
     pub op_names: String,
 }
 
-/// What an author said and did on one task.
+/// A conversation of an author about one task.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TrajectoryView {
     /// Name for people.

@@ -37,7 +37,7 @@ fn the_page_needs_nothing_from_elsewhere() {
 }
 
 #[test]
-fn runs_of_one_author_are_told_apart() {
+fn runs_of_one_author_have_different_names() {
     let mut runs = fixture::runs();
     let mut again = runs[0].clone();
     again.header.run = "later".to_owned();
@@ -55,7 +55,7 @@ fn differences_and_gaps_are_pointed_out() {
     runs[1].verdicts.pop();
     let page = report_page(&runs);
     assert!(page.contains("The runs differ in settings: compare with care."));
-    assert!(page.contains("inductor has 14 of 15 verdicts: its scores are of those alone."));
+    assert!(page.contains("inductor has 14 of 15 verdicts: its scores cover those only."));
 }
 
 #[test]

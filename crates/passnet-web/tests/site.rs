@@ -5,10 +5,10 @@ mod fixture;
 use std::collections::BTreeSet;
 
 use passnet_graph::Graph;
-use passnet_record::{ContentId, GraphId, SourceFile};
+use passnet_record::{ContentId, GraphId, Remark, SourceFile};
 use passnet_score::{Outcomes, ScoreReport, ScoreSettings};
 use passnet_web::{
-    Archive, DatasetView, GraphView, LintFinding, PassSet, PassText, Place, RunView, SampleLine, Site, TableView,
+    Archive, DatasetView, GraphView, LintFinding, PageId, PassSet, PassText, RunView, SampleLine, Site, TableView,
     TrajectoryView, Trials, Turn,
 };
 
@@ -69,10 +69,12 @@ fn site() -> Site {
     for run in &mut runs {
         let blob = ContentId::of(b"pass");
         let files = vec![SourceFile { path: HOSTILE.to_owned(), blob: blob.clone() }];
-        run.passes.push(PassSet { task: "gelu-mul".to_owned(), id: blob.clone(), files });
+        if run.header.author.kind() == "dir" {
+            run.passes.push(PassSet { task: "gelu-mul".to_owned(), id: blob.clone(), files });
+        }
         for verdict in &mut run.verdicts {
             verdict.evidence.rewritten = Some(HOSTILE.to_owned());
-            verdict.evidence.notes.push(HOSTILE.to_owned());
+            verdict.evidence.notes.push(Remark::Other(HOSTILE.to_owned()));
             for timing in &mut verdict.timings {
                 timing.raw = Some(blob.clone());
             }
@@ -130,12 +132,12 @@ fn resolved(page: &str, link: &str) -> String {
 #[test]
 fn every_link_leads_to_a_page_of_the_site_and_every_path_back_to_its_page() {
     let site = site();
-    let places = site.places();
+    let places = site.page_ids();
     let paths: BTreeSet<String> = places.iter().map(|place| place.path(&site)).collect();
     assert_eq!(paths.len(), places.len(), "paths differ");
     for place in places {
         let path = place.path(&site);
-        assert_eq!(Place::at(&path, &site), Some(place));
+        assert_eq!(PageId::at(&path, &site), Some(place));
         let page = site.render(place, &Shelves);
         let ids: BTreeSet<&str> = attributes(&page, "id").into_iter().collect();
         for link in attributes(&page, "href") {
@@ -151,7 +153,7 @@ fn every_link_leads_to_a_page_of_the_site_and_every_path_back_to_its_page() {
 #[test]
 fn no_text_becomes_markup() {
     let site = site();
-    for place in site.places() {
+    for place in site.page_ids() {
         let page = site.render(place, &Shelves);
         let path = place.path(&site);
         assert_eq!(page.matches("<script").count(), 1, "{path}");
@@ -162,7 +164,7 @@ fn no_text_becomes_markup() {
 #[test]
 fn ids_differ_within_a_page() {
     let site = site();
-    for place in site.places() {
+    for place in site.page_ids() {
         let page = site.render(place, &Shelves);
         let ids = attributes(&page, "id");
         let distinct: BTreeSet<&str> = ids.iter().copied().collect();
@@ -188,11 +190,11 @@ fn paths_that_are_none_lead_nowhere() {
         "\0",
         "~",
     ] {
-        assert_eq!(Place::at(path, &site), None, "{path}");
+        assert_eq!(PageId::at(path, &site), None, "{path}");
     }
-    assert_eq!(Place::at("", &site), Some(Place::Index));
-    let same = Place::Compare(0, 0).path(&site);
-    assert_eq!(Place::at(&same, &site), None, "a run is not compared with itself");
+    assert_eq!(PageId::at("", &site), Some(PageId::Index));
+    let same = PageId::Compare(0, 0).path(&site);
+    assert_eq!(PageId::at(&same, &site), None, "a run is not compared with itself");
 }
 
 /// 20 runs of 2,000 graphs in 200 tasks, made from the fixture's.
@@ -219,15 +221,15 @@ fn large() -> Site {
 #[test]
 fn pages_stay_small_at_2000_graphs_and_20_runs() {
     let site = large();
-    let places = site.places();
-    let of_kind = |kind: fn(&Place) -> bool| places.iter().copied().filter(kind).take(2).collect::<Vec<_>>();
-    let kinds: [fn(&Place) -> bool; 6] = [
-        |place| matches!(place, Place::Index),
-        |place| matches!(place, Place::Suite(..)),
-        |place| matches!(place, Place::Run(_)),
-        |place| matches!(place, Place::Task(..)),
-        |place| matches!(place, Place::Evaluation(..)),
-        |place| matches!(place, Place::Compare(..)),
+    let places = site.page_ids();
+    let of_kind = |kind: fn(&PageId) -> bool| places.iter().copied().filter(kind).take(2).collect::<Vec<_>>();
+    let kinds: [fn(&PageId) -> bool; 6] = [
+        |place| matches!(place, PageId::Index),
+        |place| matches!(place, PageId::Suite(..)),
+        |place| matches!(place, PageId::Run(_)),
+        |place| matches!(place, PageId::Task(..)),
+        |place| matches!(place, PageId::Evaluation(..)),
+        |place| matches!(place, PageId::Compare(..)),
     ];
     for place in kinds.into_iter().flat_map(of_kind) {
         let size = site.render(place, &Shelves).len();
@@ -244,9 +246,9 @@ fn content(page: &str) -> String {
 #[test]
 fn pages_are_as_reviewed() {
     let site = site();
-    let board = content(&site.render(Place::Index, &Shelves));
+    let board = content(&site.render(PageId::Index, &Shelves));
     insta::assert_snapshot!("board", board);
-    let task = Place::at("task/demo-1.0/gelu-mul.html", &site).expect("the fixture has the task");
+    let task = PageId::at("task/demo-1.0/gelu-mul.html", &site).expect("the fixture has the task");
     insta::assert_snapshot!("task", content(&site.render(task, &Shelves)));
-    insta::assert_snapshot!("comparison", content(&site.render(Place::Compare(1, 2), &Shelves)));
+    insta::assert_snapshot!("comparison", content(&site.render(PageId::Compare(1, 2), &Shelves)));
 }

@@ -17,8 +17,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use passnet_eval::store::{RunLog, RunStore};
-use passnet_record::{AuthorSpec, ContentId, RunEvent, RunHeader, SourceFile, Verdict};
+use passnet_record::{
+    AuthorSpec, ContentId, RunEvent, RunHeader, SCHEMA_VERSION, SideTrials, SourceFile, TimeUnit, TrialTimes, Verdict,
+};
+use passnet_run::{RunLog, RunStore};
 use serde_json::json;
 
 /// Pages of one kind that are asked of the server; of more, as many spread over all.
@@ -70,7 +72,7 @@ fn main() {
     println!("{}", json!({ "schema_version": 1, "bench": "pages", "shapes": tables }));
 }
 
-/// What real runs consist of.
+/// Parts of real runs, from which the benchmark builds larger ones.
 struct Material {
     header: RunHeader,
     verdicts: Vec<Verdict>,
@@ -100,7 +102,7 @@ impl Material {
             run: format!("run-{run:02}"),
             suite: "synthetic".to_owned(),
             graphs,
-            author: AuthorSpec::Dir { path: format!("submissions/author-{run:02}/passes") },
+            author: AuthorSpec::new("dir", Some(format!("submissions/author-{run:02}/passes"))),
             ..self.header.clone()
         };
         let mut store = RunStore::open(directory, &header).unwrap();
@@ -110,9 +112,16 @@ impl Material {
                 .map(|round| (0..10).map(|trial| 50_000 + (seed * 977 + round * 37 + trial * 101) % 4_000).collect())
                 .collect()
         };
-        let side = |seed: u64| json!({ "e2e_ns": trials(seed) });
-        let raw = json!({ "eager": side(1), "control": side(2), "candidate": side(run as u64 + 3) });
-        let raw = store.put_blob(raw.to_string().as_bytes()).unwrap();
+        let side = |seed: u64| SideTrials { e2e_ns: trials(seed), device_ns: Vec::new() };
+        let raw = TrialTimes {
+            schema_version: SCHEMA_VERSION,
+            path: None,
+            unit: TimeUnit::Ns,
+            eager: side(1),
+            control: side(2),
+            candidate: side(run as u64 + 3),
+        };
+        let raw = store.put_blob(&serde_json::to_vec(&raw).unwrap()).unwrap();
         let per_task = graphs / tasks;
         for graph in 0..graphs {
             let (task, within) = (graph / per_task, graph % per_task);

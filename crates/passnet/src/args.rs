@@ -3,14 +3,14 @@
 mod agent;
 mod dataset;
 mod extract;
+mod shared;
 mod traj;
 mod web;
 
 use std::{path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-use passnet_eval::suite::Selection;
-use passnet_record::AuthorSpec;
+use passnet_record::{AuthorSpec, Device};
 use passnet_score::{Interpretation, WeightTable};
 
 pub(crate) use self::agent::{AgentCommand, AgentRunArgs, ApiFlag, AttemptArgs, ModelArgs, ReplayArgs};
@@ -19,12 +19,13 @@ pub(crate) use self::dataset::{
     ImportArgs, KernelsArgs, QueryArgs, ShowArgs, StatsArgs,
 };
 pub(crate) use self::extract::ExtractArgs;
+pub(crate) use self::shared::{Format, MeasureArgs, Mode, Paths, SelectionArgs};
 pub(crate) use self::traj::{
     EnvCommand, EnvServeArgs, FilterArgs, SameBy, SplitArgs, TeachArgs, TrajCommand, TrajDedupArgs, TrajExportArgs,
     TrajFormat, TrajStatsArgs,
 };
 pub(crate) use self::web::{
-    BesideArgs, BundleArgs, CompareArgs, ReportArgs, ReportFormat, ServeArgs, SiteArgs, StudyArgs,
+    BundleArgs, CompareArgs, ExtraPageArgs, ReportArgs, ReportFormat, ServeArgs, SiteArgs, StudyArgs,
 };
 
 /// Optimization passes for real computation graphs: evaluate, score, publish.
@@ -39,11 +40,18 @@ pub(crate) struct Arguments {
 
 #[derive(Args)]
 pub(crate) struct Verbosity {
-    /// Say more on stderr (repeat for yet more)
-    #[arg(short, long, action = ArgAction::Count, global = true)]
+    /// Write more to stderr; repeat for even more
+    #[arg(short, long, action = ArgAction::Count, global = true, help_heading = "Global options", display_order = 1000)]
     verbose: u8,
-    /// Say nothing on stderr but errors
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    /// Write only errors to stderr
+    #[arg(
+        short,
+        long,
+        global = true,
+        conflicts_with = "verbose",
+        help_heading = "Global options",
+        display_order = 1001
+    )]
     quiet: bool,
 }
 
@@ -64,10 +72,10 @@ impl Verbosity {
 pub(crate) enum Command {
     /// Capture the graphs of models as samples
     Extract(ExtractArgs),
-    /// Make a dataset of graphs, subgraphs and tasks, and look into it
+    /// Build and inspect datasets of graphs, subgraphs and tasks
     #[command(subcommand)]
     Dataset(DatasetCommand),
-    /// Evaluate one task, fast, for a person or a training loop
+    /// Evaluate one task
     Eval(EvalArgs),
     /// Evaluate a whole suite
     #[command(subcommand)]
@@ -75,34 +83,53 @@ pub(crate) enum Command {
     /// Let a language model work on tasks with tools
     #[command(subcommand)]
     Agent(AgentCommand),
-    /// Look into trajectories, select them, make training data of them
+    /// Inspect and select trajectories, and export training data
     #[command(subcommand)]
     Traj(TrajCommand),
     /// The environment for reinforcement learning
     #[command(subcommand)]
     Env(EnvCommand),
-    /// Write the passes of the built-in author, to look at or to begin from
+    /// Write the passes of the built-in author
     Fuse(FuseArgs),
     /// Check pass directories against the integrity rules
     Lint(LintArgs),
     /// Compute S_t, ES_t and AS of a run or of an upstream log
     Score(ScoreArgs),
-    /// Put runs side by side: leaderboard, failures, tables for other programs, HTML page
+    /// Leaderboard of runs, as a table, page, JSON, CSV or Parquet
     Report(ReportArgs),
-    /// Say what got better, worse or newly wrong between two runs
+    /// Compare two runs: what got better, worse or newly wrong
     Compare(CompareArgs),
     /// Show runs in a browser, or serve the training environment
     Serve(ServeArgs),
-    /// Write the same pages as files
+    /// Write the pages as files
     Site(SiteArgs),
-    /// Make one file of a run that others can verify
+    /// Pack a run into one file that others can verify
     Bundle(BundleArgs),
-    /// Compare compilers with eager on every subgraph of a suite, and say where slowdowns come from
+    /// Compare compilers with eager on every subgraph of a suite
     Study(StudyArgs),
-    /// Say what this machine can and cannot do
+    /// Check what this machine can do
     Doctor(DoctorArgs),
     /// Run the attack suite against this installation
     Attacks(AttacksArgs),
+    /// Write a pass directory to begin with: the pattern of a task, and a replacement to fill in
+    New(NewArgs),
+    /// Print the completions of a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    Man,
+}
+
+#[derive(Args)]
+#[command(after_help = "Example:\n  passnet new suites/demo/gpt2-gelu-tanh --out my_passes")]
+pub(crate) struct NewArgs {
+    /// Folder of a task
+    pub(crate) task: PathBuf,
+    /// New directory for the pass
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
 }
 
 #[derive(Subcommand)]
@@ -117,111 +144,48 @@ fn seconds(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
-/// How things are measured; shared by `eval` and `bench run`.
 #[derive(Args)]
-pub(crate) struct MeasureArgs {
-    /// Device under test: cpu, cuda or cuda:N
-    #[arg(long, default_value = "cpu")]
-    pub(crate) device: String,
-    /// How verdicts are made: `sound` (the default), or `paper` to reproduce upstream's order and constants
-    #[arg(long, value_enum, default_value_t = Mode::Sound)]
-    pub(crate) mode: Mode,
-    /// Untimed calls before the first timed one [default: 25]
-    #[arg(long)]
-    pub(crate) warmup: Option<u32>,
-    /// Timed calls of each side [default: 100]
-    #[arg(long)]
-    pub(crate) trials: Option<u32>,
-    /// Seed that all others derive from [default: 123]
-    #[arg(long)]
-    pub(crate) seed: Option<u64>,
-    /// Tolerance t that a correct graph has to reach, -10 (strict) to 5 [default: -2]
-    #[arg(long, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(-10..=5))]
-    pub(crate) correct_at: Option<i32>,
-    /// How the rewritten graph is run; with `both`, the direct path is scored [default: both; paper mode: compiled]
-    #[arg(long, value_enum)]
-    pub(crate) paths: Option<Paths>,
-    /// Intra-op threads of each worker
-    #[arg(long, default_value_t = 1)]
-    pub(crate) threads: u32,
-    /// Overwrite the last-level cache before each trial
-    #[arg(long)]
-    pub(crate) cold: bool,
-    /// Wall-clock limit of one graph in seconds
-    #[arg(long, default_value_t = 300.0)]
-    pub(crate) timeout: f64,
-    /// Limit on the host memory of one worker in GiB
-    #[arg(long, default_value_t = 16.0)]
-    pub(crate) memory: f64,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Mode {
-    Sound,
-    Paper,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Paths {
-    Direct,
-    Compiled,
-    Both,
-}
-
-#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  passnet eval suites/demo/gpt2-gelu-tanh --passes my_passes --watch\n  passnet eval suites/demo/gpt2-gelu-tanh --author inductor --json"
+)]
 pub(crate) struct EvalArgs {
     /// Folder of a task (sample folders in it) or of one sample
     pub(crate) task: PathBuf,
     /// Pass directory
-    #[arg(long, conflicts_with = "author", required_unless_present = "author")]
+    #[arg(long, value_name = "DIR", conflicts_with = "author")]
     pub(crate) passes: Option<PathBuf>,
-    /// eager, noop, fuse, inductor, inductor:MODE, dir:PATH
-    #[arg(long)]
+    /// Author instead of a pass directory: eager, noop, fuse, inductor, inductor:MODE, dir:PATH
+    #[arg(long, value_name = "NAME", value_parser = crate::commands::authors::parse)]
     pub(crate) author: Option<AuthorSpec>,
     /// Only tasks whose name or ops contain this, where TASK is a suite
     #[arg(long)]
     pub(crate) filter: Vec<String>,
     #[command(flatten)]
     pub(crate) measure: MeasureArgs,
-    /// Print the verdicts as JSON
+    /// Print score, reward and verdicts as JSON
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// Which part of a suite is worked on.
-#[derive(Args)]
-pub(crate) struct SelectionArgs {
-    /// Only tasks whose name or ops (joined by `,`) contain this, or fit it where it has `*` or `?`; repeat for more
-    #[arg(long)]
-    pub(crate) filter: Vec<String>,
-    /// Only the first tasks
-    #[arg(long)]
-    pub(crate) tasks: Option<usize>,
-    /// Only the first graphs of each task
-    #[arg(long)]
-    pub(crate) graphs_per_task: Option<usize>,
-}
-
-impl SelectionArgs {
-    /// What a suite is loaded with.
-    pub(crate) fn selection(&self) -> Selection {
-        Selection { patterns: self.filter.clone(), graphs: self.graphs_per_task, tasks: self.tasks }
-    }
+    /// Evaluate again whenever a file of the pass directory changes
+    #[arg(long, requires = "passes")]
+    pub(crate) watch: bool,
 }
 
 #[derive(Args)]
+#[command(
+    after_help = "Examples:\n  passnet bench run suites/demo --author dir:my_passes\n  passnet bench run suites/passbench-f --author inductor --filter softmax --tasks 10"
+)]
 pub(crate) struct BenchRunArgs {
     /// Suite: a folder with `suite.json`, a folder of task folders, or a `.tar.zst` of either
     pub(crate) suite: PathBuf,
     /// eager, noop, fuse, inductor, inductor:MODE, dir:PATH, llm:MODEL
-    #[arg(long)]
+    #[arg(long, value_parser = crate::commands::authors::parse)]
     pub(crate) author: AuthorSpec,
     /// Directory of the run; default runs/SUITE-AUTHOR-DEVICE
     #[arg(long)]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) selection: SelectionArgs,
-    /// Evaluations at a time; timing is exclusive whatever this says. Default: 1 on a CPU, 4 on an accelerator
+    /// Number of concurrent evaluations; timing is always exclusive. Default: 1 on a CPU, 4 on an accelerator
     #[arg(long)]
     pub(crate) jobs: Option<usize>,
     /// Start over, even where the run has verdicts already
@@ -243,6 +207,9 @@ pub(crate) struct BenchRunArgs {
 }
 
 #[derive(Args)]
+#[command(
+    after_help = "Examples:\n  passnet fuse suites/demo/bert-linear-gelu --explain\n  passnet fuse suites/demo --out passes"
+)]
 pub(crate) struct FuseArgs {
     /// Folder of a task, or a suite
     pub(crate) task: PathBuf,
@@ -252,7 +219,7 @@ pub(crate) struct FuseArgs {
     /// Say what becomes one call, why, and what it is expected to give
     #[arg(long)]
     pub(crate) explain: bool,
-    /// What the passes are to run on: C++ for `cpu`, Triton for `cuda`
+    /// Device that the passes run on: C++ for `cpu`, Triton for `cuda`
     #[arg(long, value_enum, default_value_t = FuseDevice::Cpu)]
     pub(crate) device: FuseDevice,
     /// Only tasks whose name, or whose ops joined by `,`, contain this; repeat for more
@@ -284,7 +251,7 @@ pub(crate) struct LintArgs {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FindingsFormat {
-    /// The line, carets under what is meant, and how to mend it
+    /// The line, carets under what is meant, and how to fix it
     Text,
     Json,
     /// For code scanning services
@@ -295,7 +262,7 @@ pub(crate) enum FindingsFormat {
 pub(crate) struct ScoreArgs {
     /// Directory of a run, or an upstream evaluation log
     pub(crate) input: PathBuf,
-    /// Which score leads: AS as upstream defines it, or the sound score
+    /// Score to print first: AS as upstream defines it, or the sound score
     #[arg(long, value_enum, default_value_t = Mode::Paper)]
     pub(crate) mode: Mode,
     /// Slowdown penalty p
@@ -304,7 +271,7 @@ pub(crate) struct ScoreArgs {
     /// Error base b
     #[arg(long, default_value_t = 0.1)]
     pub(crate) error_base: f64,
-    /// What positive tolerances forgive: default, passnet or mismatch_extended (see docs/scoring.md)
+    /// Rule for what positive tolerances forgive: default, passnet or mismatch_extended (see docs/reference/scoring.md)
     #[arg(long, default_value = "default", value_parser = |name: &str| Interpretation::by_name(name))]
     pub(crate) interpretation: Interpretation,
     /// Weight table of AS
@@ -314,16 +281,14 @@ pub(crate) struct ScoreArgs {
     pub(crate) format: Format,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    Table,
-    Json,
-}
-
 #[derive(Args)]
 pub(crate) struct DoctorArgs {
-    #[command(flatten)]
-    pub(crate) measure: MeasureArgs,
+    /// Device to check: cpu, cuda or cuda:N
+    #[arg(long, default_value = "cpu")]
+    pub(crate) device: Device,
+    /// Only the installation: nothing is evaluated, no sandbox is tried
+    #[arg(long)]
+    pub(crate) quick: bool,
     /// Print findings as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -339,7 +304,7 @@ pub(crate) struct AttacksArgs {
     pub(crate) filter: Vec<String>,
     /// Device to run on: cpu, or cuda for the entries that need it
     #[arg(long, default_value = "cpu")]
-    pub(crate) device: String,
+    pub(crate) device: Device,
     /// All layers off and all on, but not each layer alone
     #[arg(long)]
     pub(crate) quick: bool,

@@ -2,6 +2,7 @@
 
 mod agent;
 mod attacks;
+pub(crate) mod authors;
 mod bench;
 mod bundle;
 mod compare;
@@ -12,7 +13,8 @@ mod eval;
 mod extract;
 mod fuse;
 mod lint;
-mod measure;
+mod new;
+mod referee;
 mod report;
 mod score;
 mod serve;
@@ -26,7 +28,10 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-use crate::args::{BenchCommand, Command};
+use crate::{
+    args::{BenchCommand, Command},
+    help,
+};
 
 /// Runs a subcommand.
 pub(crate) fn run(command: Command) -> Result<ExitCode> {
@@ -49,5 +54,8 @@ pub(crate) fn run(command: Command) -> Result<ExitCode> {
         Command::Study(args) => study::run(&args),
         Command::Attacks(args) => attacks::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::New(args) => new::run(&args),
+        Command::Completions { shell } => help::completions(shell),
+        Command::Man => help::manual(),
     }
 }

@@ -1,4 +1,4 @@
-//! What child processes must not inherit.
+//! Environment variables that child processes must not inherit.
 #![expect(unsafe_code, reason = "the standard library marks changes of the environment as unsafe")]
 
 /// Takes variables out of the environment of this process, and so of every process that it starts from now on. Call it

@@ -1,10 +1,10 @@
-//! Conditions of `passnet compare --fail-on`: `METRIC OP NUMBER[%]`, joined by `and`. `docs/compare.md` describes them.
+//! Conditions of `passnet compare --fail-on`: `METRIC OP NUMBER[%]`, joined by `and`. `docs/reference/compare.md` describes them.
 
 use std::{fmt, str::FromStr};
 
 use passnet_score::{Change, Comparison, ScoreChange, Tally};
 
-/// What can be asked of a comparison.
+/// Quantity of a comparison that a condition can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Metric {
     Aggregated,
@@ -16,9 +16,10 @@ enum Metric {
     NewlyRight,
     Slower,
     Faster,
+    NotHandedIn,
 }
 
-/// Which number of a score: the change itself, or an end of its 95 % interval.
+/// Number of a score: the change itself, or an end of its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Point,
@@ -50,7 +51,7 @@ pub(crate) struct Condition {
     terms: Vec<Term>,
 }
 
-const METRICS: [(&str, Metric); 9] = [
+const METRICS: [(&str, Metric); 10] = [
     ("AS", Metric::Aggregated),
     ("sound", Metric::Sound),
     ("gmean", Metric::GeometricMean),
@@ -60,6 +61,7 @@ const METRICS: [(&str, Metric); 9] = [
     ("newly_right", Metric::NewlyRight),
     ("slower", Metric::Slower),
     ("faster", Metric::Faster),
+    ("not_handed_in", Metric::NotHandedIn),
 ];
 
 impl FromStr for Condition {
@@ -108,7 +110,7 @@ fn term(text: &str) -> Result<Term, String> {
     Ok(Term { metric, end, operator, number, percent })
 }
 
-/// What conditions are asked of.
+/// The comparison and the runs that conditions are evaluated on.
 pub(crate) struct Subject<'a> {
     pub(crate) comparison: &'a Comparison,
     pub(crate) before: &'a Tally,
@@ -116,7 +118,7 @@ pub(crate) struct Subject<'a> {
 }
 
 impl Condition {
-    /// Whether all terms hold. A term without a value (no sound score, no interval) is an error: a check that cannot be
+    /// Returns whether all terms hold. A term without a value (no sound score, no interval) is an error: a check that cannot be
     /// made must not pass in silence.
     ///
     /// # Errors
@@ -125,7 +127,7 @@ impl Condition {
         let mut all = true;
         for term in &self.terms {
             let value =
-                term.value(subject).ok_or_else(|| format!("`{self}` cannot be told: the runs have no such number"))?;
+                term.value(subject).ok_or_else(|| format!("cannot evaluate `{self}`: the runs have no such number"))?;
             all &= match term.operator {
                 Operator::Less => value < term.number,
                 Operator::AtMost => value <= term.number,
@@ -158,6 +160,7 @@ impl Term {
             Metric::NewlyRight => Some(count(Change::NewlyRight)),
             Metric::Slower => Some(count(Change::Slower)),
             Metric::Faster => Some(count(Change::Faster)),
+            Metric::NotHandedIn => Some(count(Change::NotHandedIn)),
         }
     }
 
@@ -227,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_or_read_is_an_error() {
+    fn bad_conditions_and_missing_numbers_are_errors() {
         for text in ["sound<0", "AS", "AS<", "AS<x", "AS<nan", "speed>1", "correct.low<1", "AS.mid<1", "", "AS<1 and"] {
             assert!(holds(text).is_err(), "{text}");
         }

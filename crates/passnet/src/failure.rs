@@ -1,6 +1,9 @@
-//! Which exit code an error means, and how it is shown.
+//! Exit codes of errors, and their display.
 
 use std::{fmt, io, process::ExitCode};
+
+use passnet_dataset::OpenError;
+use passnet_run::{StoreError, SuiteError, archive::ArchiveError};
 
 /// Exit code: the thing examined is bad (an evaluation failed, a file does not parse).
 pub(crate) const BAD: u8 = 1;
@@ -46,6 +49,25 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     for cause in error.chain().skip(1) {
         eprintln!("  caused by: {cause}");
     }
-    let code = error.chain().find_map(|cause| cause.downcast_ref::<WithCode>()).map_or(BAD, |coded| coded.code);
+    let code = error.chain().find_map(code_of).unwrap_or(BAD);
     ExitCode::from(code)
+}
+
+/// The exit code that a cause asks for; `None` for the default.
+fn code_of(cause: &(dyn std::error::Error + 'static)) -> Option<u8> {
+    if let Some(coded) = cause.downcast_ref::<WithCode>() {
+        return Some(coded.code);
+    }
+    let suite = match cause.downcast_ref::<OpenError>() {
+        Some(OpenError::Suite(error)) => Some(error),
+        _ => cause.downcast_ref::<SuiteError>(),
+    };
+    let run = match cause.downcast_ref::<ArchiveError>() {
+        Some(ArchiveError::Run(error)) => Some(error),
+        _ => cause.downcast_ref::<StoreError>(),
+    };
+    let wrong_path =
+        matches!(suite, Some(SuiteError::NotFound { .. } | SuiteError::NoMatch { .. } | SuiteError::Empty { .. }))
+            || matches!(run, Some(StoreError::Missing { .. }));
+    wrong_path.then_some(USAGE)
 }

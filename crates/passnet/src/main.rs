@@ -2,21 +2,19 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the one crate that prints")]
 
 mod args;
-mod bundle;
 mod commands;
 mod environment;
 mod fail_on;
 mod failure;
-mod library;
+mod help;
 mod output;
+mod pages;
 mod progress;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
 fn main() -> ExitCode {
-    let arguments = args::Arguments::parse();
+    let arguments = help::parse();
     output::set_up_logging(&arguments.verbosity);
     match commands::run(arguments.command) {
         Ok(code) => code,

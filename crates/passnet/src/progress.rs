@@ -1,14 +1,49 @@
 //! The progress of a run, on stderr.
 
-use std::{collections::BTreeMap, sync::Mutex, sync::PoisonError, time::Duration};
+use std::{
+    collections::BTreeMap,
+    io::{self, IsTerminal as _},
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use passnet_eval::run::Progress;
 
-/// A bar with counts by status and the time left; silent where stderr is no terminal.
+use crate::output::counted;
+
+/// Pause between two lines where stderr is not a terminal.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+
+/// A bar with counts by status and the time left. If stderr is not a terminal, a line now and then.
 pub(crate) struct ProgressLine {
     bar: ProgressBar,
     counts: Mutex<BTreeMap<&'static str, usize>>,
+    lines: Lines,
+}
+
+/// Lines on stderr in place of a bar.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    begin: Instant,
+    last: Mutex<Instant>,
+}
+
+impl Lines {
+    /// Counts time from now on.
+    pub(crate) fn new() -> Self {
+        let begin = Instant::now();
+        Self { begin, last: Mutex::new(begin) }
+    }
+
+    /// Writes a line if stderr is not a terminal, the last line is long enough ago, and `--quiet` is not given.
+    pub(crate) fn show(&self, text: &dyn Fn() -> String) {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.elapsed() >= LINE_EVERY && !io::stderr().is_terminal() && tracing::enabled!(tracing::Level::WARN) {
+            *last = Instant::now();
+            eprintln!("{:.0} s: {}", self.begin.elapsed().as_secs_f64(), text());
+        }
+    }
 }
 
 impl ProgressLine {
@@ -20,12 +55,15 @@ impl ProgressLine {
             bar.set_style(style);
         }
         bar.enable_steady_tick(Duration::from_millis(500));
-        Self { bar, counts: Mutex::new(BTreeMap::new()) }
+        if !io::stderr().is_terminal() && tracing::enabled!(tracing::Level::WARN) {
+            eprintln!("evaluating {}", counted(graphs, "graph"));
+        }
+        Self { bar, counts: Mutex::new(BTreeMap::new()), lines: Lines::new() }
     }
 
     /// Takes note of an event.
     pub(crate) fn show(&self, event: &Progress<'_>) {
-        let Progress::Done { verdict, reused, done, .. } = event else { return };
+        let Progress::Done { verdict, reused, done, total } = event else { return };
         if *reused {
             // What took no time says nothing about the time left.
             self.bar.reset_eta();
@@ -35,6 +73,7 @@ impl ProgressLine {
         let summary: Vec<String> = counts.iter().map(|(status, count)| format!("{count} {status}")).collect();
         self.bar.set_position(*done as u64);
         self.bar.set_message(summary.join(", "));
+        self.lines.show(&|| format!("{done} of {}: {}", counted(*total, "graph"), summary.join(", ")));
         if let Some(reason) = &verdict.reason {
             tracing::info!("{}/{}: {}: {}", verdict.id.task, verdict.id.graph, verdict.status.name(), reason.message);
         }

@@ -16,7 +16,7 @@ from typing import Any
 
 
 class SpecError(ValueError):
-    """A model specification that cannot be resolved; the message says how to mend it."""
+    """A model specification that cannot be resolved; the message says how to fix it."""
 
 
 class MissingLibraryError(SpecError):
@@ -34,7 +34,7 @@ class Call:
 
 @dataclasses.dataclass(frozen=True)
 class Built:
-    """A model, the ways to call it, richest first, and what is to be said of it in ``graph_net.json``."""
+    """A model, the ways to call it, richest first, and its fields of ``graph_net.json``."""
 
     model: Callable[..., Any]
     calls: Iterable[Call]
@@ -43,7 +43,7 @@ class Built:
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """What a recipe may build: transformers models with more parameters are reduced."""
+    """Limits of the models that a recipe builds: transformers models with more parameters are reduced."""
 
     parameters: float
 
@@ -93,7 +93,7 @@ def resolve(spec: str) -> Iterator[Recipe]:
 
 
 def named(spec: str, library: str, pattern: str, names: Sequence[str]) -> list[str]:
-    """Those of `names` that `pattern` names. Raises :class:`SpecError` with what comes close where there is none."""
+    """The names that match `pattern`. Raises :class:`SpecError` with similar names if there is none."""
     found = sorted(name for name in names if fnmatch.fnmatchcase(name, pattern))
     if found:
         return found

@@ -13,7 +13,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._pytree import tree_leaves, tree_map
 
-from passnet._isolated import IsolatedError, isolated
+from passnet._zoo.isolated import IsolatedError, isolated
 
 # Errors that say that shapes are not enough to tell, not that the inputs are wrong.
 _UNDECIDED = {
@@ -26,7 +26,7 @@ _UNDECIDED = {
 
 
 def objection(model: Any, kwargs: Mapping[str, Any]) -> str | None:
-    """Why the model refuses the inputs; None where it takes them, or where only a real run can tell."""
+    """The reason why the model refuses the inputs; None if it takes them, or if only a real run can decide."""
     try:
         isolated(lambda: _run(model, kwargs))
     except IsolatedError as error:
@@ -38,7 +38,7 @@ def objection(model: Any, kwargs: Mapping[str, Any]) -> str | None:
 
 
 def features(method: Any, kwargs: Mapping[str, Any]) -> int | None:
-    """How many feature vectors `method` (``get_image_features``, say) makes of the inputs; None where it refuses them."""
+    """Number of feature vectors that `method` (``get_image_features``, say) makes of the inputs; None if it refuses them."""
     known = inspect.signature(method).parameters
     try:
         return isolated(lambda: _count(_run(method, {name: value for name, value in kwargs.items() if name in known})))

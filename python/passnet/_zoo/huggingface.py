@@ -16,7 +16,7 @@ from transformers.models.auto import modeling_auto
 
 from passnet._zoo import Built, Limits, Recipe, SpecError, inputs, named, reduce
 
-# What a configuration needs for its model to have all its inputs, where the default leaves them out.
+# Fields of configurations whose defaults leave out inputs of the model.
 _COMPLETIONS = {"num_time_features": 2}
 # Beyond this, not even the addresses of a model's weights fit.
 _PARAMETER_LIMIT = 20e9

@@ -16,7 +16,8 @@ import torch
 
 from passnet._zoo import Call, SpecError
 from passnet._zoo.dry_run import features, objection
-from passnet._zoo.tensors import Sizes, alternatives
+from passnet._zoo.sizes import Sizes
+from passnet._zoo.tensors import alternatives
 
 # Sets of inputs that are looked at, and of which the model is asked.
 _CANDIDATES = 400

@@ -101,7 +101,7 @@ def _fields(config: Any, kind: type) -> Iterator[tuple[str, Any]]:
 
 
 def _shorten(config: Any) -> None:
-    """Fewer layers in each stack, and whatever lists or counts them to match."""
+    """Fewer layers in each stack, with matching fields that list or count them."""
     for name, depths in _fields(config, list | tuple):
         if _STAGE_DEPTHS.match(name) and all(isinstance(depth, int) for depth in depths):
             setattr(config, name, type(depths)(min(depth, _LAYERS) for depth in depths))

@@ -29,7 +29,7 @@ def bert(batch=2, size=64):
 def roberta(batch=2, size=64):
     """Its position ids are computed from the padding by a cumulative sum.
 
-    Few distinct tokens: where inputs are made anew from their range, padding (1) is then among them.
+    Few distinct tokens: where inputs are made again from their range, padding (1) is then among them.
     """
     tokens = torch.randint(1, 9, (batch, size))
     return transformers.RobertaModel(transformers.RobertaConfig(**_encoder())), (), {"input_ids": tokens}

@@ -1,11 +1,11 @@
-//! What an answer comes to, before anybody asks whose dialect it was in.
+//! Answers of a server, independent of its dialect.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::{
-    message::Reply,
+    message::{Reply, ToolCall},
     model::{Finish, Usage},
 };
 
@@ -14,12 +14,12 @@ use crate::{
 pub(super) struct Answer {
     pub(super) reply: Reply,
     pub(super) finish: Finish,
-    /// `None` where the server does not say.
+    /// `None` if the server does not report it.
     pub(super) usage: Option<Usage>,
     pub(super) notes: Vec<String>,
 }
 
-/// What to leave out or to say otherwise in requests to a server.
+/// Change to requests that a server asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Adaptation {
     MaxCompletionTokens,
@@ -28,16 +28,16 @@ pub(super) enum Adaptation {
     TextTools,
 }
 
-/// Why a response is no answer.
+/// Failure of a request.
 #[derive(Debug, PartialEq)]
 pub(super) enum Problem {
-    /// Try again, after a while.
+    /// Temporary; retry after a pause.
     Passing { why: String, after: Option<Duration> },
-    /// Ask otherwise.
+    /// The server wants another form of request.
     Dialect(Adaptation),
-    /// Ask less.
+    /// The conversation exceeds the context.
     TooLong(String),
-    /// Do not ask again.
+    /// Permanent.
     Refused { status: u16, why: String },
 }
 
@@ -47,10 +47,10 @@ impl Problem {
     }
 }
 
-/// Bytes of a server's message that are repeated.
+/// Maximum bytes of a server's message in an error.
 const MAX_MESSAGE: usize = 600;
 
-/// What a status other than success means.
+/// Classifies a status other than success.
 pub(super) fn of_status(status: u16, body: &[u8], after: Option<Duration>) -> Problem {
     let why = error_text(body);
     let lower = why.to_lowercase();
@@ -80,7 +80,7 @@ pub(super) fn of_status(status: u16, body: &[u8], after: Option<Duration>) -> Pr
     }
 }
 
-/// The message in an error's body, in whatever place it stands.
+/// Returns the message in the body of an error; servers put it in different fields.
 pub(super) fn error_text(body: &[u8]) -> String {
     let parsed: Option<Value> = serde_json::from_slice(body).ok();
     let in_body = parsed.as_ref().map(|value| {
@@ -96,10 +96,10 @@ pub(super) fn error_text(body: &[u8]) -> String {
     text[..text.floor_char_boundary(MAX_MESSAGE)].to_owned()
 }
 
-/// Most of anything that a server counts; what is beyond is not believed, and sums of these stay numbers.
+/// Upper bound on counts from a server, so that sums do not overflow.
 const MAX_COUNT: u64 = 1 << 40;
 
-/// A whole number, whether the server writes it as an integer, a float, or text.
+/// Reads a whole number that a server writes as an integer, a float, or text.
 pub(super) fn count(value: Option<&Value>) -> Option<u64> {
     let value = value?;
     value
@@ -109,7 +109,7 @@ pub(super) fn count(value: Option<&Value>) -> Option<u64> {
         .map(|count| count.min(MAX_COUNT))
 }
 
-/// Tool arguments as an object, whether they were sent as one, as JSON text, or not at all.
+/// Reads tool arguments from an object or JSON text; absent arguments are an empty object, malformed ones their text.
 pub(super) fn arguments(value: Option<&Value>) -> Value {
     match value {
         None | Some(Value::Null) => Value::Object(serde_json::Map::new()),
@@ -124,6 +124,16 @@ pub(super) fn arguments(value: Option<&Value>) -> Value {
             _ => Value::String(text.clone()),
         },
         Some(other) => other.clone(),
+    }
+}
+
+/// Gives each call without a unique id a new one.
+pub(super) fn name_calls(calls: &mut [ToolCall]) {
+    for index in 0..calls.len() {
+        let taken = calls[..index].iter().any(|other| other.id == calls[index].id);
+        if calls[index].id.is_empty() || taken {
+            calls[index].id = format!("call_{index}");
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    answer::{Answer, Problem, arguments, count, error_text},
+    answer::{Answer, Problem, arguments, count, error_text, name_calls},
     openai::{Parameters, as_object},
 };
 use crate::{
@@ -11,10 +11,10 @@ use crate::{
     model::{Finish, Usage},
 };
 
-/// The version of the interface that is spoken.
+/// Version of the interface.
 pub(super) const VERSION: &str = "2023-06-01";
 
-/// The body of a request. Everything up to the last message is marked for the provider's cache.
+/// Builds the body of a request. Everything up to the last message is marked for the provider's cache.
 pub(super) fn body(parameters: &Parameters<'_>, messages: &[Message], tools: &[ToolSpec]) -> Value {
     let system: Vec<&str> = messages.iter().filter(|m| m.role() == "system").map(Message::content).collect();
     let mut body = json!({
@@ -32,7 +32,7 @@ pub(super) fn body(parameters: &Parameters<'_>, messages: &[Message], tools: &[T
     body
 }
 
-/// Messages as alternating turns: results of parallel calls belong into one.
+/// Merges messages into alternating turns: results of parallel calls share one.
 fn turns(messages: &[Message]) -> Vec<Value> {
     let mut turns: Vec<(&str, Vec<Value>)> = Vec::new();
     for message in messages {
@@ -68,7 +68,7 @@ fn assistant(reply: &Reply) -> Vec<Value> {
     if blocks.is_empty() { vec![json!({"type": "text", "text": "(nothing)"})] } else { blocks }
 }
 
-/// An id of letters that the interface takes.
+/// Replaces characters that the interface does not accept in an id.
 fn plain_id(id: &str) -> String {
     id.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' }).collect()
 }
@@ -94,7 +94,7 @@ pub(super) fn parse(body: &[u8]) -> Result<Answer, Problem> {
             Some(ToolCall { id, name, arguments: arguments(block.get("input")) })
         })
         .collect();
-    super::name_calls(&mut tool_calls);
+    name_calls(&mut tool_calls);
     let thinking = of_kind("thinking", "thinking").join("\n");
     let finish = match value.get("stop_reason").and_then(Value::as_str) {
         _ if !tool_calls.is_empty() => Finish::ToolCalls,
@@ -118,7 +118,7 @@ fn usage(value: &Value) -> Option<Usage> {
     let (cached, written) =
         (field("cache_read_input_tokens").unwrap_or(0), field("cache_creation_input_tokens").unwrap_or(0));
     Some(Usage {
-        // The interface counts what comes from the cache apart.
+        // The interface counts cached tokens separately.
         input: field("input_tokens")? + cached + written,
         output: field("output_tokens").unwrap_or(0),
         cached,

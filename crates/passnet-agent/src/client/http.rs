@@ -1,28 +1,28 @@
-//! One request and its answer, with limits on everything that the other side decides.
+//! One HTTP request, with limits on everything that the server decides.
 
 use std::time::Duration;
 
 use ureq::{Agent, Error, http::HeaderMap};
 
-/// Bytes of an answer that are read. A model's longest answers have a few hundred kilobytes.
+/// Maximum bytes of a response; a model's longest answers have a few hundred kilobytes.
 const MAX_BODY: u64 = 32 << 20;
-/// Bytes of headers that are read.
+/// Maximum bytes of headers.
 const MAX_HEADERS: usize = 64 << 10;
-/// Seconds to reach the server.
+/// Time limit to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
-/// Longest wait that a server may ask for.
+/// Maximum pause that a server may ask for.
 const MAX_WAIT: Duration = Duration::from_secs(300);
 
-/// What came back.
+/// Response of a server.
 #[derive(Debug)]
 pub(super) struct Response {
     pub(super) status: u16,
-    /// How long the server wants to be left alone.
+    /// Pause that the server asks for.
     pub(super) retry_after: Option<Duration>,
     pub(super) body: Vec<u8>,
 }
 
-/// A connection pool. Redirects are not followed: the key is for the server that was named.
+/// Creates a connection pool. Redirects are not followed: the key is for the named server only.
 pub(super) fn agent(timeout: Duration) -> Agent {
     Agent::config_builder()
         .http_status_as_error(false)
@@ -38,7 +38,7 @@ pub(super) fn agent(timeout: Duration) -> Agent {
 /// Posts JSON.
 ///
 /// # Errors
-/// What went wrong on the way, as text; all of it may go better the next time.
+/// Returns a description of the failure; every such failure may be temporary.
 pub(super) fn post(
     agent: &Agent,
     url: &str,
@@ -66,7 +66,7 @@ fn describe(error: &Error) -> String {
     }
 }
 
-/// `retry-after-ms` or `retry-after` in seconds. A date is not understood and counts as absent.
+/// Reads `retry-after-ms` or `retry-after` in seconds; a date counts as absent.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let number = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<f64>().ok();
     let seconds = number("retry-after-ms").map(|ms| ms / 1e3).or_else(|| number("retry-after"))?;

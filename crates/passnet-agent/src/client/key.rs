@@ -1,41 +1,41 @@
-//! The secret that a server is shown.
+//! API key of a server.
 
 use std::{env, fmt, path::Path};
 
 use fs_err as fs;
 
-/// An API key. It appears in no log, record, or message: its `Debug` form hides it, and [`Self::hide`] takes it out of text
-/// that a server sent back.
+/// An API key. It appears in no log, record, or message: its `Debug` form hides it, and [`Self::hide`] removes it from text
+/// that a server returned.
 #[derive(Clone, Default)]
 pub struct Key(String);
 
-/// Why there is no key.
+/// Error of reading a key.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// The file cannot be read.
     #[error("cannot read the API key: {0}")]
     Io(#[from] std::io::Error),
-    /// Nothing in it, or characters that no header can carry.
+    /// The text is empty or has characters that no header can carry.
     #[error("{0} holds no API key: expected one line of visible ASCII characters")]
     Malformed(String),
 }
 
 impl Key {
-    /// Shorter texts are not taken out of messages: they would occur by chance.
+    /// Minimum length of a key that is removed from messages; a shorter one would occur by chance.
     const SHORTEST_HIDDEN: usize = 6;
 
-    /// From a file, surrounding space left out.
+    /// Reads a key from a file; surrounding space is ignored.
     ///
     /// # Errors
-    /// Where the file cannot be read or holds something else.
+    /// Fails if the file cannot be read or holds no key.
     pub fn from_file(path: &Path) -> Result<Self, KeyError> {
         Self::parse(&fs::read_to_string(path)?, &path.display().to_string())
     }
 
-    /// From an environment variable; no key where it is not set.
+    /// Reads a key from an environment variable; an unset variable is no key.
     ///
     /// # Errors
-    /// Where it holds something that is no key.
+    /// Fails if the variable holds no key.
     pub fn from_env(variable: &str) -> Result<Self, KeyError> {
         match env::var(variable) {
             Ok(text) if !text.trim().is_empty() => Self::parse(&text, variable),
@@ -52,12 +52,12 @@ impl Key {
         Ok(Self(key.to_owned()))
     }
 
-    /// The key, for the one place that sends it.
+    /// Returns the key, for the one place that sends it.
     pub(super) fn reveal(&self) -> Option<&str> {
         (!self.0.is_empty()).then_some(self.0.as_str())
     }
 
-    /// `text` without the key.
+    /// Removes the key from a text.
     pub(super) fn hide(&self, text: String) -> String {
         if self.0.len() >= Self::SHORTEST_HIDDEN && text.contains(&self.0) {
             text.replace(&self.0, "[key]")
@@ -82,7 +82,7 @@ mod tests {
         let key = Key::parse(" sk-secret\n", "test").unwrap();
         assert_eq!(format!("{key:?}"), "Key([key])");
         assert_eq!(key.hide("bad key sk-secret!".to_owned()), "bad key [key]!");
-        assert_eq!(Key::default().hide("as it is".to_owned()), "as it is");
+        assert_eq!(Key::default().hide("unchanged".to_owned()), "unchanged");
         assert!(Key::parse("two words", "test").is_err());
     }
 }

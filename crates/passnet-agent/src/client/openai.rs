@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    answer::{Answer, Problem, arguments, count, error_text},
+    answer::{Answer, Problem, arguments, count, error_text, name_calls},
     text_calls::{self, split_thinking},
 };
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
     model::{Finish, Usage},
 };
 
-/// How this server wants to be asked; learnt from its refusals.
+/// Peculiarities of a server, learnt from its refusals.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Quirks {
     pub(super) max_completion_tokens: bool,
@@ -20,7 +20,7 @@ pub(super) struct Quirks {
     pub(super) text_tools: bool,
 }
 
-/// What a request says beside the conversation.
+/// Parameters of a request, without the conversation.
 #[derive(Clone, Debug)]
 pub(super) struct Parameters<'a> {
     pub(super) model: &'a str,
@@ -30,7 +30,7 @@ pub(super) struct Parameters<'a> {
     pub(super) quirks: Quirks,
 }
 
-/// The body of a request.
+/// Builds the body of a request.
 pub(super) fn body(parameters: &Parameters<'_>, messages: &[Message], tools: &[ToolSpec]) -> Value {
     let quirks = parameters.quirks;
     let mut body = Map::new();
@@ -52,7 +52,7 @@ pub(super) fn body(parameters: &Parameters<'_>, messages: &[Message], tools: &[T
         body.insert("temperature".to_owned(), temperature.into());
     }
     if !quirks.no_seed {
-        // 31 bits: what every server takes.
+        // Every server accepts 31 bits.
         body.insert("seed".to_owned(), (parameters.seed & 0x7fff_ffff).into());
     }
     Value::Object(body)
@@ -76,7 +76,7 @@ fn as_native(message: &Message) -> Value {
     }
 }
 
-/// As [`as_native`], with the reasoning in the field that chat templates read.
+/// Returns a message in native form, with the reasoning in the field that chat templates read.
 pub(super) fn message_with_reasoning(message: &Message) -> Value {
     let mut value = as_native(message);
     if let (Message::Assistant(Reply { reasoning: Some(reasoning), .. }), Some(fields)) =
@@ -90,7 +90,7 @@ pub(super) fn message_with_reasoning(message: &Message) -> Value {
     value
 }
 
-/// Chat templates expect an object; one that was not understood goes back as what it was.
+/// Returns arguments as the object that chat templates expect; malformed arguments keep their text.
 pub(super) fn as_object(arguments: &Value) -> Value {
     if arguments.is_object() { arguments.clone() } else { json!({"not_understood": arguments}) }
 }
@@ -107,8 +107,8 @@ fn as_text(message: &Message, tools: &[ToolSpec]) -> Value {
     json!({"role": message.role(), "content": content})
 }
 
-/// Reads an answer.
-pub(super) fn parse(body: &[u8], tools: &[ToolSpec]) -> Result<Answer, Problem> {
+/// Reads an answer. Calls written into the text count if `text_tools` is set: the model was asked to write them there.
+pub(super) fn parse(body: &[u8], tools: &[ToolSpec], text_tools: bool) -> Result<Answer, Problem> {
     let text = std::str::from_utf8(body).map_err(|_| Problem::broken("the answer is not UTF-8"))?;
     let value: Value = if text.trim_start().starts_with("data:") || text.trim_start().starts_with("event:") {
         super::stream::joined(text)?
@@ -134,15 +134,17 @@ pub(super) fn parse(body: &[u8], tools: &[ToolSpec]) -> Result<Answer, Problem> 
     let mut reply = Reply { content, reasoning, tool_calls: native_calls(message), native: None };
     if reply.tool_calls.is_empty() {
         let (content, calls) = text_calls::parse(&reply.content, tools);
-        if !calls.is_empty() {
+        if !calls.is_empty() && text_tools {
             notes.push("text_tool_call".to_owned());
             (reply.content, reply.tool_calls) = (content, calls);
+        } else if !calls.is_empty() {
+            notes.push("text_tool_call_ignored".to_owned());
         }
     }
     if reply.content.is_empty() && reply.tool_calls.is_empty() {
         reply.content = field("refusal").unwrap_or_default();
     }
-    super::name_calls(&mut reply.tool_calls);
+    name_calls(&mut reply.tool_calls);
     let finish = match choice.get("finish_reason").and_then(Value::as_str) {
         _ if !reply.tool_calls.is_empty() => Finish::ToolCalls,
         Some("stop" | "eos" | "end_turn") => Finish::Stop,
@@ -154,7 +156,7 @@ pub(super) fn parse(body: &[u8], tools: &[ToolSpec]) -> Result<Answer, Problem> 
     Ok(Answer { reply, finish, usage: value.get("usage").and_then(usage), notes })
 }
 
-/// Text of a message, whether it is a string, a list of parts, or absent.
+/// Returns the text of a message: a string, a list of parts, or absent.
 fn content_text(content: Option<&Value>) -> String {
     match content {
         Some(Value::String(text)) => text.clone(),

@@ -1,10 +1,10 @@
-//! Server-sent events, for servers that stream whether asked or not.
+//! Server-sent events, for servers that always stream.
 
 use serde_json::{Map, Value, json};
 
 use super::answer::Problem;
 
-/// A stream of chunks as the one answer that it amounts to. A stream that ends before the answer does is broken.
+/// Joins a stream of chunks into one answer. A stream that ends before the answer is an error.
 pub(super) fn joined(text: &str) -> Result<Value, Problem> {
     let mut message = Map::new();
     let mut calls: Vec<Value> = Vec::new();
@@ -46,7 +46,7 @@ pub(super) fn joined(text: &str) -> Result<Value, Problem> {
     Ok(json!({"choices": [{"message": message, "finish_reason": finish}], "usage": usage}))
 }
 
-/// Calls that one answer may hold.
+/// Maximum calls of one answer.
 const MAX_CALLS: usize = 128;
 
 fn add_call(calls: &mut Vec<Value>, piece: &Value) {

@@ -1,11 +1,11 @@
-//! Tool calls written into the text, as models do whose server does not parse them.
+//! Tool calls in the text, for models whose server does not parse them.
 
 use serde_json::{Map, Value, json};
 
 use super::answer::arguments;
 use crate::message::{Reply, ToolCall, ToolSpec};
 
-/// What a model without native tool calls is told.
+/// Returns the instructions for a model without native tool calls.
 pub(super) fn instructions(tools: &[ToolSpec]) -> String {
     let tools: Vec<String> = tools.iter().map(|tool| json!(tool).to_string()).collect();
     format!(
@@ -15,7 +15,7 @@ pub(super) fn instructions(tools: &[ToolSpec]) -> String {
     )
 }
 
-/// A message of the model as text with its calls in it.
+/// Writes a reply as text, calls included.
 pub(super) fn render(reply: &Reply) -> String {
     let calls = reply
         .tool_calls
@@ -26,8 +26,8 @@ pub(super) fn render(reply: &Reply) -> String {
     parts.join("\n")
 }
 
-/// Reasoning between `<think>` tags at the beginning, and the rest. An opening tag may be missing: some templates put it
-/// into the prompt.
+/// Splits reasoning between `<think>` tags from the rest. The opening tag may be missing: some templates put it into the
+/// prompt.
 pub(super) fn split_thinking(content: &str) -> (Option<String>, String) {
     let Some((before, after)) = content.split_once("</think>") else {
         return (None, content.to_owned());
@@ -36,7 +36,7 @@ pub(super) fn split_thinking(content: &str) -> (Option<String>, String) {
     (Some(thinking.to_owned()).filter(|text| !text.is_empty()), after.trim_start().to_owned())
 }
 
-/// Calls of known tools in a text, and the text without them. What looks like a call of anything else stays text.
+/// Splits calls of known tools from a text. A call of an unknown tool stays text.
 pub(super) fn parse(content: &str, tools: &[ToolSpec]) -> (String, Vec<ToolCall>) {
     let known = |name: &str| tools.iter().any(|tool| tool.name == name);
     for find in [tagged, functions, bracketed, fenced, whole] {
@@ -56,7 +56,7 @@ fn call_of(value: &Value) -> Option<ToolCall> {
 }
 
 fn calls_in(json: &str) -> Vec<ToolCall> {
-    // Only the first value counts: models tend to go on behind it.
+    // Only the first value counts: models tend to continue after it.
     let first = serde_json::Deserializer::from_str(json.trim()).into_iter::<Value>().next();
     match first {
         Some(Ok(Value::Array(items))) => items.iter().filter_map(call_of).collect(),
@@ -65,7 +65,7 @@ fn calls_in(json: &str) -> Vec<ToolCall> {
     }
 }
 
-/// Pieces between two tags, and what is outside; the last closing tag may be missing.
+/// Returns the text outside of two tags, and the pieces between them; the last closing tag may be missing.
 fn between<'a>(content: &'a str, open: &str, close: &str) -> (String, Vec<&'a str>) {
     let (mut outside, mut pieces, mut rest) = (String::new(), Vec::new(), content);
     while let Some((before, after)) = rest.split_once(open) {
@@ -124,7 +124,7 @@ fn fenced(content: &str) -> (String, Vec<ToolCall>) {
     (outside, calls)
 }
 
-/// Nothing but a call.
+/// A text that is a call and nothing else.
 fn whole(content: &str) -> (String, Vec<ToolCall>) {
     let trimmed = content.trim();
     let calls = if trimmed.starts_with(['{', '[']) { calls_in(trimmed) } else { Vec::new() };
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_call_stays_text() {
+    fn other_text_stays_text() {
         for text in [
             "a pass: ```python\nx = 1\n```",
             "<tool_call>{\"name\": \"rm\", \"arguments\": {}}</tool_call>",
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn thinking_is_set_apart() {
+    fn reasoning_is_split_from_the_answer() {
         assert_eq!(split_thinking("<think>\nhm\n</think>\n\nyes"), (Some("hm".to_owned()), "yes".to_owned()));
         assert_eq!(split_thinking("hm</think>yes"), (Some("hm".to_owned()), "yes".to_owned()));
         assert_eq!(split_thinking("yes"), (None, "yes".to_owned()));

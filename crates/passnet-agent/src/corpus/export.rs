@@ -1,4 +1,4 @@
-//! Trajectories in the forms that trainers read. `docs/trajectories.md` describes them.
+//! Trajectories in the forms that trainers read. `docs/reference/trajectories.md` describes them.
 
 use serde_json::{Value, json};
 
@@ -17,10 +17,10 @@ pub enum Format {
     ShareGpt,
 }
 
-/// Who is learnt from.
+/// Role whose messages are learnt from.
 pub(crate) const LEARNT: &str = "assistant";
 
-/// One line of training data.
+/// Returns one line of training data.
 pub fn example(trajectory: &Trajectory, format: Format) -> Value {
     match format {
         Format::OpenAi => {
@@ -31,9 +31,10 @@ pub fn example(trajectory: &Trajectory, format: Format) -> Value {
                 "tools": tools(trajectory),
                 "loss_mask": mask(trajectory),
                 "id": trajectory.id,
-                "task": trajectory.task.id,
+                "task": trajectory.setup.task.id,
                 "score": trajectory.score,
                 "reward": trajectory.reward.value,
+                "conduct": trajectory.conduct(),
             })
         }
         Format::ShareGpt => {
@@ -50,23 +51,24 @@ pub fn example(trajectory: &Trajectory, format: Format) -> Value {
                 };
                 json!({"from": from, "value": value, "loss": message.role() == LEARNT})
             });
-            json!({"conversations": turns.collect::<Vec<_>>(), "tools": tools(trajectory), "id": trajectory.id})
+            json!({"conversations": turns.collect::<Vec<_>>(), "tools": tools(trajectory), "id": trajectory.id, "conduct": trajectory.conduct()})
         }
     }
 }
 
-/// Tools in the form of chat completions, as JSON text.
+/// Returns the tools in the form of chat completions, as JSON text.
 fn tools(trajectory: &Trajectory) -> String {
-    let tools: Vec<Value> = trajectory.tools.iter().map(|tool| json!({"type": "function", "function": tool})).collect();
+    let tools: Vec<Value> =
+        trajectory.setup.tools.iter().map(|tool| json!({"type": "function", "function": tool})).collect();
     Value::from(tools).to_string()
 }
 
-/// 1 for each message that is learnt from.
+/// Returns 1 for each message that is learnt from, 0 for the others.
 fn mask(trajectory: &Trajectory) -> Vec<u8> {
     trajectory.messages.iter().map(|message| u8::from(message.role() == LEARNT)).collect()
 }
 
-/// A message whose content is always text, so that all rows have one type.
+/// Returns a message whose content is always text, so that all rows have one type.
 fn even_message(message: &Message) -> Value {
     let mut value = openai_message(message);
     if let Some(content) = value.get_mut("content").filter(|content| content.is_null()) {

@@ -9,7 +9,7 @@ const HEIGHT: f64 = 260.0;
 const MARGIN: f64 = 48.0;
 const ROW: f64 = 22.0;
 
-/// The page.
+/// Returns the page.
 pub fn page(stats: &Stats) -> String {
     let failures: Vec<(String, usize)> =
         stats.failures.iter().map(|(status, &count)| (status.name().to_owned(), count)).collect();

@@ -1,29 +1,31 @@
-//! Which trajectories to keep.
+//! Selection of trajectories.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use passnet_record::ContentId;
 
-use crate::trajectory::Trajectory;
+use crate::trajectory::{Conduct, Trajectory};
 
-/// What a trajectory has to be like.
+/// Criteria that a trajectory must meet.
 #[derive(Clone, Debug, Default)]
 pub struct Criteria {
-    /// Final score at least this.
+    /// Minimum final score.
     pub min_score: Option<f64>,
-    /// Reward at least this.
+    /// Minimum reward.
     pub min_reward: Option<f64>,
-    /// Every graph correct in the end.
+    /// Every graph correct at the end.
     pub correct: bool,
-    /// No rule of integrity broken on the way.
+    /// No integrity rule broken, or every such mistake corrected before the end.
     pub honest: bool,
-    /// At most so many steps.
+    /// No integrity rule broken at any step.
+    pub clean: bool,
+    /// Maximum steps.
     pub max_steps: Option<usize>,
-    /// At most so many tokens, read and written.
+    /// Maximum tokens, input and output.
     pub max_tokens: Option<u64>,
-    /// Passes that no trajectory before had.
+    /// No earlier trajectory has the same passes.
     pub novel: bool,
-    /// Name of the model contains this.
+    /// Text that the model's name contains.
     pub model: Option<String>,
 }
 
@@ -32,19 +34,21 @@ pub struct Criteria {
 pub struct Selector {
     criteria: Criteria,
     seen: BTreeSet<ContentId>,
-    /// Left out, by the criterion that did it.
+    /// Number of rejected trajectories by criterion.
     pub left_out: BTreeMap<&'static str, usize>,
-    /// Kept.
+    /// Number of kept trajectories.
     pub kept: usize,
+    /// Number of kept trajectories that corrected a broken rule.
+    pub corrected: usize,
 }
 
 impl Selector {
-    /// One for these criteria.
+    /// Creates a selector.
     pub fn new(criteria: Criteria) -> Self {
         Self { criteria, ..Self::default() }
     }
 
-    /// Whether to keep a trajectory.
+    /// Returns whether a trajectory meets the criteria, and counts it.
     pub fn keeps(&mut self, trajectory: &Trajectory) -> bool {
         match self.objection(trajectory) {
             Some(why) => {
@@ -53,6 +57,7 @@ impl Selector {
             }
             None => {
                 self.kept += 1;
+                self.corrected += usize::from(trajectory.conduct() == Conduct::Corrected);
                 true
             }
         }
@@ -61,19 +66,20 @@ impl Selector {
     fn objection(&mut self, trajectory: &Trajectory) -> Option<&'static str> {
         let criteria = &self.criteria;
         let (correct, graphs) = trajectory.correct();
+        let conduct = trajectory.conduct();
         if criteria.min_score.is_some_and(|least| trajectory.score < least) {
             Some("score")
         } else if criteria.min_reward.is_some_and(|least| trajectory.reward.value < least) {
             Some("reward")
         } else if criteria.correct && (graphs == 0 || correct < graphs) {
             Some("not correct")
-        } else if criteria.honest && !trajectory.findings.is_empty() {
+        } else if criteria.clean && conduct != Conduct::Clean || criteria.honest && conduct == Conduct::Broken {
             Some("rule broken")
         } else if criteria.max_steps.is_some_and(|most| trajectory.steps.len() > most) {
             Some("steps")
         } else if criteria.max_tokens.is_some_and(|most| trajectory.usage.tokens() > most) {
             Some("tokens")
-        } else if criteria.model.as_ref().is_some_and(|model| !trajectory.model.contains(model.as_str())) {
+        } else if criteria.model.as_ref().is_some_and(|model| !trajectory.setup.model.contains(model.as_str())) {
             Some("model")
         } else if criteria.novel && !self.seen.insert(passes_id(trajectory)) {
             Some("not novel")
@@ -83,7 +89,7 @@ impl Selector {
     }
 }
 
-/// What makes two trajectories one.
+/// Property by which trajectories are duplicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     /// The same final passes for the same graphs.
@@ -92,7 +98,7 @@ pub enum By {
     Replies,
 }
 
-/// Keeps the best of those that are one.
+/// Keeps the best of duplicate trajectories.
 #[derive(Debug)]
 pub struct Dedup {
     by: By,
@@ -101,12 +107,12 @@ pub struct Dedup {
 }
 
 impl Dedup {
-    /// One that compares by this.
+    /// Creates a filter that compares by a property.
     pub fn new(by: By) -> Self {
         Self { by, best: BTreeMap::new(), next: 0 }
     }
 
-    /// Looks at a trajectory, the first time over.
+    /// Adds a trajectory, in the first of two iterations.
     pub fn add(&mut self, trajectory: &Trajectory) {
         let id = match self.by {
             By::Passes => passes_id(trajectory),
@@ -120,25 +126,25 @@ impl Dedup {
         }
     }
 
-    /// Positions to keep, the second time over.
+    /// Returns the positions to keep, for the second iteration.
     pub fn kept(self) -> BTreeSet<usize> {
         self.best.into_values().map(|(index, _)| index).collect()
     }
 }
 
-/// The passes for these graphs; of trajectories without passes, what was said.
+/// Returns an id of graphs and passes; of the replies if there are no passes.
 fn passes_id(trajectory: &Trajectory) -> ContentId {
     if trajectory.passes.is_empty() {
         return replies_id(trajectory);
     }
-    let hashes = trajectory.task.graph_hashes.iter().map(|hash| hash.as_str().as_bytes());
+    let hashes = trajectory.setup.task.graph_hashes.iter().map(|hash| hash.as_str().as_bytes());
     ContentId::of_parts(
         hashes.chain(trajectory.passes.iter().flat_map(|(name, text)| [name.as_bytes(), text.as_bytes()])),
     )
 }
 
 fn replies_id(trajectory: &Trajectory) -> ContentId {
-    let mut parts: Vec<String> = trajectory.task.graph_hashes.iter().map(ToString::to_string).collect();
+    let mut parts: Vec<String> = trajectory.setup.task.graph_hashes.iter().map(ToString::to_string).collect();
     for reply in crate::trajectory::replies(&trajectory.messages) {
         parts.push(reply.content.clone());
         parts.extend(reply.tool_calls.iter().flat_map(|call| [call.name.clone(), call.arguments.to_string()]));

@@ -1,10 +1,10 @@
-//! Keeping evaluation tasks out of training data, and a validation part apart.
+//! Split of trajectories into training and validation data, without evaluation tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use passnet_eval::Suite;
 use passnet_graph::hash;
 use passnet_record::{ContentId, GraphId};
+use passnet_run::Suite;
 use serde::Serialize;
 
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     trajectory::Trajectory,
 };
 
-/// What identifies the tasks of evaluation suites.
+/// Hashes and op sequences that identify the tasks of evaluation suites.
 #[derive(Clone, Debug, Default)]
 pub struct EvaluationTasks {
     /// Structural hashes of their graphs.
@@ -22,15 +22,15 @@ pub struct EvaluationTasks {
     ops: BTreeSet<Vec<String>>,
 }
 
-/// Why a trajectory belongs to an evaluation suite.
+/// Reason why a trajectory belongs to an evaluation suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Overlap {
-    /// It was made on a suite whose split is `eval`.
+    /// The suite of the trajectory has the split `eval`.
     Split,
-    /// A graph has the structure of one of theirs.
+    /// A graph has the structure of an evaluation graph.
     Graph,
-    /// Its op sequence is one of theirs.
+    /// The op sequence is that of an evaluation task.
     Ops,
 }
 
@@ -38,13 +38,13 @@ impl EvaluationTasks {
     /// Adds all tasks of a suite.
     ///
     /// # Errors
-    /// Where a graph cannot be read: what is not known cannot be kept out.
+    /// Fails if a graph cannot be read: an unknown graph cannot be excluded.
     pub fn add(&mut self, suite: &Suite) -> Result<(), TaskError> {
         for record in &suite.record.tasks {
             self.ops.insert(record.ops.clone());
             for graph in &record.graphs {
                 let id = GraphId { task: record.id.clone(), graph: graph.clone() };
-                let sample = passnet_eval::GraphSample::read(&suite.sample_dir(&id), id)
+                let sample = passnet_run::GraphSample::read(&suite.sample_dir(&id), id)
                     .map_err(|error| TaskError::Sample { task: record.id.clone(), source: Box::new(error) })?;
                 self.hashes.insert(hash::structural(sample.graph()));
             }
@@ -53,36 +53,36 @@ impl EvaluationTasks {
         Ok(())
     }
 
-    /// Whether a task is one of theirs.
+    /// Returns the reason to exclude a trajectory, if there is one.
     pub fn overlap(&self, trajectory: &Trajectory) -> Option<Overlap> {
-        if trajectory.split == "eval" {
+        if trajectory.setup.split == passnet_record::Split::Eval {
             Some(Overlap::Split)
-        } else if trajectory.task.graph_hashes.iter().any(|hash| self.hashes.contains(hash)) {
+        } else if trajectory.setup.task.graph_hashes.iter().any(|hash| self.hashes.contains(hash)) {
             Some(Overlap::Graph)
         } else {
-            self.ops.contains(&trajectory.task.ops).then_some(Overlap::Ops)
+            self.ops.contains(&trajectory.setup.task.ops).then_some(Overlap::Ops)
         }
     }
 
-    /// Whether a task itself, before any attempt, is one of theirs.
+    /// Returns whether a task, before any attempt, overlaps with an evaluation task.
     pub fn holds(&self, task: &Task) -> bool {
         let facts = task.facts();
         self.ops.contains(&facts.ops) || facts.graph_hashes.iter().any(|hash| self.hashes.contains(hash))
     }
 }
 
-/// Where a trajectory goes.
+/// Part of a split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
     /// Training data.
     Train,
     /// Validation data.
     Validation,
-    /// Neither: it is about an evaluation task.
+    /// Excluded: the task is an evaluation task.
     Excluded(Overlap),
 }
 
-/// The result of a split, for the record: that no evaluation task entered, and what was looked at to know it.
+/// Report of a split: proof that no evaluation task entered, and what it was compared with.
 #[derive(Clone, Debug, Serialize)]
 pub struct SplitReport {
     /// Version of the schema.
@@ -91,17 +91,17 @@ pub struct SplitReport {
     pub train: usize,
     /// Trajectories for validation.
     pub validation: usize,
-    /// Trajectories left out, by reason.
+    /// Excluded trajectories by reason.
     pub excluded: BTreeMap<Overlap, usize>,
-    /// Names of the tasks that were left out.
+    /// Names of the excluded tasks.
     pub excluded_tasks: BTreeSet<String>,
-    /// Structural hashes of evaluation graphs that were compared with.
+    /// Number of structural hashes of evaluation graphs in the comparison.
     pub evaluation_graphs: usize,
-    /// Op sequences of evaluation tasks that were compared with.
+    /// Number of op sequences of evaluation tasks in the comparison.
     pub evaluation_ops: usize,
-    /// Hashes that training and evaluation share; 0, counted over what was written.
+    /// Number of hashes that the written parts share with evaluation; must be 0.
     pub shared_with_evaluation: usize,
-    /// Hashes that training and validation share; 0, counted over what was written.
+    /// Number of hashes that training and validation share; must be 0.
     pub shared_with_validation: usize,
 }
 
@@ -119,7 +119,7 @@ pub struct Splitter {
 }
 
 impl Splitter {
-    /// `share` of the groups of tasks goes to validation.
+    /// Creates a splitter that assigns a `share` of the groups of tasks, 0 to 1, to validation.
     pub fn new(evaluation: EvaluationTasks, share: f64) -> Self {
         let report = SplitReport {
             schema_version: SCHEMA_VERSION,
@@ -136,7 +136,7 @@ impl Splitter {
         Self { evaluation, share, parent, train, validation, report }
     }
 
-    /// Learns which tasks belong together.
+    /// Groups the task of a trajectory with the tasks that share a graph or an op sequence.
     pub fn learn(&mut self, trajectory: &Trajectory) {
         let keys = keys(trajectory);
         let roots: BTreeSet<ContentId> = keys.iter().map(|key| self.root(key)).collect();
@@ -160,18 +160,18 @@ impl Splitter {
         at
     }
 
-    /// Where a trajectory goes.
+    /// Assigns a trajectory to a part.
     pub fn assign(&mut self, trajectory: &Trajectory) -> Split {
         if let Some(overlap) = self.evaluation.overlap(trajectory) {
             *self.report.excluded.entry(overlap).or_default() += 1;
-            self.report.excluded_tasks.insert(trajectory.task.id.clone());
+            self.report.excluded_tasks.insert(trajectory.setup.task.id.clone());
             return Split::Excluded(overlap);
         }
         let keys = keys(trajectory);
         let root = keys.first().map(|key| self.root(key));
-        // The root is a hash, so its digits are evenly spread; hashed again, because the least of a group is not.
+        // The root is the least hash of a group, so it is not uniform; hashing it again makes it so.
         let spread = root.map_or(1.0, |root| share_of(&ContentId::of(root.as_str().as_bytes())));
-        let hashes = trajectory.task.graph_hashes.iter().cloned();
+        let hashes = trajectory.setup.task.graph_hashes.iter().cloned();
         if spread < self.share {
             self.validation.extend(hashes);
             self.report.validation += 1;
@@ -183,7 +183,7 @@ impl Splitter {
         }
     }
 
-    /// The report, with what was written compared once more.
+    /// Returns the report, after comparing the written parts once more.
     pub fn finish(mut self) -> SplitReport {
         let written = self.train.union(&self.validation);
         self.report.shared_with_evaluation = written.filter(|hash| self.evaluation.hashes.contains(*hash)).count();
@@ -193,12 +193,12 @@ impl Splitter {
 }
 
 fn keys(trajectory: &Trajectory) -> Vec<ContentId> {
-    let ops = &trajectory.task.ops;
+    let ops = &trajectory.setup.task.ops;
     let ops = (!ops.is_empty()).then(|| ContentId::of_parts(ops.iter().map(String::as_bytes)));
-    ops.into_iter().chain(trajectory.task.graph_hashes.iter().cloned()).collect()
+    ops.into_iter().chain(trajectory.setup.task.graph_hashes.iter().cloned()).collect()
 }
 
-/// The first digits of a hash as a number from 0 to 1.
+/// Returns the first digits of a hash as a number from 0 to 1.
 fn share_of(id: &ContentId) -> f64 {
     let digits = id.as_str().get(..8).and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or(u32::MAX);
     f64::from(digits) / f64::from(u32::MAX)

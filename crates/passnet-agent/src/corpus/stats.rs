@@ -6,40 +6,40 @@ use passnet_record::Status;
 use serde::Serialize;
 
 use crate::{
+    evaluation::Evaluation,
     journal::{Exit, SCHEMA_VERSION},
-    judgement::Judgement,
     model::Usage,
     trajectory::Trajectory,
 };
 
-/// The best score up to a step, over attempts. An attempt that has ended counts with its last value.
+/// Distribution over attempts of the best score up to a step. An ended attempt counts with its last value.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct BestSoFar {
     /// Step, from 1.
     pub step: usize,
-    /// Quarter of the attempts below.
+    /// First quartile.
     pub low: f64,
-    /// Half of the attempts below.
+    /// Median.
     pub median: f64,
-    /// Three quarters of the attempts below.
+    /// Third quartile.
     pub high: f64,
-    /// Attempts that were still going on.
+    /// Number of attempts that had not ended.
     pub running: usize,
 }
 
-/// Attempts whose first and final evaluation came to the same: `none` (there was no evaluation), `integrity`, `wrong`,
-/// `no_match`, `partly` (some graphs are correct), `correct` (all are), `faster` (and the score is above 1).
+/// Attempts grouped by the outcomes of their first and final evaluation: `none` (no evaluation), `integrity`, `wrong`,
+/// `no_match`, `partly` (some graphs correct), `correct` (all correct), `faster` (all correct, score above 1).
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Flow {
-    /// Of the first evaluation.
+    /// Outcome of the first evaluation.
     pub first: &'static str,
-    /// Of the final one.
+    /// Outcome of the final evaluation.
     pub last: &'static str,
-    /// How many.
+    /// Number of attempts.
     pub attempts: usize,
 }
 
-/// What trajectories amount to.
+/// Statistics of trajectories.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Stats {
     /// Version of the schema.
@@ -52,11 +52,11 @@ pub struct Stats {
     pub models: BTreeMap<String, usize>,
     /// Attempts by the reason of their end.
     pub exits: BTreeMap<Exit, usize>,
-    /// Attempts of which every graph is correct in the end.
+    /// Attempts with every graph correct at the end.
     pub all_correct: usize,
     /// Attempts with a reward above 0.
     pub rewarded: usize,
-    /// Attempts that broke a rule of integrity on the way.
+    /// Attempts that broke an integrity rule at any step.
     pub cheated: usize,
     /// Attempts by broken rule.
     pub findings: BTreeMap<String, usize>,
@@ -68,7 +68,7 @@ pub struct Stats {
     pub steps: usize,
     /// Evaluations in all.
     pub evaluations: usize,
-    /// Tool calls by name, and those of them that failed.
+    /// Tool calls by name: all, and failed.
     pub calls: BTreeMap<String, (usize, usize)>,
     /// Graphs by status, over all evaluations on the way.
     pub failures: BTreeMap<Status, usize>,
@@ -94,8 +94,8 @@ pub struct Stats {
     curves: Vec<Vec<f64>>,
 }
 
-/// What an evaluation came to, in one word.
-fn outcome(evaluation: Option<&Judgement>) -> &'static str {
+/// Returns the outcome of an evaluation in one word.
+fn outcome(evaluation: Option<&Evaluation>) -> &'static str {
     let Some(evaluation) = evaluation else { return "none" };
     let any = |status: Status| evaluation.graphs.iter().any(|graph| graph.status == status);
     if evaluation.is_cheating() {
@@ -116,11 +116,11 @@ fn outcome(evaluation: Option<&Judgement>) -> &'static str {
 }
 
 impl Stats {
-    /// Counts one.
+    /// Adds a trajectory.
     pub fn add(&mut self, trajectory: &Trajectory) {
         self.attempts += 1;
-        self.names.insert(trajectory.task.id.clone());
-        *self.models.entry(trajectory.model.clone()).or_default() += 1;
+        self.names.insert(trajectory.setup.task.id.clone());
+        *self.models.entry(trajectory.setup.model.clone()).or_default() += 1;
         *self.exits.entry(trajectory.exit).or_default() += 1;
         let (correct, graphs) = trajectory.correct();
         self.all_correct += usize::from(correct == graphs && graphs > 0);
@@ -136,10 +136,10 @@ impl Stats {
         for step in &trajectory.steps {
             self.model_ns += step.latency_ns;
             for tool in &step.tools {
-                self.tool_ns += tool.wall_ns;
+                self.tool_ns += tool.outcome.wall_ns;
                 let calls = self.calls.entry(tool.name.clone()).or_default();
                 calls.0 += 1;
-                calls.1 += usize::from(!tool.ok);
+                calls.1 += usize::from(!tool.outcome.ok);
             }
         }
         for (_, evaluation) in trajectory.evaluations() {
@@ -153,7 +153,7 @@ impl Stats {
         self.curves.push(trajectory.best_so_far());
     }
 
-    /// Closes the count.
+    /// Completes the statistics.
     pub fn finish(mut self) -> Self {
         let attempts = self.attempts.max(1) as f64;
         self.schema_version = SCHEMA_VERSION;
@@ -181,16 +181,16 @@ mod tests {
     use passnet_record::ContentId;
 
     use super::*;
-    use crate::judgement::GraphResult;
+    use crate::evaluation::VerdictSummary;
 
     #[test]
     fn outcomes_have_names() {
         let outcome_of = |statuses: &[Status], score: f64| {
-            let graph = |&status: &Status| GraphResult {
+            let graph = |&status: &Status| VerdictSummary {
                 graph: "000".to_owned(),
                 held_out: false,
                 status,
-                tier: None,
+                depth: None,
                 code: String::new(),
                 tolerance: None,
                 speedup: None,
@@ -201,7 +201,7 @@ mod tests {
             };
             let graphs = statuses.iter().map(graph).collect();
             let (passes, reward) = (ContentId::of(b"p"), Default::default());
-            outcome(Some(&Judgement { passes, score, reward, graphs, wall_ns: 0 }))
+            outcome(Some(&Evaluation { passes, score, reward, graphs, wall_ns: 0 }))
         };
         assert_eq!(outcome(None), "none");
         for (statuses, score, expected) in [

@@ -1,52 +1,55 @@
-//! What is taught about graphs: drafts of the built-in author's passes, from a first one to those that it would hand in.
+//! Lessons: drafts of the built-in author's passes, from a first one to the final ones.
 //!
 //! The first draft is right but leaves speed on the table, in a way that people do: a kernel for each operation, the graph in
-//! two halves, one pass of several. What is gained by the step from it to the whole is for the referee to say.
+//! two halves, one pass of several. The referee measures the gain of the step to the whole.
 
 use std::collections::BTreeSet;
 
-use passnet_eval::{PassDirectory, Target, TypedGraph};
+use passnet_author::{Target, TypedGraph};
 use passnet_graph::SliceOrder;
-use passnet_python::lint::ORDER_FILE;
+use passnet_record::{FilePathError, ORDER_FILE, PassDirectory};
 
-use crate::tools::facts::is_view;
+use crate::graph_facts::is_view;
 
-/// Most files of a first draft: each is compiled on its own, and what has many teaches patience.
+/// Maximum files of a first draft; each one is compiled separately, which takes time.
 const MAX_FILES: usize = 8;
 
-/// How a lesson begins.
+/// First draft of a lesson.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Approach {
     /// A kernel for each operation.
     Operations,
-    /// The first half of the operations, then the second, each as far as it can be fused.
+    /// Two halves of the operations, each fused as far as possible.
     Halves,
     /// The first of several passes.
     FirstPass,
-    /// With everything, where there is nothing to leave out.
+    /// The final passes, if no smaller draft exists.
     Whole,
 }
 
-/// States of a pass directory, in order; each is evaluated.
+/// A lesson: states of a pass directory, in order; each is evaluated.
 #[derive(Clone, Debug)]
 pub struct Lesson {
-    /// How it begins.
+    /// First draft.
     pub approach: Approach,
-    /// The states, at least one.
+    /// States, at least one.
     pub drafts: Vec<PassDirectory>,
 }
 
-/// The lessons on graphs that are taught together, no two with the same first draft; none where the built-in author has
-/// nothing to offer.
-pub fn lessons(graphs: &[TypedGraph], target: Target) -> Vec<Lesson> {
-    let whole = written(graphs, target);
+/// Returns the lessons on graphs that are taught together, each with a different first draft; none if the built-in author writes
+/// no pass.
+///
+/// # Errors
+/// If a file of the built-in author has a path that no pass directory can have.
+pub fn lessons(graphs: &[TypedGraph], target: Target) -> Result<Vec<Lesson>, FilePathError> {
+    let whole = written(graphs, target)?;
     if whole.files().is_empty() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let firsts = [
-        (Approach::Operations, written(&cut(graphs, |nodes| nodes), target)),
-        (Approach::Halves, written(&cut(graphs, |_| 2), target)),
-        (Approach::FirstPass, first_pass(&whole)),
+        (Approach::Operations, written(&cut(graphs, |nodes| nodes), target)?),
+        (Approach::Halves, written(&cut(graphs, |_| 2), target)?),
+        (Approach::FirstPass, first_pass(&whole)?),
     ];
     let mut seen = BTreeSet::from([whole.id().clone()]);
     let mut lessons = Vec::new();
@@ -58,15 +61,14 @@ pub fn lessons(graphs: &[TypedGraph], target: Target) -> Vec<Lesson> {
     if lessons.is_empty() {
         lessons.push(Lesson { approach: Approach::Whole, drafts: vec![whole] });
     }
-    lessons
+    Ok(lessons)
 }
 
-fn written(graphs: &[TypedGraph], target: Target) -> PassDirectory {
-    PassDirectory::new(passnet_fuse::author(graphs, target).files)
+fn written(graphs: &[TypedGraph], target: Target) -> Result<PassDirectory, FilePathError> {
+    PassDirectory::new(passnet_fuse::write_passes(graphs, target, &passnet_fuse::Choices::new()).files)
 }
 
-/// Each graph in so many parts of about equally many operations, those that only view a tensor left out where they are
-/// alone.
+/// Cuts each graph into parts of about equally many operations; parts of views alone are dropped.
 fn cut(graphs: &[TypedGraph], parts: impl Fn(usize) -> usize) -> Vec<TypedGraph> {
     let mut cut = Vec::new();
     for typed in graphs {
@@ -78,7 +80,7 @@ fn cut(graphs: &[TypedGraph], parts: impl Fn(usize) -> usize) -> Vec<TypedGraph>
             if graph.nodes().skip(range.start).take(range.len()).all(|node| is_view(&node)) {
                 continue;
             }
-            // What is no graph of its own, a call without a result for example, is not written about.
+            // A part that is not a valid graph, such as a call without a result, is skipped.
             let Ok(slice) = graph.slice(range.clone(), SliceOrder::ByDefinition) else { continue };
             let computed = graph.nodes().skip(range.start).take(range.len()).map(|node| node.value);
             let types = slice.inputs.iter().copied().chain(computed).map(|value| typed.type_of(value).clone());
@@ -88,30 +90,27 @@ fn cut(graphs: &[TypedGraph], parts: impl Fn(usize) -> usize) -> Vec<TypedGraph>
     cut
 }
 
-/// Only the first of several passes, with the files that are no passes; empty where there is but one.
-fn first_pass(whole: &PassDirectory) -> PassDirectory {
+/// Returns the first of several passes with its helper files; empty if there is only one pass.
+fn first_pass(whole: &PassDirectory) -> Result<PassDirectory, FilePathError> {
     let order = order_of(whole);
-    let [first, others @ ..] = order.as_slice() else { return PassDirectory::empty() };
+    let [first, others @ ..] = order.as_slice() else { return Ok(PassDirectory::empty()) };
     if others.is_empty() {
-        return PassDirectory::empty();
+        return Ok(PassDirectory::empty());
     }
     let left_out: BTreeSet<String> = others.iter().map(|pass| format!("{pass}.py")).collect();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let kept = whole.files().iter().filter(|(name, _)| name != ORDER_FILE && !left_out.contains(name));
-    let list = serde_json::to_string(&[first]).unwrap_or_default();
-    PassDirectory::new(kept.map(|(name, bytes)| (name.clone(), text(bytes))).chain([(ORDER_FILE.to_owned(), list)]))
+    let list = serde_json::to_vec(&[first]).unwrap_or_default();
+    PassDirectory::new(kept.cloned().chain([(ORDER_FILE.to_owned(), list)]))
 }
 
-/// Names of the passes in the order of application.
+/// Returns the names of the passes in the order of application.
 pub(super) fn order_of(passes: &PassDirectory) -> Vec<String> {
-    let file = passes.files().iter().find(|(name, _)| name == ORDER_FILE);
-    file.and_then(|(_, bytes)| serde_json::from_slice(bytes).ok()).unwrap_or_default()
+    passes.order().unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
-    use passnet_fuse::{TensorType, Type};
-    use passnet_graph::{Arg, Graph};
+    use passnet_graph::{Arg, Graph, TensorType, Type};
     use passnet_record::DType;
 
     use super::*;
@@ -137,10 +136,10 @@ mod tests {
     }
 
     #[test]
-    fn lessons_begin_apart_and_end_alike() {
+    fn lessons_begin_differently_and_end_alike() {
         let three = chain(&["torch.relu", "operator.add", "torch.tanh"]);
         for target in [Target::Cpu, Target::Cuda] {
-            let lessons = lessons(std::slice::from_ref(&three), target);
+            let lessons = lessons(std::slice::from_ref(&three), target).unwrap();
             let found: Vec<_> = lessons.iter().map(|lesson| (lesson.approach, passes(lesson))).collect();
             assert_eq!(found, [(Approach::Operations, vec![3, 1]), (Approach::Halves, vec![2, 1])]);
             assert_eq!(lessons[0].drafts[1].id(), lessons[1].drafts[1].id());
@@ -150,7 +149,7 @@ mod tests {
     #[test]
     fn where_nothing_can_be_left_out_the_whole_is_the_lesson() {
         let approaches = |functions: &[&str]| {
-            lessons(&[chain(functions)], Target::Cpu).iter().map(|lesson| lesson.approach).collect::<Vec<_>>()
+            lessons(&[chain(functions)], Target::Cpu).unwrap().iter().map(|lesson| lesson.approach).collect::<Vec<_>>()
         };
         assert_eq!(approaches(&["torch.relu"]), [Approach::Whole]);
         assert_eq!(approaches(&["torch.relu", "torch.tanh"]), [Approach::Operations]);
@@ -160,7 +159,7 @@ mod tests {
     #[test]
     fn what_is_written_for_two_graphs_can_be_begun_with_one_pass() {
         let graphs = [chain(&["torch.relu", "torch.tanh"]), chain(&["torch.sigmoid", "operator.add"])];
-        let lessons = lessons(&graphs, Target::Cpu);
+        let lessons = lessons(&graphs, Target::Cpu).unwrap();
         let first = lessons.iter().find(|lesson| lesson.approach == Approach::FirstPass).unwrap();
         assert_eq!(passes(first), [1, 2]);
     }

@@ -1,24 +1,26 @@
-//! The tool `profile`: what runs in one call, of eager mode and of the rewritten graph.
+//! The tool `profile`: time and contents of one call, of eager mode and of the rewritten graph.
 
-use passnet_eval::{Candidate, EvalError, GraphSample, PassDirectory};
-use passnet_record::{Profile, ProfileRow, Reason};
+use passnet_eval::{Candidate, EvalError};
+use passnet_record::{PassDirectory, Profile, ProfileRow, Reason};
+use passnet_run::GraphSample;
 
 use crate::{evaluator::Evaluator, message::shortened};
 
-/// Rows of each kind.
+/// Maximum rows of each kind.
 const ROWS: usize = 8;
-/// Bytes of a name, and of a reason why there is no profile.
+/// Maximum bytes of a name, and of a reason why there is no profile.
 const NAME: usize = 90;
 const REASON: usize = 1500;
 
-/// Profiles a graph as it is and, where there are passes, as they rewrite it; the second of the pair says whether that was done.
+/// Profiles a graph unchanged and, if there are passes, rewritten. Returns the text, and whether the last profile succeeded.
 pub(super) fn profile(
     evaluator: &Evaluator,
     graph: &GraphSample,
     passes: PassDirectory,
 ) -> Result<(String, bool), EvalError> {
     let mut text = format!(
-        "graph {}, one call under PyTorch's profiler, which takes time of the host itself: no measurement, no verdict\n",
+        "graph {}: time of a call (median, warm, without the profiler); rows per call under PyTorch's profiler, which slows the host\n\
+         down, so rows show proportions. This is no measurement and no verdict.\n",
         graph.id().graph
     );
     let eager = evaluator.profile(graph, &Candidate::Eager)?;
@@ -51,13 +53,13 @@ fn rows(text: &mut String, place: &str, rows: &[ProfileRow]) {
     }
     let count: u64 = rows.iter().fold(0, |sum, row| sum.saturating_add(row.count));
     let total = rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.total_ns));
-    text.push_str(&format!("  {place}: {count} calls, {}\n", time(total)));
+    text.push_str(&format!("  {place}: {count} events, {}\n", time(total)));
     for row in rows.iter().take(ROWS) {
         let name = shortened(&row.name, NAME).replace('\n', " ");
         text.push_str(&format!("{:>14}  {:>4} x  {name}\n", time(row.total_ns), row.count));
     }
     if rows.len() > ROWS {
-        text.push_str(&format!("    and {} names more\n", rows.len() - ROWS));
+        text.push_str(&format!("    and {} more names\n", rows.len() - ROWS));
     }
 }
 

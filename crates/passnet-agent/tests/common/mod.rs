@@ -19,8 +19,10 @@ use passnet_agent::{
     client::{Api, Client, ClientOptions, Key},
     run,
 };
-use passnet_eval::{Defences, Referee, RefereeOptions, Selection, Suite, ZygoteConfig, python::Interpreter, settings};
-use passnet_record::RunSettings;
+use passnet_eval::{Defences, Referee, RefereeOptions, ZygoteConfig, settings};
+use passnet_record::{Device, RunSettings};
+use passnet_run::{Selection, Suite};
+use passnet_services::Interpreter;
 
 pub(crate) fn bundled() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suites/demo")
@@ -33,11 +35,11 @@ pub(crate) fn suite(tasks: usize) -> Suite {
 
 /// An evaluator whose workers do what the file `behaviour` of the pass directory says; `None` where there is no Python.
 pub(crate) fn evaluator(cache: VerdictCache) -> Option<Evaluator> {
-    evaluator_on("cpu", cache)
+    evaluator_on(Device::Cpu, cache)
 }
 
-/// As [`evaluator`], on a device: these workers have none, and are told its name only.
-pub(crate) fn evaluator_on(device: &str, cache: VerdictCache) -> Option<Evaluator> {
+/// Returns an evaluator for a device. The fake workers use only its name.
+pub(crate) fn evaluator_on(device: Device, cache: VerdictCache) -> Option<Evaluator> {
     let python = Interpreter::find().python;
     if !Command::new(&python).arg("--version").stdout(Stdio::null()).status().is_ok_and(|status| status.success()) {
         println!("skipped: `{}` does not run; set PASSNET_PYTHON", python.display());

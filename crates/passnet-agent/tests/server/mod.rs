@@ -15,7 +15,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-/// What the server does with a request.
+/// Answer of the server to a request.
 pub(crate) enum Answer {
     /// A status and JSON.
     Json(u16, Value),
@@ -37,14 +37,14 @@ pub(crate) struct Seen {
 
 /// Runs until the test ends.
 pub(crate) struct Server {
-    /// Where it is, with `/v1`.
+    /// Address, with `/v1`.
     pub(crate) url: String,
     /// All requests so far.
     pub(crate) seen: Arc<Mutex<Vec<Seen>>>,
 }
 
 impl Server {
-    /// Answers each request by `script`, which is told how many came before.
+    /// Answers each request by `script`, which gets the number of earlier requests.
     pub(crate) fn start(script: impl Fn(usize, &Value) -> Answer + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -129,18 +129,18 @@ pub(crate) fn evaluate() -> (&'static str, Value) {
     ("pass_evaluator", json!({}))
 }
 
-/// A call that looks whether the results are right.
+/// A call that checks the results.
 pub(crate) fn check() -> (&'static str, Value) {
     ("pass_evaluator", json!({"stage": "check"}))
 }
 
-/// How often the model has answered in the conversation of a request.
+/// Returns the number of the model's answers in the conversation of a request.
 pub(crate) fn turn(request: &Value) -> usize {
     let messages = request["messages"].as_array().unwrap();
     messages.iter().filter(|message| message["role"] == "assistant").count()
 }
 
-/// Whether the task of a request is this one.
+/// Returns whether a request is about a task.
 pub(crate) fn is_task(request: &Value, task: &str) -> bool {
     request["messages"]
         .as_array()

@@ -1,4 +1,4 @@
-//! The default folding: cuts that depend on nothing but nearby ops. See `docs/folding.md`.
+//! The default folding: cuts that depend on nothing but nearby ops. See `docs/reference/folding.md`.
 
 use rayon::prelude::*;
 
@@ -118,7 +118,7 @@ impl Cutter<'_> {
         }
     }
 
-    /// Whether the tokens from `at` are smaller than those from any other place of `begin..end` within reach; of equal
+    /// Returns whether the tokens from `at` are smaller than those from any other place of `begin..end` within reach; of equal
     /// places the first is taken.
     fn is_cut(&self, at: usize, begin: usize, end: usize, reach: usize) -> bool {
         let window = |from: usize| &self.tokens[from..end.min(from + reach)];

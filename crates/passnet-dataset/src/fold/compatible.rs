@@ -17,7 +17,7 @@ use super::{
 /// Seed of the tables that order ties.
 const TIE_SEED: u32 = 2024;
 
-/// What makes one repeated substring better than another.
+/// Order of preference between repeated substrings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
     /// (length - 1) * (occurrences - 1), overlapping occurrences included.
@@ -45,7 +45,7 @@ pub struct CompatibleSettings {
     pub window: usize,
     /// Folds after the first one (`fold_times`); `None` folds until nothing repeats.
     pub folds: Option<usize>,
-    /// Which substring is folded first (`fold_policy`).
+    /// Order in which substrings are folded (`fold_policy`).
     pub policy: Policy,
     /// Sizes of the ranges (`min_seq_ops`, `max_seq_ops`).
     pub bounds: SizeBounds,

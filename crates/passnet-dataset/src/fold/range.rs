@@ -21,7 +21,7 @@ impl OpRange {
         self.end - self.start
     }
 
-    /// Whether the range holds no op.
+    /// Returns whether the range holds no op.
     pub fn is_empty(self) -> bool {
         self.start == self.end
     }
@@ -44,7 +44,7 @@ impl From<OpRange> for (u32, u32) {
     }
 }
 
-/// How many ops a subgraph may have: at least `min`, fewer than `max`.
+/// Number of ops that a subgraph may have: at least `min`, fewer than `max`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SizeBounds {
     min: u32,
@@ -81,7 +81,7 @@ impl SizeBounds {
         self.max
     }
 
-    /// Whether a subgraph of `size` ops is admitted.
+    /// Returns whether a subgraph of `size` ops is admitted.
     pub fn admit(self, size: u32) -> bool {
         (self.min..self.max).contains(&size)
     }

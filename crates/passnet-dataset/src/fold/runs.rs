@@ -37,7 +37,7 @@ impl Loop {
 }
 
 /// Disjoint loops of bodies shorter than `max_period`, in order of their place: longest runs first, what overlaps a
-/// chosen one is trimmed. Each body begins at its smallest rotation, whatever rotation the run happens to begin with.
+/// chosen one is trimmed. Each body begins at its smallest rotation, independent of the rotation that the run begins with.
 ///
 /// Time is O(tokens * max_period), with a comparison of two integers as the unit.
 pub(super) fn loops(tokens: &[u32], max_period: usize) -> Vec<Loop> {

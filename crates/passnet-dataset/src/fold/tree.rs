@@ -2,7 +2,7 @@
 
 use super::{OpRange, SizeBounds};
 
-/// What folding leaves: symbols, each bound to a list of tokens. Tokens below `primitives` are ops, the others are
+/// Result of folding: symbols, each bound to a list of tokens. Tokens below `primitives` are ops, the others are
 /// symbols (`primitives + k` is symbol `k`).
 pub(super) struct Symbols {
     primitives: u32,
@@ -38,7 +38,7 @@ impl Symbols {
     }
 
     /// The outermost lists within bounds, left to right: a list whose size is admitted is a range; a longer one is
-    /// opened, and in it each symbol and each maximal run of ops beside symbols is a list in turn. Ranges of a single
+    /// opened, and in it each symbol and each maximal run of ops next to symbols is a list, too. Ranges of a single
     /// op are left out.
     pub(super) fn ranges(&self, sequence: &[u32], bounds: SizeBounds) -> Vec<OpRange> {
         let mut ranges = Vec::new();

@@ -1,11 +1,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// What compiling some prefixes told.
+/// Kernel counts of some compiled prefixes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compiled {
     /// The number of kernels of each prefix, in the order of the question.
     pub kernels: Vec<u32>,
-    /// How often the compiler was called: once, if it took all prefixes together.
+    /// Number of calls of the compiler: one if it took all prefixes together.
     pub compilations: u32,
 }
 
@@ -16,7 +16,7 @@ pub struct Measured {
     pub kernels: Vec<u32>,
     /// The prefixes that were compiled, by their number of ops; the other counts were concluded.
     pub compiled: BTreeSet<usize>,
-    /// How often the compiler was called.
+    /// Number of calls of the compiler.
     pub compilations: u32,
 }
 
@@ -34,17 +34,17 @@ pub fn measure_all<E>(ops: usize, compile: impl FnMut(&[usize]) -> Result<Compil
 
 /// Measures prefixes together, and only those whose counts cannot be concluded.
 ///
-/// What an op adds to the count is predicted from what it added before in the same surroundings: two ops before it and one
+/// The kernels that an op adds are predicted from those that it added before in the same surroundings: two ops before it and one
 /// behind it, else one before and one behind. Compiled are the whole graph, the prefixes on both sides of an op about which
 /// nothing or two things are known, and one in [`LONGEST_TRUSTED`] of the others, so that one error cannot hide behind its
 /// opposite. Between neighbours of these, the predictions are taken if their sum is what was measured; else all
 /// prefixes there are compiled too. So there are two rounds at most, and each goes to the compiler in as few calls as
 /// [`MOST_OPS`] permits.
 ///
-/// What is learnt is kept from graph to graph.
+/// The predictions are kept from graph to graph.
 #[derive(Debug, Default)]
 pub struct Bracketing {
-    /// What was added in surroundings; `None` if that varied.
+    /// Kernels that an op added in its surroundings; `None` if that varied.
     added: HashMap<Surroundings, Option<i64>>,
 }
 
@@ -106,7 +106,7 @@ impl Bracketing {
         }
     }
 
-    /// What the op that makes a prefix `k` long adds; `None` if its surroundings were not seen, or added different numbers.
+    /// Predicts the kernels that the op at the end of a prefix of length `k` adds; `None` if its surroundings were not seen, or added different numbers.
     fn predict(&self, ops: &[String], k: usize) -> Option<i64> {
         surroundings(ops, k).iter().find_map(|surroundings| self.added.get(surroundings)).copied().flatten()
     }
@@ -127,7 +127,7 @@ fn first_round(added: &[Option<i64>]) -> Vec<usize> {
 /// Numbers of ops before and behind, and the ops with the one between; empty where there is none.
 type Surroundings = (usize, usize, Vec<String>);
 
-/// What is around the op that makes a prefix `k` long, widest first.
+/// Returns the surroundings of the op at the end of a prefix of length `k`, widest first.
 fn surroundings(ops: &[String], k: usize) -> [Surroundings; 2] {
     [(2, 1), (1, 1)].map(|(before, behind)| {
         let at =

@@ -1,18 +1,14 @@
-use std::collections::BTreeMap;
-
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
-use passnet_record::{DType, TensorMeta, TensorValue};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use passnet_record::services::Annotation;
 
 use super::{
-    Row, View,
     columns::{Columns, int32s, int64s, list_type, lists, strings},
+    row::{Row, View},
 };
 use crate::fusible::Measured;
 
-/// What is known of every value of one full graph.
+/// Facts about every value of one full graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnnotationRow {
     /// Path of the graph.
@@ -23,89 +19,14 @@ pub struct AnnotationRow {
     pub annotation: Result<Annotation, String>,
 }
 
-/// Types, statistics and variants of the values of one graph, inputs before nodes.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Annotation {
-    /// What each value is like; `None` for what is no tensor.
-    pub values: Vec<Option<ValueMeta>>,
-    /// Whether statistics were measured by running the graph.
-    pub executed: bool,
-    /// Other extents of its data inputs.
-    #[serde(default)]
-    pub assignments: Vec<Assignment>,
-    /// Other dtypes of its floating inputs.
-    #[serde(default)]
-    pub dtypes: Vec<Cast>,
-}
-
-/// A tensor without its name.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "the fields of `TensorMeta`")]
-pub struct ValueMeta {
-    pub shape: Vec<u64>,
-    pub dtype: DType,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mean: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub std: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub data: Option<Vec<TensorValue>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub min_val: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_val: Option<f64>,
-}
-
-impl ValueMeta {
-    /// With a name, on the CPU.
-    pub fn named(self, name: &str) -> TensorMeta {
-        let Self { shape, dtype, mean, std, data, min_val, max_val } = self;
-        let (name, device) = (name.to_owned(), "cpu".to_owned());
-        TensorMeta { name, original_name: None, shape, dtype, device, mean, std, data, min_val, max_val }
-    }
-}
-
-/// The graph at other extents.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Assignment {
-    /// Extents by what they are: `batch`, `length`, `height`, `width`.
-    pub symbols: BTreeMap<String, u64>,
-    /// Shape of each value; `None` for what is no tensor or comes after an op that does not run so.
-    pub shapes: Vec<Option<Vec<u64>>>,
-    /// Arguments that follow the extents.
-    pub literals: Vec<Literals>,
-}
-
-/// The graph at another dtype.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Cast {
-    /// What every float32 input has instead.
-    pub dtype: DType,
-    /// Dtype of each value; `None` as in [`Assignment::shapes`].
-    pub types: Vec<Option<DType>>,
-    /// Arguments that follow the dtype.
-    pub literals: Vec<Literals>,
-}
-
-/// Other arguments of one node, in wire form (`docs/graph-wire.md`).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Literals {
-    /// Index of the node.
-    pub node: usize,
-    /// All its positional arguments.
-    pub args: Value,
-    /// All its keyword arguments.
-    pub kwargs: Value,
-}
-
-/// How many kernels the prefixes of one graph compile to.
+/// Numbers of kernels that the prefixes of one graph compile to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelsRow {
     /// Path of the subgraph.
     pub path: String,
-    /// Its typed hash: equal graphs have equal counts.
+    /// Typed hash: equal graphs have equal counts.
     pub typed: String,
-    /// What they were counted on: `cpu` or `cuda`.
+    /// Device of the counting: `cpu` or `cuda`.
     pub device: String,
     /// The counts; empty if it does not compile.
     pub measured: Measured,

@@ -3,7 +3,7 @@ use std::{io, path::PathBuf};
 use arrow_schema::ArrowError;
 use parquet::errors::ParquetError;
 
-/// Why the store cannot be read or written.
+/// Error of reading or writing the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The system refused.
@@ -11,7 +11,7 @@ pub enum StoreError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// The file's footer is damaged, or it is no Parquet file; none of its rows can be read.
@@ -19,7 +19,7 @@ pub enum StoreError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the Parquet library says.
+        /// Error of the Parquet library.
         source: ParquetError,
     },
     /// The file is of another table or a later version.
@@ -27,7 +27,7 @@ pub enum StoreError {
     Schema {
         /// The file.
         path: PathBuf,
-        /// What does not fit, and what would.
+        /// Found and expected form.
         message: String,
     },
     /// One row group cannot be read; others can.
@@ -41,7 +41,7 @@ pub enum StoreError {
         first_row: u64,
         /// Index after its last row.
         end_row: u64,
-        /// What is wrong.
+        /// Description of the problem.
         message: String,
     },
     /// Rows cannot be put into columns.
@@ -49,7 +49,7 @@ pub enum StoreError {
     Encode {
         /// The file.
         path: PathBuf,
-        /// What the Arrow library says.
+        /// Error of the Arrow library.
         source: ArrowError,
     },
     /// The columns cannot be written.
@@ -57,7 +57,7 @@ pub enum StoreError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the Parquet library says.
+        /// Error of the Parquet library.
         source: ParquetError,
     },
 }

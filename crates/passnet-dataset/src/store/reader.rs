@@ -12,7 +12,10 @@ use parquet::arrow::{
     },
 };
 
-use super::{STORE_VERSION, StoreError, TABLE_KEY, VERSION_KEY, View};
+use super::{
+    error::StoreError,
+    row::{STORE_VERSION, TABLE_KEY, VERSION_KEY, View},
+};
 
 /// Rows are read this many at a time: samples are up to megabytes each.
 const BATCH_ROWS: usize = 32;
@@ -20,7 +23,7 @@ const BATCH_ROWS: usize = 32;
 /// Reads one Parquet file row by row in bounded memory.
 ///
 /// As an iterator it yields rows in order. A row group that cannot be read gives one error that names it, then reading
-/// goes on with the next one.
+/// continues with the next one.
 pub struct TableReader<R: View> {
     path: PathBuf,
     file: File,

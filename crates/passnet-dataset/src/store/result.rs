@@ -1,4 +1,4 @@
-//! Results of runs as a table: one row per graph, for programs that analyse them. `docs/report-schema.md` describes the
+//! Results of runs as a table: one row per graph, for programs that analyse them. `docs/reference/report-schema.md` describes the
 //! columns.
 
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 
 use super::{
-    Row, View,
     columns::{Columns, optional_strings, strings},
+    row::{Row, View},
 };
 
 /// Declares the columns once: the struct, its schema, both directions, and the cells of a line of text.
@@ -90,7 +90,7 @@ result_row! {
     texts {
         /// Name of the run.
         run,
-        /// Who wrote the passes.
+        /// Author of the passes.
         author,
         /// Name of the suite.
         suite,
@@ -100,7 +100,7 @@ result_row! {
         mode,
         /// Device as asked for, e.g. `cuda:0`.
         device,
-        /// Accelerator, or processor on a CPU run.
+        /// Accelerator, or CPU model of a CPU run.
         machine,
         /// Task.
         task,
@@ -116,7 +116,7 @@ result_row! {
         reason,
         /// Path that was scored: `direct` or `compiled`.
         path,
-        /// Whether the scored timing settled: `yes` or `no`.
+        /// `yes` if the scored timing settled, else `no`.
         stable,
     }
     integers {

@@ -5,12 +5,12 @@ use arrow_schema::{ArrowError, DataType, Field, Schema};
 use passnet_record::{ContentId, DType};
 
 use super::{
-    NamedFile, Row, View,
     columns::{Columns, binaries, int32s, int64s, list_type, lists, optional_strings, strings, struct_type, structs},
+    row::{NamedFile, Row, View},
 };
 use crate::fold::OpRange;
 
-/// What a graph is.
+/// Kind of a graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// A whole captured graph.
@@ -28,7 +28,7 @@ impl Kind {
     /// All kinds.
     pub const ALL: [Self; 4] = [Self::Full, Self::SingleOp, Self::Fusible, Self::Classical];
 
-    /// Its name in the store.
+    /// Returns the name in the store.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Full => "full",
@@ -76,12 +76,12 @@ impl Input {
     }
 }
 
-/// Where a subgraph was cut from.
+/// Origin of a subgraph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// Path of the full graph.
     pub path: String,
-    /// Its ops.
+    /// Range of its ops in the full graph.
     pub range: OpRange,
 }
 
@@ -165,7 +165,7 @@ impl SampleFiles {
 pub struct SampleRow {
     /// Folder of the sample below the dataset's root, with `/` between its parts; unique in a table.
     pub path: String,
-    /// What the graph is.
+    /// Kind of the graph.
     pub kind: Kind,
     /// Library it comes from (`source` of `graph_net.json`).
     pub source: Option<String>,
@@ -177,7 +177,7 @@ pub struct SampleRow {
     pub inputs: Vec<Input>,
     /// Hashes for comparison.
     pub hashes: Hashes,
-    /// Where it was cut from; empty for full graphs.
+    /// Graphs that it was cut from; empty for full graphs.
     pub origins: Vec<Origin>,
     /// Paths of samples that were dropped because they equal this one.
     pub duplicates: Vec<String>,
@@ -185,16 +185,12 @@ pub struct SampleRow {
     pub files: SampleFiles,
 }
 
-/// Who a graph or subgraph is and where it comes from, without what it is: a row of the same table, read without its files.
+/// Identity and origin of a graph or subgraph: a row of the same table, read without its files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lineage {
-    /// As in [`SampleRow`].
     pub path: String,
-    /// As in [`SampleRow`].
     pub hashes: Hashes,
-    /// As in [`SampleRow`].
     pub origins: Vec<Origin>,
-    /// As in [`SampleRow`].
     pub duplicates: Vec<String>,
 }
 

@@ -2,8 +2,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 
 use super::{
-    NamedFile, Row, View,
     columns::{Columns, list_type, lists, optional_strings, strings, struct_type},
+    row::{NamedFile, Row, View},
     sample::{decode_files, encode_files},
 };
 

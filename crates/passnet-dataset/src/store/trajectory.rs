@@ -2,8 +2,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 
 use super::{
-    Row, View,
     columns::{Columns, float64s, int64s, list_type, lists, strings},
+    row::{Row, View},
 };
 
 /// One attempt of an agent at a task: what training reads as columns, and the whole record as JSON.
@@ -21,11 +21,11 @@ pub struct TrajectoryRow {
     pub ops: Vec<String>,
     /// Structural hashes of the task's graphs.
     pub graph_hashes: Vec<String>,
-    /// Who answered.
+    /// Language model that answered.
     pub model: String,
-    /// Which attempt at the task, from 0.
+    /// Number of the attempt at the task, from 0.
     pub attempt: i64,
-    /// Why it ended.
+    /// Reason for the end of the attempt.
     pub exit: String,
     /// Final score; 1 is doing nothing.
     pub score: f64,
@@ -49,7 +49,7 @@ pub struct TrajectoryRow {
     pub tools: String,
     /// The final passes, text by name of the file, as JSON.
     pub passes: String,
-    /// The whole record (`docs/trajectories.md`), as JSON.
+    /// The whole record (`docs/reference/trajectories.md`), as JSON.
     pub record: String,
 }
 

@@ -15,7 +15,10 @@ use parquet::{
 };
 use tempfile::NamedTempFile;
 
-use super::{Row, STORE_VERSION, StoreError, TABLE_KEY, VERSION_KEY};
+use super::{
+    error::StoreError,
+    row::{Row, STORE_VERSION, TABLE_KEY, VERSION_KEY},
+};
 
 /// A row group holds at most this many bytes before encoding (one row may exceed it), so that a reader that takes whole
 /// row groups into memory, such as the viewer of a data set host, can take ours.
@@ -52,7 +55,7 @@ impl<R: Row> TableWriter<R> {
         Self::with_row_group_bytes(path, MAX_ROW_GROUP_BYTES)
     }
 
-    /// As [`Self::create`], compressed for people who download it.
+    /// Creates a file like [`Self::create`], compressed more strongly for downloads.
     ///
     /// # Errors
     /// As [`Self::create`].
@@ -60,7 +63,7 @@ impl<R: Row> TableWriter<R> {
         Self::begin(path, MAX_ROW_GROUP_BYTES, PUBLISHED_ZSTD_LEVEL)
     }
 
-    /// As [`Self::create`] with smaller row groups.
+    /// Creates a file like [`Self::create`], with smaller row groups.
     ///
     /// # Errors
     /// As [`Self::create`].

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Bounds, Built};
+use super::plan::{Bounds, Built};
 use crate::{
     Dataset, Failure, Table,
     select::select_subset,
@@ -13,7 +13,7 @@ use crate::{
 pub(super) struct Candidate {
     pub(super) path: String,
     pub(super) structure: String,
-    /// Where to cut it from: the first of its origins that evaluation may have.
+    /// Origin to cut it from: the first one that evaluation may have.
     pub(super) origin: Option<Origin>,
     bucket: Bucket,
 }

@@ -63,7 +63,7 @@ pub fn front_page(suite: &Dataset) -> Result<String, StoreError> {
     Ok(text)
 }
 
-/// What the statistics of a table do not say.
+/// Facts that the statistics of a table do not contain.
 #[derive(Default)]
 struct Extra {
     tasks: usize,

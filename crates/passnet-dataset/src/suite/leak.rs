@@ -5,7 +5,7 @@ use crate::{
     store::{SampleRow, StoreError},
 };
 
-/// What evaluation and training have in common.
+/// Overlap of evaluation and training.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Leak {
     /// Structural hashes of graphs of both.

@@ -8,7 +8,7 @@ use passnet_record::ContentId;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-use super::Built;
+use super::plan::Built;
 use crate::{
     Dataset, Table,
     annotate::{Runner, question},
@@ -16,12 +16,12 @@ use crate::{
     store::{Columns, Row, SampleRow, StoreError, View, strings},
 };
 
-/// Whether one graph runs.
+/// Result of running one graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proof {
     /// Content id of the files of the graph, and the bound that it was held to.
     pub graph: String,
-    /// Why it is not fit; empty if it is.
+    /// Reason why the graph is not fit; empty if it is.
     pub refused: String,
 }
 
@@ -95,7 +95,7 @@ impl Proofs {
         Ok(good)
     }
 
-    /// Those of the candidates that run, in order. What was proven before is not run again.
+    /// Returns the candidates that run, in order. Graphs that were proven before are not run again.
     pub(super) fn all_good(
         &mut self,
         candidates: Vec<SampleRow>,

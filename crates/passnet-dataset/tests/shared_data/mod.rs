@@ -1,4 +1,4 @@
-//! Where optional public test data lies, shared by the tests of this crate.
+//! Folder of optional public test data, shared by the tests of this crate.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use std::{
@@ -8,7 +8,7 @@ use std::{
 
 use serde::de::DeserializeOwned;
 
-/// The folder of optional data: `PASSNET_SHARED_DATA`, else `../shared/data` beside the repository.
+/// The folder of optional data: `PASSNET_SHARED_DATA`, else `../shared/data` next to the repository.
 fn folder() -> PathBuf {
     std::env::var_os("PASSNET_SHARED_DATA")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), PathBuf::from)

@@ -1,14 +1,16 @@
-//! What the benchmarks of evaluations begin with.
+//! Setup of the benchmarks of evaluations.
 
 use std::{path::Path, process::Stdio};
 
-use passnet_eval::{Selection, Suite, python::Interpreter};
+use passnet_run::{Selection, Suite};
+use passnet_services::Interpreter;
 
 /// The interpreter, and the first graph of each of the first tasks of the bundled suite: as many as `PASSNET_BENCH_GRAPHS` says,
 /// or 20. `None`, with a word why, without PyTorch.
 pub(crate) fn set_up() -> Option<(Interpreter, Suite)> {
     let interpreter = Interpreter::find();
-    let usable = interpreter.module("passnet._protocol").stderr(Stdio::null()).status().is_ok_and(|s| s.success());
+    let usable =
+        interpreter.module("passnet._worker.protocol").stderr(Stdio::null()).status().is_ok_and(|s| s.success());
     if !usable {
         println!("skipped: set PASSNET_PYTHON and PASSNET_SITE to an interpreter with torch and passnet");
         return None;

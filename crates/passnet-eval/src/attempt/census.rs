@@ -1,12 +1,11 @@
-//! Whose work the result is: which kernels ran, and whether the result needs those of the pass.
+//! Census: the kernels that ran, and a proof that the result needs those of the pass.
 
 use std::{iter::zip, slice::from_ref};
 
-use passnet_record::{Status, Watch};
+use passnet_record::{Status, Violation, Watch, WorkerNote};
 
 use super::{
-    Attempt,
-    check::MAX_OUTPUT,
+    context::{Attempt, MAX_OUTPUT},
     stop::{OrStop as _, Stop, block_stop},
 };
 use crate::{
@@ -26,8 +25,8 @@ impl Attempt<'_> {
     /// there by chance is not enough. Before it is accused, what its functions return is overwritten behind its back once: only
     /// outputs that change then are made of it.
     pub(super) fn take_census(&mut self, candidate: &mut Worker) -> Result<(), Stop> {
-        let seeds = Stream::new(self.referee.settings.seed, "census").group(0);
-        let limit = self.referee.settings.memory_bytes;
+        let seeds = Stream::new(self.machine.settings.seed, "census").group(0);
+        let limit = self.machine.settings.memory_bytes;
         let block = |seed: u32| InputBlock::new(self.sample.metas(), &[(seed.into(), Content::Random)], limit);
         let blocks = [block(seeds[0]), block(seeds[1]), block(seeds[3])];
         let blocks = blocks.into_iter().collect::<Result<Vec<_>, _>>().map_err(block_stop)?;
@@ -45,8 +44,7 @@ impl Attempt<'_> {
         if let Some(failure) = integrity::violation_seen(&watched.outputs.notes) {
             return Err(failure.into());
         }
-        let makes_tensors = format!("violation:{}", integrity::MAKES_TENSORS);
-        if !watched.outputs.notes.contains(&makes_tensors) {
+        if !watched.outputs.notes.contains(&WorkerNote::Violation(Violation::MakesTensors)) {
             return Ok(());
         }
         let mut without = Vec::new();

@@ -1,11 +1,9 @@
 //! Checked rounds: both sides run the same contents, and what they return is judged.
 
-use std::{ops::Range, os::fd::AsFd as _};
-
-use passnet_record::{OutputValue, Status, Watch, WorkerRequest};
+use passnet_record::{Mode, OutputValue, Remark, Status, Watch, WorkerNote};
 
 use super::{
-    Attempt,
+    context::{Attempt, MAX_OUTPUT},
     stop::{OrStop as _, Stop, block_stop},
 };
 use crate::{
@@ -20,10 +18,8 @@ use crate::{
 
 /// Bytes of inputs that are on their way to workers at once during checks.
 const BATCH_BYTES: u64 = 256 << 20;
-/// What a candidate may return beyond twice the reference's bytes.
+/// Bytes that a candidate may return in excess of twice the reference's bytes.
 const OUTPUT_SLACK: u64 = 1 << 20;
-/// What a reference may return where the settings set no limit on memory.
-pub(super) const MAX_OUTPUT: u64 = 64 << 30;
 
 /// Content of one checked round.
 #[derive(Clone, Copy)]
@@ -33,20 +29,23 @@ pub(super) struct Round {
     pub(super) call_seed: u64,
 }
 
+/// Rounds that are sent together, with their inputs.
+pub(super) type Batch<'r> = (&'r [Round], InputBlock);
+
 impl<'a> Attempt<'a> {
     /// The contents to check: random ones under fresh seeds, then the adversarial ones.
     pub(super) fn rounds(&self, adversarial: &[Content]) -> Vec<Round> {
-        let seeds = Stream::new(self.referee.settings.seed, "checked rounds");
+        let seeds = Stream::new(self.machine.settings.seed, "checked rounds");
         let seed_of = |index: u64| {
             let [a, b, c, d] = seeds.group(index);
             (u64::from(a) | u64::from(b) << 32, u64::from(c) | u64::from(d) << 32)
         };
-        let random = std::iter::repeat_n(Content::Random, self.referee.settings.check_rounds.max(1) as usize);
+        let random = std::iter::repeat_n(Content::Random, self.machine.settings.check_rounds.max(1) as usize);
         let contents = random.chain(adversarial.iter().copied());
         contents
             .zip(0..)
             .map(|(content, index)| {
-                let index = if self.referee.options.defences.contents { index } else { 0 };
+                let index = if self.machine.options.defences.contents { index } else { 0 };
                 // A near duplicate needs something to be near to.
                 let (inputs_seed, _) = seed_of(if content == Content::NearDuplicate { 0 } else { index });
                 // 63 bits: PyTorch takes the seed as a signed number.
@@ -59,8 +58,8 @@ impl<'a> Attempt<'a> {
     pub(super) fn batches<'r>(
         &self,
         rounds: &'r [Round],
-    ) -> Result<impl Iterator<Item = Result<(&'r [Round], InputBlock), BlockError>> + use<'a, 'r>, Stop> {
-        let (metas, limit) = (self.sample.metas(), self.referee.settings.memory_bytes);
+    ) -> Result<impl Iterator<Item = Result<Batch<'r>, BlockError>> + use<'a, 'r>, Stop> {
+        let (metas, limit) = (self.sample.metas(), self.machine.settings.memory_bytes);
         let bytes = metas.iter().try_fold(0_u64, |sum, meta| byte_size(meta).map(|size| sum + size as u64));
         let bytes = bytes.map_err(|error| block_stop(error.into()))?;
         let size = (BATCH_BYTES / bytes.max(1)).clamp(1, rounds.len() as u64) as usize;
@@ -70,9 +69,9 @@ impl<'a> Attempt<'a> {
         }))
     }
 
-    /// What is watched of the candidate in checked calls.
+    /// Returns the watch over the candidate in checked calls.
     pub(super) fn watch(&self) -> Watch {
-        let defences = &self.referee.options.defences;
+        let defences = &self.machine.options.defences;
         let foreign = self.candidate.is_foreign();
         Watch { operators: foreign && defences.intercept, poison: foreign && defences.poison, ..Watch::default() }
     }
@@ -102,7 +101,7 @@ impl<'a> Attempt<'a> {
             self.send_call(candidate, set, round.call_seed, watch).candidate("receiving inputs")?;
         }
         reference.receive_done(self.deadline).reference("receiving inputs")?;
-        let limit = match self.referee.settings.memory_bytes {
+        let limit = match self.machine.settings.memory_bytes {
             0 => MAX_OUTPUT,
             limit => limit,
         };
@@ -111,7 +110,8 @@ impl<'a> Attempt<'a> {
             let expected = match reference.receive_outputs(limit, self.deadline) {
                 Ok(expected) => Some(expected),
                 Err(Fault::Failed(error)) if round.content != Content::Random && !error.fatal => {
-                    self.report.evidence.notes.push(format!("content_skipped:{}", round.content));
+                    let content = round.content.name().to_owned();
+                    self.report.evidence.notes.push(Remark::ContentSkipped { content });
                     None
                 }
                 Err(Fault::Failed(_) | Fault::Died { .. }) if round.content != Content::Random => {
@@ -132,32 +132,22 @@ impl<'a> Attempt<'a> {
             if let Some(failure) = integrity::violation_seen(&got.outputs.notes) {
                 return Err(failure.into());
             }
-            let pairs = pair(&expected, &got, block, set, self.referee.options.defences.storage)?;
+            let pairs = pair(&expected, &got, block, set, self.machine.options.defences.storage)?;
             for note in remarks(&expected, &got) {
                 if !self.report.evidence.notes.contains(&note) {
                     self.report.evidence.notes.push(note);
                 }
             }
             if round.content == Content::Random {
-                tally.add(&pairs, self.referee.settings.correct_at);
+                tally.add(&pairs, self.machine.settings.correct_at);
             } else {
                 // What is wrong on plain inputs already is said of those.
-                let plain = || tally.failure(self.referee.settings.correct_at);
+                let plain = || tally.failure(self.machine.settings.correct_at);
                 judge_loosely(&pairs, round.content).map_err(|failure| plain().unwrap_or(failure))?;
             }
         }
         reference.drop_inputs(self.deadline).reference("forgetting inputs")?;
         candidate.drop_inputs(self.deadline).candidate("forgetting inputs")
-    }
-
-    /// Sends some sets of a block, without waiting for the reply.
-    pub(super) fn send_inputs(&self, worker: &mut Worker, block: &InputBlock, sets: Range<usize>) -> Result<(), Fault> {
-        worker.send(&block.request(sets), Some(block.as_fd()), self.deadline)
-    }
-
-    /// Sends a call, without waiting for the reply.
-    pub(super) fn send_call(&self, worker: &mut Worker, set: usize, seed: u64, watch: Watch) -> Result<(), Fault> {
-        worker.send(&WorkerRequest::Call { set: set as u32, seed, watch }, None, self.deadline)
     }
 
     /// Finds out from two further calls of the reference, one with another seed and one with the same, whether it draws
@@ -172,14 +162,14 @@ impl<'a> Attempt<'a> {
         let (other_seed, again) = (call()?, call()?);
         let repeats = pair(first, &again, block, set, true)?;
         let mut tally = Tally::default();
-        tally.add(&repeats, self.referee.settings.correct_at);
-        let sound = self.referee.settings.mode != "paper";
+        tally.add(&repeats, self.machine.settings.correct_at);
+        let sound = self.machine.settings.mode != Mode::Paper;
         if !same_bytes(&repeats) {
-            if sound && tally.failure(self.referee.settings.correct_at).is_some() {
+            if sound && tally.failure(self.machine.settings.correct_at).is_some() {
                 let message = "the graph gives different results for the same inputs and seeds; it cannot be judged";
                 return Err(Failure::new(Status::ReferenceError, "not_deterministic", message).into());
             }
-            self.report.evidence.notes.push("reference_not_bitwise_deterministic".to_owned());
+            self.report.evidence.notes.push(Remark::ReferenceNotDeterministic);
         } else if sound && tally.tolerance().is_none() {
             let message =
                 "the graph itself returns NaN for random inputs, which is close to nothing; no candidate can be right";
@@ -193,11 +183,11 @@ impl<'a> Attempt<'a> {
     }
 }
 
-/// Bytes of returned tensors that are not views of inputs: whoever returns them must have written them.
+/// Returns the bytes of returned tensors that are not views of inputs. Any candidate has to write them.
 fn own_bytes(returned: &Returned) -> u64 {
     let is_view = |index: usize| {
-        let prefix = format!("aliases_input:{index}:");
-        returned.outputs.notes.iter().any(|note| note.starts_with(&prefix))
+        let of_input = |note: &WorkerNote| matches!(note, WorkerNote::AliasesInput { output, .. } if *output == index);
+        returned.outputs.notes.iter().any(of_input)
     };
     let own = returned.outputs.values.iter().enumerate().filter(|(index, _)| !is_view(*index));
     own.map(|(_, value)| match value {

@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
-use passnet_record::{ContentId, Status};
+use passnet_record::{Baseline, ContentId, Device, SCHEMA_VERSION, Status, TimeUnit, TrialTimes};
 use rustix::thread::CpuSet;
-use serde_json::json;
 
 use super::{
-    Attempt,
-    check::MAX_OUTPUT,
+    context::{Attempt, MAX_OUTPUT},
     stop::{OrStop as _, Stop, block_stop},
 };
 use crate::{
@@ -21,19 +19,19 @@ use crate::{
     worker::{Fault, Worker},
 };
 
-/// How often a measurement that was disturbed is repeated before it counts against the candidate: a machine that is busy with
-/// other things loses time too, and drivers and interpreters tidy up now and then, but not in each of so many. What comes of a
+/// Repetitions of a disturbed measurement before it counts against the candidate. A machine that is busy with
+/// other things loses time too, and drivers and interpreters tidy up now and then, but not in each of so many. The result of a
 /// disturbed one is dropped.
 const REPEATS: u32 = 3;
-/// Processor time that says nothing: the interpreter's own threads wake up now and then.
+/// CPU time below which nothing is concluded: the interpreter's own threads wake up now and then.
 const NOISE: Duration = Duration::from_millis(5);
 
 /// Least time of a call that writes so many bytes, by generous bounds of any device of today: a call of a Python function
 /// takes 40 ns, the stores of one core are 64 bytes per cycle at 8 GHz; a launch and its synchronisation take 1 us, and no
 /// memory takes more than 32 TB/s.
-fn least_time(device: &str, threads: u32, bytes: u64) -> Duration {
+fn least_time(device: Device, threads: u32, bytes: u64) -> Duration {
     let (floor_ns, bytes_per_ns) =
-        if device == "cpu" { (40, 512 * u64::from(threads.max(1))) } else { (1_000, 32_000) };
+        if device.is_cpu() { (40, 512 * u64::from(threads.max(1))) } else { (1_000, 32_000) };
     Duration::from_nanos(floor_ns + bytes / bytes_per_ns)
 }
 
@@ -65,15 +63,15 @@ impl Attempt<'_> {
         candidate: &mut Worker,
         at: i32,
     ) -> Result<Option<Failure>, Stop> {
-        let referee = self.referee;
-        let settings = &referee.settings;
+        let machine = self.machine;
+        let settings = &machine.settings;
         let has_control = control.is_some();
         let mut sides: Vec<&mut Worker> = std::iter::once(reference).chain(control).chain([candidate]).collect();
-        let (measuring, waited) = referee.lock.acquire().map_err(|error| Stop::Fault(error.into()))?;
+        let (measuring, waited) = machine.lock.acquire().map_err(|error| Stop::Fault(error.into()))?;
         self.deadline += waited;
-        sides.iter().for_each(|side| side.pin(&referee.cores.timing));
-        // The next evaluation's workers are forked while this one's wait for the clock, on the cores beside it.
-        self.zygote.prepare(sides.len() as u32, referee.cores.spare.clone());
+        sides.iter().for_each(|side| side.pin(&machine.cores.timing));
+        // The next evaluation's workers are forked while this one's wait for the clock, on the other cores.
+        self.zygote.prepare(sides.len() as u32, machine.cores.spare.clone());
         let mut best: Option<Measurement> = None;
         let (mut remeasured, mut disturbed) = (0, 0);
         loop {
@@ -86,11 +84,11 @@ impl Attempt<'_> {
                 seed: settings.seed.wrapping_add((remeasured + disturbed).into()),
                 deadline: self.deadline,
                 output_limit: MAX_OUTPUT,
-                check_clock: referee.options.defences.clock,
+                check_clock: machine.options.defences.clock,
             };
             let measurement = self.measure_once(&plan, &mut sides, at)?;
             if let Some(candidate) = sides.last() {
-                self.refuse_moved(candidate, &referee.cores.timing)?;
+                self.refuse_moved(candidate, &machine.cores.timing)?;
             }
             for side in &measurement.sides {
                 self.report.cost.trials_ns += side.calls.as_nanos() as u64;
@@ -111,7 +109,7 @@ impl Attempt<'_> {
             }
             remeasured += 1;
         }
-        if let Some(cores) = &referee.cores.other {
+        if let Some(cores) = &machine.cores.other {
             sides.iter().for_each(|side| side.pin(cores));
         }
         drop(measuring);
@@ -120,7 +118,7 @@ impl Attempt<'_> {
 
     /// A process that left its core, or took a higher priority, measures something else.
     fn refuse_moved(&self, candidate: &Worker, cores: &CpuSet) -> Result<(), Failure> {
-        let is_watched = self.candidate.is_foreign() && self.referee.options.defences.quiet;
+        let is_watched = self.candidate.is_foreign() && self.machine.options.defences.quiet;
         if is_watched && !candidate.is_where_it_was_put(cores) {
             let message = "a thread of the candidate changed the cores that it may run on, or its priority";
             return Err(Failure::new(Status::Integrity, "placement_changed", message));
@@ -128,10 +126,10 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    /// Why the times of a measurement say nothing: what a candidate does while it is not called counts against the others,
+    /// Returns why the times of a measurement are unusable: what a candidate does while it is not called counts against the others,
     /// on whose core it sits, and what it does between its trials is not in their times.
     fn disturbance(&self, measurement: &Measurement) -> Option<Failure> {
-        let defences = &self.referee.options.defences;
+        let defences = &self.machine.options.defences;
         if !self.candidate.is_foreign() {
             return None;
         }
@@ -145,10 +143,10 @@ impl Attempt<'_> {
     }
 
     fn refuse_impossible(&self, candidate: &SideRounds, bound: Duration) -> Result<(), Failure> {
-        if !self.candidate.is_foreign() || !self.referee.options.defences.clock {
+        if !self.candidate.is_foreign() || !self.machine.options.defences.clock {
             return Ok(());
         }
-        let median = summarize(&candidate.e2e_ns, &[]).median_ns;
+        let median = summarize(&candidate.times.e2e_ns, &[]).median_ns;
         if median >= bound.as_nanos() as f64 {
             return Ok(());
         }
@@ -160,8 +158,8 @@ impl Attempt<'_> {
     }
 
     fn timed_call_seed(&self) -> u64 {
-        if self.referee.options.defences.contents {
-            self.referee.settings.seed >> 1
+        if self.machine.options.defences.contents {
+            self.machine.settings.seed >> 1
         } else {
             self.rounds(&[])[0].call_seed
         }
@@ -169,8 +167,8 @@ impl Attempt<'_> {
 
     /// The inputs of the `number`-th measurement.
     fn timing_inputs(&self, number: u32) -> Result<TimingInputs, Stop> {
-        let (metas, settings) = (self.sample.metas(), &self.referee.settings);
-        let inputs = if self.referee.options.defences.contents {
+        let (metas, settings) = (self.sample.metas(), &self.machine.settings);
+        let inputs = if self.machine.options.defences.contents {
             TimingInputs::new(metas, settings, settings.seed ^ u64::from(number))
         } else {
             let checked = self.rounds(&[])[0];
@@ -184,7 +182,7 @@ impl Attempt<'_> {
         let last = sides.len() - 1;
         let mut wrong = Ok(());
         let mut checked = 0;
-        let (timed, storage) = (self.referee.options.defences.timed, self.referee.options.defences.storage);
+        let (timed, storage) = (self.machine.options.defences.timed, self.machine.options.defences.storage);
         let measurement = plan.run(sides, &mut |returned, block, set| {
             checked += 1;
             if let (Some(expected), Some(got)) = (returned.first(), returned.get(last))
@@ -213,22 +211,28 @@ impl Attempt<'_> {
         has_control: bool,
         remeasured: u32,
     ) -> Result<Option<Failure>, Stop> {
-        let settings = &self.referee.settings;
+        let settings = &self.machine.settings;
         let (Some(eager), Some(candidate)) = (measurement.sides.first(), measurement.sides.last()) else {
             return Ok(None);
         };
-        let bound = least_time(&settings.device, settings.threads, self.output_bytes);
+        let bound = least_time(settings.device, settings.threads, self.output_bytes);
         self.refuse_impossible(candidate, bound)?;
         let control = if has_control { &measurement.sides[1] } else { eager };
-        let raw = json!({
-            "path": route.path, "eager": eager, "control": control, "candidate": candidate, "unit": "ns",
-        });
-        let raw = raw.to_string().into_bytes();
+        let times = TrialTimes {
+            schema_version: SCHEMA_VERSION,
+            path: Some(route.path),
+            unit: TimeUnit::Ns,
+            eager: eager.times.clone(),
+            control: control.times.clone(),
+            candidate: candidate.times.clone(),
+        };
+        let raw = serde_json::to_vec(&times).map_err(|error| Stop::Fault(std::io::Error::from(error).into()))?;
         let id = ContentId::of(&raw);
         self.report.blobs.push(raw);
         // Where the path without rewriting is eager mode itself, both baselines are one measurement.
-        for (baseline, side) in [("eager", eager), ("control", control)] {
-            let Some(mut timing) = describe(route.path, baseline, (side, candidate), settings, remeasured, bound)
+        for (baseline, side) in [(Baseline::Eager, eager), (Baseline::Control, control)] {
+            let Some(mut timing) =
+                describe(route.path, baseline, (&side.times, &candidate.times), settings, remeasured, bound)
             else {
                 let message = "the calls are too short to be measured: their median is zero";
                 return Ok(Some(Failure::new(Status::Unstable, "no_ratio", message)));

@@ -1,9 +1,9 @@
-//! One call under the profiler, for whoever writes passes. Nothing of it counts for a verdict.
+//! One call under the profiler, for authors of passes. It does not affect a verdict.
 
 use passnet_record::{Profile, Status, WorkerReply, WorkerRequest};
 
 use super::{
-    Attempt,
+    context::Attempt,
     stop::{OrStop as _, Stop, block_stop},
 };
 use crate::{
@@ -27,14 +27,14 @@ impl Attempt<'_> {
             return Err(no_match(&loaded.passes).into());
         }
         let round = self.rounds(&[])[0];
-        let limit = self.referee.settings.memory_bytes;
+        let limit = self.machine.settings.memory_bytes;
         let block =
             InputBlock::new(self.sample.metas(), &[(round.inputs_seed, round.content)], limit).map_err(block_stop)?;
         self.call_once(&mut worker, &block, round.call_seed).candidate("running")?;
-        // Like a measurement: whoever else is on the device would be in it, and it in theirs.
-        let (measuring, waited) = self.referee.lock.acquire().map_err(|error| Stop::Fault(error.into()))?;
+        // Exclusive like a measurement: other work on the device would disturb it, and it would disturb them.
+        let (measuring, waited) = self.machine.lock.acquire().map_err(|error| Stop::Fault(error.into()))?;
         self.deadline += waited;
-        worker.pin(&self.referee.cores.timing);
+        worker.pin(&self.machine.cores.timing);
         let profile = self.profile_call(&mut worker, round.call_seed).candidate("being profiled");
         drop(measuring);
         profile

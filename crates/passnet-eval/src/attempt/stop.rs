@@ -6,14 +6,14 @@ use passnet_record::Status;
 
 use crate::{
     block::BlockError,
+    error::EvalError,
     failure::{Failure, of_candidate, of_reference},
     inputs::Content,
     judge::PairError,
-    referee::EvalError,
     worker::Fault,
 };
 
-/// Why an attempt ended early.
+/// Reason for the early end of an attempt.
 #[derive(Debug)]
 pub(crate) enum Stop {
     /// With an outcome.

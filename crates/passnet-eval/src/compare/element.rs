@@ -20,7 +20,7 @@ pub(super) trait Element: Copy + Send + Sync {
     /// The elements of a contiguous block.
     fn elements(bytes: &[u8]) -> impl Iterator<Item = Self> + '_;
 
-    /// IEEE equality: NaN equals nothing, zeros are equal whatever their sign.
+    /// IEEE equality: NaN equals nothing, zeros of both signs are equal.
     fn equal(self, other: Self) -> bool;
 
     /// The bounds of one tolerance; `None` where the type is compared exactly.
@@ -52,7 +52,7 @@ impl<E: Element> Ladder<E> {
         Self(Some(bounds))
     }
 
-    /// Whether two unequal elements are close at rung `rung` (0 is the first tolerance).
+    /// True if two unequal elements are close at rung `rung` (0 is the first tolerance).
     pub(super) fn close_at(&self, candidate: E, reference: E, rung: usize) -> bool {
         self.0.as_ref().and_then(|bounds| bounds.get(rung)).is_some_and(|&bound| candidate.close(reference, bound))
     }

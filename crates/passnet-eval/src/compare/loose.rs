@@ -1,9 +1,9 @@
 //! The bound by which outputs for adversarial inputs are judged.
 //!
 //! Inputs far from what the graph was captured with (huge, tiny, constant) drive honest kernels to other roundings,
-//! which the ladder of tolerances, with its absolute terms made for values near 1, does not fit. What such rounds are
-//! for is to tell a computation from a memory or a constant, and for that a bound relative to the largest reference
-//! value of the tensor is enough.
+//! which the ladder of tolerances, with its absolute terms made for values near 1, does not fit. Such rounds have
+//! to distinguish a computation from a stored result or a constant, and a bound relative to the largest reference value
+//! of the tensor is enough for that.
 
 use half::{bf16, f16};
 use passnet_record::DType;
@@ -19,7 +19,7 @@ pub struct LooseFailure {
     pub candidate: String,
     /// The reference's value.
     pub reference: String,
-    /// What `|candidate - reference|` was allowed to be.
+    /// Allowed value of `|candidate - reference|`.
     pub allowed: f64,
     /// The candidate is NaN or infinite there.
     pub non_finite: bool,

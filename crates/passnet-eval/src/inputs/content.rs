@@ -1,9 +1,9 @@
 use std::{fmt, str::FromStr};
 
-/// What kind of values a set of inputs has. `docs/inputs.md` says why each exists.
+/// Kind of values in a set of inputs. `docs/reference/inputs.md` gives the reason for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Content {
-    /// As the sample's metadata describes them. The only content that counts for the tolerance.
+    /// Values that the sample's metadata describes. The only content that counts for the tolerance.
     Random,
     /// Random, and tensors that the metadata makes constant or literal vary as well.
     Varied,
@@ -20,7 +20,7 @@ pub enum Content {
 }
 
 impl Content {
-    /// All contents beside the random one.
+    /// All contents except the random one.
     pub const ADVERSARIAL: [Self; 6] =
         [Self::Varied, Self::Zeros, Self::Large, Self::Negative, Self::Tiny, Self::NearDuplicate];
 

@@ -1,4 +1,4 @@
-//! What the tests with real Python share.
+//! Helpers of the tests with real Python.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 #![allow(
@@ -9,8 +9,10 @@
 
 use std::process::{Command, Stdio};
 
-use passnet_eval::{Defences, GraphSample, Referee, RefereeOptions, python::Interpreter, settings};
-use passnet_record::{DType, GraphId, RunSettings, TensorMeta};
+use passnet_eval::{Defences, Referee, RefereeOptions, settings};
+use passnet_record::{DType, Device, GraphId, RunSettings, TensorMeta};
+use passnet_run::GraphSample;
+use passnet_services::Interpreter;
 
 /// The interpreter named by `PASSNET_PYTHON` (else `python3`), if it can import torch; prints why not otherwise.
 pub(crate) fn python_with_torch() -> Option<String> {
@@ -26,11 +28,12 @@ pub(crate) fn python_with_torch() -> Option<String> {
     found.then_some(python)
 }
 
-/// Whether the interpreter finds torch and the `passnet` package; prints why not.
+/// Returns whether the interpreter finds torch and the `passnet` package; prints why not.
 pub(crate) fn interpreter() -> Option<Interpreter> {
     python_with_torch()?;
     let interpreter = Interpreter::find();
-    let found = interpreter.module("passnet._protocol").stderr(Stdio::null()).status().is_ok_and(|s| s.success());
+    let found =
+        interpreter.module("passnet._worker.protocol").stderr(Stdio::null()).status().is_ok_and(|s| s.success());
     if !found {
         println!("skipped: the interpreter has no passnet package with its native module; set PASSNET_SITE");
     }
@@ -40,11 +43,12 @@ pub(crate) fn interpreter() -> Option<Interpreter> {
 /// A referee for small CPU graphs with quick settings, if there is an interpreter for it.
 pub(crate) fn referee(adapt: impl FnOnce(&mut RunSettings)) -> Option<Referee> {
     let interpreter = interpreter()?;
-    let mut quick = RunSettings { warmup: 3, trials: 20, rounds: 2, max_remeasure: 0, ..settings::sound("cpu") };
+    let mut quick = RunSettings { warmup: 3, trials: 20, rounds: 2, max_remeasure: 0, ..settings::sound(Device::Cpu) };
     adapt(&mut quick);
     // Tests of what the referee sees need candidates that the lint would not let through.
     let defences = Defences { lint: false, ..Defences::ALL };
-    let options = RefereeOptions { zygote: interpreter.zygote(), defences, cache: None, jobs: 1 };
+    let options =
+        RefereeOptions { zygote: passnet_eval::ZygoteConfig::from(interpreter), defences, cache: None, jobs: 1 };
     Some(Referee::new(quick, options).unwrap())
 }
 
@@ -56,7 +60,7 @@ pub(crate) fn fake_referee(adapt: impl FnOnce(&mut RunSettings)) -> Option<Refer
         return None;
     }
     let site = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake_site");
-    let mut quick = RunSettings { warmup: 1, trials: 10, rounds: 2, max_remeasure: 0, ..settings::sound("cpu") };
+    let mut quick = RunSettings { warmup: 1, trials: 10, rounds: 2, max_remeasure: 0, ..settings::sound(Device::Cpu) };
     quick.paths.truncate(1);
     adapt(&mut quick);
     let defences = Defences { lint: false, sandbox: false, ..Defences::ALL };

@@ -88,7 +88,7 @@ fn pair(random: &mut Random, size: usize) -> (u64, u64) {
 /// Candidate and reference, as bytes.
 type Pairs = (Vec<u8>, Vec<u8>);
 
-/// What is compared for one dtype.
+/// Values to compare for one dtype.
 fn pairs(dtype: DType) -> Pairs {
     let mut random = Random(dtype.size() as u64);
     let word = if matches!(dtype, DType::Complex64 | DType::Complex128) { dtype.size() / 2 } else { dtype.size() };

@@ -9,8 +9,9 @@ use std::{
 };
 
 use crate::common::referee;
-use passnet_eval::{Progress, RunLog, Selection, Suite, run_suite};
+use passnet_eval::{Candidate, Progress, Submission, run_suite};
 use passnet_record::{AuthorSpec, Status};
+use passnet_run::{RunLog, Selection, Suite};
 
 /// The bundled suite.
 fn demo() -> Suite {
@@ -19,7 +20,7 @@ fn demo() -> Suite {
 }
 
 #[test]
-fn a_run_can_be_interrupted_and_goes_on() {
+fn a_run_can_be_interrupted_and_continued() {
     let Some(referee) = referee(|_| ()) else { return };
     let suite = demo();
     let directory = tempfile::tempdir().unwrap();
@@ -30,10 +31,12 @@ fn a_run_can_be_interrupted_and_goes_on() {
             stop.store(true, Ordering::Relaxed);
         }
     };
-    let first = run_suite(&referee, &suite, &AuthorSpec::Noop, &run, &stop, &after_two).unwrap();
+    let noop = Submission::uniform(AuthorSpec::new("noop", None), &Candidate::Noop, &suite);
+    let eager = Submission::uniform(AuthorSpec::new("eager", None), &Candidate::Eager, &suite);
+    let first = run_suite(&referee, &suite, &noop, &run, &stop, &after_two).unwrap();
     assert_eq!((first.verdicts.len(), first.complete, first.reused), (2, false, 0));
 
-    let second = run_suite(&referee, &suite, &AuthorSpec::Noop, &run, &AtomicBool::new(false), &|_| ()).unwrap();
+    let second = run_suite(&referee, &suite, &noop, &run, &AtomicBool::new(false), &|_| ()).unwrap();
     assert_eq!((second.complete, second.reused), (true, 2));
     let log = RunLog::read(&run).unwrap();
     assert!(log.finished);
@@ -47,13 +50,13 @@ fn a_run_can_be_interrupted_and_goes_on() {
         assert!(matches!(verdict.status, Status::Correct | Status::Unstable), "{:?}", verdict.reason);
         assert_eq!(verdict.timings.len(), 4, "two paths, two baselines each: {:?}", verdict.evidence.notes);
         for timing in &verdict.timings {
-            let raw = passnet_eval::store::blob_path(&run, timing.raw.as_ref().unwrap());
+            let raw = passnet_run::blob_path(&run, timing.raw.as_ref().unwrap());
             assert!(raw.is_file());
         }
     }
 
-    let third = run_suite(&referee, &suite, &AuthorSpec::Noop, &run, &AtomicBool::new(false), &|_| ()).unwrap();
+    let third = run_suite(&referee, &suite, &noop, &run, &AtomicBool::new(false), &|_| ()).unwrap();
     assert_eq!(third.reused, suite.graphs().count());
-    let error = run_suite(&referee, &suite, &AuthorSpec::Eager, &run, &AtomicBool::new(false), &|_| ()).unwrap_err();
+    let error = run_suite(&referee, &suite, &eager, &run, &AtomicBool::new(false), &|_| ()).unwrap_err();
     assert!(error.to_string().contains("author.kind"), "{error}");
 }

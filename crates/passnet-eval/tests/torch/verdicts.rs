@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
 use crate::common::{graph, referee};
-use passnet_eval::{Candidate, Defences, PassDirectory, Referee, RefereeOptions, settings};
-use passnet_record::{ExecutionPath, RunSettings, Status};
+use passnet_eval::{Candidate, Defences, Referee, RefereeOptions, settings};
+use passnet_record::{Baseline, Device, ExecutionPath, ORDER_FILE, PassDirectory, RunSettings, Status};
 
 const LINEAR_GELU: &str = r#"{"version": 1, "inputs": ["x", "w", "b"], "nodes": [
     {"name": "linear", "op": "call_function", "target": "torch.nn.functional.linear",
@@ -67,10 +67,7 @@ def replacement_func():
 }
 
 fn pass(text: &str) -> Candidate {
-    let directory = tempfile::tempdir().unwrap();
-    std::fs::write(directory.path().join("fuse.py"), text).unwrap();
-    std::fs::write(directory.path().join("sorted_output_pass_rule_names.json"), r#"["fuse"]"#).unwrap();
-    Candidate::Passes(PassDirectory::read(directory.path()).unwrap())
+    Candidate::Passes(PassDirectory::new([("fuse.py", text), (ORDER_FILE, r#"["fuse"]"#)]).unwrap())
 }
 
 const HONEST: &str = "    out = torch.empty_like(x)\n    add_relu(x, y, out, x.numel())\n    return out";
@@ -120,9 +117,14 @@ fn passes_are_judged_by_what_they_do() {
     assert!(matches!(verdict.status, Status::Correct | Status::Unstable), "{:?}", verdict.reason);
     assert!(verdict.outputs[0].equal);
     assert_eq!(verdict.evidence.matches, [("fuse".to_owned(), 1)]);
-    let paths: Vec<_> = verdict.timings.iter().map(|timing| (timing.path, timing.baseline.as_str())).collect();
+    let paths: Vec<_> = verdict.timings.iter().map(|timing| (timing.path, timing.baseline)).collect();
     let (direct, compiled) = (ExecutionPath::Direct, ExecutionPath::Compiled);
-    let all = [(direct, "eager"), (direct, "control"), (compiled, "eager"), (compiled, "control")];
+    let all = [
+        (direct, Baseline::Eager),
+        (direct, Baseline::Control),
+        (compiled, Baseline::Eager),
+        (compiled, Baseline::Control),
+    ];
     assert_eq!(paths, all, "{:?}", verdict.evidence.notes);
 
     let other = graph(LINEAR_GELU, &[("x", &[4, 16]), ("w", &[8, 16]), ("b", &[8])]);
@@ -163,8 +165,13 @@ fn arguments_are_handed_on_and_not_computed() {
 #[test]
 fn source_is_checked_before_anything_runs() {
     let Some(interpreter) = crate::common::interpreter() else { return };
-    let options = RefereeOptions { zygote: interpreter.zygote(), defences: Defences::ALL, cache: None, jobs: 1 };
-    let quick = RunSettings { trials: 4, warmup: 1, rounds: 2, max_remeasure: 0, ..settings::sound("cpu") };
+    let options = RefereeOptions {
+        zygote: passnet_eval::ZygoteConfig::from(interpreter),
+        defences: Defences::ALL,
+        cache: None,
+        jobs: 1,
+    };
+    let quick = RunSettings { trials: 4, warmup: 1, rounds: 2, max_remeasure: 0, ..settings::sound(Device::Cpu) };
     let referee = Referee::new(quick, options).unwrap();
     let sample = graph(ADD_RELU, &[("x", &[8, 8]), ("y", &[8, 8])]);
     let verdict = referee.evaluate(&sample, &add_relu_pass("    return torch.relu(x + y)")).unwrap().verdict;

@@ -1,36 +1,7 @@
 use passnet_record::TensorMeta;
 
-use super::{
-    order::canonical_order,
-    state::{Operand, Reads, arguments},
-};
+use super::state::{Operand, Reads, arguments};
 use crate::{Arg, Callee, Graph, Node, NodeId, ValueId};
-
-/// What is hashed. With `tensors`, inputs have types.
-pub(super) fn canonical_bytes(graph: &Graph, tensors: Option<&[TensorMeta]>) -> Vec<u8> {
-    let encoder = Encoder::new(graph, tensors);
-    let order = canonical_order(&encoder);
-    let mut out = Bytes(vec![super::HASH_VERSION, u8::from(tensors.is_some())]);
-    for &value in &order.sequence {
-        match graph.node_of(value) {
-            None => encoder.input(&mut out, value),
-            Some(node) => encoder.node(&mut out, node, |out, value| out.u32(order.number(value))),
-        }
-    }
-    encoder.outputs(&mut out, |out, value| out.u32(order.number(value)));
-    let mut unused: Vec<Vec<u8>> = graph
-        .inputs()
-        .filter(|&input| !order.has(input))
-        .map(|input| {
-            let mut bytes = Bytes(Vec::new());
-            encoder.input(&mut bytes, input);
-            bytes.0
-        })
-        .collect();
-    unused.sort_unstable();
-    out.0.extend(unused.into_iter().flatten());
-    out.0
-}
 
 /// Tags of records.
 mod tag {
@@ -77,7 +48,7 @@ pub(super) struct Encoder<'g> {
 }
 
 impl<'g> Encoder<'g> {
-    fn new(graph: &'g Graph, tensors: Option<&'g [TensorMeta]>) -> Self {
+    pub(super) fn new(graph: &'g Graph, tensors: Option<&'g [TensorMeta]>) -> Self {
         let keyword_order: Vec<Vec<u32>> = graph.nodes().map(|node| sorted_keywords(graph, &node)).collect();
         Self { graph, reads: Reads::new(graph, &keyword_order), tensors, keyword_order }
     }

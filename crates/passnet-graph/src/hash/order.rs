@@ -5,7 +5,7 @@ use crate::{NodeId, ValueId};
 
 const UNSEEN: u32 = u32::MAX;
 
-/// How often the colours of values that the outputs do not reach are refined at most.
+/// Most refinements of the colours of values that the outputs do not reach.
 const MAX_ROUNDS: usize = 8;
 
 /// The values of a graph in canonical order: each after all that it refers to. Unused inputs are not in it.
@@ -39,7 +39,7 @@ pub(super) fn canonical_order(encoder: &Encoder<'_>) -> Order {
     order
 }
 
-/// What a node refers to, in order: each operand and the change it is read after, then the global state.
+/// Values that a node refers to, in order: each operand and the change it is read after, then the global state.
 fn references<'e>(encoder: &'e Encoder<'_>, node: usize) -> impl Iterator<Item = ValueId> + use<'e> {
     let graph = encoder.graph;
     let value_of = move |node: Option<NodeId>| node.map(|node| graph.value_of(node));
@@ -68,8 +68,8 @@ fn visit(encoder: &Encoder<'_>, order: &mut Order, root: ValueId) {
 
 /// Nodes that nothing refers to and the outputs do not reach, sorted by colour.
 ///
-/// The colour of a value is a hash of all that it is computed from. That alone does not tell inputs apart, so the colour
-/// of an input is refined by the colours of its users, until that tells no more apart.
+/// The colour of a value is a hash of all that it is computed from. That alone does not distinguish inputs, so the colour
+/// of an input is refined by the colours of its users, until that distinguishes no more.
 fn sorted_roots(encoder: &Encoder<'_>, order: &Order) -> Vec<ValueId> {
     let graph = encoder.graph;
     let rest: Vec<NodeId> = graph.nodes().filter(|node| !order.has(node.value)).map(|node| node.id).collect();

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     Arg, Graph, NodeId, ValueId,
-    matching::effects::{Storage, mutated, touches_global_state},
+    effects::{Storage, mutated, touches_global_state},
 };
 
 /// An operand of a node, or an element of the outputs, with the state in which it is read.
@@ -13,7 +13,7 @@ pub(super) struct Operand {
     pub(super) changed_by: Option<NodeId>,
 }
 
-/// What each node reads: values, the changes made to them before, and the global state.
+/// The reads of each node: values, the changes made to them before, and the global state.
 ///
 /// Program order matters only through this: a node that reads a changed value refers to the change, and changes of one
 /// storage refer to each other as the operands of a change are read, too.

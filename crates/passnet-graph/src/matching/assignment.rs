@@ -1,7 +1,7 @@
-use super::{Pattern, Target};
+use super::{pattern::Pattern, prepared::PreparedGraph};
 use crate::{Arg, NodeId, OpId, ValueId};
 
-/// Where and why a pattern and a target differ.
+/// A difference of a pattern and a target.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mismatch {
     pub(super) pattern: NodeId,
@@ -23,7 +23,7 @@ pub(super) enum Kind {
     Shared { other: NodeId },
     /// A value that the pattern does not return is used outside the match.
     Escape,
-    /// What an input stands for is computed inside the match.
+    /// The match computes the value that an input stands for.
     Inside { input: ValueId, value: ValueId },
     /// There is no place for a replacement: `input` is computed after the first use of the outputs, `user`.
     NoPlace { input: ValueId, user: NodeId },
@@ -33,7 +33,7 @@ pub(super) enum Kind {
     Reordered { other: NodeId },
 }
 
-/// What happened when a node and all it depends on were compared.
+/// Result of comparing a node and all that it depends on.
 pub(super) struct Comparison {
     /// Pattern nodes that agree.
     pub(super) matched: usize,
@@ -41,7 +41,7 @@ pub(super) struct Comparison {
     pub(super) mismatch: Option<Mismatch>,
 }
 
-/// How to go on after a disagreement.
+/// Treatment of a disagreement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     /// Stop.
@@ -57,7 +57,7 @@ enum Set {
 
 /// A partial match: which target node stands for which pattern node, and what stands for the inputs.
 pub(super) struct Assignment<'a> {
-    target: &'a Target<'a>,
+    target: &'a PreparedGraph<'a>,
     pattern: &'a Pattern<'a>,
     /// By op of the pattern, the same op of the target.
     ops: Vec<Option<OpId>>,
@@ -69,7 +69,7 @@ pub(super) struct Assignment<'a> {
     stands_for: Vec<Option<NodeId>>,
     /// By node of the target, the match that was found before and that it belongs to.
     owner: Vec<Option<u32>>,
-    /// What was set, for taking it back.
+    /// Assignments in the order in which they were made, for undoing them.
     trail: Vec<Set>,
     /// Pairs whose arguments are still to be compared, and whether the calls themselves agree.
     pending: Vec<(NodeId, NodeId, bool)>,
@@ -78,7 +78,7 @@ pub(super) struct Assignment<'a> {
 }
 
 impl<'a> Assignment<'a> {
-    pub(super) fn new(target: &'a Target<'a>, pattern: &'a Pattern<'a>) -> Self {
+    pub(super) fn new(target: &'a PreparedGraph<'a>, pattern: &'a Pattern<'a>) -> Self {
         let graph = pattern.graph;
         Self {
             target,
@@ -107,7 +107,7 @@ impl<'a> Assignment<'a> {
         &self.inputs
     }
 
-    /// What stands for a value of the pattern.
+    /// The argument that stands for a value of the pattern.
     pub(super) fn partner(&self, value: ValueId) -> Option<Arg> {
         match self.pattern.graph.node_of(value) {
             None => self.inputs[value.index()],
@@ -184,7 +184,7 @@ impl<'a> Assignment<'a> {
         self.pending.push((pattern, target, kind.is_none()));
     }
 
-    /// What keeps `target` from standing for `pattern`, arguments aside.
+    /// The reason, other than arguments, why `target` cannot stand for `pattern`.
     fn obstacle(&self, pattern: NodeId, target: NodeId) -> Option<Kind> {
         let (ours, theirs) = (self.pattern.graph.node(pattern), self.target.graph.node(target));
         if let Some(other) = self.stands_for[target.index()] {
@@ -273,7 +273,7 @@ impl<'a> Assignment<'a> {
         }
     }
 
-    /// Whether two arguments of the target are the same; a list is the same as a tuple of its elements.
+    /// Returns whether two arguments of the target are the same; a list is the same as a tuple of its elements.
     fn is_same(&self, a: Arg, b: Arg) -> bool {
         let graph = self.target.graph;
         match (a, b) {

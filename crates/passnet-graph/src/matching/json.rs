@@ -1,8 +1,12 @@
-//! Matching as the Python side calls it: JSON in, JSON out. `docs/matching.md` defines both.
+//! Matching as the Python side calls it: JSON in, JSON out. `docs/reference/matching.md` defines both.
 
 use serde_json::{Value, json};
 
-use super::{Limits, Match, MatchError, Pattern, PatternError, Target};
+use super::{
+    found::{Limits, Match, MatchError},
+    pattern::{Pattern, PatternError},
+    prepared::PreparedGraph,
+};
 use crate::{
     Arg, Graph,
     wire::{self, WireError},
@@ -11,7 +15,7 @@ use crate::{
 /// Version of the answer.
 const VERSION: u64 = 1;
 
-/// Why there is no answer.
+/// Reason why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JsonError {
     /// The target is no wire form of a graph.
@@ -35,13 +39,13 @@ pub enum JsonError {
 pub fn match_json(target: &str, pattern: &str) -> Result<String, JsonError> {
     let target = wire::from_json(target).map_err(JsonError::Target)?;
     let pattern = wire::from_json(pattern).map_err(JsonError::PatternGraph)?;
-    let found = Target::new(&target).find(&Pattern::new(&pattern)?, Limits::default())?;
+    let found = PreparedGraph::new(&target).find(&Pattern::new(&pattern)?, Limits::default())?;
     let matches: Vec<Value> = found.matches.iter().map(|found| values(&target, found)).collect();
     let places: Vec<Value> = found.matches.iter().map(|found| place(&target, found)).collect();
     Ok(json!({"version": VERSION, "matches": matches, "places": places, "nearest": found.nearest}).to_string())
 }
 
-/// What stands for each value of the pattern.
+/// For each value of the pattern the value or argument that stands for it.
 fn values(target: &Graph, found: &Match) -> Value {
     let inputs = found.inputs.iter().map(|input| match *input {
         None => Value::Null,

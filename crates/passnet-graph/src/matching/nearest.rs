@@ -1,22 +1,41 @@
-//! Where a pattern without a match came closest to one.
+//! The nearest miss: the place where a pattern without a match came closest to one.
 
 use passnet_record::NearestMiss;
 
 use super::{
-    Pattern, Target,
     assignment::{Assignment, Kind, Mismatch, Mode},
-    search::{Progress, candidates},
+    candidates::candidates,
+    pattern::Pattern,
+    prepared::PreparedGraph,
 };
 use crate::{NodeId, Use};
 
 /// Most node comparisons that are spent here.
 const MAX_COMPARISONS: u64 = 2_000_000;
 
+/// The place where the search got stuck for the first time at the deepest step.
+#[derive(Default)]
+pub(super) struct Progress {
+    /// The nodes chosen for the roots of the steps before.
+    pub(super) chosen: Vec<NodeId>,
+    /// The first refusal with the most steps taken.
+    pub(super) refused: Option<Refusal>,
+}
+
+/// All calls agreed so far, but they cannot be replaced.
+pub(super) struct Refusal {
+    /// Steps taken.
+    pub(super) steps: usize,
+    /// Pattern nodes that agreed.
+    pub(super) matched: usize,
+    pub(super) mismatch: Mismatch,
+}
+
 /// Among all nodes that the stuck step could have begun at, takes the one from which most of the pattern agrees, and
-/// says what differs first. What is tied to the nodes chosen before is tried first, then calls of the same op, then all nodes;
+/// describes the first difference. Nodes tied to those chosen before are tried first, then calls of the same op, then all nodes;
 /// of equals the first is taken.
 pub(super) fn nearest(
-    target: &Target<'_>,
+    target: &PreparedGraph<'_>,
     pattern: &Pattern<'_>,
     assignment: &mut Assignment<'_>,
     progress: Progress,
@@ -59,7 +78,7 @@ pub(super) fn nearest(
 }
 
 struct Describe<'d> {
-    target: &'d Target<'d>,
+    target: &'d PreparedGraph<'d>,
     pattern: &'d Pattern<'d>,
 }
 
@@ -94,41 +113,8 @@ impl Describe<'_> {
                 let other = self.pattern.graph.node(other).name;
                 ("argument", (format!("two nodes for `{other}` and `{ours}`"), format!("`{theirs}` for both")))
             }
-            Kind::Escape => (
-                "escape",
-                (
-                    format!("`{theirs}` used only inside the match (else the pattern must return its `{ours}`)"),
-                    self.outside_use(pattern, target, assignment),
-                ),
-            ),
-            Kind::Inside { input: value, value: bound } => (
-                "escape",
-                (
-                    format!("`{}` standing for a value computed outside the match", input(value)),
-                    format!("`{}`, which the match computes", self.target.graph.name(bound)),
-                ),
-            ),
-            Kind::NoPlace { input: value, user } => (
-                "order",
-                (
-                    format!("`{}` computed before anything uses what the pattern returns", input(value)),
-                    format!("`{}` uses it before", self.target_line(user)),
-                ),
-            ),
-            Kind::Storage { node } => (
-                "order",
-                (
-                    "nothing else that changes what the match reads, or uses what it changes, between its nodes".into(),
-                    format!("`{}`", self.target_line(node)),
-                ),
-            ),
-            Kind::Reordered { other } => (
-                "order",
-                (
-                    format!("the change made by `{ours}` where the pattern makes it"),
-                    format!("`{}` on the other side of `{}`", self.target_line(other), self.target_line(target)),
-                ),
-            ),
+            Kind::Escape | Kind::Inside { .. } => ("escape", self.escape(&mismatch, assignment)),
+            Kind::NoPlace { .. } | Kind::Storage { .. } | Kind::Reordered { .. } => ("order", self.order(&mismatch)),
         };
         NearestMiss {
             matched,
@@ -137,6 +123,48 @@ impl Describe<'_> {
             what: what.to_owned(),
             expected,
             found,
+        }
+    }
+
+    /// The expected and the found place where a value is used outside of the match, or computed inside.
+    fn escape(&self, mismatch: &Mismatch, assignment: &Assignment<'_>) -> (String, String) {
+        let Mismatch { pattern, target, kind } = *mismatch;
+        match kind {
+            Kind::Inside { input, value: bound } => (
+                format!("`{}` standing for a value computed outside the match", self.pattern.graph.name(input)),
+                format!("`{}`, which the match computes", self.target.graph.name(bound)),
+            ),
+            _ => {
+                let ours = self.pattern.graph.node(pattern).name;
+                let theirs = self.target.graph.node(target).name;
+                (
+                    format!("`{theirs}` used only inside the match (else the pattern must return its `{ours}`)"),
+                    self.outside_use(pattern, target, assignment),
+                )
+            }
+        }
+    }
+
+    /// The expected and the found order where the replacement has no place, or nodes are in another order.
+    fn order(&self, mismatch: &Mismatch) -> (String, String) {
+        let Mismatch { pattern, target, kind } = *mismatch;
+        match kind {
+            Kind::NoPlace { input, user } => (
+                format!("`{}` computed before anything uses what the pattern returns", self.pattern.graph.name(input)),
+                format!("`{}` uses it before", self.target_line(user)),
+            ),
+            Kind::Storage { node } => (
+                "nothing else that changes what the match reads, or uses what it changes, between its nodes".to_owned(),
+                format!("`{}`", self.target_line(node)),
+            ),
+            Kind::Reordered { other } => {
+                let ours = self.pattern.graph.node(pattern).name;
+                (
+                    format!("the change made by `{ours}` where the pattern makes it"),
+                    format!("`{}` on the other side of `{}`", self.target_line(other), self.target_line(target)),
+                )
+            }
+            _ => (self.pattern_call(pattern), self.target.graph.call_text(target).to_string()),
         }
     }
 

@@ -1,10 +1,12 @@
-use super::effects::{self, live_nodes};
-use crate::{Callee, Graph, NodeId, OpId, ValueId};
+use crate::{
+    Callee, Graph, NodeId, OpId, ValueId,
+    effects::{self, live_nodes},
+};
 
 /// Most nodes that a pattern may have.
 pub const MAX_PATTERN_NODES: usize = 4096;
 
-/// Why a graph cannot serve as a pattern.
+/// Reason why a graph cannot serve as a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
     /// Nothing that the pattern returns or changes is computed by it.
@@ -90,8 +92,8 @@ impl<'p> Pattern<'p> {
         })
     }
 
-    /// Whether `target` has at least as many calls of each op as the pattern. Where it has not, the pattern cannot
-    /// match; to ask costs one pass over the nodes and needs no [`super::Target`].
+    /// Returns whether `target` has at least as many calls of each op as the pattern. Where it has not, the pattern cannot
+    /// match; to ask costs one pass over the nodes and needs no [`PreparedGraph`](super::PreparedGraph).
     pub fn may_occur_in(&self, target: &Graph) -> bool {
         let mut counts = vec![0_u32; target.num_ops()];
         target.nodes().for_each(|node| counts[node.op.index()] += 1);

@@ -1,11 +1,15 @@
-//! Whether a complete assignment may be replaced, and where the replacement goes.
+//! Placement: checks that a complete assignment may be replaced, and chooses the place of the replacement.
 
 use super::{
-    Match, Pattern, Target,
     assignment::{Assignment, Kind, Mismatch},
+    found::Match,
+    pattern::Pattern,
+    prepared::PreparedGraph,
+};
+use crate::{
+    NodeId, Use, ValueId,
     effects::{Storage, mutated},
 };
-use crate::{NodeId, Use, ValueId};
 
 /// A place in the program once replacements are in it: node `n` is at `(n, 0)`, and the replacements that come right
 /// after it at `(n, 1)`, `(n, 2)` ... with the numbers of their matches, counted from 1.
@@ -18,11 +22,11 @@ pub(super) struct Placements {
 }
 
 impl Placements {
-    /// Whether there may be a place for what is assigned after the first `steps` of the plan: more choices only make it
+    /// Returns whether there may be a place for what is assigned after the first `steps` of the plan: more choices only make it
     /// harder.
     pub(super) fn may_have_place(
         &self,
-        target: &Target<'_>,
+        target: &PreparedGraph<'_>,
         pattern: &Pattern<'_>,
         assignment: &mut Assignment<'_>,
         steps: usize,
@@ -36,7 +40,7 @@ impl Placements {
     /// Checks a complete assignment and, if it is legal, makes it a match.
     pub(super) fn place(
         &mut self,
-        target: &Target<'_>,
+        target: &PreparedGraph<'_>,
         pattern: &Pattern<'_>,
         assignment: &mut Assignment<'_>,
     ) -> Result<Match, Mismatch> {
@@ -59,7 +63,7 @@ impl Placements {
 }
 
 struct Check<'c> {
-    target: &'c Target<'c>,
+    target: &'c PreparedGraph<'c>,
     pattern: &'c Pattern<'c>,
     assignment: &'c Assignment<'c>,
     positions: &'c [Position],
@@ -251,7 +255,7 @@ impl Check<'_> {
         classes
     }
 
-    /// Whether an argument of `node` is in one of the `classes`, which are sorted.
+    /// Returns whether an argument of `node` is in one of the `classes`, which are sorted.
     fn touches(&self, storage: &Storage, node: NodeId, classes: &[u32]) -> bool {
         let graph = self.target.graph;
         let mut touches = false;

@@ -1,34 +1,28 @@
 //! The search itself: one choice per step of the plan, taken back where it leads nowhere.
 
 use super::{
-    Found, Limits, Match, MatchError, Pattern, Target,
     assignment::{Assignment, Mismatch, Mode},
-    nearest,
-    pattern::Step,
+    candidates::{Candidates, candidates},
+    found::{Found, Limits, Match, MatchError},
+    nearest::{Progress, Refusal, nearest},
+    pattern::Pattern,
     placement::Placements,
+    prepared::PreparedGraph,
 };
-use crate::{Arg, NodeId, Use};
+use crate::NodeId;
 
-/// Where the search got stuck for the first time at the deepest step.
-#[derive(Default)]
-pub(super) struct Progress {
-    /// The nodes chosen for the roots of the steps before.
-    pub(super) chosen: Vec<NodeId>,
-    /// The first refusal with the most steps taken.
-    pub(super) refused: Option<Refusal>,
+impl PreparedGraph<'_> {
+    /// Finds all matches of a pattern, in program order of the node that stands for the pattern's first sink (node
+    /// that nothing in the pattern uses). Where matches overlap, the first one counts.
+    ///
+    /// # Errors
+    /// If the search exceeds `limits`.
+    pub fn find(&self, pattern: &Pattern<'_>, limits: Limits) -> Result<Found, MatchError> {
+        find(self, pattern, limits)
+    }
 }
 
-/// All calls agreed so far, but they cannot be replaced.
-pub(super) struct Refusal {
-    /// Steps taken.
-    pub(super) steps: usize,
-    /// Pattern nodes that agreed.
-    pub(super) matched: usize,
-    pub(super) mismatch: Mismatch,
-}
-
-/// See [`Target::find`].
-pub(super) fn find(target: &Target<'_>, pattern: &Pattern<'_>, limits: Limits) -> Result<Found, MatchError> {
+fn find(target: &PreparedGraph<'_>, pattern: &Pattern<'_>, limits: Limits) -> Result<Found, MatchError> {
     let mut search = Search {
         target,
         pattern,
@@ -43,13 +37,12 @@ pub(super) fn find(target: &Target<'_>, pattern: &Pattern<'_>, limits: Limits) -
             matches.extend(search.attempt(seed)?);
         }
     }
-    let nearest =
-        matches.is_empty().then(|| nearest::nearest(target, pattern, &mut search.assignment, search.progress));
+    let nearest = matches.is_empty().then(|| nearest(target, pattern, &mut search.assignment, search.progress));
     Ok(Found { matches, nearest })
 }
 
 struct Search<'a> {
-    target: &'a Target<'a>,
+    target: &'a PreparedGraph<'a>,
     pattern: &'a Pattern<'a>,
     assignment: Assignment<'a>,
     placements: Placements,
@@ -124,67 +117,5 @@ impl<'a> Search<'a> {
         if levels.len() > self.progress.chosen.len() {
             self.progress.chosen = levels.iter().map(|level| level.current).collect();
         }
-    }
-}
-
-/// Nodes that come into question for the root of a step.
-pub(super) enum Candidates<'a> {
-    One(Option<NodeId>),
-    /// Those nearest to `center` first: pieces that belong together are close to each other.
-    Near {
-        center: NodeId,
-        /// In program order, all before the center.
-        before: &'a [NodeId],
-        /// In program order, the others.
-        after: &'a [NodeId],
-    },
-    /// In program order. A node that uses the value twice is there twice, one after the other.
-    Users(std::slice::Iter<'a, Use>, Option<NodeId>),
-}
-
-impl<'a> Candidates<'a> {
-    fn near(center: NodeId, nodes: &'a [NodeId]) -> Self {
-        let (before, after) = nodes.split_at(nodes.partition_point(|&node| node < center));
-        Self::Near { center, before, after }
-    }
-}
-
-impl Iterator for Candidates<'_> {
-    type Item = NodeId;
-
-    fn next(&mut self) -> Option<NodeId> {
-        match self {
-            Self::One(node) => node.take(),
-            Self::Near { center, before, after } => {
-                let distance_before = before.last().map_or(u32::MAX, |node| center.0 - node.0);
-                let distance_after = after.first().map_or(u32::MAX, |node| node.0 - center.0);
-                if distance_before <= distance_after { before.split_off_last() } else { after.split_off_first() }
-                    .copied()
-            }
-            Self::Users(uses, last) => {
-                let node = uses.find_map(|&user| match user {
-                    Use::Node(node) if Some(node) != *last => Some(node),
-                    _ => None,
-                })?;
-                *last = Some(node);
-                Some(node)
-            }
-        }
-    }
-}
-
-/// Candidates for a step after the first, given what was chosen before it. `seed` stands for the root of the first.
-pub(super) fn candidates<'a>(
-    target: &'a Target<'_>,
-    assignment: &Assignment<'_>,
-    step: Step,
-    seed: NodeId,
-) -> Candidates<'a> {
-    // An input may stand for a constant or a list, which has no list of users.
-    let from = step.from.and_then(|value| assignment.partner(value)).and_then(Arg::as_value);
-    match (from, assignment.op_of(step.root)) {
-        (Some(value), _) => Candidates::Users(target.uses.of(value).iter(), None),
-        (None, Some(op)) => Candidates::near(seed, target.nodes_of(op)),
-        (None, None) => Candidates::One(None),
     }
 }

@@ -5,10 +5,10 @@ use std::{
     ptr,
 };
 
-use super::{CudaError, Driver, Handle};
+use super::driver::{CudaError, Driver, Handle};
 
 const MAX_DYNAMIC_SHARED_BYTES: c_int = 8;
-/// What a kernel may use without asking.
+/// Shared memory that a kernel may use without a request, in bytes.
 const DEFAULT_SHARED_BYTES: u32 = 48 * 1024;
 
 /// Blocks of a launch in x, y and z.
@@ -48,7 +48,7 @@ impl Module {
     ///
     /// # Errors
     ///
-    /// What the driver says of the code.
+    /// If the driver refuses the code.
     pub fn load(cubin: &[u8]) -> Result<Self, CudaError> {
         let driver = Driver::get()?;
         let mut handle = ptr::null_mut();
@@ -86,7 +86,7 @@ impl Module {
 
 impl Drop for Module {
     fn drop(&mut self) {
-        // SAFETY: the handle was made by `load` and is not used again; kernels borrowed from it are kept beside it. An
+        // SAFETY: the handle was made by `load` and is not used again; kernels borrowed from it are kept with it. An
         // error has nowhere to go: after a fatal one the context is lost with all its modules.
         #[expect(unsafe_code, reason = "call of the driver")]
         unsafe {
@@ -132,7 +132,7 @@ impl Kernel {
     ///
     /// # Errors
     ///
-    /// What the driver says; errors of earlier asynchronous work surface here too.
+    /// If the driver refuses the launch, or reports an error of earlier asynchronous work.
     ///
     /// # Safety
     ///

@@ -2,7 +2,7 @@
 
 use std::{ffi::c_int, ptr};
 
-use super::{CudaError, DevicePtr, Driver, Handle, LEGACY_STREAM};
+use super::driver::{CudaError, DevicePtr, Driver, Handle, LEGACY_STREAM};
 
 const L2_CACHE_SIZE: c_int = 38;
 
@@ -63,7 +63,7 @@ impl Timer {
     ///
     /// # Errors
     ///
-    /// What the driver says.
+    /// If the driver reports an error.
     pub fn flush(&self) -> Result<(), CudaError> {
         let Some((buffer, bytes)) = self.flush else { return Ok(()) };
         // SAFETY: `buffer` is an allocation of `bytes` bytes that lives as long as `self`.
@@ -75,7 +75,7 @@ impl Timer {
     ///
     /// # Errors
     ///
-    /// What the driver says.
+    /// If the driver reports an error.
     pub fn record_start(&self) -> Result<(), CudaError> {
         // SAFETY: the event lives as long as `self`.
         self.driver.check("cuEventRecord", unsafe { (self.driver.event_record)(self.start, LEGACY_STREAM) })
@@ -85,7 +85,7 @@ impl Timer {
     ///
     /// # Errors
     ///
-    /// What the driver says.
+    /// If the driver reports an error.
     pub fn record_stop(&self) -> Result<(), CudaError> {
         // SAFETY: the event lives as long as `self`.
         self.driver.check("cuEventRecord", unsafe { (self.driver.event_record)(self.stop, LEGACY_STREAM) })
@@ -96,7 +96,7 @@ impl Timer {
     ///
     /// # Errors
     ///
-    /// What the driver says.
+    /// If the driver reports an error.
     pub fn elapsed_ns(&self) -> Result<u64, CudaError> {
         let mut milliseconds = 0.0_f32;
         // SAFETY: writes to a local variable; both events live as long as `self`.

@@ -1,4 +1,4 @@
-//! Confinement, as the fork server asks for it.
+//! Python functions for confining workers, called by the fork server.
 
 use std::{collections::BTreeMap, path::PathBuf, sync::OnceLock};
 
@@ -6,28 +6,29 @@ use pyo3::prelude::*;
 
 use crate::sandbox;
 
-/// What the fork server has prepared for its workers.
+/// Namespaces that the fork server has made for its workers.
 static NAMESPACES: OnceLock<sandbox::Namespaces> = OnceLock::new();
 
 /// Prepares confinement, once and before the process has threads.
 #[pyfunction]
-pub(super) fn sandbox_prepare() {
+pub(super) fn prepare_namespaces() {
     NAMESPACES.get_or_init(sandbox::Namespaces::prepare);
 }
 
-/// Whether the next child will be process 1 of a process namespace of its own; if so, `sandbox_beside` must follow.
+/// Makes the next child process 1 of a new PID namespace. Returns whether the machine allows it; if so,
+/// `restore_child_pid_namespace` must follow the fork.
 #[pyfunction]
-pub(super) fn sandbox_apart() -> bool {
-    NAMESPACES.get().is_some_and(|namespaces| namespaces.next_child_apart().is_ok())
+pub(super) fn unshare_child_pid_namespace() -> bool {
+    NAMESPACES.get().is_some_and(|namespaces| namespaces.unshare_for_next_child().is_ok())
 }
 
-/// Has further children be beside this process again.
+/// Makes later children share the PID namespace of this process again.
 #[pyfunction]
-pub(super) fn sandbox_beside() -> PyResult<()> {
-    Ok(NAMESPACES.get().map_or(Ok(()), sandbox::Namespaces::next_child_beside)?)
+pub(super) fn restore_child_pid_namespace() -> PyResult<()> {
+    Ok(NAMESPACES.get().map_or(Ok(()), sandbox::Namespaces::restore_for_children)?)
 }
 
-/// What a worker may have, and what of the confinement to that was reached so far.
+/// The permissions of a worker, and the layers of confinement reached so far.
 #[pyclass]
 pub(super) struct Sandbox {
     grant: sandbox::Grant,
@@ -38,7 +39,7 @@ pub(super) struct Sandbox {
 impl Sandbox {
     /// Paths that do not exist are left out. `skip` names layers to leave out.
     #[new]
-    #[pyo3(signature = (*, scratch, scratch_bytes, shared, readable, executable, devices, processes, apart, skip))]
+    #[pyo3(signature = (*, scratch, scratch_bytes, shared, readable, executable, devices, processes, new_pid_namespace, skip))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn new(
         scratch: PathBuf,
@@ -48,11 +49,20 @@ impl Sandbox {
         executable: Vec<PathBuf>,
         devices: Vec<PathBuf>,
         processes: u32,
-        apart: bool,
+        new_pid_namespace: bool,
         skip: Vec<String>,
     ) -> Self {
-        let grant =
-            sandbox::Grant { scratch, scratch_bytes, shared, readable, executable, devices, processes, apart, skip };
+        let grant = sandbox::Grant {
+            scratch,
+            scratch_bytes,
+            shared,
+            readable,
+            executable,
+            devices,
+            processes,
+            new_pid_namespace,
+            skip,
+        };
         Self { grant, reached: sandbox::Reached::default() }
     }
 

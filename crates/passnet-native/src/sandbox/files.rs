@@ -10,9 +10,9 @@ use landlock::{
     RulesetCreatedAttr as _, RulesetStatus, Scope, path_beneath_rules,
 };
 
-use super::Grant;
+use super::grant::Grant;
 
-/// What the rules are written for; an older kernel enforces what it knows of them.
+/// Landlock version that the rules are written for. An older kernel enforces the part that it knows.
 const WRITTEN_FOR: ABI = ABI::V7;
 /// Of a `/proc` that shows all processes: what programs ask about the machine.
 const MACHINE: [&str; 12] = [

@@ -3,7 +3,7 @@
 use std::{fs, io, path::Path};
 
 use super::{
-    Grant,
+    grant::Grant,
     sys::{MountAttr, mount, mount_setattr, unshare},
 };
 

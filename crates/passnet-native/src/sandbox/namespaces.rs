@@ -8,12 +8,12 @@ use std::{
 
 use super::sys;
 
-/// What the server prepares for its workers.
+/// Namespaces that the fork server prepares for its workers.
 #[derive(Debug)]
 pub struct Namespaces {
     /// Each with the flag that names its kind. Empty where they could not be made.
     shared: Vec<(File, libc::c_int)>,
-    /// Why `shared` is empty.
+    /// Reason why `shared` is empty.
     refusal: Option<String>,
     /// The process namespace of the server.
     processes: Option<File>,
@@ -35,23 +35,23 @@ impl Namespaces {
         }
     }
 
-    /// Has the next child be process 1 of a namespace of its own. Undo it with [`Self::next_child_beside`]: a namespace
+    /// Makes the next child process 1 of a new PID namespace. Undo it with [`Self::restore_for_children`]: a namespace
     /// takes no children once its first one has ended.
     ///
     /// # Errors
     /// Where the kernel or the user's rights do not allow it.
-    pub fn next_child_apart(&self) -> io::Result<()> {
+    pub fn unshare_for_next_child(&self) -> io::Result<()> {
         if self.processes.is_none() {
             return Err(io::Error::other("the way back is not known"));
         }
         sys::unshare(libc::CLONE_NEWPID)
     }
 
-    /// Has further children be beside this process again.
+    /// Makes later children share the PID namespace of this process again.
     ///
     /// # Errors
-    /// None that is known, where [`Self::next_child_apart`] succeeded.
-    pub fn next_child_beside(&self) -> io::Result<()> {
+    /// None that is known, where [`Self::unshare_for_next_child`] succeeded.
+    pub fn restore_for_children(&self) -> io::Result<()> {
         match &self.processes {
             Some(own) => sys::setns(own.as_fd(), libc::CLONE_NEWPID),
             None => Ok(()),

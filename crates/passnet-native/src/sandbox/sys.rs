@@ -93,7 +93,7 @@ pub(super) fn drop_capabilities() -> io::Result<()> {
     check(status).map(drop)
 }
 
-/// Whether this process may administer the system that it is in.
+/// Returns whether this process may administer the system that it is in.
 pub(super) fn is_admin() -> io::Result<bool> {
     const VERSION_3: u32 = 0x2008_0522;
     const CAP_SYS_ADMIN: u32 = 21;

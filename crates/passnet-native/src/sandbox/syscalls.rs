@@ -1,8 +1,8 @@
 //! The allow-list of system calls (seccomp).
 //!
 //! The list is that of common container runtimes without what a worker has no use for: new sockets, other processes' memory, namespaces,
-//! mounts, tracing, keys, BPF, io_uring, clocks, schedulers, System V objects. What is not on it does not exist
-//! (`ENOSYS`), so that libraries fall back as on an older kernel.
+//! mounts, tracing, keys, BPF, io_uring, clocks, schedulers, System V objects. Other calls fail
+//! with `ENOSYS`, so that libraries fall back as on an older kernel.
 
 use std::{collections::BTreeMap, io};
 
@@ -15,11 +15,14 @@ use super::sys;
 /// Flags of `clone` that make namespaces: user, mount, process, network, IPC, UTS, cgroup, time.
 const NEW_NAMESPACES: u64 = 0x7e02_0080;
 
+/// `libc` has no name for it on aarch64. New system calls have the same number on all architectures.
+const SYS_FCHMODAT2: libc::c_long = 452;
+
 macro_rules! numbers {
     ($($name:ident)*) => { &[$(libc::$name),*] };
 }
 
-/// Allowed whatever their arguments are.
+/// Allowed with any arguments.
 #[rustfmt::skip]
 const ALLOWED: &[libc::c_long] = numbers![
     // Files by descriptor
@@ -30,7 +33,7 @@ const ALLOWED: &[libc::c_long] = numbers![
     // Files by name
     SYS_openat SYS_openat2 SYS_newfstatat SYS_statx SYS_statfs SYS_faccessat SYS_faccessat2 SYS_readlinkat SYS_getcwd
     SYS_chdir SYS_fchdir SYS_mkdirat SYS_unlinkat SYS_renameat SYS_renameat2 SYS_linkat SYS_symlinkat SYS_mknodat
-    SYS_truncate SYS_umask SYS_fchmod SYS_fchmodat SYS_fchmodat2 SYS_fchown SYS_fchownat SYS_utimensat
+    SYS_truncate SYS_umask SYS_fchmod SYS_fchmodat SYS_fchown SYS_fchownat SYS_utimensat
     SYS_getxattr SYS_lgetxattr SYS_fgetxattr SYS_listxattr SYS_llistxattr SYS_flistxattr
     SYS_inotify_init1 SYS_inotify_add_watch SYS_inotify_rm_watch
     // Memory
@@ -80,7 +83,7 @@ pub(super) fn restrict() -> io::Result<()> {
 
 fn program() -> Result<BpfProgram, seccompiler::BackendError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
-        ALLOWED.iter().chain(OLD).map(|&number| (number, Vec::new())).collect();
+        ALLOWED.iter().chain(OLD).chain(&[SYS_FCHMODAT2]).map(|&number| (number, Vec::new())).collect();
     let only = |argument, operator, value| {
         let condition = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)?;
         Ok(vec![SeccompRule::new(vec![condition])?])
@@ -99,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_list_compiles_and_has_no_number_twice() {
-        let mut numbers: Vec<_> = ALLOWED.iter().chain(OLD).collect();
+        let mut numbers: Vec<_> = ALLOWED.iter().chain(OLD).chain(&[SYS_FCHMODAT2]).collect();
         let count = numbers.len();
         numbers.sort_unstable();
         numbers.dedup();

@@ -1,4 +1,4 @@
-use crate::{LogError, LogErrorKind};
+use super::error::{LogError, LogErrorKind};
 
 /// A tagged line, wherever in the line its tag stands.
 pub(super) enum Tagged<'a> {
@@ -14,15 +14,15 @@ pub(super) enum Tagged<'a> {
 
 /// A tag as found in a line.
 pub(super) struct Found<'a> {
-    /// What stands before the tag, e.g. the harness's prompt.
+    /// Text before the tag, e.g. the harness's prompt.
     pub(super) prompt: &'a str,
     /// The tag with its brackets, e.g. `[Speedup][e2e]`.
     pub(super) tag: &'a str,
-    /// Its content.
+    /// Content of the line.
     pub(super) content: Tagged<'a>,
 }
 
-/// What follows `[Processing]`.
+/// Returns the text after `[Processing]`.
 pub(super) fn after_processing(line: &str) -> Option<&str> {
     line.split_once("[Processing]").map(|(_, rest)| rest)
 }

@@ -1,11 +1,11 @@
-use crate::Failure;
+use passnet_record::Status;
 
 /// A place where the log is odd, or where the public scorer's reading of it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quirk {
     /// 1-based line number; for a property of a whole record, the line it starts at.
     pub line: usize,
-    /// What is odd.
+    /// Kind of the oddity.
     pub kind: QuirkKind,
 }
 
@@ -15,7 +15,7 @@ pub enum QuirkKind {
     /// The text before the tag is not that of the record's first line.
     #[error("prompt `{prompt}` differs from the record's; the line still counts")]
     ForeignPrompt {
-        /// What stands before the tag.
+        /// Text before the tag.
         prompt: String,
     },
     /// A value was given again; the last one counts.
@@ -33,19 +33,19 @@ pub enum QuirkKind {
         first: usize,
     },
     /// A complete record is a failure because of a word in it.
-    #[error("complete record scored {} because this line contains `Error:` or `Exception:`", Failure::RuntimeError.name())]
+    #[error("complete record scored {} because this line contains `Error:` or `Exception:`", Status::RuntimeError.name())]
     ErrorText,
     /// The log says that compilation or the compiled run failed; upstream's status rule does not.
-    #[error("failure of the compiled side scored {}: the harness prints dtypes only after both sides ran", Failure::EagerFail.name())]
+    #[error("failure of the compiled side scored {}: the harness prints dtypes only after both sides ran", Status::EagerFail.name())]
     CompiledFailureAsEagerFail,
     /// The log says that dtypes differ; upstream's status rule says shapes.
-    #[error("dtype mismatch scored {}: the harness stops before it prints shapes", Failure::ShapeMismatch.name())]
+    #[error("dtype mismatch scored {}: the harness stops before it prints shapes", Status::ShapeMismatch.name())]
     DtypeMismatchAsShapeMismatch,
     /// The harness gave up on a noisy measurement; upstream counts that against the pass.
     #[error("measurement noise, scored as a failure of the pass")]
     Fluctuation,
     /// A failure in which the pass manager had a say: most often no pass matched.
-    #[error("the pass manager reported here and the record is {}: probably no pass matched", Failure::EagerFail.name())]
+    #[error("the pass manager reported here and the record is {}: probably no pass matched", Status::EagerFail.name())]
     PassMiss,
     /// A correct record without a usable end-to-end speed-up, on which the public scorer stops; counts 1 here.
     #[error("correct but without a usable [Speedup][e2e]; counts as speed-up 1")]

@@ -1,12 +1,13 @@
 use std::collections::BTreeMap;
 
-use passnet_record::DType;
+use passnet_record::{DType, Status};
 
 use super::{
-    LogError, LogErrorKind, Quirk, QuirkKind,
+    error::{LogError, LogErrorKind},
     line::{Found, Tagged, allclose_key, number, tagged},
+    quirk::{Quirk, QuirkKind},
 };
-use crate::{Failure, MAX_TOLERANCE, MIN_TOLERANCE, tolerance};
+use crate::{MAX_TOLERANCE, MIN_TOLERANCE, tolerance};
 
 /// One evaluated sample of an upstream log.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,8 +18,8 @@ pub struct LogRecord {
     pub path: String,
     /// `[Config]` entries.
     pub config: BTreeMap<String, String>,
-    /// Status by upstream's rule; `None` where it is `correct`, whatever the numbers say.
-    pub failure: Option<Failure>,
+    /// Status by upstream's rule; `None` where it is `correct`, independent of the numbers.
+    pub failure: Option<Status>,
     /// Smallest tolerance from which on all outputs are close; `None` if at none or if the status is a failure.
     pub tolerance: Option<i32>,
     /// Ratios by kind (`e2e`, `gpu`, `kernel`), as printed.
@@ -134,21 +135,21 @@ impl Draft {
     }
 
     /// Upstream's rule; the first that holds.
-    fn failure(&self) -> Option<Failure> {
+    fn failure(&self) -> Option<Status> {
         if !self.dtypes.contains_key("eager") && !self.has_all_close {
-            Some(Failure::EagerFail)
+            Some(Status::EagerFail)
         } else if !self.dtypes.contains_key("compiled") && !self.has_all_close {
-            Some(Failure::CompileError)
+            Some(Status::CompileError)
         } else if !self.has_all_close && !self.shapes_match {
-            Some(Failure::ShapeMismatch)
+            Some(Status::ShapeMismatch)
         } else if self.dtypes_match != Some(true) {
-            Some(Failure::TypeMismatch)
+            Some(Status::TypeMismatch)
         } else {
-            self.error_text.map(|_| Failure::RuntimeError)
+            self.error_text.map(|_| Status::RuntimeError)
         }
     }
 
-    fn note_quirks(&self, failure: Option<Failure>, quirks: &mut Vec<Quirk>) {
+    fn note_quirks(&self, failure: Option<Status>, quirks: &mut Vec<Quirk>) {
         let mut note = |line: Option<usize>, kind| quirks.extend(line.map(|line| Quirk { line, kind }));
         match failure {
             None => {
@@ -156,12 +157,12 @@ impl Draft {
                 let usable = e2e.is_some_and(|ratio| ratio.is_finite() && ratio > 0.0);
                 note((!usable).then_some(self.line), QuirkKind::Untimed);
             }
-            Some(Failure::RuntimeError) => note(self.error_text, QuirkKind::ErrorText),
-            Some(Failure::EagerFail) => {
+            Some(Status::RuntimeError) => note(self.error_text, QuirkKind::ErrorText),
+            Some(Status::EagerFail) => {
                 note(self.compiled_failure, QuirkKind::CompiledFailureAsEagerFail);
                 note(self.pass_manager, QuirkKind::PassMiss);
             }
-            Some(Failure::ShapeMismatch) if self.dtypes_match == Some(false) => {
+            Some(Status::ShapeMismatch) if self.dtypes_match == Some(false) => {
                 note(Some(self.line), QuirkKind::DtypeMismatchAsShapeMismatch);
             }
             Some(_) => {}
@@ -204,7 +205,7 @@ impl Draft {
         })
     }
 
-    /// Whether every output is close at `t`, each by the tolerance of its own dtype; `None` if the log lacks results.
+    /// Returns whether every output is close at `t`, each by the tolerance of its own dtype; `None` if the log lacks results.
     fn met(&self, t: i32, dtypes: &[String], equal: &At<Vec<f64>>) -> Result<Option<bool>, LogError> {
         let mut all = true;
         for (index, dtype) in dtypes.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Outcomes for tests.
 
-use passnet_record::GraphId;
-use passnet_score::{Failure, GraphOutcome, Interval, Outcomes, Speedup};
+use passnet_record::{GraphId, Status};
+use passnet_score::{GraphOutcome, Interval, Outcomes, Speedup};
 
 /// A ratio measured to one per cent.
 pub(crate) fn measured(ratio: f64) -> Speedup {
@@ -12,7 +12,7 @@ pub(crate) fn measured(ratio: f64) -> Speedup {
 pub(crate) fn graph(task: &str, tolerance: i32, speedup: f64) -> GraphOutcome {
     GraphOutcome {
         id: GraphId { task: task.to_owned(), graph: "000".to_owned() },
-        failure: (tolerance > -5).then_some(Failure::Accuracy),
+        failure: (tolerance > -5).then_some(Status::Accuracy),
         tolerance: Some(tolerance),
         eager: Some(measured(speedup)),
         control: None,
@@ -21,7 +21,7 @@ pub(crate) fn graph(task: &str, tolerance: i32, speedup: f64) -> GraphOutcome {
 }
 
 /// A graph of task `task` that failed.
-pub(crate) fn failed(task: &str, failure: Failure) -> GraphOutcome {
+pub(crate) fn failed(task: &str, failure: Status) -> GraphOutcome {
     GraphOutcome { failure: Some(failure), tolerance: None, eager: None, ..graph(task, -5, 1.0) }
 }
 

@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use passnet_graph::{Callee, Graph, ValueId};
 
 use super::{at, layout::layout};
+use crate::format::counted;
 
 const BOX_HEIGHT: f64 = 38.0;
 /// Width of a character of the labels.
@@ -16,7 +17,7 @@ const MAX_BOXES: usize = 300;
 /// Positions of source and target among the boxes.
 type Edge = (usize, usize);
 
-struct Box {
+struct NodeBox {
     class: &'static str,
     name: String,
     kind: String,
@@ -31,7 +32,7 @@ pub(crate) fn graph_drawing(graph: &Graph, types: &[Option<String>], label: &str
         @if let Some(drawing) = &drawing {
             div.scroll.drawing role="region" aria-label=(label) tabindex="0" { (drawing) }
         } @else {
-            p.about { "Too large to be drawn: " (graph.num_nodes()) " calls." }
+            p.about { "Too large to be drawn: " (counted(graph.num_nodes(), "call")) "." }
         }
         details open[drawing.is_none()] {
             summary { "As text" }
@@ -73,7 +74,7 @@ fn drawing(graph: &Graph, types: &[Option<String>], label: &str) -> Option<Marku
 }
 
 /// Boxes in program order, the result last, and the edges between them. Inputs that nothing uses are left out.
-fn parts(graph: &Graph, types: &[Option<String>]) -> Option<(Vec<Box>, Vec<Edge>)> {
+fn parts(graph: &Graph, types: &[Option<String>]) -> Option<(Vec<NodeBox>, Vec<Edge>)> {
     if graph.num_values() + 1 > MAX_BOXES {
         return None;
     }
@@ -100,7 +101,7 @@ fn parts(graph: &Graph, types: &[Option<String>]) -> Option<(Vec<Box>, Vec<Edge>
     }
     place[end] = boxes.len();
     let returned: Vec<String> = graph.outputs().iter().map(|&arg| graph.arg_text(arg).to_string()).collect();
-    boxes.push(Box {
+    boxes.push(NodeBox {
         class: "out",
         name: "return".to_owned(),
         kind: shortened(&returned.join(", ")),
@@ -110,11 +111,11 @@ fn parts(graph: &Graph, types: &[Option<String>]) -> Option<(Vec<Box>, Vec<Edge>
     Some((boxes, edges))
 }
 
-fn value_box(graph: &Graph, value: ValueId, kind: Option<&str>) -> Box {
+fn value_box(graph: &Graph, value: ValueId, kind: Option<&str>) -> NodeBox {
     let name = graph.name(value);
     let typed = |text: String| kind.map_or_else(|| text.clone(), |kind| format!("{text}: {kind}"));
     match graph.node_of(value) {
-        None => Box {
+        None => NodeBox {
             class: "in",
             name: shortened(name),
             kind: shortened(kind.unwrap_or("input")),
@@ -123,7 +124,7 @@ fn value_box(graph: &Graph, value: ValueId, kind: Option<&str>) -> Box {
         Some(node) => {
             let callee = graph.node(node).callee;
             let is_new = matches!(callee, Callee::Function(target) if target.starts_with("passnet_"));
-            Box {
+            NodeBox {
                 class: if is_new { "op new" } else { "op" },
                 name: shortened(&op_name(callee)),
                 kind: shortened(kind.unwrap_or(name)),

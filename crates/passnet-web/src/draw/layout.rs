@@ -14,7 +14,7 @@ const SWEEPS: usize = 8;
 /// More lanes than this make no readable drawing.
 const MAX_LANES: usize = 3000;
 
-/// Where everything is.
+/// Positions of boxes and edges.
 pub(crate) struct Layout {
     pub(crate) width: f64,
     pub(crate) height: f64,
@@ -77,7 +77,7 @@ pub(crate) fn layout(widths: &[f64], height: f64, edges: &[(usize, usize)]) -> O
     })
 }
 
-/// One below the lowest predecessor; what has none stands right above its first use.
+/// Returns the layer of each box: one below the lowest predecessor; a box without one is directly above its first use.
 fn layers_of(count: usize, edges: &[(usize, usize)]) -> Vec<usize> {
     let mut layer = vec![0; count];
     let mut has_source = vec![false; count];
@@ -240,8 +240,8 @@ mod tests {
         for a in 0..count {
             for b in 0..a {
                 let ((ax, ay), (bx, by)) = (layout.tops[a], layout.tops[b]);
-                let apart = (ax - bx).abs() >= (widths[a] + widths[b]) / 2.0 + GAP - 1e-6;
-                assert!(ay != by || apart, "{a} and {b}");
+                let disjoint = (ax - bx).abs() >= (widths[a] + widths[b]) / 2.0 + GAP - 1e-6;
+                assert!(ay != by || disjoint, "{a} and {b}");
             }
             let (x, y) = layout.tops[a];
             assert!(x - widths[a] / 2.0 >= 0.0 && x + widths[a] / 2.0 <= layout.width && y + 30.0 <= layout.height);

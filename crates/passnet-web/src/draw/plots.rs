@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::at;
-use crate::format::{duration, ratio};
+use crate::format::{counted, duration, ratio};
 
 const WIDTH: f64 = 640.0;
 const LEFT: f64 = 58.0;
@@ -42,7 +42,7 @@ pub(crate) fn speedups(values: &[f64], label: &str) -> Markup {
                 @let height = HEIGHT * count as f64 / most as f64;
                 rect.(if bin < 0 { "slower" } else { "faster" }) x=(at(x(f64::from(bin)) + 0.5)) y=(at(bottom - height))
                     width=(at((step - 1.0).max(0.5))) height=(at(height)) {
-                    title { (count) " graphs, " (ratio(value_at(bin))) " to " (ratio(value_at(bin + 1))) }
+                    title { (counted(count, "graph")) ", " (ratio(value_at(bin))) " to " (ratio(value_at(bin + 1))) }
                 }
             }
             line.unity x1=(at(x(0.0))) x2=(at(x(0.0))) y1=(TOP) y2=(bottom + 4.0) {}
@@ -59,7 +59,7 @@ pub(crate) struct Side<'a> {
     pub(crate) times: Vec<f64>,
 }
 
-/// Trial times in the order in which they were taken; far outliers stand at the upper edge.
+/// Trial times in the order in which they were taken; far outliers are at the upper edge.
 pub(crate) fn trials(sides: &[Side<'_>], label: &str) -> Markup {
     const MAX_POINTS: usize = 400;
     let mut all: Vec<f64> = sides.iter().flat_map(|side| side.times.iter().copied()).collect();

@@ -1,30 +1,37 @@
-//! The leaderboard: every run of every suite.
+//! The leaderboards: comparable runs ranked, one board per suite, device, path and tolerance.
 
 use maud::{Markup, html};
 
-use super::{Context, Page, published::published};
+use super::context::{Context, Page};
 use crate::{
-    Origin, Place,
-    format::{duration, interval, percent, plural, ratio, score},
+    Origin, PageId,
+    boards::{Board, Ranked, boards, coverage, score_interval},
+    draw::bars::{ScoreAxis, coverage_bar, score_mark},
+    format::{counted, duration, interval, ratio, score},
     shell::{scrolling, section},
 };
 
+/// Columns of a board after rank and author.
+const NUMBERS: [&str; 3] = ["AS", "G-mean", "Cost"];
+
 pub(super) fn page(context: &Context<'_>) -> Page {
     let site = context.site;
-    let mut sections = vec![section("leaderboard", "Leaderboard", leaderboard(context))];
-    sections.push(section("suites", "Suites", suites(context)));
-    sections.push(section("published", "Published figures", published()));
-    let count = site.runs.len();
+    let boards = boards(site);
+    let sections = vec![
+        section("leaderboard", "Leaderboard", leaderboard(context, &boards)),
+        section("suites", "Suites", suites(context)),
+    ];
     let lead = html! {
-        p { (count) " run" (plural(count)) " over " (site.suites.len()) " suite" (plural(site.suites.len())) "."
-            @if site.dataset.is_some() { " " (context.link(Place::Dataset, "Dataset")) }
-            @if !site.trajectories.is_empty() { " " (context.link(Place::Trajectories, "Trajectories")) }
+        p { (counted(site.runs.len(), "run")) " on " (counted(boards.len(), "board")) " over " (counted(site.suites.len(), "suite")) "."
+            @if site.dataset.is_some() { " " (context.link(PageId::Dataset, "Dataset")) }
+            @if !site.trajectories.is_empty() { " " (context.link(PageId::Trajectories, "Trajectories")) }
+            @if site.published { " " (context.link(PageId::Published, "Published figures")) }
         }
     };
     Page { title: "PassNet leaderboard".to_owned(), above: Vec::new(), lead, sections }
 }
 
-/// Choices of a filter, sorted, each once.
+/// Sorts the choices of a filter and removes repetitions.
 fn choices<'a>(values: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut values: Vec<&str> = values.collect();
     values.sort_unstable();
@@ -34,101 +41,108 @@ fn choices<'a>(values: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 
 fn filter(name: &str, choices: &[&str]) -> Markup {
     html! {
-        label { (name) " "
-            select data-filter=(name.to_lowercase()) {
-                option value="" { "all" }
-                @for choice in choices { option value=(choice) { (choice) } }
+        @if choices.len() > 1 {
+            label { (name) " "
+                select data-filter=(name.to_lowercase()) {
+                    option value="" { "all" }
+                    @for choice in choices { option value=(choice) { (choice) } }
+                }
             }
         }
     }
 }
 
-fn leaderboard(context: &Context<'_>) -> Markup {
-    let site = context.site;
-    if site.runs.is_empty() {
+fn leaderboard(context: &Context<'_>, boards: &[Board]) -> Markup {
+    if boards.is_empty() {
         return html! { p { "There are no runs yet. " code { "passnet bench run SUITE --author NAME" } " makes one." } };
     }
-    let devices: Vec<String> = (0..site.runs.len()).map(|run| device(context, run)).collect();
-    let titles: Vec<String> = site.suites.iter().map(|suite| suite.title()).collect();
-    let modes = choices(site.runs.iter().map(|run| run.header.settings.mode.as_str()));
-    let mut order: Vec<usize> = site.suites.iter().flat_map(|suite| suite.runs.iter().copied()).collect();
-    if site.suites.len() > 1 {
-        // Runs over different suites have no common rank; they stand suite by suite.
-        order.sort_by_key(|&run| site.entries[run].suite);
-    }
-    let table = html! {
-        table.sortable.filtered id="board" {
-            thead {
-                tr {
-                    th scope="col" { "Author" }
-                    th scope="col" { "Suite" }
-                    th scope="col" { "Device" }
-                    th.number scope="col" { "Sound score" }
-                    @for name in ["AS", "G-mean", "Correct", "fast_1", "Graphs", "Cost"] { th.number scope="col" { (name) } }
-                }
-            }
-            tbody { @for run in order { (row(context, run, &devices[run])) } }
-        }
-    };
+    let titles: Vec<String> = context.site.suites.iter().map(|suite| suite.title()).collect();
+    let of = |value: fn(&Board) -> &str| choices(boards.iter().map(value));
     html! {
         p.about {
-            "Ranked by sound score: 1 is doing nothing, more is faster than both eager and the same path without rewriting, and wrong "
-            "graphs weigh it down; in brackets its 95 % interval over tasks. AS is the published score. Cost is the wall time of all "
-            "evaluations of the run."
+            "Ranked by sound score: 1 is doing nothing; more is faster than both eager and the same path without rewriting; wrong graphs "
+            "lower it. In brackets: 95 % interval over tasks. Runs share a rank if their intervals overlap. Runs are comparable only "
+            "under the same conditions, so each suite, device, path and tolerance has its own board."
         }
-        div.filters data-for="board" role="search" {
+        p.about {
+            "The bar shows three nested parts of the graphs: "
+            span.key.covered { "covered" } " (a pass was handed in), " span.key.correct { "correct" } ", and "
+            span.key.faster { "faster" } " than eager (95 % interval above 1). AS is the published score, G-mean the geometric mean "
+            "speed-up of correct graphs, cost the wall time of all evaluations."
+        }
+        div.filters data-for="boards" role="search" {
             label { "Find " input type="search" data-find placeholder="author, run …" aria-keyshortcuts="/"; }
-            (filter("Device", &choices(devices.iter().map(String::as_str))))
             (filter("Suite", &choices(titles.iter().map(String::as_str))))
-            (filter("Mode", &modes))
+            (filter("Device", &of(|board| &board.conditions.device)))
+            (filter("Path", &of(|board| &board.conditions.path)))
             label { input type="checkbox" data-hide="baseline"; " hide baselines" }
             output data-count {}
         }
-        (scrolling("Leaderboard", table))
+        div id="boards" { @for board in boards { (table(context, board, &titles[board.conditions.suite])) } }
     }
 }
 
-/// The accelerator, or the processor where there is none.
-fn device(context: &Context<'_>, run: usize) -> String {
-    let header = &context.site.runs[run].header;
-    let name = if header.fingerprint.device.is_empty() { &header.fingerprint.cpu } else { &header.fingerprint.device };
-    if name.is_empty() { header.settings.device.clone() } else { name.clone() }
+fn table(context: &Context<'_>, board: &Board, suite: &str) -> Markup {
+    let runs = &context.site.runs;
+    let axis = ScoreAxis::of(board.rows.iter().filter_map(|row| score_interval(&runs[row.run])));
+    let conditions = &board.conditions;
+    let table = html! {
+        table.sortable.filtered {
+            thead { tr {
+                th.number scope="col" { "Rank" }
+                th scope="col" { "Author" }
+                th.number scope="col" { "Sound score" }
+                th scope="col" { "Covered · correct · faster" }
+                @for name in NUMBERS { th.number scope="col" { (name) } }
+                th scope="col" { "Path" }
+            } }
+            tbody { @for row in &board.rows { (run_row(context, board, row, suite, axis)) } }
+        }
+    };
+    html! {
+        div.board {
+            h3 { (context.link(PageId::Suite(conditions.suite, 0), suite)) " on " (conditions.device) }
+            p.about {
+                (conditions.path) " path, correct at t = " (conditions.correct_at.to_string().replace('-', "−"))
+                @if conditions.mode != "sound" { ", " (conditions.mode) " mode" }
+                ", " (counted(board.rows.len(), "run"))
+            }
+            (scrolling(&format!("Leaderboard of {suite} on {}, {} path", conditions.device, conditions.path), table))
+        }
+    }
 }
 
-fn row(context: &Context<'_>, index: usize, device: &str) -> Markup {
-    let (run, entry) = (&context.site.runs[index], &context.site.entries[index]);
-    let suite = &context.site.suites[entry.suite];
-    let (report, tally) = (&run.score, &run.score.tally);
-    let cost = run.cost_ns();
+fn run_row(context: &Context<'_>, board: &Board, row: &Ranked, suite: &str, axis: ScoreAxis) -> Markup {
+    let (run, entry) = (&context.site.runs[row.run], &context.site.entries[row.run]);
+    let (report, cost, parts) = (&run.score, run.cost_ns(), coverage(run));
+    let conditions = &board.conditions;
     html! {
-        tr.baseline[run.is_baseline()] data-device=(device) data-suite=(suite.title()) data-mode=(run.header.settings.mode) {
+        tr.baseline[run.is_baseline()] data-device=(conditions.device) data-suite=(suite) data-path=(conditions.path) {
+            @match row.rank {
+                Some(rank) => td.number.rank { (rank) },
+                None => td.number data-sort="–" { span title="unfinished, of fewer graphs than others, or without intervals" { "–" } },
+            }
             th.author scope="row" data-sort=(entry.label) {
-                (context.link(Place::Run(index), &entry.label))
+                (context.link(PageId::Run(row.run), &entry.label))
                 @if run.is_baseline() { " " span.tag { "baseline" } }
-                @if run.header.settings.mode != "sound" { " " span.tag { (run.header.settings.mode) " mode" } }
                 @if !run.is_complete() { " " span.tag { "unfinished" } }
                 @if let Origin::Bundle { id } = &run.origin { " " span.tag title=(format!("verified bundle {id}")) { "bundle" } }
             }
-            td { (context.link(Place::Suite(entry.suite, 0), &suite.title())) }
-            td { (device) }
-            @match &report.sound {
-                Some(sound) => td.number data-sort=(sound.score) {
+            @match (&report.sound, score_interval(run)) {
+                (Some(sound), Some(bounds)) => td.number data-sort=(sound.score) {
                     strong { (score(sound.score)) }
-                    @if let Some(bounds) = sound.interval { " " small { (interval(bounds)) } }
+                    @if sound.interval.is_some() { " " small { (interval(bounds)) } (score_mark(axis, sound.score, bounds)) }
                 },
-                None => td.number { span title="the measurements have no confidence intervals" { "–" } },
+                _ => td.number data-sort="–" { span title="the measurements have no confidence intervals" { "–" } },
             }
+            td.parts data-sort=(parts.correct) { (coverage_bar(parts)) }
             td.number { (score(report.aggregated)) }
-            @match tally.geomean_speedup {
+            @match report.tally.geomean_speedup {
                 Some(mean) => td.number data-sort=(mean) { (ratio(mean)) },
-                None => td.number { span title="no correct graph was timed" { "–" } },
-            }
-            td.number data-sort=(tally.correct_percent()) { (percent(tally.correct_percent())) }
-            td.number data-sort=(tally.fast_1_percent()) { (percent(tally.fast_1_percent())) }
-            td.number data-sort=(run.verdicts.len()) {
-                (run.verdicts.len()) @if !run.is_complete() { "/" (run.header.graphs) }
+                None => td.number data-sort="–" { span title="no correct graph was timed" { "–" } },
             }
             td.number data-sort=(cost) { (duration(cost as f64)) }
+            td { (conditions.path) }
         }
     }
 }
@@ -137,11 +151,10 @@ fn suites(context: &Context<'_>) -> Markup {
     html! {
         ul {
             @for (index, suite) in context.site.suites.iter().enumerate() {
+                @let graphs: usize = suite.tasks.iter().map(|task| task.graphs.len()).sum();
                 li {
-                    (context.link(Place::Suite(index, 0), &suite.title())) ": "
-                    (suite.tasks.len()) " task" (plural(suite.tasks.len())) ", "
-                    (suite.tasks.iter().map(|task| task.graphs.len()).sum::<usize>()) " graphs, "
-                    (suite.runs.len()) " run" (plural(suite.runs.len()))
+                    (context.link(PageId::Suite(index, 0), &suite.title())) ": " (counted(suite.tasks.len(), "task")) ", "
+                    (counted(graphs, "graph")) ", " (counted(suite.runs.len(), "run"))
                 }
             }
         }

@@ -3,12 +3,12 @@
 use maud::{Markup, html};
 use passnet_score::{Change, Comparison, FALSE_DISCOVERIES, GraphChange, Outcomes, ScoreChange};
 
-use super::{Context, Page};
+use super::context::{Context, Page};
 use crate::{
-    Place, RunView,
+    PageId, RunView,
     compare::cautions,
     draw::plots,
-    format::{plural, ratio, score},
+    format::{counted, p_value, ratio, score},
     shell::{scrolling, section},
 };
 
@@ -16,11 +16,12 @@ use crate::{
 const MAX_GRAPHS: usize = 150;
 
 /// Kinds that are listed, with headings.
-const KINDS: [(Change, &str, &str); 4] = [
+const KINDS: [(Change, &str, &str); 5] = [
     (Change::NewlyWrong, "newly-wrong", "Newly wrong"),
     (Change::Slower, "slower", "Slower"),
     (Change::NewlyRight, "newly-right", "Newly right"),
     (Change::Faster, "faster", "Faster"),
+    (Change::NotHandedIn, "not-handed-in", "Not handed in"),
 ];
 
 /// Compares the verdicts of two runs.
@@ -34,8 +35,8 @@ pub(super) fn page(context: &Context<'_>, before: usize, after: usize) -> Page {
     let (first, second) = (&site.runs[before], &site.runs[after]);
     let comparison = compare(first, second);
     let lead = html! {
-        p { "From " (context.link(Place::Run(before), &site.entries[before].label)) " to "
-            (context.link(Place::Run(after), &site.entries[after].label)) ", over " (comparison.graphs.len()) " graphs that both have." }
+        p { "From " (context.link(PageId::Run(before), &site.entries[before].label)) " to "
+            (context.link(PageId::Run(after), &site.entries[after].label)) ", over " (counted(comparison.graphs.len(), "common graph")) "." }
         @for caution in cautions(&[first, second]) { p.caution { (caution) } }
     };
     let mut sections = vec![section("summary", "Summary", summary(&comparison))];
@@ -44,11 +45,11 @@ pub(super) fn page(context: &Context<'_>, before: usize, after: usize) -> Page {
     }
     let ratios: Vec<f64> = comparison.graphs.iter().filter_map(|graph| graph.ratio.map(|(ratio, _)| ratio)).collect();
     sections.push(section("ratios", "Change of speed", html! {
-        p.about { "Speed-up in the second run over speed-up in the first, " (ratios.len()) " graphs that are correct and settled in both." }
+        p.about { "Speed-up in the second run over speed-up in the first, " (counted(ratios.len(), "graph")) " correct and settled in both runs." }
         (plots::speedups(&ratios, "Distribution of changes of speed"))
     }));
     let suite = site.entries[after].suite;
-    let above = vec![(format!("Suite {}", site.suites[suite].title()), Place::Suite(suite, 0))];
+    let above = vec![(format!("Suite {}", site.suites[suite].title()), PageId::Suite(suite, 0))];
     let title = format!("{} against {}", site.entries[after].label, site.entries[before].label);
     Page { title, above, lead, sections }
 }
@@ -62,7 +63,7 @@ fn summary(comparison: &Comparison) -> Markup {
                 th scope="row" { (name) }
                 td.number { (score(change.before)) } td.number { (score(change.after)) } td.number { (signed(change.ratio)) }
                 td.number { (change.interval.map_or_else(|| "–".to_owned(), |bounds| format!("{} to {}", signed(bounds.low), signed(bounds.high)))) }
-                td { (told(&change)) }
+                td { (direction(&change)) }
             } } } }
         }
     };
@@ -70,9 +71,9 @@ fn summary(comparison: &Comparison) -> Markup {
         (scrolling("Scores", table))
         ul {
             @for (change, id, heading) in KINDS { li { a href=(format!("#{id}")) { (comparison.count(change)) " " (heading.to_lowercase()) } } }
-            li { (comparison.count(Change::Same)) " the same as far as can be told, " (comparison.count(Change::StillWrong)) " wrong in both" }
+            li { (comparison.count(Change::Same)) " without a significant change, " (comparison.count(Change::StillWrong)) " wrong in both" }
             @if comparison.only_before + comparison.only_after > 0 {
-                li { (comparison.only_before) " graphs of the first run alone, " (comparison.only_after) " of the second alone" }
+                li { (counted(comparison.only_before, "graph")) " in the first run only, " (comparison.only_after) " in the second only" }
             }
         }
         p.about {
@@ -87,11 +88,11 @@ fn signed(ratio: f64) -> String {
     format!("{:+.1} %", 100.0 * (ratio - 1.0)).replace('-', "−")
 }
 
-fn told(change: &ScoreChange) -> &'static str {
+fn direction(change: &ScoreChange) -> &'static str {
     match change.interval {
         Some(bounds) if bounds.low > 1.0 => "better",
         Some(bounds) if bounds.high < 1.0 => "worse",
-        Some(_) => "cannot be told from no change",
+        Some(_) => "no significant change",
         None => "",
     }
 }
@@ -115,13 +116,13 @@ fn listed(context: &Context<'_>, after: usize, comparison: &Comparison, change: 
                     },
                     None => { td.number { "–" } td.number { "–" } },
                 }
-                td.number { (graph.p_value.map_or_else(|| "–".to_owned(), |p| format!("{p:.1e}"))) }
+                td.number data-sort=[graph.p_value] { (graph.p_value.map_or_else(|| "–".to_owned(), p_value)) }
             } } }
         }
     };
     html! {
         (scrolling("Graphs", table))
-        @if graphs.len() > MAX_GRAPHS { p.about { (graphs.len() - MAX_GRAPHS) " more graph" (plural(graphs.len() - MAX_GRAPHS)) ", with smaller changes." } }
+        @if graphs.len() > MAX_GRAPHS { p.about { (counted(graphs.len() - MAX_GRAPHS, "further graph")) " with smaller changes." } }
     }
 }
 
@@ -130,7 +131,7 @@ fn where_it_is(context: &Context<'_>, run: usize, graph: &GraphChange) -> Markup
     let name = format!("{}/{}", graph.id.task, graph.id.graph);
     match site.suites[site.entries[run].suite].tasks.iter().position(|task| task.id == graph.id.task) {
         Some(task) if site.has_task(run, task) => {
-            context.link(Place::Evaluation(run, task, site.part_of(run, task, &graph.id.graph)), &name)
+            context.link(PageId::Evaluation(run, task, site.part_of(run, task, &graph.id.graph)), &name)
         }
         _ => html! { (name) },
     }

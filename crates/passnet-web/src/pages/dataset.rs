@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::{Context, Page};
+use super::context::{Context, Page};
 use crate::{
     DatasetView, TableView,
-    format::plural,
+    format::counted,
     shell::{Section, scrolling, section},
 };
 
@@ -43,7 +43,7 @@ fn counts(id: &'static str, table: &TableView) -> Section {
             }
         }
         @if !table.failures.is_empty() {
-            details { summary { (table.failures.len()) " part" (plural(table.failures.len())) " could not be read" }
+            details { summary { (counted(table.failures.len(), "part")) " could not be read" }
                 ul { @for failure in table.failures.iter().take(MAX_COUNTS) { li { (failure) } } } }
         }
     };

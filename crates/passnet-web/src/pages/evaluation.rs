@@ -1,14 +1,14 @@
-//! What one run did on one task: the passes, and every graph with its evidence.
+//! One run on one task: the passes, and every graph with its evidence.
 
 use maud::{Markup, html};
-use passnet_record::{ExecutionPath, GraphId, Timing, Verdict};
+use passnet_record::{ExecutionPath, GraphId, Remark, Timing, Verdict};
 
-use super::{Context, Page};
+use super::context::{Context, Page};
 use crate::{
-    PassText, Place, Trials,
+    PageId, PassText, Trials,
     draw::{graph::graph_drawing, plots},
     failures::message,
-    format::{duration, plural, ratio},
+    format::{counted, duration, ratio},
     shell::{scrolling, section},
     site::GRAPHS_PER_PAGE,
 };
@@ -30,7 +30,7 @@ pub(super) fn page(context: &Context<'_>, run: usize, task: usize, part: usize) 
     let id = &suite.tasks[task].id;
     let count = site.verdicts(run, task).len();
     let first = part * GRAPHS_PER_PAGE;
-    let parts = context.parts(site.evaluation_parts(run, task), part, |part| Place::Evaluation(run, task, part));
+    let parts = context.parts(site.evaluation_parts(run, task), part, |part| PageId::Evaluation(run, task, part));
     let graphs = html! {
         @if count > GRAPHS_PER_PAGE { p.about { "Graphs " (first + 1) " to " (count.min(first + GRAPHS_PER_PAGE)) " of " (count) "." } }
         (parts)
@@ -47,11 +47,11 @@ pub(super) fn page(context: &Context<'_>, run: usize, task: usize, part: usize) 
     }
     sections.push(section("graphs", "Graphs", graphs));
     let lead = html! {
-        p { (context.link(Place::Run(run), &entry.label)) " on " (context.link(Place::Task(entry.suite, task), id)) ": " (count) " graphs." }
+        p { (context.link(PageId::Run(run), &entry.label)) " on " (context.link(PageId::Task(entry.suite, task), id)) ": " (counted(count, "graph")) "." }
     };
     let above = vec![
-        (format!("Suite {}", suite.title()), Place::Suite(entry.suite, 0)),
-        (format!("Run {}", site.runs[run].header.run), Place::Run(run)),
+        (format!("Suite {}", suite.title()), PageId::Suite(entry.suite, 0)),
+        (format!("Run {}", site.runs[run].header.run), PageId::Run(run)),
     ];
     Page { title: format!("{} on {id}", entry.label), above, lead, sections }
 }
@@ -64,9 +64,9 @@ fn passes(files: &[PassText]) -> Markup {
     let mut left = MAX_FILES;
     html! {
         p.about {
-            @if files.iter().any(|file| file.text.is_none()) { "Some files were not kept, so the integrity rules are not asked." }
+            @if files.iter().any(|file| file.text.is_none()) { "Some files were not kept, so the integrity rules are not applied." }
             @else if findings == 0 { "The integrity rules of this PassNet find nothing in these files." }
-            @else { (findings) " finding" (plural(findings)) " of the integrity rules; the lines are marked." }
+            @else { (counted(findings, "finding")) " of the integrity rules; the lines are marked." }
         }
         @for (index, file) in files.iter().enumerate() { (pass_file(index, file, &mut left)) }
     }
@@ -92,14 +92,14 @@ fn pass_file(index: usize, file: &PassText, left: &mut usize) -> Markup {
             } }
         }
         details open[size < 6000] {
-            summary { (text.lines().count()) " lines" }
+            summary { (counted(text.lines().count(), "line")) }
             pre.code tabindex="0" {
                 @for (number, line) in shown.lines().enumerate() {
                     @if file.findings.iter().any(|finding| finding.line == number + 1) { i.hit id=(line_id(number + 1)) { (line) } }
                     @else { i { (line) } }
                 }
             }
-            @if cut > 0 { p.about { (cut) " more characters." } }
+            @if cut > 0 { p.about { (counted(cut, "further character")) "." } }
         }
     }
 }
@@ -127,7 +127,7 @@ fn graph(context: &Context<'_>, run: usize, verdict: &Verdict, is_first: bool) -
                 @for (name, count) in &evidence.matches { div { dt { "Matches of " (name) } dd { (count) } } }
                 div { dt { "Timed calls checked" } dd { (evidence.timed_calls_checked) } }
                 @if !evidence.mutated_inputs.is_empty() { div { dt { "Mutated inputs" } dd { (evidence.mutated_inputs.join(", ")) } } }
-                @if !evidence.notes.is_empty() { div { dt { "Notes" } dd { (evidence.notes.join(", ")) } } }
+                @if !evidence.notes.is_empty() { div { dt { "Notes" } dd { (evidence.notes.iter().map(Remark::to_string).collect::<Vec<_>>().join(", ")) } } }
                 @for (name, value) in &evidence.sandbox { div { dt { (name) } dd { (value) } } }
                 div { dt { "Evaluation" } dd { (duration(verdict.cost.wall_ns as f64)) } }
             }
@@ -161,14 +161,7 @@ fn outputs(verdict: &Verdict) -> Markup {
     };
     html! {
         (scrolling("Outputs", table))
-        @if verdict.outputs.len() > MAX_OUTPUTS { p.about { (verdict.outputs.len() - MAX_OUTPUTS) " more outputs." } }
-    }
-}
-
-const fn path_name(path: ExecutionPath) -> &'static str {
-    match path {
-        ExecutionPath::Direct => "direct",
-        ExecutionPath::Compiled => "compiled",
+        @if verdict.outputs.len() > MAX_OUTPUTS { p.about { (counted(verdict.outputs.len() - MAX_OUTPUTS, "further output")) "." } }
     }
 }
 
@@ -180,13 +173,13 @@ fn timings(timings: &[Timing]) -> Markup {
                 th.number scope="col" { "Speed-up" } th.number scope="col" { "On the device" } th scope="col" { "Stable" }
             } }
             tbody { @for timing in timings { tr {
-                th scope="row" { (path_name(timing.path)) ", " (timing.cache) }
+                th scope="row" { (timing.path) ", " (timing.cache) }
                 td { (timing.baseline) }
                 td.number { (duration(timing.base.median_ns)) }
                 td.number { (duration(timing.candidate.median_ns)) }
                 td.number { (ratio(timing.speedup.ratio)) " " small { (format!("[{:.2}, {:.2}]", timing.speedup.low, timing.speedup.high)) } }
                 td.number { (timing.device_speedup.map_or_else(|| "–".to_owned(), |device| ratio(device.ratio))) }
-                td { @if timing.stable { "yes" } @else { "no" } @if timing.remeasured > 0 { ", after " (timing.remeasured) " more" } }
+                td { @if timing.stable { "yes" } @else { "no" } @if timing.remeasured > 0 { ", after " (counted(timing.remeasured as usize, "repetition")) } }
             } } }
         }
     };
@@ -206,7 +199,7 @@ fn trials(context: &Context<'_>, run: usize, timings: &[Timing]) -> Markup {
         .collect();
     html! {
         @for (path, trials) in &plots {
-            @let label = format!("Trial times, {} path", path_name(*path));
+            @let label = format!("Trial times, {} path", path);
             figure { figcaption { (label) } (plots::trials(&sides(trials), &label)) }
         }
         @if plots.is_empty() { p.about { "The trial times are not kept with this run." } }

@@ -1,10 +1,11 @@
-//! Figures that others published, to stand beside measured ones and never among them.
+//! Figures from the PassNet paper, on a separate page: they are not comparable with measured runs.
 
 use maud::{Markup, html};
 
+use super::context::Page;
 use crate::{
     format::{percent, ratio, score},
-    shell::scrolling,
+    shell::{scrolling, section},
 };
 
 /// Table 1 of the PassNet paper: AS, G-mean, correct subgraphs in percent, fast_1 in percent.
@@ -22,8 +23,13 @@ const TABLE_1: [(&str, f64, f64, f64, f64); 11] = [
     ("Qwen3-4B", 0.108, 0.953, 1.3, 0.2),
 ];
 
-/// The published table with its source and why it is not to be mixed with the measured one.
-pub(crate) fn published() -> Markup {
+pub(super) fn page() -> Page {
+    let sections = vec![section("published", "Table 1 of the PassNet paper", published())];
+    Page { title: "Published figures".to_owned(), above: Vec::new(), lead: html! {}, sections }
+}
+
+/// Returns the published table with its source and the differences to measured runs.
+fn published() -> Markup {
     let table = html! {
         table.sortable {
             thead {
@@ -49,7 +55,7 @@ pub(crate) fn published() -> Markup {
         p.about {
             "Not measured here: Table 1 of arXiv 2605.29357 (28 May 2026), 200 fusible tasks of PassBench on an NVIDIA A30, "
             "PyTorch 2.9.1, CUDA 12.8, Triton 3.5.1, scored by the authors' own evaluator. Device, versions, evaluator and tasks "
-            "differ from the runs above, so the numbers are a reference and no competition."
+            "differ from the runs of this site, so the numbers are a reference and must not be ranked with them."
         }
         (scrolling("Published figures", table))
     }

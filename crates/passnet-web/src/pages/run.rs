@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 use passnet_record::{Status, Verdict};
 
-use super::{Context, Page};
+use super::context::{Context, Page};
 use crate::{
-    Origin, Place,
+    Origin, PageId,
     curves::{curve_table, curves},
     draw::plots,
     environment::environment,
     failures::message,
-    format::{duration, interval, percent, plural, ratio, score},
+    format::{counted, duration, interval, percent, ratio, score},
     shell::{scrolling, section},
     tasks::cell,
 };
@@ -41,7 +41,7 @@ pub(super) fn page(context: &Context<'_>, index: usize) -> Page {
             "curve",
             "Score by tolerance",
             html! {
-                p.about { "From t = 1 on, failures are forgiven class by class; the table says which share of the failures is in which class." }
+                p.about { "From t = 1 on, failures are forgiven class by class; the table shows the share of each class." }
                 (scrolling("Figure", curves(&own)))
                 (curve_table(&own))
                 (classes(context, index))
@@ -51,7 +51,7 @@ pub(super) fn page(context: &Context<'_>, index: usize) -> Page {
             "speedups",
             "Speed-ups",
             html! {
-                p.about { (speedups.len()) " correct, timed graph" (plural(speedups.len())) ". Orange is slower than eager." }
+                p.about { (counted(speedups.len(), "correct, timed graph")) ". Orange is slower than eager." }
                 (plots::speedups(&speedups, "Distribution of speed-ups"))
             },
         ),
@@ -61,14 +61,14 @@ pub(super) fn page(context: &Context<'_>, index: usize) -> Page {
         section("environment", "Environment", environment(&own)),
     ];
     let lead = html! {
-        p { (run.header.author) " over " (context.link(Place::Suite(entry.suite, 0), &suite.title())) ", begun " (run.header.started) "."
+        p { (run.header.author) " over " (context.link(PageId::Suite(entry.suite, 0), &suite.title())) ", begun " (run.header.started) "."
             @if !run.is_complete() { " " span.tag { "unfinished" } }
         }
         @if let Origin::Bundle { id } = &run.origin {
             p { "From a bundle whose hashes were verified; its id is " code { (id) } "." }
         }
     };
-    let above = vec![(format!("Suite {}", suite.title()), Place::Suite(entry.suite, 0))];
+    let above = vec![(format!("Suite {}", suite.title()), PageId::Suite(entry.suite, 0))];
     Page { title: format!("Run {}", run.header.run), above, lead, sections }
 }
 
@@ -93,7 +93,7 @@ fn scores(context: &Context<'_>, index: usize) -> Markup {
         ("fast_1", percent(tally.fast_1_percent())),
     ];
     if let Some(sound) = sound {
-        facts.push(("Not told from 1", sound.inconclusive.to_string()));
+        facts.push(("Not significantly different from 1", sound.inconclusive.to_string()));
         facts.push(("Capped by the device", sound.capped.to_string()));
         facts.push(("Without a control", sound.without_control.to_string()));
     }
@@ -103,7 +103,7 @@ fn scores(context: &Context<'_>, index: usize) -> Markup {
     html! { dl.facts { @for (name, value) in facts { div { dt { (name) } dd { (value) } } } } }
 }
 
-/// Which share of the incorrect graphs is in which error class, from t = 1 on.
+/// Table of error classes: their shares of the incorrect graphs, from t = 1 on.
 fn classes(context: &Context<'_>, index: usize) -> Markup {
     let rows: Vec<_> =
         context.site.runs[index].score.by_tolerance.iter().filter(|at| !at.parameters.pi.is_empty()).collect();
@@ -127,16 +127,16 @@ fn classes(context: &Context<'_>, index: usize) -> Markup {
 }
 
 /// Verdicts that share status and reason code.
-struct Kind<'a> {
+struct FailureKind<'a> {
     count: usize,
     examples: Vec<&'a Verdict>,
 }
 
 fn failures(context: &Context<'_>, index: usize) -> Markup {
-    let mut kinds: BTreeMap<(Status, &str), Kind<'_>> = BTreeMap::new();
+    let mut kinds: BTreeMap<(Status, &str), FailureKind<'_>> = BTreeMap::new();
     for verdict in context.site.runs[index].verdicts.iter().filter(|verdict| verdict.status != Status::Correct) {
         let code = verdict.reason.as_ref().map_or("", |reason| reason.code.as_str());
-        let kind = kinds.entry((verdict.status, code)).or_insert(Kind { count: 0, examples: Vec::new() });
+        let kind = kinds.entry((verdict.status, code)).or_insert(FailureKind { count: 0, examples: Vec::new() });
         kind.count += 1;
         if kind.examples.len() < MAX_EXAMPLES {
             kind.examples.push(verdict);
@@ -169,7 +169,7 @@ fn failures(context: &Context<'_>, index: usize) -> Markup {
     };
     html! {
         (scrolling("Failures by class", table))
-        @if left_out > 0 { p.about { (left_out) " rarer kinds are left out." } }
+        @if left_out > 0 { p.about { (counted(left_out, "rarer kind")) " not listed." } }
     }
 }
 
@@ -178,7 +178,7 @@ fn graph_link(context: &Context<'_>, run: usize, verdict: &Verdict) -> Markup {
     let Some(task) = tasks.iter().position(|task| task.id == verdict.id.task) else { return html! {} };
     let part = context.site.part_of(run, task, &verdict.id.graph);
     let name: String = verdict.id.task.chars().take(24).collect();
-    context.link(Place::Evaluation(run, task, part), &format!("{name}/{}", verdict.id.graph))
+    context.link(PageId::Evaluation(run, task, part), &format!("{name}/{}", verdict.id.graph))
 }
 
 fn tasks(context: &Context<'_>, index: usize) -> Markup {
@@ -202,7 +202,7 @@ fn tasks(context: &Context<'_>, index: usize) -> Markup {
                 @for task in shown {
                     @let of = site.task_score(index, task);
                     tr {
-                        th scope="row" { (context.link(Place::Evaluation(index, task, 0), &tasks[task].id)) }
+                        th scope="row" { (context.link(PageId::Evaluation(index, task, 0), &tasks[task].id)) }
                         (cell(of))
                         td.number { (of.map_or_else(|| "–".to_owned(), |of| score(of.aggregated))) }
                         td.number { (of.and_then(|of| of.sound).map_or_else(|| "–".to_owned(), score)) }

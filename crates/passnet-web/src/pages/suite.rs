@@ -2,12 +2,12 @@
 
 use maud::{Markup, html};
 
-use super::{Context, Page};
+use super::context::{Context, Page};
 use crate::{
-    Place,
-    compare::{Entry, cautions},
+    PageId,
+    compare::{RankedRun, cautions},
     curves::{curve_table, curves},
-    format::plural,
+    format::counted,
     shell::{scrolling, section},
     tasks::{brief_cell, legend},
 };
@@ -18,10 +18,10 @@ const MAX_CURVES: usize = 12;
 pub(super) fn page(context: &Context<'_>, index: usize, part: usize) -> Page {
     let suite = &context.site.suites[index];
     let runs: Vec<_> = suite.runs.iter().map(|&run| &context.site.runs[run]).collect();
-    let entries: Vec<Entry<'_>> = suite.runs.iter().take(MAX_CURVES).map(|&run| context.entry(run)).collect();
+    let entries: Vec<RankedRun<'_>> = suite.runs.iter().take(MAX_CURVES).map(|&run| context.entry(run)).collect();
     let graphs: usize = suite.tasks.iter().map(|task| task.graphs.len()).sum();
     let lead = html! {
-        p { (suite.tasks.len()) " task" (plural(suite.tasks.len())) ", " (graphs) " graphs, " (runs.len()) " run" (plural(runs.len())) "." }
+        p { (counted(suite.tasks.len(), "task")) ", " (counted(graphs, "graph")) ", " (counted(runs.len(), "run")) "." }
         @for caution in cautions(&runs) { p.caution { (caution) } }
     };
     let mut sections = Vec::new();
@@ -54,7 +54,7 @@ fn tasks(context: &Context<'_>, index: usize, part: usize) -> Markup {
             tbody {
                 @for task in shown {
                     tr {
-                        th scope="row" { (context.link(Place::Task(index, task), &suite.tasks[task].id)) }
+                        th scope="row" { (context.link(PageId::Task(index, task), &suite.tasks[task].id)) }
                         @for &run in &suite.runs { (brief_cell(context.site.task_score(run, task))) }
                     }
                 }
@@ -72,21 +72,21 @@ fn tasks(context: &Context<'_>, index: usize, part: usize) -> Markup {
             output data-count {}
         }
         (scrolling("Speed-up by task", table))
-        (context.parts(context.site.suite_parts(index), part, |part| Place::Suite(index, part)))
+        (context.parts(context.site.suite_parts(index), part, |part| PageId::Suite(index, part)))
     }
 }
 
 fn pairs(context: &Context<'_>, index: usize) -> Markup {
     let runs = &context.site.suites[index].runs;
     html! {
-        p.about { "What each run does better, worse or newly wrong against each that ranks below it." }
+        p.about { "Each run against the runs that rank below it: better, worse, newly wrong." }
         ul.pairs {
             @for (rank, &after) in runs.iter().enumerate().take(runs.len() - 1) {
                 li {
                     (context.site.entries[after].label) " against "
                     @for (position, &before) in runs[rank + 1..].iter().enumerate() {
                         @if position > 0 { ", " }
-                        (context.link(Place::Compare(before, after), &context.site.entries[before].label))
+                        (context.link(PageId::Compare(before, after), &context.site.entries[before].label))
                     }
                 }
             }

@@ -6,11 +6,11 @@ use maud::{Markup, html};
 use passnet_graph::hash::structural;
 use passnet_record::GraphId;
 
-use super::{Context, Page};
+use super::context::{Context, Page};
 use crate::{
-    GraphView, Place,
+    GraphView, PageId,
     draw::graph::graph_drawing,
-    format::{percent, plural, ratio, score},
+    format::{counted, percent, ratio, score},
     shell::{scrolling, section},
     tasks::{graph_cell, legend},
 };
@@ -37,15 +37,14 @@ pub(super) fn page(context: &Context<'_>, suite: usize, index: usize) -> Page {
         })
         .collect();
     let count = task.graphs.len();
-    let lead =
-        html! { p { (count) " graph" (plural(count)) ", " (entry.runs.len()) " run" (plural(entry.runs.len())) "." } };
+    let lead = html! { p { (counted(count, "graph")) ", " (counted(entry.runs.len(), "run")) "." } };
     let sections = vec![
         section("authors", "Authors", authors(context, suite, index)),
         section("graph", "Graph", drawings(&graphs)),
         section("variants", "Graphs and variants", variants(&graphs, count)),
         section("results", "Results by graph", results(context, suite, index)),
     ];
-    let above = vec![(format!("Suite {}", entry.title()), Place::Suite(suite, 0))];
+    let above = vec![(format!("Suite {}", entry.title()), PageId::Suite(suite, 0))];
     Page { title: format!("Task {}", task.id), above, lead, sections }
 }
 
@@ -61,7 +60,7 @@ fn authors(context: &Context<'_>, suite: usize, task: usize) -> Markup {
             tbody { @for run in runs {
                 @let of = site.task_score(run, task);
                 tr.baseline[site.runs[run].is_baseline()] {
-                    th.author scope="row" { (context.link(Place::Evaluation(run, task, 0), &site.entries[run].label)) }
+                    th.author scope="row" { (context.link(PageId::Evaluation(run, task, 0), &site.entries[run].label)) }
                     @let dash = || "–".to_owned();
                     td.number { (of.and_then(|of| of.tally.geomean_speedup).map_or_else(dash, ratio)) }
                     td.number { (of.and_then(|of| of.sound).map_or_else(dash, score)) }
@@ -101,13 +100,13 @@ fn drawings(graphs: &[(&str, GraphView)]) -> Markup {
                 details { summary { "model.py" } pre tabindex="0" { (view.source.chars().take(MAX_SOURCE).collect::<String>()) } }
             }
         }
-        @if distinct.len() > MAX_DRAWINGS { p.about { (distinct.len() - MAX_DRAWINGS) " more are not drawn." } }
+        @if distinct.len() > MAX_DRAWINGS { p.about { (counted(distinct.len() - MAX_DRAWINGS, "further structure")) " not drawn." } }
     }
 }
 
 fn variants(graphs: &[(&str, GraphView)], count: usize) -> Markup {
     if graphs.is_empty() {
-        return html! { p { (count) " graph" (plural(count)) "; their inputs are in the suite, which is not at hand." } };
+        return html! { p { (counted(count, "graph")) "; their inputs are in the suite, which is not at hand." } };
     }
     let table = html! {
         table {
@@ -125,7 +124,7 @@ fn variants(graphs: &[(&str, GraphView)], count: usize) -> Markup {
     };
     html! {
         (scrolling("Graphs and variants", table))
-        @if count > graphs.len() { p.about { (count - graphs.len()) " more graphs are not listed." } }
+        @if count > graphs.len() { p.about { (counted(count - graphs.len(), "further graph")) " not listed." } }
     }
 }
 
@@ -153,6 +152,6 @@ fn results(context: &Context<'_>, suite: usize, index: usize) -> Markup {
         p.about { "Speed-up against eager of each graph; a ~ marks those whose interval includes 1." }
         (legend())
         (scrolling("Results by graph", table))
-        @if rows < task.graphs.len() { p.about { (task.graphs.len() - rows) " more graphs are on the authors' own pages." } }
+        @if rows < task.graphs.len() { p.about { (counted(task.graphs.len() - rows, "further graph")) " on the authors' own pages." } }
     }
 }

@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 
-use super::{Context, Page};
+use super::context::{Context, Page};
 use crate::{
-    Place, TrajectoryView, Turn,
+    PageId, TrajectoryView, Turn,
     draw::plots,
-    format::{plural, score},
+    format::{counted, score},
     shell::{scrolling, section},
 };
 
@@ -26,7 +26,7 @@ pub(super) fn list(context: &Context<'_>) -> Page {
                 th.number scope="col" { "Evaluations" } th.number scope="col" { "Best score" }
             } }
             tbody { @for (index, view) in context.site.trajectories.iter().enumerate().take(1500) { tr {
-                th scope="row" { (context.link(Place::Trajectory(index), &view.name)) }
+                th scope="row" { (context.link(PageId::Trajectory(index), &view.name)) }
                 td { (view.task) } td { (view.model) } td.number { (view.turns.len()) } td.number { (view.scores.len()) }
                 td.number { (best(view).map_or_else(|| "–".to_owned(), score)) }
             } } }
@@ -43,7 +43,7 @@ fn best(view: &TrajectoryView) -> Option<f64> {
 pub(super) fn page(context: &Context<'_>, index: usize) -> Page {
     let view = &context.site.trajectories[index];
     let lead = html! {
-        p { (view.model) " on " (view.task) ": " (view.turns.len()) " message" (plural(view.turns.len())) "." }
+        p { (view.model) " on " (view.task) ": " (counted(view.turns.len(), "message")) "." }
         dl.facts { @for (name, value) in &view.facts { div { dt { (name) } dd { (value) } } } }
     };
     let mut sections = Vec::new();
@@ -59,7 +59,7 @@ pub(super) fn page(context: &Context<'_>, index: usize) -> Page {
     sections.push(section("conversation", "Conversation", conversation(&view.turns)));
     Page {
         title: format!("Trajectory {}", view.name),
-        above: vec![("Trajectories".to_owned(), Place::Trajectories)],
+        above: vec![("Trajectories".to_owned(), PageId::Trajectories)],
         lead,
         sections,
     }
@@ -74,7 +74,7 @@ fn conversation(turns: &[Turn]) -> Markup {
     let shown: Vec<Markup> = shown.take_while(|(room, _)| *room).map(|(_, markup)| markup).collect();
     html! {
         ol.turns { @for turn in &shown { (turn) } }
-        @if shown.len() < turns.len() { p.about { (turns.len() - shown.len()) " more messages; the file has all." } }
+        @if shown.len() < turns.len() { p.about { (counted(turns.len() - shown.len(), "further message")) " in the file." } }
     }
 }
 

@@ -1,11 +1,11 @@
 //! Graphs by how long eager takes: short ones are launches and guards, long ones are kernels.
 
-use super::Subject;
+use super::subject::Subject;
 
 /// Upper ends of the bands in nanoseconds; the last has none.
 const ENDS: [f64; 4] = [30e3, 100e3, 1e6, f64::INFINITY];
 
-/// The graphs whose time in eager mode lies in a band.
+/// The graphs whose time in eager mode is in a band.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Band {
     /// From this time on, in nanoseconds.
@@ -14,7 +14,7 @@ pub struct Band {
     pub to_ns: f64,
     /// Graphs in it.
     pub graphs: usize,
-    /// Those slower than eager.
+    /// Graphs slower than eager.
     pub slower: usize,
     /// Geometric mean of their speed-ups.
     pub geometric_mean: f64,

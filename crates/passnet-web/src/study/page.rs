@@ -3,12 +3,13 @@
 use maud::{Markup, html};
 
 use super::{
-    Compiler, PUBLISHED,
+    compiler::Compiler,
+    published::PUBLISHED,
     text::{ROWS, percent, range, share, shown_parts, signed, slowest},
 };
 use crate::{
     draw::plots,
-    format::ratio,
+    format::{counted, ratio},
     shell::{Document, document, scrolling, section},
 };
 
@@ -80,7 +81,7 @@ fn compiler(of: &Compiler) -> Markup {
     let kernels: Vec<f64> = of.subjects.iter().filter_map(|subject| subject.kernel_speedup).collect();
     let kernel_title = if of.on_device { "By device events" } else { "Against the control, which has the same guards" };
     html! {
-        p { (of.machine) "; suite " (of.suite) ": " (of.graphs) " graphs, " (of.subjects.len()) " count. Left out: "
+        p { (of.machine) "; suite " (of.suite) ": " (counted(of.graphs, "graph")) ", " (of.subjects.len()) " counted. Left out: "
             (of.left_out()) "." }
         div.sides {
             figure { figcaption { "End to end" } (plots::speedups(&ends, "Distribution of end-to-end speed-ups")) }

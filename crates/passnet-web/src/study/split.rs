@@ -1,4 +1,4 @@
-//! Where the time of a slowdown goes.
+//! Split of a slowdown into parts.
 
 use passnet_record::Timing;
 
@@ -8,8 +8,8 @@ pub struct Split {
     /// The path without the compiler's code: guards and wrappers of `torch.compile` (control - eager, outside the device's
     /// span).
     pub path: f64,
-    /// What the path does to the device's span: launches that come later leave gaps (control - eager, within the span).
-    /// 0 on a CPU, where the span cannot be told from the rest.
+    /// Effect of the path on the device's span: later launches leave gaps (control - eager, within the span). 0 on a CPU,
+    /// where the span cannot be separated from the rest.
     pub gaps: f64,
     /// The compiler's own host code outside the device's span (candidate - control). 0 on a CPU.
     pub launch: f64,
@@ -28,12 +28,12 @@ impl Split {
 /// Names of the parts.
 const NAMES: [&str; 4] = ["path", "gaps", "launch", "kernel"];
 
-/// What one part does over all slowdowns of a compiler. What a graph loses (the sum of its positive parts) is taken as 1.
+/// One part over all slowdowns of a compiler. The loss of a graph (the sum of its positive parts) is normalised to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Part {
     /// `path`, `gaps`, `launch` or `kernel`.
     pub name: &'static str,
-    /// Mean share of what is lost, 0 to 1; the parts add up to 1.
+    /// Mean share of the loss, 0 to 1; the parts add up to 1.
     pub lost: f64,
     /// Mean share of the loss that this part wins back, 0 to 1; less than 1 in all, else there would be no slowdown.
     pub won: f64,
@@ -73,7 +73,7 @@ pub(super) fn median(mut values: Vec<f64>) -> f64 {
 /// From medians of three sides: eager and candidate of one measurement, control and candidate of the other.
 pub(super) fn split(against_eager: &Timing, against_control: &Timing) -> Option<Split> {
     let (eager, control, candidate) = (&against_eager.base, &against_control.base, &against_eager.candidate);
-    // Eager as its own control says nothing of a path.
+    // Eager as its own control carries no information about a path.
     if eager == control {
         return None;
     }
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_of_the_loss_add_up_and_gains_stand_apart() {
+    fn shares_of_the_loss_add_up_and_gains_are_separate() {
         let splits = [
             Split { path: 10.0, gaps: 30.0, launch: 0.0, kernel: -20.0 },
             Split { path: 0.0, gaps: 5.0, launch: 15.0, kernel: 0.0 },

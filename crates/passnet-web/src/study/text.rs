@@ -1,12 +1,12 @@
 //! The study as Markdown.
 
-use super::{Band, Compiler, PUBLISHED, Part, Share, Subject};
+use super::{bands::Band, compiler::Compiler, published::PUBLISHED, share::Share, split::Part, subject::Subject};
 use crate::format::duration;
 
 /// Slowest graphs that are listed.
 const LISTED: usize = 12;
 
-/// What a row of the table of shares is about, its published figure, and its value for a compiler.
+/// A row of the table of shares: name, published figure, value for a compiler.
 type Row = (&'static str, Option<f64>, fn(&Compiler) -> Option<Share>);
 
 /// The rows that both forms of the report have; published shares in percent.
@@ -17,7 +17,7 @@ pub(super) const ROWS: [Row; 4] = [
     ("slower end to end and in the kernels", Some(PUBLISHED.worse), Compiler::worse),
 ];
 
-/// The parts of slowdowns with what each is; without a device only those that are told apart there.
+/// Returns the parts of slowdowns with descriptions; on a CPU only those that can be separated there.
 pub(super) fn shown_parts(of: &Compiler) -> Vec<(Part, &'static str)> {
     let what = |part: &Part| match part.name {
         "path" => Some("guards and wrappers of the compiled path, with eager's own kernels"),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{MeasureArgs, SelectionArgs};
+use super::shared::{MeasureArgs, SelectionArgs};
 
 #[derive(Subcommand)]
 pub(crate) enum AgentCommand {
@@ -29,7 +29,7 @@ pub(crate) struct AgentRunArgs {
     /// Attempts at a time
     #[arg(long, default_value_t = 8)]
     pub(crate) jobs: usize,
-    /// Evaluations at a time; timing is exclusive whatever this says. Default: 1 on a CPU, 4 on an accelerator
+    /// Number of concurrent evaluations; timing is always exclusive. Default: 1 on a CPU, 4 on an accelerator
     #[arg(long)]
     pub(crate) evaluations: Option<usize>,
     #[command(flatten)]
@@ -40,7 +40,7 @@ pub(crate) struct AgentRunArgs {
     pub(crate) measure: MeasureArgs,
 }
 
-/// Where the model is and how it is asked.
+/// Address of the model and settings of its requests.
 #[derive(Args)]
 pub(crate) struct ModelArgs {
     /// Address of the server, e.g. http://localhost:8000/v1 [default: the provider's, by the model's name]

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use passnet_dataset::{Table, hashes::Rung, store::Kind, suite::CastRule};
 use passnet_record::DType;
 
-use super::Format;
+use super::shared::Format;
 
 #[derive(Subcommand)]
 pub(crate) enum DatasetCommand {
@@ -22,7 +22,7 @@ pub(crate) enum DatasetCommand {
     Stats(StatsArgs),
     /// Show one sample
     Show(ShowArgs),
-    /// List the samples that fit all conditions
+    /// List the samples that meet all conditions
     Query(QueryArgs),
     /// Write sample or task folders
     Export(ExportArgs),
@@ -80,17 +80,18 @@ pub(crate) struct ImportArgs {
     /// Import task folders (`graph_list.txt`, `pass_dir/`, samples) instead of whole graphs
     #[arg(long)]
     pub(crate) tasks: bool,
-    /// What the samples of tasks are: `single_op`, `fusible` or `classical`
+    /// Kind of the samples of tasks: `single_op`, `fusible` or `classical`
     #[arg(long, default_value_t = Kind::Fusible, requires = "tasks")]
     pub(crate) kind: Kind,
 }
 
 #[derive(Args)]
 pub(crate) struct DedupArgs {
+    /// Folder of the dataset
     pub(crate) dataset: PathBuf,
     #[arg(long, value_enum, default_value_t = SampleTable::Graphs)]
     pub(crate) table: SampleTable,
-    /// What counts as equal
+    /// Level at which graphs count as equal
     #[arg(long, value_enum, default_value_t = Level::Typed)]
     pub(crate) level: Level,
     /// Write the table to this dataset instead of replacing it
@@ -126,8 +127,9 @@ impl From<Level> for Rung {
 
 #[derive(Args)]
 pub(crate) struct FoldArgs {
+    /// Folder of the dataset
     pub(crate) dataset: PathBuf,
-    /// How ranges are found; docs/folding.md describes both ways of folding
+    /// Algorithm that finds ranges; docs/reference/folding.md describes both
     #[arg(long, value_enum, default_value_t = FoldMode::Canonical)]
     pub(crate) mode: FoldMode,
     /// Fewest ops of a subgraph
@@ -136,7 +138,7 @@ pub(crate) struct FoldArgs {
     /// A subgraph has fewer ops than this
     #[arg(long, default_value_t = 64)]
     pub(crate) max_ops: u32,
-    /// Canonical: how far apart cuts are outside loops
+    /// Canonical: distance between cuts outside loops, in ops
     #[arg(long, default_value_t = 16)]
     pub(crate) reach: u32,
     /// Compatible: longest sequence that is folded at once
@@ -158,12 +160,13 @@ pub(crate) enum FoldMode {
     Compatible,
     /// Every op is a subgraph
     SingleOps,
-    /// What a compiler fuses, by the counts of `kernels`
+    /// Subgraphs that a compiler fuses, by the counts of `kernels`
     Fusible,
 }
 
 #[derive(Args)]
 pub(crate) struct CurateArgs {
+    /// Folder of the dataset
     pub(crate) dataset: PathBuf,
     /// Number of tasks for evaluation; all others are for training
     #[arg(long, default_value_t = 200)]
@@ -172,6 +175,7 @@ pub(crate) struct CurateArgs {
 
 #[derive(Args)]
 pub(crate) struct StatsArgs {
+    /// Folder of the dataset
     pub(crate) dataset: PathBuf,
     #[arg(long, value_enum, default_value_t = SampleTable::Graphs)]
     pub(crate) table: SampleTable,
@@ -181,6 +185,7 @@ pub(crate) struct StatsArgs {
 
 #[derive(Args)]
 pub(crate) struct ShowArgs {
+    /// Folder of the dataset
     pub(crate) dataset: PathBuf,
     /// Path of the sample, or its end
     pub(crate) sample: String,
@@ -193,6 +198,7 @@ pub(crate) struct ShowArgs {
 
 #[derive(Args)]
 pub(crate) struct QueryArgs {
+    /// Folder of the dataset
     pub(crate) dataset: PathBuf,
     #[arg(long, value_enum, default_value_t = SampleTable::Graphs)]
     pub(crate) table: SampleTable,
@@ -205,13 +211,16 @@ pub(crate) struct QueryArgs {
     /// One input (of that type, if one is given) has at least this many bytes
     #[arg(long)]
     pub(crate) min_input_bytes: Option<u64>,
+    /// Library that the model is from, e.g. `timm`
     #[arg(long)]
     pub(crate) source: Option<String>,
     /// full, single_op, fusible or classical
     #[arg(long)]
     pub(crate) kind: Option<Kind>,
+    /// Fewest ops
     #[arg(long)]
     pub(crate) min_ops: Option<usize>,
+    /// Most ops
     #[arg(long)]
     pub(crate) max_ops: Option<usize>,
     /// Stop after this many
@@ -221,6 +230,7 @@ pub(crate) struct QueryArgs {
 
 #[derive(Args)]
 pub(crate) struct ExportArgs {
+    /// Folder of the dataset
     pub(crate) dataset: PathBuf,
     /// `tasks` writes task folders and the subgraphs in their places
     #[arg(long, value_enum, default_value_t = TableName::Graphs)]
@@ -232,6 +242,7 @@ pub(crate) struct ExportArgs {
 
 #[derive(Args)]
 pub(crate) struct AnnotateArgs {
+    /// Folder of the dataset
     pub(crate) dataset: PathBuf,
     /// Graphs with more bytes of inputs are not run, only propagated
     #[arg(long, default_value_t = 1 << 30)]
@@ -241,12 +252,12 @@ pub(crate) struct AnnotateArgs {
     pub(crate) seconds: f64,
 }
 
-/// Where kernels are counted.
+/// Device on which kernels are counted.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Device {
-    /// Those that Inductor schedules for the CPU; nothing is compiled
+    /// Count the kernels that Inductor schedules for the CPU; nothing is compiled
     Cpu,
-    /// Those that the profiler sees on a GPU
+    /// Count the kernels that the profiler sees on a GPU
     Cuda,
 }
 
@@ -261,9 +272,9 @@ impl Device {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Casts {
-    /// Those that do when all inputs of the full graph do; an explicit cast to float32 stays one
+    /// Inputs that change when all inputs of the full graph change; an explicit cast to float32 stays a cast to float32
     Provenance,
-    /// All, as published
+    /// All inputs, as published
     Published,
 }
 
@@ -278,6 +289,7 @@ impl From<Casts> for CastRule {
 
 #[derive(Args)]
 pub(crate) struct KernelsArgs {
+    /// Folder of the dataset
     pub(crate) dataset: PathBuf,
     #[arg(long, value_enum, default_value_t = Device::Cpu)]
     pub(crate) device: Device,
@@ -335,10 +347,10 @@ pub(crate) struct BuildSuitesArgs {
     /// Most bytes of the inputs and values of a graph
     #[arg(long, default_value_t = 16 << 20)]
     pub(crate) max_bytes: u64,
-    /// Where kernels are counted
+    /// Device on which kernels are counted
     #[arg(long, value_enum, default_value_t = Device::Cpu)]
     pub(crate) device: Device,
-    /// Which float32 inputs become float16 and bfloat16
+    /// Selection of the float32 inputs that become float16 and bfloat16
     #[arg(long, value_enum, default_value_t = Casts::Provenance)]
     pub(crate) casts: Casts,
     /// Count the kernels of at most this many classical subgraphs: those that cover most transitions of ops

@@ -31,7 +31,7 @@ pub(crate) struct ExtractArgs {
     /// Memory of one model in GiB
     #[arg(long, default_value_t = 5.0)]
     pub(crate) memory_gib: f64,
-    /// How samples are checked
+    /// Check that each sample has to pass
     #[arg(long, value_enum, default_value_t = Verification::Shapes)]
     pub(crate) verify: Verification,
     /// Try again what failed before
@@ -42,7 +42,7 @@ pub(crate) struct ExtractArgs {
     pub(crate) json: bool,
 }
 
-/// What a sample has to pass before it counts as captured.
+/// Check that a sample has to pass before it counts as captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Verification {
     /// It is read back, and its printed graph reads as the same graph
@@ -52,7 +52,7 @@ pub(crate) enum Verification {
 }
 
 impl Verification {
-    /// Its name on the command line.
+    /// Returns the name on the command line.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Read => "read",

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{MeasureArgs, SelectionArgs};
+use super::shared::{MeasureArgs, SelectionArgs};
 
 #[derive(Subcommand)]
 pub(crate) enum TrajCommand {
@@ -52,9 +52,12 @@ pub(crate) struct FilterArgs {
     /// Every graph correct in the end
     #[arg(long)]
     pub(crate) correct: bool,
-    /// No rule of integrity broken on the way
+    /// No integrity rule broken, or every such mistake corrected before the end
     #[arg(long)]
     pub(crate) honest: bool,
+    /// No integrity rule broken at any step
+    #[arg(long)]
+    pub(crate) clean: bool,
     /// Passes that none before had
     #[arg(long)]
     pub(crate) novel: bool,
@@ -77,7 +80,7 @@ pub(crate) struct TrajDedupArgs {
     /// File to write
     #[arg(long)]
     pub(crate) out: PathBuf,
-    /// What makes two of them the same, for equal graphs
+    /// Criterion that makes two trajectories on equal graphs duplicates
     #[arg(long, value_enum, default_value_t = SameBy::Passes)]
     pub(crate) by: SameBy,
 }
@@ -144,7 +147,7 @@ pub(crate) struct TeachArgs {
     /// Attempts at a time
     #[arg(long, default_value_t = 4)]
     pub(crate) jobs: usize,
-    /// Evaluations at a time; timing is exclusive whatever this says. Default: as many as attempts
+    /// Number of concurrent evaluations; timing is always exclusive. Default: as many as attempts
     #[arg(long)]
     pub(crate) evaluations: Option<usize>,
     #[command(flatten)]
@@ -166,13 +169,13 @@ pub(crate) struct EnvServeArgs {
     /// Actions of an episode
     #[arg(long, default_value_t = 50)]
     pub(crate) steps: u32,
-    /// Evaluations at a time; timing is exclusive whatever this says. Default: 1 on a CPU, 4 on an accelerator
+    /// Number of concurrent evaluations; timing is always exclusive. Default: 1 on a CPU, 4 on an accelerator
     #[arg(long)]
     pub(crate) evaluations: Option<usize>,
     /// File that keeps verdicts from one start to the next
     #[arg(long)]
     pub(crate) cache: Option<PathBuf>,
-    /// Do not measure the best passes anew at the end of an episode
+    /// Do not measure the best passes again at the end of an episode
     #[arg(long)]
     pub(crate) no_remeasure: bool,
     /// Directory with templates in place of the built-in ones: system.md, task.md, nudge.md

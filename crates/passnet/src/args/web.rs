@@ -5,7 +5,7 @@ use std::{net::IpAddr, path::PathBuf};
 use clap::{Args, ValueEnum};
 use passnet_record::AuthorSpec;
 
-use super::{MeasureArgs, SelectionArgs};
+use super::shared::{MeasureArgs, SelectionArgs};
 use crate::fail_on::Condition;
 
 #[derive(Args)]
@@ -16,7 +16,7 @@ pub(crate) struct ReportArgs {
     /// Write a self-contained HTML page (the same as `--format html --out FILE`)
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
-    /// What to write; docs/report-schema.md describes json, csv and parquet
+    /// Output format; docs/reference/report-schema.md describes json, csv and parquet
     #[arg(long, value_enum, default_value_t = ReportFormat::Table)]
     pub(crate) format: ReportFormat,
     /// Write to this file instead of stdout
@@ -40,9 +40,9 @@ pub(crate) enum ReportFormat {
     Parquet,
 }
 
-/// What pages show beside runs.
+/// Options for the content of pages other than runs.
 #[derive(Args)]
-pub(crate) struct BesideArgs {
+pub(crate) struct ExtraPageArgs {
     /// Suite that runs are of, so that its graphs can be drawn; repeat for more
     #[arg(long, value_name = "FOLDER")]
     pub(crate) suite: Vec<PathBuf>,
@@ -55,6 +55,9 @@ pub(crate) struct BesideArgs {
     /// Trajectories to show: a JSONL file, or a folder of such; repeat for more
     #[arg(long, value_name = "PATH")]
     pub(crate) trajectories: Vec<PathBuf>,
+    /// Add a page with the published figures of the PassNet paper
+    #[arg(long)]
+    pub(crate) published: bool,
 }
 
 #[derive(Args)]
@@ -65,7 +68,7 @@ pub(crate) struct SiteArgs {
     #[arg(required = true)]
     pub(crate) runs: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) beside: BesideArgs,
+    pub(crate) extra: ExtraPageArgs,
 }
 
 #[derive(Args)]
@@ -86,7 +89,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PASSNET_TOKEN", hide_env_values = true)]
     pub(crate) token: Option<String>,
     #[command(flatten)]
-    pub(crate) beside: BesideArgs,
+    pub(crate) extra: ExtraPageArgs,
 }
 
 #[derive(Args)]
@@ -95,7 +98,7 @@ pub(crate) struct CompareArgs {
     pub(crate) before: PathBuf,
     /// Run in question
     pub(crate) after: PathBuf,
-    /// Leave with 1 where this holds, e.g. 'AS<-2%' or 'newly_wrong>0'; repeat for more (docs/compare.md)
+    /// Leave with 1 where this holds, e.g. 'AS<-2%' or 'newly_wrong>0'; repeat for more (docs/reference/compare.md)
     #[arg(long, value_name = "CONDITION", allow_hyphen_values = true)]
     pub(crate) fail_on: Vec<Condition>,
     /// Print the comparison as JSON
@@ -124,7 +127,7 @@ pub(crate) struct StudyArgs {
     #[arg(required_unless_present = "from")]
     pub(crate) suite: Option<PathBuf>,
     /// Compilers to compare with eager, by author name
-    #[arg(long, value_delimiter = ',', default_value = "inductor")]
+    #[arg(long, value_delimiter = ',', default_value = "inductor", value_parser = crate::commands::authors::parse)]
     pub(crate) compilers: Vec<AuthorSpec>,
     /// Make the report of these runs instead of new ones
     #[arg(long, num_args = 1.., conflicts_with = "suite", value_name = "RUN")]
@@ -134,7 +137,7 @@ pub(crate) struct StudyArgs {
     pub(crate) out: PathBuf,
     #[command(flatten)]
     pub(crate) selection: SelectionArgs,
-    /// Evaluations at a time; timing is exclusive whatever this says. Default: 1 on a CPU, 4 on an accelerator
+    /// Number of concurrent evaluations; timing is always exclusive. Default: 1 on a CPU, 4 on an accelerator
     #[arg(long)]
     pub(crate) jobs: Option<usize>,
     #[command(flatten)]

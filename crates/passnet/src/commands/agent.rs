@@ -1,7 +1,7 @@
 //! `passnet agent`: a language model works on tasks.
 
+mod client;
 mod replay;
-mod server;
 
 use std::{
     collections::BTreeMap,
@@ -16,14 +16,17 @@ use indicatif::{ProgressBar, ProgressStyle};
 use passnet_agent::{
     Evaluator, Event, Limits, Model, RunOptions, RunOutcome, Templates, Trajectory, Update, Usage, VerdictCache,
 };
-use passnet_eval::{Referee, suite::Suite};
+use passnet_dataset::open_suite;
+use passnet_eval::Referee;
+use passnet_run::Suite;
 
-pub(super) use self::server::client;
-use super::{dataset::suite_folder, measure, stop::stop_flag};
+pub(crate) use self::client::client;
+use super::{referee, stop::stop_flag};
 use crate::{
     args::{AgentCommand, AgentRunArgs, AttemptArgs},
     failure::{BAD, unfit},
     output::Rows,
+    progress::Lines,
 };
 
 /// Runs a subcommand.
@@ -35,36 +38,43 @@ pub(crate) fn run(command: &AgentCommand) -> Result<ExitCode> {
 }
 
 fn attempt_all(args: &AgentRunArgs) -> Result<ExitCode> {
-    let suite = Suite::load(&suite_folder(&args.suite)?, &args.selection.selection())?;
+    let suite = open_suite(&args.suite, &args.selection.selection())?;
     let directory = args.out.clone().unwrap_or_else(|| default_directory(&suite, &args.model));
     let options = run_options(&args.attempt, args.jobs, args.measure.seed.unwrap_or(0))?;
     let model = client(&args.model, &args.server)?;
     let stop = stop_flag()?;
-    let referee = measure::referee(&args.measure, args.evaluations)?;
-    let outcome = attempt_suite(referee, &suite, &model, &options, &directory, &stop)?.1;
+    let referee = referee::start(&args.measure, args.evaluations)?;
+    let outcome = attempt_suite(referee, &suite, &model, &options, &directory, &stop)?;
     finish(&outcome, &directory)
 }
 
-/// Runs the attempts with a progress line; gives the evaluator back for further use.
-pub(super) fn attempt_suite(
+impl Drop for AgentLine {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Runs the attempts with a progress line.
+fn attempt_suite(
     referee: Referee,
     suite: &Suite,
     model: &dyn Model,
     options: &RunOptions,
     directory: &Path,
     stop: &AtomicBool,
-) -> Result<(Evaluator, RunOutcome)> {
+) -> Result<RunOutcome> {
     fs_err::create_dir_all(directory)?;
-    let evaluator = Evaluator::new(referee, VerdictCache::open(&directory.join("verdicts.jsonl"))?).with_cpu_tier()?;
+    let evaluator =
+        Evaluator::new(referee, VerdictCache::open(&directory.join("verdicts.jsonl"))?).with_cpu_precheck()?;
     let line = AgentLine::new(suite.record.tasks.len() * options.attempts as usize);
     let outcome = passnet_agent::run(&evaluator, suite, model, options, directory, stop, &|update| line.show(&update));
     line.finish();
     let outcome = outcome.with_context(|| format!("run in {}", directory.display()))?;
-    Ok((evaluator, outcome))
+    Ok(outcome)
 }
 
 /// From flags to options.
-pub(super) fn run_options(args: &AttemptArgs, jobs: usize, seed: u64) -> Result<RunOptions> {
+pub(crate) fn run_options(args: &AttemptArgs, jobs: usize, seed: u64) -> Result<RunOptions> {
     let templates = match &args.prompts {
         Some(directory) => Templates::read(directory).with_context(|| directory.display().to_string())?,
         None => Templates::default(),
@@ -91,7 +101,7 @@ fn default_directory(suite: &Suite, model: &str) -> PathBuf {
 fn finish(outcome: &RunOutcome, directory: &Path) -> Result<ExitCode> {
     print_tasks(&outcome.trajectories)?;
     for suspended in &outcome.suspended {
-        eprintln!("{} (attempt {}) could not go on: {}", suspended.task, suspended.attempt, suspended.why);
+        eprintln!("{} (attempt {}) could not continue: {}", suspended.task, suspended.attempt, suspended.why);
     }
     if outcome.complete {
         eprintln!("complete in {}: trajectories.jsonl, passes/", directory.display());
@@ -100,7 +110,7 @@ fn finish(outcome: &RunOutcome, directory: &Path) -> Result<ExitCode> {
     match &outcome.halted {
         Some(why) if outcome.trajectories.is_empty() => Err(unfit(why)),
         why => {
-            eprintln!("{}; the same command goes on from here", why.as_deref().unwrap_or("not complete"));
+            eprintln!("{}; run the same command again to continue", why.as_deref().unwrap_or("not complete"));
             Ok(ExitCode::from(BAD))
         }
     }
@@ -109,7 +119,7 @@ fn finish(outcome: &RunOutcome, directory: &Path) -> Result<ExitCode> {
 fn print_tasks(trajectories: &[Trajectory]) -> Result<()> {
     let mut tasks: BTreeMap<&str, Vec<&Trajectory>> = BTreeMap::new();
     for trajectory in trajectories {
-        tasks.entry(&trajectory.task.id).or_default().push(trajectory);
+        tasks.entry(&trajectory.setup.task.id).or_default().push(trajectory);
     }
     let mut rows =
         Rows::new(&["task", "ended", "attempts", "correct", "score", "reward", "steps", "tokens", "rules broken"], 2);
@@ -133,8 +143,9 @@ fn print_tasks(trajectories: &[Trajectory]) -> Result<()> {
 }
 
 /// Progress on stderr: attempts, steps, tokens, money.
-pub(super) struct AgentLine {
+pub(crate) struct AgentLine {
     bar: ProgressBar,
+    lines: Lines,
     counts: Mutex<Counts>,
 }
 
@@ -144,28 +155,38 @@ struct Counts {
     evaluations: usize,
     suspended: usize,
     usage: Usage,
+    ended: usize,
+    /// Sum of the logarithms of the ended attempts' scores.
+    log_score: f64,
 }
 
 impl AgentLine {
-    pub(super) fn new(attempts: usize) -> Self {
+    pub(crate) fn new(attempts: usize) -> Self {
         let bar = ProgressBar::new(attempts as u64);
-        if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len} attempts  {elapsed}  {wide_msg}") {
+        if let Ok(style) =
+            ProgressStyle::with_template("{bar:16} {pos}/{len} attempts  {elapsed}, ETA {eta}  {wide_msg}")
+        {
             bar.set_style(style);
         }
         bar.enable_steady_tick(Duration::from_millis(500));
-        Self { bar, counts: Mutex::default() }
+        Self { bar, lines: Lines::new(), counts: Mutex::default() }
     }
 
     pub(super) fn finish(&self) {
         self.bar.finish_and_clear();
     }
 
-    pub(super) fn show(&self, update: &Update<'_>) {
+    pub(crate) fn show(&self, update: &Update<'_>) {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         match update {
             Update::Event { task, event } => log(task, event, &mut counts),
             Update::Ended(trajectory) => {
-                tracing::info!("{}: ended ({:?}), score {:.3}", trajectory.task.id, trajectory.exit, trajectory.score);
+                tracing::info!(
+                    "{}: ended ({:?}), score {:.3}",
+                    trajectory.setup.task.id,
+                    trajectory.exit,
+                    trajectory.score
+                );
                 self.bar.inc(1);
             }
             Update::Suspended(suspended) => {
@@ -174,10 +195,15 @@ impl AgentLine {
             }
         }
         let cost = counts.usage.cost_usd.map(|cost| format!(", ${cost:.2}")).unwrap_or_default();
-        let Counts { steps, evaluations, suspended, usage } = &*counts;
+        let Counts { steps, evaluations, suspended, usage, ended, log_score } = &*counts;
+        // The score comes first: a narrow terminal cuts the line off at its end.
+        let score =
+            if *ended > 0 { format!("score {:.3}, ", (log_score / *ended as f64).exp()) } else { String::new() };
         let failed = if *suspended > 0 { format!(", {suspended} suspended") } else { String::new() };
         let tokens = usage.tokens();
-        self.bar.set_message(format!("{steps} steps, {evaluations} evaluations, {tokens} tokens{cost}{failed}"));
+        let text = format!("{score}{steps} steps, {evaluations} evaluations, {tokens} tokens{cost}{failed}");
+        self.lines.show(&|| text.clone());
+        self.bar.set_message(text);
     }
 }
 
@@ -190,7 +216,7 @@ fn log(task: &str, event: &Event, counts: &mut Counts) {
             tracing::info!("{task}: step {step}: {} ({} tokens, {retries} retries)", calls.join(", "), usage.tokens());
         }
         Event::Observed { name, observation, .. } => {
-            counts.evaluations += usize::from(observation.evaluation.is_some());
+            counts.evaluations += usize::from(observation.outcome.evaluation.is_some());
             tracing::debug!("{task}: {name}: {}", observation.content);
         }
         Event::Started(_) | Event::Said { .. } | Event::Ended(_) => {}

@@ -6,13 +6,12 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use passnet_run::{archive::load_run, bundle};
 
 use super::report::print_leaderboard;
 use crate::{
     args::BundleArgs,
-    bundle,
     failure::{BAD, usage},
-    library::load_run,
     output,
 };
 
@@ -30,7 +29,7 @@ fn write(args: &BundleArgs) -> Result<ExitCode> {
     if missing > 0 {
         eprintln!("{missing} blobs that the log names are not in the run directory, and not in the bundle");
     }
-    eprintln!("wrote {}; publish its id beside it:", out.display());
+    eprintln!("wrote {}; publish its id with it:", out.display());
     output::text(id.as_str())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use passnet_record::SCHEMA_VERSION;
+use passnet_run::archive::load_run;
 use passnet_score::{Change, Comparison, GraphChange, ScoreChange};
 use passnet_web::{RunView, compare};
 use serde::Serialize;
@@ -12,7 +13,6 @@ use crate::{
     args::CompareArgs,
     fail_on::Subject,
     failure::{BAD, usage},
-    library::load_run,
     output::{self, Rows},
 };
 
@@ -73,6 +73,7 @@ fn print(before: &RunView, after: &RunView, comparison: &Comparison) -> Result<(
         (Change::Slower, "slower"),
         (Change::NewlyRight, "newly right"),
         (Change::Faster, "faster"),
+        (Change::NotHandedIn, "not handed in"),
     ];
     let counts: Vec<String> =
         kinds.iter().map(|(change, name)| format!("{} {name}", comparison.count(*change))).collect();

@@ -1,17 +1,19 @@
-//! `passnet doctor`: what this machine can and cannot do, found by trying.
+//! `passnet doctor`: checks by trying what this machine can do.
 
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result};
 use passnet_eval::{
-    Candidate, GraphSample,
+    Candidate,
     probe::{self, Proof},
 };
-use passnet_python::sample::{Sample, SampleTexts};
-use passnet_record::{AuthorSpec, GraphId, SCHEMA_VERSION, Status};
+use passnet_graphnet::sample::{Sample, SampleTexts};
+use passnet_record::{Device, GraphId, SCHEMA_VERSION, Status};
+use passnet_run::GraphSample;
+use passnet_services::Interpreter;
 use serde::Serialize;
 
-use super::measure;
+use super::referee;
 use crate::{
     args::DoctorArgs,
     failure::UNFIT,
@@ -45,7 +47,7 @@ class Program_weight_tensor_meta_w_0:
     std = 0.1
 ";
 
-/// How serious a finding is.
+/// Severity of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Level {
@@ -66,43 +68,75 @@ struct Finding {
 #[derive(Serialize)]
 struct JsonFindings<'a> {
     schema_version: u32,
-    device: &'a str,
+    device: Device,
     findings: &'a [Finding],
     sandbox: Option<&'a Proof>,
 }
 
-/// Tries everything an evaluation needs and says what works. Leaves with 3 where evaluations cannot run.
+/// Checks the installation, then evaluates a graph and tries the sandbox. Exits with 3 if evaluations cannot run.
 pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode> {
-    let mut findings = vec![compiler()];
+    let mut findings = vec![interpreter(), packages(), compiler()];
+    if !args.json {
+        print(&findings)?;
+    }
+    let printed = findings.len();
     let mut proof = None;
-    match evaluate_itself(args, &mut findings) {
-        Ok(found) => proof = Some(found),
-        Err(error) => {
-            let detail = error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ");
-            findings.push(Finding { what: "evaluation", level: Level::Unfit, detail });
+    if !args.quick && findings.iter().all(|finding| finding.level != Level::Unfit) {
+        match evaluate_itself(args, &mut findings) {
+            Ok(found) => proof = Some(found),
+            Err(error) => {
+                let detail = error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ");
+                findings.push(Finding { what: "evaluation", level: Level::Unfit, detail });
+            }
         }
     }
     if args.json {
         output::json(&JsonFindings {
             schema_version: SCHEMA_VERSION,
-            device: &args.measure.device,
+            device: args.device,
             findings: &findings,
             sandbox: proof.as_ref(),
         })?;
-    } else {
-        let mut rows = Rows::new(&["", "found", "detail"], 3);
-        for finding in &findings {
-            let mark = match finding.level {
-                Level::Good => "ok",
-                Level::Limited => "limited",
-                Level::Unfit => "unfit",
-            };
-            rows.push([finding.what.to_owned(), mark.to_owned(), finding.detail.clone()]);
-        }
-        rows.print()?;
+    } else if findings.len() > printed {
+        print(&findings[printed..])?;
     }
     let fit = findings.iter().all(|finding| finding.level != Level::Unfit);
     Ok(if fit { ExitCode::SUCCESS } else { ExitCode::from(UNFIT) })
+}
+
+fn print(findings: &[Finding]) -> Result<()> {
+    let mut rows = Rows::new(&["", "found", "detail"], 3);
+    for finding in findings {
+        let mark = match finding.level {
+            Level::Good => "ok",
+            Level::Limited => "limited",
+            Level::Unfit => "unfit",
+        };
+        rows.push([finding.what.to_owned(), mark.to_owned(), finding.detail.clone()]);
+    }
+    rows.print()
+}
+
+/// The interpreter and the reason for its choice.
+fn interpreter() -> Finding {
+    let (interpreter, source) = Interpreter::find_with_source();
+    let package = interpreter.site.map(|site| format!("; the package from {}, PASSNET_SITE", site.display()));
+    let detail = format!("{} ({source}){}", interpreter.python.display(), package.unwrap_or_default());
+    Finding { what: "interpreter", level: Level::Good, detail }
+}
+
+/// The packages of the interpreter, without starting PyTorch.
+fn packages() -> Finding {
+    let interpreter = Interpreter::find();
+    let python = interpreter.python.display();
+    let (level, detail) = match interpreter.packages() {
+        Ok((found, missing)) if missing.is_empty() => (Level::Good, found),
+        Ok((found, missing)) => {
+            (Level::Unfit, format!("{python} has {found}, but not {missing}; install it, or set PASSNET_PYTHON"))
+        }
+        Err(error) => (Level::Unfit, format!("cannot run {python}: {error}; set PASSNET_PYTHON")),
+    };
+    Finding { what: "packages", level, detail }
 }
 
 /// C++ passes need a compiler; nothing else does.
@@ -123,7 +157,8 @@ fn compiler() -> Finding {
 
 /// One evaluation of eager against itself: it has to be correct, and its ratio to be 1.
 fn evaluate_itself(args: &DoctorArgs, findings: &mut Vec<Finding>) -> Result<Proof> {
-    let referee = measure::referee(&args.measure, Some(1))?;
+    eprintln!("starting PyTorch …");
+    let referee = referee::start_on(args.device)?;
     let machine = referee.fingerprint();
     let versions: Vec<String> = machine.versions.iter().map(|(name, version)| format!("{name} {version}")).collect();
     findings.push(Finding { what: "Python", level: Level::Good, detail: versions.join(", ") });
@@ -143,7 +178,8 @@ fn evaluate_itself(args: &DoctorArgs, findings: &mut Vec<Finding>) -> Result<Pro
     let sample = Sample::parse(&texts).context("the built-in graph")?;
     let id = GraphId { task: "doctor".to_owned(), graph: "linear-gelu-add".to_owned() };
     let sample = GraphSample::new(id, sample.graph, sample.tensors);
-    let verdict = referee.evaluate(&sample, &Candidate::of(&AuthorSpec::Eager, "doctor")?)?.verdict;
+    eprintln!("evaluating a graph …");
+    let verdict = referee.evaluate(&sample, &Candidate::Eager)?.verdict;
 
     let reason = verdict.reason.as_ref().map(|reason| reason.message.clone()).unwrap_or_default();
     let level = match verdict.status {
@@ -153,7 +189,7 @@ fn evaluate_itself(args: &DoctorArgs, findings: &mut Vec<Finding>) -> Result<Pro
     };
     let overhead = verdict.cost.wall_ns.saturating_sub(verdict.cost.trials_ns) as f64;
     let detail = match level {
-        Level::Good => format!("works; {} beside the trials", duration(overhead)),
+        Level::Good => format!("works; {} in addition to the trials", duration(overhead)),
         _ => format!("{}: {reason}", verdict.status.name()),
     };
     findings.push(Finding { what: "evaluation", level, detail });
@@ -172,12 +208,13 @@ fn evaluate_itself(args: &DoctorArgs, findings: &mut Vec<Finding>) -> Result<Pro
             ),
         });
     }
+    eprintln!("trying the sandbox …");
     let proof = probe::prove(&referee).context("the proof of the sandbox")?;
     describe_sandbox(&proof, findings);
     Ok(proof)
 }
 
-/// What hostile workers tried, and what honest ones need. `--json` has every attempt.
+/// Adds findings about the attempts of hostile workers and the needs of honest ones. `--json` has every attempt.
 fn describe_sandbox(proof: &Proof, findings: &mut Vec<Finding>) {
     let missing: Vec<String> = proof
         .layers

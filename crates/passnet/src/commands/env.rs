@@ -16,9 +16,9 @@ use passnet_agent::{
     Evaluator, Templates, VerdictCache,
     env::{EnvOptions, EnvServer},
 };
-use passnet_eval::suite::Suite;
+use passnet_dataset::open_suite;
 
-use super::{dataset::suite_folder, measure};
+use super::referee;
 use crate::{
     args::{EnvCommand, EnvServeArgs},
     failure::usage,
@@ -59,7 +59,7 @@ pub(super) fn serve_suite(suite: &Path, address: SocketAddr) -> Result<ExitCode>
 }
 
 fn server(args: &EnvServeArgs) -> Result<EnvServer> {
-    let suite = Suite::load(&suite_folder(&args.suite)?, &args.selection.selection())?;
+    let suite = open_suite(&args.suite, &args.selection.selection())?;
     let templates = match &args.prompts {
         Some(directory) => Templates::read(directory).with_context(|| directory.display().to_string())?,
         None => Templates::default(),
@@ -68,7 +68,7 @@ fn server(args: &EnvServeArgs) -> Result<EnvServer> {
         Some(path) => VerdictCache::open(path)?,
         None => VerdictCache::default(),
     };
-    let evaluator = Evaluator::new(measure::referee(&args.measure, args.evaluations)?, cache).with_cpu_tier()?;
+    let evaluator = Evaluator::new(referee::start(&args.measure, args.evaluations)?, cache).with_cpu_precheck()?;
     let options = EnvOptions { steps: args.steps, templates, remeasure: !args.no_remeasure };
     Ok(EnvServer::new(suite, evaluator, options))
 }
@@ -78,7 +78,7 @@ fn serve_lines(server: &Arc<EnvServer>) -> Result<()> {
     let places = Arc::new(Places::default());
     let mut threads = Vec::new();
     for line in io::stdin().lock().split(b'\n') {
-        // What is no text is answered like any other request that cannot be served; the sessions of others go on.
+        // Bytes that are not UTF-8 do not end the loop: the line gets a reply like any other, and other sessions continue.
         let line = String::from_utf8_lossy(&line?).into_owned();
         if line.trim().is_empty() {
             continue;
@@ -88,7 +88,7 @@ fn serve_lines(server: &Arc<EnvServer>) -> Result<()> {
         threads.push(std::thread::spawn(move || {
             let reply = server.handle_text(&line) + "\n";
             let mut out = io::stdout().lock();
-            // Whoever does not listen any more closes standard input too, which ends the loop.
+            // A client that stops reading also closes standard input, which ends the loop.
             let _ = out.write_all(reply.as_bytes()).and_then(|()| out.flush());
             places.give();
         }));

@@ -1,6 +1,6 @@
 //! `passnet extract`: models to samples.
 //!
-//! A Python process captures, here the samples are read back, the ledger is kept and the user is told.
+//! A Python process captures the models. This module reads the samples back, keeps the ledger and reports progress.
 
 mod ledger;
 mod summary;
@@ -15,8 +15,8 @@ use std::{
 
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
-use passnet_eval::python::Interpreter;
-use passnet_python::{model, sample::read_sample_dir};
+use passnet_graphnet::{graph_module, sample::read_sample_dir};
+use passnet_services::Interpreter;
 use serde::Deserialize;
 
 use self::{
@@ -50,13 +50,13 @@ pub(crate) fn run(args: &ExtractArgs) -> Result<ExitCode> {
     let mut child = start(args, &ledger)?;
     let models = follow(&mut child, args, &mut ledger, &stop);
     if models.is_err() {
-        // Whatever went wrong here, nothing is captured that nobody writes down.
+        // After an error here no one records results any more, so the capture must stop.
         let _ = child.kill();
     }
     let status = child.wait()?;
     let (summary, planned) = models?;
     if stop.load(Ordering::Relaxed) {
-        eprintln!("interrupted; the same command goes on from here");
+        eprintln!("interrupted; run the same command again to continue");
         return Ok(ExitCode::from(BAD));
     }
     if !planned {
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &ExtractArgs) -> Result<ExitCode> {
     }
     if !matches!(status.code(), Some(0 | 1)) {
         return Err(unfit(format!(
-            "the capture ended with {status} before its last model; the same command goes on from here"
+            "the capture ended with {status} before its last model; run the same command again to continue"
         )));
     }
     if args.json {
@@ -161,7 +161,7 @@ fn checked(model: Model, out: &Path) -> Model {
 fn check_sample(folder: &Path) -> Result<(), String> {
     let sample = read_sample_dir(folder).map_err(|error| error.to_string())?;
     let path = folder.join("model.py").display().to_string();
-    let again = model::parse(&path, &model::print(&sample.graph)).map_err(|error| error.to_string())?;
+    let again = graph_module::parse(&path, &graph_module::print(&sample.graph)).map_err(|error| error.to_string())?;
     if again != sample.graph {
         return Err(format!("{path}: the graph reads otherwise once it is printed; please report it"));
     }

@@ -4,24 +4,25 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use fs_err as fs;
-use passnet_eval::{
-    Choices, Target, TypedSuite, known_choices,
-    python::Interpreter,
-    settings,
-    suite::{Selection, Suite},
-    tune::Database,
+use passnet_author::{
+    Choices, Target,
+    fuse::{Database, TypedSuite, known_choices},
 };
+use passnet_dataset::open_suite;
+use passnet_eval::settings;
+use passnet_record::Device;
+use passnet_run::Selection;
+use passnet_services::Interpreter;
 
-use super::{dataset::suite_folder, measure, stop::stop_flag, tuning::tune};
+use super::{referee, stop::stop_flag, tuning::tune};
 use crate::{
     args::{FuseArgs, FuseDevice},
-    output,
+    output::{self, counted},
 };
 
 /// Writes one pass directory per task and prints what is in each, or says what would be.
 pub(crate) fn run(args: &FuseArgs) -> Result<ExitCode> {
-    let suite =
-        Suite::load(&suite_folder(&args.task)?, &Selection { patterns: args.filter.clone(), ..Selection::default() })?;
+    let suite = open_suite(&args.task, &Selection { patterns: args.filter.clone(), ..Selection::default() })?;
     let target = match args.device {
         FuseDevice::Cpu => Target::Cpu,
         FuseDevice::Cuda => Target::Cuda,
@@ -35,14 +36,14 @@ pub(crate) fn run(args: &FuseArgs) -> Result<ExitCode> {
         }
     }
     if let Some(out) = &args.out {
-        for (task, directory) in typed.passes(&choices) {
+        for (task, directory) in typed.passes(&choices)? {
             let place = out.join(task);
             fs::create_dir_all(&place)?;
             for (name, bytes) in directory.files() {
                 fs::write(place.join(name), bytes)?;
             }
             let count = directory.files().iter().filter(|(name, _)| name.ends_with(".py")).count();
-            summary.push_str(&format!("{}: {count} passes\n", place.display()));
+            summary.push_str(&format!("{}: {}\n", place.display(), counted(count, "pass")));
         }
     }
     output::text(&summary).context("cannot print")?;
@@ -51,14 +52,15 @@ pub(crate) fn run(args: &FuseArgs) -> Result<ExitCode> {
 
 /// Configurations that were measured on this machine, now or before.
 fn choices(args: &FuseArgs, typed: &TypedSuite) -> Result<Choices> {
-    if args.tune_seconds.is_none() && !measure::cache_directory().is_some_and(|cache| Database::has_entries(&cache)) {
+    if args.tune_seconds.is_none() && !passnet_run::cache_directory().is_some_and(|cache| Database::has_entries(&cache))
+    {
         return Ok(Choices::new());
     }
     let device = match args.device {
-        FuseDevice::Cpu => "cpu",
-        FuseDevice::Cuda => "cuda:0",
+        FuseDevice::Cpu => Device::Cpu,
+        FuseDevice::Cuda => Device::Cuda { index: 0 },
     };
-    let referee = measure::referee_with(settings::sound(device), None)?;
+    let referee = referee::start_with(settings::sound(device), None)?;
     if let Some(budget) = args.tune_seconds {
         tune(&referee, typed, budget, &*stop_flag()?)?;
     }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use passnet_python::lint::{
+use passnet_lint::{
     Finding, PassFile, find_rule, read_dir,
     render::{Report, sarif, text},
     rules,

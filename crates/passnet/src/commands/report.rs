@@ -9,6 +9,7 @@ use anyhow::Result;
 use fs_err as fs;
 use passnet_dataset::store::TableWriter;
 use passnet_record::{RunHeader, SCHEMA_VERSION};
+use passnet_run::archive::load_runs;
 use passnet_score::ScoreReport;
 use passnet_web::{RunView, report_page};
 use serde::Serialize;
@@ -20,7 +21,6 @@ use self::{
 use crate::{
     args::{ReportArgs, ReportFormat},
     failure::usage,
-    library::load_run,
     output::{self, Rows},
 };
 
@@ -40,7 +40,7 @@ struct JsonReport<'a> {
 
 /// Writes runs in the form that is asked for; by default prints the leaderboard.
 pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
-    let runs = args.runs.iter().map(|path| load_run(path)).collect::<Result<Vec<_>>>()?;
+    let runs = load_runs(&args.runs)?;
     if let Some(path) = &args.html {
         write(path, &report_page(&runs))?;
     }

@@ -4,11 +4,12 @@ use std::{path::Path, process::ExitCode};
 
 use anyhow::{Context, Result};
 use fs_err as fs;
+use passnet_run::archive::load_run;
 use passnet_score::{EsSettings, Outcomes, ScoreReport, ScoreSettings, read_log};
 
 use crate::{
     args::{Format, Mode, ScoreArgs},
-    library::load_run,
+    failure::usage,
     output::{self, Rows},
 };
 
@@ -16,7 +17,7 @@ use crate::{
 /// classes.
 const LOG_CORRECT_AT: i32 = 0;
 
-/// Prints S_t and ES_t by tolerance, AS, the sound score and the counts beside them.
+/// Prints S_t and ES_t by tolerance, AS, the sound score and their counts.
 pub(crate) fn run(args: &ScoreArgs) -> Result<ExitCode> {
     let outcomes = read_outcomes(&args.input)?;
     let es =
@@ -34,6 +35,9 @@ fn read_outcomes(input: &Path) -> Result<Outcomes> {
     if input.is_dir() {
         let run = load_run(input)?;
         return Ok(Outcomes::from_verdicts(&run.verdicts, run.header.settings.correct_at));
+    }
+    if !input.exists() {
+        return Err(usage(format!("{}: there is no run and no evaluation log", input.display())));
     }
     let text = fs::read_to_string(input)?;
     let log = read_log(&text).with_context(|| format!("{} is not a readable evaluation log", input.display()))?;

@@ -13,7 +13,7 @@ use axum::{
     http::{HeaderValue, Method, StatusCode, header},
     response::Response,
 };
-use passnet_web::{Place, content_security_policy};
+use passnet_web::{PageId, content_security_policy};
 use tokio::{net::TcpListener, sync::Semaphore};
 
 use self::{
@@ -22,11 +22,11 @@ use self::{
 };
 use crate::{args::ServeArgs, failure::unfit, output};
 
-/// What requests share.
+/// State shared by all requests.
 struct Server {
     shelf: Shelf,
     guard: Guard,
-    /// As many pages are written at a time as there are cores.
+    /// Limits the number of pages that are rendered concurrently to the number of cores.
     rendering: Semaphore,
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode> {
     if let Some(suite) = &args.env {
         return super::env::serve_suite(suite, SocketAddr::new(args.host, args.port));
     }
-    let shelf = Shelf::open(&args.runs, &args.beside)?;
+    let shelf = Shelf::open(&args.runs, &args.extra)?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// One request. Whatever is asked, the answer is a page, a redirection or a sentence.
+/// Answers one request with a page, a redirection or a sentence.
 async fn answer(State(server): State<Arc<Server>>, request: Request) -> Response {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return sentence(StatusCode::METHOD_NOT_ALLOWED, "pages can only be read");
@@ -80,7 +80,7 @@ async fn answer(State(server): State<Arc<Server>>, request: Request) -> Response
     let shared = Arc::clone(&server);
     let page = tokio::task::spawn_blocking(move || {
         let shown = shared.shelf.current();
-        Place::at(&path, &shown.site).map(|place| shown.site.render(place, &shown.library))
+        PageId::at(&path, &shown.site).map(|place| shown.site.render(place, &shown.library))
     });
     match page.await {
         Ok(Some(page)) => respond(StatusCode::OK, "text/html; charset=utf-8", page),

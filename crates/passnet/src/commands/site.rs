@@ -11,18 +11,19 @@ use std::{
 
 use anyhow::{Context, Result};
 use fs_err as fs;
-use passnet_web::{Place, Site};
+use passnet_run::archive::{Library, find_runs, read_source};
+use passnet_web::{PageId, Site};
 
 use crate::{
-    args::{BesideArgs, SiteArgs},
+    args::SiteArgs,
     failure::usage,
-    library::{Graphs, Library, dataset_view, find_runs, read_source},
+    pages::{dataset_view, suite_graphs},
 };
 
 /// Marks a folder as a site, which the next one may replace.
 const MARK: &str = ".passnet-site";
 
-/// Writes a site beside its place and puts it there when it is whole.
+/// Writes a site to a temporary folder next to its destination and moves it there when it is complete.
 pub(crate) fn run(args: &SiteArgs) -> Result<ExitCode> {
     let out = &args.out;
     if out.exists() && !out.join(MARK).exists() && fs::read_dir(out)?.next().is_some() {
@@ -44,19 +45,14 @@ pub(crate) fn run(args: &SiteArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A temporary folder is private; a site is to be read by whoever serves it.
+/// Makes a folder readable for the web server: a temporary folder is private.
 fn make_readable(folder: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     Ok(fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755))?)
 }
 
-/// The suites, dataset and trajectories that flags name.
-pub(crate) fn graphs(beside: &BesideArgs) -> Result<Graphs> {
-    Graphs::open(&beside.suite, !beside.no_shapes)
-}
-
 fn load(args: &SiteArgs) -> Result<(Site, Library)> {
-    let paths: Vec<PathBuf> = args.runs.iter().map(|path| find_runs(path)).collect::<Result<Vec<_>>>()?.concat();
+    let paths: Vec<PathBuf> = args.runs.iter().map(|path| find_runs(path)).collect::<Result<Vec<_>, _>>()?.concat();
     if paths.is_empty() {
         return Err(usage("there is no run in what was named"));
     }
@@ -66,15 +62,15 @@ fn load(args: &SiteArgs) -> Result<(Site, Library)> {
         runs.push(run);
         sources.push(source);
     }
-    let dataset = args.beside.dataset.as_deref().map(dataset_view).transpose()?;
-    let trajectories = crate::library::trajectories(&args.beside.trajectories)?;
-    let library = Library { sources, graphs: graphs(&args.beside)?.into() };
-    Ok((Site::new(runs, trajectories, dataset), library))
+    let dataset = args.extra.dataset.as_deref().map(dataset_view).transpose()?;
+    let trajectories = crate::pages::trajectories(&args.extra.trajectories)?;
+    let library = Library { sources, graphs: suite_graphs(&args.extra.suite, !args.extra.no_shapes)?.into() };
+    Ok((Site::new(runs, trajectories, dataset).with_published(args.extra.published), library))
 }
 
 /// Renders on all cores. Returns the number of pages and their bytes.
 fn write_pages(site: &Site, library: &Library, folder: &Path) -> Result<(usize, usize)> {
-    let places: Vec<Place> = site.places();
+    let places: Vec<PageId> = site.page_ids();
     let (next, bytes) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let failed: Mutex<Option<anyhow::Error>> = Mutex::new(None);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -99,7 +95,7 @@ fn write_pages(site: &Site, library: &Library, folder: &Path) -> Result<(usize, 
     }
 }
 
-fn write_page(site: &Site, library: &Library, folder: &Path, place: Place) -> Result<usize> {
+fn write_page(site: &Site, library: &Library, folder: &Path, place: PageId) -> Result<usize> {
     let path = folder.join(place.path(site));
     let page = site.render(place, library);
     fs::create_dir_all(path.parent().context("a page lies in a folder")?)?;

@@ -1,4 +1,4 @@
-//! How a command that takes long is interrupted.
+//! Interruption of long-running commands.
 
 use std::sync::{Arc, atomic::AtomicBool};
 

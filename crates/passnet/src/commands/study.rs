@@ -5,14 +5,17 @@ use std::{
     process::ExitCode,
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context as _, Result};
 use fs_err as fs;
-use passnet_eval::{run::run_suite, suite::Suite};
+use passnet_author::{Context, submission};
+use passnet_dataset::open_suite;
+use passnet_eval::run_suite;
 use passnet_record::AuthorSpec;
+use passnet_run::archive::load_run;
 use passnet_web::study::{Compiler, study_markdown, study_page};
 
-use super::{measure, stop::stop_flag};
-use crate::{args::StudyArgs, failure::BAD, library::load_run, output, progress::ProgressLine};
+use super::{authors::create, referee, stop::stop_flag};
+use crate::{args::StudyArgs, failure::BAD, output, progress::ProgressLine};
 
 /// Runs what is not yet run, then writes `study.md` and `study.html` into the folder.
 pub(crate) fn run(args: &StudyArgs) -> Result<ExitCode> {
@@ -20,7 +23,7 @@ pub(crate) fn run(args: &StudyArgs) -> Result<ExitCode> {
         Some(suite) => match measured(args, suite)? {
             Some(runs) => runs,
             None => {
-                eprintln!("interrupted; the same command goes on from here");
+                eprintln!("interrupted; run the same command again to continue");
                 return Ok(ExitCode::from(BAD));
             }
         },
@@ -32,21 +35,24 @@ pub(crate) fn run(args: &StudyArgs) -> Result<ExitCode> {
     fs::write(args.out.join("study.md"), format!("# Compilers against eager\n\n{text}"))?;
     fs::write(args.out.join("study.html"), study_page(&compilers))?;
     output::text(text.trim_end())?;
-    eprintln!("wrote {} and study.html beside it", args.out.join("study.md").display());
+    eprintln!("wrote {} and study.html next to it", args.out.join("study.md").display());
     Ok(ExitCode::SUCCESS)
 }
 
 /// One run per compiler; `None` where it was interrupted.
 fn measured(args: &StudyArgs, path: &Path) -> Result<Option<Vec<PathBuf>>> {
-    let suite = Suite::load(path, &args.selection.selection())?;
+    let suite = open_suite(path, &args.selection.selection())?;
     let stop = stop_flag()?;
-    let referee = measure::referee(&args.measure, args.jobs)?;
+    let referee = referee::start(&args.measure, args.jobs)?;
     let mut runs = Vec::new();
     for author in &args.compilers {
         let directory = args.out.join("runs").join(directory_name(author));
         eprintln!("{author}:");
         let line = ProgressLine::new(suite.graphs().count());
-        let outcome = run_suite(&referee, &suite, author, &directory, &stop, &|event| line.show(&event));
+        let context =
+            Context { referee: &referee, directory: &directory, stop: &stop, progress: &|step| eprintln!("{step}") };
+        let submission = submission(create(author)?.as_mut(), &suite, &context)?;
+        let outcome = run_suite(&referee, &suite, &submission, &directory, &stop, &|event| line.show(&event));
         line.finish();
         if !outcome.with_context(|| format!("run in {}", directory.display()))?.complete {
             return Ok(None);

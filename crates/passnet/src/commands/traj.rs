@@ -11,11 +11,11 @@ use passnet_agent::{
     Trajectory,
     corpus::{self, By, Criteria, Dedup, EvaluationTasks, Format, Selector, Split, Splitter, Stats},
 };
+use passnet_dataset::open_suite;
 use passnet_dataset::store::{TableWriter, TrajectoryRow};
-use passnet_eval::suite::{Selection, Suite};
+use passnet_run::Selection;
 
 use self::lines::Lines;
-use super::dataset::suite_folder;
 use crate::{
     args::{FilterArgs, SameBy, SplitArgs, TrajCommand, TrajDedupArgs, TrajExportArgs, TrajFormat, TrajStatsArgs},
     failure::usage,
@@ -84,6 +84,7 @@ fn filter(args: &FilterArgs) -> Result<ExitCode> {
         min_reward: args.min_reward,
         correct: args.correct,
         honest: args.honest,
+        clean: args.clean,
         max_steps: args.max_steps,
         max_tokens: args.max_tokens,
         novel: args.novel,
@@ -100,7 +101,9 @@ fn filter(args: &FilterArgs) -> Result<ExitCode> {
     let left_out: Vec<String> = selector.left_out.iter().map(|(why, count)| format!("{count} for {why}")).collect();
     let left_out =
         if left_out.is_empty() { "none left out".to_owned() } else { format!("left out: {}", left_out.join(", ")) };
-    output::text(&format!("{} kept, {left_out}", selector.kept))?;
+    let corrected =
+        if selector.corrected > 0 { format!(" ({} with corrected slips)", selector.corrected) } else { String::new() };
+    output::text(&format!("{} kept{corrected}, {left_out}", selector.kept))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -132,7 +135,7 @@ fn split(args: &SplitArgs) -> Result<ExitCode> {
     }
     let mut evaluation = EvaluationTasks::default();
     for path in &args.eval_suite {
-        evaluation.add(&Suite::load(&suite_folder(path)?, &Selection::default())?)?;
+        evaluation.add(&open_suite(path, &Selection::default())?)?;
     }
     let mut splitter = Splitter::new(evaluation, args.validation);
     for trajectory in corpus::read(&args.inputs)? {
@@ -195,13 +198,13 @@ fn row(trajectory: &Trajectory) -> Result<TrajectoryRow> {
     let (correct, graphs) = trajectory.correct();
     Ok(TrajectoryRow {
         id: trajectory.id.to_string(),
-        suite: trajectory.suite.clone(),
-        split: trajectory.split.clone(),
-        task: trajectory.task.id.clone(),
-        ops: trajectory.task.ops.clone(),
-        graph_hashes: trajectory.task.graph_hashes.iter().map(ToString::to_string).collect(),
-        model: trajectory.model.clone(),
-        attempt: i64::from(trajectory.attempt),
+        suite: trajectory.setup.suite.clone(),
+        split: trajectory.setup.split.to_string(),
+        task: trajectory.setup.task.id.clone(),
+        ops: trajectory.setup.task.ops.clone(),
+        graph_hashes: trajectory.setup.task.graph_hashes.iter().map(ToString::to_string).collect(),
+        model: trajectory.setup.model.clone(),
+        attempt: i64::from(trajectory.setup.attempt),
         exit: serde_json::to_value(trajectory.exit)?.as_str().unwrap_or_default().to_owned(),
         score: trajectory.score,
         reward: trajectory.reward.value,

@@ -60,7 +60,7 @@ const STORIES: [Story; 6] = [
 const REPLIES: usize = 5;
 const FURTHER: usize = 2;
 
-/// As quick as can be.
+/// The fastest measurement.
 const MEASURE: [&str; 6] = ["--trials", "10", "--warmup", "1", "--paths", "direct"];
 
 fn json_lines(path: &Path) -> Vec<Value> {
@@ -257,7 +257,7 @@ fn the_teacher_goes_from_a_first_draft_to_the_whole_and_says_only_what_was_measu
 }
 
 #[test]
-fn wrong_use_is_told_before_anything_starts() {
+fn wrong_usage_is_reported_before_anything_starts() {
     let code = |arguments: &[&str]| passnet(arguments).status.code();
     assert_eq!(code(&["agent", "run", "suites/demo"]), Some(2));
     assert_eq!(code(&["agent", "run", "suites/demo", "--model", "m", "--base-url", "localhost"]), Some(2));

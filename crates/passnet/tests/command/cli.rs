@@ -1,4 +1,4 @@
-//! The command as a user meets it. What needs PyTorch is skipped, with a word why, where `PASSNET_PYTHON` is not set.
+//! The command as a user runs it. Tests that need PyTorch print a reason and skip if `PASSNET_PYTHON` is not set.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
@@ -40,8 +40,8 @@ fn wrong_use_leaves_with_2_and_a_missing_environment_with_3() {
     check(&["bench", "run", "suites/demo", "--author", "gpt"], 2);
     check(&["eval", "suites/demo"], 2);
     check(&["serve", "--env", "suites/demo", "runs"], 2);
-    let (_, told) = check(&["serve", "--env", "suites/demo", "--host", "0.0.0.0"], 2);
-    assert!(told.contains("loopback"), "{told}");
+    let (_, message) = check(&["serve", "--env", "suites/demo", "--host", "0.0.0.0"], 2);
+    assert!(message.contains("loopback"), "{message}");
     let mut doctor = Command::new(env!("CARGO_BIN_EXE_passnet"));
     let output = doctor.args(["doctor", "--json"]).env("PASSNET_PYTHON", "/nonexistent/python").output().unwrap();
     assert_eq!(output.status.code(), Some(3));
@@ -79,7 +79,7 @@ fn a_run_is_made_resumed_scored_and_reported() {
     };
     bench("dir:suites/demo/passes", 0);
     let (_, err) = bench("dir:suites/demo/passes", 0);
-    assert!(err.contains("1 verdicts reused"), "{err}");
+    assert!(err.contains("1 verdict reused"), "{err}");
     let (_, err) = bench("noop", 1);
     assert!(err.contains("author"), "the run belongs to another author: {err}");
 

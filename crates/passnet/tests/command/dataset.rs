@@ -122,7 +122,7 @@ fn annotations_agree_with_the_published_shapes_and_complete_subgraphs() {
 /// Indices of a subgraph with embeddings lie inside its largest table.
 fn check_indices(row: &SampleRow) -> usize {
     let text = row.files.text("weight_meta.py").unwrap();
-    let tensors = passnet_python::metas::parse("weight_meta.py", text).unwrap();
+    let tensors = passnet_graphnet::metas::parse("weight_meta.py", text).unwrap();
     let table = tensors.iter().filter(|t| t.shape.len() == 2 && t.name.starts_with("w_")).map(|t| t.shape[0]).max();
     let indices = tensors.iter().filter(|tensor| tensor.dtype.name() == "int64");
     let largest = indices.filter_map(|tensor| {
@@ -226,7 +226,7 @@ fn a_damaged_file_is_named_once_and_does_not_hide_the_others() {
     let (_, err) = passnet(&["dataset", "show", data_text, "first"], 1);
     assert!(err.contains("part-00000.parquet: row group 0 (rows 0..1) is damaged"), "{err}");
     let (out, err) = passnet(&["dataset", "stats", data_text], 1);
-    assert!(out.starts_with("1 samples"), "{out}");
+    assert!(out.starts_with("1 sample,"), "{out}");
     assert_eq!(err.matches("part-00000.parquet").count(), 1, "{err}");
 }
 
@@ -244,11 +244,11 @@ fn the_tutorial_goes_from_a_model_to_a_verdict() {
     let scratch = tempfile::tempdir().unwrap();
     let tutorial = || {
         let mut script = Command::new("bash");
-        script.arg("docs/tutorial.sh").arg(scratch.path()).arg("timm:test_resnet");
+        script.arg("docs/guides/dataset.sh").arg(scratch.path()).arg("timm:test_resnet");
         script.current_dir(repository()).env("PASSNET", env!("CARGO_BIN_EXE_passnet"));
         let output = script.output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{told}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{stderr}");
         String::from_utf8(output.stdout).unwrap()
     };
     let first = tutorial();

@@ -1,10 +1,13 @@
 //! The command from end to end. One program holds all of it: most of the time goes to PyTorch being loaded, to compilers and to
-//! waiting for the core that measures, and tests of different programs would not run beside each other.
+//! waiting for the core that measures, and tests of different programs would not run in parallel.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod agent;
 mod cli;
 mod dataset;
+mod environment;
+mod messages;
+mod suites;
 mod tuning;
 
 use std::{

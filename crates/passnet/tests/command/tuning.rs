@@ -1,4 +1,4 @@
-//! `--tune-seconds` with the real command on a processor. Skipped, with a word why, where `PASSNET_PYTHON` is not set.
+//! `--tune-seconds` with the real command on a CPU. The tests print a reason and skip if `PASSNET_PYTHON` is not set.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
@@ -11,7 +11,7 @@ use std::{
 
 use crate::repository;
 
-/// What `passnet fuse` writes for one graph, whose task has a softmax, and what it says.
+/// Runs `passnet fuse` on one graph of a task with a softmax. Returns the files that it writes and its messages.
 fn fuse(home: &Path, out: &str, flags: &[&str]) -> (BTreeMap<String, String>, String) {
     let task = home.join("task");
     let out = home.join(out);
@@ -52,7 +52,7 @@ fn kernels_are_measured_once_and_remembered() {
     }
 
     let (tuned, said) = fuse(home.path(), "tuned", &["--tune-seconds", "600"]);
-    assert!(said.contains("1 kernels measured, 0 known, 0 left"), "{said}");
+    assert!(said.contains("1 kernel measured, 0 known, 0 kept"), "{said}");
     let entry = only_entry(home.path());
     let text = fs::read_to_string(&entry).unwrap();
     assert!(text.contains("\"speedup\"") && text.contains("\"cxx\""), "{text}");
@@ -68,5 +68,5 @@ fn kernels_are_measured_once_and_remembered() {
     fs::write(&entry, "{").unwrap();
     let (_, said) = fuse(home.path(), "model", &["--tune-seconds", "0"]);
     assert!(said.contains("not an entry of the tuning database"), "{said}");
-    assert!(said.contains("0 kernels measured, 0 known, 1 left"), "{said}");
+    assert!(said.contains("0 kernels measured, 0 known, 1 kept"), "{said}");
 }

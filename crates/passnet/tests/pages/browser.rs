@@ -63,9 +63,9 @@ fn every_kind_of_page_in_every_look() {
     let site = runs.path().join("site");
     let trajectories = root().join("crates/passnet/tests/data/trajectories.jsonl");
     let arguments = ["site", site.to_str().unwrap(), runs.path().to_str().unwrap(), "--no-shapes"];
-    let beside = ["--suite", "suites/demo", "--dataset", "suites/passbench-s"];
-    let beside = [&beside[..], &["--trajectories", trajectories.to_str().unwrap()]].concat();
-    let (code, text) = passnet(&[&arguments[..], &beside[..]].concat());
+    let extra = ["--suite", "suites/demo", "--dataset", "suites/passbench-s"];
+    let extra = [&extra[..], &["--trajectories", trajectories.to_str().unwrap()]].concat();
+    let (code, text) = passnet(&[&arguments[..], &extra[..]].concat());
     assert_eq!(code, 0, "{text}");
     for page in PAGES {
         assert!(site.join(page).is_file(), "{page}");

@@ -11,7 +11,7 @@ use std::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// How long the browser may be silent before the test gives it up.
+/// Longest silence of the browser before the test fails.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A browser with one tab.
@@ -22,7 +22,7 @@ pub(crate) struct Browser {
     /// Of the tab.
     session: String,
     last_id: u64,
-    /// What the page complained of since it was asked for.
+    /// Errors and warnings of the page since it was requested.
     complaints: Vec<String>,
     _profile: TempDir,
 }
@@ -101,14 +101,14 @@ impl Browser {
         message
     }
 
-    /// Loads a page, anew also where only the part after `#` differs. Returns what it complained of.
+    /// Loads a page, again also where only the part after `#` differs. Returns what it complained of.
     pub(crate) fn open(&mut self, address: &str) -> Vec<String> {
         self.complaints.clear();
         for address in ["about:blank", address] {
             self.ask("Page.navigate", &json!({ "url": address }));
             while self.receive()["method"] != "Page.loadEventFired" {}
         }
-        // Whatever is still to be said is said before the answer.
+        // All pending messages arrive before this answer.
         self.evaluate("0");
         self.complaints.clone()
     }
@@ -140,7 +140,7 @@ impl Browser {
         }
     }
 
-    /// How wide the window is, in CSS pixels, and whether dark colours are preferred.
+    /// Sets the width of the window in CSS pixels, and whether dark colours are preferred.
     pub(crate) fn look(&mut self, width: u32, dark: bool) {
         let metrics = json!({ "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false });
         self.ask("Emulation.setDeviceMetricsOverride", &metrics);

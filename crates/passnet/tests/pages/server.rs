@@ -1,4 +1,4 @@
-//! What clients may send.
+//! Requests of clients, valid and not.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},

@@ -6,6 +6,8 @@ import triton.language as tl
 
 from passnet import kernels
 
+FLOATS = (torch.float32, torch.float16, torch.bfloat16)
+
 # The sum is rounded to the type of the tensors, as eager mode does; statistics are in float32 and in two passes over a
 # row, which by then is in the first-level cache.
 SOURCE = """
@@ -60,8 +62,8 @@ def add_norm_kernel(x_ptr, y_ptr, weight_ptr, bias_ptr, sum_ptr, out_ptr, width,
 @kernels.prepared
 def add_and_norm(x, y, weight, bias, eps):
     """The sum and its normalisation."""
-    if not x.is_contiguous() or not y.is_contiguous() or x.shape != y.shape:
-        raise ValueError("add_and_norm: needs contiguous tensors of one shape")
+    kernels.require(x, y, dtype=FLOATS, shape=x.shape)
+    kernels.require(weight, bias, like=x, shape=x.shape[-1:])
     total = torch.empty_like(x)
     out = torch.empty_like(x)
     width = x.shape[-1]

@@ -1,4 +1,4 @@
-"""Residual and layer normalisation of a vision transformer, whose residual stream goes on: two results."""
+"""Residual and layer normalisation of a vision transformer, whose residual stream is used again: two results."""
 
 import torch
 

@@ -65,8 +65,7 @@ def decode_kernel(distances, boxes, out, count, BLOCK: tl.constexpr):
 
 @kernels.prepared
 def decode(distances, boxes):
-    if not distances.is_contiguous() or not boxes.is_contiguous() or boxes.dtype != torch.float32:
-        raise ValueError("decode: needs contiguous tensors of float32")
+    kernels.require(distances, boxes, dtype=torch.float32, shape=(*boxes.shape[:-1], 4))
     out = torch.empty_like(boxes)
     count = boxes.numel() // 4
     if boxes.is_cuda:

@@ -6,6 +6,8 @@ import triton.language as tl
 
 from passnet import kernels
 
+FLOATS = (torch.float32, torch.float16, torch.bfloat16)
+
 
 def pattern(weight, x):
     wide = x.float()
@@ -56,8 +58,8 @@ def normalise_kernel(x_ptr, weight_ptr, out_ptr, width, BLOCK: tl.constexpr):
 
 @kernels.prepared
 def gemma_norm(weight, x):
-    if not x.is_contiguous() or not weight.is_contiguous():
-        raise ValueError("gemma_norm: needs contiguous tensors")
+    kernels.require(x, dtype=FLOATS)
+    kernels.require(weight, like=x, shape=x.shape[-1:])
     out = torch.empty_like(x)
     width = x.shape[-1]
     rows = x.numel() // width

@@ -6,6 +6,8 @@ import triton.language as tl
 
 from passnet import kernels
 
+FLOATS = (torch.float32, torch.float16, torch.bfloat16)
+
 
 def pattern(x):
     half = 0.5 * x
@@ -50,7 +52,7 @@ void gelu(const element* x, element* out, int64_t count) {
     }
 }
 """
-SIGNATURE = "void gelu(const element* x, element* out, int64_t count)"
+SIGNATURE = "void gelu(const element x[count], element out[count], int64_t count)"
 gelu_float = kernels.cpp(SOURCE, SIGNATURE, flags=("-Delement=float",))
 gelu_half = kernels.cpp(SOURCE, SIGNATURE, flags=("-Delement=float16",))
 gelu_bfloat16 = kernels.cpp(SOURCE, SIGNATURE, flags=("-Delement=bfloat16",))
@@ -75,8 +77,7 @@ def gelu_kernel(x_ptr, out_ptr, count, BLOCK: tl.constexpr):
 
 @kernels.prepared
 def gelu(x):
-    if not x.is_contiguous():
-        raise ValueError("gelu: needs a contiguous tensor")
+    kernels.require(x, dtype=FLOATS)
     out = torch.empty_like(x)
     count = x.numel()
     if x.is_cuda:

@@ -2,6 +2,8 @@
 
 import torch
 
+from passnet import kernels
+
 from .masked_softmax import masked_softmax
 
 
@@ -12,8 +14,15 @@ def pattern(mask, scores):
 
 
 def replacement_args(mask, scores):
-    return (scores, mask, 0.125)
+    return (mask, scores)
 
 
 def replacement_func():
-    return masked_softmax
+    return of_bfloat16
+
+
+@kernels.prepared
+def of_bfloat16(mask, scores):
+    # The pattern's result has this type for arguments of any type.
+    kernels.require(scores, dtype=torch.bfloat16)
+    return masked_softmax(scores, mask, 0.125)

@@ -6,6 +6,8 @@ import triton.language as tl
 
 from passnet import kernels
 
+FLOATS = (torch.float32, torch.float16, torch.bfloat16)
+
 # One row is the scores of one query. The scaled scores and the masked ones are rounded, as eager mode stores them. Rows may
 # be short, so that what does not depend on the row is done for a group of them.
 SOURCE = """
@@ -37,7 +39,7 @@ void masked_softmax(const element* scores, const element* mask, element* out, in
 }
 """
 SIGNATURE = """
-void masked_softmax(const element* scores, const element* mask, element* out, int64_t batch, int64_t heads,
+void masked_softmax(const element* scores, const element* strided mask, element* out, int64_t batch, int64_t heads,
                     int64_t queries, int64_t width, int64_t mb, int64_t mh, int64_t mq, float scale)
 """
 softmax_float = kernels.cpp(SOURCE, SIGNATURE, flags=("-Delement=float",))
@@ -64,8 +66,11 @@ def softmax_kernel(scores_ptr, mask_ptr, out_ptr, heads, queries, width, mb, mh,
 
 @kernels.prepared
 def masked_softmax(scores, mask, scale):
-    if not scores.is_contiguous() or mask.stride(3) != 1 or mask.shape[3] != scores.shape[3]:
-        raise ValueError("masked_softmax: needs contiguous scores, and a mask that is not broadcast along its rows")
+    kernels.require(scores, dtype=FLOATS, shape=(None, None, None, None))
+    kernels.require(mask, like=scores, shape=(None, None, None, scores.shape[3]), contiguous=False)
+    is_broadcast = all(mask.shape[dim] in (1, scores.shape[dim]) for dim in range(3))
+    if mask.stride(3) != 1 or not is_broadcast:
+        raise ValueError("masked_softmax: needs a mask that is broadcast to the scores, but not along its rows")
     out = torch.empty_like(scores)
     batch, heads, queries, width = scores.shape
     # Along a dimension of size one the mask is the same for all.

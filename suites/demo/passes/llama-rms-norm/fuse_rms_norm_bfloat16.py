@@ -2,6 +2,8 @@
 
 import torch
 
+from passnet import kernels
+
 from .rms_norm import rms_norm
 
 
@@ -13,8 +15,15 @@ def pattern(weight, x):
 
 
 def replacement_args(weight, x):
-    return (weight, x, 1e-06)
+    return (weight, x)
 
 
 def replacement_func():
-    return rms_norm
+    return of_bfloat16
+
+
+@kernels.prepared
+def of_bfloat16(weight, x):
+    # The pattern's result has this type for arguments of any type.
+    kernels.require(x, dtype=torch.bfloat16)
+    return rms_norm(weight, x, 1e-06)

@@ -6,6 +6,8 @@ import triton.language as tl
 
 from passnet import kernels
 
+FLOATS = (torch.float32, torch.float16, torch.bfloat16)
+
 # Statistics are in float32; the normalised value is stored in the type of the input before it meets the weight.
 SOURCE = """
 void normalise(const element* x, const element* weight, element* out, int64_t rows, int64_t width, float eps) {
@@ -46,8 +48,8 @@ def normalise_kernel(x_ptr, weight_ptr, out_ptr, width, eps, BLOCK: tl.constexpr
 
 @kernels.prepared
 def rms_norm(weight, x, eps):
-    if not x.is_contiguous() or not weight.is_contiguous():
-        raise ValueError("rms_norm: needs contiguous tensors")
+    kernels.require(x, dtype=FLOATS)
+    kernels.require(weight, like=x, shape=x.shape[-1:])
     out = torch.empty_like(x)
     width = x.shape[-1]
     rows = x.numel() // width

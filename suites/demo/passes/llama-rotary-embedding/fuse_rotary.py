@@ -6,6 +6,8 @@ import triton.language as tl
 
 from passnet import kernels
 
+FLOATS = (torch.float32, torch.float16, torch.bfloat16)
+
 
 def pattern(cos, key, query, sin):
     cos_heads = cos.unsqueeze(1)
@@ -48,7 +50,7 @@ void rotate(const element* x, const element* cos, const element* sin, element* o
 }
 """
 SIGNATURE = """
-void rotate(const element* x, const element* cos, const element* sin, element* out, int64_t batch, int64_t heads,
+void rotate(const element* strided x, const element* cos, const element* sin, element* strided out, int64_t batch, int64_t heads,
             int64_t length, int64_t xb, int64_t xh, int64_t xs, int64_t ob, int64_t oh, int64_t os, int64_t table)
 """
 rotate_float = kernels.cpp(SOURCE, SIGNATURE, flags=("-Delement=float",))
@@ -80,13 +82,21 @@ def rotate_kernel(x_ptr, cos_ptr, sin_ptr, out_ptr, heads, length, xb, xh, xs, o
 
 @kernels.prepared
 def rotary(cos, key, query, sin):
+    # Both guards come before the first launch.
+    check(key, cos, sin)
+    check(query, cos, sin)
     return rotate_one(key, cos, sin), rotate_one(query, cos, sin)
 
 
-def rotate_one(x, cos, sin):
+def check(x, cos, sin):
     # Heads are often a transposed view, so that strides matter; the tables come from one `cat` each.
-    if x.stride(3) != 1 or not cos.is_contiguous() or not sin.is_contiguous():
-        raise ValueError("rotary: needs contiguous tables, and heads whose vectors lie contiguous")
+    kernels.require(x, dtype=FLOATS, shape=(None, None, None, 64), contiguous=False)
+    kernels.require(cos, sin, like=x, shape=(cos.shape[0], x.shape[2], 64))
+    if x.stride(3) != 1 or cos.shape[0] not in (1, x.shape[0]):
+        raise ValueError("rotary: needs heads with contiguous vectors, and a table for all of the batch or for each")
+
+
+def rotate_one(x, cos, sin):
     out = torch.empty_like(x)
     batch, heads, length, _ = x.shape
     xb, xh, xs, _ = x.stride()

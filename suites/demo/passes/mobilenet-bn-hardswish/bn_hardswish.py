@@ -6,6 +6,8 @@ import triton.language as tl
 
 from passnet import kernels
 
+FLOATS = (torch.float32, torch.float16, torch.bfloat16)
+
 # Scale and shift belong to a channel. They are spread over a row that is one channel of an image or, where those are so
 # small that loops over them would mostly consist of their ends, a whole image. The normalised value is rounded as eager
 # mode stores it; blocks of 256 stay in the first-level cache.
@@ -71,8 +73,8 @@ def bn_hardswish_kernel(
 
 @kernels.prepared
 def bn_hardswish(mean, variance, bias, weight, x):
-    if not x.is_contiguous():
-        raise ValueError("bn_hardswish: needs a contiguous tensor")
+    kernels.require(x, dtype=FLOATS, shape=(None, None, None, None))
+    kernels.require(mean, variance, bias, weight, like=x, shape=x.shape[1:2])
     out = torch.empty_like(x)
     images, channels, height, width = x.shape
     plane = height * width

@@ -6,6 +6,8 @@ import triton.language as tl
 
 from passnet import kernels
 
+FLOATS = (torch.float32, torch.float16, torch.bfloat16)
+
 
 def pattern(mean, variance, bias, weight, x, residual):
     y = torch.nn.functional.batch_norm(x, mean, variance, weight, bias, False, 0.1, 1e-05)
@@ -96,8 +98,9 @@ def bn_add_relu_kernel(
 
 @kernels.prepared
 def bn_add_relu(mean, variance, bias, weight, x, residual):
-    if not x.is_contiguous() or not residual.is_contiguous() or x.shape != residual.shape:
-        raise ValueError("bn_add_relu: needs contiguous tensors of one shape")
+    kernels.require(x, dtype=FLOATS, shape=(None, None, None, None))
+    kernels.require(residual, like=x, shape=x.shape)
+    kernels.require(mean, variance, bias, weight, like=x, shape=x.shape[1:2])
     out = torch.empty_like(x)
     images, channels, height, width = x.shape
     plane = height * width

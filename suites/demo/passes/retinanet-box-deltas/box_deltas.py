@@ -62,10 +62,11 @@ def apply_kernel(
 
 @kernels.prepared
 def box_deltas(codes, x, y, height, width, shift, scale):
-    contiguous = codes.is_contiguous() and x.is_contiguous() and y.is_contiguous()
-    if not contiguous or not height.is_contiguous() or not width.is_contiguous() or codes.dtype != torch.float32:
-        raise ValueError("box_deltas: needs contiguous tensors of float32")
+    kernels.require(codes, dtype=torch.float32, shape=(None, None))
+    kernels.require(x, y, height, width, like=codes, shape=codes.shape[:1])
     anchors, classes = codes.shape[0], codes.shape[1] // 4
+    if codes.shape[1] != 4 * classes:
+        raise ValueError("box_deltas: needs four codes for each class")
     new_x = torch.empty((anchors, classes), device=codes.device)
     new_y = torch.empty_like(new_x)
     new_height = torch.empty_like(new_x)

@@ -47,8 +47,7 @@ def number_kernel(tokens_ptr, out_ptr, length, BLOCK: tl.constexpr):
 
 @kernels.prepared
 def position_ids(tokens):
-    if not tokens.is_contiguous() or tokens.dtype != torch.int64:
-        raise ValueError("position_ids: needs a contiguous tensor of int64")
+    kernels.require(tokens, dtype=torch.int64, shape=(None, None))
     out = torch.empty_like(tokens)
     rows, length = tokens.shape
     if tokens.is_cuda:

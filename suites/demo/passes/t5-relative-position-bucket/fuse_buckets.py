@@ -66,8 +66,7 @@ def buckets_kernel(position_ptr, out_ptr, count, BLOCK: tl.constexpr):
 
 @kernels.prepared
 def buckets(position):
-    if not position.is_contiguous():
-        raise ValueError("buckets: needs a contiguous tensor")
+    kernels.require(position, dtype=torch.int64)
     out = torch.empty_like(position)
     count = position.numel()
     if position.is_cuda:

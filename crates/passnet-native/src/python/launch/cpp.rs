@@ -11,13 +11,13 @@ use pyo3::{
 };
 
 use super::{
-    Kind,
+    function::Function,
+    library::KernelLibrary,
     recording::{Launch, Work, note, unobserved, words_in_order},
-    words_of,
+    signature::{Described, Place, Signature},
 };
-use crate::census;
 
-/// What is entered around each call of a kernel, and whether there is something.
+/// Context manager that is entered around each call of a kernel, and a flag that is set while there is one.
 static HOOK: Mutex<Option<Py<PyAny>>> = Mutex::new(None);
 static IS_HOOKED: AtomicBool = AtomicBool::new(false);
 
@@ -32,64 +32,42 @@ pub(super) fn is_hooked() -> bool {
     IS_HOOKED.load(Ordering::Relaxed)
 }
 
-/// The entry of a kernel: it takes the kernel's arguments as words in memory.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Function(unsafe extern "C" fn(*const u64));
-
-impl Function {
-    /// Calls the function, and lets other threads of Python run meanwhile.
-    ///
-    /// # Safety
-    ///
-    /// There is a word for each of its parameters, and the memory that it touches through them is there.
-    #[expect(unsafe_code, reason = "the caller vouches for the arguments")]
-    pub(super) unsafe fn call(self, py: Python<'_>, words: &[u64]) {
-        if census::launch() {
-            // SAFETY: the caller's word.
-            py.detach(|| unsafe { (self.0)(words.as_ptr()) });
-        }
-    }
-}
-
 /// A kernel written in C++.
 ///
-/// `address` is that of its entry, which takes a pointer to words, one for each of `kinds`; `library` keeps it loaded.
+/// Its entry in `library` takes a pointer to words, one for each parameter.
 #[pyclass(frozen)]
 #[derive(Debug)]
 pub(crate) struct CppLauncher {
-    name: String,
-    kinds: Vec<Kind>,
+    signature: Signature,
     function: Function,
-    _library: Py<PyAny>,
+    _library: Py<KernelLibrary>,
 }
 
 #[pymethods]
 impl CppLauncher {
     #[new]
-    fn new(name: String, kinds: &str, address: usize, library: Py<PyAny>) -> PyResult<Self> {
-        let kinds = kinds.chars().map(Kind::parse).collect::<PyResult<_>>()?;
-        // SAFETY: `passnet.kernels` has this from the loader, by the name of an entry that it had compiled.
-        #[expect(unsafe_code, reason = "functions of libraries are known by address")]
-        let function = unsafe { std::mem::transmute::<usize, unsafe extern "C" fn(*const u64)>(address) };
-        Ok(Self { name, kinds, function: Function(function), _library: library })
+    fn new(name: String, parameters: Vec<Described>, library: Py<KernelLibrary>) -> PyResult<Self> {
+        let function = library.get().function(&name)?;
+        Ok(Self { signature: Signature::new(name, parameters)?, function, _library: library })
     }
 
     #[getter]
     fn __name__(&self) -> &str {
-        &self.name
+        &self.signature.name
     }
 
     #[pyo3(signature = (*arguments))]
     fn __call__(this: &Bound<'_, Self>, arguments: &Bound<'_, PyTuple>) -> PyResult<()> {
         let (py, launcher) = (this.py(), this.get());
-        let mut words = vec![0; launcher.kinds.len()];
-        unobserved(py, || words_of(&launcher.name, &launcher.kinds, arguments, &mut words))?;
+        let mut words = vec![0; launcher.signature.kinds.len()];
+        unobserved(py, || launcher.signature.words_of(arguments, Place::Cpu, &mut words))?;
         note(|| {
-            let words = words_in_order(&launcher.kinds, arguments)?;
+            let words = words_in_order(&launcher.signature.kinds, arguments)?;
             Ok(Some(Launch { work: Work::Cpp(launcher.function), words, owner: this.clone().into_any().unbind() }))
         })?;
         launcher.hooked(py, || {
-            // SAFETY: the words are of the kinds in the kernel's signature, which its author gave and vouches for.
+            // SAFETY: the arguments are those of the kernel's signature, tensors of its types; its author vouches for the
+            // number of their elements where the signature does not have it.
             #[expect(unsafe_code, reason = "a kernel touches the memory that its arguments point to")]
             unsafe {
                 launcher.function.call(py, &words);
@@ -110,7 +88,7 @@ impl CppLauncher {
             work();
             return Ok(());
         };
-        let context = hook.bind(py).call1((PyString::new(py, &self.name),))?;
+        let context = hook.bind(py).call1((PyString::new(py, &self.signature.name),))?;
         context.call_method0("__enter__")?;
         work();
         context.call_method1("__exit__", (py.None(), py.None(), py.None()))?;

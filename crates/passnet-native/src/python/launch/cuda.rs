@@ -9,20 +9,19 @@ use pyo3::{
 };
 
 use super::{
-    Kind, current_stream, grid_of,
+    argument::{current_stream, grid_of},
     recording::{Launch, Work, note, unobserved, words_in_order},
-    words_of,
+    signature::{Described, Place, Signature},
 };
 use crate::cuda::{self, Grid, MAX_ARGUMENTS};
 
 /// A kernel written in CUDA C++.
 ///
-/// `compile(device)` returns the machine code for a device. `kinds` has one code per parameter.
+/// `compile(device)` returns the machine code for a device.
 #[pyclass(frozen)]
 #[derive(Debug)]
 pub(crate) struct CudaLauncher {
-    name: String,
-    kinds: Vec<Kind>,
+    signature: Signature,
     compile: Py<PyAny>,
     stream: Py<PyAny>,
     loaded: Mutex<Vec<Loaded>>,
@@ -39,12 +38,12 @@ struct Loaded {
 #[pymethods]
 impl CudaLauncher {
     #[new]
-    fn new(name: String, kinds: &str, compile: Py<PyAny>, stream: Py<PyAny>) -> PyResult<Self> {
-        if kinds.len() > MAX_ARGUMENTS {
+    fn new(name: String, parameters: Vec<Described>, compile: Py<PyAny>, stream: Py<PyAny>) -> PyResult<Self> {
+        if parameters.len() > MAX_ARGUMENTS {
             return Err(PyValueError::new_err(format!("a kernel takes at most {MAX_ARGUMENTS} arguments")));
         }
-        let kinds = kinds.chars().map(Kind::parse).collect::<PyResult<_>>()?;
-        Ok(Self { name, kinds, compile, stream, loaded: Mutex::default() })
+        let signature = Signature::new(name, parameters)?;
+        Ok(Self { signature, compile, stream, loaded: Mutex::default() })
     }
 
     /// `launcher[grid, block]` or `launcher[grid, block, shared_bytes]`.
@@ -85,7 +84,7 @@ impl CudaLauncher {
         let Some(loaded) = loaded.iter_mut().find(|loaded| loaded.device == device) else {
             return Err(PyValueError::new_err("the kernel was not loaded"));
         };
-        let kernel = loaded.module.kernel(&self.name, block, shared_bytes)?;
+        let kernel = loaded.module.kernel(&self.signature.name, block, shared_bytes)?;
         loaded.kernels.push((block, shared_bytes, kernel));
         Ok(kernel)
     }
@@ -107,16 +106,16 @@ impl CudaLaunch {
     fn __call__(&self, py: Python<'_>, arguments: &Bound<'_, PyTuple>) -> PyResult<()> {
         let launcher = self.launcher.get();
         let mut words = [0; MAX_ARGUMENTS];
-        unobserved(py, || words_of(&launcher.name, &launcher.kinds, arguments, &mut words))?;
         let device = cuda::current_device()?;
+        unobserved(py, || launcher.signature.words_of(arguments, Place::Cuda(device), &mut words))?;
         let kernel = launcher.kernel(py, device, self.block, self.shared_bytes)?;
         note(|| {
             let work = Work::Cuda { kernel, grid: self.grid, device, is_aligned: false };
-            let words = words_in_order(&launcher.kinds, arguments)?;
+            let words = words_in_order(&launcher.signature.kinds, arguments)?;
             Ok(Some(Launch { work, words, owner: self.launcher.clone_ref(py).into_any() }))
         })?;
         let stream = current_stream(&launcher.stream, py, device)?;
-        // SAFETY: the arguments are of the kinds in the kernel's signature, which its author gave and vouches for.
+        // SAFETY: as for kernels of C++: tensors of the signature's types on this device.
         #[expect(unsafe_code, reason = "a launch touches the memory that its arguments point to")]
         unsafe {
             kernel.launch(self.grid, stream, &mut words)?;

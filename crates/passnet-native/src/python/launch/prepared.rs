@@ -1,6 +1,6 @@
 //! Functions that allocate and launch the same for the same kinds of arguments: `passnet.kernels.prepared`.
 //!
-//! What such a function costs the host is Python: it looks at shapes, asks for memory and launches. Here its first call for
+//! Such a function costs the host Python time: it looks at shapes, asks for memory and launches. Here its first call for
 //! a signature is watched, and what it allocated and launched becomes a plan. Later calls with that signature make the
 //! allocations and launches of the plan, and run no Python of the function.
 
@@ -15,7 +15,8 @@ use pyo3::{
 };
 
 use super::{
-    address, cpp, current_stream,
+    argument::{address, current_stream},
+    cpp,
     recording::{Launch, Recording, Word, Work, is_recording, unobserved},
 };
 use crate::cuda::{self, MAX_ARGUMENTS};
@@ -27,7 +28,7 @@ const MAX_SLOTS: usize = 256;
 
 /// A function with plans; `passnet.kernels.prepared` tells what it may do.
 ///
-/// `observe(function, arguments)` calls it and returns what [`Observed`] takes apart. `stream(device)` is the current
+/// `observe(function, arguments)` calls it and returns an [`Observed`]. `stream(device)` is the current
 /// stream of a CUDA device. Attributes can be set, as those of Python's own functions.
 #[pyclass(frozen, dict)]
 #[derive(Debug)]
@@ -36,11 +37,11 @@ pub(crate) struct PreparedFunction {
     observe: Py<PyAny>,
     stream: Py<PyAny>,
     plans: Mutex<Vec<Arc<Plan>>>,
-    /// Whether the function does what no plan has.
+    /// True if the function does something that a plan cannot repeat.
     is_plain: AtomicBool,
 }
 
-/// What was seen of a call: its result, whether there is no use in looking again, and what a plan is made of.
+/// Observation of a call: its result, true if further observations are useless, and the material of a plan.
 type Observed<'py> = (Bound<'py, PyAny>, bool, Option<Seen<'py>>);
 
 /// Guard of the signature, places of tensors among the arguments, these tensors and then those allocated, how each of the
@@ -109,6 +110,8 @@ enum Constant {
     Int(i64),
     /// The bits of a double: zeros have signs.
     Float(u64),
+    /// The address of a `torch.dtype`: there is one object for each, which is never freed.
+    Dtype(usize),
 }
 
 impl Constant {
@@ -121,18 +124,27 @@ impl Constant {
             value.extract().ok().map(Self::Int)
         } else if value.is_exact_instance_of::<PyFloat>() {
             value.extract::<f64>().ok().map(|number| Self::Float(number.to_bits()))
+        } else if value.get_type().fully_qualified_name().is_ok_and(|name| name == "torch.dtype") {
+            Some(Self::Dtype(value.as_ptr() as usize))
         } else {
             None
         }
     }
+
+    fn is(self, value: &Bound<'_, PyAny>) -> bool {
+        match self {
+            Self::Dtype(address) => value.as_ptr() as usize == address,
+            known => Self::of(value) == Some(known),
+        }
+    }
 }
 
-/// How a tensor of a plan is used.
+/// Use of a tensor in a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
     Unused,
     Address,
-    /// As an address with these low four bits, for which a kernel was compiled.
+    /// Used as an address with these low four bits, for which a kernel was compiled.
     Aligned(u64),
 }
 
@@ -156,7 +168,7 @@ enum Results {
     List(Vec<usize>),
 }
 
-/// What a function does for arguments of one signature. Its tensors are numbered: those among the arguments, then those
+/// Allocations and launches of a function for arguments of one signature. Its tensors are numbered: those among the arguments, then those
 /// that it allocates.
 #[derive(Debug)]
 struct Plan {
@@ -235,7 +247,7 @@ impl Plan {
         Ok(Some(Self { arguments, constants, guard, tensors, allocations, uses, steps, device, results }))
     }
 
-    /// Whether the arguments have the plan's signature.
+    /// Returns whether the arguments have the plan's signature.
     fn is_for(&self, py: Python<'_>, arguments: &Bound<'_, PyTuple>) -> PyResult<bool> {
         if arguments.len() != self.arguments {
             return Ok(false);
@@ -244,7 +256,7 @@ impl Plan {
             return self.guard.bind(py).call1(arguments)?.is_truthy();
         }
         for (place, constant) in &self.constants {
-            if Constant::of(&*arguments.get_borrowed_item(*place)?) != Some(*constant) {
+            if !constant.is(&*arguments.get_borrowed_item(*place)?) {
                 return Ok(false);
             }
         }

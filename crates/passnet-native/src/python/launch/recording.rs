@@ -4,19 +4,22 @@ use std::cell::RefCell;
 
 use pyo3::{intern, prelude::*, types::PyTuple};
 
-use super::{Kind, cpp, word};
+use super::{
+    argument::{Kind, word},
+    function::Function,
+};
 use crate::cuda::{self, Grid};
 
-/// What is launched, and how.
+/// One launch: kernel, configuration, arguments.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Work {
-    Cpp(cpp::Function),
+    Cpp(Function),
     Cuda {
         kernel: cuda::Kernel,
         grid: Grid,
         /// Ordinal of the device that was current.
         device: i32,
-        /// Whether the kernel was compiled for the alignment of its pointers.
+        /// True if the kernel was compiled for the alignment of its pointers.
         is_aligned: bool,
     },
 }
@@ -40,7 +43,7 @@ pub(super) struct Launch {
 #[derive(Debug, Default)]
 struct Record {
     launches: Vec<Launch>,
-    /// Whether something was launched that cannot be repeated.
+    /// True if something was launched that cannot be repeated.
     is_partial: bool,
 }
 

@@ -14,8 +14,9 @@ use pyo3::{
 };
 
 use super::{
-    Kind, address, current_stream, grid_of, integer,
+    argument::{Kind, address, current_stream, grid_of, integer},
     recording::{Launch, Work, note, recorded_words, unobserved},
+    signature::argument_error,
 };
 use crate::cuda::{self, Grid, MAX_ARGUMENTS};
 
@@ -23,7 +24,7 @@ use crate::cuda::{self, Grid, MAX_ARGUMENTS};
 /// something as a constant that should be an argument.
 const MAX_SPECIALISATIONS: usize = 256;
 
-/// What a launch depends on beside the values of its arguments: the words in which two launches must agree to share a
+/// Facts that a launch depends on, except the values of its arguments: the words in which two launches must agree to share a
 /// compiled kernel. It is at least as fine as Triton's own.
 #[derive(Debug)]
 struct Key {
@@ -39,7 +40,7 @@ impl Key {
         self.words.extend([dtype as u64, address & 15]);
     }
 
-    /// Triton compiles anew for the value 1, for multiples of 16, and for each width.
+    /// Triton compiles again for the value 1, for multiples of 16, and for each width.
     fn integer(&mut self, value: u64, signed: bool) {
         let width = match value.cast_signed() {
             _ if !signed => 3,
@@ -67,7 +68,7 @@ enum Known {
 struct Specialisation {
     key: Vec<u64>,
     known: Known,
-    /// What the key knows by address, and the compiled kernel.
+    /// Objects that the key refers to by address, and the compiled kernel.
     _alive: Vec<Py<PyAny>>,
 }
 
@@ -140,6 +141,7 @@ impl TritonLauncher {
             } else if let Ok(on_device) = value.getattr(intern!(py, "is_cuda"))
                 && on_device.is_truthy()?
             {
+                self.check_device(place, &value, device)?;
                 key.arguments[place] = address(&value)?;
                 key.tensor(value.getattr(intern!(py, "dtype"))?.as_ptr() as usize, key.arguments[place]);
             } else {
@@ -151,6 +153,19 @@ impl TritonLauncher {
             constant(&mut key, &value);
         }
         Ok(Some(key))
+    }
+
+    /// Refuses a tensor on another device than the current one, which Triton does not look at.
+    fn check_device(&self, place: usize, value: &Bound<'_, PyAny>, current: i32) -> PyResult<()> {
+        let device: i32 = value.call_method0(intern!(value.py(), "get_device"))?.extract()?;
+        if device == current {
+            return Ok(());
+        }
+        let py = value.py();
+        let name: String = self.jit.bind(py).getattr("__name__")?.extract()?;
+        let parameter = self.names[place].bind(py).to_string();
+        let expected = format!("a tensor on cuda:{current}, the current device");
+        Err(argument_error(py, &name, &parameter, &expected, &format!("a tensor on cuda:{device}")))
     }
 
     /// `this` is the launcher itself.
@@ -254,7 +269,7 @@ impl TritonLauncher {
                 let kinds = codes.chars().enumerate().filter(|(_, code)| *code != ' ');
                 let kinds: Arc<[_]> =
                     kinds.map(|(place, code)| Ok((place, Kind::parse(code)?))).collect::<PyResult<_>>()?;
-                // SAFETY: `function` is the handle of `kernel`, which is kept alive beside it.
+                // SAFETY: `function` is the handle of `kernel`, which is kept alive with it.
                 #[expect(unsafe_code, reason = "Triton has loaded the function")]
                 let kernel = unsafe { cuda::Kernel::from_handle(function, [threads, 1, 1], shared_bytes)? };
                 Known::Native(kernel, kinds)

@@ -4,12 +4,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use passnet_agent::{Evaluator, Replayed, SCHEMA_VERSION, Task, VerdictCache, corpus, replay};
-use passnet_eval::suite::{Selection, Suite};
+use passnet_dataset::open_suite;
+use passnet_run::Selection;
 use serde::Serialize;
 
 use crate::{
     args::ReplayArgs,
-    commands::{dataset::suite_folder, measure},
+    commands::referee,
     failure::{BAD, usage},
     output::{self, Rows},
 };
@@ -30,26 +31,27 @@ struct Report {
 
 /// Replays and compares. Leaves with 1 where a verdict differs.
 pub(super) fn run(args: &ReplayArgs) -> Result<ExitCode> {
-    let suite = Suite::load(&suite_folder(&args.suite)?, &Selection::default())?;
-    let evaluator = Evaluator::new(measure::referee(&args.measure, None)?, VerdictCache::default()).with_cpu_tier()?;
+    let suite = open_suite(&args.suite, &Selection::default())?;
+    let evaluator =
+        Evaluator::new(referee::start(&args.measure, None)?, VerdictCache::default()).with_cpu_precheck()?;
     let wanted =
         |id: &str, task: &str| args.only.as_deref().is_none_or(|only| id.starts_with(only) || task.starts_with(only));
     let mut trajectories = Vec::new();
     for trajectory in corpus::read(std::slice::from_ref(&args.trajectories))? {
         let trajectory = trajectory?;
-        if !wanted(trajectory.id.as_str(), &trajectory.task.id) {
+        if !wanted(trajectory.id.as_str(), &trajectory.setup.task.id) {
             continue;
         }
-        let record = suite.record.tasks.iter().find(|task| task.id == trajectory.task.id);
-        let record = record.with_context(|| format!("the suite has no task `{}`", trajectory.task.id))?;
+        let record = suite.record.tasks.iter().find(|task| task.id == trajectory.setup.task.id);
+        let record = record.with_context(|| format!("the suite has no task `{}`", trajectory.setup.task.id))?;
         // The run may have been about a part of the graphs.
         let mut record = record.clone();
-        record.graphs.retain(|graph| trajectory.task.visible.contains(graph));
+        record.graphs.retain(|graph| trajectory.setup.task.visible.contains(graph));
         let task = Task::read(&suite, &record)?;
         trajectories.push(Comparison {
             id: trajectory.id.short().to_owned(),
-            task: trajectory.task.id.clone(),
-            attempt: trajectory.attempt,
+            task: trajectory.setup.task.id.clone(),
+            attempt: trajectory.setup.attempt,
             calls: replay(&evaluator, &task, &trajectory)?,
         });
     }

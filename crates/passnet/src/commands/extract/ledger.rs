@@ -1,4 +1,4 @@
-//! The ledger: one line for each model that was tried, in the directory of the samples. `docs/extract.md` has its schema.
+//! The ledger: one line for each model that was tried, in the directory of the samples. `docs/reference/extract.md` has its schema.
 
 use std::{
     collections::HashMap,
@@ -17,14 +17,14 @@ use crate::failure::unfit;
 pub(super) const LEDGER: &str = "extract.jsonl";
 const SCHEMA_VERSION: u32 = 1;
 
-/// What decides what a sample of a model looks like.
+/// Settings that determine the sample of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Settings {
     pub(super) seed: u64,
     pub(super) max_parameters: f64,
 }
 
-/// What became of one model, as the capture says it.
+/// Result of one model, as the capture reports it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Model {
     pub(super) spec: String,
@@ -47,7 +47,7 @@ pub(super) struct Model {
     /// Wall-clock time in seconds.
     #[serde(default)]
     pub(super) seconds: f64,
-    /// Processor time in seconds.
+    /// CPU time in seconds.
     #[serde(default)]
     pub(super) cpu_seconds: f64,
     #[serde(default)]
@@ -58,7 +58,7 @@ pub(super) struct Model {
     /// Fields of the configuration that were made smaller, each with its value before and after.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub(super) reduced: Map<String, Value>,
-    /// Which inputs of the recipe were used.
+    /// Name of the inputs of the recipe that were used.
     #[serde(default)]
     pub(super) inputs: String,
 }
@@ -117,7 +117,7 @@ impl Ledger {
         Ok(Self { directory: directory.to_owned(), file, settings, models })
     }
 
-    /// What is known of a model.
+    /// Returns the recorded result of a model, if there is one.
     pub(super) fn get(&self, spec: &str) -> Option<&Model> {
         self.models.get(spec)
     }

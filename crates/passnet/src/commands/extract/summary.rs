@@ -1,4 +1,4 @@
-//! What a call of `passnet extract` ends with: the models, and the failures by kind.
+//! Summary that `passnet extract` prints at the end: the models, and the failures by kind.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub(super) struct Summary {
     schema_version: u32,
     captured: usize,
     failed: usize,
-    /// How many of all these were there before.
+    /// Number of these models that earlier calls had recorded.
     reused: usize,
     graphs: usize,
     ops: usize,
@@ -54,7 +54,7 @@ impl Summary {
         self.failed
     }
 
-    /// Whether there are models, and all of them failed in one of these ways.
+    /// Returns whether there are models, and all of them failed in one of these ways.
     pub(super) fn all_are(&self, statuses: &[&str]) -> bool {
         !self.models.is_empty() && self.models.iter().all(|model| statuses.contains(&model.status.as_str()))
     }

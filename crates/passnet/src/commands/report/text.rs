@@ -25,7 +25,7 @@ pub(super) fn line(run: &RunView) -> [String; 9] {
     let interval = sound.and_then(|sound| sound.interval);
     [
         run.header.author.to_string(),
-        run.header.settings.device.clone(),
+        run.header.settings.device.to_string(),
         format!("{:.3}", score.aggregated),
         sound.map_or_else(dash, |sound| format!("{:.3}", sound.score)),
         interval.map_or_else(dash, |interval| format!("{:.3}-{:.3}", interval.low, interval.high)),

@@ -1,4 +1,4 @@
-//! Who may see the pages.
+//! Access control for the pages.
 
 use std::{io::Read as _, net::IpAddr};
 
@@ -11,7 +11,7 @@ use fs_err as fs;
 
 const COOKIE: &str = "passnet_token";
 
-/// What becomes of a request.
+/// Decision about a request.
 pub(super) enum Entry {
     /// It is answered.
     Free,
@@ -41,7 +41,7 @@ impl Guard {
         Ok(Self { token, loopback })
     }
 
-    /// What to append to the address so that it opens.
+    /// Returns the query to append to the address so that it opens.
     pub(super) fn query(&self) -> String {
         self.token.as_ref().map_or_else(String::new, |token| format!("?token={token}"))
     }

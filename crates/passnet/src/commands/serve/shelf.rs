@@ -9,22 +9,22 @@ use std::{
 
 use anyhow::Result;
 use fs_err as fs;
+use passnet_run::archive::{Library, Source, SuiteGraphs, find_runs, read_source};
 use passnet_web::{DatasetView, RunView, Site, TrajectoryView};
 
 use crate::{
-    args::BesideArgs,
-    commands::site::graphs,
+    args::ExtraPageArgs,
     failure::usage,
-    library::{Graphs, Library, Source, dataset_view, find_runs, read_source, trajectories},
+    pages::{dataset_view, suite_graphs, trajectories},
 };
 
-/// How often the folder is looked at.
+/// Interval between two looks at the folder.
 const EVERY: Duration = Duration::from_secs(2);
 
 /// Length and time of change of the files that make a run what it is.
 type Stamp = Vec<(u64, Option<SystemTime>)>;
 
-/// What is shown now.
+/// The site and the library that pages are rendered from.
 pub(super) struct Shown {
     pub(super) site: Site,
     pub(super) library: Library,
@@ -42,12 +42,13 @@ struct State {
     looked: Instant,
 }
 
-/// A folder of runs, and what lies beside them.
+/// A folder of runs, with the suites, dataset and trajectories that the pages also show.
 pub(super) struct Shelf {
     folder: PathBuf,
-    graphs: Arc<Graphs>,
+    graphs: Arc<SuiteGraphs>,
     dataset: Option<DatasetView>,
     trajectories: Vec<TrajectoryView>,
+    published: bool,
     state: Mutex<State>,
 }
 
@@ -56,7 +57,7 @@ impl Shelf {
     ///
     /// # Errors
     /// Where the folder, a suite or the dataset is not there. Runs that cannot be read are left out with a remark.
-    pub(super) fn open(folder: &Path, beside: &BesideArgs) -> Result<Self> {
+    pub(super) fn open(folder: &Path, extra: &ExtraPageArgs) -> Result<Self> {
         if !folder.exists() {
             return Err(usage(format!(
                 "{}: there is no such folder; `passnet bench run` makes runs",
@@ -65,9 +66,10 @@ impl Shelf {
         }
         let mut shelf = Self {
             folder: folder.to_owned(),
-            graphs: graphs(beside)?.into(),
-            dataset: beside.dataset.as_deref().map(dataset_view).transpose()?,
-            trajectories: trajectories(&beside.trajectories)?,
+            graphs: suite_graphs(&extra.suite, !extra.no_shapes)?.into(),
+            dataset: extra.dataset.as_deref().map(dataset_view).transpose()?,
+            trajectories: trajectories(&extra.trajectories)?,
+            published: extra.published,
             state: Mutex::new(State {
                 shown: Arc::new(Shown { site: Site::new(Vec::new(), Vec::new(), None), library: Library::default() }),
                 kept: BTreeMap::new(),
@@ -81,7 +83,7 @@ impl Shelf {
         Ok(shelf)
     }
 
-    /// What is on the shelf, at most some seconds old.
+    /// Returns the content of the shelf, at most a few seconds old.
     pub(super) fn current(&self) -> Arc<Shown> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.looked.elapsed() > EVERY {
@@ -116,7 +118,7 @@ impl Shelf {
 
     fn show(&self, kept: &BTreeMap<PathBuf, Kept>) -> Shown {
         let (runs, sources) = kept.values().filter_map(|kept| kept.run.clone()).unzip();
-        let site = Site::new(runs, self.trajectories.clone(), self.dataset.clone());
+        let site = Site::new(runs, self.trajectories.clone(), self.dataset.clone()).with_published(self.published);
         Shown { site, library: Library { sources, graphs: Arc::clone(&self.graphs) } }
     }
 }

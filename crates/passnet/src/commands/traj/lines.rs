@@ -9,7 +9,7 @@ use anyhow::Result;
 use fs_err as fs;
 use serde::Serialize;
 
-/// How hard files are compressed: a trajectory repeats prompts and tools of the one before.
+/// Compression level of files: trajectories compress well because each repeats the prompts and tools of the last.
 const LEVEL: i32 = 10;
 
 /// A file of JSON lines that appears when it is whole; compressed where its name ends in `.zst`.

@@ -12,15 +12,17 @@ use std::{
 
 use anyhow::{Context, Result, anyhow, bail};
 use passnet_agent::{
-    Assignment, Evaluator, Limits, RunOptions, Task, Templates, VerdictCache, Work,
+    Assignment, Evaluator, Limits, RunOptions, RunPlan, Task, Templates, VerdictCache,
     teach::{Approach, Lesson, Teacher, lessons},
 };
-use passnet_eval::{Suite, TypedGraph};
+use passnet_author::TypedGraph;
+use passnet_dataset::open_suite;
 use passnet_record::SuiteTask;
+use passnet_run::Suite;
 
 use crate::{
     args::TeachArgs,
-    commands::{agent, dataset::suite_folder, measure, stop::stop_flag},
+    commands::{agent, referee, stop::stop_flag},
     failure::BAD,
     output,
 };
@@ -28,19 +30,19 @@ use crate::{
 /// Graphs that are taught together, and what there is to teach about them.
 struct Unit {
     task: Task,
-    /// Which part of its task it is, from 0.
+    /// Index of this part of its task, from 0.
     part: usize,
     lessons: Vec<Lesson>,
     /// About how long its graphs take, in nanoseconds.
     time: u64,
 }
 
-/// Has every lesson given, or goes on with those that were not. Leaves with 1 where some are left.
+/// Has every lesson given, or continues with those that were not. Leaves with 1 where some are left.
 pub(super) fn run(args: &TeachArgs) -> Result<ExitCode> {
-    let suite = Suite::load(&suite_folder(&args.suite)?, &args.selection.selection())?;
+    let suite = open_suite(&args.suite, &args.selection.selection())?;
     let stop = stop_flag()?;
     let evaluations = args.evaluations.unwrap_or(args.jobs);
-    let referee = measure::referee(&args.measure, Some(evaluations))?.sharing_kernels();
+    let referee = referee::start(&args.measure, Some(evaluations))?.sharing_kernels();
     fs_err::create_dir_all(&args.out)?;
     let evaluator = Evaluator::new(referee, VerdictCache::open(&args.out.join("verdicts.jsonl"))?);
     let mut units = units(&evaluator, &suite, args)?;
@@ -78,15 +80,15 @@ pub(super) fn run(args: &TeachArgs) -> Result<ExitCode> {
         cost_usd: None,
         templates: Templates::default(),
     };
-    let work = Work { suite: &suite, assignments: &assignments };
+    let plan = RunPlan { suite: &suite, assignments: &assignments };
     let line = agent::AgentLine::new(assignments.len());
     let show = |update: passnet_agent::Update<'_>| line.show(&update);
     let outcome =
-        passnet_agent::run_assigned(&evaluator, work, &Teacher::new(taught), &options, &args.out, &stop, &show);
+        passnet_agent::run_assigned(&evaluator, plan, &Teacher::new(taught), &options, &args.out, &stop, &show);
     line.finish();
     let outcome = outcome.with_context(|| format!("run in {}", args.out.display()))?;
     for suspended in &outcome.suspended {
-        eprintln!("{} could not go on: {}", suspended.task, suspended.why);
+        eprintln!("{} could not continue: {}", suspended.task, suspended.why);
     }
     let useful = outcome.trajectories.iter().filter(|trajectory| trajectory.score > 1.0).count();
     output::text(&format!("{} trajectories, {useful} of them with a score above 1", outcome.trajectories.len()))?;
@@ -135,11 +137,11 @@ fn units(evaluator: &Evaluator, suite: &Suite, args: &TeachArgs) -> Result<Vec<U
 fn unit(evaluator: &Evaluator, suite: &Suite, part: usize, record: &SuiteTask) -> Result<Unit> {
     let task = Task::read(suite, record)?;
     let typed: &[TypedGraph] = task.typed(evaluator.propagator()).map_err(|why| anyhow!("{why}"))?;
-    let (lessons, time) = (lessons(typed, evaluator.propagator().target()), Task::rough_time(typed));
+    let (lessons, time) = (lessons(typed, evaluator.propagator().target())?, Task::rough_time(typed));
     Ok(Unit { part, lessons, time, task })
 }
 
-/// How many lessons there are of each kind, in words.
+/// Returns the number of lessons of each kind, as text.
 fn counted(taught: &[((String, u32), Lesson)]) -> String {
     let count = |approach| taught.iter().filter(|(_, lesson)| lesson.approach == approach).count();
     format!(

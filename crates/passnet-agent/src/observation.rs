@@ -1,0 +1,42 @@
+//! Results of tool calls, as journals and trajectories record them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::evaluation::{Check, Evaluation};
+
+/// Outcome of a tool call.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ToolOutcome {
+    /// True if the call did what was asked.
+    pub ok: bool,
+    /// Wall time of the call.
+    pub wall_ns: u64,
+    /// Evaluation that the call made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evaluation: Option<Evaluation>,
+    /// Check without timing that the call made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<Check>,
+    /// Ids of the integrity rules that the passes broke.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<String>,
+}
+
+/// Answer of a tool: the text for the model, and the outcome.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Observation {
+    /// Text for the model.
+    pub content: String,
+    /// Outcome of the call.
+    #[serde(flatten)]
+    pub outcome: ToolOutcome,
+}
+
+impl Observation {
+    /// Creates an answer of text alone; an error is an answer too.
+    pub(crate) fn of(result: Result<String, String>) -> Self {
+        let ok = result.is_ok();
+        let content = result.unwrap_or_else(|why| format!("error: {why}"));
+        Self { content, outcome: ToolOutcome { ok, ..ToolOutcome::default() } }
+    }
+}

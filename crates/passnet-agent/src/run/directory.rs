@@ -1,0 +1,132 @@
+//! Files of a run's directory: lock, settings, trajectories, best passes.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, BufWriter, Write as _},
+    path::{Path, PathBuf},
+};
+
+use fs_err as fs;
+use passnet_run::{FileLock, Suite};
+use serde_json::Value;
+
+use crate::{
+    journal::{Event, Journal, JournalError},
+    model::Usage,
+    trajectory::Trajectory,
+};
+
+/// Error of a run as a whole.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The directory cannot be read or written.
+    #[error("cannot write the run: {0}")]
+    Io(#[from] io::Error),
+    /// Another process holds the lock.
+    #[error("{0}: another process is writing to this run; wait for it or choose another directory")]
+    Locked(PathBuf),
+    /// The run started with other settings.
+    #[error("{path}: this run started with {what} {before}, now it is {now}; choose another directory")]
+    Mismatch {
+        /// Directory of the run.
+        path: PathBuf,
+        /// Name of the setting.
+        what: String,
+        /// Value at the start of the run.
+        before: Value,
+        /// Value now.
+        now: Value,
+    },
+    /// A journal cannot be read or written.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
+
+/// Returns the directory of an attempt.
+pub(super) fn attempt_directory(run: &Path, task: &str, attempt: u32) -> PathBuf {
+    run.join("attempts").join(format!("{task}--{attempt}"))
+}
+
+/// Takes the lock of a run's directory.
+pub(super) fn lock(directory: &Path) -> Result<FileLock, RunError> {
+    FileLock::try_acquire(&directory.join("lock"))?.ok_or_else(|| RunError::Locked(directory.to_owned()))
+}
+
+/// Compares settings with those that the run started with, or records them for a new run.
+pub(super) fn check_settings(directory: &Path, now: &Value) -> Result<(), RunError> {
+    let path = directory.join("run.json");
+    match fs::read(&path) {
+        Ok(bytes) => {
+            let before: Value = serde_json::from_slice(&bytes).map_err(io::Error::from)?;
+            let differs =
+                now.as_object().into_iter().flatten().find(|(name, value)| before.get(name.as_str()) != Some(value));
+            match differs {
+                Some((what, value)) => Err(RunError::Mismatch {
+                    path: directory.to_owned(),
+                    what: what.clone(),
+                    before: before.get(what).cloned().unwrap_or_default(),
+                    now: value.clone(),
+                }),
+                None => Ok(()),
+            }
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            fs::write(&path, serde_json::to_vec_pretty(now).map_err(io::Error::from)?)?;
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns the tokens and money that all attempts of the directory have used.
+pub(super) fn spent_before(directory: &Path) -> Result<Usage, RunError> {
+    let mut spent = Usage::default();
+    for entry in fs::read_dir(directory.join("attempts"))? {
+        for event in Journal::read(&entry?.path())? {
+            if let Event::Reply { usage, .. } = event {
+                spent += usage;
+            }
+        }
+    }
+    Ok(spent)
+}
+
+/// Writes records, one per line; an interrupted write leaves the old file.
+pub(super) fn write_trajectories(path: &Path, trajectories: &[Trajectory]) -> io::Result<()> {
+    let temporary = path.with_extension("jsonl.incomplete");
+    let mut out = BufWriter::new(fs::File::create(&temporary)?);
+    for trajectory in trajectories {
+        serde_json::to_writer(&mut out, trajectory)?;
+        out.write_all(b"\n")?;
+    }
+    out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+    fs::rename(temporary, path)
+}
+
+/// Writes the best passes of each task, from attempts that covered all of its graphs.
+pub(super) fn write_best(directory: &Path, suite: &Suite, trajectories: &[Trajectory]) -> io::Result<()> {
+    let sizes = suite.record.tasks.iter().map(|task| (task.id.as_str(), task.graphs.len()));
+    let sizes: BTreeMap<&str, usize> = sizes.collect();
+    let is_whole = |trajectory: &&Trajectory| {
+        let graphs = trajectory.setup.task.visible.len() + trajectory.setup.task.held_out;
+        !trajectory.passes.is_empty() && sizes.get(trajectory.setup.task.id.as_str()) == Some(&graphs)
+    };
+    let mut best: BTreeMap<&str, &Trajectory> = BTreeMap::new();
+    for trajectory in trajectories.iter().filter(is_whole) {
+        let place = best.entry(&trajectory.setup.task.id).or_insert(trajectory);
+        if trajectory.score > place.score {
+            *place = trajectory;
+        }
+    }
+    if directory.exists() {
+        fs::remove_dir_all(directory)?;
+    }
+    fs::create_dir_all(directory)?;
+    for (task, trajectory) in best {
+        fs::create_dir_all(directory.join(task))?;
+        for (name, text) in &trajectory.passes {
+            fs::write(directory.join(task).join(name), text)?;
+        }
+    }
+    Ok(())
+}

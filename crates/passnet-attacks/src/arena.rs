@@ -1,0 +1,145 @@
+//! The referees that all entries are evaluated by, one for each set of layers.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use passnet_eval::{Candidate, Defences, Referee, RefereeOptions, ZygoteConfig, settings};
+use passnet_record::{Device, ExecutionPath, GraphId, PassDirectory, RunSettings, Verdict};
+use passnet_run::{GraphSample, Suite};
+use passnet_services::Interpreter;
+
+use crate::{AttackError, AttackOptions, Coverage, bait::Bait, entry::Entry, outcome::Seen};
+
+/// The sets of layers that an entry is evaluated under: `none`, `all`, or the name of a single one.
+pub(crate) fn modes(coverage: Coverage, entry: &Entry) -> Vec<&'static str> {
+    let single = Defences::LAYERS.map(|(name, _)| name);
+    match coverage {
+        _ if entry.is_honest() => vec!["all"],
+        Coverage::Once => vec!["all"],
+        Coverage::Full if !entry.meta.by_construction => ["none", "all"].into_iter().chain(single).collect(),
+        Coverage::Quick | Coverage::Full => vec!["none", "all"],
+    }
+}
+
+/// Tries of an attack without layers: some win a race only now and then, and one win proves that they work.
+const TRIES_WITHOUT_LAYERS: usize = 3;
+
+/// An entry under one set of layers.
+pub(crate) struct Job<'a> {
+    pub(crate) entry: &'a Entry,
+    pub(crate) mode: &'static str,
+}
+
+/// State shared by all evaluations: a fork server with a sandbox and one without, the tasks, and one referee per mode.
+pub(crate) struct Arena<'a> {
+    suite: &'a Suite,
+    samples: BTreeMap<GraphId, GraphSample>,
+    referees: BTreeMap<&'static str, Referee>,
+}
+
+impl<'a> Arena<'a> {
+    pub(crate) fn new(options: &AttackOptions, suite: &'a Suite) -> Result<Self, AttackError> {
+        let device = options.device;
+        let referee_options = RefereeOptions {
+            zygote: ZygoteConfig::from(Interpreter::find()),
+            defences: Defences::ALL,
+            cache: None,
+            jobs: options.jobs,
+        };
+        let first = Referee::new(quick_settings(device), referee_options)?;
+        let mut referees = BTreeMap::new();
+        if options.coverage != Coverage::Once {
+            let none = first.sibling(quick_settings(device), Defences::NONE)?;
+            let single = Defences::LAYERS.into_iter().filter(|_| options.coverage == Coverage::Full);
+            for (name, defences) in single {
+                let base = if defences.sandbox { &first } else { &none };
+                referees.insert(name, base.sibling(quick_settings(device), defences)?);
+            }
+            referees.insert("none", none);
+        }
+        referees.insert("all", first);
+        let mut samples = BTreeMap::new();
+        for id in suite.graphs() {
+            let path = suite.sample_dir(&id);
+            let sample = GraphSample::read(&path, id.clone());
+            let sample = sample.map_err(|error| AttackError::Entry { path, message: error.to_string() })?;
+            samples.insert(id, sample);
+        }
+        Ok(Self { suite, samples, referees })
+    }
+
+    /// Evaluates all jobs, several at once; what was seen by id and mode.
+    pub(crate) fn run(
+        &self,
+        jobs: &[Job<'_>],
+        threads: usize,
+    ) -> Result<BTreeMap<(String, &'static str), Seen>, AttackError> {
+        let (next, seen) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
+        let work = || -> Result<(), AttackError> {
+            while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let may_win_later = job.mode == "none" && !job.entry.meta.by_construction;
+                let tries = if may_win_later { TRIES_WITHOUT_LAYERS } else { 1 };
+                let mut found = self.evaluate(job)?;
+                for _ in 1..tries {
+                    if found.reached {
+                        break;
+                    }
+                    found = self.evaluate(job)?;
+                }
+                tracing::info!("{} {}: {found:?}", job.entry.name, job.mode);
+                let key = (job.entry.name.clone(), job.mode);
+                seen.lock().unwrap_or_else(PoisonError::into_inner).insert(key, found);
+            }
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(work)).collect();
+            workers.into_iter().try_for_each(|worker| match worker.join() {
+                Ok(result) => result,
+                Err(panic) => std::panic::resume_unwind(panic),
+            })
+        })?;
+        Ok(seen.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// One entry under one set of layers, on all graphs of its task. Held-out graphs are part of the defence.
+    fn evaluate(&self, job: &Job<'_>) -> Result<Seen, AttackError> {
+        let task = job.entry.task(&self.suite.record)?;
+        let bait =
+            Bait::new(&self.suite.sample_dir(&GraphId { task: task.id.clone(), graph: task.graphs[0].clone() }))?;
+        let files = job.entry.files.iter().map(|(name, bytes)| (name.clone(), bait.fill_in(bytes)));
+        let passes =
+            PassDirectory::new(files).map_err(|source| AttackError::Passes { name: job.entry.name.clone(), source })?;
+        let candidate = Candidate::Passes(passes);
+        let referee = &self.referees[job.mode];
+        let mut graphs: Vec<GraphId> = self.suite.visible(task).collect();
+        let held_out = if job.mode == "all" { task.held_out.as_slice() } else { &[] };
+        graphs.extend(held_out.iter().map(|graph| GraphId { task: task.id.clone(), graph: graph.clone() }));
+        let mut verdicts: Vec<Verdict> = Vec::new();
+        for id in graphs {
+            verdicts.push(referee.evaluate(&self.samples[&id], &candidate)?.verdict);
+        }
+        Ok(Seen::new(&job.entry.meta.goal, &verdicts, &bait))
+    }
+}
+
+/// Enough to reach a verdict; the times themselves matter to few attacks, and to those by orders of magnitude.
+fn quick_settings(device: Device) -> RunSettings {
+    RunSettings {
+        warmup: 2,
+        trials: 8,
+        rounds: 8,
+        check_rounds: 2,
+        paths: vec![ExecutionPath::Direct],
+        max_iqr_ratio: 1e9,
+        max_remeasure: 0,
+        timeout_s: 90.0,
+        memory_bytes: 4 << 30,
+        ..settings::sound(device)
+    }
+}

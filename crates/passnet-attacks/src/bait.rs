@@ -1,0 +1,107 @@
+//! Targets of attacks outside their scratch: a directory with a secret, with copies of a task and of a cache, and a
+//! server that waits for calls.
+
+use std::{
+    io::{Read as _, Write as _},
+    net::TcpListener,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use fs_err as fs;
+
+use crate::AttackError;
+
+/// A bait for one evaluation: no attack profits from the one before.
+pub(crate) struct Bait {
+    directory: tempfile::TempDir,
+    secret: String,
+    port: u16,
+}
+
+impl Bait {
+    /// A bait with a copy of a sample folder in `task`.
+    pub(crate) fn new(sample: &Path) -> Result<Self, AttackError> {
+        let directory = tempfile::Builder::new().prefix("bait-").tempdir()?;
+        let name = directory.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let secret = format!("secret-of-{name}");
+        fs::write(directory.path().join("secret"), &secret)?;
+        fs::create_dir(directory.path().join("cache"))?;
+        fs::create_dir(directory.path().join("task"))?;
+        for item in fs::read_dir(sample)? {
+            let item = item?;
+            fs::copy(item.path(), directory.path().join("task").join(item.file_name()))?;
+        }
+        Ok(Self { directory, secret, port: serve()? })
+    }
+
+    /// Puts the places of this bait into a pass file: `@BAIT@` is the directory, `@PORT@` the port of the server on the
+    /// loopback interface.
+    pub(crate) fn fill_in(&self, bytes: &[u8]) -> Vec<u8> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => {
+                let place = self.directory.path().to_string_lossy();
+                text.replace("@BAIT@", &place).replace("@PORT@", &self.port.to_string()).into_bytes()
+            }
+            Err(_) => bytes.to_owned(),
+        }
+    }
+
+    /// Returns whether a file of the bait says that somebody was here.
+    pub(crate) fn is_marked(&self, path: &str) -> bool {
+        fs::read(self.path(path)).is_ok_and(|bytes| bytes.windows(5).any(|window| window == b"pwned"))
+    }
+
+    /// Returns whether a text gives the secret away.
+    pub(crate) fn is_leaked(&self, text: &str) -> bool {
+        text.contains(&self.secret)
+    }
+
+    /// Returns whether the process whose id is in the file `pid` is still there after a grace period.
+    pub(crate) fn has_survivor(&self) -> bool {
+        let Ok(pid) = fs::read_to_string(self.path("pid")) else { return false };
+        let survived = (0..100).all(|_| {
+            let running = is_running(pid.trim());
+            if running {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            running
+        });
+        if survived && let Some(pid) = pid.trim().parse().ok().and_then(rustix::process::Pid::from_raw) {
+            // It has made its point; a process that is gone by now is as good.
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
+        survived
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+}
+
+fn is_running(pid: &str) -> bool {
+    let stat = fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with(['Z', 'X']))
+}
+
+/// Answers every call with a solution, until this process ends.
+fn serve() -> std::io::Result<u16> {
+    static PORT: std::sync::OnceLock<std::io::Result<u16>> = std::sync::OnceLock::new();
+    let port = PORT.get_or_init(|| {
+        let listener = TcpListener::bind(("127.0.0.1", 0))?;
+        let port = listener.local_addr()?.port();
+        std::thread::spawn(move || {
+            for mut caller in listener.incoming().flatten() {
+                let body = "torch.nn.functional.relu(x) + y";
+                let answer = format!("HTTP/1.0 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+                let mut request = [0; 1024];
+                // A caller that hangs up early gets no answer, and nobody else suffers.
+                let _ = caller.set_read_timeout(Some(Duration::from_secs(1)));
+                let _ = caller.read(&mut request).and_then(|_| caller.write_all(answer.as_bytes()));
+            }
+        });
+        Ok(port)
+    });
+    let failed = |error: &std::io::Error| format!("cannot listen on the loopback interface: {error}");
+    port.as_ref().copied().map_err(|error| std::io::Error::new(error.kind(), failed(error)))
+}

@@ -1,0 +1,227 @@
+//! The directories of the attack suite.
+
+use std::path::{Path, PathBuf};
+
+use fs_err as fs;
+use passnet_record::{SCHEMA_VERSION, Status, Suite, SuiteTask};
+use serde::{Deserialize, Serialize};
+
+use crate::AttackError;
+
+/// An attack or an honest pass directory.
+pub(crate) struct Entry {
+    /// Path of its folder in the suite: `FAMILY/NAME`, or `honest/NAME`.
+    pub(crate) name: String,
+    pub(crate) meta: Meta,
+    /// The pass directory: all files but `meta.json`, by path relative to it.
+    pub(crate) files: Vec<(String, Vec<u8>)>,
+}
+
+/// The content of `meta.json`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Meta {
+    pub(crate) schema_version: u32,
+    /// Id of the known exploit it is an instance of, or one of our own (`N01` ...); the folder's name for honest passes.
+    #[serde(default)]
+    pub(crate) id: String,
+    /// Kind of attack, e.g. `timing`.
+    #[serde(default)]
+    pub(crate) family: String,
+    pub(crate) title: String,
+    /// Task of `tasks/suite.json` that it runs on.
+    pub(crate) task: String,
+    /// Devices on which the attack can work.
+    #[serde(default)]
+    pub(crate) runs_on: Device,
+    /// The architecture has no switch for what stops it: it must fail in all modes, and reach its goal against the
+    /// harness in `naive/`.
+    #[serde(default)]
+    pub(crate) by_construction: bool,
+    /// The naive harness times its baseline through `torch.compile`, and the candidate without.
+    #[serde(default)]
+    pub(crate) naive_compiled: bool,
+    #[serde(default)]
+    pub(crate) goal: Goal,
+    /// Verdict of the referee with all layers on; none for honest passes.
+    #[serde(default)]
+    pub(crate) expect: Option<Expect>,
+    /// Remark on how the exploit was adapted to this design, if that is not obvious.
+    #[serde(default)]
+    pub(crate) note: String,
+}
+
+/// The devices that an entry is made for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Device {
+    #[default]
+    Cpu,
+    Gpu,
+    Both,
+}
+
+/// The goal of an attack.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub(crate) enum Goal {
+    /// The verdict `correct`, for work that it did not do.
+    #[default]
+    Correct,
+    /// A correct verdict with a speed-up above this, although the pass is no faster.
+    Speedup {
+        /// The ratio.
+        above: f64,
+    },
+    /// A file of the bait that it may not write, with the text `pwned` in it.
+    File {
+        /// Relative to the bait.
+        path: String,
+    },
+    /// The bait's secret in the verdict.
+    Leak,
+    /// A process, whose id is in the bait's file `pid`, that outlives the evaluation.
+    Alive,
+}
+
+/// A verdict.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expect {
+    /// Status of the verdict.
+    pub status: Status,
+    /// Code of the reason; empty for none.
+    #[serde(default)]
+    pub reason: String,
+}
+
+impl Entry {
+    /// Reads a directory. `root` is the directory of the suite.
+    fn read(directory: &Path, root: &Path) -> Result<Self, AttackError> {
+        let path = directory.join("meta.json");
+        let malformed = |message: String| AttackError::Entry { path: path.clone(), message };
+        let meta: Meta =
+            serde_json::from_str(&fs::read_to_string(&path)?).map_err(|error| malformed(error.to_string()))?;
+        if meta.schema_version != SCHEMA_VERSION {
+            return Err(malformed(format!("schema_version {}, but this reads {SCHEMA_VERSION}", meta.schema_version)));
+        }
+        let mut files = Vec::new();
+        let mut open = vec![directory.to_owned()];
+        while let Some(current) = open.pop() {
+            for item in fs::read_dir(&current)? {
+                let item = item?.path();
+                if item.is_dir() {
+                    open.push(item);
+                } else if item != path {
+                    files.push((relative(&item, directory), fs::read(&item)?));
+                }
+            }
+        }
+        files.sort_unstable();
+        Ok(Self { name: relative(directory, root), meta, files })
+    }
+
+    /// Returns whether it is an honest pass directory, which must not be rejected.
+    pub(crate) fn is_honest(&self) -> bool {
+        self.meta.expect.is_none()
+    }
+
+    /// Returns whether it is made for a GPU, or for a CPU.
+    pub(crate) fn runs_on(&self, gpu: bool) -> bool {
+        match self.meta.runs_on {
+            Device::Cpu => !gpu,
+            Device::Gpu => gpu,
+            Device::Both => true,
+        }
+    }
+
+    pub(crate) fn task<'s>(&self, suite: &'s Suite) -> Result<&'s SuiteTask, AttackError> {
+        let found = suite.tasks.iter().find(|task| task.id == self.meta.task);
+        found.ok_or_else(|| AttackError::Entry {
+            path: PathBuf::from(&self.name),
+            message: format!("there is no task `{}`", self.meta.task),
+        })
+    }
+
+    fn matches(&self, filters: &[String]) -> bool {
+        let last = self.name.rsplit('/').next().unwrap_or_default();
+        let names = [self.name.as_str(), last, self.meta.id.as_str()];
+        filters.is_empty()
+            || filters
+                .iter()
+                .any(|filter| self.meta.family == *filter || names.iter().any(|name| name.starts_with(filter.as_str())))
+    }
+}
+
+fn relative(path: &Path, root: &Path) -> String {
+    path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned()
+}
+
+/// All attacks, then all honest passes, sorted by path. An entry is a folder with a `meta.json`, at any depth.
+pub(crate) fn read_all(directory: &Path, filters: &[String]) -> Result<Vec<Entry>, AttackError> {
+    let mut folders = Vec::new();
+    find(directory, &mut folders)?;
+    folders.sort_unstable();
+    let honest = directory.join("honest");
+    let (mut attacks, mut passes) = (Vec::new(), Vec::new());
+    for folder in folders {
+        let entry = Entry::read(&folder, directory)?;
+        if entry.is_honest() != folder.starts_with(&honest) {
+            let message = "attacks, and only those, say what to expect".to_owned();
+            return Err(AttackError::Entry { path: folder, message });
+        }
+        if entry.is_honest() { &mut passes } else { &mut attacks }.push(entry);
+    }
+    attacks.extend(passes);
+    attacks.retain(|entry| entry.matches(filters));
+    Ok(attacks)
+}
+
+/// Finds the folders below a folder that have a `meta.json`. All files in such a folder belong to its entry.
+fn find(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), AttackError> {
+    for item in fs::read_dir(folder)? {
+        let path = item?.path();
+        if path.join("meta.json").is_file() {
+            found.push(path);
+        } else if path.is_dir() {
+            find(&path, found)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ATTACK: &str = r#"{"schema_version": 1, "id": "A1", "family": "timing", "title": "t", "task": "k",
+        "expect": {"status": "integrity"}}"#;
+    const HONEST: &str = r#"{"schema_version": 1, "title": "t", "task": "k"}"#;
+
+    fn add(root: &Path, path: &str, meta: &str) {
+        fs::create_dir_all(root.join(path).join("kernels")).unwrap();
+        fs::write(root.join(path).join("meta.json"), meta).unwrap();
+        fs::write(root.join(path).join("kernels/k.cpp"), "").unwrap();
+    }
+
+    #[test]
+    fn entries_are_found_at_any_depth() {
+        let root = tempfile::tempdir().unwrap();
+        add(root.path(), "timing/slow-clock", ATTACK);
+        add(root.path(), "A0", ATTACK);
+        add(root.path(), "honest/relu", HONEST);
+        fs::create_dir_all(root.path().join("tasks/k/000")).unwrap();
+        let names = |filters: &[&str]| -> Vec<String> {
+            let filters: Vec<String> = filters.iter().map(|filter| (*filter).to_owned()).collect();
+            read_all(root.path(), &filters).unwrap().into_iter().map(|entry| entry.name).collect()
+        };
+        assert_eq!(names(&[]), ["A0", "timing/slow-clock", "honest/relu"]);
+        assert_eq!(names(&["slow"]), ["timing/slow-clock"]);
+        assert_eq!(names(&["timing"]), ["A0", "timing/slow-clock"]);
+        assert_eq!(names(&["honest/"]), ["honest/relu"]);
+        let entry = &read_all(root.path(), &["slow".to_owned()]).unwrap()[0];
+        assert_eq!(entry.files[0].0, "kernels/k.cpp");
+        add(root.path(), "honest/attack", ATTACK);
+        assert!(read_all(root.path(), &[]).is_err());
+    }
+}

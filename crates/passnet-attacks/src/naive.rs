@@ -1,0 +1,105 @@
+//! The positive control: a harness that judges in the candidate's own process, as public ones do.
+
+use std::{
+    collections::BTreeMap,
+    io::Write as _,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use fs_err as fs;
+use passnet_record::GraphId;
+use passnet_run::Suite;
+use passnet_services::Interpreter;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    AttackError,
+    bait::Bait,
+    entry::{Entry, Goal},
+};
+
+#[derive(Serialize)]
+struct Job {
+    name: String,
+    passes: String,
+    task: String,
+    device: &'static str,
+    compiled: bool,
+}
+
+#[derive(Deserialize)]
+struct Control {
+    name: String,
+    correct: bool,
+    speedup: f64,
+}
+
+/// Returns whether each attack that is stopped by construction reaches its goal there.
+pub(crate) fn run(
+    directory: &Path,
+    entries: &[Entry],
+    suite: &Suite,
+    gpu: bool,
+) -> Result<BTreeMap<String, bool>, AttackError> {
+    let controls: Vec<&Entry> =
+        entries.iter().filter(|entry| entry.meta.by_construction && entry.runs_on(gpu)).collect();
+    if controls.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let work = tempfile::tempdir()?;
+    let mut baits = BTreeMap::new();
+    let mut jobs = Vec::new();
+    for entry in &controls {
+        let task = entry.task(&suite.record)?;
+        let sample = suite.sample_dir(&GraphId { task: task.id.clone(), graph: task.graphs[0].clone() });
+        let bait = Bait::new(&sample)?;
+        let passes = work.path().join(&entry.name);
+        for (name, bytes) in &entry.files {
+            let path = passes.join(name);
+            fs::create_dir_all(path.parent().unwrap_or(&passes))?;
+            fs::write(path, bait.fill_in(bytes))?;
+        }
+        jobs.push(Job {
+            name: entry.name.clone(),
+            passes: passes.display().to_string(),
+            task: bait.path("task").display().to_string(),
+            device: if gpu { "cuda" } else { "cpu" },
+            compiled: entry.meta.naive_compiled,
+        });
+        baits.insert(entry.name.clone(), bait);
+    }
+    let results = run_harness(&directory.join("naive/harness.py"), &jobs)?;
+    let reached = controls.iter().map(|entry| {
+        let (bait, result) = (&baits[&entry.name], results.iter().find(|result| result.name == entry.name));
+        let reached = match &entry.meta.goal {
+            Goal::Correct => result.is_some_and(|result| result.correct),
+            Goal::Speedup { above } => result.is_some_and(|result| result.correct && result.speedup > *above),
+            Goal::File { path } => bait.is_marked(path),
+            Goal::Alive => bait.has_survivor(),
+            Goal::Leak => false,
+        };
+        (entry.name.clone(), reached)
+    });
+    Ok(reached.collect())
+}
+
+fn run_harness(harness: &Path, jobs: &[Job]) -> Result<Vec<Control>, AttackError> {
+    let failed = |message: String| AttackError::Harness { harness: harness.to_owned(), message };
+    let interpreter = Interpreter::find();
+    let mut command = Command::new(&interpreter.python);
+    command.arg(harness).stdin(Stdio::piped()).stdout(Stdio::piped());
+    if let Some(site) = &interpreter.site {
+        command.env("PYTHONPATH", site);
+    }
+    let started = command.spawn();
+    let mut child = started.map_err(|error| failed(format!("{}: {error}", interpreter.python.display())))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(&serde_json::to_vec(jobs).map_err(|error| failed(error.to_string()))?)?;
+    }
+    let output = child.wait_with_output()?;
+    if !output.status.success() {
+        return Err(failed(format!("it ended with {}", output.status)));
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| failed(format!("it did not report: {error}")))
+}

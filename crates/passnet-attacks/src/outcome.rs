@@ -1,0 +1,168 @@
+//! Outcome of an entry, from its verdicts under each set of layers.
+
+use std::collections::BTreeMap;
+
+use passnet_eval::Defences;
+use passnet_record::{Reason, Status, Verdict};
+use serde::Serialize;
+
+use crate::{
+    bait::Bait,
+    entry::{Entry, Expect, Goal},
+};
+
+/// An evaluation in one mode.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Seen {
+    /// The first verdict that is not `correct`, if there is one.
+    pub(crate) verdict: Expect,
+    /// Message to the author of the passes.
+    pub(crate) message: String,
+    /// All lint rules that were found broken; the verdict names the first.
+    pub(crate) rules: Vec<String>,
+    pub(crate) speedup: Option<f64>,
+    /// True if the attack reached its goal.
+    pub(crate) reached: bool,
+}
+
+impl Seen {
+    pub(crate) fn new(goal: &Goal, verdicts: &[Verdict], bait: &Bait) -> Self {
+        let bad = verdicts.iter().find(|verdict| verdict.status != Status::Correct);
+        let reason = bad.and_then(|verdict| verdict.reason.clone());
+        let speedups = verdicts.iter().filter_map(|verdict| Some(verdict.scored_timing()?.speedup.ratio));
+        let speedup = speedups.reduce(f64::min);
+        let reached = match goal {
+            Goal::Correct => bad.is_none(),
+            Goal::Speedup { above } => bad.is_none() && speedup > Some(*above),
+            Goal::File { path } => bait.is_marked(path),
+            Goal::Leak => serde_json::to_string(verdicts).is_ok_and(|text| bait.is_leaked(&text)),
+            Goal::Alive => bait.has_survivor(),
+        };
+        let status = bad.map_or(Status::Correct, |verdict| verdict.status);
+        let rules = reason.as_ref().map(broken_rules).unwrap_or_default();
+        let (code, message) = reason.map(|reason| (reason.code, reason.message)).unwrap_or_default();
+        Self { verdict: Expect { status, reason: code }, message, rules, speedup, reached }
+    }
+
+    /// Returns whether the verdict is the expected one, be it for the first reason or for one of several rules that are broken.
+    fn is(&self, expected: &Expect) -> bool {
+        let named = self.verdict.reason == expected.reason || self.rules.contains(&expected.reason);
+        self.verdict.status == expected.status && named
+    }
+}
+
+/// The rules that the findings in a reason's detail are about.
+fn broken_rules(reason: &Reason) -> Vec<String> {
+    let findings = reason.detail.as_ref().and_then(|detail| detail.get("findings")?.as_array());
+    let rules = findings.into_iter().flatten().filter_map(|finding| finding.get("rule")?.as_str());
+    rules.map(str::to_owned).collect()
+}
+
+/// Outcome of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// An attack that works where nothing stops it, and was stopped for the expected reason.
+    Caught,
+    /// An attack that reached its goal with all layers on.
+    Escaped,
+    /// An attack that was stopped, but not for the expected reason.
+    Misjudged,
+    /// An attack that fails even where nothing stops it.
+    Dead,
+    /// An honest pass that was accepted.
+    Passed,
+    /// An honest pass that was rejected.
+    FalseRejection,
+    /// Not run on this device.
+    Skipped,
+}
+
+/// The line of an entry in the report.
+#[derive(Clone, Debug, Serialize)]
+pub struct Judged {
+    /// Path of its folder in the suite.
+    pub name: String,
+    /// Id of the exploit.
+    pub id: String,
+    /// Kind of attack.
+    pub family: String,
+    /// One line about it.
+    pub title: String,
+    /// It is a pass that must not be rejected.
+    pub honest: bool,
+    /// No layer stops it, but the architecture does.
+    pub by_construction: bool,
+    /// The outcome.
+    pub outcome: Outcome,
+    /// Remarks on how the exploit was carried over to this design.
+    pub note: String,
+    /// The verdict with all layers on.
+    pub verdict: Option<Expect>,
+    /// The layers that stop it alone.
+    pub layers: Vec<&'static str>,
+    /// Evidence for an outcome that should not be, or the reason why the entry was skipped.
+    pub detail: String,
+}
+
+/// Judges an entry by what was seen of it in each mode, and against the naive harness.
+pub(crate) fn judge(
+    entry: &Entry,
+    seen: &BTreeMap<(String, &'static str), Seen>,
+    controls: &BTreeMap<String, bool>,
+    on_gpu: bool,
+) -> Judged {
+    let in_mode = |mode| seen.get(&(entry.name.clone(), mode));
+    let all = in_mode("all");
+    let (outcome, detail) = match all {
+        Some(all) => outcome_of(entry, in_mode("none"), all, controls.get(&entry.name) == Some(&true)),
+        None => (Outcome::Skipped, if on_gpu { "runs on a CPU" } else { "needs a GPU" }.to_owned()),
+    };
+    let layers = Defences::LAYERS.map(|(name, _)| name);
+    Judged {
+        name: entry.name.clone(),
+        id: entry.meta.id.clone(),
+        family: entry.meta.family.clone(),
+        title: entry.meta.title.clone(),
+        note: entry.meta.note.clone(),
+        honest: entry.is_honest(),
+        by_construction: entry.meta.by_construction,
+        outcome,
+        verdict: all.map(|all| all.verdict.clone()),
+        layers: layers.into_iter().filter(|layer| in_mode(layer).is_some_and(|seen| !seen.reached)).collect(),
+        detail,
+    }
+}
+
+/// The outcome of an entry that was run, and what to look at. `none` is missing where attacks are run with all layers on only;
+/// `control` says whether the naive harness falls for it.
+fn outcome_of(entry: &Entry, none: Option<&Seen>, all: &Seen, control: bool) -> (Outcome, String) {
+    let by_construction = entry.meta.by_construction;
+    let Some(expect) = &entry.meta.expect else {
+        return match all.verdict.status {
+            Status::Correct => (Outcome::Passed, String::new()),
+            _ => (Outcome::FalseRejection, describe(all)),
+        };
+    };
+    match none {
+        _ if all.reached => (Outcome::Escaped, describe(all)),
+        Some(none) if by_construction && none.reached => {
+            (Outcome::Escaped, format!("not stopped by construction: {}", describe(none)))
+        }
+        Some(_) if by_construction && !control => (Outcome::Dead, "it fails against the naive harness, too".to_owned()),
+        Some(none) if !by_construction && !none.reached => {
+            (Outcome::Dead, format!("without any layer: {}", describe(none)))
+        }
+        _ if !all.is(expect) => {
+            (Outcome::Misjudged, format!("expected {} {}, got {}", expect.status.name(), expect.reason, describe(all)))
+        }
+        _ => (Outcome::Caught, String::new()),
+    }
+}
+
+fn describe(seen: &Seen) -> String {
+    let Seen { verdict, message, speedup, .. } = seen;
+    let speedup = speedup.map(|ratio| format!(" (speed-up {ratio:.2})")).unwrap_or_default();
+    let message: String = message.chars().take(600).collect();
+    format!("{} {}{speedup} {message}", verdict.status.name(), verdict.reason).trim_end().to_owned()
+}

@@ -1,0 +1,51 @@
+//! All outcomes, and their JSON form.
+
+use std::collections::BTreeMap;
+
+use passnet_record::{Device, SCHEMA_VERSION};
+use serde::Serialize;
+
+use crate::{
+    Coverage,
+    outcome::{Judged, Outcome},
+};
+
+/// The outcomes of an attack suite.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    schema_version: u32,
+    /// The device that the attacks ran on.
+    pub device: Device,
+    /// Part of each attack that was run.
+    depth: Coverage,
+    totals: BTreeMap<Outcome, usize>,
+    /// Attacks of which each layer alone stops how many; empty where layers were not run alone.
+    layers: BTreeMap<&'static str, usize>,
+    /// The entries, in order.
+    pub entries: Vec<Judged>,
+}
+
+impl Report {
+    pub(crate) fn new(device: Device, depth: Coverage, entries: Vec<Judged>) -> Self {
+        let mut totals = BTreeMap::new();
+        let mut layers = BTreeMap::new();
+        for entry in &entries {
+            *totals.entry(entry.outcome).or_default() += 1;
+            for layer in entry.layers.iter().filter(|_| depth == Coverage::Full) {
+                *layers.entry(*layer).or_default() += 1;
+            }
+        }
+        Self { schema_version: SCHEMA_VERSION, device, depth, totals, layers, entries }
+    }
+
+    /// True if nothing escaped, was misjudged, is dead, or is honest and was rejected.
+    pub fn is_clean(&self) -> bool {
+        let bad = [Outcome::Escaped, Outcome::Misjudged, Outcome::Dead, Outcome::FalseRejection];
+        bad.iter().all(|outcome| self.count(*outcome) == 0)
+    }
+
+    /// Returns the number of entries with an outcome.
+    pub fn count(&self, outcome: Outcome) -> usize {
+        self.totals.get(&outcome).copied().unwrap_or(0)
+    }
+}

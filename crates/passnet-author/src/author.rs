@@ -1,0 +1,130 @@
+//! The interface of authors.
+
+use std::{io, path::Path, sync::atomic::AtomicBool};
+
+use passnet_eval::{EvalError, Referee};
+use passnet_record::{AuthorSpec, FilePathError, PassDirectory, SuiteTask};
+use passnet_run::Suite;
+use passnet_services::PropagateError;
+
+use crate::pass_files::PassDirError;
+
+/// Author of pass directories, or of nothing but a name that evaluation understands.
+pub trait Author: Send + Sync {
+    /// Returns the name as it is recorded in a run.
+    fn spec(&self) -> &AuthorSpec;
+
+    /// Returns what evaluation runs for this author.
+    fn runs(&self) -> Runs;
+
+    /// True if equal tasks get equal pass directories.
+    fn is_deterministic(&self) -> bool {
+        true
+    }
+
+    /// Prepares a whole suite: work that tasks share, or that is done for many tasks at a time. Called once, before
+    /// [`Self::write`].
+    ///
+    /// # Errors
+    /// If no task of the suite can be written.
+    fn prepare(&mut self, suite: &Suite, context: &Context<'_>) -> Result<(), AuthorError> {
+        let _ = (suite, context);
+        Ok(())
+    }
+
+    /// Writes the passes of one task. Authors whose [`Self::runs`] is not [`Runs::Passes`] have none.
+    ///
+    /// # Errors
+    /// [`AuthorError::Refused`] concerns this task alone; every other error ends the run.
+    fn write(&self, task: &TaskGraphs<'_>) -> Result<PassDirectory, AuthorError> {
+        let _ = task;
+        Ok(PassDirectory::empty())
+    }
+}
+
+/// Code that evaluation runs for an author.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Runs {
+    /// The graph by eager PyTorch.
+    Graph,
+    /// The path of passes without any pass.
+    Path,
+    /// TorchInductor in a mode of `torch.compile`.
+    Inductor {
+        /// The `mode` argument.
+        mode: String,
+    },
+    /// The passes that [`Author::write`] returns.
+    Passes,
+}
+
+/// Surroundings of an author.
+pub struct Context<'a> {
+    /// Evaluates what the author tries out, and knows device and interpreter.
+    pub referee: &'a Referee,
+    /// Directory of the run. An author keeps its own files in a subdirectory with the name of its kind.
+    pub directory: &'a Path,
+    /// Becomes true when the author has to stop.
+    pub stop: &'a AtomicBool,
+    /// Called with a short text for each step.
+    pub progress: &'a (dyn Fn(&str) + Sync),
+}
+
+/// Task of a suite; `suite.visible(record)` are the graphs that an author may see.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskGraphs<'a> {
+    /// The suite.
+    pub suite: &'a Suite,
+    /// The task.
+    pub record: &'a SuiteTask,
+}
+
+/// Error of an author.
+#[derive(Debug, thiserror::Error)]
+pub enum AuthorError {
+    /// The name is not known.
+    #[error("unknown author `{name}`; known are {known}")]
+    Unknown {
+        /// The name as given.
+        name: String,
+        /// Known names, with a placeholder for arguments.
+        known: String,
+    },
+    /// The argument of the name is missing, superfluous, or none of those allowed.
+    #[error("author `{kind}` {expected}, got `{got}`")]
+    Argument {
+        /// Name before the colon.
+        kind: &'static str,
+        /// Argument that it takes, as part of a sentence.
+        expected: String,
+        /// The argument as given.
+        got: String,
+    },
+    /// Passes of a task that are not a pass directory.
+    #[error("{0}")]
+    Refused(String),
+    /// A pass directory cannot be read.
+    #[error(transparent)]
+    Directory(#[from] PassDirError),
+    /// A file has a path that no pass directory can have.
+    #[error(transparent)]
+    Path(#[from] FilePathError),
+    /// The types of graphs cannot be inferred.
+    #[error(transparent)]
+    Propagate(#[from] PropagateError),
+    /// The tuning database has no folder.
+    #[error("there is no folder for the tuning database; set PASSNET_CACHE, XDG_CACHE_HOME or HOME")]
+    NoCache,
+    /// A trial evaluation failed for reasons that are not the candidate's.
+    #[error(transparent)]
+    Eval(#[from] EvalError),
+    /// The system refused to read or write.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The author has not finished; the same run continues where it stopped.
+    #[error("{0}; the same command continues the run")]
+    Interrupted(String),
+    /// Any other error of an author of another crate.
+    #[error(transparent)]
+    Other(Box<dyn std::error::Error + Send + Sync>),
+}

@@ -1,0 +1,100 @@
+//! Author `fuse`: passes of the built-in author, with the configurations that the tuning database knows.
+
+mod database;
+mod tune;
+mod typed_suite;
+
+use std::{path::Path, sync::atomic::AtomicBool, time::Duration};
+
+use passnet_eval::Referee;
+use passnet_fuse::{Choices, write_passes};
+use passnet_graph::Target;
+use passnet_record::{AuthorSpec, Device, PassDirectory};
+use passnet_run::Suite;
+
+pub use self::{
+    database::{Database, Measured},
+    tune::{Tuned, Tuner},
+    typed_suite::TypedSuite,
+};
+use crate::author::{Author, AuthorError, Context, Runs, TaskGraphs};
+
+/// The built-in author.
+pub struct Fuse {
+    spec: AuthorSpec,
+    tuning: Option<Duration>,
+    prepared: Option<(TypedSuite, Choices)>,
+}
+
+impl Fuse {
+    /// Creates an author that uses what the tuning database knows.
+    pub const fn new(spec: AuthorSpec) -> Self {
+        Self { spec, tuning: None, prepared: None }
+    }
+
+    /// Measures unknown kernels for this long first.
+    #[must_use]
+    pub fn with_tuning(mut self, budget: Option<Duration>) -> Self {
+        self.tuning = budget;
+        self
+    }
+}
+
+impl Author for Fuse {
+    fn spec(&self) -> &AuthorSpec {
+        &self.spec
+    }
+
+    fn runs(&self) -> Runs {
+        Runs::Passes
+    }
+
+    fn prepare(&mut self, suite: &Suite, context: &Context<'_>) -> Result<(), AuthorError> {
+        let referee = context.referee;
+        let typed = TypedSuite::of(&referee.interpreter(), suite, target_of(referee.settings().device))?;
+        if let Some(budget) = self.tuning {
+            let tuned = tune(referee, &typed, budget, context.stop, &|task| {
+                (context.progress)(&format!("tuning a kernel of {task}"));
+            })?;
+            (context.progress)(&tuned.to_string());
+        }
+        let choices = known_choices(referee, &typed);
+        self.prepared = Some((typed, choices));
+        Ok(())
+    }
+
+    fn write(&self, task: &TaskGraphs<'_>) -> Result<PassDirectory, AuthorError> {
+        let Some((typed, choices)) = &self.prepared else { return Ok(PassDirectory::empty()) };
+        let graphs = typed.graphs(&task.record.id);
+        Ok(PassDirectory::new(write_passes(graphs, typed.target(), choices).files)?)
+    }
+}
+
+/// Returns the target that the passes of a device are written for.
+pub const fn target_of(device: Device) -> Target {
+    if device.is_cpu() { Target::Cpu } else { Target::Cuda }
+}
+
+/// Measures the kernels of a suite that the tuning database in the cache of a referee does not know. `progress` is
+/// called with the task before each kernel.
+///
+/// # Errors
+/// If there is no cache, or measuring fails.
+pub fn tune(
+    referee: &Referee,
+    suite: &TypedSuite,
+    budget: Duration,
+    stop: &AtomicBool,
+    progress: &dyn Fn(&str),
+) -> Result<Tuned, AuthorError> {
+    let cache: &Path = referee.cache().ok_or(AuthorError::NoCache)?;
+    Tuner::new(referee, cache)?.tune(suite, budget, stop, progress)
+}
+
+/// Returns what the tuning database in the cache of a referee knows of its device and of the kernels of a suite.
+pub fn known_choices(referee: &Referee, suite: &TypedSuite) -> Choices {
+    match referee.cache().filter(|cache| Database::has_entries(cache)) {
+        Some(cache) => Database::new(cache, referee.fingerprint()).choices(suite),
+        None => Choices::new(),
+    }
+}

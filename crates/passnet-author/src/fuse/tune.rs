@@ -1,0 +1,144 @@
+//! Configurations of the built-in author's kernels by measurement, within a budget of time, remembered in a database.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
+
+use passnet_eval::{Candidate, EvalError, Referee};
+use passnet_fuse::{Config, KernelKey, TunableKernel, tunable_kernels, write_passes};
+use passnet_graph::TypedGraph;
+use passnet_record::{Baseline, ExecutionPath, PassDirectory, RatioInterval, RunSettings, Verdict};
+use passnet_run::GraphSample;
+
+use super::{
+    database::{Database, Measured},
+    typed_suite::TypedSuite,
+};
+use crate::author::AuthorError;
+
+/// Counts of a call of [`Tuner::tune`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tuned {
+    /// Kernels whose configurations were measured.
+    pub measured: usize,
+    /// Kernels that were known.
+    pub known: usize,
+    /// Kernels that kept the default configuration, because the time was over.
+    pub left: usize,
+}
+
+impl fmt::Display for Tuned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { measured, known, left } = self;
+        let plural = if *measured == 1 { "" } else { "s" };
+        write!(f, "tuning: {measured} kernel{plural} measured, {known} known, {left} kept at the default configuration")
+    }
+}
+
+/// Measures configurations on this machine. The same referee that judges passes does it, with fewer trials.
+#[derive(Debug)]
+pub struct Tuner {
+    referee: Referee,
+    database: Database,
+}
+
+impl Tuner {
+    /// A tuner that keeps what it finds below a cache folder.
+    ///
+    /// # Errors
+    /// As [`Referee::new`].
+    pub fn new(referee: &Referee, cache: &Path) -> Result<Self, EvalError> {
+        let settings = RunSettings {
+            warmup: 10,
+            trials: 50,
+            rounds: 10,
+            check_rounds: 1,
+            adversarial: Vec::new(),
+            paths: vec![ExecutionPath::Direct],
+            max_remeasure: 1,
+            ..referee.settings().clone()
+        };
+        let database = Database::new(cache, referee.fingerprint());
+        Ok(Self { referee: referee.sibling(settings, referee.defences())?, database })
+    }
+
+    /// Measures kernels that the database does not know, the first graphs of all tasks first, until the time is over or
+    /// `stop` becomes true. `progress` is called with the task before each kernel.
+    ///
+    /// # Errors
+    /// Where measuring is impossible, or the database cannot be written.
+    pub fn tune(
+        &self,
+        suite: &TypedSuite,
+        budget: Duration,
+        stop: &AtomicBool,
+        progress: &dyn Fn(&str),
+    ) -> Result<Tuned, AuthorError> {
+        let begin = Instant::now();
+        let mut tuned = Tuned::default();
+        let mut seen: BTreeSet<KernelKey> = BTreeSet::new();
+        let mut work: Vec<(TunableKernel, &str, &TypedGraph, &GraphSample)> = Vec::new();
+        for (task, graphs) in suite.tasks() {
+            for place in tunable_kernels(graphs, suite.target()) {
+                if !place.candidates.is_empty() && seen.insert(place.key.clone()) {
+                    let graph = place.graph;
+                    work.push((place, task, &graphs[graph], &suite.samples(task)[graph]));
+                }
+            }
+        }
+        work.sort_by_key(|(place, ..)| place.graph);
+        for (place, task, graph, sample) in work {
+            if self.database.best(&place.key).is_some() {
+                tuned.known += 1;
+            } else if begin.elapsed() >= budget || stop.load(Ordering::Relaxed) {
+                tuned.left += 1;
+            } else {
+                progress(task);
+                let (best, measured) = self.measure(&place, graph, sample, suite)?;
+                self.database.remember(&place.key, best, measured)?;
+                tuned.measured += 1;
+            }
+        }
+        Ok(tuned)
+    }
+
+    /// The best configuration of one kernel: another one than the model's only where the difference is beyond doubt.
+    fn measure(
+        &self,
+        place: &TunableKernel,
+        graph: &TypedGraph,
+        sample: &GraphSample,
+        suite: &TypedSuite,
+    ) -> Result<(Config, Vec<Measured>), AuthorError> {
+        let model = Config::default_for(suite.target());
+        let mut measured = Vec::new();
+        let mut best: Option<(Config, RatioInterval)> = None;
+        let mut tolerance = None;
+        for config in std::iter::once(model).chain(place.candidates.iter().copied()) {
+            let choices = BTreeMap::from([(place.key.clone(), config)]);
+            let passes = write_passes(std::slice::from_ref(graph), suite.target(), &choices);
+            let candidate = Candidate::Passes(PassDirectory::new(passes.files)?);
+            let verdict = self.referee.evaluate(sample, &candidate)?.verdict;
+            let Some(speedup) = speedup(&verdict) else { continue };
+            measured.push(Measured { config, speedup: speedup.ratio });
+            let is_surely_better = |known: &RatioInterval| speedup.low > known.ratio && speedup.ratio > known.high;
+            if config == model {
+                (best, tolerance) = (Some((config, speedup)), verdict.tolerance);
+            } else if verdict.tolerance <= tolerance && best.as_ref().is_some_and(|(_, known)| is_surely_better(known))
+            {
+                best = Some((config, speedup));
+            }
+        }
+        Ok((best.map_or(model, |(config, _)| config), measured))
+    }
+}
+
+/// The speed-up over eager mode, where the verdict has one.
+fn speedup(verdict: &Verdict) -> Option<RatioInterval> {
+    let timing = verdict.timings.iter().find(|timing| timing.baseline == Baseline::Eager)?;
+    Some(timing.speedup)
+}

@@ -1,0 +1,83 @@
+//! The graphs of a suite as the built-in author sees them.
+
+use std::collections::BTreeMap;
+
+use passnet_fuse::Choices;
+use passnet_graph::{Target, TypedGraph};
+use passnet_record::{FilePathError, PassDirectory};
+use passnet_run::{GraphSample, Suite};
+use passnet_services::{Interpreter, PropagateError, propagate};
+
+/// The graphs of a suite with the types of their values on a target: all that the built-in author knows.
+#[derive(Debug)]
+pub struct TypedSuite {
+    tasks: BTreeMap<String, Task>,
+    target: Target,
+}
+
+#[derive(Debug, Default)]
+struct Task {
+    graphs: Vec<TypedGraph>,
+    samples: Vec<GraphSample>,
+}
+
+impl TypedSuite {
+    /// Finds the types of the visible graphs of a suite. Graphs that cannot be read are left out: their own evaluation says
+    /// what is wrong with them.
+    ///
+    /// # Errors
+    /// If the types of the graphs cannot be had.
+    pub fn of(interpreter: &Interpreter, suite: &Suite, target: Target) -> Result<Self, PropagateError> {
+        let mut samples = Vec::new();
+        for task in &suite.record.tasks {
+            for id in suite.visible(task) {
+                samples.extend(GraphSample::read(&suite.sample_dir(&id), id));
+            }
+        }
+        let typed = propagate(interpreter, &samples, target)?;
+        let mut tasks: BTreeMap<String, Task> =
+            suite.record.tasks.iter().map(|task| (task.id.clone(), Task::default())).collect();
+        for (graph, sample) in typed.into_iter().zip(samples) {
+            let task = tasks.entry(sample.id().task.clone()).or_default();
+            task.graphs.push(graph);
+            task.samples.push(sample);
+        }
+        Ok(Self { tasks, target })
+    }
+
+    /// Returns the target of the passes.
+    pub const fn target(&self) -> Target {
+        self.target
+    }
+
+    /// Each task with its graphs.
+    pub fn tasks(&self) -> impl Iterator<Item = (&str, &[TypedGraph])> {
+        self.tasks.iter().map(|(name, task)| (name.as_str(), task.graphs.as_slice()))
+    }
+
+    /// Returns the typed graphs of a task.
+    pub(crate) fn graphs(&self, task: &str) -> &[TypedGraph] {
+        self.tasks.get(task).map_or(&[], |task| &task.graphs)
+    }
+
+    /// The samples of a task, one for each of its graphs.
+    pub(crate) fn samples(&self, task: &str) -> &[GraphSample] {
+        self.tasks.get(task).map_or(&[], |task| &task.samples)
+    }
+
+    /// One pass directory per task, empty where there is nothing to gain.
+    ///
+    /// # Errors
+    /// If a file that the author wrote has a path that no pass directory can have.
+    pub fn passes(&self, choices: &Choices) -> Result<BTreeMap<String, PassDirectory>, FilePathError> {
+        let directory =
+            |graphs: &[TypedGraph]| PassDirectory::new(passnet_fuse::write_passes(graphs, self.target, choices).files);
+        self.tasks().map(|(task, graphs)| Ok((task.to_owned(), directory(graphs)?))).collect()
+    }
+
+    /// For each task the plan of its passes in words.
+    pub fn plans(&self, choices: &Choices) -> BTreeMap<String, String> {
+        let plan = |graphs: &[TypedGraph]| passnet_fuse::explain(graphs, self.target, choices);
+        self.tasks().map(|(task, graphs)| (task.to_owned(), plan(graphs))).collect()
+    }
+}

@@ -1,0 +1,47 @@
+//! Authors: sources of candidates for the tasks of a suite.
+//!
+//! An [`Author`] turns a task into a pass directory, or names a baseline or a compiler that needs none. Evaluation
+//! treats all authors alike: [`submission`] collects the candidates of a suite, `passnet_eval::run_suite` evaluates
+//! them.
+//!
+//! | author | file | evaluation runs |
+//! |---|---|---|
+//! | `eager` | `eager.rs` | the graph by eager PyTorch |
+//! | `noop` | `noop.rs` | the path of passes without any pass |
+//! | `inductor[:MODE]` | `inductor.rs` | `torch.compile` with TorchInductor |
+//! | `dir:PATH` | `dir.rs` | pass directories on disk |
+//! | `fuse` | `fuse.rs` | passes of the built-in author |
+//!
+//! A new author is one file with an implementation of [`Author`] and one entry in [`builtin_kinds`]. An author of
+//! another crate (`llm:` of `passnet-agent`) is an entry that the command adds to that list.
+//!
+//! ```
+//! use passnet_author::{builtin_kinds, parse};
+//!
+//! let kinds = builtin_kinds();
+//! assert_eq!(parse(&kinds, "inductor:max-autotune")?.to_string(), "inductor:max-autotune");
+//! let error = parse(&kinds, "inductor:bogusmode").unwrap_err().to_string();
+//! assert!(error.contains("reduce-overhead"), "{error}");
+//! # Ok::<(), passnet_author::AuthorError>(())
+//! ```
+
+mod author;
+mod dir;
+mod eager;
+pub mod fuse;
+mod inductor;
+mod kind;
+mod noop;
+mod pass_files;
+mod submit;
+
+pub use passnet_fuse::Choices;
+pub use passnet_graph::{Target, TypedGraph};
+
+pub use self::{
+    author::{Author, AuthorError, Context, Runs, TaskGraphs},
+    fuse::{Fuse, target_of},
+    kind::{Argument, Create, Kind, builtin_kinds, create, parse},
+    pass_files::{PassDirError, read_pass_directory},
+    submit::submission,
+};

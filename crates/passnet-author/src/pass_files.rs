@@ -1,0 +1,88 @@
+//! Reading of pass directories from disk.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use fs_err as fs;
+use passnet_record::{FilePathError, PassDirectory};
+
+/// Largest accepted pass directory, in bytes of all its files.
+const MAX_PASS_BYTES: u64 = 16 << 20;
+
+/// Error of reading a pass directory.
+#[derive(Debug, thiserror::Error)]
+pub enum PassDirError {
+    /// The directory does not exist or cannot be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// More bytes than a pass directory may have.
+    #[error("{path}: a pass directory may have {MAX_PASS_BYTES} bytes, this one has more")]
+    TooLarge {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A link, device or other entry that is neither file nor directory.
+    #[error("{path}: only plain files and directories may be in a pass directory")]
+    NotPlain {
+        /// The entry.
+        path: PathBuf,
+    },
+    /// A file name that no pass directory can have.
+    #[error(transparent)]
+    Path(#[from] FilePathError),
+}
+
+/// Reads all files below a directory except those in `__pycache__`. Later changes on disk do not affect the result.
+///
+/// # Errors
+/// If the directory cannot be read, is too large, or has an entry that is not a plain file.
+pub fn read_pass_directory(directory: &Path) -> Result<PassDirectory, PassDirError> {
+    let mut files = Vec::new();
+    let mut open = vec![directory.to_owned()];
+    let mut total = 0;
+    while let Some(current) = open.pop() {
+        for entry in fs::read_dir(&current)? {
+            let path = entry?.path();
+            let kind = fs::symlink_metadata(&path)?;
+            if kind.is_dir() {
+                if path.file_name().is_some_and(|name| name != "__pycache__") {
+                    open.push(path);
+                }
+                continue;
+            }
+            if !kind.is_file() {
+                return Err(PassDirError::NotPlain { path });
+            }
+            total += kind.len();
+            if total > MAX_PASS_BYTES {
+                return Err(PassDirError::TooLarge { path: directory.to_owned() });
+            }
+            let name = path.strip_prefix(directory).unwrap_or(&path).to_string_lossy().into_owned();
+            files.push((name, fs::read(&path)?));
+        }
+    }
+    Ok(PassDirectory::new(files)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pass_directory_is_what_its_files_are() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("kernels/__pycache__")).unwrap();
+        fs::write(root.path().join("a.py"), "a").unwrap();
+        fs::write(root.path().join("kernels/k.cu"), "k").unwrap();
+        fs::write(root.path().join("kernels/__pycache__/k.pyc"), "x").unwrap();
+        let passes = read_pass_directory(root.path()).unwrap();
+        let names: Vec<&str> = passes.files().iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["a.py", "kernels/k.cu"]);
+        fs::write(root.path().join("a.py"), "b").unwrap();
+        assert_ne!(read_pass_directory(root.path()).unwrap().id(), passes.id());
+        std::os::unix::fs::symlink("/etc/passwd", root.path().join("link.py")).unwrap();
+        assert!(matches!(read_pass_directory(root.path()), Err(PassDirError::NotPlain { .. })));
+    }
+}

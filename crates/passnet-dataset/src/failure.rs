@@ -1,0 +1,18 @@
+//! Data that a stage leaves out, with the reason.
+
+use crate::store::StoreError;
+
+/// Data that a stage could not use and left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// A path of a sample, a task, or a file of the store.
+    pub what: String,
+    /// Description of the problem and of how to fix it.
+    pub message: String,
+}
+
+impl Failure {
+    pub(crate) fn of_store(error: &StoreError) -> Self {
+        Self { what: error.path().display().to_string(), message: error.to_string() }
+    }
+}

@@ -1,0 +1,232 @@
+//! The recipe of the published suites: all stages from sample folders to suites, in one call.
+
+use std::path::PathBuf;
+
+use fs_err as fs;
+
+use crate::{
+    Dataset, Failure, Table,
+    annotate::{Annotated, Limits, Runner, annotate},
+    dedup::{Deduplicated, dedup},
+    fold::{BoundsError, CanonicalSettings, CompatibleSettings, Policy, SizeBounds},
+    hashes::Rung,
+    import::{Transfer, TransferError, import_graphs},
+    kernels::{CountSettings, Counted, count_kernels},
+    mine::{Method, Mined, mine},
+    store::{Kind, StoreError},
+    suite::{Bounds, Built, Leak, Plan, TRAIN, build, front_page, leaks},
+};
+
+/// Canonical folding at another scale, whose subgraphs are for training only.
+struct TrainingScale {
+    /// Distance of cuts outside loops.
+    reach: u32,
+    /// Fewest ops of a subgraph.
+    min_ops: u32,
+    /// One more than the most ops of a subgraph.
+    end_ops: u32,
+}
+
+const TRAINING_SCALES: [TrainingScale; 5] = [
+    TrainingScale { reach: 6, min_ops: 4, end_ops: 24 },
+    TrainingScale { reach: 3, min_ops: 3, end_ops: 10 },
+    TrainingScale { reach: 2, min_ops: 2, end_ops: 6 },
+    TrainingScale { reach: 4, min_ops: 2, end_ops: 12 },
+    TrainingScale { reach: 8, min_ops: 6, end_ops: 40 },
+];
+
+/// Window of the published folding, which is for training, too. It is one more than the most ops of a subgraph.
+const TRAINING_WINDOW: u32 = 64;
+/// Folds of the published folding.
+const TRAINING_FOLDS: usize = 12;
+/// Fewest ops of a subgraph of the published folding.
+const TRAINING_MIN_OPS: u32 = 2;
+
+/// Settings of [`build_suites`].
+#[derive(Clone, Debug)]
+pub struct Recipe {
+    /// Folders with sample folders.
+    pub samples: Vec<PathBuf>,
+    /// The suites for evaluation, the first to choose first.
+    pub plans: Vec<Plan>,
+    /// Settings of the counting: subgraphs and device.
+    pub counting: CountSettings,
+    /// Bounds of the graphs of all suites. Graphs that are for training only get no variants.
+    pub bounds: Bounds,
+}
+
+/// The runners of the stages that ask PyTorch.
+#[derive(Clone, Copy)]
+pub struct Runners<'a> {
+    /// Describes the values of graphs.
+    pub annotate: &'a dyn Runner,
+    /// Counts kernels.
+    pub kernels: &'a dyn Runner,
+    /// Proves that graphs run.
+    pub prove: &'a dyn Runner,
+}
+
+/// Result of a stage, or its progress.
+#[derive(Debug)]
+pub enum Step<'a> {
+    /// Samples of one folder were imported.
+    Imported(&'a Transfer),
+    /// Duplicates were dropped.
+    Deduplicated(&'a Deduplicated),
+    /// Graphs were annotated.
+    Annotated(&'a Annotated),
+    /// Subgraphs of a kind were cut.
+    Mined(&'a str, &'a Mined),
+    /// Kernels were counted.
+    Counted(&'a Counted),
+    /// Suites were built.
+    Built(&'a Built),
+    /// Evaluation was compared with training.
+    Compared(&'a Leak),
+    /// A stage is under way: its name, items done, all items.
+    Progress(&'static str, usize, usize),
+    /// A remark of the last stage.
+    Remark(&'a str),
+}
+
+/// Result of [`build_suites`].
+#[derive(Debug, Default)]
+pub struct Suites {
+    /// The suites, the training split last.
+    pub suites: Vec<Dataset>,
+    /// Overlap of evaluation and training; empty unless something is wrong.
+    pub leak: Leak,
+    /// Data that could not be used.
+    pub failures: Vec<Failure>,
+}
+
+/// An error of [`build_suites`].
+#[derive(Debug, thiserror::Error)]
+pub enum PipelineError {
+    /// A table cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A folder of samples cannot be read.
+    #[error(transparent)]
+    Transfer(#[from] TransferError),
+    /// The sizes of subgraphs for training.
+    #[error(transparent)]
+    Bounds(#[from] BoundsError),
+    /// The page of a suite cannot be written.
+    #[error(transparent)]
+    Page(#[from] std::io::Error),
+}
+
+/// Builds the suites of a recipe in `out`, with `work` for what comes between. The same call continues an interrupted one:
+/// what a stage has done before is not done again.
+///
+/// # Errors
+/// If a folder or table cannot be read or written; a sample that cannot be used is a failure in the result.
+pub fn build_suites(
+    recipe: &Recipe,
+    work: &Dataset,
+    out: &Dataset,
+    runners: Runners<'_>,
+    report: &dyn Fn(Step<'_>),
+) -> Result<Suites, PipelineError> {
+    let mut failures = Vec::new();
+    let unique = unique_graphs(recipe, work, runners, report, &mut failures)?;
+    let others = cut(recipe, &unique, runners, report, &mut failures)?;
+    let remark = |line: &str| report(Step::Remark(line));
+    let built = build(&unique, &others, runners.prove, &recipe.plans, &recipe.bounds, out, &remark)?;
+    report(Step::Built(&built));
+    failures.extend(built.failures);
+    let mut suites: Vec<Dataset> = recipe.plans.iter().map(|plan| out.below(&plan.name)).collect();
+    let train = out.below(TRAIN);
+    let leak = leaks(&suites, &train)?;
+    report(Step::Compared(&leak));
+    suites.push(train);
+    for suite in &suites {
+        fs::write(suite.root().join("README.md"), front_page(suite)?)?;
+    }
+    Ok(Suites { suites, leak, failures })
+}
+
+/// Imports all samples, drops duplicates and annotates what remains.
+fn unique_graphs(
+    recipe: &Recipe,
+    work: &Dataset,
+    runners: Runners<'_>,
+    report: &dyn Fn(Step<'_>),
+    failures: &mut Vec<Failure>,
+) -> Result<Dataset, PipelineError> {
+    for folder in &recipe.samples {
+        let transfer = import_graphs(work, folder)?;
+        report(Step::Imported(&transfer));
+        failures.extend(transfer.failures);
+    }
+    let unique = work.below("unique");
+    report(Step::Deduplicated(&dedup(work, Table::Graphs, Rung::Typed, &unique)?));
+    let limits = Limits { plain: recipe.bounds.training.clone(), ..Limits::default() };
+    let progress = |done, all| report(Step::Progress("annotate", done, all));
+    let annotated = annotate(&unique, runners.annotate, &limits, &progress)?;
+    report(Step::Annotated(&annotated));
+    failures.extend(annotated.failures);
+    Ok(unique)
+}
+
+/// Cuts subgraphs of every kind. Returns the datasets with the subgraphs that are for training only.
+fn cut(
+    recipe: &Recipe,
+    unique: &Dataset,
+    runners: Runners<'_>,
+    report: &dyn Fn(Step<'_>),
+    failures: &mut Vec<Failure>,
+) -> Result<Vec<Dataset>, PipelineError> {
+    let classical = Method::Canonical(CanonicalSettings::default());
+    report(Step::Mined("classical", &mine(unique, classical, unique)?));
+    // Fusible ranges are found by the kernels that prefixes of classical subgraphs compile to.
+    let progress = |done, all| report(Step::Progress("kernels", done, all));
+    let counted = count_kernels(unique, runners.kernels, &recipe.counting, &progress)?;
+    report(Step::Counted(&counted));
+    failures.extend(counted.failures);
+    report(Step::Mined("fusible", &mine(unique, Method::Fusible, unique)?));
+    report(Step::Mined("single-op", &mine(unique, Method::SingleOps, unique)?));
+    let mut others = Vec::new();
+    for (name, method) in training_methods()? {
+        let other = unique.below(&name);
+        report(Step::Mined(&format!("classical ({name})"), &mine(unique, method, &other)?));
+        others.push(other);
+    }
+    Ok(others)
+}
+
+/// Foldings for training by the name of their dataset.
+fn training_methods() -> Result<Vec<(String, Method)>, BoundsError> {
+    let mut methods = Vec::new();
+    for TrainingScale { reach, min_ops, end_ops } in TRAINING_SCALES {
+        let settings = CanonicalSettings { bounds: SizeBounds::new(min_ops, end_ops)?, reach };
+        methods.push((format!("reach-{reach}"), Method::Canonical(settings)));
+    }
+    let (window, folds) = (TRAINING_WINDOW as usize, Some(TRAINING_FOLDS));
+    let bounds = SizeBounds::new(TRAINING_MIN_OPS, TRAINING_WINDOW)?;
+    let settings = CompatibleSettings { window, folds, policy: Policy::Savings, bounds };
+    methods.push((format!("window-{window}"), Method::Compatible(settings)));
+    Ok(methods)
+}
+
+/// The published suites for evaluation, each with its number of tasks and most graphs of a task.
+pub fn plans(fusible: (usize, usize), classical: (usize, usize), single_op: (usize, usize)) -> Vec<Plan> {
+    let plan = |name: &str, kind, (tasks, graphs)| Plan { name: name.to_owned(), kind, tasks, graphs };
+    vec![
+        plan("passbench-f", Kind::Fusible, fusible),
+        plan("passbench-c", Kind::Classical, classical),
+        plan("passbench-s", Kind::SingleOp, single_op),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_foldings_for_training_have_distinct_names() {
+        let names: Vec<String> = training_methods().unwrap().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["reach-6", "reach-3", "reach-2", "reach-4", "reach-8", "window-64"]);
+    }
+}

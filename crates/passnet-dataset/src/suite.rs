@@ -1,0 +1,287 @@
+//! Suites: evaluation tasks with graphs that are proven to run, and the training split that shares nothing with them.
+
+mod candidates;
+mod card;
+mod leak;
+mod plan;
+mod prove;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rayon::prelude::*;
+
+pub use crate::cut::CastRule;
+pub use card::{card, front_page};
+pub use leak::{Leak, leaks};
+pub use plan::{Bounds, Built, Plan};
+pub use prove::Proof;
+
+use crate::{
+    Dataset, Table,
+    annotate::{Annotations, Runner},
+    cut::{Parent, Variant},
+    fold::OpRange,
+    store::{SampleRow, StoreError, TaskRow},
+};
+use candidates::{Group, Groups, groups};
+
+/// Name of the training split.
+pub const TRAIN: &str = "passbench-train";
+
+/// More tasks than wanted are tried at once, since of some no graph runs.
+const SPARE: usize = 2;
+
+/// Training tasks whose graphs are proven at once.
+const TOGETHER: usize = 64;
+
+/// Builds the suites of `plans` and the training split below `out` from the annotated graphs and the subgraphs of `dataset`.
+///
+/// Tasks are chosen by rarity and coverage ([`crate::select`]), single ops by how many graphs they are in; plans that come
+/// first choose first, and no two suites share an op sequence. A task gets distinct graphs from as many places as there
+/// are, then variants of them at other dtypes and extents. All other op sequences, those of the subgraphs of `finer` too, are
+/// training tasks, without the graphs whose structure a suite has. Every graph is proven to run within bounds: its shapes are
+/// propagated, then it is called twice and has to return the same, without NaN.
+///
+/// Proofs are kept in the dataset, so that the same call continues an interrupted one.
+///
+/// # Errors
+/// If a table cannot be listed or written.
+pub fn build(
+    dataset: &Dataset,
+    finer: &[Dataset],
+    runner: &dyn Runner,
+    plans: &[Plan],
+    bounds: &Bounds,
+    out: &Dataset,
+    progress: &dyn Fn(&str),
+) -> Result<Built, StoreError> {
+    let mut built = Built::default();
+    let groups = groups(dataset, bounds, &mut built)?;
+    let mut proofs = prove::Proofs::open(dataset)?;
+    let mut taken = Taken::default();
+    for plan in plans {
+        let tasks = evaluation_tasks(
+            dataset,
+            plan,
+            &groups,
+            &taken,
+            bounds,
+            &mut |rows| proofs.first_good(rows, plan.graphs, bounds.max_bytes, runner, &mut built),
+            progress,
+        )?;
+        for (key, rows) in &tasks {
+            taken.add(key, rows);
+        }
+        built.suites.push(write_suite(&out.below(&plan.name), "eval", tasks)?);
+    }
+    progress("training split");
+    let mut pools = vec![(dataset, groups)];
+    for dataset in finer {
+        pools.push((dataset, candidates::groups(dataset, bounds, &mut built)?));
+    }
+    let mut train = BTreeMap::new();
+    let candidates = training(pools, &taken, bounds)?;
+    for (chunk, done) in candidates.chunks(TOGETHER).zip((0..).step_by(TOGETHER)) {
+        progress(&format!("{TRAIN}: {done} of {} tasks", candidates.len()));
+        let rows = chunk.iter().flat_map(|(_, rows)| rows).cloned().collect();
+        for row in proofs.all_good(rows, bounds.max_bytes, runner, &mut built)? {
+            let key = row.hashes.ops.clone().unwrap_or_default();
+            train.entry(key).or_insert_with(Vec::new).push(row);
+        }
+    }
+    proofs.finish()?;
+    built.suites.push(write_suite(&out.below(TRAIN), "train", train.into_iter().collect())?);
+    Ok(built)
+}
+
+/// Chooses the tasks of a plan: op sequences in the order of preference, each with graphs that `prove` lets pass.
+fn evaluation_tasks(
+    dataset: &Dataset,
+    plan: &Plan,
+    groups: &Groups,
+    taken: &Taken,
+    bounds: &Bounds,
+    prove: &mut dyn FnMut(Vec<SampleRow>) -> Result<Vec<SampleRow>, StoreError>,
+    progress: &dyn Fn(&str),
+) -> Result<Vec<(String, Vec<SampleRow>)>, StoreError> {
+    let order = candidates::preferred(groups, plan.kind, &taken.sequences);
+    let mut tasks = Vec::new();
+    for keys in order.chunks(plan.tasks.max(1) * SPARE) {
+        progress(&format!("{}: cutting {} tasks", plan.name, keys.len()));
+        let wanted: Vec<(&str, &Group)> =
+            keys.iter().map(|key| (key.as_str(), &groups[&(plan.kind, key.clone())])).collect();
+        let mut rows = vary_all(dataset, plan, &wanted, bounds.casts)?;
+        for key in keys {
+            if tasks.len() == plan.tasks {
+                return Ok(tasks);
+            }
+            let proven = prove(rows.remove(key).unwrap_or_default())?;
+            if !proven.is_empty() {
+                tasks.push((key.clone(), proven));
+                progress(&format!("{}: {} of {} tasks", plan.name, tasks.len(), plan.tasks));
+            }
+        }
+        if tasks.len() == plan.tasks {
+            break;
+        }
+    }
+    Ok(tasks)
+}
+
+/// Graphs and sequences of evaluation, which training may not have.
+#[derive(Default)]
+struct Taken {
+    sequences: BTreeSet<String>,
+    structures: BTreeSet<String>,
+}
+
+impl Taken {
+    fn add(&mut self, sequence: &str, rows: &[SampleRow]) {
+        self.sequences.insert(sequence.to_owned());
+        self.structures.extend(rows.iter().filter_map(|row| row.hashes.structure.clone()));
+    }
+}
+
+/// For each wanted task rows to choose from: its graphs as they are, then variants, in the order of preference.
+fn vary_all(
+    dataset: &Dataset,
+    plan: &Plan,
+    wanted: &[(&str, &Group)],
+    casts: CastRule,
+) -> Result<BTreeMap<String, Vec<SampleRow>>, StoreError> {
+    // Which ranges to cut from which graph, and for which task.
+    let mut cuts: BTreeMap<&str, Vec<Cut<'_>>> = BTreeMap::new();
+    for (key, group) in wanted {
+        let bases = group.spread(plan.graphs);
+        let variants = (2 * plan.graphs).div_ceil(bases.len());
+        for (rank, base) in bases.into_iter().enumerate() {
+            cuts.entry(&base.path).or_default().push(Cut { key, rank, range: base.range, variants });
+        }
+    }
+    let mut found: BTreeMap<String, Vec<Placed>> = BTreeMap::new();
+    let mut annotations = Annotations::open(dataset)?;
+    for row in dataset.read::<SampleRow>(Table::Graphs)?.flatten() {
+        let Some(cuts) = cuts.remove(row.path.as_str()) else { continue };
+        let Some(annotation) = annotations.of(&row) else { continue };
+        let Ok(parent) = Parent::new(&row, Some(annotation), casts) else { continue };
+        let mut variants = parent.variants_in_order();
+        variants.truncate(cuts.iter().map(|cut| cut.variants).max().unwrap_or(0));
+        let rows: Vec<_> = variants
+            .into_par_iter()
+            .enumerate()
+            .map(|(index, variant)| {
+                let Ok(varied) = parent.vary(variant) else { return Vec::new() };
+                let cuts = cuts.iter().filter(|cut| index < cut.variants);
+                // Graphs as they are come before the variants of any of them.
+                let place = |cut: &Cut<'_>| (index, cut.rank);
+                cuts.filter_map(|cut| Some((cut.key.to_owned(), (place(cut), varied.cut(cut.range, plan.kind).ok()?))))
+                    .collect()
+            })
+            .collect();
+        for (key, row) in rows.into_iter().flatten() {
+            found.entry(key).or_default().push(row);
+        }
+    }
+    let order = |mut rows: Vec<Placed>| -> Vec<SampleRow> {
+        rows.sort_by_key(|(place, _)| *place);
+        let mut seen = BTreeSet::new();
+        rows.into_iter().map(|(_, row)| row).filter(|row| seen.insert(row.path.clone())).collect()
+    };
+    Ok(found.into_iter().map(|(key, rows)| (key, order(rows))).collect())
+}
+
+/// A row with the index of its variant and the rank of its base graph.
+type Placed = ((usize, usize), SampleRow);
+
+struct Cut<'a> {
+    key: &'a str,
+    /// Place of the base graph in its task.
+    rank: usize,
+    range: OpRange,
+    /// Number of variants to make, the unchanged graph included.
+    variants: usize,
+}
+
+impl Parent {
+    /// Variants so that the first few differ in dtype and extents alike.
+    fn variants_in_order(&self) -> Vec<Variant> {
+        let mut variants = self.variants();
+        let casts = 1 + variants.iter().filter_map(|variant| variant.cast).max().map_or(0, |last| last + 1);
+        let rank = |variant: &Variant| {
+            let cast = variant.cast.map_or(0, |cast| cast + 1);
+            let assignment = variant.assignment.map_or(0, |index| index + 1);
+            // The graph as it is, its casts, then one cast for each assignment in turn, then the others.
+            let turn = (cast + casts - assignment % casts) % casts;
+            (if assignment == 0 { 0 } else { 1 + turn }, assignment, cast)
+        };
+        variants.sort_by_key(rank);
+        variants
+    }
+}
+
+/// All op sequences of the datasets that evaluation does not have, each with a few graphs that it does not have; of a
+/// sequence that several datasets have, those of the first.
+fn training(
+    pools: Vec<(&Dataset, Groups)>,
+    taken: &Taken,
+    bounds: &Bounds,
+) -> Result<Vec<(String, Vec<SampleRow>)>, StoreError> {
+    let mut tasks: BTreeMap<String, Vec<SampleRow>> = BTreeMap::new();
+    for (dataset, groups) in pools {
+        let mut wanted: BTreeMap<String, String> = BTreeMap::new();
+        let mut sequences = BTreeSet::new();
+        for ((_, key), group) in groups {
+            if taken.sequences.contains(&key) || tasks.contains_key(&key) || !sequences.insert(key.clone()) {
+                continue;
+            }
+            let free =
+                group.candidates.into_iter().filter(|candidate| !taken.structures.contains(&candidate.structure));
+            wanted.extend(free.take(bounds.train_graphs).map(|candidate| (candidate.path, key.clone())));
+        }
+        // Unreadable rows were reported when the groups were made.
+        for row in dataset.read::<SampleRow>(Table::Subgraphs)?.flatten() {
+            if let Some(key) = wanted.remove(&row.path) {
+                tasks.entry(key).or_default().push(row);
+            }
+        }
+    }
+    Ok(tasks.into_iter().collect())
+}
+
+/// Writes tasks and their graphs in order, the graphs of a task as `TASK/000`, `TASK/001` ...
+fn write_suite(
+    out: &Dataset,
+    split: &str,
+    tasks: Vec<(String, Vec<SampleRow>)>,
+) -> Result<(String, usize, usize), StoreError> {
+    let mut graphs = 0;
+    let mut subgraphs = out.replace(Table::Subgraphs)?.published();
+    let mut table = out.replace(Table::Tasks)?.published();
+    let count = tasks.len();
+    for (hash, rows) in tasks {
+        let ops = rows.first().map(|row| row.ops.clone()).unwrap_or_default();
+        let id = task_id(&ops, &hash);
+        graphs += rows.len();
+        let mut paths = Vec::with_capacity(rows.len());
+        for (index, mut row) in rows.into_iter().enumerate() {
+            row.path = format!("{id}/{index:03}");
+            paths.push(row.path.clone());
+            subgraphs.push(row)?;
+        }
+        table.push(TaskRow { id, split: Some(split.to_owned()), ops, graphs: paths, files: Vec::new() })?;
+    }
+    subgraphs.finish()?;
+    table.finish()?;
+    let name = out.root().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    Ok((name, count, graphs))
+}
+
+/// The first ops by name, for people, and the hash of all of them.
+fn task_id(ops: &[String], hash: &str) -> String {
+    let plain = |op: &String| {
+        op.trim_start_matches("Tensor.").chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect::<String>()
+    };
+    let names: Vec<String> = ops.iter().take(4).map(plain).collect();
+    let short = if ops.len() > 4 { format!("{}-{}ops", names.join("-"), ops.len()) } else { names.join("-") };
+    format!("{short}-{}", &hash[..8.min(hash.len())])
+}

@@ -1,0 +1,55 @@
+//! Plans of suites, their limits, and the result of building them.
+
+use std::collections::BTreeMap;
+
+use crate::{Failure, cut::CastRule, store::Kind};
+
+/// Plan of one suite.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Name and folder, e.g. `passbench-f`.
+    pub name: String,
+    /// Kind of its graphs.
+    pub kind: Kind,
+    /// Number of tasks.
+    pub tasks: usize,
+    /// Most graphs of a task, variants included.
+    pub graphs: usize,
+}
+
+/// Limits of all suites.
+#[derive(Clone, Debug)]
+pub struct Bounds {
+    /// Most bytes of inputs and values of a graph, so that suites run on any machine.
+    pub max_bytes: u64,
+    /// Most graphs of a training task.
+    pub train_graphs: usize,
+    /// Rule for the dtypes of variants.
+    pub casts: CastRule,
+    /// Full graphs whose path begins with one of these are for training only.
+    pub training: Vec<String>,
+}
+
+impl Default for Bounds {
+    /// 16 MiB, four graphs, dtypes by provenance, all graphs for evaluation.
+    fn default() -> Self {
+        Self { max_bytes: 16 << 20, train_graphs: 4, casts: CastRule::default(), training: Vec::new() }
+    }
+}
+
+impl Bounds {
+    pub(super) fn only_trains(&self, path: &str) -> bool {
+        self.training.iter().any(|prefix| path.starts_with(prefix))
+    }
+}
+
+/// Result of building a suite.
+#[derive(Debug, Default)]
+pub struct Built {
+    /// Name of each suite with its tasks and graphs, the training split last.
+    pub suites: Vec<(String, usize, usize)>,
+    /// Graphs that were proven not to run, by reason.
+    pub refused: BTreeMap<String, usize>,
+    /// Files and rows that could not be read.
+    pub failures: Vec<Failure>,
+}

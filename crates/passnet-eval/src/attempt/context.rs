@@ -1,0 +1,196 @@
+//! State of one evaluation, and what its steps have in common.
+
+use std::{
+    ops::Range,
+    os::fd::AsFd as _,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use passnet_record::{
+    CandidateSpec, Cost, Depth, Evidence, LoadReport, OutputComparison, Remark, Status, Timing, Watch, WorkerReply,
+    WorkerRequest,
+};
+use passnet_run::GraphSample;
+
+use super::stop::Stop;
+use crate::{
+    block::InputBlock,
+    candidate::{Candidate, Route},
+    error::EvalError,
+    failure::{Failure, no_match},
+    inputs::Content,
+    integrity,
+    machine::Machine,
+    scratch::{Scratch, write_pass_directory},
+    worker::{Fault, Worker, WorkerOptions, unexpected},
+    zygote::Zygote,
+};
+
+/// Bytes that a reference may return if the settings set no limit on memory.
+pub(super) const MAX_OUTPUT: u64 = 64 << 30;
+
+/// Results of an attempt, complete or not.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    pub(crate) tolerance: Option<i32>,
+    pub(crate) outputs: Vec<OutputComparison>,
+    pub(crate) timings: Vec<Timing>,
+    pub(crate) evidence: Evidence,
+    pub(crate) cost: Cost,
+    pub(crate) blobs: Vec<Vec<u8>>,
+}
+
+/// One attempt to evaluate one candidate on one graph.
+pub(crate) struct Attempt<'a> {
+    pub(super) machine: &'a Machine,
+    pub(super) sample: &'a GraphSample,
+    pub(super) candidate: &'a Candidate,
+    pub(super) depth: Depth,
+    pub(super) zygote: Arc<Zygote>,
+    pub(super) scratch: Scratch,
+    pub(super) deadline: Instant,
+    pub(super) report: Report,
+    /// The graph draws random numbers, or changes its inputs: both are reset before each call.
+    pub(super) restore: bool,
+    /// `restore` is known.
+    pub(super) learned: bool,
+    /// Bytes that any candidate has to write; known when `learned`.
+    pub(super) output_bytes: u64,
+}
+
+impl<'a> Attempt<'a> {
+    pub(crate) fn new(
+        machine: &'a Machine,
+        sample: &'a GraphSample,
+        candidate: &'a Candidate,
+        depth: Depth,
+        zygote: Arc<Zygote>,
+        deadline: Instant,
+    ) -> Result<Self, EvalError> {
+        let scratch = Scratch::new()?;
+        let report = Report::default();
+        Ok(Self {
+            machine,
+            sample,
+            candidate,
+            depth,
+            zygote,
+            scratch,
+            deadline,
+            report,
+            restore: false,
+            learned: false,
+            output_bytes: 0,
+        })
+    }
+
+    pub(crate) fn finish(self) -> Report {
+        self.report
+    }
+
+    /// Does the steps that need no worker: checks the pass directory by the rules, copies it for workers, and returns the paths
+    /// to run.
+    pub(super) fn prepare(&self) -> Result<Vec<Route>, Stop> {
+        if let Candidate::Refused(why) = self.candidate {
+            return Err(Failure::new(Status::Integrity, "bad_pass_directory", why).into());
+        }
+        let passes = self.scratch.path().join("passes");
+        if let Candidate::Passes(directory) = self.candidate {
+            if directory.files().is_empty() {
+                return Err(no_match(&[]).into());
+            }
+            if self.machine.options.defences.lint
+                && let Some(failure) = integrity::violation(directory)
+            {
+                return Err(failure.into());
+            }
+            write_pass_directory(directory, &passes).map_err(|error| Stop::Fault(error.into()))?;
+        }
+        Ok(self.candidate.routes(&self.machine.settings.paths, &passes.to_string_lossy()))
+    }
+
+    pub(super) fn fork(&self, role: &str, foreign: bool) -> Result<Worker, Fault> {
+        let settings = &self.machine.settings;
+        let options = WorkerOptions {
+            scratch: self.scratch.path().join(role),
+            memory_bytes: settings.memory_bytes,
+            // No single thread may take more than the wall clock allows, compilers of the workers included.
+            cpu_s: settings.timeout_s.max(1.0).ceil() as u64 * (u64::from(settings.threads) + 1),
+            // All workers alike: the baseline is to pay for the confinement what the candidate pays.
+            sandbox: self.machine.options.defences.sandbox,
+            readable: match foreign {
+                true => vec![self.scratch.path().join("passes").to_string_lossy().into_owned()],
+                false => Vec::new(),
+            },
+            cache: match &self.machine.options.cache {
+                Some(cache) if !foreign || self.machine.shares_kernels => cache.to_string_lossy().into_owned(),
+                _ => String::new(),
+            },
+        };
+        let worker = Worker::fork(&self.zygote, &options)?;
+        if let Some(cores) = &self.machine.cores.other {
+            worker.pin(cores);
+        }
+        Ok(worker)
+    }
+
+    pub(super) fn send_load(&self, worker: &mut Worker, candidate: &CandidateSpec) -> Result<(), Fault> {
+        let settings = &self.machine.settings;
+        let request = WorkerRequest::Load {
+            graph: self.sample.wire(settings.device),
+            device: settings.device,
+            threads: settings.threads,
+            candidate: candidate.clone(),
+            judge_kernels: self.machine.options.defences.objects,
+        };
+        worker.send(&request, None, self.deadline)
+    }
+
+    pub(super) fn receive_load(&self, worker: &mut Worker) -> Result<LoadReport, Fault> {
+        match worker.receive(self.deadline)? {
+            (WorkerReply::Loaded(report), _) => Ok(report),
+            (other, _) => Err(unexpected("loaded", &other)),
+        }
+    }
+
+    pub(super) fn take_evidence(&mut self, loaded: &LoadReport, candidate: &Worker) {
+        let evidence = &mut self.report.evidence;
+        evidence.nodes_after = loaded.nodes_after;
+        evidence.matches = loaded.passes.iter().map(|pass| (pass.name.clone(), pass.matches)).collect();
+        evidence.rewritten = loaded.rewritten.clone();
+        evidence.notes.extend(loaded.notes.iter().cloned().map(Remark::Worker));
+        evidence.sandbox = candidate.sandbox.clone();
+    }
+
+    /// Sends some sets of a block, without waiting for the reply.
+    pub(super) fn send_inputs(&self, worker: &mut Worker, block: &InputBlock, sets: Range<usize>) -> Result<(), Fault> {
+        worker.send(&block.request(sets), Some(block.as_fd()), self.deadline)
+    }
+
+    /// Sends a call, without waiting for the reply.
+    pub(super) fn send_call(&self, worker: &mut Worker, set: usize, seed: u64, watch: Watch) -> Result<(), Fault> {
+        worker.send(&WorkerRequest::Call { set: set as u32, seed, watch }, None, self.deadline)
+    }
+
+    /// Lets a control compile what it compiles lazily.
+    pub(super) fn first_call(&self, control: &mut Worker) -> Result<(), Fault> {
+        let block = InputBlock::new(self.sample.metas(), &[(0, Content::Random)], 0)
+            .map_err(|error| Fault::Io(std::io::Error::other(error.to_string())))?;
+        self.call_once(control, &block, 0)?;
+        control.drop_inputs(self.deadline)
+    }
+
+    /// Has a worker take the first set of a block and call once; what it returns is not looked at.
+    pub(super) fn call_once(&self, worker: &mut Worker, block: &InputBlock, seed: u64) -> Result<(), Fault> {
+        self.send_inputs(worker, block, 0..1)?;
+        self.send_call(worker, 0, seed, Watch::default())?;
+        worker.receive_done(self.deadline)?;
+        worker.receive_outputs(MAX_OUTPUT, self.deadline).map(drop)
+    }
+}
+
+pub(super) fn elapsed(begin: Instant) -> u64 {
+    let elapsed: Duration = begin.elapsed();
+    elapsed.as_nanos() as u64
+}

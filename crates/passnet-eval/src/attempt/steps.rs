@@ -1,0 +1,171 @@
+//! The steps of one evaluation, from forking workers to the last measurement.
+
+use std::time::Instant;
+
+use passnet_record::{CandidateSpec, Depth, Remark, Status};
+
+use super::{
+    check::Batch,
+    context::{Attempt, elapsed},
+    stop::{OrStop as _, Stop, block_stop},
+};
+use crate::{
+    block::BlockError,
+    candidate::Route,
+    failure::{Failure, no_match},
+    inputs::Content,
+    integrity,
+    judge::Tally,
+    worker::Worker,
+};
+
+/// Workers of one path.
+struct Sides<'w> {
+    reference: &'w mut Worker,
+    control: Option<Worker>,
+    candidate: Worker,
+}
+
+impl Attempt<'_> {
+    /// Runs all steps. A failure that is given back, not raised, left measurements behind.
+    pub(crate) fn run(&mut self, adversarial: &[Content]) -> Result<Option<Failure>, Stop> {
+        let routes = self.prepare()?;
+        let (scored, others) = routes.split_first().ok_or_else(|| {
+            Failure::new(Status::RuntimeError, "no_path", "the settings ask for no path that this author has")
+        })?;
+        let mut reference = self.fork("reference", false).reference("starting")?;
+        let failure = self.route(scored, &mut reference, adversarial, true)?;
+        let others = if self.depth >= Depth::Timing { others } else { &[] };
+        for route in others {
+            if failure.as_ref().is_some_and(|failure| failure.status != Status::Unstable) {
+                break;
+            }
+            // What is not scored cannot spoil what is.
+            match self.route(route, &mut reference, &[], false) {
+                Ok(None) => {}
+                Ok(Some(failure)) | Err(Stop::Failure(failure)) => {
+                    let remark = Remark::PathFailed { path: route.path, code: failure.reason.code };
+                    self.report.evidence.notes.push(remark);
+                    break;
+                }
+                Err(stop) => return Err(stop),
+            }
+        }
+        Ok(failure)
+    }
+
+    /// Loads, checks and measures one path. A failure that is returned, not raised, left measurements behind.
+    fn route(
+        &mut self,
+        route: &Route,
+        reference: &mut Worker,
+        adversarial: &[Content],
+        scored: bool,
+    ) -> Result<Option<Failure>, Stop> {
+        let rounds = self.rounds(adversarial);
+        let mut batches = self.batches(&rounds)?;
+        let mut sides = self.fork_sides(route, reference, scored)?;
+        // Inputs are made while the workers load.
+        let first = batches.next().transpose().map_err(block_stop)?;
+        self.load(&mut sides, scored)?;
+        let tally = self.check_all(&mut sides, first.into_iter().map(Ok).chain(batches), scored)?;
+        let failure = tally.failure(self.machine.settings.correct_at);
+        let Some(tolerance) = tally.tolerance() else { return Ok(failure) };
+        let unstable = if self.depth >= Depth::Timing { self.time(route, &mut sides, tolerance)? } else { None };
+        if scored && self.candidate.is_foreign() && self.machine.options.defences.census {
+            self.take_census(&mut sides.candidate)?;
+        }
+        Ok(failure.or(if scored { unstable } else { None }))
+    }
+
+    /// Forks the workers of a path and has them load.
+    fn fork_sides<'w>(&mut self, route: &Route, reference: &'w mut Worker, scored: bool) -> Result<Sides<'w>, Stop> {
+        let name = |role: &str| format!("{role}-{:?}", route.path).to_lowercase();
+        let begin = Instant::now();
+        let mut candidate = self.fork(&name("candidate"), self.candidate.is_foreign()).candidate("starting")?;
+        let control_spec = route.control.as_ref().filter(|_| self.depth >= Depth::Timing);
+        let mut control = match control_spec {
+            Some(_) => Some(self.fork(&name("control"), false).reference("starting")?),
+            None => None,
+        };
+        if scored {
+            self.send_load(reference, &CandidateSpec::Eager).reference("loading the graph")?;
+        }
+        self.send_load(&mut candidate, &route.spec).candidate("loading")?;
+        if let (Some(control), Some(spec)) = (&mut control, control_spec) {
+            self.send_load(control, spec).reference("loading the graph")?;
+        }
+        self.report.cost.start_ns += elapsed(begin);
+        Ok(Sides { reference, control, candidate })
+    }
+
+    /// Waits until the workers of a path have loaded, and checks what the candidate says of it.
+    fn load(&mut self, sides: &mut Sides<'_>, scored: bool) -> Result<(), Stop> {
+        let begin = Instant::now();
+        if scored {
+            sides.reference.ready(self.deadline).reference("starting")?;
+        }
+        sides.candidate.ready(self.deadline).candidate("starting")?;
+        if let Some(control) = &mut sides.control {
+            control.ready(self.deadline).reference("starting")?;
+        }
+        self.report.cost.start_ns += elapsed(begin);
+        let begin = Instant::now();
+        if scored {
+            let loaded = self.receive_load(sides.reference).reference("loading the graph")?;
+            self.report.evidence.nodes_before = loaded.nodes_before;
+        }
+        let loaded = self.receive_load(&mut sides.candidate).candidate("loading")?;
+        if let Some(control) = &mut sides.control {
+            self.receive_load(control).reference("loading the graph")?;
+        }
+        if scored {
+            self.take_evidence(&loaded, &sides.candidate);
+        }
+        if self.candidate.is_foreign()
+            && self.machine.options.defences.diff
+            && let Some(failure) = integrity::computed_arguments(&loaded.notes)
+        {
+            return Err(failure.into());
+        }
+        if self.candidate.is_foreign() && loaded.passes.iter().all(|pass| pass.matches == 0) {
+            return Err(no_match(&loaded.passes).into());
+        }
+        self.report.cost.load_ns += elapsed(begin);
+        Ok(())
+    }
+
+    /// Runs all checked rounds.
+    fn check_all<'r>(
+        &mut self,
+        sides: &mut Sides<'_>,
+        mut batches: impl Iterator<Item = Result<Batch<'r>, BlockError>>,
+        scored: bool,
+    ) -> Result<Tally, Stop> {
+        let begin = Instant::now();
+        let mut tally = Tally::default();
+        let checked = batches.try_for_each(|batch| {
+            let (rounds, block) = batch.map_err(block_stop)?;
+            self.check(sides.reference, &mut sides.candidate, rounds, &block, &mut tally)
+        });
+        if scored {
+            // No tolerance forgives a failure on adversarial inputs.
+            self.report.tolerance = if checked.is_ok() { tally.tolerance() } else { None };
+            self.report.outputs = tally.report();
+        }
+        self.report.cost.check_ns += elapsed(begin);
+        checked.map(|()| tally)
+    }
+
+    /// Measures a path whose outputs are close at a tolerance.
+    fn time(&mut self, route: &Route, sides: &mut Sides<'_>, tolerance: i32) -> Result<Option<Failure>, Stop> {
+        if let Some(control) = &mut sides.control {
+            self.first_call(control).reference("running the control")?;
+        }
+        let begin = Instant::now();
+        let at = tolerance.max(self.machine.settings.correct_at) + 1;
+        let unstable = self.measure(route, sides.reference, sides.control.as_mut(), &mut sides.candidate, at)?;
+        self.report.cost.time_ns += elapsed(begin);
+        Ok(unstable)
+    }
+}

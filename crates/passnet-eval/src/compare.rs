@@ -1,0 +1,230 @@
+//! Comparison of a candidate's values with the reference's.
+//!
+//! One pass over the data answers, with the exact meaning of `torch.equal` and `torch.allclose` on a CPU, whether two
+//! tensors are equal and what the smallest tolerance is at which they are close. `torch.isclose(c, e)` holds where
+//! `c == e`, or where `|c - e|` is finite and `|c - e| <= atol + |rtol * e|`, every operation rounded to the dtype.
+
+mod element;
+mod loose;
+
+use std::num::NonZero;
+
+use element::{Complex, Element, Ladder};
+pub use element::{FIRST_TOLERANCE, LAST_TOLERANCE};
+use half::{bf16, f16};
+pub use loose::{LooseFailure, loose_bound, loosely_close};
+use passnet_record::DType;
+
+/// Data above this many bytes are compared by several threads.
+const PARALLEL_BYTES: usize = 8 << 20;
+
+/// Agreement of one tensor with its reference.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// Smallest tolerance at which `torch.allclose` holds; `None` if it holds at none.
+    pub tolerance: Option<i32>,
+    /// `torch.equal`.
+    pub equal: bool,
+    /// Largest absolute difference; `None` where one element differs by NaN or infinity.
+    pub max_abs_diff: Option<f64>,
+    /// Largest difference relative to the reference's magnitude, over elements whose reference is not zero; `None` as
+    /// for `max_abs_diff`.
+    pub max_rel_diff: Option<f64>,
+    /// The element with the largest absolute difference, NaN first.
+    pub worst: Option<Worst>,
+    /// Number of elements that are not close at the demanded tolerance.
+    pub mismatched: u64,
+    /// Number of elements that are NaN or infinite where the reference is finite.
+    pub non_finite: u64,
+}
+
+/// One element, for messages.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Worst {
+    /// Flat row-major index.
+    pub index: u64,
+    /// The candidate's value.
+    pub candidate: String,
+    /// The reference's value.
+    pub reference: String,
+    distance: f64,
+}
+
+impl Comparison {
+    /// Returns the comparison of no elements.
+    const NOTHING: Self = Self {
+        tolerance: Some(FIRST_TOLERANCE),
+        equal: true,
+        max_abs_diff: Some(0.0),
+        max_rel_diff: Some(0.0),
+        worst: None,
+        mismatched: 0,
+        non_finite: 0,
+    };
+
+    /// Merges the comparisons of two parts of a tensor.
+    fn join(self, other: Self) -> Self {
+        Self {
+            tolerance: self.tolerance.zip(other.tolerance).map(|(a, b)| a.max(b)),
+            equal: self.equal && other.equal,
+            max_abs_diff: self.max_abs_diff.zip(other.max_abs_diff).map(|(a, b)| a.max(b)),
+            max_rel_diff: self.max_rel_diff.zip(other.max_rel_diff).map(|(a, b)| a.max(b)),
+            worst: worse(self.worst, other.worst),
+            mismatched: self.mismatched + other.mismatched,
+            non_finite: self.non_finite + other.non_finite,
+        }
+    }
+
+    /// Merges the comparisons of two rounds into the worse one.
+    #[must_use]
+    pub fn worst_of(self, other: Self) -> Self {
+        let mismatched = self.mismatched.max(other.mismatched);
+        let non_finite = self.non_finite.max(other.non_finite);
+        Self { mismatched, non_finite, ..self.join(other) }
+    }
+}
+
+fn worse(first: Option<Worst>, second: Option<Worst>) -> Option<Worst> {
+    match (first, second) {
+        (Some(a), Some(b)) => Some(if b.distance > a.distance { b } else { a }),
+        (a, b) => a.or(b),
+    }
+}
+
+/// Compares two contiguous blocks of elements of one type; `correct_at` is the tolerance that mismatches are counted
+/// for. Blocks of different length differ in shape, which is for the caller to say: the surplus is not looked at.
+pub fn compare(dtype: DType, candidate: &[u8], reference: &[u8], correct_at: i32) -> Comparison {
+    match dtype {
+        DType::Float64 => compare_all::<f64>(dtype, candidate, reference, correct_at),
+        DType::Float32 => compare_all::<f32>(dtype, candidate, reference, correct_at),
+        DType::Float16 => compare_all::<f16>(dtype, candidate, reference, correct_at),
+        DType::BFloat16 => compare_all::<bf16>(dtype, candidate, reference, correct_at),
+        DType::Int64 => compare_all::<i64>(dtype, candidate, reference, correct_at),
+        DType::Int32 => compare_all::<i32>(dtype, candidate, reference, correct_at),
+        DType::Int16 => compare_all::<i16>(dtype, candidate, reference, correct_at),
+        DType::Int8 => compare_all::<i8>(dtype, candidate, reference, correct_at),
+        DType::UInt8 | DType::Bool => compare_all::<u8>(dtype, candidate, reference, correct_at),
+        DType::Complex64 => compare_all::<Complex<f32>>(dtype, candidate, reference, correct_at),
+        DType::Complex128 => compare_all::<Complex<f64>>(dtype, candidate, reference, correct_at),
+    }
+}
+
+fn compare_all<E: Element>(dtype: DType, candidate: &[u8], reference: &[u8], correct_at: i32) -> Comparison {
+    let ladder = Ladder::<E>::new(dtype);
+    let demanded = usize::try_from(correct_at.min(LAST_TOLERANCE) - FIRST_TOLERANCE).ok();
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+    if reference.len() < PARALLEL_BYTES || threads == 1 {
+        return compare_part(&ladder, candidate, reference, demanded, 0);
+    }
+    let part = reference.len().div_ceil(threads).next_multiple_of(dtype.size() * 64);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = candidate
+            .chunks(part)
+            .zip(reference.chunks(part))
+            .enumerate()
+            .map(|(i, (candidate, reference))| {
+                let ladder = &ladder;
+                let first = (i * part / dtype.size()) as u64;
+                scope.spawn(move || compare_part(ladder, candidate, reference, demanded, first))
+            })
+            .collect();
+        workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .fold(Comparison::NOTHING, Comparison::join)
+    })
+}
+
+fn compare_part<E: Element>(
+    ladder: &Ladder<E>,
+    candidate: &[u8],
+    reference: &[u8],
+    demanded: Option<usize>,
+    first_index: u64,
+) -> Comparison {
+    let mut result = Comparison::NOTHING;
+    let mut rung = Some(0);
+    let (mut max_abs, mut max_rel) = (0.0_f64, 0.0_f64);
+    let mut worst: Option<(u64, E, E, f64)> = None;
+    for (index, (c, e)) in (first_index..).zip(E::elements(candidate).zip(E::elements(reference))) {
+        if c.equal(e) {
+            continue;
+        }
+        result.equal = false;
+        rung = rung.and_then(|rung| ladder.first_close(c, e, rung));
+        if !demanded.is_some_and(|demanded| ladder.close_at(c, e, demanded)) {
+            result.mismatched += 1;
+        }
+        let distance = c.distance(e);
+        if distance.is_finite() {
+            max_abs = max_abs.max(distance);
+            if e.magnitude() > 0.0 {
+                max_rel = max_rel.max(distance / e.magnitude());
+            }
+        } else {
+            max_abs = f64::INFINITY;
+            result.non_finite += u64::from(e.magnitude().is_finite());
+        }
+        let distance = if distance.is_nan() { f64::INFINITY } else { distance };
+        if worst.as_ref().is_none_or(|&(.., largest)| distance > largest) {
+            worst = Some((index, c, e, distance));
+        }
+    }
+    result.tolerance = rung.map(|rung| FIRST_TOLERANCE + rung as i32);
+    result.max_abs_diff = max_abs.is_finite().then_some(max_abs);
+    result.max_rel_diff = max_abs.is_finite().then_some(max_rel);
+    result.worst =
+        worst.map(|(index, c, e, distance)| Worst { index, candidate: c.text(), reference: e.text(), distance });
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(values: &[f32]) -> Vec<u8> {
+        values.iter().flat_map(|value| value.to_ne_bytes()).collect()
+    }
+
+    #[test]
+    fn the_smallest_tolerance_is_that_of_the_worst_element() {
+        let reference = bytes(&[1.0, 2.0, 3.0, 4.0]);
+        let candidate = bytes(&[1.0, 2.0 + 1e-4, 3.0, 4.001]);
+        let comparison = compare(DType::Float32, &candidate, &reference, -5);
+        assert_eq!(comparison.tolerance, Some(-3));
+        assert_eq!((comparison.equal, comparison.mismatched), (false, 2));
+        assert_eq!(comparison.worst.map(|worst| worst.index), Some(3));
+        assert!((comparison.max_abs_diff.unwrap() - 1e-3).abs() < 1e-6);
+    }
+
+    #[test]
+    fn nan_is_close_to_nothing_and_infinity_only_to_itself() {
+        let reference = bytes(&[f32::INFINITY, f32::NAN]);
+        let own = compare(DType::Float32, &reference, &reference, -5);
+        assert_eq!((own.tolerance, own.equal, own.mismatched, own.non_finite), (None, false, 1, 0));
+        let infinities = compare(DType::Float32, &reference[..4], &reference[..4], -5);
+        assert_eq!((infinities.tolerance, infinities.equal), (Some(-10), true));
+        let wrong = compare(DType::Float32, &bytes(&[f32::INFINITY, 1.0]), &bytes(&[1.0, f32::INFINITY]), -5);
+        assert_eq!((wrong.tolerance, wrong.non_finite, wrong.max_abs_diff), (None, 1, None));
+    }
+
+    #[test]
+    fn exact_types_know_no_tolerance() {
+        let (a, b) = (7_i64.to_ne_bytes(), 8_i64.to_ne_bytes());
+        assert_eq!(compare(DType::Int64, &a, &b, 5).tolerance, None);
+        assert_eq!(compare(DType::Int64, &a, &a, 5).tolerance, Some(FIRST_TOLERANCE));
+        assert_eq!(compare(DType::Int64, &a, &b, 5).max_abs_diff, Some(1.0));
+    }
+
+    #[test]
+    fn parts_add_up_to_the_whole() {
+        let reference = vec![0_u8; PARALLEL_BYTES + 4096];
+        let mut candidate = reference.clone();
+        let last = candidate.len() - 4;
+        candidate[last..].copy_from_slice(&1.0_f32.to_ne_bytes());
+        let comparison = compare(DType::Float32, &candidate, &reference, -5);
+        assert_eq!(comparison.tolerance, Some(0));
+        assert_eq!(comparison.worst.unwrap().index, last as u64 / 4);
+        assert_eq!(comparison.mismatched, 1);
+    }
+}

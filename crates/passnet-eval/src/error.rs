@@ -1,0 +1,19 @@
+//! The error of evaluations.
+
+use std::io;
+
+use crate::{inputs::UnknownContent, zygote_config::ZygoteError};
+
+/// Reason for an evaluation without verdict. Neither the candidate nor the graph is at fault.
+#[derive(Debug, thiserror::Error)]
+pub enum EvalError {
+    /// The fork server does not work.
+    #[error(transparent)]
+    Zygote(#[from] ZygoteError),
+    /// The system refused an operation.
+    #[error("cannot evaluate: {0}")]
+    Io(#[from] io::Error),
+    /// The settings name contents that do not exist.
+    #[error(transparent)]
+    Content(#[from] UnknownContent),
+}

@@ -1,0 +1,297 @@
+//! Values of a graph's inputs, made from what its sample says of them. The rules are in `docs/reference/inputs.md`.
+
+mod content;
+mod real;
+
+use std::num::NonZero;
+
+pub use content::{Content, UnknownContent};
+use half::{bf16, f16};
+use passnet_record::{DType, TensorMeta, TensorValue};
+use real::Real;
+
+use crate::philox::{BATCH, Stream};
+
+/// Tensors with more elements than this are filled by several threads.
+const PARALLEL_ELEMENTS: usize = 1 << 20;
+
+/// Metadata from which no values can be made.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum InputError {
+    /// The size does not fit the address space.
+    #[error("input `{name}`: a tensor of shape {shape:?} has more bytes than can be addressed")]
+    TooLarge {
+        /// Parameter name.
+        name: String,
+        /// Shape of the tensor.
+        shape: Vec<u64>,
+    },
+    /// Literal data of another length than the shape.
+    #[error("input `{name}`: `data` has {found} values, shape {shape:?} needs {expected}")]
+    DataLength {
+        /// Parameter name.
+        name: String,
+        /// Shape of the tensor.
+        shape: Vec<u64>,
+        /// Elements of the shape.
+        expected: u64,
+        /// Literals given.
+        found: usize,
+    },
+    /// `min_val` above `max_val`, or not a number.
+    #[error("input `{name}`: no integer lies in [{min}, {max}]; correct min_val and max_val")]
+    EmptyRange {
+        /// Parameter name.
+        name: String,
+        /// `min_val`.
+        min: f64,
+        /// `max_val`.
+        max: f64,
+    },
+}
+
+/// Number of bytes of a tensor.
+///
+/// # Errors
+/// Where the size overflows.
+pub fn byte_size(meta: &TensorMeta) -> Result<usize, InputError> {
+    let bytes =
+        meta.nbytes().and_then(|bytes| usize::try_from(bytes).ok()).filter(|&bytes| bytes <= isize::MAX as usize);
+    bytes.ok_or_else(|| InputError::TooLarge { name: meta.name.clone(), shape: meta.shape.clone() })
+}
+
+/// Makes the values of one input: contiguous, row-major. They depend on the seed, the name, the metadata and the
+/// content, and on nothing else.
+///
+/// # Errors
+/// Where the metadata contradicts itself.
+pub fn fill(meta: &TensorMeta, seed: u64, content: Content) -> Result<Vec<u8>, InputError> {
+    let mut out = vec![0; byte_size(meta)?];
+    let stream = Stream::new(seed, &meta.name);
+    if meta.dtype.is_int()
+        && let (Some(min), Some(max)) = (meta.min_val, meta.max_val)
+    {
+        fill_range(meta, stream, (min, max), &mut out)?;
+        return Ok(out);
+    }
+    if let Some(data) = &meta.data {
+        let expected = meta.numel().unwrap_or(u64::MAX);
+        if data.len() as u64 != expected {
+            let (name, shape) = (meta.name.clone(), meta.shape.clone());
+            return Err(InputError::DataLength { name, shape, expected, found: data.len() });
+        }
+    }
+    match meta.dtype {
+        DType::Float64 => fill_real::<f64>(meta, stream, content, &mut out),
+        DType::Float32 => fill_real::<f32>(meta, stream, content, &mut out),
+        DType::Float16 => fill_real::<f16>(meta, stream, content, &mut out),
+        DType::BFloat16 => fill_real::<bf16>(meta, stream, content, &mut out),
+        DType::Complex64 => fill_complex::<f32>(meta, stream, content, &mut out),
+        DType::Complex128 => fill_complex::<f64>(meta, stream, content, &mut out),
+        DType::Bool => fill_bool(meta, stream, &mut out),
+        _ => fill_literal_int(meta, &mut out),
+    }
+    Ok(out)
+}
+
+/// Splits `out` into parts of whole groups of four elements and fills them, on several threads if there is much to
+/// do. `fill` gets the index of the part's first element.
+fn in_parallel(out: &mut [u8], element: usize, fill: impl Fn(u64, &mut [u8]) + Sync) {
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+    if out.len() / element < PARALLEL_ELEMENTS || threads == 1 {
+        return fill(0, out);
+    }
+    let part = out.len().div_ceil(threads).next_multiple_of(4 * element);
+    std::thread::scope(|scope| {
+        for (i, chunk) in out.chunks_mut(part).enumerate() {
+            let fill = &fill;
+            scope.spawn(move || fill((i * part / element) as u64, chunk));
+        }
+    });
+}
+
+/// Integers, uniform between two bounds, both included.
+fn fill_range(meta: &TensorMeta, stream: Stream, (min, max): (f64, f64), out: &mut [u8]) -> Result<(), InputError> {
+    let (low, high) = (min.ceil() as i128, max.floor() as i128);
+    let bits = meta.dtype.size() as u32 * 8;
+    let (least, most) = match meta.dtype {
+        DType::UInt8 => (0, 255),
+        _ => (-(1_i128 << (bits - 1)), (1_i128 << (bits - 1)) - 1),
+    };
+    let (low, high) = (low.max(least), high.min(most));
+    if low > high || min.is_nan() || max.is_nan() {
+        return Err(InputError::EmptyRange { name: meta.name.clone(), min, max });
+    }
+    let count = (high - low + 1) as u128;
+    let size = meta.dtype.size();
+    in_parallel(out, size, |first, part| {
+        for (i, element) in (first..).zip(part.chunks_mut(size)) {
+            let [a, b, ..] = stream.group(i);
+            let word = u128::from(u64::from(a) | u64::from(b) << 32);
+            // The high half of the product is uniform in 0..count up to count / 2^64.
+            let value = low + ((word * count) >> 64) as i128;
+            element.copy_from_slice(&value.to_le_bytes()[..size]);
+        }
+    });
+    Ok(())
+}
+
+fn fill_literal_int(meta: &TensorMeta, out: &mut [u8]) {
+    // Without literals and without a range zeros stay: the only integer that indexes every table.
+    let size = meta.dtype.size();
+    for (element, value) in out.chunks_mut(size).zip(meta.data.iter().flatten()) {
+        let value = match *value {
+            TensorValue::Bool(value) => i64::from(value),
+            TensorValue::Int(value) => value,
+            TensorValue::Float(value) => value as i64,
+        };
+        element.copy_from_slice(&value.to_le_bytes()[..size]);
+    }
+}
+
+fn fill_bool(meta: &TensorMeta, stream: Stream, out: &mut [u8]) {
+    if let Some(data) = &meta.data {
+        for (element, value) in out.iter_mut().zip(data) {
+            *element = u8::from(literal(*value) != 0.0);
+        }
+        return;
+    }
+    in_parallel(out, 1, |first, part| {
+        for (group, elements) in (first / 4..).zip(part.chunks_mut(4)) {
+            for (element, normal) in elements.iter_mut().zip(stream.normals(group)) {
+                *element = u8::from(normal > 0.5);
+            }
+        }
+    });
+}
+
+fn fill_real<R: Real>(meta: &TensorMeta, stream: Stream, content: Content, out: &mut [u8]) {
+    let rule = Rule::of(meta, content);
+    in_parallel(out, R::SIZE, |first, part| {
+        let mut normals = [[0.0; 4]; BATCH];
+        for (batch, elements) in (0..).zip(part.chunks_mut(4 * BATCH * R::SIZE)) {
+            let group = first / 4 + batch * BATCH as u64;
+            if rule.draws() {
+                stream.fill_normals(group, &mut normals);
+            }
+            let values = (group * 4..).zip(normals.as_flattened());
+            for ((index, &normal), element) in values.zip(elements.chunks_exact_mut(R::SIZE)) {
+                R::store(rule.value::<R>(index, normal), element);
+            }
+        }
+    });
+    if content == Content::NearDuplicate && meta.data.is_none() {
+        reverse_middle(out, R::SIZE);
+    }
+}
+
+/// Real parts as for a real type, imaginary parts zero.
+fn fill_complex<R: Real>(meta: &TensorMeta, stream: Stream, content: Content, out: &mut [u8]) {
+    let rule = Rule::of(meta, content);
+    in_parallel(out, 2 * R::SIZE, |first, part| {
+        for (i, element) in (first..).zip(part.chunks_mut(2 * R::SIZE)) {
+            let normal = stream.normals(i / 4)[(i % 4) as usize];
+            R::store(rule.value::<R>(i, normal), &mut element[..R::SIZE]);
+        }
+    });
+    if content == Content::NearDuplicate && meta.data.is_none() {
+        reverse_middle(out, 2 * R::SIZE);
+    }
+}
+
+/// Reverses the order of the elements between the first and the last quarter.
+fn reverse_middle(out: &mut [u8], size: usize) {
+    let n = out.len() / size;
+    let (mut low, mut high) = (n / 4, (n - n / 4).saturating_sub(1));
+    while low < high {
+        let (head, tail) = out.split_at_mut(high * size);
+        head[low * size..(low + 1) * size].swap_with_slice(&mut tail[..size]);
+        (low, high) = (low + 1, high - 1);
+    }
+}
+
+fn literal(value: TensorValue) -> f64 {
+    match value {
+        TensorValue::Bool(value) => f64::from(u8::from(value)),
+        TensorValue::Int(value) => value as f64,
+        TensorValue::Float(value) => value,
+    }
+}
+
+/// Rule that makes floating-point values of one tensor from standard normal ones.
+struct Rule<'a> {
+    data: Option<&'a [TensorValue]>,
+    mean: f64,
+    std: f64,
+    min: f64,
+    max: f64,
+    content: Content,
+}
+
+impl<'a> Rule<'a> {
+    fn of(meta: &'a TensorMeta, content: Content) -> Self {
+        Self {
+            data: meta.data.as_deref(),
+            mean: meta.mean.unwrap_or(0.0),
+            std: meta.std.unwrap_or(0.1),
+            min: meta.min_val.unwrap_or(f64::NEG_INFINITY),
+            max: meta.max_val.unwrap_or(f64::INFINITY),
+            content,
+        }
+    }
+
+    /// True if values depend on a normal variate. A value that is not finite is repaired by one.
+    fn draws(&self) -> bool {
+        if self.content == Content::Varied {
+            return true;
+        }
+        let fixed = match (self.data, self.content) {
+            (Some(_), _) => return false,
+            (None, _) if self.std == 0.0 => self.mean,
+            (None, Content::Zeros) => 0.0,
+            (None, _) => return true,
+        };
+        !fixed.max(self.min).min(self.max).is_finite()
+    }
+
+    fn value<R: Real>(&self, index: u64, normal: f64) -> f64 {
+        if let Some(value) = self.data.and_then(|data| data.get(usize::try_from(index).ok()?)) {
+            return if self.content == Content::Varied { vary(literal(*value), normal) } else { literal(*value) };
+        }
+        if self.std == 0.0 {
+            let value = if self.content == Content::Varied { vary(self.mean, normal) } else { self.mean };
+            return self.within(value, normal, 100.0);
+        }
+        // Rounded after each operation, as the type's own arithmetic would.
+        let scaled = R::round(R::round(R::round(normal as f32 as f64) * self.std) * 0.2);
+        let random = R::round(scaled + self.mean);
+        match self.content {
+            Content::Random | Content::Varied | Content::NearDuplicate => self.within(random, normal, 100.0),
+            Content::Zeros => self.within(0.0, normal, 100.0),
+            Content::Large => self.within(random * 1000.0, normal, R::LARGE),
+            Content::Negative => self.within(-random.abs(), normal, 100.0),
+            Content::Tiny => self.within(normal * R::TINY, normal, 100.0),
+        }
+    }
+
+    /// Applies the tensor's own bounds, repairs what is not finite, applies the general bound.
+    fn within(&self, value: f64, normal: f64, bound: f64) -> f64 {
+        let value = value.max(self.min).min(self.max);
+        let value = if value.is_finite() { value } else { normal * 0.01 };
+        value.clamp(-bound, bound)
+    }
+}
+
+/// A neighbour of a constant: half to one and a half times it, or a small normal for zero. Sentinels stay.
+fn vary(constant: f64, normal: f64) -> f64 {
+    if constant == 0.0 {
+        0.5 * normal
+    } else if constant.abs() <= 1e4 {
+        constant * (1.0 + 0.5 * (normal / 3.0).clamp(-1.0, 1.0))
+    } else {
+        constant
+    }
+}
+
+#[cfg(test)]
+mod tests;

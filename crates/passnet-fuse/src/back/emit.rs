@@ -1,0 +1,11 @@
+//! The file of a pass: pattern, table of plans, kernels and the function that launches them.
+
+mod cpp;
+mod parts;
+mod pass_file;
+mod relay;
+mod signature;
+mod triton;
+mod views;
+
+pub(crate) use pass_file::pass_file;

@@ -1,0 +1,147 @@
+//! C++ for CPUs: one source for all sites, its functions called with the row of a table of sizes.
+
+use std::fmt::Write;
+
+use super::{
+    parts::{Parts, device, has_temporaries},
+    relay,
+};
+use crate::{
+    back::{
+        print::{
+            cpp,
+            merge::{Skeleton, merge, split},
+        },
+        tuning::{Choices, config_of},
+    },
+    plan::site::Site,
+};
+
+/// `copies` says that inputs may have to be copied to another layout.
+pub(super) fn parts(sites: &[Site], choices: &Choices, copies: bool) -> Parts {
+    let kernels = Kernels::of(sites, choices, copies);
+    let region = &sites[0].region;
+    let mut arguments: Vec<String> = (0..region.inputs.len()).map(|number| format!("in{number}")).collect();
+    arguments.extend((0..region.allocated().count()).map(|number| format!("out{number}")));
+    if sites.iter().any(has_temporaries) {
+        arguments.push(format!(
+            "*[torch.empty(numel, dtype=dtype, device={}) for numel, dtype in temporaries]",
+            device(&sites[0])
+        ));
+    }
+    Parts {
+        title: "One loop nest".to_owned(),
+        imports: "\nfrom passnet import kernels\n".to_owned(),
+        kernels: kernels.text,
+        columns: "kernel, row of its sizes, ".to_owned(),
+        names: vec!["kernel".to_owned(), "row".to_owned()],
+        entries: kernels.of_site.into_iter().map(|(kernel, row)| vec![kernel, row.to_string()]).collect(),
+        refuses: if region.inputs.is_empty() { "" } else { " or in0.is_cuda" },
+        launch: format!("    kernel({}, row)\n", arguments.join(", ")),
+        returned: None,
+    }
+}
+
+/// The C++ source of a pass, and which function and which row of its sizes each site takes.
+struct Kernels {
+    text: String,
+    /// Name of the function and row, for each site.
+    of_site: Vec<(String, usize)>,
+}
+
+/// Sites whose functions differ in sizes only.
+struct Function {
+    skeleton: Skeleton,
+    parameters: Vec<String>,
+    /// Different sizes of the sites.
+    rows: Vec<Vec<i64>>,
+}
+
+impl Function {
+    /// The table of sizes and the function, and its declaration.
+    fn print(&self, number: usize, sites: &[Site]) -> (String, String) {
+        let Self { skeleton, parameters, rows } = self;
+        let mut source = String::new();
+        let merged = merge(skeleton, rows);
+        let columns = merged.rows[0].len();
+        if columns > 0 {
+            let row = |row: &Vec<i64>| format!("{{{}}}", row.iter().map(i64::to_string).collect::<Vec<_>>().join(", "));
+            let rows: Vec<String> = merged.rows.iter().map(row).collect();
+            let (count, rows) = (rows.len(), rows.join(", "));
+            let _ = writeln!(source, "constexpr int64_t sizes{number}[{count}][{columns}] = {{{rows}}};\n");
+        }
+        let _ = writeln!(source, "extern \"C\" void kernel{number}({}, int64_t row) {{", parameters.join(", "));
+        for column in 0..columns {
+            let _ = writeln!(source, "    const int64_t n{column} = sizes{number}[row][{column}];");
+        }
+        let _ = writeln!(source, "{}}}\n", merged.text);
+        (source, signature(number, parameters, sites))
+    }
+}
+
+impl Kernels {
+    fn of(sites: &[Site], choices: &Choices, copies: bool) -> Self {
+        let mut functions: Vec<Function> = Vec::new();
+        let mut of_site = Vec::new();
+        for (site, program) in sites.iter().filter_map(|site| Some((site, site.program()?))) {
+            let (skeleton, sizes) = split(&cpp::body(program, config_of(site, choices).nests()));
+            let parameters = cpp::parameters(program);
+            let is_same = |known: &Function| known.skeleton == skeleton && known.parameters == parameters;
+            let known = functions.iter().position(is_same);
+            let number = known.unwrap_or_else(|| {
+                functions.push(Function { skeleton, parameters, rows: Vec::new() });
+                functions.len() - 1
+            });
+            // Equal sizes share a row.
+            let rows = &mut functions[number].rows;
+            let row = rows.iter().position(|row| *row == sizes).unwrap_or_else(|| {
+                rows.push(sizes);
+                rows.len() - 1
+            });
+            of_site.push((format!("kernel{number}"), row));
+        }
+        Self { text: source(&functions, sites, copies), of_site }
+    }
+}
+
+/// The C++ source with all functions, as Python.
+fn source(functions: &[Function], sites: &[Site], copies: bool) -> String {
+    let mut source = String::from(cpp::MATH);
+    let mut names: Vec<String> = Vec::new();
+    let mut quoted: Vec<String> = Vec::new();
+    for (number, function) in functions.iter().enumerate() {
+        let (text, signature) = function.print(number, sites);
+        source.push_str(&text);
+        names.push(format!("kernel{number}"));
+        quoted.push(format!("    \"{signature}\",\n"));
+    }
+    if copies {
+        source.push_str(relay::COPY_ELEMENTS);
+        names.push("copy_elements".to_owned());
+        quoted.push(relay::COPY_SIGNATURE.to_owned());
+    }
+    source.push_str(cpp::END);
+    let flags: Vec<String> = cpp::FLAGS.iter().map(|flag| format!("\"{flag}\"")).collect();
+    format!(
+        "SOURCE = \"\"\"\n{source}\"\"\"\n\n{} = kernels.cpp(\n    SOURCE,\n{}    flags=({}),\n)\n\n",
+        names.join(", "),
+        quoted.concat(),
+        flags.join(", "),
+    )
+}
+
+/// The declaration of a kernel for the helper that calls it, which refuses strides of parameters that are not marked so.
+fn signature(number: usize, parameters: &[String], sites: &[Site]) -> String {
+    let is_strided = |place: usize| {
+        sites.iter().any(|site| {
+            let inputs = &site.region.inputs;
+            let result = || site.region.allocated().nth(place - inputs.len()).map(|result| &result.ty);
+            let ty = inputs.get(place).map_or_else(result, |input| Some(&input.ty));
+            ty.is_some_and(|ty| !ty.is_contiguous())
+        })
+    };
+    let marked = parameters.iter().enumerate().map(|(place, parameter)| {
+        if is_strided(place) { parameter.replacen("* ", "* strided ", 1) } else { parameter.clone() }
+    });
+    format!("void kernel{number}({}, int64_t row)", marked.collect::<Vec<_>>().join(", "))
+}

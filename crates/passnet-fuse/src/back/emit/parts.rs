@@ -1,0 +1,37 @@
+use passnet_graph::Target;
+
+use crate::plan::{site::Site, stage::Role};
+
+/// Parts of a pass that depend on its target.
+pub(super) struct Parts {
+    /// First words of the file's description.
+    pub(super) title: String,
+    pub(super) imports: String,
+    pub(super) kernels: String,
+    /// Description of the table's columns, for its comment.
+    pub(super) columns: String,
+    /// Names that a row of the table is unpacked to, ahead of the results.
+    pub(super) names: Vec<String>,
+    /// Entries of each site's row for these names.
+    pub(super) entries: Vec<Vec<String>>,
+    /// Condition under which the function refuses arguments, in addition to unknown shapes.
+    pub(super) refuses: &'static str,
+    /// Lines that launch the kernels.
+    pub(super) launch: String,
+    /// The results, where they need no memory.
+    pub(super) returned: Option<Vec<String>>,
+}
+
+/// The device of fresh memory, as text.
+pub(super) fn device(site: &Site) -> &'static str {
+    match site.target {
+        _ if !site.region.inputs.is_empty() => "in0.device",
+        Target::Cpu => "\"cpu\"",
+        Target::Cuda => "\"cuda\"",
+    }
+}
+
+pub(super) fn has_temporaries(site: &Site) -> bool {
+    let is_temporary = |role: &Role| matches!(role, Role::Temporary(_));
+    site.program().is_some_and(|program| program.buffers.iter().any(|buffer| is_temporary(&buffer.role)))
+}

@@ -1,0 +1,63 @@
+//! The text of a pass file.
+
+use std::fmt::Write;
+
+use passnet_graph::Target;
+
+use super::{cpp, relay, signature::Signature, triton, views};
+use crate::{
+    back::tuning::Choices,
+    plan::{
+        pattern::{Pattern, share},
+        site::{Replacement, Site},
+        views::View,
+    },
+};
+
+/// The text of a pass for sites of one pattern.
+pub(crate) fn pass_file(sites: &[Site], choices: &Choices) -> String {
+    let patterns: Vec<&Pattern> = sites.iter().map(|site| &site.pattern).collect();
+    let shared = share(&patterns);
+    let signature = Signature::of(sites, &shared);
+    if sites.iter().all(|site| matches!(site.replacement, Replacement::Same)) {
+        return same(&signature.parameters, &shared.body);
+    }
+    let views: Vec<&[View]> = sites.iter().filter_map(Site::views).collect();
+    let parts = match sites[0].target {
+        _ if views.len() == sites.len() => views::parts(&views),
+        Target::Cpu => cpp::parts(sites, choices, !signature.relaid.is_empty()),
+        Target::Cuda => triton::parts(sites, choices),
+    };
+    let parameters = signature.parameters.join(", ");
+    let arguments = if parameters.is_empty() { "()".to_owned() } else { format!("({parameters},)") };
+    let mut text = String::new();
+    let _ = write!(
+        text,
+        "\"\"\"{} instead of {} operations.\"\"\"\n\n{}import torch\n{}\n\n\
+         def pattern({parameters}):\n{}\n\ndef replacement_args({parameters}):\n    return {arguments}\n\n\n\
+         def replacement_func():\n    return fused\n\n\n",
+        parts.title,
+        sites[0].region.nodes.len(),
+        if shared.body.contains("operator.") { "import operator\n\n" } else { "" },
+        parts.imports,
+        shared.body,
+    );
+    text.push_str(&parts.kernels);
+    if !signature.relaid.is_empty() {
+        text.push_str(&relay::helpers(sites[0].target));
+    }
+    text.push_str(&signature.plans(sites, &shared, &parts));
+    text.push_str(&signature.layouts(sites, &shared));
+    text.push_str(&signature.wrapper(sites, &parts));
+    text
+}
+
+/// A pass that does what its pattern does.
+fn same(parameters: &[String], body: &str) -> String {
+    let parameters = parameters.join(", ");
+    format!(
+        "\"\"\"A view, as it was: the rest of the graph is work for libraries.\"\"\"\n\n\n\
+         def pattern({parameters}):\n{body}\n\ndef replacement_args({parameters}):\n    return ({parameters},)\n\n\n\
+         def replacement_func():\n    return fused\n\n\ndef fused({parameters}):\n{body}"
+    )
+}

@@ -1,0 +1,260 @@
+use std::{collections::BTreeMap, fmt::Write};
+
+use passnet_graph::TensorType;
+
+use super::{
+    parts::{Parts, device, has_temporaries},
+    relay,
+};
+use crate::plan::{
+    pattern::SharedPattern,
+    region::Input,
+    site::Site,
+    stage::{Buffer, Role},
+};
+
+/// Parameters of the pass, and the properties that distinguish its sites.
+pub(super) struct Signature {
+    pub(super) inputs: Vec<String>,
+    pub(super) parameters: Vec<String>,
+    /// For each tensor parameter, whether a graph gives it in another layout than row-major.
+    pub(super) needs_stride: Vec<bool>,
+    /// Numbers of the inputs that are copied where their layout is not foreseen.
+    pub(super) relaid: Vec<usize>,
+    /// For each result that needs memory, an input of the same type in all graphs.
+    pub(super) twins: Vec<Option<usize>>,
+}
+
+impl Signature {
+    pub(super) fn of(sites: &[Site], shared: &SharedPattern) -> Self {
+        let inputs: Vec<String> = (0..sites[0].region.inputs.len()).map(|number| format!("in{number}")).collect();
+        let parameters = inputs.iter().cloned().chain(shared.parameters.iter().map(|(name, _)| name.clone())).collect();
+        let needs_stride = (0..inputs.len())
+            .map(|number| sites.iter().any(|site| !site.region.inputs[number].ty.is_contiguous()))
+            .collect();
+        let may_be_relaid = |number: &usize| {
+            let is_view = sites.iter().all(|site| site.views().is_some());
+            !is_view && sites.iter().any(|site| relay::may_be_relaid(&site.region.inputs[*number]))
+        };
+        let relaid = (0..inputs.len()).filter(may_be_relaid).collect();
+        // To ask for memory like that of a tensor costs less than to name a shape; views get none.
+        let twin = |output: usize| {
+            (0..inputs.len()).find(|&input| {
+                let is_twin = |site: &Site| {
+                    let ty = &site.region.inputs[input].ty;
+                    site.region.allocated().nth(output).is_some_and(|output| output.ty == *ty) && ty.is_dense()
+                };
+                sites.iter().all(|site| is_twin(site) && site.views().is_none())
+            })
+        };
+        let twins = (0..sites[0].region.allocated().count()).map(twin).collect();
+        Self { inputs, parameters, needs_stride, relaid, twins }
+    }
+
+    /// The table from shapes and types to what a site's call needs.
+    pub(super) fn plans(&self, sites: &[Site], shared: &SharedPattern, parts: &Parts) -> String {
+        let has_temporaries = sites.iter().any(has_temporaries);
+        let plan = |number: usize, site: &Site| {
+            let mut plan = parts.entries[number].clone();
+            for (output, twin) in site.region.allocated().zip(&self.twins) {
+                if twin.is_some() {
+                    continue;
+                }
+                let TensorType { shape, stride, dtype } = &output.ty;
+                plan.extend([tuple(shape), tuple(stride)]);
+                if parts.returned.is_none() {
+                    plan.push(format!("torch.{dtype}"));
+                }
+            }
+            if has_temporaries {
+                let temporaries: Vec<String> =
+                    site.program().iter().flat_map(|program| &program.buffers).filter_map(temporary).collect();
+                plan.push(format!("[{}]", temporaries.join(", ")));
+            }
+            plan.join(", ")
+        };
+        format!(
+            "# Shape and type of each tensor: {}shape, strides{} of each result.\n{}",
+            parts.columns,
+            if parts.returned.is_none() { " and type" } else { "" },
+            table("PLANS", sites, shared, &self.needs_stride, plan)
+        )
+    }
+
+    /// The table of predicted strides of the inputs that are copied where they have others.
+    pub(super) fn layouts(&self, sites: &[Site], shared: &SharedPattern) -> String {
+        if self.relaid.is_empty() {
+            return String::new();
+        }
+        let strides = |_, site: &Site| {
+            let stride = |&number: &usize| tuple(&site.region.inputs[number].ty.stride) + ",";
+            self.relaid.iter().map(stride).collect::<Vec<_>>().join(" ")
+        };
+        format!(
+            "# Shape and type of each tensor: strides that PLANS has for those made by a library.\n{}",
+            table("LAYOUTS", sites, shared, &vec![false; self.inputs.len()], strides)
+        )
+    }
+
+    /// The key of a table in terms of the parameters.
+    fn key(&self, with_strides: bool) -> String {
+        let mut key: Vec<String> = Vec::new();
+        for (input, by_stride) in self.inputs.iter().zip(&self.needs_stride) {
+            key.push(format!("{input}.shape"));
+            if *by_stride && with_strides {
+                key.push(format!("{input}.stride()"));
+            }
+            key.push(format!("{input}.dtype"));
+        }
+        key.extend(self.parameters[self.inputs.len()..].iter().cloned());
+        match key.as_slice() {
+            [one] => format!("({one},)"),
+            key => format!("({})", key.join(", ")),
+        }
+    }
+
+    /// Lines for inputs that PLANS does not have: copies, or an error.
+    fn unforeseen(&self) -> String {
+        let error = "raise ValueError(\"fused: written for the shapes, types and layouts in PLANS, not for these\")\n";
+        if self.relaid.is_empty() {
+            return format!("        {error}");
+        }
+        let strides: Vec<String> = self.relaid.iter().map(|number| format!("layout{number}")).collect();
+        let mut text = format!(
+            "        layout = LAYOUTS.get({})\n        if layout is None:\n            {error}        {}, = layout\n",
+            self.key(false),
+            strides.join(", "),
+        );
+        for number in &self.relaid {
+            let _ = write!(
+                text,
+                "        if in{number}.stride() != layout{number}:\n            \
+                 in{number} = relaid(in{number}, layout{number})\n",
+            );
+        }
+        let given: Vec<String> = self.contiguous(|number| !self.relaid.contains(&number));
+        let given = if given.is_empty() { String::new() } else { format!(" or not ({})", given.join(" and ")) };
+        let key = self.key(true);
+        let _ = write!(text, "        plan = PLANS.get({key})\n        if plan is None{given}:\n            {error}");
+        text
+    }
+
+    /// Conditions on inputs that PLANS has row-major only.
+    fn contiguous(&self, wanted: impl Fn(usize) -> bool) -> Vec<String> {
+        let by_layout = self.inputs.iter().zip(&self.needs_stride).enumerate();
+        by_layout
+            .filter(|&(number, (_, &by_stride))| !by_stride && wanted(number))
+            .map(|(_, (input, _))| format!("{input}.is_contiguous()"))
+            .collect()
+    }
+
+    pub(super) fn wrapper(&self, sites: &[Site], parts: &Parts) -> String {
+        let contiguous = self.contiguous(|_| true);
+        let outputs = sites[0].region.allocated().count();
+        let mut unpacked = parts.names.clone();
+        for number in (0..outputs).filter(|&number| self.twins[number].is_none()) {
+            unpacked.extend([format!("shape{number}"), format!("stride{number}")]);
+            if parts.returned.is_none() {
+                unpacked.push(format!("dtype{number}"));
+            }
+        }
+        if sites.iter().any(has_temporaries) {
+            unpacked.push("temporaries".to_owned());
+        }
+        let decorator = if parts.returned.is_none() { "@kernels.prepared\n" } else { "" };
+        let mut text = format!("{decorator}def fused({}):\n", self.parameters.join(", "));
+        // Inputs that are overwritten have to be those that were given.
+        let updated: Vec<usize> = sites[0]
+            .region
+            .updates
+            .iter()
+            .map(|(buffer, _)| *buffer)
+            .filter(|buffer| self.relaid.contains(buffer))
+            .collect();
+        for number in &updated {
+            let _ = writeln!(text, "    given{number} = in{number}");
+        }
+        let _ = writeln!(text, "    plan = PLANS.get({})", self.key(true));
+        let contiguous =
+            if contiguous.is_empty() { String::new() } else { format!(" or not ({})", contiguous.join(" and ")) };
+        let _ = write!(text, "    if plan is None{}{contiguous}:\n{}", parts.refuses, self.unforeseen(),);
+        // A single graph whose results are all in place has nothing in its plan.
+        if !unpacked.is_empty() {
+            let _ = writeln!(text, "    {} = plan", unpacked.join(", "));
+        }
+        if let Some(returned) = &parts.returned {
+            let _ = writeln!(text, "    return {}", returned.join(", "));
+            return text;
+        }
+        let names: Vec<String> = (0..outputs).map(|number| format!("out{number}")).collect();
+        let device = device(&sites[0]);
+        for (number, name) in names.iter().enumerate() {
+            let _ = match self.twins[number] {
+                Some(twin) => writeln!(text, "    {name} = torch.empty_like(in{twin})"),
+                None => writeln!(
+                    text,
+                    "    {name} = torch.empty_strided(shape{number}, stride{number}, dtype=dtype{number}, device={device})"
+                ),
+            };
+        }
+        text.push_str(&parts.launch);
+        for number in &updated {
+            let _ = write!(text, "    if in{number} is not given{number}:\n        copy(in{number}, given{number})\n");
+        }
+        let _ = writeln!(text, "    return {}", results(&sites[0], &updated, names).join(", "));
+        text
+    }
+}
+
+/// Names of the results: inputs that are overwritten, as they were given, and fresh memory.
+fn results(site: &Site, updated: &[usize], fresh: Vec<String>) -> Vec<String> {
+    let mut fresh = fresh.into_iter();
+    let name = |input: Option<usize>| match input {
+        Some(input) if updated.contains(&input) => Some(format!("given{input}")),
+        Some(input) => Some(format!("in{input}")),
+        None => fresh.next(),
+    };
+    site.region.outputs.iter().map(|output| output.input).filter_map(name).collect()
+}
+
+/// A table from shapes, strides where they are asked for, types and constants to a row for each site. Equal sites have one.
+fn table(
+    name: &str,
+    sites: &[Site],
+    shared: &SharedPattern,
+    with_strides: &[bool],
+    row: impl Fn(usize, &Site) -> String,
+) -> String {
+    let mut rows: BTreeMap<String, String> = BTreeMap::new();
+    for (number, site) in sites.iter().enumerate() {
+        let mut key: Vec<String> = Vec::new();
+        for (Input { ty, .. }, &with_stride) in site.region.inputs.iter().zip(with_strides) {
+            key.push(tuple(&ty.shape));
+            if with_stride {
+                key.push(tuple(&ty.stride));
+            }
+            key.push(format!("torch.{}", ty.dtype));
+        }
+        key.extend(shared.parameters.iter().map(|(_, constants)| constants[number].clone()));
+        // With a comma also after the last: a single entry is a tuple, too.
+        let key: Vec<String> = key.into_iter().map(|entry| entry + ",").collect();
+        rows.entry(key.join(" ")).or_insert_with(|| row(number, site));
+    }
+    let rows: String = rows.iter().map(|(key, row)| format!("    ({key}): ({row}),\n")).collect();
+    format!("{name} = {{\n{rows}}}\n\n\n")
+}
+
+fn tuple(values: &[i64]) -> String {
+    let values: Vec<String> = values.iter().map(i64::to_string).collect();
+    match values.as_slice() {
+        [one] => format!("({one},)"),
+        values => format!("({})", values.join(", ")),
+    }
+}
+
+fn temporary(buffer: &Buffer) -> Option<String> {
+    match buffer.role {
+        Role::Temporary(numel) => Some(format!("({numel}, torch.{})", buffer.dtype)),
+        _ => None,
+    }
+}

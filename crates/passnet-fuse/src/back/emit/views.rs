@@ -1,0 +1,32 @@
+//! Views: no kernel, one call of `as_strided` for each result.
+
+use super::parts::Parts;
+use crate::plan::views::View;
+
+pub(super) fn parts(views: &[&[View]]) -> Parts {
+    let results = views[0].len();
+    let names = (0..results).map(|number| format!("offset{number}")).collect();
+    let entries = views.iter().map(|views| views.iter().map(|view| view.offset.to_string()).collect()).collect();
+    let returned: Vec<String> = views[0]
+        .iter()
+        .enumerate()
+        .map(|(number, view)| {
+            let input = format!("in{}", view.input);
+            // `as_strided` counts from the beginning of the memory; without an offset it keeps that of its tensor.
+            let is_first = views.iter().all(|views| views[number].offset == 0);
+            let place = if is_first { String::new() } else { format!(", {input}.storage_offset() + offset{number}") };
+            format!("{input}.as_strided(shape{number}, stride{number}{place})")
+        })
+        .collect();
+    Parts {
+        title: if results == 1 { "One view".to_owned() } else { format!("{results} views at once") },
+        imports: String::new(),
+        kernels: String::new(),
+        columns: "offset of each result; ".to_owned(),
+        names,
+        entries,
+        refuses: "",
+        launch: String::new(),
+        returned: Some(returned),
+    }
+}

@@ -1,0 +1,71 @@
+//! Programs as text, with marks where graphs may differ in a size.
+
+pub(crate) mod cpp;
+pub(crate) mod merge;
+mod order;
+pub(crate) mod triton;
+
+use std::collections::BTreeSet;
+
+use crate::{
+    front::{
+        arena::Arena,
+        expr::{Binary, Expr, ExprId, Unary},
+        index::{Index, Term},
+    },
+    plan::stage::{Buffer, Program, Role},
+};
+
+/// An extent, stride or offset in printed text: [`merge`] makes it a constant or a parameter.
+fn size(value: i64) -> String {
+    format!("{}{value}{}", merge::OPEN, merge::CLOSE)
+}
+
+/// An index as the sum of its terms, each as `term` prints it, times their factors, and its constant part.
+fn sum(index: &Index, mut term: impl FnMut(&Term) -> String) -> String {
+    let mut summands: Vec<String> = Vec::new();
+    for (of, factor) in index.terms() {
+        let text = term(of);
+        summands.push(match factor {
+            1 => text,
+            _ if text.contains(' ') => format!("({text}) * {}", size(*factor)),
+            _ => format!("{text} * {}", size(*factor)),
+        });
+    }
+    match index.constant_part() {
+        0 if summands.is_empty() => summands.push("0".to_owned()),
+        0 => {}
+        constant => summands.push(size(constant)),
+    }
+    summands.join(" + ")
+}
+
+/// `in0`, `out0`, `temp0` ...
+pub(crate) fn buffer_names(program: &Program) -> Vec<String> {
+    let mut counts = [0; 3];
+    let name = |buffer: &Buffer| {
+        let (kind, prefix) = match buffer.role {
+            Role::Input | Role::Updated => (0, "in"),
+            Role::Output(_) => (1, "out"),
+            Role::Temporary(_) => (2, "temp"),
+        };
+        counts[kind] += 1;
+        format!("{prefix}{}", counts[kind] - 1)
+    };
+    program.buffers.iter().map(name).collect()
+}
+
+/// Rounded values that are operands of sums and differences, also when negated or rounded once more.
+fn summed(arena: &Arena, roots: &[ExprId]) -> BTreeSet<ExprId> {
+    let mut summed = BTreeSet::new();
+    for id in arena.reachable(roots) {
+        let Expr::Binary(Binary::Add | Binary::Sub, a, b) = *arena.get(id) else { continue };
+        for mut operand in [a, b] {
+            while let Expr::Round(inner, _) | Expr::Unary(Unary::Neg, inner) = *arena.get(operand) {
+                summed.insert(operand);
+                operand = inner;
+            }
+        }
+    }
+    summed
+}

@@ -1,0 +1,344 @@
+//! C++ for CPUs: one function per program, its loops ready for the compiler's vectoriser.
+
+mod lanes;
+mod statement;
+mod value;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use passnet_record::DType;
+
+use super::{buffer_names, order::Order, size, summed};
+use crate::{
+    front::{
+        expr::{Expr, ExprId, Fold, Kind},
+        index::{Index, Var, coefficient},
+        tensor::TensorId,
+    },
+    plan::{
+        config::Nests,
+        stage::{Action, Buffer, Loop, Program, Role, Segment, Stage, roots},
+    },
+};
+
+/// Functions that printed kernels use, to be put before them. It opens a namespace that [`END`] closes.
+pub(crate) const MATH: &str = include_str!("cpp/math.hpp");
+
+/// Text after the kernels.
+pub(crate) const END: &str = "}  // namespace fused\n";
+
+/// Values per step of a vectorised loop, as `math.hpp` has it.
+const LANES: i64 = 16;
+
+/// Accumulators of a sum of `float`, by the elements of a row: those of `math.hpp`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sums {
+    /// One: to join four takes as long as such a row.
+    Plain,
+    /// Four in turn, as PyTorch has them.
+    Turns,
+    /// Four whose sums are joined in between.
+    Cascade,
+}
+
+impl Sums {
+    /// A step takes 32 elements, and sums of 16 steps are joined.
+    const fn of_row(elements: i64) -> Self {
+        match elements {
+            ..128 => Self::Plain,
+            128..512 => Self::Turns,
+            _ => Self::Cascade,
+        }
+    }
+}
+
+/// Products and sums of one operation may be contracted, as in PyTorch's own kernels; those of two are not.
+pub(crate) const FLAGS: &[&str] = &["-ffp-contract=fast", "-Wno-psabi"];
+
+/// Names and types of the parameters, without the table's row.
+pub(crate) fn parameters(program: &Program) -> Vec<String> {
+    let names = buffer_names(program);
+    let constness = |role: &Role| if *role == Role::Input { "const " } else { "" };
+    let parameter = |(buffer, name): (&Buffer, &String)| {
+        format!("{}{}* {name}", constness(&buffer.role), storage_type(buffer.dtype))
+    };
+    program.buffers.iter().zip(&names).map(parameter).collect()
+}
+
+/// The body of the function.
+pub(crate) fn body(program: &Program, config: Nests) -> String {
+    let mut printer = Printer {
+        program,
+        config,
+        buffers: buffer_names(program),
+        text: String::new(),
+        indent: 1,
+        names: BTreeMap::new(),
+        summed: BTreeSet::new(),
+        vars: BTreeMap::new(),
+        folds: BTreeMap::new(),
+        count: 0,
+        lanes: None,
+        in_whole_step: false,
+        left_of: None,
+        sums: Sums::Plain,
+        rows: BTreeMap::new(),
+        filled: BTreeSet::new(),
+    };
+    for stage in &program.stages {
+        printer.stage(stage);
+    }
+    printer.text
+}
+
+/// Type of the elements in memory.
+fn storage_type(dtype: DType) -> &'static str {
+    match dtype {
+        DType::Float64 => "double",
+        DType::Float32 => "float",
+        DType::Float16 => "float16",
+        DType::BFloat16 => "bfloat16",
+        DType::Int64 => "int64_t",
+        DType::Int32 => "int32_t",
+        DType::Int16 => "int16_t",
+        DType::Int8 => "int8_t",
+        // Complex numbers are never scheduled.
+        DType::UInt8 | DType::Bool | DType::Complex64 | DType::Complex128 => "uint8_t",
+    }
+}
+
+const fn kind_type(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Bool => "bool",
+        Kind::I64 => "int64_t",
+        Kind::F32 => "float",
+        Kind::F64 => "double",
+    }
+}
+
+struct Printer<'p> {
+    program: &'p Program,
+    config: Nests,
+    buffers: Vec<String>,
+    text: String,
+    indent: usize,
+    /// Variables of the text that hold values, in scope.
+    names: BTreeMap<ExprId, String>,
+    /// Rounded products that something is added to.
+    summed: BTreeSet<ExprId>,
+    vars: BTreeMap<Var, String>,
+    folds: BTreeMap<TensorId, String>,
+    count: usize,
+    /// While a loop is printed that takes sixteen elements a step: its variable and the values that vary with it.
+    lanes: Option<(Var, BTreeSet<ExprId>)>,
+    /// Set while the loop is printed that takes whole steps of sums.
+    in_whole_step: bool,
+    /// Length of the row while what is left of it after whole steps of sums is printed.
+    left_of: Option<String>,
+    sums: Sums,
+    /// Values that are kept for the levels to come, with the array that holds them.
+    rows: BTreeMap<ExprId, String>,
+    filled: BTreeSet<ExprId>,
+}
+
+impl Printer<'_> {
+    fn line(&mut self, line: &str) {
+        for _ in 0..self.indent {
+            self.text.push_str("    ");
+        }
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    fn open(&mut self, nest: &Loop, name: &str) {
+        match nest.var {
+            Some(var) => {
+                self.vars.insert(var, name.to_owned());
+                self.line(&format!("for (int64_t {name} = 0; {name} < {}; ++{name}) {{", size(nest.extent)));
+            }
+            None => self.line("{"),
+        }
+        self.indent += 1;
+    }
+
+    fn close(&mut self) {
+        self.indent -= 1;
+        self.line("}");
+    }
+
+    fn stage(&mut self, stage: &Stage) {
+        let order = Order::new(&self.program.arena, stage);
+        self.names.clear();
+        self.summed = summed(&self.program.arena, &roots(stage));
+        self.sums = self.sums_of(stage);
+        let all: Vec<&Action> = stage
+            .segments
+            .iter()
+            .flat_map(|segment| segment.levels.iter().flatten())
+            .chain(stage.per_row.iter().flatten())
+            .collect();
+        let sums = all.iter().filter(|action| matches!(action, Action::Fold { fold: Fold::Sum, .. }));
+        self.summed.extend(sums.map(|action| action.value()));
+        let certain = order.certain(&all);
+        let at = |depth: usize, after: usize| {
+            let order = &order;
+            certain.iter().copied().filter(move |&id| {
+                let place = order.place(id);
+                place.depth == depth && place.after == after
+            })
+        };
+        let rows = stage.outer.len();
+        self.rows.clear();
+        self.filled.clear();
+        self.define(&at(0, 0).collect::<Vec<_>>());
+        for (depth, nest) in stage.outer.iter().enumerate() {
+            self.open(nest, &format!("i{depth}"));
+            self.define(&at(depth + 1, 0).collect::<Vec<_>>());
+        }
+        self.keep_rows(stage, &order);
+        for level in 0..stage.per_row.len() {
+            if level > 0 {
+                self.define(&at(rows, level).collect::<Vec<_>>());
+            }
+            self.level(stage, level, &order);
+            if !stage.per_row[level].is_empty() {
+                self.define(&at(rows, level + 1).collect::<Vec<_>>());
+                for action in &stage.per_row[level] {
+                    self.act(action);
+                }
+            }
+        }
+        for _ in 0..rows {
+            self.close();
+        }
+    }
+
+    fn sums_of(&self, stage: &Stage) -> Sums {
+        let arena = &self.program.arena;
+        let vars: Vec<Var> = stage.segments.iter().filter_map(|segment| segment.innermost.var).collect();
+        let is_row = |at: &Index| vars.iter().all(|&var| matches!(coefficient(at, var), Some(0 | 1)));
+        let is_strided = |id: ExprId| matches!(arena.get(id), Expr::Load { at, .. } if !is_row(at));
+        if arena.reachable(&roots(stage)).into_iter().any(is_strided) {
+            // PyTorch has another order then, and gathering elements for four registers takes longer than for one.
+            return Sums::Plain;
+        }
+        let inner: i64 = stage.inner.iter().map(|nest| nest.extent).product();
+        let along: i64 = stage.segments.iter().map(|segment| segment.innermost.extent).sum();
+        Sums::of_row(inner * along)
+    }
+
+    fn level(&mut self, stage: &Stage, level: usize, order: &Order<'_>) {
+        let Some(first) = stage.segments.first() else { return };
+        for action in &first.levels[level] {
+            if let Action::Fold { tensor, fold, kind, .. } = action {
+                self.declare_fold(*tensor, *fold, *kind);
+            }
+        }
+        if first.levels[level].is_empty() {
+            return;
+        }
+        let rows = stage.outer.len();
+        for (place, nest) in stage.inner.iter().enumerate() {
+            self.open(nest, &format!("j{place}"));
+            let actions: Vec<&Action> = stage.segments.iter().flat_map(|segment| &segment.levels[level]).collect();
+            let here: Vec<ExprId> =
+                order.certain(&actions).into_iter().filter(|&id| order.place(id).depth == rows + place + 1).collect();
+            self.define(&here);
+        }
+        let outside = self.names.clone();
+        for segment in &stage.segments {
+            self.segment(stage, segment, level, order);
+            self.names.clone_from(&outside);
+        }
+        for _ in &stage.inner {
+            self.close();
+        }
+        self.names.retain(|&id, _| order.place(id).depth <= rows);
+        for action in &first.levels[level] {
+            self.finish_fold(action, stage);
+        }
+    }
+
+    fn segment(&mut self, stage: &Stage, segment: &Segment, level: usize, order: &Order<'_>) {
+        let innermost = stage.outer.len() + stage.inner.len() + 1;
+        let actions: Vec<&Action> = segment.levels[level].iter().collect();
+        let varies = |id: &ExprId| order.place(*id).depth >= innermost;
+        let here: Vec<ExprId> = order
+            .certain_beyond(&actions, &|id| self.rows.contains_key(&id) && self.filled.contains(&id))
+            .into_iter()
+            .filter(varies)
+            .collect();
+        let mut start = "0";
+        let outside = self.names.clone();
+        if let Some(var) = segment.innermost.var
+            && let Some(varying) = self.vectorised(segment, level, &varies)
+        {
+            self.vars.insert(var, "k".to_owned());
+            self.line("{");
+            self.indent += 1;
+            self.line("int64_t k = 0;");
+            self.lanes = Some((var, varying));
+            self.vector_loop(stage, segment, &here, &actions);
+            self.lanes = None;
+            start = "k";
+            self.names.clone_from(&outside);
+        }
+        match (segment.innermost.var, start) {
+            (Some(_), "k") => self.line(&format!("for (; k < {}; ++k) {{", size(segment.innermost.extent))),
+            (Some(var), _) => {
+                self.vars.insert(var, "k".to_owned());
+                self.line(&format!("for (int64_t k = 0; k < {}; ++k) {{", size(segment.innermost.extent)));
+            }
+            (None, _) => self.line("{"),
+        }
+        self.indent += 1;
+        self.block(&here, &actions);
+        self.close();
+        self.left_of = None;
+        if start == "k" {
+            self.close();
+        }
+        self.filled.extend(here);
+    }
+
+    /// The loop that takes several elements a step; one with sums first takes four such steps together.
+    fn vector_loop(&mut self, stage: &Stage, segment: &Segment, here: &[ExprId], actions: &[&Action]) {
+        let end = size(segment.innermost.extent);
+        let sums = if self.sums == Sums::Plain { Vec::new() } else { self.names_of_sums(actions) };
+        if !sums.is_empty() {
+            let outside = self.names.clone();
+            self.line(&format!("while (k + sum_step <= {end}) {{"));
+            self.indent += 1;
+            self.line("for (int64_t part = 0; part < sum_parts; ++part, k += lanes) {");
+            self.indent += 1;
+            self.in_whole_step = true;
+            self.block(here, actions);
+            self.in_whole_step = false;
+            self.close();
+            if self.sums == Sums::Cascade {
+                for name in &sums {
+                    self.line(&format!("carry({name}_lanes);"));
+                }
+            }
+            self.close();
+            if self.sums == Sums::Cascade && stage.inner.is_empty() {
+                for name in &sums {
+                    self.line(&format!("join({name}_lanes);"));
+                }
+            }
+            self.names = outside;
+            self.left_of = Some(end.clone());
+        }
+        self.line(&format!("for (; k + lanes <= {end}; k += lanes) {{"));
+        self.indent += 1;
+        self.block(here, actions);
+        self.close();
+    }
+
+    fn block(&mut self, here: &[ExprId], actions: &[&Action]) {
+        self.define(here);
+        for action in actions {
+            self.act(action);
+        }
+    }
+}

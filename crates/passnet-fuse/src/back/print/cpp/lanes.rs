@@ -1,0 +1,115 @@
+//! Choice of the loops that take a register of elements a step, and of the values that are kept in a row between levels.
+
+use std::collections::BTreeSet;
+
+use passnet_record::DType;
+
+use super::{LANES, Printer};
+use crate::{
+    back::print::{order::Order, size},
+    front::{
+        arena::Arena,
+        expr::{Binary, Expr, ExprId, Kind, Unary},
+        index::{Var, coefficient},
+    },
+    plan::stage::{Action, Loop, Segment, Stage},
+};
+
+/// Longest row that is kept in memory between levels, in elements.
+const LONGEST_ROW: i64 = 8192;
+
+impl Printer<'_> {
+    /// The values that vary along the innermost loop of a segment, if all of them have a form of sixteen lanes.
+    pub(super) fn vectorised(
+        &self,
+        segment: &Segment,
+        level: usize,
+        varies: &dyn Fn(&ExprId) -> bool,
+    ) -> Option<BTreeSet<ExprId>> {
+        let Loop { var: Some(var), extent: LANES.. } = segment.innermost else { return None };
+        self.config.vectors.then_some(())?;
+        let arena = &self.program.arena;
+        let actions = &segment.levels[level];
+        for action in actions {
+            match action {
+                Action::Store { dtype, at, value, .. } => {
+                    let stride = coefficient(at, var)?;
+                    let is_row = stride == 1 || (stride != 0 && *dtype != DType::Bool);
+                    let is_float = arena.kind(*value) == Kind::F32 && Kind::of(*dtype) == Some(Kind::F32);
+                    (is_row && (is_float || *dtype == DType::Bool)).then_some(())?;
+                }
+                Action::Fold { kind, .. } => (*kind == Kind::F32).then_some(())?,
+            }
+        }
+        let roots: Vec<ExprId> = actions.iter().map(Action::value).collect();
+        let varying: BTreeSet<ExprId> = arena.reachable(&roots).into_iter().filter(varies).collect();
+        let has_lanes = |&id: &ExprId| match arena.get(id) {
+            Expr::Load { dtype, at, .. } => {
+                let is_float = Kind::of(*dtype) == Some(Kind::F32);
+                coefficient(at, var).is_some_and(|stride| is_float || (*dtype == DType::Bool && stride == 1))
+            }
+            Expr::Binary(op, a, _) => {
+                let is_known = !matches!(op, Binary::Pow | Binary::Xor);
+                is_known && matches!(arena.kind(*a), Kind::F32 | Kind::Bool)
+            }
+            Expr::Unary(..) | Expr::Select(..) | Expr::Round(..) => true,
+            Expr::Guard(condition, ..) => !varies(condition),
+            Expr::Convert(a, to) => matches!((arena.kind(*a), to), (Kind::Bool, Kind::F32) | (Kind::F32, Kind::Bool)),
+            _ => false,
+        };
+        let is_float_or_bool = |id: &ExprId| matches!(arena.kind(*id), Kind::F32 | Kind::Bool);
+        varying.iter().all(|id| is_float_or_bool(id) && has_lanes(id)).then_some(varying)
+    }
+
+    /// Declares arrays for what several levels compute alike and at some cost.
+    pub(super) fn keep_rows(&mut self, stage: &Stage, order: &Order<'_>) {
+        let [segment] = stage.segments.as_slice() else { return };
+        let Loop { var: Some(var), extent: 2..=LONGEST_ROW } = segment.innermost else { return };
+        if !stage.inner.is_empty() || !self.config.keeps_rows {
+            return;
+        }
+        let arena = &self.program.arena;
+        let innermost = stage.outer.len() + 1;
+        let mut seen: BTreeSet<ExprId> = BTreeSet::new();
+        let mut kept: BTreeSet<ExprId> = BTreeSet::new();
+        for actions in &segment.levels {
+            let actions: Vec<&Action> = actions.iter().collect();
+            let here: BTreeSet<ExprId> =
+                order.certain(&actions).into_iter().filter(|&id| order.place(id).depth >= innermost).collect();
+            let mut used: BTreeSet<ExprId> = actions.iter().map(|action| action.value()).collect();
+            for &id in here.difference(&seen) {
+                arena.for_each_operand(id, &mut |operand| {
+                    used.insert(operand);
+                });
+            }
+            let is_worth = |id: &ExprId| arena.kind(*id) == Kind::F32 && cost(arena, *id, var) >= 4;
+            kept.extend(used.intersection(&seen).copied().filter(|id| here.contains(id)).filter(is_worth));
+            seen.extend(here);
+        }
+        for id in kept {
+            let name = format!("row{}", self.count);
+            self.count += 1;
+            self.line(&format!("float {name}[{}];", size(segment.innermost.extent)));
+            self.rows.insert(id, name);
+        }
+    }
+}
+
+/// Rough cost of computing a value again at each element, in additions.
+fn cost(arena: &Arena, id: ExprId, var: Var) -> u32 {
+    let of_one = |id: ExprId| match arena.get(id) {
+        Expr::Load { dtype, at, .. } => match (dtype.size(), coefficient(at, var)) {
+            (_, Some(0)) => 0,
+            (4, Some(1)) => 1,
+            (_, Some(1)) => 2,
+            _ => 16,
+        },
+        Expr::Unary(Unary::Neg | Unary::Abs | Unary::Not, _) => 1,
+        Expr::Unary(..) => 12,
+        Expr::Binary(Binary::Div | Binary::Pow, ..) => 4,
+        Expr::Round(..) => 2,
+        Expr::Binary(..) | Expr::Select(..) | Expr::Guard(..) | Expr::Convert(..) => 1,
+        _ => 0,
+    };
+    arena.reachable(&[id]).into_iter().map(of_one).sum()
+}

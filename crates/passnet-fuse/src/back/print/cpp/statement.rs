@@ -1,0 +1,156 @@
+//! Statements: values that get names, stores, and reductions.
+
+use passnet_record::DType;
+
+use super::{LANES, Printer, Sums, kind_type, storage_type};
+use crate::{
+    back::print::size,
+    front::{
+        expr::{Expr, ExprId, Fold, Kind},
+        index::coefficient,
+        tensor::TensorId,
+    },
+    plan::stage::{Action, Stage},
+};
+
+impl Printer<'_> {
+    pub(super) fn declare_fold(&mut self, tensor: TensorId, fold: Fold, kind: Kind) {
+        let prefix = match fold {
+            Fold::Sum => "sum",
+            Fold::Max => "most",
+            Fold::Min => "least",
+        };
+        let name = format!("{prefix}{}", self.count);
+        self.count += 1;
+        let start = match (fold, kind) {
+            (Fold::Sum, Kind::F32) => "0.0f",
+            (Fold::Sum, _) => "0",
+            (Fold::Max, Kind::F32 | Kind::F64) => "-INFINITY",
+            (Fold::Min, Kind::F32 | Kind::F64) => "INFINITY",
+            (Fold::Max, _) => "INT64_MIN",
+            (Fold::Min, _) => "INT64_MAX",
+        };
+        self.line(&format!("{} {name} = {start};", kind_type(kind)));
+        match (kind, fold) {
+            (Kind::F32, Fold::Sum) if self.sums == Sums::Turns => self.line(&format!("turns {name}_lanes;")),
+            (Kind::F32, Fold::Sum) if self.sums == Sums::Cascade => self.line(&format!("cascade {name}_lanes;")),
+            (Kind::F32, _) => self.line(&format!("vec {name}_lanes = splat({start});")),
+            _ => {}
+        }
+        self.folds.insert(tensor, name);
+    }
+
+    /// Names of the sums among the actions.
+    pub(super) fn names_of_sums(&self, actions: &[&Action]) -> Vec<String> {
+        let name = |action: &&Action| match action {
+            Action::Fold { tensor, fold: Fold::Sum, .. } => self.folds.get(tensor).cloned(),
+            _ => None,
+        };
+        actions.iter().filter_map(name).collect()
+    }
+
+    /// Joins the lanes of a reduction, if a loop had any.
+    pub(super) fn finish_fold(&mut self, action: &Action, stage: &Stage) {
+        let Action::Fold { tensor, fold, kind: Kind::F32, .. } = action else { return };
+        if stage.segments.iter().all(|segment| segment.innermost.extent < LANES) {
+            return;
+        }
+        let name = self.folds[tensor].clone();
+        let line = match fold {
+            Fold::Sum => format!("{name} = total({name}_lanes, {name});"),
+            Fold::Max => format!("{name} = maximum({name}, max_lanes({name}_lanes));"),
+            Fold::Min => format!("{name} = minimum({name}, min_lanes({name}_lanes));"),
+        };
+        self.line(&line);
+    }
+
+    /// Gives names to values, operands first.
+    pub(super) fn define(&mut self, ids: &[ExprId]) {
+        for &id in ids {
+            let is_trivial = matches!(
+                self.program.arena.get(id),
+                Expr::Float { .. } | Expr::Int(_) | Expr::Bool(_) | Expr::Extent { .. } | Expr::Reduced { .. }
+            );
+            if is_trivial || self.names.contains_key(&id) {
+                continue;
+            }
+            if let &Expr::Round(product, DType::Float32) = self.program.arena.get(id)
+                && !self.summed.contains(&id)
+            {
+                // The product itself.
+                let name = self.expr(product);
+                self.names.insert(id, name);
+                continue;
+            }
+            let has_lanes = self.has_lanes(id);
+            let row = self.rows.get(&id).cloned();
+            let value = match &row {
+                Some(row) if self.filled.contains(&id) && has_lanes => format!("get_row({row} + k)"),
+                Some(row) if self.filled.contains(&id) => format!("{row}[k]"),
+                _ => self.operation(id),
+            };
+            let name = format!("v{}", self.count);
+            self.count += 1;
+            let kind = self.program.arena.kind(id);
+            let ty = match (has_lanes, kind) {
+                (true, Kind::Bool) => "mask",
+                (true, _) => "vec",
+                (false, kind) => kind_type(kind),
+            };
+            self.line(&format!("const {ty} {name} = {value};"));
+            if let Some(row) = row.filter(|_| !self.filled.contains(&id)) {
+                let store =
+                    if has_lanes { format!("put_row({row} + k, {name});") } else { format!("{row}[k] = {name};") };
+                self.line(&store);
+            }
+            self.names.insert(id, name);
+        }
+    }
+
+    /// Returns whether a value stands for sixteen elements here.
+    pub(super) fn has_lanes(&self, id: ExprId) -> bool {
+        self.lanes.as_ref().is_some_and(|(_, varying)| varying.contains(&id))
+    }
+
+    pub(super) fn act(&mut self, action: &Action) {
+        let line = match action {
+            Action::Store { buffer, dtype, at, value } => {
+                let is_exact = *dtype == DType::BFloat16 && self.program.arena.is_exact(*value, *dtype);
+                let (to, at_text, value) = (&self.buffers[*buffer], self.index(at), self.operand(*value));
+                match (&self.lanes, dtype) {
+                    (Some((var, _)), _) => match coefficient(at, *var) {
+                        Some(1) | None if is_exact => format!("put_row_exact({to} + {at_text}, {value});"),
+                        Some(1) | None => format!("put_row({to} + {at_text}, {value});"),
+                        Some(stride) => format!("put_strided({to} + {at_text}, {}, {value});", size(stride)),
+                    },
+                    (None, DType::BFloat16) if is_exact => format!("put_exact({to} + {at_text}, {value});"),
+                    (None, DType::Float16 | DType::BFloat16) => format!("put({to} + {at_text}, {value});"),
+                    (None, DType::Int32 | DType::Int16 | DType::Int8 | DType::UInt8) => {
+                        format!("{to}[{at_text}] = static_cast<{}>({value});", storage_type(*dtype))
+                    }
+                    (None, _) => format!("{to}[{at_text}] = {value};"),
+                }
+            }
+            Action::Fold { tensor, fold, value, .. } => {
+                let mut name = self.folds[tensor].clone();
+                let value = self.operand(*value);
+                if let (Fold::Sum, Some(width)) = (fold, &self.left_of) {
+                    self.line(&format!("add_left({name}_lanes, {name}, {value}, k, {width});"));
+                    return;
+                }
+                if self.lanes.is_some() {
+                    name.push_str("_lanes");
+                    if self.in_whole_step && *fold == Fold::Sum {
+                        name.push_str(".part[part]");
+                    }
+                }
+                match fold {
+                    Fold::Sum => format!("{name} += {value};"),
+                    Fold::Max => format!("{name} = maximum({value}, {name});"),
+                    Fold::Min => format!("{name} = minimum({value}, {name});"),
+                }
+            }
+        };
+        self.line(&line);
+    }
+}

@@ -1,0 +1,175 @@
+//! Values and indices as expressions.
+
+use passnet_record::DType;
+
+use super::{Printer, kind_type, storage_type};
+use crate::{
+    back::print::{size, sum},
+    front::{
+        expr::{Binary, Expr, ExprId, Kind, Unary},
+        index::{Index, Term, coefficient},
+    },
+};
+
+impl Printer<'_> {
+    /// A value as an operand: in a vectorised loop, what is the same for all elements is spread.
+    pub(super) fn operand(&self, id: ExprId) -> String {
+        if self.lanes.is_some() && !self.has_lanes(id) {
+            return format!("splat({})", self.expr(id));
+        }
+        self.expr(id)
+    }
+
+    /// A value by its name, or as an expression in place.
+    pub(super) fn expr(&self, id: ExprId) -> String {
+        match self.names.get(&id) {
+            Some(name) => name.clone(),
+            None => self.operation(id),
+        }
+    }
+
+    pub(super) fn operation(&self, id: ExprId) -> String {
+        let arena = &self.program.arena;
+        let kind = arena.kind(id);
+        match arena.get(id) {
+            Expr::Float { bits, kind } => float_literal(f64::from_bits(*bits), *kind),
+            Expr::Int(value) => format!("int64_t({value})"),
+            Expr::Bool(value) => value.to_string(),
+            Expr::Extent { value, kind } => format!("{}({})", kind_type(*kind), size(*value)),
+            Expr::Load { buffer, dtype, at } => self.load(&self.buffers[*buffer], *dtype, at, self.has_lanes(id)),
+            Expr::Position(index) => format!("({})", self.index(index)),
+            Expr::InRange { index, low, high } => {
+                let index = self.index(index);
+                match (*low == i64::MIN, *high == i64::MAX) {
+                    (true, _) => format!("({index} < {})", size(*high)),
+                    (false, true) => format!("({index} >= {})", size(*low)),
+                    (false, false) => format!("({index} >= {} && {index} < {})", size(*low), size(*high)),
+                }
+            }
+            Expr::Unary(op, a) => self.unary(*op, *a, kind),
+            Expr::Binary(op, a, b) if self.has_lanes(id) => self.binary(*op, *a, *b, true),
+            Expr::Binary(op, a, b) => self.binary(*op, *a, *b, false),
+            Expr::Select(condition, a, b) if self.has_lanes(id) => {
+                format!("choose({}, {}, {})", self.operand(*condition), self.operand(*a), self.operand(*b))
+            }
+            Expr::Select(condition, a, b) | Expr::Guard(condition, a, b) => {
+                let (a, b) = if self.has_lanes(id) {
+                    (self.operand(*a), self.operand(*b))
+                } else {
+                    (self.expr(*a), self.expr(*b))
+                };
+                format!("({} ? {a} : {b})", self.expr(*condition))
+            }
+            Expr::Convert(a, _) if self.has_lanes(id) && kind == Kind::F32 => {
+                format!("choose({}, splat(1.0f), splat(0.0f))", self.operand(*a))
+            }
+            Expr::Convert(a, Kind::Bool) => format!("({} != 0)", self.expr(*a)),
+            Expr::Convert(a, to) => format!("static_cast<{}>({})", kind_type(*to), self.expr(*a)),
+            Expr::Round(a, dtype) => {
+                let a = self.expr(*a);
+                match dtype {
+                    DType::Float16 => format!("round_float16({a})"),
+                    DType::BFloat16 => format!("round_bfloat16({a})"),
+                    DType::Float32 => format!("kept({a})"),
+                    _ => format!("int64_t(static_cast<{}>({a}))", storage_type(*dtype)),
+                }
+            }
+            Expr::Reduced { tensor, .. } => self.folds.get(tensor).cloned().unwrap_or_default(),
+        }
+    }
+
+    fn load(&self, from: &str, dtype: DType, at: &Index, has_lanes: bool) -> String {
+        let index = self.index(at);
+        if let Some((var, _)) = self.lanes.as_ref().filter(|_| has_lanes) {
+            return match coefficient(at, *var) {
+                Some(1) | None => format!("get_row({from} + {index})"),
+                Some(stride) => format!("get_strided({from} + {index}, {})", size(stride)),
+            };
+        }
+        let element = format!("{from}[{index}]");
+        match dtype {
+            DType::Float16 | DType::BFloat16 => format!("get({element})"),
+            DType::Bool => format!("({element} != 0)"),
+            _ => element,
+        }
+    }
+
+    fn unary(&self, op: Unary, a: ExprId, kind: Kind) -> String {
+        let a_has_lanes = self.has_lanes(a);
+        let a = self.expr(a);
+        let function = match op {
+            Unary::Neg => return format!("(-{a})"),
+            Unary::Not if a_has_lanes => return format!("(~{a})"),
+            Unary::Not => return format!("(!{a})"),
+            Unary::Abs if kind == Kind::I64 => return format!("({a} < 0 ? -{a} : {a})"),
+            Unary::Abs => "abs_of",
+            Unary::Exp => "exp_of",
+            Unary::Log => "log_of",
+            Unary::Sqrt => "sqrt_of",
+            Unary::Sin => "sin_of",
+            Unary::Cos => "cos_of",
+            Unary::Tanh => "tanh_of",
+            Unary::Erf => "erf_of",
+            Unary::Floor => "floor_of",
+            Unary::Ceil => "ceil_of",
+            Unary::Trunc => "trunc_of",
+        };
+        format!("{function}({a})")
+    }
+
+    fn binary(&self, op: Binary, a: ExprId, b: ExprId, has_lanes: bool) -> String {
+        let is_bool = self.program.arena.kind(a) == Kind::Bool && !has_lanes;
+        // A bound is no NaN that could win.
+        let is_bound = matches!(*self.program.arena.get(b), Expr::Float { bits, .. } if !f64::from_bits(bits).is_nan());
+        let (a, b) = if has_lanes { (self.operand(a), self.operand(b)) } else { (self.expr(a), self.expr(b)) };
+        let sign = match op {
+            Binary::Add => "+",
+            Binary::Sub => "-",
+            Binary::Mul => "*",
+            Binary::Div => "/",
+            Binary::Pow => return format!("std::pow({a}, {b})"),
+            Binary::Max if is_bound => return format!("at_least({b}, {a})"),
+            Binary::Min if is_bound => return format!("at_most({b}, {a})"),
+            Binary::Max => return format!("maximum({a}, {b})"),
+            Binary::Min => return format!("minimum({a}, {b})"),
+            Binary::Lt => "<",
+            Binary::Le => "<=",
+            Binary::Eq => "==",
+            Binary::Ne => "!=",
+            Binary::And if is_bool => "&&",
+            Binary::Or if is_bool => "||",
+            Binary::Xor if is_bool => "!=",
+            Binary::And => "&",
+            Binary::Or => "|",
+            Binary::Xor => "^",
+        };
+        format!("({a} {sign} {b})")
+    }
+
+    pub(super) fn index(&self, index: &Index) -> String {
+        sum(index, |term| match term {
+            Term::Var(var) => self.vars.get(var).cloned().unwrap_or_else(|| "0".to_owned()),
+            Term::Div(inner, by) => format!("({}) / {}", self.index(inner), size(*by)),
+            Term::Mod(inner, by) => format!("({}) % {}", self.index(inner), size(*by)),
+            Term::Value { expr, wrap: 0 } => self.expr(*expr),
+            Term::Value { expr, wrap } => {
+                let value = self.expr(*expr);
+                format!("({value} < 0 ? {value} + {} : {value})", size(*wrap))
+            }
+        })
+    }
+}
+
+fn float_literal(value: f64, kind: Kind) -> String {
+    if value.is_nan() {
+        return "NAN".to_owned();
+    }
+    if value.is_infinite() {
+        return if value < 0.0 { "-INFINITY".to_owned() } else { "INFINITY".to_owned() };
+    }
+    let text = match kind {
+        Kind::F32 => format!("{:?}f", value as f32),
+        _ => format!("{value:?}"),
+    };
+    if value < 0.0 { format!("({text})") } else { text }
+}

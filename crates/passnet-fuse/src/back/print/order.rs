@@ -1,0 +1,102 @@
+//! The place of each value in a nest of loops: as far out as the variables that it depends on allow.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{
+    front::{
+        arena::Arena,
+        expr::{Expr, ExprId, for_each_value},
+        index::{Term, Var},
+        tensor::TensorId,
+    },
+    plan::stage::{Action, Stage},
+};
+
+/// Depth of values in the loops of a stage: 0 before all loops, `n` inside the `n`-th.
+pub(super) struct Order<'p> {
+    arena: &'p Arena,
+    depth_of_var: BTreeMap<Var, usize>,
+    /// Level after which the result of a reduction is there.
+    level_of: BTreeMap<TensorId, usize>,
+    rows: usize,
+}
+
+/// First place at which a value can be computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub(super) depth: usize,
+    /// Number of levels that have to be complete.
+    pub(super) after: usize,
+}
+
+impl<'p> Order<'p> {
+    pub(super) fn new(arena: &'p Arena, stage: &Stage) -> Self {
+        let mut depth_of_var = BTreeMap::new();
+        for (depth, nest) in stage.outer.iter().chain(&stage.inner).enumerate() {
+            if let Some(var) = nest.var {
+                depth_of_var.insert(var, depth + 1);
+            }
+        }
+        let innermost = stage.outer.len() + stage.inner.len() + 1;
+        let mut level_of = BTreeMap::new();
+        for segment in &stage.segments {
+            if let Some(var) = segment.innermost.var {
+                depth_of_var.insert(var, innermost);
+            }
+            for (level, actions) in segment.levels.iter().enumerate() {
+                for action in actions {
+                    if let Action::Fold { tensor, .. } = action {
+                        level_of.insert(*tensor, level + 1);
+                    }
+                }
+            }
+        }
+        Self { arena, depth_of_var, level_of, rows: stage.outer.len() }
+    }
+
+    /// Values that an action always computes, operands before users: not those behind the condition of a guard.
+    pub(super) fn certain(&self, actions: &[&Action]) -> Vec<ExprId> {
+        self.certain_beyond(actions, &|_| false)
+    }
+
+    /// Like [`Self::certain`], without what only values that are known already are computed from.
+    pub(super) fn certain_beyond(&self, actions: &[&Action], is_known: &dyn Fn(ExprId) -> bool) -> Vec<ExprId> {
+        let mut seen = BTreeSet::new();
+        let mut stack = Vec::new();
+        for action in actions {
+            stack.push(action.value());
+            if let Action::Store { at, .. } = action {
+                for_each_value(at, &mut |value| stack.push(value));
+            }
+        }
+        while let Some(id) = stack.pop() {
+            if seen.insert(id) && !is_known(id) {
+                match self.arena.get(id) {
+                    Expr::Guard(condition, ..) => stack.push(*condition),
+                    _ => self.arena.for_each_operand(id, &mut |operand| stack.push(operand)),
+                }
+            }
+        }
+        seen.into_iter().collect()
+    }
+
+    pub(super) fn place(&self, id: ExprId) -> Place {
+        let mut place = Place { depth: 0, after: 0 };
+        for id in self.arena.reachable(&[id]) {
+            if let Expr::Reduced { tensor, .. } = self.arena.get(id) {
+                place.depth = place.depth.max(self.rows);
+                place.after = place.after.max(self.level_of.get(tensor).copied().unwrap_or(0));
+            } else {
+                self.arena.for_each_index(id, &mut |index| {
+                    index.for_each_term(&mut |term| {
+                        if let Term::Var(var) = term {
+                            let depth = self.depth_of_var.get(var).copied().unwrap_or(0);
+                            place.depth = place.depth.max(depth);
+                        }
+                    });
+                });
+            }
+        }
+        place
+    }
+}

@@ -1,0 +1,259 @@
+//! Triton for CUDA devices: one kernel per stage, whose programs each compute a tile of it.
+//!
+//! Values are tensors of the tile: `[rows, 1]`, `[1, columns]` or `[rows, columns]`, as the variables that they depend on
+//! say. Divisions and roots are those of IEEE 754 and elementary functions those of libdevice, as in PyTorch's own kernels.
+
+mod extent;
+mod fold;
+mod mask;
+mod value;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use passnet_record::DType;
+
+use self::extent::{Condition, Extent};
+use super::{size, summed};
+use crate::{
+    front::{
+        arena::Arena,
+        expr::{Expr, ExprId, for_each_value},
+        index::Var,
+        tensor::TensorId,
+    },
+    plan::{
+        config::Tiles,
+        stage::{Action, Loop, Program, Stage, roots},
+        tile::Tile,
+    },
+};
+
+/// One launch.
+#[derive(Clone, Debug)]
+pub(crate) struct Kernel {
+    /// Body of the function, with marks around sizes.
+    pub(crate) body: String,
+    /// Names of the buffers that it takes.
+    pub(crate) buffers: Vec<String>,
+    pub(crate) tile: Tile,
+}
+
+/// Functions that printed kernels use where they say so: NaN wins, as in PyTorch.
+pub(crate) const LARGER: &str = "@triton.jit\ndef larger(a, b):\n    return tl.where((a > b) | (a != a), a, b)\n\n\n";
+pub(crate) const SMALLER: &str = "@triton.jit\ndef smaller(a, b):\n    return tl.where((a < b) | (a != a), a, b)\n\n\n";
+
+/// In libdevice as Triton links it, numbers below the smallest normal one are 0. PyTorch's kernels know them.
+pub(crate) const INVERSE_ROOT: &str = "@triton.jit\ndef inverse_root(x):\n    tiny = x < 1.1754944e-38\n    \
+    return libdevice.rsqrt(tl.where(tiny, x * 16777216.0, x)) * tl.where(tiny, 4096.0, 1.0)\n\n\n";
+pub(crate) const LOGARITHM: &str = "@triton.jit\ndef logarithm(x):\n    tiny = x < 1.1754944e-38\n    \
+    return libdevice.log(tl.where(tiny, x * 16777216.0, x)) - tl.where(tiny, 16.635532, 0.0)\n\n\n";
+
+/// The kernels of a program, in order.
+pub(crate) fn kernels(program: &Program, config: Tiles) -> Vec<Kernel> {
+    program.stages.iter().map(|stage| kernel(program, stage, config)).collect()
+}
+
+fn kernel(program: &Program, stage: &Stage, config: Tiles) -> Kernel {
+    let names = super::buffer_names(program);
+    let tile = Tile::of(stage, &program.arena).with(config);
+    let is_used = used_buffers(&program.arena, stage);
+    let mut printer = Printer::new(program, stage, names.clone(), tile);
+    printer.stage(stage);
+    let buffers = names.into_iter().enumerate().filter(|(number, _)| is_used.contains(number)).map(|(_, name)| name);
+    Kernel { body: printer.text, buffers: buffers.collect(), tile }
+}
+
+fn used_buffers(arena: &Arena, stage: &Stage) -> BTreeSet<usize> {
+    let all = stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
+    let mut used = BTreeSet::new();
+    let mut roots = Vec::new();
+    for action in all.chain(stage.per_row.iter().flatten()) {
+        roots.push(action.value());
+        if let Action::Store { buffer, at, .. } = action {
+            used.insert(*buffer);
+            for_each_value(at, &mut |value| roots.push(value));
+        }
+    }
+    for id in arena.reachable(&roots) {
+        if let Expr::Load { buffer, .. } = arena.get(id) {
+            used.insert(*buffer);
+        }
+    }
+    used
+}
+
+struct Printer<'p> {
+    arena: &'p Arena,
+    buffers: Vec<String>,
+    tile: Tile,
+    text: String,
+    indent: usize,
+    /// Values in scope, by the condition under which they were loaded.
+    names: BTreeMap<(ExprId, usize), String>,
+    conditions: Vec<Condition>,
+    known_conditions: BTreeMap<(usize, ExprId, bool), usize>,
+    uses: BTreeMap<ExprId, usize>,
+    /// Rounded values that something is added to, or subtracted from.
+    summed: BTreeSet<ExprId>,
+    extents: BTreeMap<ExprId, Extent>,
+    /// The loops over rows and along them, outermost first, with their variables in the text.
+    rows: Vec<(Loop, String)>,
+    columns: Vec<(Loop, String)>,
+    folds: BTreeMap<TensorId, String>,
+    count: usize,
+}
+
+impl<'p> Printer<'p> {
+    fn new(program: &'p Program, stage: &Stage, buffers: Vec<String>, tile: Tile) -> Self {
+        let arena = &program.arena;
+        let innermost = stage.segments.first().map(|segment| &segment.innermost);
+        let whole = if tile.is_flat() { "i" } else { "column" };
+        let rows = named(stage.outer.iter(), "row", "i");
+        let columns = named(stage.inner.iter().chain(innermost), whole, "j");
+        let mut printer = Self {
+            arena,
+            buffers,
+            tile,
+            text: String::new(),
+            indent: 1,
+            names: BTreeMap::new(),
+            conditions: vec![Condition { name: String::new(), extent: Extent::default() }],
+            known_conditions: BTreeMap::new(),
+            uses: uses(arena, &roots(stage)),
+            summed: summed(arena, &roots(stage)),
+            extents: BTreeMap::new(),
+            rows,
+            columns,
+            folds: BTreeMap::new(),
+            count: 0,
+        };
+        // Operands come before users.
+        for id in arena.reachable(&roots(stage)) {
+            let mut extent = Extent::default();
+            arena.for_each_operand(id, &mut |operand| {
+                extent = extent.and(printer.extents.get(&operand).copied().unwrap_or_default());
+            });
+            arena.for_each_index(id, &mut |index| extent = extent.and(printer.vars_of(index)));
+            if matches!(arena.get(id), Expr::Reduced { .. }) {
+                extent = Extent { rows: true, columns: false };
+            }
+            printer.extents.insert(id, extent);
+            if let &Expr::Round(product, DType::Float32) = arena.get(id)
+                && !printer.summed.contains(&id)
+            {
+                // Printed as the product itself.
+                let uses = printer.uses.get(&id).copied().unwrap_or_default();
+                *printer.uses.entry(product).or_default() += uses.saturating_sub(1);
+            }
+        }
+        printer
+    }
+
+    fn line(&mut self, line: &str) {
+        for _ in 0..self.indent {
+            self.text.push_str("    ");
+        }
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    fn fresh(&mut self, prefix: &str) -> String {
+        self.count += 1;
+        format!("{prefix}{}", self.count - 1)
+    }
+
+    fn stage(&mut self, stage: &Stage) {
+        let Tile { block_rows, block_columns, columns, is_looped, .. } = self.tile;
+        let Some(rows) = self.tile.rows else {
+            self.line(&format!("i = tl.program_id(0) * {0} + tl.arange(0, {0})", size(block_columns)));
+            if self.tile.has_column_mask() {
+                self.line(&format!("inside = i < {}", size(columns)));
+            }
+            for segment in &stage.segments {
+                segment.levels.iter().flatten().for_each(|action| self.store(action));
+            }
+            return;
+        };
+        self.line(&format!("row = tl.program_id(0) * {0} + tl.arange(0, {0})[:, None]", size(block_rows)));
+        if self.tile.has_row_mask() {
+            self.line(&format!("in_rows = row < {}", size(rows)));
+        }
+        self.split_position("row", &self.rows.clone());
+        if !is_looped {
+            self.line(&format!("column = tl.arange(0, {})[None, :]", size(block_columns)));
+            self.column_mask();
+        }
+        for level in 0..stage.per_row.len() {
+            let actions: Vec<&Action> =
+                stage.segments.iter().flat_map(|segment| segment.levels.get(level).into_iter().flatten()).collect();
+            if is_looped && !actions.is_empty() {
+                self.looped(&actions);
+            } else {
+                actions.iter().for_each(|action| self.whole(action));
+            }
+            stage.per_row[level].iter().for_each(|action| self.store(action));
+        }
+    }
+
+    fn column_mask(&mut self) {
+        if self.tile.has_column_mask() {
+            self.line(&format!("in_columns = column < {}", size(self.tile.columns)));
+        }
+        self.split_position("column", &self.columns.clone());
+    }
+
+    /// The variables of several loops, from their position in row-major order.
+    fn split_position(&mut self, whole: &str, loops: &[(Loop, String)]) {
+        if loops.len() < 2 {
+            return;
+        }
+        let mut below: i64 = loops.iter().map(|(nest, _)| nest.extent).product();
+        for (place, (nest, name)) in loops.iter().enumerate() {
+            below /= nest.extent;
+            let quotient = if below == 1 { whole.to_owned() } else { format!("{whole} // {}", size(below)) };
+            let remainder = if place == 0 { String::new() } else { format!(" % {}", size(nest.extent)) };
+            self.line(&format!("{name} = {quotient}{remainder}"));
+        }
+    }
+
+    fn store(&mut self, action: &Action) {
+        let Action::Store { buffer, at, value, .. } = action else { return };
+        let mut extent = self.vars_of(at);
+        for_each_value(at, &mut |value| extent = extent.and(self.extents[&value]));
+        // A pointer to one element would not go with a tile of one element.
+        let value_extent = Extent { rows: self.tile.rows.is_some(), ..self.extents[value] };
+        let value = self.value(*value, 0);
+        let at = self.index(at, 0);
+        let (at, mask) = self.place(&at, extent, value_extent, 0);
+        let to = &self.buffers[*buffer];
+        let value = value.strip_suffix(".to(tl.float32)").filter(|short| short.ends_with("16)")).unwrap_or(&value);
+        let line = format!("tl.store({to} + {at}, {value}{})", mask.map_or(String::new(), |mask| format!(", {mask}")));
+        self.line(&line);
+    }
+}
+
+/// Names of loops: `whole` for the only one, else numbered.
+fn named<'l>(loops: impl Iterator<Item = &'l Loop>, whole: &str, prefix: &str) -> Vec<(Loop, String)> {
+    let mut named: Vec<(Loop, String)> =
+        loops.enumerate().map(|(place, nest)| (nest.clone(), format!("{prefix}{place}"))).collect();
+    if let [(_, only)] = named.as_mut_slice() {
+        whole.clone_into(only);
+    }
+    named
+}
+
+fn name_of(loops: &[(Loop, String)], var: Var) -> Option<&str> {
+    loops.iter().find(|(nest, _)| nest.var == Some(var)).map(|(_, name)| name.as_str())
+}
+
+/// Number of times that each value is an operand, among the values that the roots are computed from.
+fn uses(arena: &Arena, roots: &[ExprId]) -> BTreeMap<ExprId, usize> {
+    let mut uses: BTreeMap<ExprId, usize> = BTreeMap::new();
+    for &root in roots {
+        *uses.entry(root).or_default() += 1;
+    }
+    for id in arena.reachable(roots) {
+        arena.for_each_operand(id, &mut |operand| *uses.entry(operand).or_default() += 1);
+    }
+    uses
+}

@@ -1,0 +1,21 @@
+//! Directions of a tile, and conditions on its elements.
+
+/// Directions of the tile that a value varies along.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Extent {
+    pub(super) rows: bool,
+    pub(super) columns: bool,
+}
+
+impl Extent {
+    pub(super) const fn and(self, other: Self) -> Self {
+        Self { rows: self.rows || other.rows, columns: self.columns || other.columns }
+    }
+}
+
+/// A condition under which values are loaded: number 0 is none.
+#[derive(Clone, Debug)]
+pub(super) struct Condition {
+    pub(super) name: String,
+    pub(super) extent: Extent,
+}

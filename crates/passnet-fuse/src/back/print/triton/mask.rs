@@ -1,0 +1,80 @@
+//! Directions of the tile along which values vary, and the masks under which they are loaded and stored.
+
+use super::{
+    Printer,
+    extent::{Condition, Extent},
+    name_of,
+};
+use crate::front::{
+    expr::ExprId,
+    index::{Index, Term},
+};
+
+impl Printer<'_> {
+    /// An offset that varies at least along `wanted`, and the mask for it.
+    pub(super) fn place(&self, at: &str, extent: Extent, wanted: Extent, condition: usize) -> (String, Option<String>) {
+        let condition = &self.conditions[condition];
+        let all = extent.and(wanted).and(condition.extent);
+        let mut at = if at.contains(' ') { format!("({at})") } else { at.to_owned() };
+        let mut masks: Vec<&str> = Vec::new();
+        if self.tile.rows.is_none() {
+            if !extent.columns && all.columns {
+                at.push_str(" + 0 * i");
+            }
+            if all.columns && self.tile.has_column_mask() {
+                masks.push("inside");
+            }
+        } else {
+            if !extent.rows && all.rows {
+                at.push_str(" + 0 * row");
+            }
+            if !extent.columns && all.columns {
+                at.push_str(" + 0 * column");
+            }
+            if all.rows && self.tile.has_row_mask() {
+                masks.push("in_rows");
+            }
+            if all.columns && self.tile.has_column_mask() {
+                masks.push("in_columns");
+            }
+        }
+        if !condition.name.is_empty() {
+            masks.push(&condition.name);
+        }
+        let mask = (!masks.is_empty()).then(|| masks.join(" & "));
+        (at, mask)
+    }
+
+    pub(super) fn vars_of(&self, index: &Index) -> Extent {
+        let mut extent = Extent::default();
+        index.for_each_term(&mut |term| {
+            if let Term::Var(var) = term {
+                extent.rows |= name_of(&self.rows, *var).is_some();
+                extent.columns |= name_of(&self.columns, *var).is_some();
+            }
+        });
+        extent
+    }
+
+    /// `condition` and the value of `id` (or its opposite).
+    pub(super) fn narrowed(&mut self, condition: usize, id: ExprId, holds: bool) -> usize {
+        if let Some(&known) = self.known_conditions.get(&(condition, id, holds)) {
+            return known;
+        }
+        let mut text = self.value(id, condition);
+        if !holds {
+            text = format!("~({text})");
+        }
+        let outer = self.conditions[condition].clone();
+        if !outer.name.is_empty() {
+            text = format!("{} & {text}", outer.name);
+        }
+        let name = self.fresh("here");
+        self.line(&format!("{name} = {text}"));
+        let extent = outer.extent.and(self.extents[&id]);
+        self.conditions.push(Condition { name, extent });
+        let number = self.conditions.len() - 1;
+        self.known_conditions.insert((condition, id, holds), number);
+        number
+    }
+}

@@ -1,0 +1,272 @@
+//! Values and indices as expressions on tiles.
+
+use passnet_record::DType;
+
+use super::{Printer, extent::Extent, name_of};
+use crate::{
+    back::print::{size, sum},
+    front::{
+        expr::{Binary, BufferId, Expr, ExprId, Kind, Unary, for_each_value},
+        index::{Index, Term},
+    },
+};
+
+impl Printer<'_> {
+    /// A value by its name, or as an expression in place; what is used often or long gets a name.
+    pub(super) fn value(&mut self, id: ExprId, condition: usize) -> String {
+        let condition = if self.loads(id) { condition } else { 0 };
+        if let Some(name) = self.names.get(&(id, condition)) {
+            return name.clone();
+        }
+        if let &Expr::Round(product, DType::Float32) = self.arena.get(id)
+            && !self.summed.contains(&id)
+        {
+            return self.value(product, condition);
+        }
+        let text = self.operation(id, condition);
+        let is_trivial = matches!(
+            self.arena.get(id),
+            Expr::Float { .. } | Expr::Int(_) | Expr::Bool(_) | Expr::Extent { .. } | Expr::Reduced { .. }
+        );
+        let is_load = matches!(self.arena.get(id), Expr::Load { .. });
+        let is_short = text.len() <= 64 && self.uses.get(&id).is_none_or(|&uses| uses <= 1);
+        if is_trivial || (is_short && !is_load) {
+            return text;
+        }
+        let name = self.fresh(if is_load { "x" } else { "v" });
+        let text = if text.starts_with('(') && closes_at_end(&text) { &text[1..text.len() - 1] } else { &text };
+        self.line(&format!("{name} = {text}"));
+        self.names.insert((id, condition), name.clone());
+        name
+    }
+
+    pub(super) fn loads(&self, id: ExprId) -> bool {
+        self.arena.reachable(&[id]).into_iter().any(|id| matches!(self.arena.get(id), Expr::Load { .. }))
+    }
+
+    fn operation(&mut self, id: ExprId, condition: usize) -> String {
+        let arena = self.arena;
+        let kind = arena.kind(id);
+        match arena.get(id) {
+            Expr::Float { bits, kind } => float_literal(f64::from_bits(*bits), *kind),
+            Expr::Int(value) => value.to_string(),
+            Expr::Bool(value) => (if *value { "True" } else { "False" }).to_owned(),
+            Expr::Extent { value, .. } => size(*value),
+            Expr::Load { buffer, dtype, at } => self.load(*buffer, *dtype, at, condition),
+            Expr::Position(index) => format!("({}).to(tl.int64)", self.index(index, condition)),
+            Expr::InRange { index, low, high } => {
+                let index = self.index(index, condition);
+                let index = if index.contains(' ') { format!("({index})") } else { index };
+                match (*low == i64::MIN, *high == i64::MAX) {
+                    (true, _) => format!("({index} < {})", size(*high)),
+                    (false, true) => format!("({index} >= {})", size(*low)),
+                    (false, false) => format!("(({index} >= {}) & ({index} < {}))", size(*low), size(*high)),
+                }
+            }
+            Expr::Unary(op, a) => {
+                let a = self.value(*a, condition);
+                unary(*op, &a, kind)
+            }
+            Expr::Binary(op, a, b) => self.binary(*op, *a, *b, condition),
+            Expr::Select(test, a, b) => {
+                let (test, a, b) = (self.value(*test, condition), self.value(*a, condition), self.value(*b, condition));
+                format!("tl.where({test}, {a}, {b})")
+            }
+            Expr::Guard(test, a, b) => {
+                let side = |printer: &mut Self, id: ExprId, holds: bool| {
+                    let at = if printer.loads(id) { printer.narrowed(condition, *test, holds) } else { condition };
+                    printer.value(id, at)
+                };
+                let (then, otherwise) = (side(self, *a, true), side(self, *b, false));
+                let test = self.value(*test, condition);
+                format!("tl.where({test}, {then}, {otherwise})")
+            }
+            Expr::Convert(a, Kind::Bool) => format!("({} != 0)", self.value(*a, condition)),
+            Expr::Convert(a, to) => format!("{}.to({})", self.value(*a, condition), kind_type(*to)),
+            Expr::Round(of, dtype) => {
+                let is_summed = self.summed.contains(&id) && arena.is_product(*of);
+                let value = match arena.get(*of) {
+                    Expr::Binary(op, a, b) if is_summed => self.rounded_product(*op, *a, *b, condition),
+                    _ => self.value(*of, condition),
+                };
+                match dtype {
+                    DType::Float32 => value,
+                    _ => format!("{value}.to({}).to({})", storage_type(*dtype), kind_type(kind)),
+                }
+            }
+            Expr::Reduced { tensor, .. } => self.folds.get(tensor).cloned().unwrap_or_default(),
+        }
+    }
+
+    fn load(&mut self, buffer: BufferId, dtype: DType, at: &Index, condition: usize) -> String {
+        let mut extent = self.vars_of(at);
+        for_each_value(at, &mut |value| extent = extent.and(self.extents[&value]));
+        let at = self.index(at, condition);
+        let (at, mask) = self.place(&at, extent, Extent::default(), condition);
+        let from = &self.buffers[buffer];
+        let mask = mask.map_or(String::new(), |mask| format!(", {mask}, 0"));
+        let load = format!("tl.load({from} + {at}{mask})");
+        match dtype {
+            DType::Float16 | DType::BFloat16 => format!("{load}.to(tl.float32)"),
+            DType::Int32 | DType::Int16 | DType::Int8 | DType::UInt8 => format!("{load}.to(tl.int64)"),
+            DType::Bool => format!("({load} != 0)"),
+            _ => load,
+        }
+    }
+
+    fn binary(&mut self, op: Binary, a: ExprId, b: ExprId, condition: usize) -> String {
+        let kind = self.arena.kind(a);
+        let one = Expr::Float { bits: 1.0_f64.to_bits(), kind };
+        if let (Binary::Div, Expr::Unary(Unary::Sqrt, x)) = (op, self.arena.get(b))
+            && *self.arena.get(a) == one
+        {
+            // With something added, as normalisations do, no operand is that small.
+            let is_sum = matches!(self.arena.get(*x), Expr::Binary(Binary::Add, ..));
+            let function = if is_sum { "libdevice.rsqrt" } else { "inverse_root" };
+            return format!("{function}({})", self.value(*x, condition));
+        }
+        let (first, second) = (self.value(a, condition), self.value(b, condition));
+        let sign = match op {
+            Binary::Add => "+",
+            Binary::Sub => "-",
+            Binary::Mul => "*",
+            Binary::Div => {
+                return match (self.inverse(b), kind) {
+                    (Some(inverse), _) => format!("({first} * {inverse})"),
+                    (None, Kind::F32) => format!("tl.div_rn({first}, {second})"),
+                    (None, _) => format!("({first} / {second})"),
+                };
+            }
+            Binary::Pow => return format!("libdevice.pow({first}, {second})"),
+            Binary::Max if kind.is_float() => return format!("larger({first}, {second})"),
+            Binary::Min if kind.is_float() => return format!("smaller({first}, {second})"),
+            Binary::Max => return format!("tl.maximum({first}, {second})"),
+            Binary::Min => return format!("tl.minimum({first}, {second})"),
+            Binary::Lt => "<",
+            Binary::Le => "<=",
+            Binary::Eq => "==",
+            Binary::Ne => "!=",
+            Binary::And => "&",
+            Binary::Or => "|",
+            Binary::Xor => "^",
+        };
+        format!("({first} {sign} {second})")
+    }
+
+    /// The factor that replaces a divisor: PyTorch's CUDA kernels multiply by the inverse of a constant.
+    fn inverse(&self, divisor: ExprId) -> Option<String> {
+        match *self.arena.get(divisor) {
+            Expr::Extent { value, .. } => Some(format!("(1.0 / {})", size(value))),
+            Expr::Float { bits, kind } => {
+                let divisor = f64::from_bits(bits);
+                let inverse = if kind == Kind::F32 { f64::from(1.0 / divisor as f32) } else { 1.0 / divisor };
+                Some(float_literal(inverse, kind))
+            }
+            _ => None,
+        }
+    }
+
+    /// A product that is rounded before something is added to it: the compiler of CUDA devices makes one rounding of both else,
+    /// also where a half type is stored between them.
+    fn rounded_product(&mut self, op: Binary, a: ExprId, b: ExprId, condition: usize) -> String {
+        let inverse = if op == Binary::Div { self.inverse(b) } else { None };
+        let (a, b) = (self.value(a, condition), inverse.unwrap_or_else(|| self.value(b, condition)));
+        format!("libdevice.mul_rn({a}, {b})")
+    }
+
+    pub(super) fn index(&mut self, index: &Index, condition: usize) -> String {
+        sum(index, |term| {
+            let text = match term {
+                Term::Var(var) => name_of(&self.rows, *var).or(name_of(&self.columns, *var)).unwrap_or("0").to_owned(),
+                Term::Div(inner, by) => format!("({}) // {}", self.index(inner, condition), size(*by)),
+                Term::Mod(inner, by) => format!("({}) % {}", self.index(inner, condition), size(*by)),
+                Term::Value { expr, wrap: 0 } => self.value(*expr, condition),
+                Term::Value { expr, wrap } => {
+                    let value = self.value(*expr, condition);
+                    format!("tl.where({value} < 0, {value} + {}, {value})", size(*wrap))
+                }
+            };
+            text.replace("(row)", "row").replace("(column)", "column").replace("(i)", "i")
+        })
+    }
+}
+
+/// Returns whether the first bracket of the text closes at its end.
+fn closes_at_end(text: &str) -> bool {
+    let mut depth = 0;
+    for (place, letter) in text.char_indices() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return place + 1 == text.len();
+        }
+    }
+    false
+}
+
+pub(super) const fn kind_type(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Bool => "tl.int1",
+        Kind::I64 => "tl.int64",
+        Kind::F32 => "tl.float32",
+        Kind::F64 => "tl.float64",
+    }
+}
+
+const fn storage_type(dtype: DType) -> &'static str {
+    match dtype {
+        DType::Float64 => "tl.float64",
+        DType::Float32 => "tl.float32",
+        DType::Float16 => "tl.float16",
+        DType::BFloat16 => "tl.bfloat16",
+        DType::Int64 => "tl.int64",
+        DType::Int32 => "tl.int32",
+        DType::Int16 => "tl.int16",
+        DType::Int8 => "tl.int8",
+        DType::UInt8 => "tl.uint8",
+        // Complex numbers are never scheduled.
+        DType::Bool | DType::Complex64 | DType::Complex128 => "tl.int1",
+    }
+}
+
+fn unary(op: Unary, a: &str, kind: Kind) -> String {
+    let function = match op {
+        Unary::Neg => return format!("(-{a})"),
+        Unary::Not => return format!("(~{a})"),
+        Unary::Abs => "tl.abs",
+        Unary::Exp => "libdevice.exp",
+        Unary::Log => "logarithm",
+        Unary::Sqrt if kind == Kind::F32 => "tl.sqrt_rn",
+        Unary::Sqrt => "libdevice.sqrt",
+        Unary::Sin => "libdevice.sin",
+        Unary::Cos => "libdevice.cos",
+        Unary::Tanh => "libdevice.tanh",
+        Unary::Erf => "libdevice.erf",
+        Unary::Floor => "libdevice.floor",
+        Unary::Ceil => "libdevice.ceil",
+        Unary::Trunc => "libdevice.trunc",
+    };
+    format!("{function}({a})")
+}
+
+fn float_literal(value: f64, kind: Kind) -> String {
+    if !value.is_finite() {
+        let name = if value.is_nan() {
+            "nan"
+        } else if value > 0.0 {
+            "inf"
+        } else {
+            "-inf"
+        };
+        return format!("float(\"{name}\")");
+    }
+    match kind {
+        // Written in short, the largest number is larger, and Triton takes it for a `float64`.
+        Kind::F32 if (value as f32).abs() == f32::MAX => format!("{:?}", f64::from(value as f32)),
+        Kind::F32 => format!("{:?}", value as f32),
+        _ => format!("{value:?}"),
+    }
+}

@@ -1,0 +1,83 @@
+//! Kernels by their code, and the configurations with which they can be printed.
+
+use std::collections::BTreeMap;
+
+use passnet_graph::Target;
+use passnet_record::ContentId;
+use serde::{Deserialize, Serialize};
+
+use super::print::{cpp, merge::split, triton};
+use crate::plan::{config::Config, site::Site, stage::Program};
+
+/// Identity of a kernel: equal keys mean equal code.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct KernelKey {
+    /// Hash of the code in the default configuration, without its sizes and with the types of its tensors.
+    pub code: ContentId,
+    /// Sizes in the code, in the order in which they occur.
+    pub sizes: Vec<i64>,
+}
+
+/// Configurations of kernels that differ from the default.
+pub type Choices = BTreeMap<KernelKey, Config>;
+
+/// A kernel of a task, with the other configurations that it can have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TunableKernel {
+    /// Position of the graph in the task.
+    pub graph: usize,
+    /// The kernel.
+    pub key: KernelKey,
+    /// Configurations whose code differs from the default and from each other.
+    pub candidates: Vec<Config>,
+}
+
+impl TunableKernel {
+    pub(crate) fn new(graph: usize, program: &Program, target: Target) -> Self {
+        let printed = |config| (printed(program, config), config);
+        let mut seen = vec![printed(Config::default_for(target))];
+        for config in Config::others(target) {
+            let other = printed(config);
+            if seen.iter().all(|(text, _)| *text != other.0) {
+                seen.push(other);
+            }
+        }
+        let candidates = seen[1..].iter().map(|(_, config)| *config).collect();
+        Self { graph, key: key(program, target), candidates }
+    }
+}
+
+/// The configuration of a site's kernels.
+pub(crate) fn config_of(site: &Site, choices: &Choices) -> Config {
+    let chosen = site.program().filter(|_| !choices.is_empty());
+    let chosen = chosen.and_then(|program| choices.get(&key(program, site.target)).copied());
+    chosen.unwrap_or_else(|| Config::default_for(site.target))
+}
+
+/// The key of a program's kernels on a target.
+fn key(program: &Program, target: Target) -> KernelKey {
+    let mut parts: Vec<Vec<u8>> = Vec::new();
+    let mut sizes = Vec::new();
+    for text in printed(program, Config::default_for(target)) {
+        let (skeleton, own) = split(&text);
+        parts.extend(skeleton.pieces().iter().map(|piece| piece.as_bytes().to_vec()));
+        sizes.extend(own);
+    }
+    KernelKey { code: ContentId::of_parts(parts.iter().map(Vec::as_slice)), sizes }
+}
+
+/// All code of a program, with marks around sizes.
+fn printed(program: &Program, config: Config) -> Vec<String> {
+    match config {
+        Config::Nests(nests) => [vec![cpp::body(program, nests)], cpp::parameters(program)].concat(),
+        Config::Tiles(tiles) => {
+            let types = program.buffers.iter().map(|buffer| format!("{:?}", buffer.dtype));
+            let kernels = triton::kernels(program, tiles);
+            kernels
+                .into_iter()
+                .map(|kernel| format!("{} {}\n{}", kernel.tile.programs(), kernel.tile.warps(), kernel.body))
+                .chain(types)
+                .collect()
+        }
+    }
+}

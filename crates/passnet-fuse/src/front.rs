@@ -1,0 +1,9 @@
+//! Front end: the nodes of a graph as [tensors](tensor) that are functions of their indices.
+
+pub(crate) mod arena;
+pub(crate) mod evaluator;
+pub(crate) mod expr;
+pub(crate) mod index;
+pub(crate) mod lower;
+pub(crate) mod scalar;
+pub(crate) mod tensor;

@@ -1,0 +1,144 @@
+//! Scalar expressions: what is computed for one element, as a directed acyclic graph without duplicates.
+
+use passnet_record::DType;
+
+use super::index::{Index, Term};
+
+/// The arithmetic in which a value is computed. Half types are computed in `F32` and rounded where eager mode stores them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    Bool,
+    I64,
+    F32,
+    F64,
+}
+
+impl Kind {
+    /// The arithmetic for elements of a type; `None` for complex numbers.
+    pub(crate) const fn of(dtype: DType) -> Option<Self> {
+        Some(match dtype {
+            DType::Float64 => Self::F64,
+            DType::Float32 | DType::Float16 | DType::BFloat16 => Self::F32,
+            DType::Int64 | DType::Int32 | DType::Int16 | DType::Int8 | DType::UInt8 => Self::I64,
+            DType::Bool => Self::Bool,
+            DType::Complex64 | DType::Complex128 => return None,
+        })
+    }
+
+    pub(crate) const fn is_float(self) -> bool {
+        matches!(self, Self::F32 | Self::F64)
+    }
+}
+
+/// Functions of one value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Unary {
+    Neg,
+    Abs,
+    Exp,
+    Log,
+    Sqrt,
+    Sin,
+    Cos,
+    Tanh,
+    Erf,
+    Floor,
+    Ceil,
+    Trunc,
+    Not,
+}
+
+/// Functions of two values of one kind. Comparisons give `Bool`. `Max` and `Min` give NaN where either value is NaN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Binary {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    /// Of floats; C's `pow`.
+    Pow,
+    Max,
+    Min,
+    Lt,
+    Le,
+    Eq,
+    Ne,
+    And,
+    Or,
+    Xor,
+}
+
+impl Binary {
+    pub(crate) const fn is_comparison(self) -> bool {
+        matches!(self, Self::Lt | Self::Le | Self::Eq | Self::Ne)
+    }
+}
+
+/// Operation that combines the elements of a row. NaN wins in `Max` and `Min`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Fold {
+    Sum,
+    Max,
+    Min,
+}
+
+/// Number of an expression in its [`Arena`].
+pub(crate) type ExprId = u32;
+
+/// Number of a buffer: the kernel's tensor arguments.
+pub(crate) type BufferId = usize;
+
+/// One operation. Floats are held by their bits, so that equal expressions are found.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Expr {
+    Float {
+        bits: u64,
+        kind: Kind,
+    },
+    Int(i64),
+    Bool(bool),
+    /// An extent as a float: it differs between graphs that share a kernel, while other constants are part of the kernel.
+    Extent {
+        value: i64,
+        kind: Kind,
+    },
+    /// The element at a position of a buffer.
+    Load {
+        buffer: BufferId,
+        dtype: DType,
+        at: Index,
+    },
+    /// An index as an integer.
+    Position(Index),
+    /// `low <= index < high`.
+    InRange {
+        index: Index,
+        low: i64,
+        high: i64,
+    },
+    Unary(Unary, ExprId),
+    Binary(Binary, ExprId, ExprId),
+    /// Both values are computed.
+    Select(ExprId, ExprId, ExprId),
+    /// Only the value that the condition chooses may be computed: the other one reads outside its buffer.
+    Guard(ExprId, ExprId, ExprId),
+    /// Conversion as in C; to `Bool`: not equal to 0.
+    Convert(ExprId, Kind),
+    /// The value after it was stored in that type: what is a product is no part of a fused multiply-add then.
+    Round(ExprId, DType),
+    /// Result of a reduction, by its tensor, at these indices of its kept dimensions.
+    Reduced {
+        tensor: usize,
+        kept: Vec<Index>,
+        kind: Kind,
+    },
+}
+
+/// Calls `visit` with every value that an index reads.
+pub(crate) fn for_each_value(index: &Index, visit: &mut impl FnMut(ExprId)) {
+    index.for_each_term(&mut |term| {
+        if let Term::Value { expr, .. } = term {
+            visit(*expr);
+        }
+    });
+}

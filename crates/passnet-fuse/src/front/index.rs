@@ -1,0 +1,363 @@
+//! Index expressions: sums of loop variables with integer factors, and what reshaping adds to them (floor division and
+//! remainder by constants).
+//!
+//! Every variable runs from 0 to its extent, so that the range of an expression is known; divisions and remainders that
+//! the range decides are never built.
+
+use passnet_graph::contiguous_stride;
+
+/// A loop variable; its extent is in [`Vars`].
+pub(crate) type Var = u32;
+
+/// Extents of all loop variables in use.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Vars {
+    extents: Vec<i64>,
+}
+
+impl Vars {
+    /// A new variable as an index; the constant 0 where it can take no other value.
+    pub(crate) fn fresh(&mut self, extent: i64) -> Index {
+        if extent == 1 {
+            return Index::constant(0);
+        }
+        self.always_fresh(extent)
+    }
+
+    /// A new variable, even where it can only be 0.
+    pub(crate) fn always_fresh(&mut self, extent: i64) -> Index {
+        self.extents.push(extent);
+        Index::var(self.extents.len() as Var - 1)
+    }
+
+    pub(crate) fn extent(&self, var: Var) -> i64 {
+        self.extents[var as usize]
+    }
+}
+
+/// One summand without its factor.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Term {
+    Var(Var),
+    /// Floor division.
+    Div(Box<Index>, i64),
+    /// Remainder, not negative.
+    Mod(Box<Index>, i64),
+    /// An integer read from a tensor, by the number of its expression; `wrap` is added where it is negative.
+    Value {
+        expr: u32,
+        wrap: i64,
+    },
+}
+
+/// A sum of terms with factors, and a constant.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Index {
+    /// Sorted by term; no factor is 0.
+    terms: Vec<(Term, i64)>,
+    constant: i64,
+}
+
+impl Index {
+    pub(crate) const fn constant(constant: i64) -> Self {
+        Self { terms: Vec::new(), constant }
+    }
+
+    pub(crate) fn var(var: Var) -> Self {
+        Self::term(Term::Var(var))
+    }
+
+    pub(crate) fn term(term: Term) -> Self {
+        Self { terms: vec![(term, 1)], constant: 0 }
+    }
+
+    pub(crate) fn terms(&self) -> &[(Term, i64)] {
+        &self.terms
+    }
+
+    pub(crate) const fn constant_part(&self) -> i64 {
+        self.constant
+    }
+
+    pub(crate) fn as_constant(&self) -> Option<i64> {
+        self.terms.is_empty().then_some(self.constant)
+    }
+
+    /// The variable, where the index is nothing but one.
+    pub(crate) fn as_var(&self) -> Option<Var> {
+        match self.terms.as_slice() {
+            [(Term::Var(var), 1)] if self.constant == 0 => Some(*var),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn plus(mut self, other: &Self) -> Self {
+        self.constant += other.constant;
+        for (term, factor) in &other.terms {
+            match self.terms.binary_search_by(|(have, _)| have.cmp(term)) {
+                Ok(place) => {
+                    self.terms[place].1 += factor;
+                    if self.terms[place].1 == 0 {
+                        self.terms.remove(place);
+                    }
+                }
+                Err(place) => self.terms.insert(place, (term.clone(), *factor)),
+            }
+        }
+        self.rejoined()
+    }
+
+    /// Quotient and remainder of one division, put together: `x / n * n + x % n` is `x`.
+    fn rejoined(mut self) -> Self {
+        let factor_of = |wanted: &Term| {
+            let place = self.terms.binary_search_by(|(have, _)| have.cmp(wanted)).ok()?;
+            Some(self.terms[place].1)
+        };
+        let found = self.terms.iter().find_map(|(term, factor)| {
+            let Term::Mod(inner, by) = term else { return None };
+            let quotient = match inner.terms.as_slice() {
+                [(Term::Div(whole, first), 1)] if inner.constant == 0 => Term::Div(whole.clone(), first * by),
+                _ => Term::Div(inner.clone(), *by),
+            };
+            (factor_of(&quotient) == Some(factor * by))
+                .then(|| (term.clone(), quotient, (**inner).clone().times(*factor)))
+        });
+        let Some((remainder, quotient, joined)) = found else { return self };
+        self.terms.retain(|(term, _)| *term != remainder && *term != quotient);
+        self.plus(&joined)
+    }
+
+    pub(crate) fn plus_constant(mut self, constant: i64) -> Self {
+        self.constant += constant;
+        self
+    }
+
+    pub(crate) fn times(mut self, factor: i64) -> Self {
+        if factor == 0 {
+            return Self::constant(0);
+        }
+        self.constant *= factor;
+        for (_, have) in &mut self.terms {
+            *have *= factor;
+        }
+        self
+    }
+
+    /// Smallest and largest value; `None` where a value from a tensor takes part.
+    pub(crate) fn range(&self, vars: &Vars) -> Option<(i64, i64)> {
+        let mut range = (self.constant, self.constant);
+        for (term, factor) in &self.terms {
+            let (low, high) = match term {
+                Term::Var(var) => (0, vars.extent(*var) - 1),
+                Term::Div(inner, by) => {
+                    let (low, high) = inner.range(vars)?;
+                    (low.div_euclid(*by), high.div_euclid(*by))
+                }
+                Term::Mod(inner, by) => {
+                    inner.range(vars)?;
+                    (0, by - 1)
+                }
+                Term::Value { .. } => return None,
+            };
+            let (a, b) = (low * factor, high * factor);
+            range = (range.0 + a.min(b), range.1 + a.max(b));
+        }
+        Some(range)
+    }
+
+    fn is_within(&self, low: i64, high: i64, vars: &Vars) -> bool {
+        self.range(vars).is_some_and(|(least, most)| least >= low && most < high)
+    }
+
+    /// The part whose factors are multiples of `by`, divided by it, and the rest.
+    fn split(&self, by: i64) -> (Self, Self) {
+        let part = |of: fn(i64, i64) -> i64, keep: fn(i64, i64) -> bool| Self {
+            terms: self
+                .terms
+                .iter()
+                .filter(|&&(_, factor)| keep(factor, by))
+                .map(|(term, factor)| (term.clone(), of(*factor, by)))
+                .collect(),
+            constant: 0,
+        };
+        let whole = part(|factor, by| factor / by, |factor, by| factor % by == 0);
+        let rest = part(|factor, _| factor, |factor, by| factor % by != 0);
+        (whole.plus_constant(self.constant.div_euclid(by)), rest.plus_constant(self.constant.rem_euclid(by)))
+    }
+
+    /// The index as `multiple * part + below` with `0 <= below < multiple`, for a proper divisor of `by`: then only the part
+    /// decides its quotient by `by`. The largest such divisor.
+    fn coarser(&self, by: i64, vars: &Vars) -> Option<(i64, Self, Self)> {
+        let factors = || self.terms.iter().map(|&(_, factor)| factor);
+        let of_all = factors().fold(by, gcd);
+        let mut divisors: Vec<i64> = factors().map(|factor| gcd(factor, by)).chain([of_all]).collect();
+        divisors.sort_unstable();
+        divisors.into_iter().rev().filter(|&multiple| multiple > 1).find_map(|multiple| {
+            let (part, below) = self.split(multiple);
+            below.is_within(0, multiple, vars).then_some((multiple, part, below))
+        })
+    }
+
+    /// Floor division by a positive constant.
+    pub(crate) fn div(&self, by: i64, vars: &Vars) -> Self {
+        if by == 1 {
+            return self.clone();
+        }
+        let (whole, rest) = self.split(by);
+        if rest.is_within(0, by, vars) {
+            return whole;
+        }
+        if let Some((multiple, part, _)) = rest.coarser(by, vars) {
+            return whole.plus(&part.div(by / multiple, vars));
+        }
+        whole.plus(&Self::term(Term::Div(Box::new(rest), by)))
+    }
+
+    /// Remainder by a positive constant, not negative.
+    pub(crate) fn rem(&self, by: i64, vars: &Vars) -> Self {
+        let (_, rest) = self.split(by);
+        if rest.is_within(0, by, vars) {
+            return rest;
+        }
+        if let Some((multiple, part, below)) = rest.coarser(by, vars) {
+            return part.rem(by / multiple, vars).times(multiple).plus(&below);
+        }
+        Self::term(Term::Mod(Box::new(rest), by))
+    }
+
+    /// The index with `dims[i]` in place of variable `i`.
+    pub(crate) fn substitute(&self, dims: &[Self], vars: &Vars) -> Self {
+        let mut result = Self::constant(self.constant);
+        for (term, factor) in &self.terms {
+            let value = match term {
+                Term::Var(var) => dims[*var as usize].clone(),
+                Term::Div(inner, by) => inner.substitute(dims, vars).div(*by, vars),
+                Term::Mod(inner, by) => inner.substitute(dims, vars).rem(*by, vars),
+                Term::Value { .. } => Self::term(term.clone()),
+            };
+            result = result.plus(&value.times(*factor));
+        }
+        result
+    }
+
+    /// Calls `visit` with every term, those inside divisions and remainders included.
+    pub(crate) fn for_each_term(&self, visit: &mut impl FnMut(&Term)) {
+        for (term, _) in &self.terms {
+            visit(term);
+            if let Term::Div(inner, _) | Term::Mod(inner, _) = term {
+                inner.for_each_term(visit);
+            }
+        }
+    }
+}
+
+fn gcd(a: i64, b: i64) -> i64 {
+    let (mut a, mut b) = (a.abs(), b.abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// Position in row-major order of the element at `index`.
+pub(crate) fn linearize(index: &[Index], shape: &[i64]) -> Index {
+    offset(index, &contiguous_stride(shape))
+}
+
+/// Sum of indices times strides.
+pub(crate) fn offset(index: &[Index], stride: &[i64]) -> Index {
+    index.iter().zip(stride).fold(Index::constant(0), |sum, (index, &stride)| sum.plus(&index.clone().times(stride)))
+}
+
+/// Indices of the element at a position in row-major order.
+pub(crate) fn delinearize(position: &Index, shape: &[i64], vars: &Vars) -> Vec<Index> {
+    let stride = contiguous_stride(shape);
+    let along = |(dim, (&extent, &stride)): (usize, (&i64, &i64))| {
+        let index = position.div(stride, vars);
+        // The leading index is below its extent already.
+        if shape[..dim].iter().all(|&before| before == 1) { index } else { index.rem(extent, vars) }
+    };
+    shape.iter().zip(&stride).enumerate().map(along).collect()
+}
+
+/// By how much an index grows with a variable; `None` where the variable is divided.
+pub(crate) fn coefficient(index: &Index, var: Var) -> Option<i64> {
+    let mut coefficient = 0;
+    for (term, factor) in index.terms() {
+        match term {
+            Term::Var(of) if *of == var => coefficient = *factor,
+            Term::Div(inner, _) | Term::Mod(inner, _) => (self::coefficient(inner, var)? == 0).then_some(())?,
+            Term::Var(_) | Term::Value { .. } => {}
+        }
+    }
+    Some(coefficient)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn value(index: &Index, at: &[i64]) -> i64 {
+        index.terms.iter().fold(index.constant, |sum, (term, factor)| {
+            let value = match term {
+                Term::Var(var) => at[*var as usize],
+                Term::Div(inner, by) => value(inner, at).div_euclid(*by),
+                Term::Mod(inner, by) => value(inner, at).rem_euclid(*by),
+                Term::Value { .. } => unreachable!("none is built here"),
+            };
+            sum + value * factor
+        })
+    }
+
+    #[test]
+    fn merging_and_splitting_dimensions_leaves_no_division() {
+        let mut vars = Vars::default();
+        let index: Vec<Index> = [4, 6, 8].into_iter().map(|extent| vars.fresh(extent)).collect();
+        let position = linearize(&index, &[4, 6, 8]);
+        assert_eq!(delinearize(&position, &[4, 6, 8], &vars), index);
+        let merged = delinearize(&position, &[24, 8], &vars);
+        assert_eq!(merged, [linearize(&index[..2], &[4, 6]), index[2].clone()]);
+        assert_eq!(delinearize(&linearize(&merged, &[24, 8]), &[4, 6, 8], &vars), index);
+        let flat = vars.fresh(4 * 6 * 8);
+        assert_eq!(linearize(&delinearize(&flat, &[4, 6, 8], &vars), &[4, 6, 8]), flat);
+    }
+
+    /// Windows of 7 by 7 out of 14 by 14 rows of 32, rolled by 3: no division takes the place in a row.
+    #[test]
+    fn only_what_decides_a_quotient_is_divided() {
+        let mut vars = Vars::default();
+        let (row, column, place) = (vars.fresh(14), vars.fresh(14), vars.fresh(32));
+        let rolled = |index: &Index| index.clone().plus_constant(11).rem(14, &vars);
+        let position = linearize(&[rolled(&row), rolled(&column), place.clone()], &[14, 14, 32]);
+        for index in delinearize(&position, &[2, 7, 2, 7, 32], &vars) {
+            let mut uses_place = false;
+            index.for_each_term(&mut |term| uses_place |= place.as_var().is_some_and(|var| *term == Term::Var(var)));
+            assert_eq!(uses_place, index == place, "{index:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn simplification_keeps_the_value(
+            factors in prop::collection::vec(-40_i64..40, 3),
+            constant in -50_i64..50,
+            by in 1_i64..30,
+            then in 1_i64..12,
+            at in (0_i64..4, 0_i64..6, 0_i64..8),
+        ) {
+            let mut vars = Vars::default();
+            let dims: Vec<Index> = [4, 6, 8].into_iter().map(|extent| vars.fresh(extent)).collect();
+            let index = offset(&dims, &factors).plus_constant(constant);
+            let at = [at.0, at.1, at.2];
+            let plain = value(&index, &at);
+            prop_assert_eq!(value(&index.div(by, &vars), &at), plain.div_euclid(by));
+            prop_assert_eq!(value(&index.rem(by, &vars), &at), plain.rem_euclid(by));
+            let nested = index.div(by, &vars).rem(then, &vars);
+            prop_assert_eq!(value(&nested, &at), plain.div_euclid(by).rem_euclid(then));
+            let (low, high) = nested.range(&vars).unwrap();
+            prop_assert!((low..=high).contains(&value(&nested, &at)));
+        }
+    }
+}

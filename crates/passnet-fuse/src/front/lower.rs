@@ -1,0 +1,333 @@
+//! Lowering of PyTorch's calls to tensors: each operation that PassNet can generate code for, as definitions over its operands.
+//!
+//! `None` anywhere means: not expressed here, the call stays as it is.
+
+pub(crate) mod call;
+mod memory;
+mod norm;
+mod normalize;
+mod pointwise;
+mod product;
+mod resample;
+mod shape;
+pub(crate) mod storage;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use passnet_graph::{Arg, Graph, Node, Target, TensorType, Type, TypedGraph, ValueId};
+use passnet_record::DType;
+
+use self::call::Call;
+use super::{
+    expr::{Binary, BufferId, Fold},
+    index::{Index, Vars, delinearize, linearize},
+    scalar::{Scalar, ScalarFn, as_scalar},
+    tensor::{Def, Keeps, TensorId, Tensors},
+};
+
+/// Most elements of a reduction that is written out.
+const MOST_UNROLLED: i64 = 4;
+
+/// A value in terms of tensors.
+#[derive(Clone, Debug)]
+pub(crate) enum Lowered {
+    Tensor(TensorId),
+    List(Vec<Lowered>),
+    /// An element of a list that is not expressed: nothing can be computed from it.
+    Absent,
+}
+
+/// Tensors of a set of nodes, built in program order.
+pub(crate) struct Lowering<'g> {
+    pub(crate) typed: &'g TypedGraph,
+    /// Device with the kernels whose formulas are followed.
+    target: Target,
+    pub(crate) tensors: Tensors,
+    /// Values from outside, in the order of their first use; the position is the number of the buffer.
+    pub(crate) inputs: Vec<ValueId>,
+    values: BTreeMap<ValueId, Lowered>,
+    /// For values that share the memory of another one: which.
+    roots: BTreeMap<ValueId, ValueId>,
+    /// Roots whose memory a node has changed.
+    pub(crate) changed: BTreeSet<ValueId>,
+}
+
+impl<'g> Lowering<'g> {
+    pub(crate) const fn new(typed: &'g TypedGraph, target: Target) -> Self {
+        Self {
+            typed,
+            target,
+            tensors: Tensors::new(),
+            inputs: Vec::new(),
+            values: BTreeMap::new(),
+            roots: BTreeMap::new(),
+            changed: BTreeSet::new(),
+        }
+    }
+
+    fn graph(&self) -> &'g Graph {
+        self.typed.graph()
+    }
+
+    /// Expresses one node.
+    pub(crate) fn lower(&mut self, node: Node<'g>) -> Option<()> {
+        let call = Call::of(self.graph(), node)?;
+        // What goes to another device, or is made there, stays.
+        let is_foreign = |arg: Arg| matches!(arg, Arg::Device(device) if self.graph().str(device.kind) != "cuda");
+        (self.target == Target::Cpu || !call.all_args().any(is_foreign)).then_some(())?;
+        if call.is_set_item() {
+            return self.set_item(&call);
+        }
+        let mut lowered = self.call(&call)?;
+        self.check(&lowered, self.typed.type_of(node.value))?;
+        if let Lowered::Tensor(result) = &lowered {
+            self.tensors.mark_result(*result);
+        }
+        let subject = call.subject().and_then(Arg::as_value);
+        if call.in_place {
+            let (Lowered::Tensor(new), Lowered::Tensor(before)) = (lowered, self.value(subject?)?) else { return None };
+            self.change(subject?, before, new)?;
+            lowered = self.value(subject?)?;
+        }
+        if let Some(subject) = subject.filter(|_| call.in_place || storage::is_view_call(self.typed, &call)) {
+            self.roots.insert(node.value, self.root(subject));
+        }
+        self.values.insert(node.value, lowered);
+        Some(())
+    }
+
+    fn call(&mut self, call: &Call<'g>) -> Option<Lowered> {
+        let tensor = self
+            .constant(call)
+            .or_else(|| self.pointwise(call))
+            .or_else(|| self.normalize(call))
+            .or_else(|| self.norms(call))
+            .or_else(|| self.product(call))
+            .or_else(|| self.resample(call));
+        match tensor {
+            Some(tensor) => Some(Lowered::Tensor(tensor)),
+            None => self.reshape_call(call),
+        }
+    }
+
+    /// Compares the derived types with those that PyTorch gives.
+    fn check(&self, lowered: &Lowered, ty: &Type) -> Option<()> {
+        match (lowered, ty) {
+            (Lowered::Absent, _) => Some(()),
+            (Lowered::Tensor(id), Type::Tensor(ty) | Type::Host { host: ty }) => {
+                let tensor = &self.tensors[*id];
+                (tensor.shape == ty.shape && tensor.dtype == ty.dtype && ty.numel() > 0).then_some(())
+            }
+            (Lowered::List(list), Type::List { list: types }) => {
+                (list.len() == types.len()).then_some(())?;
+                list.iter().zip(types).try_for_each(|(lowered, ty)| self.check(lowered, ty))
+            }
+            _ => None,
+        }
+    }
+
+    /// A value as it was lowered; one from outside becomes a buffer.
+    pub(crate) fn value(&mut self, value: ValueId) -> Option<Lowered> {
+        if let Some(known) = self.values.get(&value) {
+            return Some(known.clone());
+        }
+        let ty = self.typed.tensor(value)?;
+        if ty.numel() == 0 {
+            return None;
+        }
+        let buffer: BufferId = self.inputs.len();
+        self.inputs.push(value);
+        let def = Def::Buffer { buffer, stride: ty.stride.clone() };
+        let lowered = Lowered::Tensor(self.tensors.add(ty.shape.clone(), ty.dtype, def));
+        self.values.insert(value, lowered.clone());
+        Some(lowered)
+    }
+
+    fn tensor(&mut self, arg: Arg) -> Option<TensorId> {
+        match self.value(arg.as_value()?)? {
+            Lowered::Tensor(id) => Some(id),
+            Lowered::List(_) | Lowered::Absent => None,
+        }
+    }
+
+    fn tensor_list(&mut self, arg: Arg) -> Option<Vec<TensorId>> {
+        match arg {
+            Arg::List(range) | Arg::Tuple(range) => {
+                self.graph().elements(range).iter().map(|&element| self.tensor(element)).collect()
+            }
+            Arg::Value(value) => match self.value(value)? {
+                Lowered::List(list) => list
+                    .into_iter()
+                    .map(|element| match element {
+                        Lowered::Tensor(id) => Some(id),
+                        Lowered::List(_) | Lowered::Absent => None,
+                    })
+                    .collect(),
+                Lowered::Tensor(_) | Lowered::Absent => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// A tensor, or a number as a tensor of no dimensions.
+    fn operand(&mut self, arg: Arg, dtype: DType) -> Option<TensorId> {
+        if let Some(scalar) = as_scalar(arg) {
+            return Some(self.tensors.add(Vec::new(), dtype, Def::Fill(scalar)));
+        }
+        self.tensor(arg)
+    }
+
+    fn result_type(&self, call: &Call<'_>) -> Option<&'g TensorType> {
+        self.typed.tensor(call.value)
+    }
+
+    fn map(&mut self, function: ScalarFn, of: &[TensorId], dtype: DType) -> Option<TensorId> {
+        let mut shape: Vec<i64> = Vec::new();
+        for &operand in of {
+            shape = broadcast_shape(&shape, &self.tensors[operand].shape)?;
+        }
+        if let Some((index, inner)) = self.turned(of) {
+            // Turned after it was computed, so that it fits to loops over what it is computed from.
+            let whole = self.map(function, &inner, dtype)?;
+            return Some(self.tensors.add(shape, dtype, Def::View { of: whole, index, keeps: Keeps::Dimensions }));
+        }
+        Some(self.tensors.add(shape, dtype, Def::Map { function, of: of.to_vec() }))
+    }
+
+    /// The one other order of dimensions that all operands but numbers have, and the operands without it.
+    fn turned(&self, of: &[TensorId]) -> Option<(Vec<Index>, Vec<TensorId>)> {
+        let mut order: Option<&Vec<Index>> = None;
+        let mut inner = Vec::new();
+        for &operand in of {
+            let tensor = &self.tensors[operand];
+            match &tensor.def {
+                Def::View { of, index, keeps: Keeps::Dimensions } if order.is_none_or(|order| order == index) => {
+                    order = Some(index);
+                    inner.push(*of);
+                }
+                _ if tensor.shape.is_empty() => inner.push(operand),
+                _ => return None,
+            }
+        }
+        Some((order?.clone(), inner))
+    }
+
+    fn cast(&mut self, of: TensorId, dtype: DType) -> TensorId {
+        if self.tensors[of].dtype == dtype {
+            return of;
+        }
+        let shape = self.tensors[of].shape.clone();
+        match self.turned(&[of]) {
+            Some((index, inner)) => {
+                let whole = self.cast(inner[0], dtype);
+                self.tensors.add(shape, dtype, Def::View { of: whole, index, keeps: Keeps::Dimensions })
+            }
+            None => self.tensors.add(shape, dtype, Def::Map { function: ScalarFn::Cast, of: vec![of] }),
+        }
+    }
+
+    fn fill(&mut self, value: f64, dtype: DType) -> TensorId {
+        self.tensors.add(Vec::new(), dtype, Def::Fill(Scalar::Float(value)))
+    }
+
+    /// The same elements in row-major order under another shape.
+    fn reshape(&mut self, of: TensorId, shape: &[i64]) -> TensorId {
+        let from = &self.tensors[of];
+        if from.shape == shape {
+            return of;
+        }
+        let (vars, dims) = dimensions(shape);
+        let index = delinearize(&linearize(&dims, shape), &from.shape, &vars);
+        let dtype = from.dtype;
+        self.tensors.add(shape.to_vec(), dtype, Def::View { of, index, keeps: Keeps::Order })
+    }
+
+    /// A reduction over the dimensions marked, which stay with extent 1 where `keep` says so.
+    fn reduce(&mut self, fold: Fold, of: TensorId, reduced: &[bool], keep: bool) -> TensorId {
+        if let Some(unrolled) = self.unrolled(fold, of, reduced) {
+            let kept: Vec<i64> = self.tensors[unrolled].shape.clone();
+            let own: Vec<i64> =
+                kept.iter().zip(reduced).filter(|&(_, &reduced)| !reduced).map(|(&extent, _)| extent).collect();
+            return if keep { unrolled } else { self.reshape(unrolled, &own) };
+        }
+        let from = &self.tensors[of];
+        let dtype = from.dtype;
+        let keep_dims = |keep: bool| -> Vec<i64> {
+            let dims = from.shape.iter().zip(reduced);
+            dims.filter_map(|(&extent, &reduced)| if reduced { keep.then_some(1) } else { Some(extent) }).collect()
+        };
+        let (shape, kept_shape) = (keep_dims(false), keep_dims(true));
+        let result = self.tensors.add(shape, dtype, Def::Reduce { fold, of, reduced: reduced.to_vec() });
+        if keep { self.reshape(result, &kept_shape) } else { result }
+    }
+
+    /// A reduction over few elements as that many operands, first to last: no loop along a row pays for them. Reduced
+    /// dimensions stay with extent 1.
+    fn unrolled(&mut self, fold: Fold, of: TensorId, reduced: &[bool]) -> Option<TensorId> {
+        let shape = self.tensors[of].shape.clone();
+        let count: i64 =
+            shape.iter().zip(reduced).filter(|&(_, &reduced)| reduced).map(|(&extent, _)| extent).product();
+        (count <= MOST_UNROLLED).then_some(())?;
+        let op = match fold {
+            Fold::Sum => Binary::Add,
+            Fold::Max => Binary::Max,
+            Fold::Min => Binary::Min,
+        };
+        let dtype = self.tensors[of].dtype;
+        let kept: Vec<i64> =
+            shape.iter().zip(reduced).map(|(&extent, &reduced)| if reduced { 1 } else { extent }).collect();
+        let mut result = None;
+        for number in 0..count {
+            let (mut rest, (_, mut index)) = (number, dimensions(&kept));
+            for dim in (0..shape.len()).rev().filter(|&dim| reduced[dim]) {
+                index[dim] = Index::constant(rest % shape[dim]);
+                rest /= shape[dim];
+            }
+            let element = self.tensors.add(kept.clone(), dtype, Def::View { of, index, keeps: Keeps::Some });
+            result = Some(match result {
+                None => element,
+                Some(so_far) => self.map(ScalarFn::Binary(op), &[so_far, element], dtype)?,
+            });
+        }
+        result
+    }
+
+    /// The mean, in the type of the operand.
+    fn mean(&mut self, of: TensorId, reduced: &[bool], keep: bool) -> Option<TensorId> {
+        let dims = self.tensors[of].shape.iter().zip(reduced);
+        let count = dims.filter(|&(_, &reduced)| reduced).map(|(&extent, _)| extent).product();
+        let dtype = self.tensors[of].dtype;
+        let sum = self.reduce(Fold::Sum, of, reduced, keep);
+        self.map(ScalarFn::DivideBy(count), &[sum], dtype)
+    }
+
+    /// The operand in the type in which PyTorch accumulates it: half types in `float32`.
+    fn widen(&mut self, of: TensorId) -> Option<TensorId> {
+        let dtype = self.tensors[of].dtype;
+        let wide = match dtype {
+            DType::Float16 | DType::BFloat16 => DType::Float32,
+            DType::Float32 | DType::Float64 => dtype,
+            _ => return None,
+        };
+        Some(self.cast(of, wide))
+    }
+}
+
+/// Dimension `i` as variable `i`, for writing the indices of a view.
+pub(crate) fn dimensions(shape: &[i64]) -> (Vars, Vec<Index>) {
+    let mut vars = Vars::default();
+    let dims = shape.iter().map(|&extent| vars.always_fresh(extent)).collect();
+    (vars, dims)
+}
+
+fn broadcast_shape(a: &[i64], b: &[i64]) -> Option<Vec<i64>> {
+    let rank = a.len().max(b.len());
+    let extent = |shape: &[i64], dim: usize| (dim + shape.len()).checked_sub(rank).map_or(1, |dim| shape[dim]);
+    (0..rank)
+        .map(|dim| match (extent(a, dim), extent(b, dim)) {
+            (a, b) if a == b || b == 1 => Some(a),
+            (1, b) => Some(b),
+            _ => None,
+        })
+        .collect()
+}

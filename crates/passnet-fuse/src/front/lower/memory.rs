@@ -1,0 +1,151 @@
+//! Changes in place, as new tensors: what a change does to a value, it does to every value that shares its memory.
+//!
+//! All views of a *root*, the value whose memory they share, are chains of [`Def::View`] down to the root's tensor. A change
+//! of one of them is put back along its chain, which gives the root's new tensor; the chains of the others are built again on it.
+
+use passnet_graph::{Arg, ValueId};
+
+use super::{Lowered, Lowering, call::Call};
+use crate::front::{
+    index::{Index, Term},
+    tensor::{Def, Keeps, Span, TensorId},
+};
+
+impl<'g> Lowering<'g> {
+    /// The value whose memory a value shares.
+    pub(crate) fn root(&self, value: ValueId) -> ValueId {
+        self.roots.get(&value).copied().unwrap_or(value)
+    }
+
+    /// Gives `view`, a tensor that is a chain of views of the value's root, new elements.
+    pub(super) fn change(&mut self, value: ValueId, view: TensorId, new: TensorId) -> Option<()> {
+        let root = self.root(value);
+        let Lowered::Tensor(whole) = self.value(root)? else { return None };
+        let chain = self.chain(view, whole)?;
+        let changed = self.put_back(&chain, whole, new)?;
+        let sharing: Vec<ValueId> = self.values.keys().copied().filter(|&other| self.root(other) == root).collect();
+        for other in sharing {
+            let before = self.values.get(&other)?.clone();
+            let after = self.rebuilt_views(&before, whole, changed)?;
+            self.values.insert(other, after);
+        }
+        self.changed.insert(root);
+        Some(())
+    }
+
+    /// `x[key] = value`.
+    pub(super) fn set_item(&mut self, call: &Call<'g>) -> Option<()> {
+        let subject = call.subject()?.as_value()?;
+        let Lowered::Tensor(x) = self.value(subject)? else { return None };
+        let place = self.indexed(x, call.arg(1, "key")?, call.graph)?;
+        let dtype = self.tensors[x].dtype;
+        let new = self.operand(call.arg(2, "value")?, dtype)?;
+        let new = self.cast(new, dtype);
+        let shape = self.tensors[place].shape.clone();
+        // `x[key] = x[key]`, which Python writes after a change in place of `x[key]`.
+        if self.is_same_view(new, place) {
+            return Some(());
+        }
+        let new = self.expand(new, &shape)?;
+        self.change(subject, place, new)
+    }
+
+    /// Returns whether two tensors are the same views of one tensor.
+    fn is_same_view(&self, a: TensorId, b: TensorId) -> bool {
+        match (&self.tensors[a].def, &self.tensors[b].def) {
+            _ if a == b => true,
+            (Def::View { of: a, index, .. }, Def::View { of: b, index: other, .. }) => {
+                index == other && self.is_same_view(*a, *b)
+            }
+            _ => false,
+        }
+    }
+
+    /// The views between a tensor and the whole that it is a view of, the one next to the whole first.
+    fn chain(&self, view: TensorId, whole: TensorId) -> Option<Vec<TensorId>> {
+        let mut chain = Vec::new();
+        let mut at = view;
+        while at != whole {
+            let Def::View { of, .. } = &self.tensors[at].def else { return None };
+            chain.push(at);
+            at = *of;
+        }
+        chain.reverse();
+        Some(chain)
+    }
+
+    /// The whole with `new` in place of the last view of the chain.
+    fn put_back(&mut self, chain: &[TensorId], whole: TensorId, new: TensorId) -> Option<TensorId> {
+        let Some((&first, rest)) = chain.split_first() else { return Some(new) };
+        let with = self.put_back(rest, first, new)?;
+        let Def::View { index, keeps, .. } = self.tensors[first].def.clone() else { return None };
+        let shape = self.tensors[whole].shape.clone();
+        match keeps {
+            Keeps::Order => Some(self.reshape(with, &shape)),
+            Keeps::Dimensions => {
+                let order: Option<Vec<usize>> =
+                    index.iter().map(|index| index.as_var().map(|dim| dim as usize)).collect();
+                self.permute(with, &order?)
+            }
+            Keeps::Some => {
+                let spans = spans(&index, &self.tensors[first].shape)?;
+                let dtype = self.tensors[whole].dtype;
+                Some(self.tensors.add(shape, dtype, Def::Overwrite { of: whole, with, spans }))
+            }
+        }
+    }
+
+    /// The same views of `changed` as `lowered` has of `whole`.
+    fn rebuilt_views(&mut self, lowered: &Lowered, whole: TensorId, changed: TensorId) -> Option<Lowered> {
+        match lowered {
+            Lowered::Tensor(view) => {
+                let mut at = changed;
+                for view in self.chain(*view, whole)? {
+                    let mut tensor = self.tensors[view].clone();
+                    if let Def::View { of, .. } = &mut tensor.def {
+                        *of = at;
+                    }
+                    at = self.tensors.add(tensor.shape, tensor.dtype, tensor.def);
+                }
+                Some(Lowered::Tensor(at))
+            }
+            Lowered::List(list) => {
+                let list: Option<Vec<Lowered>> =
+                    list.iter().map(|lowered| self.rebuilt_views(lowered, whole, changed)).collect();
+                Some(Lowered::List(list?))
+            }
+            Lowered::Absent => Some(Lowered::Absent),
+        }
+    }
+
+    /// New elements for a whole tensor: `fill_`, `zero_`, `copy_`.
+    pub(super) fn assigned(&mut self, call: &Call<'g>) -> Option<TensorId> {
+        let x = self.tensor(call.subject()?)?;
+        let (shape, dtype) = (self.tensors[x].shape.clone(), self.tensors[x].dtype);
+        let new = match call.name {
+            "zero" => self.operand(Arg::Int(0), dtype)?,
+            _ => self.operand(call.arg(1, "value").or_else(|| call.arg(1, "other"))?, dtype)?,
+        };
+        let new = self.cast(new, dtype);
+        self.expand(new, &shape)
+    }
+}
+
+/// The places of a view's elements in its tensor, dimension by dimension. `None` where two elements of the view share one.
+fn spans(index: &[Index], shape: &[i64]) -> Option<Vec<Span>> {
+    let mut met = vec![false; shape.len()];
+    let spans = index
+        .iter()
+        .map(|index| match index.terms() {
+            [] => Some(Span::At(index.constant_part())),
+            [(Term::Var(dim), step)] if *step > 0 => {
+                let dim = *dim as usize;
+                let is_second = std::mem::replace(&mut met[dim], true);
+                (!is_second).then_some(Span::Along { dim, start: index.constant_part(), step: *step })
+            }
+            _ => None,
+        })
+        .collect();
+    let is_injective = met.iter().zip(shape).all(|(&met, &extent)| met || extent == 1);
+    if is_injective { spans } else { None }
+}

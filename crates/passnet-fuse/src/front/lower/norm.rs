@@ -1,0 +1,79 @@
+//! Norms along dimensions, and what divides by them.
+
+use passnet_graph::Arg;
+use passnet_record::DType;
+
+use super::{
+    Lowering,
+    call::{Call, dimension},
+};
+use crate::front::{
+    expr::{Binary, Fold, Unary},
+    scalar::{Scalar, ScalarFn, as_scalar},
+    tensor::TensorId,
+};
+
+impl<'g> Lowering<'g> {
+    pub(super) fn norms(&mut self, call: &Call<'g>) -> Option<TensorId> {
+        let dtype = self.result_type(call)?.dtype;
+        match call.name {
+            "rms_norm" => self.rms_norm(call, dtype),
+            "norm" => {
+                let x = self.tensor(call.subject()?)?;
+                is_euclidean(call, 1)?;
+                let reduced = call.marked_dims(2, self.tensors[x].shape.len())?;
+                let keep = call.bool(3, "keepdim", false)?;
+                self.euclidean(x, &reduced, keep, dtype)
+            }
+            "normalize" => {
+                let x = self.tensor(call.subject()?)?;
+                is_euclidean(call, 1)?;
+                let rank = self.tensors[x].shape.len();
+                let dim = dimension(call.given(2, "dim").map_or(Some(1), |_| call.int(2, "dim"))?, rank)?;
+                let eps = call.float(3, "eps", 1e-12)?;
+                let reduced: Vec<bool> = (0..rank).map(|place| place == dim).collect();
+                let norm = self.euclidean(x, &reduced, true, dtype)?;
+                let least = ScalarFn::Clamp { low: Some(Scalar::Float(eps)), high: None };
+                let divisor = self.map(least, &[norm], dtype)?;
+                self.map(ScalarFn::Binary(Binary::Div), &[x, divisor], dtype)
+            }
+            _ => None,
+        }
+    }
+
+    /// `x / sqrt(mean(x * x) + eps) * weight`, rounded once.
+    fn rms_norm(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
+        let x = self.tensor(call.subject()?)?;
+        let normalized = call.ints(call.arg(1, "normalized_shape")?)?;
+        // Without one, PyTorch takes that of a type.
+        let eps = as_scalar(call.given(3, "eps")?)?.as_f64();
+        let rank = self.tensors[x].shape.len();
+        let reduced: Vec<bool> = (0..rank).map(|dim| dim + normalized.len() >= rank).collect();
+        let wide = self.widen(x)?;
+        let wide_type = self.tensors[wide].dtype;
+        let square = self.map(ScalarFn::Binary(Binary::Mul), &[wide, wide], wide_type)?;
+        let mean = self.mean(square, &reduced, true)?;
+        let scale = self.inverse_deviation(mean, eps)?;
+        let standard = self.map(ScalarFn::Binary(Binary::Mul), &[wide, scale], wide_type)?;
+        let result = self.affine(standard, call.given(2, "weight"), None, &normalized)?;
+        Some(self.cast(result, dtype))
+    }
+
+    fn euclidean(&mut self, x: TensorId, reduced: &[bool], keep: bool, dtype: DType) -> Option<TensorId> {
+        let wide = self.widen(x)?;
+        let wide_type = self.tensors[wide].dtype;
+        let square = self.map(ScalarFn::Binary(Binary::Mul), &[wide, wide], wide_type)?;
+        let sum = self.reduce(Fold::Sum, square, reduced, keep);
+        let root = self.map(ScalarFn::Unary(Unary::Sqrt), &[sum], wide_type)?;
+        Some(self.cast(root, dtype))
+    }
+}
+
+/// Returns whether the order of a norm, at a place or as `p`, is 2.
+fn is_euclidean(call: &Call<'_>, place: usize) -> Option<()> {
+    match call.given(place, "p") {
+        None => Some(()),
+        Some(Arg::Str(id)) => (call.graph.str(id) == "fro").then_some(()),
+        Some(order) => (as_scalar(order)?.as_f64() == 2.0).then_some(()),
+    }
+}

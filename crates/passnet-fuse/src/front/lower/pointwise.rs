@@ -1,0 +1,274 @@
+//! Pointwise operations, casts, and creation of constant tensors.
+
+use passnet_graph::{Arg, Type};
+use passnet_record::DType;
+
+use super::{Lowering, broadcast_shape, call::Call};
+use crate::front::{
+    expr::{Binary, Unary},
+    scalar::{Scalar, ScalarFn, as_scalar},
+    tensor::{Def, TensorId},
+};
+
+impl<'g> Lowering<'g> {
+    pub(super) fn pointwise(&mut self, call: &Call<'g>) -> Option<TensorId> {
+        let dtype = self.result_type(call)?.dtype;
+        if let Some(function) = unary(call) {
+            let x = self.tensor(call.subject()?)?;
+            return self.map(function, &[x], dtype);
+        }
+        if let Some(result) = self.of_two(call) {
+            return Some(result);
+        }
+        match call.name {
+            "pow" => self.power(call),
+            "where" => {
+                let condition = self.tensor(call.arg(0, "condition")?)?;
+                let a = self.operand(call.arg(1, "input")?, dtype)?;
+                let b = self.operand(call.arg(2, "other")?, dtype)?;
+                (self.tensors[condition].dtype == DType::Bool).then_some(())?;
+                self.map(ScalarFn::Where, &[condition, a, b], dtype)
+            }
+            "masked_fill" => {
+                let x = self.tensor(call.subject()?)?;
+                let mask = self.tensor(call.arg(1, "mask")?)?;
+                let value = as_scalar(call.arg(2, "value")?)?;
+                self.map(ScalarFn::MaskedFill(value), &[x, mask], dtype)
+            }
+            "to" | "type" | "type_as" | "float" | "half" | "bfloat16" | "double" | "long" | "int" | "bool" => {
+                let x = self.tensor(call.subject()?)?;
+                Some(self.cast(x, dtype))
+            }
+            "dropout" | "dropout1d" | "dropout2d" | "dropout3d" | "alpha_dropout" => {
+                let trains = call.bool(2, "training", !call.is_method)?;
+                let x = self.tensor(call.subject()?)?;
+                (!trains).then_some(x)
+            }
+            "contiguous" | "clone" | "detach" => self.tensor(call.subject()?),
+            "full_like" | "zeros_like" | "ones_like" | "full" | "zeros" | "ones" | "new_full" | "new_zeros"
+            | "new_ones" => self.filled(call, dtype),
+            "addcmul" => self.product_added(call, dtype),
+            "linspace" => self.linspace(call, dtype),
+            "prelu" => self.prelu(call, dtype),
+            "arange" => self.arange(call, dtype),
+            "fill" | "zero" | "copy" => self.assigned(call),
+            _ => None,
+        }
+    }
+
+    /// Arithmetic, comparisons and logic of two operands.
+    fn of_two(&mut self, call: &Call<'g>) -> Option<TensorId> {
+        match call.name {
+            "add" | "sub" if call.arg(usize::MAX, "alpha").is_some() || call.len() > 2 => None,
+            "add" => self.binary(call, Binary::Add),
+            "sub" => self.binary(call, Binary::Sub),
+            "mul" | "multiply" => self.binary(call, Binary::Mul),
+            "div" | "truediv" | "true_divide" if call.arg(usize::MAX, "rounding_mode").is_none() => {
+                self.binary(call, Binary::Div)
+            }
+            "maximum" => self.binary(call, Binary::Max),
+            "minimum" => self.binary(call, Binary::Min),
+            "max" if self.is_of_two_tensors(call) => self.binary(call, Binary::Max),
+            "min" if self.is_of_two_tensors(call) => self.binary(call, Binary::Min),
+            "and" | "bitwise_and" => self.binary(call, Binary::And),
+            "or" | "bitwise_or" => self.binary(call, Binary::Or),
+            "xor" | "bitwise_xor" => self.binary(call, Binary::Xor),
+            "logical_and" if self.is_of_bools(call) => self.binary(call, Binary::And),
+            "logical_or" if self.is_of_bools(call) => self.binary(call, Binary::Or),
+            "lt" => self.comparison(call, Binary::Lt, false),
+            "le" => self.comparison(call, Binary::Le, false),
+            "gt" => self.comparison(call, Binary::Lt, true),
+            "ge" => self.comparison(call, Binary::Le, true),
+            "eq" => self.comparison(call, Binary::Eq, false),
+            "ne" => self.comparison(call, Binary::Ne, false),
+            _ => None,
+        }
+    }
+
+    /// One number everywhere: `zeros`, `full_like`.
+    fn filled(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
+        let value = match call.name.trim_start_matches("new_") {
+            "full" | "full_like" => as_scalar(call.arg(if call.name == "new_full" { 2 } else { 1 }, "fill_value")?)?,
+            name => Scalar::Int(name.starts_with("ones").into()),
+        };
+        let shape = self.result_type(call)?.shape.clone();
+        Some(self.tensors.add(shape, dtype, Def::Fill(value)))
+    }
+
+    /// `torch.tensor(number)`, which may lie in host memory: as an operand it is a number.
+    pub(super) fn constant(&mut self, call: &Call<'g>) -> Option<TensorId> {
+        let (Type::Tensor(ty) | Type::Host { host: ty }) = self.typed.type_of(call.value) else { return None };
+        (call.name == "tensor" && !call.is_method && ty.shape.is_empty()).then_some(())?;
+        let value = as_scalar(call.arg(0, "data")?)?;
+        Some(self.tensors.add(Vec::new(), ty.dtype, Def::Fill(value)))
+    }
+
+    /// Both operands; a number takes the type of the result.
+    fn operands(&mut self, call: &Call<'g>, dtype: DType) -> Option<[TensorId; 2]> {
+        let a = self.operand(call.subject()?, dtype)?;
+        let b = self.operand(call.arg(1, "other")?, dtype)?;
+        Some([a, b])
+    }
+
+    fn binary(&mut self, call: &Call<'g>, op: Binary) -> Option<TensorId> {
+        let dtype = self.result_type(call)?.dtype;
+        let operands = self.operands(call, dtype)?;
+        let broadcast = broadcast_shape(&self.tensors[operands[0]].shape, &self.tensors[operands[1]].shape)?;
+        // In place, the first operand keeps its shape.
+        (broadcast == self.result_type(call)?.shape).then_some(())?;
+        self.map(ScalarFn::Binary(op), &operands, dtype)
+    }
+
+    fn comparison(&mut self, call: &Call<'g>, op: Binary, swapped: bool) -> Option<TensorId> {
+        let args = [call.subject()?, call.arg(1, "other")?];
+        let mut common: Option<DType> = None;
+        for arg in args {
+            if as_scalar(arg).is_none() {
+                let tensor = self.tensor(arg)?;
+                let dtype = self.tensors[tensor].dtype;
+                // Between types, PyTorch promotes by category and dimensions; equal ones need no rule.
+                common.is_none_or(|common| common == dtype).then_some(())?;
+                common = Some(dtype);
+            }
+        }
+        let mut common = common?;
+        if !common.is_float() && args.iter().any(|arg| matches!(arg, Arg::Float(_))) {
+            common = DType::Float32;
+        }
+        if common == DType::Bool {
+            common = DType::Int64;
+        }
+        let [mut a, mut b] = self.operands(call, common)?;
+        if swapped {
+            (a, b) = (b, a);
+        }
+        self.map(ScalarFn::Compare(op, common), &[a, b], DType::Bool)
+    }
+
+    fn power(&mut self, call: &Call<'g>) -> Option<TensorId> {
+        let dtype = self.result_type(call)?.dtype;
+        let base = call.subject()?;
+        let exponent = call.arg(1, "exponent")?;
+        match as_scalar(exponent) {
+            Some(exponent) => {
+                let base = self.tensor(base)?;
+                self.map(ScalarFn::PowScalar(exponent.as_f64()), &[base], dtype)
+            }
+            None => {
+                let (base, exponent) = (self.operand(base, dtype)?, self.tensor(exponent)?);
+                self.map(ScalarFn::Binary(Binary::Pow), &[base, exponent], dtype)
+            }
+        }
+    }
+
+    fn is_of_two_tensors(&mut self, call: &Call<'g>) -> bool {
+        call.len() == 2 && !call.has_keywords() && call.arg(1, "other").is_some_and(|arg| self.tensor(arg).is_some())
+    }
+
+    fn is_of_bools(&mut self, call: &Call<'g>) -> bool {
+        call.all_args().all(|arg| self.tensor(arg).is_some_and(|id| self.tensors[id].dtype == DType::Bool))
+    }
+
+    /// `x` where positive, else a multiple of it, by channel or one for all.
+    fn prelu(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
+        let (x, weight) = (self.tensor(call.subject()?)?, self.tensor(call.arg(1, "weight")?)?);
+        let mut channel = vec![1; self.tensors[x].shape.len().saturating_sub(1)];
+        if let (Some(first), [extent]) = (channel.first_mut(), self.tensors[weight].shape.as_slice()) {
+            *first = *extent;
+        }
+        let weight = self.reshape(weight, &channel);
+        let scaled = self.map(ScalarFn::Binary(Binary::Mul), &[weight, x], dtype)?;
+        let zero = self.fill(0.0, dtype);
+        let is_positive = self.map(ScalarFn::Compare(Binary::Lt, dtype), &[zero, x], DType::Bool)?;
+        self.map(ScalarFn::Where, &[is_positive, x, scaled], dtype)
+    }
+
+    /// `x + value * (a * b)`, rounded once.
+    fn product_added(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
+        let value = call.float(usize::MAX, "value", 1.0)?;
+        let mut wide = Vec::new();
+        for arg in [call.subject()?, call.arg(1, "tensor1")?, call.arg(2, "tensor2")?] {
+            let operand = self.tensor(arg)?;
+            wide.push(self.widen(operand)?);
+        }
+        let wide_type = self.tensors[wide[0]].dtype;
+        let mut product = self.map(ScalarFn::Binary(Binary::Mul), &[wide[1], wide[2]], wide_type)?;
+        if value != 1.0 {
+            let value = self.fill(value, wide_type);
+            product = self.map(ScalarFn::Binary(Binary::Mul), &[value, product], wide_type)?;
+        }
+        let sum = self.map(ScalarFn::Binary(Binary::Add), &[wide[0], product], wide_type)?;
+        Some(self.cast(sum, dtype))
+    }
+
+    /// Only for steps that are whole numbers, so that there is no rounding to follow.
+    fn linspace(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
+        let (start, end, steps) = (call.int(0, "start")?, call.int(1, "end")?, call.int(2, "steps")?);
+        (steps > 1 && (end - start) % (steps - 1) == 0 && dtype == DType::Float32).then_some(())?;
+        let def = Def::Range { start, step: (end - start) / (steps - 1) };
+        Some(self.tensors.add(vec![steps], dtype, def))
+    }
+
+    fn arange(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
+        let int = |place, name| call.int(place, name);
+        let (start, step) = match call.len() {
+            1 => (0, 1),
+            2 => (int(0, "start")?, 1),
+            3 => (int(0, "start")?, int(2, "step")?),
+            _ => return None,
+        };
+        int(0, "end")?;
+        let shape = self.result_type(call)?.shape.clone();
+        Some(self.tensors.add(shape, dtype, Def::Range { start, step }))
+    }
+}
+
+/// Functions of one tensor and constants.
+fn unary(call: &Call<'_>) -> Option<ScalarFn> {
+    let limit = |place, name: &str| match call.given(place, name) {
+        None => Some(None),
+        Some(arg) => Some(Some(as_scalar(arg)?)),
+    };
+    let function = match call.name {
+        "neg" | "negative" => ScalarFn::Unary(Unary::Neg),
+        "abs" => ScalarFn::Unary(Unary::Abs),
+        "exp" => ScalarFn::Unary(Unary::Exp),
+        "log" => ScalarFn::Unary(Unary::Log),
+        "sqrt" => ScalarFn::Unary(Unary::Sqrt),
+        "sin" => ScalarFn::Unary(Unary::Sin),
+        "cos" => ScalarFn::Unary(Unary::Cos),
+        "tanh" => ScalarFn::Unary(Unary::Tanh),
+        "erf" => ScalarFn::Unary(Unary::Erf),
+        "floor" => ScalarFn::Unary(Unary::Floor),
+        "ceil" => ScalarFn::Unary(Unary::Ceil),
+        "trunc" => ScalarFn::Unary(Unary::Trunc),
+        "logical_not" | "invert" | "bitwise_not" => ScalarFn::Unary(Unary::Not),
+        "square" => ScalarFn::PowScalar(2.0),
+        "reciprocal" => ScalarFn::Reciprocal,
+        "rsqrt" => ScalarFn::Rsqrt,
+        "sigmoid" => ScalarFn::Sigmoid,
+        "silu" => ScalarFn::Silu,
+        "relu" => ScalarFn::Relu,
+        "hardsigmoid" => ScalarFn::HardSigmoid,
+        "hardswish" => ScalarFn::HardSwish,
+        "relu6" => ScalarFn::Clamp { low: Some(Scalar::Int(0)), high: Some(Scalar::Int(6)) },
+        "gelu" => match call.given(1, "approximate") {
+            None => ScalarFn::Gelu,
+            Some(Arg::Str(id)) if call.graph.str(id) == "none" => ScalarFn::Gelu,
+            Some(Arg::Str(id)) if call.graph.str(id) == "tanh" => ScalarFn::GeluTanh,
+            Some(_) => return None,
+        },
+        "leaky_relu" => ScalarFn::LeakyRelu(call.float(1, "negative_slope", 0.01)?),
+        "elu" => ScalarFn::Elu(call.float(1, "alpha", 1.0)?),
+        "softplus" if call.len() == 1 && !call.has_keywords() => ScalarFn::Softplus,
+        "clamp" | "clip" => ScalarFn::Clamp { low: limit(1, "min")?, high: limit(2, "max")? },
+        "clamp_min" => ScalarFn::Clamp { low: limit(1, "min")?, high: None },
+        "clamp_max" => ScalarFn::Clamp { low: None, high: limit(1, "max")? },
+        "hardtanh" => ScalarFn::Clamp {
+            low: Some(Scalar::Float(call.float(1, "min_val", -1.0)?)),
+            high: Some(Scalar::Float(call.float(2, "max_val", 1.0)?)),
+        },
+        _ => return None,
+    };
+    Some(function)
+}

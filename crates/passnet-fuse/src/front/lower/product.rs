@@ -1,0 +1,100 @@
+//! Matrix products that are no work for a library: a matrix times a few vectors, as sums of products.
+
+use passnet_graph::{Arg, Target};
+use passnet_record::DType;
+
+use super::{Lowering, broadcast_shape, call::Call, dimensions};
+use crate::front::{
+    expr::{Binary, Fold},
+    index::Index,
+    scalar::ScalarFn,
+    tensor::{Def, Keeps, TensorId},
+};
+
+/// Most rows, or columns, of the thin factor.
+const MOST_VECTORS: i64 = 4;
+/// Most products in all: above, matrix units pay even for thin factors.
+const MOST_PRODUCTS: i64 = 1 << 23;
+/// Longest sum in `float32`: libraries take longer ones in an order that shows at the narrowest tolerance.
+const LONGEST_SUM: i64 = 32;
+
+impl<'g> Lowering<'g> {
+    pub(super) fn product(&mut self, call: &Call<'g>) -> Option<TensorId> {
+        let shape = self.result_type(call)?.shape.clone();
+        match call.name {
+            "matmul" | "bmm" | "mm" => {
+                let (a, b) = (call.subject()?, call.arg(1, "other").or_else(|| call.arg(1, "mat2"))?);
+                let (a, b) = (self.tensor(a)?, self.tensor(b)?);
+                let b = self.swapped(b)?;
+                self.rows_by_rows(a, b, &shape)
+            }
+            "linear" => {
+                let (x, weight) = (self.tensor(call.subject()?)?, self.tensor(call.arg(1, "weight")?)?);
+                let product = self.rows_by_rows(x, weight, &shape)?;
+                self.biased(product, call.given(2, "bias"))
+            }
+            _ => None,
+        }
+    }
+
+    /// The last two dimensions the other way round.
+    fn swapped(&mut self, of: TensorId) -> Option<TensorId> {
+        let rank = self.tensors[of].shape.len();
+        let mut order: Vec<usize> = (0..rank).collect();
+        order.swap(rank.checked_sub(2)?, rank - 1);
+        self.permute(of, &order)
+    }
+
+    /// Each row of `a` times each row of `b`, rounded once, as libraries accumulate half types in `float32`.
+    fn rows_by_rows(&mut self, a: TensorId, b: TensorId, shape: &[i64]) -> Option<TensorId> {
+        let dtype = self.tensors[a].dtype;
+        let (a_shape, b_shape) = (self.tensors[a].shape.clone(), self.tensors[b].shape.clone());
+        let [batch_a @ .., rows, length] = a_shape.as_slice() else { return None };
+        let [batch_b @ .., columns, b_length] = b_shape.as_slice() else { return None };
+        (length == b_length && self.tensors[b].dtype == dtype).then_some(())?;
+        let batch = broadcast_shape(batch_a, batch_b)?;
+        ([batch.as_slice(), &[*rows, *columns]].concat() == shape).then_some(())?;
+        let count = shape.iter().product::<i64>() * length;
+        let is_half = matches!(dtype, DType::Float16 | DType::BFloat16) && self.target == Target::Cuda;
+        let is_short = *length <= LONGEST_SUM && dtype == DType::Float32;
+        let is_thin = (*rows).min(*columns) <= MOST_VECTORS && count <= MOST_PRODUCTS;
+        (is_thin && (is_half || is_short)).then_some(())?;
+        let (a, b) = (self.widen(a)?, self.widen(b)?);
+        let wide = self.tensors[a].dtype;
+        let whole = [batch.as_slice(), &[*rows, *columns, *length]].concat();
+        let rank = whole.len();
+        let (a, b) = (self.spread(a, &whole, rank - 2), self.spread(b, &whole, rank - 3));
+        let products = self.map(ScalarFn::Binary(Binary::Mul), &[a, b], wide)?;
+        let reduced: Vec<bool> = (0..rank).map(|dim| dim + 1 == rank).collect();
+        let sum = self.reduce(Fold::Sum, products, &reduced, false);
+        Some(self.cast(sum, dtype))
+    }
+
+    /// The tensor with the shape `whole`, of whose dimensions it lacks `missing` and may lack leading ones.
+    fn spread(&mut self, of: TensorId, whole: &[i64], missing: usize) -> TensorId {
+        let (shape, dtype) = (self.tensors[of].shape.clone(), self.tensors[of].dtype);
+        let (_, mut dims) = dimensions(whole);
+        dims.remove(missing);
+        let skipped = dims.len() - shape.len();
+        let index = shape
+            .iter()
+            .zip(&dims[skipped..])
+            .map(|(&extent, dim)| if extent == 1 { Index::constant(0) } else { dim.clone() })
+            .collect();
+        self.tensors.add(whole.to_vec(), dtype, Def::View { of, index, keeps: Keeps::Some })
+    }
+
+    fn biased(&mut self, product: TensorId, bias: Option<Arg>) -> Option<TensorId> {
+        let Some(bias) = bias else { return Some(product) };
+        let bias = self.tensor(bias)?;
+        let dtype = self.tensors[product].dtype;
+        // The library adds it before it rounds.
+        let (Def::Map { function: ScalarFn::Cast, of }, wide) = (self.tensors[product].def.clone(), self.widen(bias)?)
+        else {
+            return self.map(ScalarFn::Binary(Binary::Add), &[product, bias], dtype);
+        };
+        let wide_type = self.tensors[wide].dtype;
+        let sum = self.map(ScalarFn::Binary(Binary::Add), &[of[0], wide], wide_type)?;
+        Some(self.cast(sum, dtype))
+    }
+}

@@ -1,0 +1,303 @@
+//! Windows and grids: pooling and interpolation.
+
+use passnet_graph::Arg;
+use passnet_record::DType;
+
+use super::{Lowering, call::Call, dimensions};
+use crate::front::{
+    expr::Binary,
+    scalar::{Scalar, ScalarFn},
+    tensor::{Def, Keeps, Signs, TensorId},
+};
+
+/// Most elements of a window that is written out.
+const LARGEST_WINDOW: i64 = 49;
+
+/// Extents and steps of a window along the last two dimensions.
+struct Window {
+    size: [i64; 2],
+    step: [i64; 2],
+    padding: [i64; 2],
+    dilation: [i64; 2],
+}
+
+impl<'g> Lowering<'g> {
+    pub(super) fn resample(&mut self, call: &Call<'g>) -> Option<TensorId> {
+        let shape = self.result_type(call)?.shape.clone();
+        match call.name {
+            "max_pool2d" => {
+                let window = self.window(call, Some(4))?;
+                let keeps_places = call.bool(6, "return_indices", false)?;
+                (!keeps_places).then_some(())?;
+                let x = self.tensor(call.subject()?)?;
+                let x = self.padded(x, &window, &shape, Scalar::Float(f64::NEG_INFINITY))?;
+                self.pooled(x, &window, &shape, Binary::Max)
+            }
+            "avg_pool2d" => {
+                let window = self.window(call, None)?;
+                let is_plain = !call.bool(4, "ceil_mode", false)? && call.given(6, "divisor_override").is_none();
+                is_plain.then_some(())?;
+                let counts_padding = call.bool(5, "count_include_pad", true)? || window.padding == [0, 0];
+                let x = self.tensor(call.subject()?)?;
+                let (from, dtype) = (self.tensors[x].shape.clone(), self.tensors[x].dtype);
+                let wide = self.widen(x)?;
+                let wide = self.padded(wide, &window, &shape, Scalar::Int(0))?;
+                let mean = if counts_padding {
+                    self.averaged(wide, &window, &shape)?
+                } else {
+                    let sum = self.pooled(wide, &window, &shape, Binary::Add)?;
+                    let counts = self.counts(&window, &from, &shape)?;
+                    let wide_type = self.tensors[sum].dtype;
+                    self.map(ScalarFn::Binary(Binary::Div), &[sum, counts], wide_type)?
+                };
+                Some(self.cast(mean, dtype))
+            }
+            "adaptive_avg_pool2d" => {
+                let x = self.tensor(call.subject()?)?;
+                let (from, dtype) = (self.tensors[x].shape.clone(), self.tensors[x].dtype);
+                let first = shape.len().checked_sub(2)?;
+                let size = [from[first] / shape[first], from[first + 1] / shape[first + 1]];
+                // Else windows overlap and differ in size.
+                let is_even = (0..2).all(|at| size[at] * shape[first + at] == from[first + at]);
+                (is_even && size[0] * size[1] <= LARGEST_WINDOW).then_some(())?;
+                let window = Window { size, step: size, padding: [0, 0], dilation: [1, 1] };
+                let wide = self.widen(x)?;
+                let mean = self.averaged(wide, &window, &shape)?;
+                Some(self.cast(mean, dtype))
+            }
+            "unfold" if !call.is_method => self.columns(call, &shape),
+            "interpolate" => self.interpolated(call, &shape),
+            _ => None,
+        }
+    }
+
+    fn window(&self, call: &Call<'g>, dilation: Option<usize>) -> Option<Window> {
+        let pair = |arg, default| pair(call, arg, default);
+        let size = pair(call.given(1, "kernel_size"), [0, 0])?;
+        let window = Window {
+            size,
+            step: pair(call.given(2, "stride"), size)?,
+            padding: pair(call.given(3, "padding"), [0, 0])?,
+            dilation: match dilation {
+                Some(place) => pair(call.given(place, "dilation"), [1, 1])?,
+                None => [1, 1],
+            },
+        };
+        let count = size[0] * size[1];
+        (count > 0 && count <= LARGEST_WINDOW).then_some(window)
+    }
+
+    /// Elements within reach of the windows.
+    fn padded(&mut self, x: TensorId, window: &Window, shape: &[i64], fill: Scalar) -> Option<TensorId> {
+        let dtype = self.tensors[x].dtype;
+        let from = self.tensors[x].shape.clone();
+        let first = from.len().checked_sub(2)?;
+        let mut extents = from.clone();
+        let mut before = vec![0; from.len()];
+        for at in 0..2 {
+            let reach = (shape[first + at] - 1) * window.step[at] + window.dilation[at] * (window.size[at] - 1) + 1;
+            extents[first + at] = reach.max(from[first + at] + window.padding[at]);
+            before[first + at] = window.padding[at];
+        }
+        if extents == from {
+            return Some(x);
+        }
+        dtype.is_float().then(|| self.tensors.add(extents, dtype, Def::Pad { of: x, before, fill }))
+    }
+
+    /// The elements of each window combined, in row-major order.
+    fn pooled(&mut self, x: TensorId, window: &Window, shape: &[i64], op: Binary) -> Option<TensorId> {
+        let dtype = self.tensors[x].dtype;
+        let first = shape.len().checked_sub(2)?;
+        let mut result = None;
+        for place in 0..window.size[0] * window.size[1] {
+            let at = [place / window.size[1], place % window.size[1]];
+            let (_, mut index) = dimensions(shape);
+            for (dim, &at) in at.iter().enumerate() {
+                let moved = index[first + dim].clone().times(window.step[dim]);
+                index[first + dim] = moved.plus_constant(at * window.dilation[dim]);
+            }
+            let element = self.tensors.add(shape.to_vec(), dtype, Def::View { of: x, index, keeps: Keeps::Some });
+            result = Some(match result {
+                None => element,
+                Some(so_far) => self.map(ScalarFn::Binary(op), &[so_far, element], dtype)?,
+            });
+        }
+        result
+    }
+
+    /// The mean of each window.
+    fn averaged(&mut self, x: TensorId, window: &Window, shape: &[i64]) -> Option<TensorId> {
+        let dtype = self.tensors[x].dtype;
+        let sum = self.pooled(x, window, shape, Binary::Add)?;
+        let count = self.fill((window.size[0] * window.size[1]) as f64, dtype);
+        self.map(ScalarFn::Binary(Binary::Div), &[sum, count], dtype)
+    }
+
+    /// Number of elements of each window that are not padding.
+    fn counts(&mut self, window: &Window, from: &[i64], shape: &[i64]) -> Option<TensorId> {
+        let first = shape.len().checked_sub(2)?;
+        let mut along = Vec::new();
+        for at in 0..2 {
+            let (extent, whole) = (shape[first + at], from[first + at]);
+            let start = Def::Range { start: -window.padding[at], step: window.step[at] };
+            let start = self.tensors.add(vec![extent], DType::Int64, start);
+            let integer = |lowering: &mut Self, value| {
+                lowering.tensors.add(Vec::new(), DType::Int64, Def::Fill(Scalar::Int(value)))
+            };
+            let (size, whole, zero) = (integer(self, window.size[at]), integer(self, whole), integer(self, 0));
+            let end = self.map(ScalarFn::Binary(Binary::Add), &[start, size], DType::Int64)?;
+            let end = self.map(ScalarFn::Binary(Binary::Min), &[end, whole], DType::Int64)?;
+            let start = self.map(ScalarFn::Binary(Binary::Max), &[start, zero], DType::Int64)?;
+            along.push(self.map(ScalarFn::Binary(Binary::Sub), &[end, start], DType::Int64)?);
+        }
+        let rows = self.reshape(along[0], &[shape[first], 1]);
+        let counts = self.map(ScalarFn::Binary(Binary::Mul), &[rows, along[1]], DType::Int64)?;
+        Some(self.cast(counts, DType::Float32))
+    }
+
+    /// `F.unfold`: the elements of each window as one column.
+    fn columns(&mut self, call: &Call<'g>, shape: &[i64]) -> Option<TensorId> {
+        let x = self.tensor(call.subject()?)?;
+        let size = pair(call, call.given(1, "kernel_size"), [0, 0])?;
+        let window = Window {
+            size,
+            dilation: pair(call, call.given(2, "dilation"), [1, 1])?,
+            padding: pair(call, call.given(3, "padding"), [0, 0])?,
+            step: pair(call, call.given(4, "stride"), [1, 1])?,
+        };
+        let from = self.tensors[x].shape.clone();
+        let &[batch, channels, ..] = from.as_slice() else { return None };
+        let places = |at: usize| {
+            let room = from.get(2 + at)? + 2 * window.padding[at] - window.dilation[at] * (size[at] - 1) - 1;
+            (room >= 0 && window.step[at] > 0).then(|| room / window.step[at] + 1)
+        };
+        let places = [places(0)?, places(1)?];
+        let x = self.padded(x, &window, &[batch, channels, places[0], places[1]], Scalar::Int(0))?;
+        let whole = [batch, channels, size[0], size[1], places[0], places[1]];
+        let (_, dims) = dimensions(&whole);
+        let place = |at: usize| {
+            let moved = dims[4 + at].clone().times(window.step[at]);
+            moved.plus(&dims[2 + at].clone().times(window.dilation[at]))
+        };
+        let index = vec![dims[0].clone(), dims[1].clone(), place(0), place(1)];
+        let dtype = self.tensors[x].dtype;
+        let windows = self.tensors.add(whole.to_vec(), dtype, Def::View { of: x, index, keeps: Keeps::Some });
+        Some(self.reshape(windows, shape))
+    }
+
+    /// Nearest neighbour by a whole factor, where PyTorch's float arithmetic and integer division agree; bilinear; and to
+    /// the size that the tensor has, which is a copy.
+    fn interpolated(&mut self, call: &Call<'g>, shape: &[i64]) -> Option<TensorId> {
+        let x = self.tensor(call.subject()?)?;
+        let mode = match call.given(3, "mode") {
+            None => "nearest",
+            Some(Arg::Str(mode)) => call.graph.str(mode),
+            Some(_) => return None,
+        };
+        let from = self.tensors[x].shape.clone();
+        if from == shape && shape.len() == 4 && matches!(mode, "nearest" | "bilinear" | "bicubic") {
+            return Some(x);
+        }
+        match mode {
+            "nearest" => {
+                let (vars, mut index) = dimensions(shape);
+                for dim in 2..shape.len() {
+                    (shape[dim] % from[dim] == 0).then_some(())?;
+                    index[dim] = index[dim].div(shape[dim] / from[dim], &vars);
+                }
+                let dtype = self.tensors[x].dtype;
+                Some(self.tensors.add(shape.to_vec(), dtype, Def::View { of: x, index, keeps: Keeps::Some }))
+            }
+            // By factor, PyTorch takes the factor's inverse for the scale, which need not be the ratio of the sizes.
+            "bilinear" if call.given(2, "scale_factor").is_none() && shape.len() == 4 => {
+                let aligned = call.bool(4, "align_corners", false)?;
+                let antialiased = call.bool(6, "antialias", false)?;
+                (!antialiased).then_some(())?;
+                self.bilinear(x, [shape[2], shape[3]], aligned)
+            }
+            _ => None,
+        }
+    }
+
+    /// Weighted means of four neighbours: first along the rows, then across, as PyTorch's kernels.
+    fn bilinear(&mut self, x: TensorId, size: [i64; 2], aligned: bool) -> Option<TensorId> {
+        let (from, dtype) = (self.tensors[x].shape.clone(), self.tensors[x].dtype);
+        let wide = self.widen(x)?;
+        let [rows, columns] =
+            [self.neighbours(from[2], size[0], aligned)?, self.neighbours(from[3], size[1], aligned)?];
+        let mut lines = Vec::new();
+        for row in rows.places {
+            let line = self.taken(wide, 2, row);
+            let ends = columns.places.map(|column| self.taken(line, 3, column));
+            lines.push(self.weighted_sum(ends, columns.weights)?);
+        }
+        let across = rows.weights.map(|weight| self.reshape(weight, &[size[0], 1]));
+        let sum = self.weighted_sum([lines[0], lines[1]], across)?;
+        Some(self.cast(sum, dtype))
+    }
+
+    fn weighted_sum(&mut self, of: [TensorId; 2], weights: [TensorId; 2]) -> Option<TensorId> {
+        let wide = self.tensors[of[0]].dtype;
+        let mut parts = Vec::new();
+        for (of, weight) in of.into_iter().zip(weights) {
+            parts.push(self.map(ScalarFn::Binary(Binary::Mul), &[weight, of], wide)?);
+        }
+        self.map(ScalarFn::Binary(Binary::Add), &parts, wide)
+    }
+
+    /// The elements at `places` of one dimension.
+    pub(super) fn taken(&mut self, of: TensorId, dim: usize, places: TensorId) -> TensorId {
+        let mut shape = self.tensors[of].shape.clone();
+        shape.splice(dim..=dim, self.tensors[places].shape.clone());
+        let dtype = self.tensors[of].dtype;
+        self.tensors.add(shape, dtype, Def::Gather { table: of, dim, indices: places, signs: Signs::Positive })
+    }
+
+    /// Between which of `from` elements each of `to` lies, and its distance to them.
+    fn neighbours(&mut self, from: i64, to: i64, aligned: bool) -> Option<Neighbours> {
+        let places = self.tensors.add(vec![to], DType::Int64, Def::Range { start: 0, step: 1 });
+        let places = self.cast(places, DType::Float32);
+        let position = if aligned {
+            let scale = if to > 1 { (from - 1) as f32 / (to - 1) as f32 } else { 0.0 };
+            self.with_constant(Binary::Mul, places, f64::from(scale))?
+        } else {
+            let centre = self.with_constant(Binary::Add, places, 0.5)?;
+            let scaled = self.with_constant(Binary::Mul, centre, f64::from(from as f32 / to as f32))?;
+            let position = self.with_constant(Binary::Sub, scaled, 0.5)?;
+            self.with_constant(Binary::Max, position, 0.0)?
+        };
+        let first = self.cast(position, DType::Int64);
+        let floor = self.cast(first, DType::Float32);
+        let one = self.tensors.add(Vec::new(), DType::Int64, Def::Fill(Scalar::Int(1)));
+        let last = self.tensors.add(Vec::new(), DType::Int64, Def::Fill(Scalar::Int(from - 1)));
+        let next = self.map(ScalarFn::Binary(Binary::Add), &[first, one], DType::Int64)?;
+        let second = self.map(ScalarFn::Binary(Binary::Min), &[next, last], DType::Int64)?;
+        let distance = self.map(ScalarFn::Binary(Binary::Sub), &[position, floor], DType::Float32)?;
+        let whole = self.fill(1.0, DType::Float32);
+        let nearness = self.map(ScalarFn::Binary(Binary::Sub), &[whole, distance], DType::Float32)?;
+        Some(Neighbours { places: [first, second], weights: [nearness, distance] })
+    }
+
+    fn with_constant(&mut self, op: Binary, x: TensorId, constant: f64) -> Option<TensorId> {
+        let constant = self.fill(constant, DType::Float32);
+        self.map(ScalarFn::Binary(op), &[x, constant], DType::Float32)
+    }
+}
+
+/// One number for both dimensions, or one for each.
+fn pair(call: &Call<'_>, arg: Option<Arg>, default: [i64; 2]) -> Option<[i64; 2]> {
+    let Some(arg) = arg else { return Some(default) };
+    match call.ints(arg)?.as_slice() {
+        [] => Some(default),
+        &[both] => Some([both, both]),
+        &[first, second] => Some([first, second]),
+        _ => None,
+    }
+}
+
+/// Two elements of one dimension for each place, and their weights.
+struct Neighbours {
+    places: [TensorId; 2],
+    weights: [TensorId; 2],
+}

@@ -1,0 +1,400 @@
+//! Views, slices, concatenation, padding, gathering.
+
+use passnet_graph::{Arg, Graph, Type, ValueId};
+use passnet_record::DType;
+
+use super::{
+    Lowered, Lowering,
+    call::{Call, dimension},
+    dimensions,
+};
+use crate::front::{
+    expr::{Binary, Fold},
+    index::Index,
+    scalar::{Scalar, ScalarFn, as_scalar},
+    tensor::{Def, Keeps, Signs, TensorId},
+};
+
+impl<'g> Lowering<'g> {
+    pub(super) fn reshape_call(&mut self, call: &Call<'g>) -> Option<Lowered> {
+        match call.name {
+            "getitem" => return self.getitem(call),
+            "unbind" | "split" | "chunk" | "tensor_split" => return self.pieces(call),
+            "max" | "min" => return self.extremes(call),
+            "meshgrid" => return self.meshgrid(call),
+            _ => {}
+        }
+        let ty = self.result_type(call)?;
+        let shape = ty.shape.clone();
+        let tensor = match call.name {
+            "view" | "reshape" | "flatten" | "unflatten" | "squeeze" | "unsqueeze" | "reshape_as" | "view_as" => {
+                let x = self.tensor(call.subject()?)?;
+                // `view(dtype)` reinterprets bits.
+                (self.tensors[x].dtype == ty.dtype && self.tensors[x].numel() == ty.numel()).then_some(())?;
+                self.reshape(x, &shape)
+            }
+            "permute" | "movedim" | "moveaxis" | "transpose" | "swapaxes" | "t" => {
+                let x = self.tensor(call.subject()?)?;
+                self.permute(x, &order_of(call, shape.len())?)?
+            }
+            "expand" | "expand_as" | "broadcast_to" => {
+                let x = self.tensor(call.subject()?)?;
+                self.expand(x, &shape)?
+            }
+            "roll" => self.roll(call)?,
+            "repeat" | "tile" => self.repeated(call, &shape)?,
+            "unfold" if call.is_method => self.unfolded(call, shape)?,
+            "cat" | "concat" | "stack" => self.cat(call, &shape)?,
+            "pad" => self.pad(call, &shape)?,
+            "embedding" => {
+                let (indices, table) = (self.tensor(call.arg(0, "input")?)?, self.tensor(call.arg(1, "weight")?)?);
+                call.given(3, "max_norm").is_none().then_some(())?;
+                let dtype = self.tensors[table].dtype;
+                self.tensors.add(shape, dtype, Def::Gather { table, dim: 0, indices, signs: Signs::Positive })
+            }
+            "index_select" => {
+                let x = self.tensor(call.subject()?)?;
+                let dim = dimension(call.int(1, "dim")?, shape.len())?;
+                let places = self.tensor(call.arg(2, "index")?)?;
+                (self.tensors[places].shape.len() == 1).then_some(())?;
+                self.taken(x, dim, places)
+            }
+            "triu" | "tril" => self.triangle(call)?,
+            "glu" => return self.glu(call).map(Lowered::Tensor),
+            _ => return None,
+        };
+        Some(Lowered::Tensor(tensor))
+    }
+
+    fn view(&mut self, of: TensorId, shape: Vec<i64>, index: Vec<Index>, keeps: Keeps) -> TensorId {
+        let dtype = self.tensors[of].dtype;
+        self.tensors.add(shape, dtype, Def::View { of, index, keeps })
+    }
+
+    /// Dimension `d` of the result is dimension `order[d]` of the operand.
+    pub(super) fn permute(&mut self, of: TensorId, order: &[usize]) -> Option<TensorId> {
+        let from = self.tensors[of].shape.clone();
+        (from.len() == order.len()).then_some(())?;
+        let shape: Vec<i64> = order.iter().map(|&dim| from[dim]).collect();
+        let (_, dims) = dimensions(&shape);
+        let index = (0..from.len()).map(|dim| Some(dims[order.iter().position(|&at| at == dim)?].clone()));
+        let index: Option<Vec<Index>> = index.collect();
+        Some(self.view(of, shape, index?, Keeps::Dimensions))
+    }
+
+    pub(super) fn expand(&mut self, of: TensorId, shape: &[i64]) -> Option<TensorId> {
+        let from = self.tensors[of].shape.clone();
+        let skipped = shape.len().checked_sub(from.len())?;
+        let (_, dims) = dimensions(shape);
+        let index = from
+            .iter()
+            .zip(&dims[skipped..])
+            .map(|(&extent, dim)| if extent == 1 { Index::constant(0) } else { dim.clone() })
+            .collect();
+        Some(self.view(of, shape.to_vec(), index, Keeps::Some))
+    }
+
+    fn roll(&mut self, call: &Call<'g>) -> Option<TensorId> {
+        let x = self.tensor(call.subject()?)?;
+        let shape = self.tensors[x].shape.clone();
+        let (shifts, dims) = (call.ints(call.arg(1, "shifts")?)?, call.ints(call.given(2, "dims")?)?);
+        (shifts.len() == dims.len()).then_some(())?;
+        let (vars, mut index) = dimensions(&shape);
+        for (shift, dim) in shifts.into_iter().zip(dims) {
+            let dim = dimension(dim, shape.len())?;
+            let extent = shape[dim];
+            index[dim] = index[dim].clone().plus_constant((-shift).rem_euclid(extent)).rem(extent, &vars);
+        }
+        Some(self.view(x, shape, index, Keeps::Some))
+    }
+
+    /// The tensor as often as the result is larger, dimension by dimension.
+    fn repeated(&mut self, call: &Call<'g>, shape: &[i64]) -> Option<TensorId> {
+        let x = self.tensor(call.subject()?)?;
+        let from = self.tensors[x].shape.clone();
+        let skipped = shape.len().checked_sub(from.len())?;
+        let (vars, dims) = dimensions(shape);
+        let index = from.iter().zip(&dims[skipped..]).map(|(&extent, dim)| dim.rem(extent, &vars)).collect();
+        Some(self.view(x, shape.to_vec(), index, Keeps::Some))
+    }
+
+    /// `x.unfold(dim, size, step)`: windows along one dimension, whose elements are the last dimension.
+    fn unfolded(&mut self, call: &Call<'g>, shape: Vec<i64>) -> Option<TensorId> {
+        let x = self.tensor(call.subject()?)?;
+        let dim = dimension(call.int(1, "dimension")?, shape.len().checked_sub(1)?)?;
+        let step = call.int(3, "step")?;
+        let (_, mut index) = dimensions(&shape);
+        let within = index.pop()?;
+        index[dim] = index[dim].clone().times(step).plus(&within);
+        Some(self.view(x, shape, index, Keeps::Some))
+    }
+
+    /// `start + step * index` along one dimension.
+    fn slice(&mut self, of: TensorId, dim: usize, start: i64, step: i64, extent: i64) -> TensorId {
+        let mut shape = self.tensors[of].shape.clone();
+        shape[dim] = extent;
+        let (_, mut index) = dimensions(&shape);
+        index[dim] = index[dim].clone().times(step).plus_constant(start);
+        self.view(of, shape, index, Keeps::Some)
+    }
+
+    fn pieces(&mut self, call: &Call<'g>) -> Option<Lowered> {
+        let x = self.tensor(call.subject()?)?;
+        let shape = self.tensors[x].shape.clone();
+        let place = if call.name == "unbind" { 1 } else { 2 };
+        let dim = if call.arg(place, "dim").is_some() { call.int(place, "dim")? } else { 0 };
+        let dim = dimension(dim, shape.len())?;
+        let Type::List { list } = self.typed.type_of(call.value) else { return None };
+        let extents: Option<Vec<i64>> = if call.name == "unbind" {
+            Some(vec![1; list.len()])
+        } else {
+            list.iter().map(|ty| Some(ty.as_tensor()?.shape[dim])).collect()
+        };
+        let mut start = 0;
+        let mut pieces = Vec::new();
+        for extent in extents? {
+            let mut piece = self.slice(x, dim, start, 1, extent);
+            if call.name == "unbind" {
+                let mut squeezed = shape.clone();
+                squeezed.remove(dim);
+                piece = self.reshape(piece, &squeezed);
+            }
+            pieces.push(Lowered::Tensor(piece));
+            start += extent;
+        }
+        (start == shape[dim]).then_some(Lowered::List(pieces))
+    }
+
+    /// One piece of a list, or an indexed tensor.
+    fn getitem(&mut self, call: &Call<'g>) -> Option<Lowered> {
+        let key = call.arg(1, "key")?;
+        match (self.value(call.arg(0, "self")?.as_value()?)?, key) {
+            (Lowered::List(list), Arg::Int(place)) => list.get(dimension(place, list.len())?).cloned(),
+            (Lowered::List(_) | Lowered::Absent, _) => None,
+            (Lowered::Tensor(x), Arg::Value(places)) => self.gathered(x, places),
+            (Lowered::Tensor(x), key) => self.indexed(x, key, call.graph).map(Lowered::Tensor),
+        }
+    }
+
+    /// `x[places]` with a tensor of integers, of which negative ones count from the end.
+    fn gathered(&mut self, table: TensorId, places: ValueId) -> Option<Lowered> {
+        let Lowered::Tensor(indices) = self.value(places)? else { return None };
+        let is_integer = matches!(self.tensors[indices].dtype, DType::Int64 | DType::Int32);
+        let (first, rest) = self.tensors[table].shape.split_first()?;
+        (is_integer && *first > 0).then_some(())?;
+        let shape = [self.tensors[indices].shape.as_slice(), rest].concat();
+        let dtype = self.tensors[table].dtype;
+        let def = Def::Gather { table, dim: 0, indices, signs: Signs::Any };
+        Some(Lowered::Tensor(self.tensors.add(shape, dtype, def)))
+    }
+
+    /// `x[key]` with integers, slices, `None` and `...`: a view.
+    pub(super) fn indexed(&mut self, x: TensorId, key: Arg, graph: &Graph) -> Option<TensorId> {
+        let keys = match key {
+            Arg::Tuple(range) => graph.elements(range).to_vec(),
+            key => vec![key],
+        };
+        let from = self.tensors[x].shape.clone();
+        let consumed = keys.iter().filter(|key| !matches!(key, Arg::None | Arg::Ellipsis)).count();
+        let skipped = from.len().checked_sub(consumed)?;
+        let mut shape: Vec<i64> = Vec::new();
+        let mut index: Vec<Index> = Vec::with_capacity(from.len());
+        // A dimension of the result, as a variable.
+        let mut add = |extent: i64| {
+            shape.push(extent);
+            Index::var(shape.len() as u32 - 1)
+        };
+        let mut has_ellipsis = false;
+        for key in keys {
+            match key {
+                Arg::None => drop(add(1)),
+                Arg::Ellipsis if !has_ellipsis => {
+                    has_ellipsis = true;
+                    for _ in 0..skipped {
+                        index.push(add(from[index.len()]));
+                    }
+                }
+                Arg::Int(place) => {
+                    let extent = *from.get(index.len())?;
+                    index.push(Index::constant(if place < 0 { place + extent } else { place }));
+                }
+                Arg::Slice(range) => {
+                    let slice = Slice::of(graph.elements(range), *from.get(index.len())?)?;
+                    index.push(add(slice.extent).times(slice.step).plus_constant(slice.start));
+                }
+                _ => return None,
+            }
+        }
+        while index.len() < from.len() {
+            index.push(add(from[index.len()]));
+        }
+        (index.len() == from.len() && shape.iter().all(|&extent| extent > 0)).then_some(())?;
+        Some(self.view(x, shape, index, Keeps::Some))
+    }
+
+    /// The part above or below a diagonal, zero elsewhere.
+    fn triangle(&mut self, call: &Call<'g>) -> Option<TensorId> {
+        let x = self.tensor(call.subject()?)?;
+        let diagonal = if call.arg(1, "diagonal").is_some() { call.int(1, "diagonal")? } else { 0 };
+        let (shape, dtype) = (self.tensors[x].shape.clone(), self.tensors[x].dtype);
+        let &[.., rows, columns] = shape.as_slice() else { return None };
+        let row = self.tensors.add(vec![rows], DType::Int64, Def::Range { start: diagonal, step: 1 });
+        let row = self.reshape(row, &[rows, 1]);
+        let column = self.tensors.add(vec![columns], DType::Int64, Def::Range { start: 0, step: 1 });
+        let operands = if call.name == "triu" { [row, column] } else { [column, row] };
+        let stays = self.map(ScalarFn::Compare(Binary::Le, DType::Int64), &operands, DType::Bool)?;
+        let zero = self.tensors.add(Vec::new(), dtype, Def::Fill(Scalar::Int(0)));
+        self.map(ScalarFn::Where, &[stays, x, zero], dtype)
+    }
+
+    /// `max` and `min` along a dimension: the values, without their places.
+    fn extremes(&mut self, call: &Call<'g>) -> Option<Lowered> {
+        let Type::List { list } = self.typed.type_of(call.value) else { return None };
+        let x = self.tensor(call.subject()?)?;
+        let reduced = call.marked_dims(1, self.tensors[x].shape.len())?;
+        let keep = call.bool(2, "keepdim", false)?;
+        let values = self.reduce(if call.name == "max" { Fold::Max } else { Fold::Min }, x, &reduced, keep);
+        (list.len() == 2).then(|| Lowered::List(vec![Lowered::Tensor(values), Lowered::Absent]))
+    }
+
+    /// Each vector along a dimension of its own.
+    fn meshgrid(&mut self, call: &Call<'g>) -> Option<Lowered> {
+        let is_by_row = match call.given(usize::MAX, "indexing") {
+            None => true,
+            Some(Arg::Str(order)) => call.graph.str(order) == "ij",
+            Some(_) => false,
+        };
+        is_by_row.then_some(())?;
+        let vectors = match call.arg(0, "tensors")? {
+            list @ (Arg::List(_) | Arg::Tuple(_)) if call.len() == 1 => self.tensor_list(list)?,
+            _ => call.positional().iter().map(|&arg| self.tensor(arg)).collect::<Option<Vec<_>>>()?,
+        };
+        let extents: Option<Vec<i64>> = vectors
+            .iter()
+            .map(|&vector| match self.tensors[vector].shape.as_slice() {
+                &[extent] => Some(extent),
+                _ => None,
+            })
+            .collect();
+        let extents = extents?;
+        let grid = |(dim, vector): (usize, TensorId)| {
+            let (_, dims) = dimensions(&extents);
+            let index = vec![dims[dim].clone()];
+            Lowered::Tensor(self.view(vector, extents.clone(), index, Keeps::Some))
+        };
+        Some(Lowered::List(vectors.into_iter().enumerate().map(grid).collect()))
+    }
+
+    fn cat(&mut self, call: &Call<'g>, shape: &[i64]) -> Option<TensorId> {
+        let pieces = self.tensor_list(call.arg(0, "tensors")?)?;
+        let dim = if call.arg(1, "dim").is_some() { call.int(1, "dim")? } else { 0 };
+        let dim = dimension(dim, shape.len())?;
+        let first = *pieces.first()?;
+        let dtype = self.tensors[first].dtype;
+        pieces.iter().all(|&piece| self.tensors[piece].dtype == dtype).then_some(())?;
+        let of = if call.name == "stack" {
+            let mut unsqueezed = shape.to_vec();
+            unsqueezed[dim] = 1;
+            pieces.into_iter().map(|piece| self.reshape(piece, &unsqueezed)).collect()
+        } else {
+            pieces
+        };
+        of.iter().all(|&piece| self.tensors[piece].shape.len() == shape.len()).then_some(())?;
+        Some(if let &[only] = of.as_slice() {
+            only
+        } else {
+            self.tensors.add(shape.to_vec(), dtype, Def::Cat { of, dim })
+        })
+    }
+
+    fn pad(&mut self, call: &Call<'g>, shape: &[i64]) -> Option<TensorId> {
+        let x = self.tensor(call.subject()?)?;
+        let pads = call.ints(call.arg(1, "pad")?)?;
+        if let Some(Arg::Str(mode)) = call.given(2, "mode") {
+            (call.graph.str(mode) == "constant").then_some(())?;
+        }
+        let fill = match call.given(3, "value") {
+            Some(value) => as_scalar(value)?,
+            None => Scalar::Int(0),
+        };
+        let mut before = vec![0; shape.len()];
+        for (place, pair) in pads.chunks_exact(2).enumerate() {
+            let dim = shape.len().checked_sub(place + 1)?;
+            // Negative padding cuts off.
+            (pair[0] >= 0 && pair[1] >= 0).then_some(())?;
+            before[dim] = pair[0];
+        }
+        if pads.iter().all(|&pad| pad == 0) {
+            return Some(x);
+        }
+        let dtype = self.tensors[x].dtype;
+        Some(self.tensors.add(shape.to_vec(), dtype, Def::Pad { of: x, before, fill }))
+    }
+
+    /// The first half times the sigmoid of the second.
+    fn glu(&mut self, call: &Call<'g>) -> Option<TensorId> {
+        let x = self.tensor(call.subject()?)?;
+        let shape = self.tensors[x].shape.clone();
+        let dim = if call.arg(1, "dim").is_some() { call.int(1, "dim")? } else { -1 };
+        let dim = dimension(dim, shape.len())?;
+        let half = shape[dim] / 2;
+        let dtype = self.tensors[x].dtype;
+        let wide = self.widen(x)?;
+        let wide_type = self.tensors[wide].dtype;
+        let (a, b) = (self.slice(wide, dim, 0, 1, half), self.slice(wide, dim, half, 1, half));
+        let gate = self.map(ScalarFn::Sigmoid, &[b], wide_type)?;
+        let product = self.map(ScalarFn::Binary(Binary::Mul), &[a, gate], wide_type)?;
+        Some(self.cast(product, dtype))
+    }
+}
+
+/// Elements `start + step * i` for `i` below `extent`.
+struct Slice {
+    start: i64,
+    step: i64,
+    extent: i64,
+}
+
+impl Slice {
+    /// The slice `parts` (start, stop, step) of `whole` elements.
+    fn of(parts: &[Arg], whole: i64) -> Option<Self> {
+        let &[start, stop, step] = parts else { return None };
+        let step = match step {
+            Arg::None => 1,
+            Arg::Int(step) if step > 0 => step,
+            _ => return None,
+        };
+        let bound = |arg: Arg, default: i64| match arg {
+            Arg::None => Some(default),
+            Arg::Int(place) if place < 0 => Some((place + whole).max(0)),
+            Arg::Int(place) => Some(place.min(whole)),
+            _ => None,
+        };
+        let (start, stop) = (bound(start, 0)?, bound(stop, whole)?);
+        Some(Self { start, step, extent: ((stop - start + step - 1) / step).max(0) })
+    }
+}
+
+/// For each dimension of a result of these the dimension of the operand.
+fn order_of(call: &Call<'_>, rank: usize) -> Option<Vec<usize>> {
+    match call.name {
+        "permute" => call.variadic_ints(1, "dims")?.into_iter().map(|dim| dimension(dim, rank)).collect(),
+        "movedim" | "moveaxis" => {
+            let (from, to) = (call.int(1, "source")?, call.int(2, "destination")?);
+            let (from, to) = (dimension(from, rank)?, dimension(to, rank)?);
+            let mut order: Vec<usize> = (0..rank).filter(|&dim| dim != from).collect();
+            order.insert(to, from);
+            Some(order)
+        }
+        _ => {
+            let mut order: Vec<usize> = (0..rank).collect();
+            let (a, b) = match call.name {
+                "t" if rank == 2 => (0, 1),
+                "t" => return None,
+                _ => (dimension(call.int(1, "dim0")?, rank)?, dimension(call.int(2, "dim1")?, rank)?),
+            };
+            order.swap(a, b);
+            Some(order)
+        }
+    }
+}

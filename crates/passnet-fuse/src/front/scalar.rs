@@ -1,0 +1,302 @@
+//! Formulas of PyTorch's pointwise operations for one element, written with the operations of [`expr`](super::expr).
+
+use passnet_graph::Arg;
+use passnet_record::DType;
+
+use super::{
+    arena::Arena,
+    expr::{Binary, ExprId, Kind, Unary},
+};
+
+/// A Python number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Scalar {
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+}
+
+impl Scalar {
+    pub(crate) const fn as_f64(self) -> f64 {
+        match self {
+            Self::Bool(value) => value as u8 as f64,
+            Self::Int(value) => value as f64,
+            Self::Float(value) => value,
+        }
+    }
+
+    /// The number in the arithmetic of `kind`.
+    pub(crate) fn expr(self, arena: &mut Arena, kind: Kind) -> ExprId {
+        match (self, kind) {
+            (_, Kind::F32 | Kind::F64) => arena.float(self.as_f64(), kind),
+            (Self::Float(value), Kind::I64) => arena.int(value as i64),
+            (Self::Int(value), Kind::I64) => arena.int(value),
+            (Self::Bool(value), Kind::I64) => arena.int(value.into()),
+            (_, Kind::Bool) => arena.bool(self.as_f64() != 0.0),
+        }
+    }
+}
+
+/// Number arguments.
+pub(crate) fn as_scalar(arg: Arg) -> Option<Scalar> {
+    match arg {
+        Arg::Bool(value) => Some(Scalar::Bool(value)),
+        Arg::Int(value) => Some(Scalar::Int(value)),
+        Arg::Float(value) => Some(Scalar::Float(value)),
+        _ => None,
+    }
+}
+
+/// A pointwise operation with its constants.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum ScalarFn {
+    /// Conversion to the type of the result.
+    Cast,
+    Unary(Unary),
+    /// Computed in the type of the result.
+    Binary(Binary),
+    /// Computed in the arithmetic of that type, to which both operands are converted.
+    Compare(Binary, DType),
+    /// `a > b` and `a >= b` are these with the operands swapped.
+    Reciprocal,
+    Rsqrt,
+    Sigmoid,
+    Silu,
+    Relu,
+    Gelu,
+    GeluTanh,
+    HardSigmoid,
+    HardSwish,
+    LeakyRelu(f64),
+    Elu(f64),
+    Softplus,
+    Clamp {
+        low: Option<Scalar>,
+        high: Option<Scalar>,
+    },
+    Where,
+    /// `fill` where the second operand is true.
+    MaskedFill(Scalar),
+    PowScalar(f64),
+    /// The first operand divided by an extent.
+    DivideBy(i64),
+}
+
+impl ScalarFn {
+    /// The result, not yet rounded to `dtype`, from the operands and their types. `None` where the kinds do not fit.
+    pub(crate) fn apply(self, arena: &mut Arena, operands: &[(ExprId, DType)], dtype: DType) -> Option<ExprId> {
+        let kind = Kind::of(dtype)?;
+        if let Self::Compare(op, common) = self {
+            let &[(a, _), (b, _)] = operands else { return None };
+            let common = Kind::of(common)?;
+            let (a, b) = (arena.convert(a, common), arena.convert(b, common));
+            return Some(arena.binary(op, a, b));
+        }
+        if let Self::Where = self {
+            let &[(condition, _), (a, _), (b, _)] = operands else { return None };
+            let (a, b) = (arena.convert(a, kind), arena.convert(b, kind));
+            return Some(arena.select(condition, a, b));
+        }
+        if let Self::MaskedFill(value) = self {
+            let &[(a, _), (mask, _)] = operands else { return None };
+            let value = value.expr(arena, kind);
+            return Some(arena.select(mask, value, a));
+        }
+        let operands: Vec<ExprId> = operands.iter().map(|&(operand, _)| arena.convert(operand, kind)).collect();
+        if let (Self::Binary(op), &[a, b]) = (self, operands.as_slice()) {
+            return binary_is_defined(op, kind).then(|| arena.binary(op, a, b));
+        }
+        let &[x] = operands.as_slice() else { return None };
+        self.of_one(arena, x, kind)
+    }
+
+    fn of_one(self, arena: &mut Arena, x: ExprId, kind: Kind) -> Option<ExprId> {
+        match self {
+            Self::Cast => return Some(x),
+            Self::Unary(op @ (Unary::Neg | Unary::Abs)) if kind != Kind::Bool => return Some(arena.unary(op, x)),
+            Self::Unary(Unary::Not) if kind == Kind::Bool => return Some(arena.unary(Unary::Not, x)),
+            Self::Clamp { low, high } if kind != Kind::Bool => return Some(clamp(arena, x, low, high, kind)),
+            Self::Relu if kind != Kind::Bool => {
+                return Some(clamp(arena, x, Some(Scalar::Int(0)), None, kind));
+            }
+            Self::PowScalar(exponent) if kind == Kind::I64 && exponent == 2.0 => {
+                return Some(arena.binary(Binary::Mul, x, x));
+            }
+            _ => {}
+        }
+        kind.is_float().then(|| Float { arena, kind }.apply(self, x)).flatten()
+    }
+}
+
+fn binary_is_defined(op: Binary, kind: Kind) -> bool {
+    match op {
+        Binary::Div | Binary::Pow => kind.is_float(),
+        Binary::And | Binary::Or | Binary::Xor => matches!(kind, Kind::Bool | Kind::I64),
+        Binary::Mul | Binary::Max | Binary::Min | Binary::Add | Binary::Sub => kind != Kind::Bool,
+        Binary::Lt | Binary::Le | Binary::Eq | Binary::Ne => false,
+    }
+}
+
+fn clamp(arena: &mut Arena, x: ExprId, low: Option<Scalar>, high: Option<Scalar>, kind: Kind) -> ExprId {
+    let raised = match low {
+        Some(low) => {
+            let low = low.expr(arena, kind);
+            arena.binary(Binary::Max, x, low)
+        }
+        None => x,
+    };
+    match high {
+        Some(high) => {
+            let high = high.expr(arena, kind);
+            arena.binary(Binary::Min, raised, high)
+        }
+        None => raised,
+    }
+}
+
+/// Builds formulas in the arithmetic of one floating-point kind.
+struct Float<'a> {
+    arena: &'a mut Arena,
+    kind: Kind,
+}
+
+impl Float<'_> {
+    fn constant(&mut self, value: f64) -> ExprId {
+        self.arena.float(value, self.kind)
+    }
+
+    fn plus(&mut self, x: ExprId, value: f64) -> ExprId {
+        let value = self.constant(value);
+        self.arena.binary(Binary::Add, x, value)
+    }
+
+    fn times(&mut self, x: ExprId, value: f64) -> ExprId {
+        let value = self.constant(value);
+        self.arena.binary(Binary::Mul, x, value)
+    }
+
+    fn mul(&mut self, a: ExprId, b: ExprId) -> ExprId {
+        self.arena.binary(Binary::Mul, a, b)
+    }
+
+    fn div(&mut self, a: ExprId, b: ExprId) -> ExprId {
+        self.arena.binary(Binary::Div, a, b)
+    }
+
+    fn select_positive(&mut self, x: ExprId, then: ExprId, otherwise: ExprId) -> ExprId {
+        let zero = self.constant(0.0);
+        let is_positive = self.arena.binary(Binary::Lt, zero, x);
+        self.arena.select(is_positive, then, otherwise)
+    }
+
+    /// `1 + exp(-x)`.
+    fn sigmoid_divisor(&mut self, x: ExprId) -> ExprId {
+        let negated = self.arena.unary(Unary::Neg, x);
+        let power = self.arena.unary(Unary::Exp, negated);
+        self.plus(power, 1.0)
+    }
+
+    /// `min(max(x + 3, 0), 6)`.
+    fn relu6_of_plus_3(&mut self, x: ExprId) -> ExprId {
+        let shifted = self.plus(x, 3.0);
+        clamp(self.arena, shifted, Some(Scalar::Int(0)), Some(Scalar::Int(6)), self.kind)
+    }
+
+    fn apply(&mut self, function: ScalarFn, x: ExprId) -> Option<ExprId> {
+        Some(match function {
+            ScalarFn::Unary(Unary::Not) => return None,
+            ScalarFn::Unary(op) => self.arena.unary(op, x),
+            ScalarFn::Reciprocal => {
+                let one = self.constant(1.0);
+                self.div(one, x)
+            }
+            ScalarFn::Rsqrt => {
+                let one = self.constant(1.0);
+                let root = self.arena.unary(Unary::Sqrt, x);
+                self.div(one, root)
+            }
+            ScalarFn::Sigmoid | ScalarFn::Silu => {
+                let numerator = if function == ScalarFn::Silu { x } else { self.constant(1.0) };
+                let divisor = self.sigmoid_divisor(x);
+                self.div(numerator, divisor)
+            }
+            ScalarFn::Gelu => self.gelu(x),
+            ScalarFn::GeluTanh => self.gelu_tanh(x),
+            ScalarFn::HardSigmoid => {
+                let clamped = self.relu6_of_plus_3(x);
+                let six = self.constant(6.0);
+                self.div(clamped, six)
+            }
+            ScalarFn::HardSwish => {
+                let clamped = self.relu6_of_plus_3(x);
+                let product = self.mul(x, clamped);
+                let six = self.constant(6.0);
+                self.div(product, six)
+            }
+            ScalarFn::LeakyRelu(slope) => {
+                let small = self.times(x, slope);
+                self.select_positive(x, x, small)
+            }
+            ScalarFn::Elu(alpha) => {
+                let power = self.arena.unary(Unary::Exp, x);
+                let below = self.plus(power, -1.0);
+                let scaled = self.times(below, alpha);
+                self.select_positive(x, x, scaled)
+            }
+            ScalarFn::Softplus => {
+                let power = self.arena.unary(Unary::Exp, x);
+                let sum = self.plus(power, 1.0);
+                let log = self.arena.unary(Unary::Log, sum);
+                let threshold = self.constant(20.0);
+                let is_large = self.arena.binary(Binary::Lt, threshold, x);
+                self.arena.select(is_large, x, log)
+            }
+            ScalarFn::PowScalar(exponent) => self.power(x, exponent),
+            ScalarFn::DivideBy(extent) => {
+                let extent = self.arena.extent(extent, self.kind);
+                self.div(x, extent)
+            }
+            _ => return None,
+        })
+    }
+
+    /// `x / 2 * (1 + erf(x / sqrt(2)))`.
+    fn gelu(&mut self, x: ExprId) -> ExprId {
+        let scaled = self.times(x, std::f64::consts::FRAC_1_SQRT_2);
+        let erf = self.arena.unary(Unary::Erf, scaled);
+        let cdf = self.plus(erf, 1.0);
+        let half = self.times(x, 0.5);
+        self.mul(half, cdf)
+    }
+
+    /// `x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))`.
+    fn gelu_tanh(&mut self, x: ExprId) -> ExprId {
+        let square = self.mul(x, x);
+        let cube = self.mul(square, x);
+        let small = self.times(cube, 0.044_715);
+        let sum = self.arena.binary(Binary::Add, x, small);
+        let scaled = self.times(sum, std::f64::consts::FRAC_2_SQRT_PI * std::f64::consts::FRAC_1_SQRT_2);
+        let tanh = self.arena.unary(Unary::Tanh, scaled);
+        let cdf = self.plus(tanh, 1.0);
+        let half = self.times(x, 0.5);
+        self.mul(half, cdf)
+    }
+
+    fn power(&mut self, x: ExprId, exponent: f64) -> ExprId {
+        if exponent == 2.0 {
+            self.mul(x, x)
+        } else if exponent == 3.0 {
+            let square = self.mul(x, x);
+            self.mul(square, x)
+        } else if exponent == 0.5 {
+            self.arena.unary(Unary::Sqrt, x)
+        } else if exponent == -1.0 || exponent == -0.5 {
+            let one = self.constant(1.0);
+            let divisor = if exponent == -1.0 { x } else { self.arena.unary(Unary::Sqrt, x) };
+            self.div(one, divisor)
+        } else {
+            let exponent = self.constant(exponent);
+            self.arena.binary(Binary::Pow, x, exponent)
+        }
+    }
+}

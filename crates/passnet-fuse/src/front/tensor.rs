@@ -1,0 +1,146 @@
+//! Tensors as functions of their indices: what a region computes, before anything is said of loops.
+
+use std::collections::BTreeSet;
+
+use passnet_record::DType;
+
+use super::{
+    expr::{BufferId, Fold},
+    index::Index,
+    scalar::{Scalar, ScalarFn},
+};
+
+/// Number of a tensor in [`Tensors`].
+pub(crate) type TensorId = usize;
+
+/// Definition of the elements of a tensor. Indices of a view are written over the dimensions of the result: variable
+/// `i` is dimension `i`.
+#[derive(Clone, Debug)]
+pub(crate) enum Def {
+    /// Elements of a buffer.
+    Buffer { buffer: BufferId, stride: Vec<i64> },
+    /// One constant everywhere.
+    Fill(Scalar),
+    /// `start + step * index` along the only dimension.
+    Range { start: i64, step: i64 },
+    /// A function of elements of other tensors, broadcast against each other.
+    Map { function: ScalarFn, of: Vec<TensorId> },
+    /// Elements of another tensor.
+    View { of: TensorId, index: Vec<Index>, keeps: Keeps },
+    /// Tensors one after the other along a dimension.
+    Cat { of: Vec<TensorId>, dim: usize },
+    /// A constant around a tensor; `before[d]` elements ahead of it.
+    Pad { of: TensorId, before: Vec<i64>, fill: Scalar },
+    /// `table[.., indices[..], ..]`: the dimensions of `indices` stand in the place of dimension `dim` of the table.
+    Gather { table: TensorId, dim: usize, indices: TensorId, signs: Signs },
+    /// The tensor with other elements at some places: element `j` of `with` stands at the place that `spans` gives it.
+    Overwrite { of: TensorId, with: TensorId, spans: Vec<Span> },
+    /// Combines over the dimensions marked in `reduced`; the shape is that of the other ones.
+    Reduce { fold: Fold, of: TensorId, reduced: Vec<bool> },
+}
+
+/// Signs of the indices of a gather.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Signs {
+    /// None below 0.
+    Positive,
+    /// Any; indices below 0 count from the end.
+    Any,
+}
+
+/// Overwritten places of one dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Span {
+    /// One.
+    At(i64),
+    /// `start + step * j`, where `j` is dimension `dim` of the new elements.
+    Along { dim: usize, start: i64, step: i64 },
+}
+
+/// Elements of a tensor that a view of it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keeps {
+    /// All of them, in another order of dimensions (dimensions of extent 1 may come and go).
+    Dimensions,
+    /// All of them in row-major order.
+    Order,
+    /// Some of them, or some several times.
+    Some,
+}
+
+/// A tensor; `dtype` is the type to which its elements are rounded.
+#[derive(Clone, Debug)]
+pub(crate) struct Tensor {
+    pub(crate) shape: Vec<i64>,
+    pub(crate) dtype: DType,
+    pub(crate) def: Def,
+}
+
+impl Tensor {
+    pub(crate) fn numel(&self) -> i64 {
+        self.shape.iter().product()
+    }
+}
+
+/// The tensors of a region, operands before users.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tensors {
+    all: Vec<Tensor>,
+    /// Results of operations. Other tensors are parts of the formula of one operation.
+    results: BTreeSet<TensorId>,
+}
+
+impl std::ops::Index<TensorId> for Tensors {
+    type Output = Tensor;
+
+    fn index(&self, id: TensorId) -> &Tensor {
+        &self.all[id]
+    }
+}
+
+impl Tensors {
+    pub(crate) const fn new() -> Self {
+        Self { all: Vec::new(), results: BTreeSet::new() }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    pub(crate) fn add(&mut self, shape: Vec<i64>, dtype: DType, def: Def) -> TensorId {
+        self.all.push(Tensor { shape, dtype, def });
+        self.all.len() - 1
+    }
+
+    /// Says that an operation gives a tensor, or a view of it.
+    pub(crate) fn mark_result(&mut self, id: TensorId) {
+        match self[id].def {
+            Def::View { of, .. } => self.mark_result(of),
+            _ => {
+                self.results.insert(id);
+            }
+        }
+    }
+
+    /// Returns whether an operation gives the tensor; others are parts of the formula of one operation.
+    pub(crate) fn is_result(&self, id: TensorId) -> bool {
+        self.results.contains(&id)
+    }
+
+    /// Calls `visit` with the tensors that one is made from.
+    pub(crate) fn for_each_operand(&self, id: TensorId, visit: &mut impl FnMut(TensorId)) {
+        match &self[id].def {
+            Def::Buffer { .. } | Def::Fill(_) | Def::Range { .. } => {}
+            Def::Map { of, .. } | Def::Cat { of, .. } => of.iter().copied().for_each(visit),
+            Def::View { of, .. } | Def::Pad { of, .. } | Def::Reduce { of, .. } => visit(*of),
+            Def::Gather { table, indices, .. } => {
+                visit(*table);
+                visit(*indices);
+            }
+            Def::Overwrite { of, with, .. } => {
+                visit(*of);
+                visit(*with);
+            }
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Plan: the parts of a graph that are rewritten, and their loops.
+
+pub(crate) mod config;
+pub(crate) mod dry_run;
+pub(crate) mod flow;
+pub(crate) mod pattern;
+pub(crate) mod precision;
+pub(crate) mod region;
+pub(crate) mod schedule;
+pub(crate) mod select;
+pub(crate) mod site;
+pub(crate) mod stage;
+pub(crate) mod survey;
+pub(crate) mod tile;
+pub(crate) mod views;

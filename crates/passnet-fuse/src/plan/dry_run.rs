@@ -1,0 +1,292 @@
+//! Dry run: applies the passes to the graphs of their task without running anything, as the referee will apply them.
+//!
+//! A pattern is replaced wherever it matches: also inside a larger region, where a constant stands for what was a tensor, or
+//! where the same operations were left alone. Kernels refuse what is not in their plans, which fails the graph. So passes with
+//! larger patterns come first, what a pass would find besides is planned too, and one that would be asked for what it cannot do
+//! is not written.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use passnet_graph::{
+    Arg, Builder, Graph, NodeId, Target, Type, TypedGraph, ValueId,
+    matching::{self, Limits, Match, PreparedGraph},
+};
+
+use super::{
+    pattern::{Pattern, SharedPattern, constant, graph_of, share},
+    region::Input,
+    schedule::schedule,
+    site::{Replacement, Site},
+    stage::Form,
+    survey::Survey,
+    views::views_of,
+};
+
+/// Passes in the order in which they are to be applied, without those that would be asked for what they cannot do, or for a
+/// node that is kept in its graph.
+pub(crate) fn dry_run(
+    task: &[TypedGraph],
+    groups: Vec<Vec<Site>>,
+    target: Target,
+    kept: &[BTreeSet<NodeId>],
+) -> Vec<Vec<Site>> {
+    let passes: Vec<PlannedPass> = groups.into_iter().filter_map(|sites| PlannedPass::new(task, sites)).collect();
+    let mut passes = by_containment(task, passes);
+    let mut tried: BTreeSet<(usize, BTreeSet<NodeId>)> = BTreeSet::new();
+    while let Some(Lost { pass: place, graph, nodes }) = first_lost(task, &passes, target) {
+        let PlannedPass { sites, .. } = &passes[place];
+        let site = nodes
+            .filter(|nodes| tried.insert((graph, nodes.clone())))
+            .and_then(|nodes| passes[place].planned(&task[graph], graph, nodes, target, &kept[graph]));
+        let grown = site.and_then(|site| PlannedPass::new(task, sites.iter().cloned().chain([site]).collect()));
+        passes.splice(place..=place, grown);
+    }
+    passes.into_iter().map(|pass| pass.sites).collect()
+}
+
+/// A match that a pass has no plan for.
+struct Lost {
+    pass: usize,
+    graph: usize,
+    /// Matched nodes of the original graph; `None` where results of other passes are matched.
+    nodes: Option<BTreeSet<NodeId>>,
+}
+
+/// A pass: its places, and its pattern as a graph.
+struct PlannedPass {
+    sites: Vec<Site>,
+    shared: SharedPattern,
+    /// Inputs are the tensors, then the constants that differ between sites.
+    pattern: Graph,
+}
+
+impl PlannedPass {
+    fn new(task: &[TypedGraph], sites: Vec<Site>) -> Option<Self> {
+        let shared = share(&sites.iter().map(|site| &site.pattern).collect::<Vec<&Pattern>>());
+        let first = sites.first()?;
+        let pattern = graph_of(&task[first.graph], &first.region, &shared)?;
+        Some(Self { sites, shared, pattern })
+    }
+
+    /// A place that the author left alone, as one of this pass.
+    fn planned(
+        &self,
+        typed: &TypedGraph,
+        graph: usize,
+        nodes: BTreeSet<NodeId>,
+        target: Target,
+        kept: &BTreeSet<NodeId>,
+    ) -> Option<Site> {
+        let first = self.sites.first()?;
+        let on_host = (first.target != target).then(|| typed.on_host());
+        let typed = match &on_host {
+            Some(on_host) => on_host.as_ref()?,
+            None => typed,
+        };
+        let region = Survey::of(typed, first.target, kept)?.assemble(nodes)?;
+        let replacement = match &first.replacement {
+            Replacement::Kernels(_) => Replacement::Kernels(schedule(&region, Form::of(first.target))?),
+            Replacement::Views(_) => Replacement::Views(views_of(&region)?),
+            Replacement::Same => return None,
+        };
+        let site = Site::new(typed, graph, region, replacement, first.target);
+        (site.key() == first.key()).then_some(site)
+    }
+
+    fn find(&self, graph: &Graph) -> Option<Vec<Match>> {
+        let pattern = matching::Pattern::new(&self.pattern).ok()?;
+        if !pattern.may_occur_in(graph) {
+            return Some(Vec::new());
+        }
+        Some(PreparedGraph::new(graph).find(&pattern, Limits::default()).ok()?.matches)
+    }
+
+    /// Nodes of a graph whose values the pass replaces.
+    fn results(&self, found: &Match) -> Vec<NodeId> {
+        let nodes = self.pattern.output_values().filter_map(|value| self.pattern.node_of(value));
+        nodes.filter_map(|node| found.nodes[node.index()]).collect()
+    }
+
+    /// Returns whether the pass has a plan for a match.
+    fn foresees(&self, task: &[TypedGraph], state: &State, found: &Match, target: Target) -> bool {
+        // One that does what its pattern does needs none.
+        let is_same_as_pattern = matches!(self.sites[0].replacement, Replacement::Same);
+        is_same_as_pattern
+            || (0..self.sites.len()).any(|number| {
+                let site = &self.sites[number];
+                let on_host = site.target != target;
+                let fits = |(input, arg): (&Input, &Option<Arg>)| {
+                    let wanted = task[site.graph].type_of(input.value);
+                    matches!(arg, Some(Arg::Value(value)) if is_same(wanted, &state.types[value.index()], on_host))
+                };
+                let (tensors, constants) = found.inputs.split_at(site.region.inputs.len());
+                let is_known = |((_, known), arg): (&(String, Vec<String>), &Option<Arg>)| {
+                    arg.and_then(constant).is_some_and(|text| text == known[number])
+                };
+                site.region.inputs.iter().zip(tensors).all(fits)
+                    && self.shared.parameters.iter().zip(constants).all(is_known)
+            })
+    }
+}
+
+/// Returns whether a plan for one tensor holds for the other; strides of what a library makes are seen to when it is there.
+fn is_same(wanted: &Type, found: &Type, on_host: bool) -> bool {
+    match (wanted, found) {
+        (Type::Tensor(a), Type::Tensor(b)) if !on_host => (&a.shape, a.dtype) == (&b.shape, b.dtype),
+        (Type::Host { host: a }, Type::Host { host: b }) if on_host => (&a.shape, a.dtype) == (&b.shape, b.dtype),
+        _ => false,
+    }
+}
+
+/// Passes in the given order, but those whose patterns contain others first.
+fn by_containment(task: &[TypedGraph], passes: Vec<PlannedPass>) -> Vec<PlannedPass> {
+    let regions: Vec<Vec<Graph>> = passes
+        .iter()
+        .map(|pass| {
+            let whole = |site: &Site| graph_of(&task[site.graph], &site.region, &SharedPattern::default());
+            pass.sites.iter().filter_map(whole).collect()
+        })
+        .collect();
+    let occurs = |small: usize, large: usize| {
+        regions[large].iter().any(|region| passes[small].find(region).is_some_and(|matches| !matches.is_empty()))
+    };
+    let count = passes.len();
+    let before: Vec<Vec<usize>> = (0..count)
+        .map(|small| {
+            (0..count).filter(|&large| large != small && occurs(small, large) && !occurs(large, small)).collect()
+        })
+        .collect();
+    let mut left: BTreeSet<usize> = (0..count).collect();
+    let mut order = Vec::new();
+    while let Some(&first) = left.first() {
+        let is_free = |place: &&usize| before[**place].iter().all(|large| !left.contains(large));
+        let next = left.iter().find(is_free).copied().unwrap_or(first);
+        left.remove(&next);
+        order.push(next);
+    }
+    let mut passes: Vec<Option<PlannedPass>> = passes.into_iter().map(Some).collect();
+    order.into_iter().filter_map(|place| passes[place].take()).collect()
+}
+
+/// The first match that a pass has no plan for, if any.
+fn first_lost(task: &[TypedGraph], passes: &[PlannedPass], target: Target) -> Option<Lost> {
+    (0..task.len()).find_map(|graph| first_lost_in(graph, task, passes, target))
+}
+
+fn first_lost_in(graph: usize, task: &[TypedGraph], passes: &[PlannedPass], target: Target) -> Option<Lost> {
+    let mut state = State::new(&task[graph]);
+    for (place, pass) in passes.iter().enumerate() {
+        let Some(matches) = pass.find(&state.graph) else { return Some(Lost { pass: place, graph, nodes: None }) };
+        if matches.is_empty() {
+            continue;
+        }
+        if let Some(lost) = matches.iter().find(|found| !pass.foresees(task, &state, found, target)) {
+            let nodes = lost.nodes.iter().flatten().map(|node| state.origins[state.graph.value_of(*node).index()]);
+            return Some(Lost { pass: place, graph, nodes: nodes.collect() });
+        }
+        match state.replaced(pass, &matches, place) {
+            Some(next) => state = next,
+            None => return Some(Lost { pass: place, graph, nodes: None }),
+        }
+    }
+    None
+}
+
+/// A graph between two passes.
+struct State {
+    graph: Graph,
+    /// By value.
+    types: Vec<Type>,
+    /// By value: the node of the original graph that it is of.
+    origins: Vec<Option<NodeId>>,
+}
+
+impl State {
+    fn new(typed: &TypedGraph) -> Self {
+        let graph = typed.graph().clone();
+        let values: Vec<ValueId> = graph.inputs().chain(graph.nodes().map(|node| node.value)).collect();
+        let types = values.iter().map(|&value| typed.type_of(value).clone()).collect();
+        let origins = values.iter().map(|&value| graph.node_of(value)).collect();
+        Self { graph, types, origins }
+    }
+
+    /// The graph with a call in place of each match, as the application of passes makes it. `None` where a call cannot stand
+    /// at its place.
+    fn replaced(&self, pass: &PlannedPass, matches: &[Match], index: usize) -> Option<Self> {
+        let graph = &self.graph;
+        let gone: BTreeSet<NodeId> =
+            matches.iter().flat_map(|found| found.nodes.iter().flatten().chain(&found.dead)).copied().collect();
+        let mut copy = Copy::of(self);
+        for node in graph.nodes() {
+            if !gone.contains(&node.id) {
+                let args = copy.args(node.args.iter().copied())?;
+                let keys = node.kwargs.iter().map(|&(key, _)| graph.str(key));
+                let kwargs: Vec<(&str, Arg)> = keys.zip(copy.args(node.kwargs.iter().map(|&(_, arg)| arg))?).collect();
+                let value = copy.builder.call(graph.name(node.value), node.callee, &args, &kwargs);
+                copy.define(node.value, value, true);
+            }
+            for (number, found) in matches.iter().enumerate().filter(|(_, found)| found.insert_after == node.id) {
+                let args = copy.args(found.inputs.iter().flatten().copied())?;
+                let name = format!("fused_{index}_{number}");
+                let call = copy.builder.call_function(&name, &format!("torch.ops.passnet.{name}"), &args, &[]);
+                let results = pass.results(found);
+                if let [only] = results.as_slice() {
+                    copy.define(graph.value_of(*only), call, false);
+                    continue;
+                }
+                copy.types.push(Type::Unknown);
+                copy.origins.push(None);
+                for (place, &result) in results.iter().enumerate() {
+                    let element = [call.into(), Arg::Int(place as i64)];
+                    let name = format!("{name}_{place}");
+                    let value = copy.builder.call_function(&name, "operator.getitem", &element, &[]);
+                    copy.define(graph.value_of(result), value, false);
+                }
+            }
+        }
+        let outputs = copy.args(graph.outputs().iter().copied())?;
+        Some(Self { graph: copy.builder.finish(&outputs).ok()?, types: copy.types, origins: copy.origins })
+    }
+}
+
+/// A graph while it is copied.
+struct Copy<'s> {
+    from: &'s State,
+    builder: Builder,
+    /// For each value of the original the value that replaces it.
+    values: BTreeMap<ValueId, ValueId>,
+    types: Vec<Type>,
+    origins: Vec<Option<NodeId>>,
+}
+
+impl<'s> Copy<'s> {
+    /// With the inputs.
+    fn of(from: &'s State) -> Self {
+        let (builder, values) = (Graph::builder(), BTreeMap::new());
+        let mut copy = Self { from, builder, values, types: Vec::new(), origins: Vec::new() };
+        for input in from.graph.inputs() {
+            let value = copy.builder.input(from.graph.name(input));
+            copy.define(input, value, true);
+        }
+        copy
+    }
+
+    /// Says what stands for a value: the same, or what a pass gives.
+    fn define(&mut self, original: ValueId, value: ValueId, is_same: bool) {
+        self.values.insert(original, value);
+        self.types.push(self.from.types[original.index()].clone());
+        self.origins.push(self.from.origins[original.index()].filter(|_| is_same));
+    }
+
+    /// The same arguments here; `None` where one is not there yet.
+    fn args(&mut self, args: impl Iterator<Item = Arg>) -> Option<Vec<Arg>> {
+        let Self { from, builder, values, .. } = self;
+        let mut is_there = true;
+        let mut known = |value: ValueId| {
+            is_there &= values.contains_key(&value);
+            values.get(&value).copied().unwrap_or(value)
+        };
+        let copied = args.map(|arg| builder.copy_arg(&from.graph, arg, &mut known)).collect();
+        is_there.then_some(copied)
+    }
+}

@@ -1,0 +1,77 @@
+//! Data flow of a graph around a set of nodes.
+
+use std::collections::BTreeSet;
+
+use passnet_graph::{Graph, NodeId, TypedGraph, ValueId, operators::GETATTR};
+
+use crate::front::lower::call::Call;
+
+/// Nodes that something depends on, or that change something.
+pub(crate) fn live_nodes(graph: &Graph) -> BTreeSet<NodeId> {
+    let mut used: BTreeSet<ValueId> = graph.output_values().collect();
+    let mut live = BTreeSet::new();
+    for node in graph.nodes().rev() {
+        let is_pure = Call::of(graph, node).map_or(node.callee.target() == GETATTR, |call| !call.is_change());
+        if !is_pure || used.contains(&node.value) {
+            live.insert(node.id);
+            used.extend(node.operands());
+        }
+    }
+    live
+}
+
+/// For each node the number of nodes that stay on the longest path to it: nodes of one level lie on no path through one
+/// that stays.
+pub(crate) fn first_levels(typed: &TypedGraph, expressible: &BTreeSet<NodeId>) -> Vec<usize> {
+    let graph = typed.graph();
+    let mut levels: Vec<usize> = Vec::with_capacity(graph.num_nodes());
+    for node in graph.nodes() {
+        let operands = node.operands().filter_map(|value| graph.node_of(value));
+        let level =
+            operands.map(|operand| levels[operand.index()] + usize::from(!expressible.contains(&operand))).max();
+        levels.push(level.unwrap_or(0));
+    }
+    levels
+}
+
+/// For each node the last level at which it can be computed, given the first ones: that of the first of its users. Nodes
+/// that change memory keep their level.
+pub(crate) fn last_levels(typed: &TypedGraph, expressible: &BTreeSet<NodeId>, first: &[usize]) -> Vec<usize> {
+    let graph = typed.graph();
+    let deepest = first.iter().copied().max().unwrap_or(0);
+    let mut last = vec![deepest; graph.num_nodes()];
+    for node in graph.nodes().rev() {
+        let place = node.id.index();
+        let is_change = Call::of(graph, node).is_none_or(|call| call.is_change());
+        if is_change || !expressible.contains(&node.id) {
+            last[place] = first[place];
+        }
+        for operand in node.operands().filter_map(|value| graph.node_of(value)) {
+            last[operand.index()] = last[operand.index()].min(last[place]);
+        }
+    }
+    last
+}
+
+/// Values from outside that the nodes use.
+pub(crate) fn inputs_of(graph: &Graph, nodes: &BTreeSet<NodeId>) -> Vec<ValueId> {
+    let operands = nodes.iter().flat_map(|&node| graph.node(node).operands());
+    let inputs: BTreeSet<ValueId> = operands.filter(|&value| !is_of(graph, value, nodes)).collect();
+    inputs.into_iter().collect()
+}
+
+/// Returns whether one of the values is computed from one of the nodes.
+pub(crate) fn depend_on(graph: &Graph, values: &[ValueId], nodes: &BTreeSet<NodeId>) -> bool {
+    let mut after = nodes.clone();
+    for node in graph.nodes() {
+        if node.operands().any(|value| is_of(graph, value, &after)) {
+            after.insert(node.id);
+        }
+    }
+    values.iter().any(|&value| is_of(graph, value, &after))
+}
+
+/// Returns whether one of the nodes defines the value.
+pub(crate) fn is_of(graph: &Graph, value: ValueId, nodes: &BTreeSet<NodeId>) -> bool {
+    graph.node_of(value).is_some_and(|node| nodes.contains(&node))
+}

@@ -1,0 +1,140 @@
+//! Reductions, and approximated functions, whose roundings later operations enlarge: they stay with PyTorch.
+//!
+//! A sum in another order than PyTorch's differs in the last places of `float32`. Where the result is stored in a half type,
+//! one value in some thousands falls to the other side of a rounding, which every tolerance allows. All values computed from
+//! it carry that on, through products of libraries too, and some operations show it: a sum or difference that is small
+//! against its operands, a function that enlarges relative errors, or a wider type, which is held to more. So is, in any type,
+//! the difference of a normalised tensor and its own average over windows: what both have in common cancels, and their
+//! roundings stay. And so is, on CUDA, what goes into a convolution, which rounds `float32` to the ten bits of TF32.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use passnet_graph::{NodeId, Target, TensorType, TypedGraph, ValueId};
+use passnet_record::DType;
+
+use crate::front::lower::call::Call;
+
+/// Most elements that go into a convolution of which hardly one falls to the other side of a rounding to TF32, one in some
+/// thousands.
+const MOST_CONVOLVED: i64 = 4096;
+
+/// Most elements of a product of which hardly one is small against a term that fell to the other side of a rounding.
+const MOST_MULTIPLIED: i64 = 16_384;
+
+/// Most elements of a half type of which hardly one falls to the other side of a rounding in all contents of an evaluation.
+const MOST_UNSEEN: i64 = 32;
+
+/// Roundings of a reduction that a value carries.
+#[derive(Clone, Copy, Debug, Default)]
+struct Trace {
+    /// True if it was stored in a half type since.
+    in_half: bool,
+    /// True if it may be below 0.
+    is_signed: bool,
+}
+
+/// By reduction.
+type Traces = BTreeMap<NodeId, Trace>;
+
+/// For each graph of a task the nodes that must give PyTorch's own bits, for its results to be within tolerance. A pass
+/// matches the same operations in all graphs: what is to stay in one stays in all that have the same operations.
+pub(crate) fn find_fragile_nodes(task: &[TypedGraph], target: Target) -> Vec<BTreeSet<NodeId>> {
+    let mut by_operations: BTreeMap<Vec<&str>, BTreeSet<NodeId>> = BTreeMap::new();
+    for typed in task {
+        by_operations.entry(operations(typed)).or_default().extend(fragile_in(typed, target));
+    }
+    task.iter().map(|typed| by_operations.get(&operations(typed)).cloned().unwrap_or_default()).collect()
+}
+
+fn operations(typed: &TypedGraph) -> Vec<&str> {
+    typed.graph().nodes().map(|node| node.callee.target()).collect()
+}
+
+fn fragile_in(typed: &TypedGraph, target: Target) -> BTreeSet<NodeId> {
+    let graph = typed.graph();
+    let mut fragile = BTreeSet::new();
+    let mut carried: BTreeMap<ValueId, Traces> = BTreeMap::new();
+    for node in graph.nodes() {
+        let Some(call) = Call::of(graph, node) else { continue };
+        let (op, ty) = (call.op(), typed.tensor(node.value));
+        if ty.is_some_and(|ty| !ty.dtype.is_float()) {
+            continue;
+        }
+        let operand = |value| (typed.tensor(value), carried.get(&value).cloned().unwrap_or_default());
+        let operands: Vec<(Option<&TensorType>, Traces)> = node.operands().map(operand).collect();
+        let mut traces = joined(operands.iter().map(|(_, traces)| traces));
+        fragile.extend(shown(&call, ty, target, &operands, &traces));
+        if op.is_some_and(|op| op.is_product) {
+            traces.values_mut().for_each(|trace| trace.is_signed = true);
+        }
+        let is_approximated = target == Target::Cpu && op.is_some_and(|op| op.is_approximated);
+        if op.is_some_and(|op| op.is_reduction) || is_approximated {
+            traces.insert(node.id, Trace { in_half: false, is_signed: !op.is_some_and(|op| op.is_non_negative) });
+        }
+        if ty.is_some_and(|ty| is_half(ty.dtype) && ty.numel() > MOST_UNSEEN) {
+            traces.values_mut().for_each(|trace| trace.in_half = true);
+        }
+        carried.insert(node.value, traces);
+    }
+    for value in graph.output_values() {
+        if typed.tensor(value).is_some_and(|ty| !is_half(ty.dtype)) {
+            fragile.extend(carried.get(&value).iter().flat_map(|traces| in_half(traces)));
+        }
+    }
+    fragile
+}
+
+/// The reductions whose roundings an operation shows, from what its operands carry, each by itself and all together.
+fn shown(
+    call: &Call<'_>,
+    ty: Option<&TensorType>,
+    target: Target,
+    operands: &[(Option<&TensorType>, Traces)],
+    traces: &Traces,
+) -> Vec<NodeId> {
+    let tensors: Vec<(&TensorType, &Traces)> =
+        operands.iter().filter_map(|(ty, traces)| Some(((*ty)?, traces))).collect();
+    let op = call.op();
+    match call.name {
+        "add" | "sub" if tensors.len() > 1 => {
+            let is_seen = |(reduction, trace): &(&NodeId, &Trace)| {
+                // Sums of what is not below 0 are no differences.
+                let is_difference = call.name == "sub" || trace.is_signed;
+                let cancels = call.name == "sub" && tensors.iter().all(|(_, traces)| traces.contains_key(reduction));
+                trace.in_half && is_difference || cancels
+            };
+            traces.iter().filter(is_seen).map(|(&reduction, _)| reduction).collect()
+        }
+        _ if op.is_some_and(|op| op.amplifies_errors) => in_half(traces).collect(),
+        _ if op.is_some_and(|op| op.is_product) => {
+            let is_convolution = target == Target::Cuda && op.is_some_and(|op| op.is_convolution);
+            let convolved = tensors
+                .first()
+                .filter(|(ty, _)| is_convolution && ty.dtype == DType::Float32 && ty.numel() > MOST_CONVOLVED);
+            let is_large = ty.is_some_and(|ty| ty.numel() > MOST_MULTIPLIED);
+            // What a softmax gives is small where there are many terms, and its roundings are smaller.
+            let multiplied = in_half(traces).filter(|reduction| is_large && traces[reduction].is_signed);
+            convolved.iter().flat_map(|(_, traces)| traces.keys().copied()).chain(multiplied).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The traces of a value that is computed from values with these traces.
+fn joined<'t>(all: impl Iterator<Item = &'t Traces>) -> Traces {
+    let mut joined = Traces::new();
+    for (&reduction, trace) in all.flatten() {
+        let known = joined.entry(reduction).or_default();
+        known.in_half |= trace.in_half;
+        known.is_signed |= trace.is_signed;
+    }
+    joined
+}
+
+fn in_half(traces: &Traces) -> impl Iterator<Item = NodeId> {
+    traces.iter().filter(|(_, trace)| trace.in_half).map(|(&reduction, _)| reduction)
+}
+
+const fn is_half(dtype: DType) -> bool {
+    matches!(dtype, DType::Float16 | DType::BFloat16)
+}

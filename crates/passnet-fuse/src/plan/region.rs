@@ -1,0 +1,58 @@
+//! Regions: the parts of a graph that are rewritten, runs of expressible nodes between those that stay.
+
+use passnet_graph::{NodeId, TensorType, ValueId};
+
+use crate::front::{
+    expr::BufferId,
+    tensor::{TensorId, Tensors},
+};
+
+/// A part of a graph that one call can replace: no path leads out of it and back into it, and all that it gives is used
+/// only after its last node.
+#[derive(Clone, Debug)]
+pub(crate) struct Region {
+    /// In program order.
+    pub(crate) nodes: Vec<NodeId>,
+    /// Values from outside, by number of their buffer.
+    pub(crate) inputs: Vec<Input>,
+    /// Values that are used outside or returned.
+    pub(crate) outputs: Vec<Output>,
+    /// Inputs that are overwritten, by number of their buffer, with their new elements.
+    pub(crate) updates: Vec<(BufferId, TensorId)>,
+    pub(crate) tensors: Tensors,
+}
+
+/// A value from outside.
+#[derive(Clone, Debug)]
+pub(crate) struct Input {
+    pub(crate) value: ValueId,
+    pub(crate) ty: TensorType,
+    /// True if the graph is given it; else one of its nodes makes it.
+    pub(crate) is_given: bool,
+}
+
+/// A result of a region.
+#[derive(Clone, Debug)]
+pub(crate) struct Output {
+    pub(crate) value: ValueId,
+    pub(crate) tensor: TensorId,
+    pub(crate) ty: TensorType,
+    /// The input that is overwritten with it and is the result, where eager mode computes in place.
+    pub(crate) input: Option<BufferId>,
+}
+
+impl Region {
+    /// Results that need memory of their own.
+    pub(crate) fn allocated(&self) -> impl Iterator<Item = &Output> {
+        self.outputs.iter().filter(|output| output.input.is_none())
+    }
+}
+
+/// True if a region may give as a copy what eager mode gives as a view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Copies {
+    /// No: the view costs nothing.
+    Never,
+    /// Yes, unless the graph returns it as a view of one of its inputs: for graphs where nothing else can be rewritten.
+    Unseen,
+}

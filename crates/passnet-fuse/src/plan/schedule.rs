@@ -1,0 +1,92 @@
+//! The stages of a region: which results share one, and which loops it has.
+
+mod build;
+mod grouping;
+mod hazard;
+#[cfg(test)]
+mod interpret;
+mod loops;
+
+use passnet_record::DType;
+
+use self::grouping::{Pending, Scheduler};
+use super::{
+    region::Region,
+    stage::{Buffer, Form, Program, Role},
+};
+use crate::front::{
+    evaluator::Evaluator,
+    expr::BufferId,
+    tensor::{Def, Tensors},
+};
+
+/// When inputs that change are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Updates {
+    /// Together with the results.
+    WithResults,
+    /// In stages of their own, before the results, which read the new elements.
+    First,
+}
+
+/// Schedules a region. `None` where it holds complex numbers, or where an input would be read after it was overwritten.
+pub(crate) fn schedule(region: &Region, form: Form) -> Option<Program> {
+    let with_results = || schedule_with(region, form, Updates::WithResults);
+    let first = || schedule_with(region, form, Updates::First).filter(|_| !region.updates.is_empty());
+    with_results().or_else(first)
+}
+
+fn schedule_with(region: &Region, form: Form, order: Updates) -> Option<Program> {
+    let tensors = &region.tensors;
+    let mut buffers: Vec<Buffer> = Vec::new();
+    for number in 0..region.inputs.len() {
+        let dtype = buffer_dtype(tensors, number)?;
+        buffers.push(Buffer { dtype, role: Role::Input });
+    }
+    let mut updates = Vec::new();
+    for &(buffer, tensor) in &region.updates {
+        buffers[buffer].role = Role::Updated;
+        updates.push(Pending::whole(tensor, buffer, buffer_stride(tensors, buffer)?));
+    }
+    let mut pending = Vec::new();
+    for output in region.allocated() {
+        pending.push(Pending::whole(output.tensor, buffers.len(), output.ty.stride.clone()));
+        buffers.push(Buffer { dtype: output.ty.dtype, role: Role::Output(output.ty.clone()) });
+    }
+    let mut scheduler = Scheduler { evaluator: Evaluator::new(tensors), tensors, form, buffers, stages: Vec::new() };
+    let mut own_stages = 0;
+    match order {
+        Updates::WithResults => pending = updates.into_iter().chain(pending).collect(),
+        Updates::First => {
+            scheduler.run(updates.clone())?;
+            own_stages = scheduler.stages.len();
+            for Pending { tensor, buffer, stride, .. } in updates {
+                scheduler.evaluator.overwrite(tensor, buffer, stride);
+            }
+        }
+    }
+    scheduler.run(pending)?;
+    let Scheduler { evaluator, buffers, stages, .. } = scheduler;
+    let program = Program { buffers, stages, arena: evaluator.arena };
+    // Stages after those of the updates read new elements only.
+    let stages = match order {
+        Updates::WithResults => program.stages.as_slice(),
+        Updates::First => &program.stages[..own_stages],
+    };
+    let is_sound = region.updates.iter().all(|&(buffer, _)| program.reads_before_writing(stages, buffer, form));
+    is_sound.then_some(program)
+}
+
+fn buffer_stride(tensors: &Tensors, number: BufferId) -> Option<Vec<i64>> {
+    (0..tensors.len()).find_map(|id| match &tensors[id].def {
+        Def::Buffer { buffer, stride } if *buffer == number => Some(stride.clone()),
+        _ => None,
+    })
+}
+
+fn buffer_dtype(tensors: &Tensors, number: BufferId) -> Option<DType> {
+    (0..tensors.len()).find_map(|id| match tensors[id].def {
+        Def::Buffer { buffer, .. } if buffer == number => Some(tensors[id].dtype),
+        _ => None,
+    })
+}

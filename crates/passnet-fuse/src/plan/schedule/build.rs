@@ -1,0 +1,176 @@
+//! A stage with given loops: what is computed at each element.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::grouping::{Member, Pending, Plan, Scheduler};
+use crate::{
+    front::{
+        expr::{BufferId, Expr, ExprId, Kind},
+        index::{Index, Term, Var, Vars, delinearize, linearize, offset},
+        tensor::{Def, TensorId},
+    },
+    plan::stage::{Action, Form, Loop, Segment, Stage},
+};
+
+/// Actions at one element, and after each level of a row.
+struct Actions {
+    levels: Vec<Vec<Action>>,
+    per_row: Vec<Vec<Action>>,
+}
+
+impl Scheduler<'_> {
+    /// The stage with loops of these extents: row-major over the outer dimensions, and over the inner ones. `cuts` are
+    /// places where the innermost loop is cut. `None` where a member does not fit.
+    pub(super) fn build(&mut self, plan: &Plan, outer: &[i64], inner: &[i64], cuts: Option<&[i64]>) -> Option<Stage> {
+        let is_flat = plan.members.iter().all(|member| matches!(member, Member::Full(_)));
+        let outer_index: Vec<Index> = outer.iter().map(|&extent| self.evaluator.vars.fresh(extent)).collect();
+        let (&last, before) = inner.split_last().unwrap_or((&1, &[]));
+        let before_index: Vec<Index> = before.iter().map(|&extent| self.evaluator.vars.fresh(extent)).collect();
+        let mut bounds = vec![0];
+        bounds.extend(cuts.unwrap_or_default());
+        bounds.push(last);
+        let mut stage = Stage {
+            outer: loops(&outer_index, outer),
+            inner: loops(&before_index, before),
+            segments: Vec::new(),
+            per_row: Vec::new(),
+        };
+        for bound in bounds.windows(2) {
+            let var = self.evaluator.vars.fresh(bound[1] - bound[0]);
+            let mut inner_index = before_index.clone();
+            inner_index.push(var.clone().plus_constant(bound[0]));
+            let inner = if inner.is_empty() { &[1][..] } else { inner };
+            let position = linearize(&inner_index, inner);
+            let row = linearize(&outer_index, outer);
+            let vars = &self.evaluator.vars;
+            let mut dims = vec![Index::constant(0); plan.shape.len()];
+            if is_flat {
+                let whole = row.clone().times(inner.iter().product()).plus(&position);
+                let order: Vec<usize> = plan.outer.iter().chain(&plan.inner).copied().collect();
+                assign(&mut dims, &order, &whole, plan, vars);
+            } else {
+                assign(&mut dims, &plan.outer, &row, plan, vars);
+                assign(&mut dims, &plan.inner, &position, plan, vars);
+            }
+            let inner_vars: BTreeSet<Var> = inner_index.iter().filter_map(single_var).collect();
+            let first = stage.segments.is_empty();
+            let Actions { levels, per_row } = self.actions(plan, &dims, &row, &inner_vars)?;
+            if first {
+                stage.per_row = per_row;
+            }
+            let innermost = Loop { var: var.as_var(), extent: bound[1] - bound[0] };
+            stage.segments.push(Segment { innermost, levels });
+        }
+        Some(stage)
+    }
+
+    /// The members' values at one element, by level.
+    fn actions(&mut self, plan: &Plan, dims: &[Index], row: &Index, inner_vars: &BTreeSet<Var>) -> Option<Actions> {
+        let position = linearize(dims, &plan.shape);
+        // Level and own indices of the reductions of this stage.
+        let mut folds: BTreeMap<TensorId, (usize, Vec<Index>)> = BTreeMap::new();
+        let mut levels: Vec<Vec<Action>> = Vec::new();
+        let mut per_row: Vec<Vec<Action>> = Vec::new();
+        for member in &plan.members {
+            let tensor = member.tensor();
+            match member {
+                Member::Fold(_) => {
+                    let Def::Reduce { fold, of, reduced } = &self.tensors[tensor].def else { return None };
+                    let shape = &self.tensors[*of].shape;
+                    (shape.iter().product::<i64>() == plan.shape.iter().product::<i64>()).then_some(())?;
+                    let index = delinearize(&position, shape, &self.evaluator.vars);
+                    let kept: Vec<Index> = index
+                        .iter()
+                        .zip(reduced)
+                        .filter(|&(_, &reduced)| !reduced)
+                        .map(|(index, _)| index.clone())
+                        .collect();
+                    kept.iter().all(|index| !uses(index, inner_vars)).then_some(())?;
+                    let rows: i64 = plan.outer.iter().map(|&dim| plan.shape[dim]).product();
+                    (self.tensors[tensor].numel() == rows).then_some(())?;
+                    let value = self.evaluator.at(*of, &index)?;
+                    let level = self.level(value, &folds)?;
+                    let kind = Kind::of(self.tensors[tensor].dtype)?;
+                    folds.insert(tensor, (level, kept));
+                    push(&mut levels, level, Action::Fold { tensor, fold: *fold, kind, value });
+                }
+                Member::Full(Pending { buffer, stride, first, .. }) => {
+                    let index = delinearize(&position, &self.tensors[tensor].shape, &self.evaluator.vars);
+                    let value = self.evaluator.at(tensor, &index)?;
+                    let level = self.level(value, &folds)?;
+                    let at = offset(&index, stride).plus_constant(*first);
+                    push(&mut levels, level, self.store(*buffer, at, value));
+                }
+                Member::PerRow(Pending { buffer, stride, first, .. }) => {
+                    let index = delinearize(row, &self.tensors[tensor].shape, &self.evaluator.vars);
+                    let value = self.evaluator.at(tensor, &index)?;
+                    let level = self.level(value, &folds)?.checked_sub(1)?;
+                    let at = offset(&index, stride).plus_constant(*first);
+                    push(&mut per_row, level, self.store(*buffer, at, value));
+                }
+            }
+        }
+        per_row.resize(levels.len().max(per_row.len()), Vec::new());
+        levels.resize(per_row.len(), Vec::new());
+        Some(Actions { levels, per_row })
+    }
+
+    fn store(&self, buffer: BufferId, at: Index, value: ExprId) -> Action {
+        let dtype = self.buffers[buffer].dtype;
+        let value = match self.form {
+            // Rounded where it is stored, and not twice.
+            Form::Nests => self.evaluator.arena.unrounded(value, dtype),
+            Form::Tiles => value,
+        };
+        Action::Store { buffer, dtype, at, value }
+    }
+
+    /// First level on which the value can be computed; `None` where it needs a reduction of other rows.
+    fn level(&self, value: ExprId, folds: &BTreeMap<TensorId, (usize, Vec<Index>)>) -> Option<usize> {
+        let arena = &self.evaluator.arena;
+        let mut level = 0;
+        for id in arena.reachable(&[value]) {
+            if let Expr::Reduced { tensor, kept, .. } = arena.get(id) {
+                let (fold_level, own) = folds.get(tensor)?;
+                (own == kept).then_some(())?;
+                level = level.max(fold_level + 1);
+            }
+        }
+        Some(level)
+    }
+}
+
+fn assign(dims: &mut [Index], order: &[usize], position: &Index, plan: &Plan, vars: &Vars) {
+    let shape: Vec<i64> = order.iter().map(|&dim| plan.shape[dim]).collect();
+    for (&dim, index) in order.iter().zip(delinearize(position, &shape, vars)) {
+        dims[dim] = index;
+    }
+}
+
+fn loops(index: &[Index], extents: &[i64]) -> Vec<Loop> {
+    index.iter().zip(extents).map(|(index, &extent)| Loop { var: index.as_var(), extent }).collect()
+}
+
+fn single_var(index: &Index) -> Option<Var> {
+    match index.terms() {
+        [(Term::Var(var), _)] => Some(*var),
+        _ => None,
+    }
+}
+
+fn uses(index: &Index, vars: &BTreeSet<Var>) -> bool {
+    let mut found = false;
+    index.for_each_term(&mut |term| match term {
+        Term::Var(var) => found |= vars.contains(var),
+        Term::Value { .. } => found = true,
+        Term::Div(..) | Term::Mod(..) => {}
+    });
+    found
+}
+
+fn push(levels: &mut Vec<Vec<Action>>, level: usize, action: Action) {
+    if levels.len() <= level {
+        levels.resize(level + 1, Vec::new());
+    }
+    levels[level].push(action);
+}

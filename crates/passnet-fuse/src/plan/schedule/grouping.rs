@@ -1,0 +1,257 @@
+//! Grouping of results into stages.
+
+use std::collections::BTreeSet;
+
+use passnet_graph::{TensorType, contiguous_stride};
+use passnet_record::DType;
+
+use crate::{
+    front::{
+        evaluator::Evaluator,
+        expr::BufferId,
+        index::Index,
+        tensor::{Def, Keeps, TensorId, Tensors},
+    },
+    plan::stage::{Buffer, Form, Role, Stage},
+};
+
+/// Most elements of a result that is stored across memory to save a launch.
+const MOST_SCATTERED: i64 = 1 << 18;
+
+/// The domain of a stage and the tensors that it computes there.
+pub(super) struct Plan {
+    /// Shape of the domain; its row-major position is what members share.
+    pub(super) shape: Vec<i64>,
+    /// Dimensions of the domain in the order of the loops.
+    pub(super) outer: Vec<usize>,
+    pub(super) inner: Vec<usize>,
+    pub(super) members: Vec<Member>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Member {
+    Fold(TensorId),
+    /// One value per element.
+    Full(Pending),
+    /// One value per row.
+    PerRow(Pending),
+}
+
+impl Member {
+    pub(super) const fn tensor(&self) -> TensorId {
+        match self {
+            Self::Fold(tensor) => *tensor,
+            Self::Full(placed) | Self::PerRow(placed) => placed.tensor,
+        }
+    }
+
+    const fn placed(&self) -> Option<&Pending> {
+        match self {
+            Self::Fold(_) => None,
+            Self::Full(placed) | Self::PerRow(placed) => Some(placed),
+        }
+    }
+}
+
+/// A result, or a piece of one, that is to be placed.
+#[derive(Clone, Debug)]
+pub(super) struct Pending {
+    pub(super) tensor: TensorId,
+    pub(super) buffer: BufferId,
+    pub(super) stride: Vec<i64>,
+    /// Position of the first element.
+    pub(super) first: i64,
+}
+
+impl Pending {
+    pub(super) const fn whole(tensor: TensorId, buffer: BufferId, stride: Vec<i64>) -> Self {
+        Self { tensor, buffer, stride, first: 0 }
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        (self.buffer, self.first) == (other.buffer, other.first)
+    }
+}
+
+impl Plan {
+    pub(super) fn extents(&self, dims: &[usize]) -> Vec<i64> {
+        dims.iter().map(|&dim| self.shape[dim]).filter(|&extent| extent != 1).collect()
+    }
+}
+
+pub(super) struct Scheduler<'t> {
+    pub(super) evaluator: Evaluator<'t>,
+    pub(super) tensors: &'t Tensors,
+    pub(super) form: Form,
+    pub(super) buffers: Vec<Buffer>,
+    pub(super) stages: Vec<Stage>,
+}
+
+impl Scheduler<'_> {
+    pub(super) fn run(&mut self, pending: Vec<Pending>) -> Option<()> {
+        let mut pending: Vec<Pending> = pending.into_iter().flat_map(|output| self.pieces(output)).collect();
+        loop {
+            let reductions = self.reductions(pending.iter().map(|output| output.tensor));
+            let Some(&first) = reductions.first() else { break };
+            let plan = self.row_plan(first, &reductions, &pending)?;
+            pending.retain(|output| !plan.members.iter().filter_map(Member::placed).any(|placed| placed.is(output)));
+            self.emit(&plan)?;
+        }
+        while !pending.is_empty() {
+            let plan = self.pointwise_plan(&mut pending);
+            self.emit(&plan)?;
+        }
+        Some(())
+    }
+
+    /// Reductions that the tensors need and that are not stored yet, operands before users.
+    fn reductions(&self, roots: impl Iterator<Item = TensorId>) -> Vec<TensorId> {
+        let mut seen = BTreeSet::new();
+        let mut stack: Vec<TensorId> = roots.collect();
+        while let Some(tensor) = stack.pop() {
+            if !self.evaluator.stored.contains_key(&tensor) && seen.insert(tensor) {
+                self.tensors.for_each_operand(tensor, &mut |operand| stack.push(operand));
+            }
+        }
+        seen.into_iter().filter(|&tensor| matches!(self.tensors[tensor].def, Def::Reduce { .. })).collect()
+    }
+
+    /// A stage over the rows of a reduction, with all that fits to it.
+    fn row_plan(&mut self, first: TensorId, reductions: &[TensorId], pending: &[Pending]) -> Option<Plan> {
+        let Def::Reduce { of, reduced, .. } = &self.tensors[first].def else { return None };
+        let shape = self.tensors[*of].shape.clone();
+        let (inner, outer): (Vec<usize>, Vec<usize>) = (0..shape.len()).partition(|&dim| reduced[dim]);
+        let mut plan = Plan { shape, outer, inner, members: vec![Member::Fold(first)] };
+        for &reduction in &reductions[1..] {
+            self.try_member(&mut plan, Member::Fold(reduction));
+        }
+        for output in pending {
+            let stored = self.through_views(output);
+            let numel = self.tensors[stored.tensor].numel();
+            let rows: i64 = plan.outer.iter().map(|&dim| plan.shape[dim]).product();
+            if numel == plan.shape.iter().product::<i64>() {
+                self.try_member(&mut plan, Member::Full(stored));
+            } else if numel == rows {
+                self.try_member(&mut plan, Member::PerRow(stored));
+            }
+        }
+        // What later stages need of these reductions has to be stored.
+        let left: Vec<TensorId> = pending
+            .iter()
+            .filter(|output| !plan.members.iter().filter_map(Member::placed).any(|placed| placed.is(output)))
+            .map(|output| output.tensor)
+            .collect();
+        let needed = self.reductions(left.into_iter());
+        let folds: Vec<TensorId> = plan
+            .members
+            .iter()
+            .filter_map(|member| match member {
+                Member::Fold(tensor) if needed.contains(tensor) => Some(*tensor),
+                _ => None,
+            })
+            .collect();
+        for tensor in folds {
+            let dtype = self.tensors[tensor].dtype;
+            let buffer = self.buffers.len();
+            self.buffers.push(Buffer { dtype, role: Role::Temporary(self.tensors[tensor].numel()) });
+            let stride = contiguous_stride(&self.tensors[tensor].shape);
+            plan.members.push(Member::PerRow(Pending::whole(tensor, buffer, stride)));
+        }
+        Some(plan)
+    }
+
+    /// A result made of others one after the other, as these, each in its place: there, no element has to ask to which piece
+    /// it belongs. On a device, where each loop is a launch, only pieces that share one.
+    fn pieces(&self, output: Pending) -> Vec<Pending> {
+        let stored = self.through_views(&output);
+        let Def::Cat { of, dim } = &self.tensors[stored.tensor].def else { return vec![output] };
+        let mut shapes = of.iter().map(|&piece| &self.tensors[piece].shape);
+        let first = shapes.next();
+        if self.form == Form::Tiles && !shapes.all(|shape| Some(shape) == first) {
+            return vec![output];
+        }
+        let mut start = stored.first;
+        let mut pieces = Vec::new();
+        for &tensor in of {
+            pieces.push(Pending { tensor, first: start, ..stored.clone() });
+            start += self.tensors[tensor].shape[*dim] * stored.stride[*dim];
+        }
+        pieces
+    }
+
+    /// A result that is a rearrangement of another tensor, as that tensor stored in the result's places.
+    fn through_views(&self, output: &Pending) -> Pending {
+        let mut result = output.clone();
+        while let Def::View { of, index, keeps } = &self.tensors[result.tensor].def {
+            let shape = &self.tensors[result.tensor].shape;
+            match keeps {
+                Keeps::Dimensions => {
+                    let stride = |index: &Index| index.as_var().map_or(0, |dim| result.stride[dim as usize]);
+                    result.stride = index.iter().map(stride).collect();
+                }
+                Keeps::Order if is_row_major(shape, &result.stride) => {
+                    result.stride = contiguous_stride(&self.tensors[*of].shape);
+                }
+                _ => break,
+            }
+            result.tensor = *of;
+        }
+        result
+    }
+
+    /// Adds the member if its value can be computed in the loops of the plan.
+    fn try_member(&mut self, plan: &mut Plan, member: Member) {
+        plan.members.push(member);
+        let extents = plan.extents(&plan.outer);
+        let inner = plan.extents(&plan.inner);
+        if self.build(plan, &extents, &inner, None).is_none() {
+            plan.members.pop();
+        }
+    }
+
+    /// A stage without reductions, for the first result and those that its loops can give as well.
+    fn pointwise_plan(&mut self, pending: &mut Vec<Pending>) -> Plan {
+        *pending = pending.iter().map(|output| self.through_views(output)).collect();
+        let first = pending.remove(0);
+        let shape = self.tensors[first.tensor].shape.clone();
+        let mut outer: Vec<usize> = (0..shape.len()).filter(|&dim| shape[dim] != 1).collect();
+        outer.sort_by_key(|&dim| (std::cmp::Reverse(first.stride[dim]), dim));
+        let inner = outer.pop().into_iter().collect();
+        let numel: i64 = shape.iter().product();
+        let is_plain = |output: &Pending| is_row_major(&self.tensors[output.tensor].shape, &output.stride);
+        let same = |output: &Pending| match (self.form, self.tensors[output.tensor].shape == shape) {
+            (_, true) if output.stride == first.stride => true,
+            // One launch costs more than stores that do not run along memory, as long as they are few.
+            (Form::Tiles, true) => numel <= MOST_SCATTERED,
+            (Form::Tiles, false) => {
+                self.tensors[output.tensor].numel() == numel && is_plain(&first) && is_plain(output)
+            }
+            (Form::Nests, _) => false,
+        };
+        let (others, left): (Vec<Pending>, Vec<Pending>) = pending.drain(..).partition(same);
+        *pending = left;
+        let members = std::iter::once(first).chain(others).map(Member::Full).collect();
+        Plan { shape, outer, inner, members }
+    }
+
+    /// Chooses the loops of a plan, and adds the stage.
+    fn emit(&mut self, plan: &Plan) -> Option<()> {
+        let stage = match self.form {
+            Form::Nests => self.nests(plan)?,
+            Form::Tiles => self.tiles(plan)?,
+        };
+        self.stages.push(stage);
+        for member in &plan.members {
+            if let Member::PerRow(Pending { tensor, buffer, stride, .. }) = member
+                && matches!(self.buffers[*buffer].role, Role::Temporary(_))
+            {
+                self.evaluator.store(*tensor, *buffer, stride.clone());
+            }
+        }
+        Some(())
+    }
+}
+
+fn is_row_major(shape: &[i64], stride: &[i64]) -> bool {
+    TensorType { shape: shape.to_vec(), stride: stride.to_vec(), dtype: DType::Bool }.is_contiguous()
+}

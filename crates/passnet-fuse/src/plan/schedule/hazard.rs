@@ -1,0 +1,58 @@
+//! Inputs that are overwritten: whether each element is read for the last time where it is written.
+
+use crate::{
+    front::{
+        expr::{BufferId, Expr},
+        index::Index,
+    },
+    plan::{
+        stage::{Action, Form, Program, Stage},
+        tile::is_looped,
+    },
+};
+
+impl Program {
+    /// Returns whether each element of an input that is overwritten is read for the last time where it is written.
+    pub(super) fn reads_before_writing(&self, stages: &[Stage], wanted: BufferId, form: Form) -> bool {
+        let mut written: Option<&Index> = None;
+        for stage in stages {
+            // A tile that holds whole rows reads each element once.
+            let rereads = form == Form::Nests || is_looped(stage, &self.arena);
+            let is_over = written.is_some();
+            for level in 0..stage.per_row.len() {
+                let actions = || {
+                    let segments = stage.segments.iter().flat_map(|segment| &segment.levels[level]);
+                    segments.chain(&stage.per_row[level])
+                };
+                for action in actions() {
+                    if self.reads(action, wanted).next().is_some() && (is_over || (rereads && written.is_some())) {
+                        return false;
+                    }
+                }
+                for action in actions() {
+                    if let Action::Store { buffer, at, .. } = action
+                        && *buffer == wanted
+                    {
+                        written = Some(at);
+                    }
+                }
+            }
+            if let (Some(written), false) = (written, is_over) {
+                let all = stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
+                let mut all = all.chain(stage.per_row.iter().flatten());
+                if stage.segments.len() > 1 || !all.all(|action| self.reads(action, wanted).all(|at| at == written)) {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// The place at which an action reads a buffer.
+    fn reads(&self, action: &Action, wanted: BufferId) -> impl Iterator<Item = &Index> {
+        self.arena.reachable(&[action.value()]).into_iter().filter_map(move |id| match self.arena.get(id) {
+            Expr::Load { buffer, at, .. } if *buffer == wanted => Some(at),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,211 @@
+//! The loops of a stage: which there are, and in which order.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::grouping::{Member, Plan, Scheduler};
+use crate::{
+    front::{
+        expr::{Binary, Expr, ExprId, Unary},
+        index::{Index, Term, Var},
+    },
+    plan::stage::{Action, Loop, Stage},
+};
+
+impl Scheduler<'_> {
+    pub(super) fn tiles(&mut self, plan: &Plan) -> Option<Stage> {
+        let product = |extents: Vec<i64>| vec![extents.iter().product::<i64>()];
+        let (outer, inner) = (product(plan.extents(&plan.outer)), product(plan.extents(&plan.inner)));
+        if plan.members.iter().all(|member| matches!(member, Member::Full(_))) {
+            return self.build(plan, &[], &[outer[0] * inner[0]], None);
+        }
+        // Where rows of the members lie across those of the plan, the indices simplify only loop by loop.
+        self.build(plan, &outer, &inner, None)
+            .or_else(|| self.build(plan, &plan.extents(&plan.outer), &plan.extents(&plan.inner), None))
+    }
+
+    pub(super) fn nests(&mut self, plan: &Plan) -> Option<Stage> {
+        let mut outer = plan.extents(&plan.outer);
+        let mut inner = plan.extents(&plan.inner);
+        let mut stage = self.build(plan, &outer, &inner, None)?;
+        // A division of a variable goes away where the loop is split in two.
+        for _ in 0..8 {
+            let Some((var, by)) = self.divided_var(&stage) else { break };
+            let Some((new_outer, new_inner)) = split_loop(&stage, (&outer, &inner), var, by) else { break };
+            let Some(split) = self.build(plan, &new_outer, &new_inner, None) else { break };
+            stage = split;
+            (outer, inner) = (new_outer, new_inner);
+        }
+        let mut divisions = self.divisions(&stage);
+        let row_is_flat = plan.members.iter().all(|member| matches!(member, Member::Full(_)));
+        if row_is_flat {
+            // Without rows, outer and inner loops are one nest.
+            outer.append(&mut inner);
+        }
+        for extents in [0, 1] {
+            let mut place = 0;
+            loop {
+                let current = if extents == 0 { &outer } else { &inner };
+                if place + 1 >= current.len() {
+                    break;
+                }
+                let mut merged = current.clone();
+                merged.splice(place..=place + 1, [current[place] * current[place + 1]]);
+                let (new_outer, new_inner) =
+                    if extents == 0 { (merged.clone(), inner.clone()) } else { (outer.clone(), merged.clone()) };
+                let trial = self.build_flat(plan, &new_outer, &new_inner, row_is_flat);
+                if let Some(trial_divisions) = trial.map(|trial| self.divisions(&trial))
+                    && trial_divisions <= divisions
+                {
+                    divisions = trial_divisions;
+                    (outer, inner) = (new_outer, new_inner);
+                } else {
+                    place += 1;
+                }
+            }
+        }
+        stage = self.build_flat(plan, &outer, &inner, row_is_flat)?;
+        let cuts = self.breakpoints(&stage);
+        if !cuts.is_empty() {
+            let (outer, inner) = flatten(&outer, &inner, row_is_flat);
+            stage = self.build(plan, &outer, &inner, Some(&cuts))?;
+        }
+        self.hoist(&mut stage);
+        Some(stage)
+    }
+
+    /// Puts the outer loop first on which alone something expensive depends, so that it is computed once for all others:
+    /// the scale of a channel for all images of a batch.
+    fn hoist(&self, stage: &mut Stage) {
+        let arena = &self.evaluator.arena;
+        let actions = stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
+        let roots: Vec<ExprId> = actions.chain(stage.per_row.iter().flatten()).map(Action::value).collect();
+        let mut weights: BTreeMap<Var, usize> = BTreeMap::new();
+        for id in arena.reachable(&roots) {
+            if matches!(arena.get(id), Expr::Unary(Unary::Sqrt | Unary::Exp, _) | Expr::Binary(Binary::Div, ..))
+                && let Some(var) = self.only_var(id)
+            {
+                *weights.entry(var).or_default() += 1;
+            }
+        }
+        let weight = |nest: &Loop| nest.var.and_then(|var| weights.get(&var)).copied().unwrap_or(0);
+        stage.outer.sort_by_key(|nest| std::cmp::Reverse(weight(nest)));
+    }
+
+    /// The variable that a value depends on, where it is one and no reduction takes part.
+    fn only_var(&self, id: ExprId) -> Option<Var> {
+        let arena = &self.evaluator.arena;
+        let mut vars = BTreeSet::new();
+        for id in arena.reachable(&[id]) {
+            if matches!(arena.get(id), Expr::Reduced { .. }) {
+                return None;
+            }
+            arena.for_each_index(id, &mut |index| {
+                index.for_each_term(&mut |term| {
+                    if let Term::Var(var) = term {
+                        vars.insert(*var);
+                    }
+                });
+            });
+        }
+        let var = vars.pop_first()?;
+        vars.is_empty().then_some(var)
+    }
+
+    fn build_flat(&mut self, plan: &Plan, outer: &[i64], inner: &[i64], is_flat: bool) -> Option<Stage> {
+        let (outer, inner) = flatten(outer, inner, is_flat);
+        self.build(plan, &outer, &inner, None)
+    }
+
+    fn for_each_index(&self, stage: &Stage, visit: &mut impl FnMut(&Index)) {
+        let arena = &self.evaluator.arena;
+        let actions = stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
+        let mut roots = Vec::new();
+        for action in actions.chain(stage.per_row.iter().flatten()) {
+            if let Action::Store { at, .. } = action {
+                visit(at);
+            }
+            roots.push(action.value());
+        }
+        for id in arena.reachable(&roots) {
+            arena.for_each_index(id, visit);
+        }
+    }
+
+    /// Number of divisions and remainders.
+    fn divisions(&self, stage: &Stage) -> usize {
+        let mut count = 0;
+        self.for_each_index(stage, &mut |index| {
+            index.for_each_term(&mut |term| count += usize::from(matches!(term, Term::Div(..) | Term::Mod(..))));
+        });
+        count
+    }
+
+    /// A variable that is divided by a divisor of its extent.
+    fn divided_var(&self, stage: &Stage) -> Option<(Var, i64)> {
+        let vars = &self.evaluator.vars;
+        let mut found = None;
+        self.for_each_index(stage, &mut |index| {
+            index.for_each_term(&mut |term| {
+                if let Term::Div(inner, by) | Term::Mod(inner, by) = term
+                    && let Some(var) = inner.as_var()
+                    && vars.extent(var) % by == 0
+                    && vars.extent(var) > *by
+                {
+                    found = found.or(Some((var, *by)));
+                }
+            });
+        });
+        found
+    }
+
+    /// Positions along the innermost loop at which piecewise definitions change.
+    fn breakpoints(&self, stage: &Stage) -> Vec<i64> {
+        let Some(Loop { var: Some(var), extent }) = stage.segments.first().map(|segment| segment.innermost.clone())
+        else {
+            return Vec::new();
+        };
+        let arena = &self.evaluator.arena;
+        let roots: Vec<ExprId> =
+            stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten()).map(Action::value).collect();
+        let mut cuts = BTreeSet::new();
+        for id in arena.reachable(&roots) {
+            if let Expr::InRange { index, low, high } = arena.get(id)
+                && let [(Term::Var(of), 1)] = index.terms()
+                && *of == var
+            {
+                let shift = index.constant_part();
+                for bound in [low.checked_sub(shift), high.checked_sub(shift)].into_iter().flatten() {
+                    if bound > 0 && bound < extent {
+                        cuts.insert(bound);
+                    }
+                }
+            }
+        }
+        // Many pieces make much code.
+        if cuts.len() > 8 { Vec::new() } else { cuts.into_iter().collect() }
+    }
+}
+
+/// The extents of the outer and inner loops with the loop of a variable as two, the inner one of extent `by`.
+fn split_loop(stage: &Stage, extents: (&[i64], &[i64]), var: Var, by: i64) -> Option<(Vec<i64>, Vec<i64>)> {
+    let (mut outer, mut inner) = (extents.0.to_vec(), extents.1.to_vec());
+    let is_of_var = |nest: &Loop| nest.var == Some(var);
+    let innermost = stage.segments.first().map(|segment| &segment.innermost);
+    if let Some(place) = stage.outer.iter().position(is_of_var) {
+        outer.splice(place..=place, [outer[place] / by, by]);
+    } else {
+        let place = stage.inner.iter().chain(innermost).position(is_of_var)?;
+        inner.splice(place..=place, [inner[place] / by, by]);
+    }
+    Some((outer, inner))
+}
+
+/// Without rows, the innermost loop is the row.
+fn flatten(outer: &[i64], inner: &[i64], is_flat: bool) -> (Vec<i64>, Vec<i64>) {
+    if !is_flat {
+        return (outer.to_vec(), inner.to_vec());
+    }
+    let mut outer: Vec<i64> = outer.iter().chain(inner).copied().collect();
+    let inner = outer.pop().into_iter().collect();
+    (outer, inner)
+}

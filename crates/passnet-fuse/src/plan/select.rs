@@ -1,0 +1,124 @@
+//! The sites of a task, in passes and in the order of the passes.
+
+use std::collections::BTreeSet;
+
+use passnet_graph::{NodeId, Target, TypedGraph};
+
+use super::{
+    dry_run::dry_run,
+    precision::find_fragile_nodes,
+    region::{Copies, Region},
+    schedule::schedule,
+    site::{PatternKey, Replacement, Site},
+    stage::Form,
+    survey::find_regions,
+    views::{find_lone_view, find_view_regions},
+};
+use crate::front::lower::{call::Call, storage::is_view_node};
+
+/// The sites of a task. Sites of one pass are together; passes are in the order in which they are applied.
+pub(crate) fn plan_passes(task: &[TypedGraph], target: Target) -> Vec<Vec<Site>> {
+    let kept = find_fragile_nodes(task, target);
+    let sites = task
+        .iter()
+        .zip(&kept)
+        .enumerate()
+        .flat_map(|(graph, (typed, kept))| rewritable_sites(typed, graph, target, kept))
+        .collect();
+    let passes = select_patterns(group_by_pattern(sites));
+    dry_run(task, passes, target, &kept)
+}
+
+/// The sites of a graph, on its device and in host memory.
+fn rewritable_sites(typed: &TypedGraph, graph: usize, target: Target, kept: &BTreeSet<NodeId>) -> Vec<Site> {
+    let on = |typed: &TypedGraph, target: Target| -> Vec<Site> {
+        let replacements = find_replacements(typed, target, kept).into_iter();
+        replacements.map(|(region, replacement)| Site::new(typed, graph, region, replacement, target)).collect()
+    };
+    let mut sites = on(typed, target);
+    if target == Target::Cuda
+        && let Some(on_host) = typed.on_host()
+    {
+        sites.extend(on(&on_host, Target::Cpu));
+    }
+    sites
+}
+
+/// Regions of a graph with their replacements, without the nodes that are kept. Each way to find some is tried only where
+/// those before it found none.
+fn find_replacements(typed: &TypedGraph, target: Target, kept: &BTreeSet<NodeId>) -> Vec<(Region, Replacement)> {
+    let scheduled = |region: Region| {
+        let program = schedule(&region, Form::of(target))?;
+        Some((region, Replacement::Kernels(program)))
+    };
+    let viewed = |(region, views)| (region, Replacement::Views(views));
+    let (slight, others): (Vec<Region>, Vec<Region>) = find_regions(typed, target, kept, Copies::Never)
+        .into_iter()
+        .partition(|region| is_slight(typed, region, target));
+    let fused: Vec<(Region, Replacement)> = others.into_iter().filter_map(scheduled).collect();
+    let taken: BTreeSet<NodeId> = fused.iter().flat_map(|(region, _)| region.nodes.iter().copied()).collect();
+    // A call of the pass costs about as much as a view of PyTorch, and each of its results as well.
+    let pays = |region: &Region| region.nodes.len() >= region.outputs.len() + 2;
+    let all_views = || find_view_regions(typed, target, kept, &taken).into_iter();
+    let bytes = |region: &Region| region.outputs.iter().map(|output| output.ty.nbytes()).sum::<i64>();
+    let fused_and_views =
+        || fused.into_iter().chain(all_views().filter(|(region, _)| pays(region)).map(viewed)).collect();
+    let lone_view = || find_lone_view(typed, target, kept).map(|region| (region, Replacement::Same));
+    // One match is enough.
+    let smallest_slight = || slight.into_iter().filter_map(scheduled).min_by_key(|(region, _)| bytes(region));
+    let smallest_copied =
+        || find_regions(typed, target, kept, Copies::Unseen).into_iter().min_by_key(bytes).and_then(scheduled);
+    type Way<'w> = Box<dyn FnOnce() -> Vec<(Region, Replacement)> + 'w>;
+    let ways: [Way<'_>; 5] = [
+        Box::new(fused_and_views),
+        Box::new(|| lone_view().into_iter().collect()),
+        Box::new(|| all_views().map(viewed).collect()),
+        Box::new(|| smallest_slight().into_iter().collect()),
+        Box::new(|| smallest_copied().into_iter().collect()),
+    ];
+    ways.into_iter().map(|find| find()).find(|found| !found.is_empty()).unwrap_or_default()
+}
+
+/// Returns whether a region is one computation of eager mode and few views, of which several are results: on a device, memory
+/// for each of them costs the host more than the views, and it has to be written too.
+fn is_slight(typed: &TypedGraph, region: &Region, target: Target) -> bool {
+    let computes = |node: &&NodeId| !is_view_node(typed, **node);
+    let is_slow = |node: &NodeId| {
+        let graph = typed.graph();
+        let op = Call::of(graph, graph.node(*node)).and_then(|call| call.op());
+        op.is_some_and(|op| op.is_slow_alone)
+    };
+    target == Target::Cuda
+        && region.outputs.len() > 1
+        && region.nodes.len() <= 1 + 2 * region.outputs.len()
+        && region.nodes.iter().filter(computes).count() <= 1
+        && !region.nodes.iter().any(is_slow)
+}
+
+/// Sites by pattern, in the order in which the patterns occur first.
+fn group_by_pattern(sites: Vec<Site>) -> Vec<Vec<Site>> {
+    let mut groups: Vec<(PatternKey, Vec<Site>)> = Vec::new();
+    for site in sites {
+        let key = site.key();
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, sites)) => sites.push(site),
+            None => groups.push((key, vec![site])),
+        }
+    }
+    groups.into_iter().map(|(_, sites)| sites).collect()
+}
+
+/// The patterns of several operations; for graphs without any of these one of a single operation, because a graph that
+/// nothing matches counts as failed.
+fn select_patterns(groups: Vec<Vec<Site>>) -> Vec<Vec<Site>> {
+    let has_several = |sites: &Vec<Site>| sites.iter().any(|site| site.region.nodes.len() > 1);
+    let (mut selected, single): (Vec<Vec<Site>>, Vec<Vec<Site>>) = groups.into_iter().partition(has_several);
+    let mut covered: BTreeSet<usize> = selected.iter().flatten().map(|site| site.graph).collect();
+    for sites in single {
+        if sites.iter().any(|site| !covered.contains(&site.graph)) {
+            covered.extend(sites.iter().map(|site| site.graph));
+            selected.push(sites);
+        }
+    }
+    selected
+}

@@ -1,0 +1,93 @@
+//! Sites: parts of graphs, each with its replacement and its pattern.
+
+use passnet_graph::{Target, TypedGraph};
+
+use super::{
+    pattern::{Pattern, write_pattern},
+    region::Region,
+    stage::Program,
+    views::View,
+};
+use crate::front::expr::BufferId;
+
+/// A part of a graph that a pass replaces.
+#[derive(Clone, Debug)]
+pub(crate) struct Site {
+    pub(crate) region: Region,
+    pub(crate) replacement: Replacement,
+    pub(crate) pattern: Pattern,
+    /// Position of the graph in the task.
+    pub(crate) graph: usize,
+    /// Device of the region's tensors. It is the CPU also where a graph on another device computes in host memory.
+    pub(crate) target: Target,
+}
+
+/// The code that replaces a region.
+#[derive(Clone, Debug)]
+pub(crate) enum Replacement {
+    Kernels(Program),
+    Views(Vec<View>),
+    /// The one view itself: it gains nothing, but a graph that nothing matches counts as failed.
+    Same,
+}
+
+/// Properties that sites of one pass share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PatternKey {
+    pieces: Vec<String>,
+    /// For each result the input that it overwrites.
+    overwritten: Vec<Option<BufferId>>,
+    form: PatternForm,
+    target: Target,
+}
+
+/// Properties that sites share only where they have the same kind of replacement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum PatternForm {
+    Kernels,
+    /// The input of each view.
+    Views(Vec<BufferId>),
+    /// The constants: a replacement may call methods with its own numbers only.
+    Same(Vec<String>),
+}
+
+impl Site {
+    pub(crate) fn new(
+        typed: &TypedGraph,
+        graph: usize,
+        region: Region,
+        replacement: Replacement,
+        target: Target,
+    ) -> Self {
+        let pattern = write_pattern(typed, &region);
+        Self { region, replacement, pattern, graph, target }
+    }
+
+    pub(crate) fn key(&self) -> PatternKey {
+        let form = match &self.replacement {
+            Replacement::Kernels(_) => PatternForm::Kernels,
+            Replacement::Views(views) => PatternForm::Views(views.iter().map(|view| view.input).collect()),
+            Replacement::Same => PatternForm::Same(self.pattern.constants.clone()),
+        };
+        PatternKey {
+            pieces: self.pattern.pieces.clone(),
+            overwritten: self.region.outputs.iter().map(|output| output.input).collect(),
+            form,
+            target: self.target,
+        }
+    }
+
+    pub(crate) fn program(&self) -> Option<&Program> {
+        match &self.replacement {
+            Replacement::Kernels(program) => Some(program),
+            Replacement::Views(_) | Replacement::Same => None,
+        }
+    }
+
+    pub(crate) fn views(&self) -> Option<&[View]> {
+        match &self.replacement {
+            Replacement::Kernels(_) | Replacement::Same => None,
+            Replacement::Views(views) => Some(views),
+        }
+    }
+}

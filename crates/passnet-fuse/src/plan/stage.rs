@@ -1,0 +1,109 @@
+//! Loops: a region as a sequence of stages, each one nest of loops.
+//!
+//! A stage runs over *rows* (the outer loops); within a row it runs over the row's elements (the inner loops) once per
+//! *level*. Values that need a reduction's result are on a later level than the reduction: a softmax has the levels maximum,
+//! sum, quotient. Reductions over rows of another form are stages of their own, and what they give is stored between.
+
+use passnet_graph::{Target, TensorType};
+use passnet_record::DType;
+
+use crate::front::{
+    arena::Arena,
+    expr::{BufferId, ExprId, Fold, Kind},
+    index::{Index, Var},
+    tensor::TensorId,
+};
+
+/// One loop from 0 to `extent`. An extent of 1 has no variable.
+#[derive(Clone, Debug)]
+pub(crate) struct Loop {
+    pub(crate) var: Option<Var>,
+    pub(crate) extent: i64,
+}
+
+/// Use of a value once it is computed.
+#[derive(Clone, Debug)]
+pub(crate) enum Action {
+    /// Combined over the inner loops; the result is what [`Expr::Reduced`] of that tensor means.
+    Fold { tensor: TensorId, fold: Fold, kind: Kind, value: ExprId },
+    /// Written to a buffer.
+    Store { buffer: BufferId, dtype: DType, at: Index, value: ExprId },
+}
+
+impl Action {
+    pub(crate) const fn value(&self) -> ExprId {
+        match self {
+            Self::Fold { value, .. } | Self::Store { value, .. } => *value,
+        }
+    }
+}
+
+/// A part of the innermost loop on which every piecewise definition is decided.
+#[derive(Clone, Debug)]
+pub(crate) struct Segment {
+    pub(crate) innermost: Loop,
+    /// For each level what is done.
+    pub(crate) levels: Vec<Vec<Action>>,
+}
+
+/// One nest of loops.
+#[derive(Clone, Debug)]
+pub(crate) struct Stage {
+    pub(crate) outer: Vec<Loop>,
+    /// Inner loops but the innermost.
+    pub(crate) inner: Vec<Loop>,
+    pub(crate) segments: Vec<Segment>,
+    /// For each level, what is stored once per row after it.
+    pub(crate) per_row: Vec<Vec<Action>>,
+}
+
+/// A tensor argument of the kernel.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Buffer {
+    pub(crate) dtype: DType,
+    pub(crate) role: Role,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Role {
+    /// Values from outside, in order.
+    Input,
+    /// One of them that is overwritten.
+    Updated,
+    /// Results, in order.
+    Output(TensorType),
+    /// Between stages: number of elements.
+    Temporary(i64),
+}
+
+/// All that is computed for a region.
+#[derive(Clone, Debug)]
+pub(crate) struct Program {
+    pub(crate) buffers: Vec<Buffer>,
+    pub(crate) stages: Vec<Stage>,
+    pub(crate) arena: Arena,
+}
+
+/// Form of the loops of a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Nests without divisions, for a CPU: split where an index divides their variable, else merged.
+    Nests,
+    /// One loop over rows and one along them, for a device that computes the position in each itself.
+    Tiles,
+}
+
+impl Form {
+    pub(crate) const fn of(target: Target) -> Self {
+        match target {
+            Target::Cpu => Self::Nests,
+            Target::Cuda => Self::Tiles,
+        }
+    }
+}
+
+/// All values that a stage stores or reduces.
+pub(crate) fn roots(stage: &Stage) -> Vec<ExprId> {
+    let all = stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
+    all.chain(stage.per_row.iter().flatten()).map(Action::value).collect()
+}

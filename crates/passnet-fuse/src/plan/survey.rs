@@ -1,0 +1,230 @@
+//! Survey of a graph: which nodes can be expressed, which of them belong together, and the regions that they form.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use passnet_graph::{Node, NodeId, Target, TypedGraph, ValueId};
+
+use super::{
+    flow::{depend_on, first_levels, inputs_of, is_of, last_levels, live_nodes},
+    region::{Copies, Input, Output, Region},
+};
+use crate::front::{
+    expr::BufferId,
+    lower::{
+        Lowered, Lowering,
+        storage::{Changes, Obstacle, Storage, is_view_node},
+    },
+    tensor::TensorId,
+};
+
+/// All regions of a graph, none where rewriting could change what is seen of memory.
+pub(crate) fn find_regions(typed: &TypedGraph, target: Target, kept: &BTreeSet<NodeId>, copies: Copies) -> Vec<Region> {
+    let Some(survey) = Survey::of(typed, target, kept) else { return Vec::new() };
+    let parts = survey.by_level().into_iter().flat_map(|nodes| survey.until_used(survey.without_views(nodes, copies)));
+    parts.filter_map(|nodes| survey.assemble(nodes)).collect()
+}
+
+/// Properties of a graph's nodes that decide about regions.
+pub(crate) struct Survey<'g> {
+    typed: &'g TypedGraph,
+    target: Target,
+    storage: Storage,
+    changes: Changes,
+    /// Nodes that something depends on, or that change something.
+    live: BTreeSet<NodeId>,
+    expressible: BTreeSet<NodeId>,
+    levels: Vec<usize>,
+}
+
+impl<'g> Survey<'g> {
+    /// With nodes that are to stay as they are; so does what touches memory that is changed in a way that no region can follow.
+    /// `None` where rewriting could change what is seen of memory.
+    pub(crate) fn of(typed: &'g TypedGraph, target: Target, kept: &BTreeSet<NodeId>) -> Option<Self> {
+        let graph = typed.graph();
+        let mut trial = Lowering::new(typed, target);
+        // A pattern has no dead nodes: those of the graph stay as they are.
+        let live = live_nodes(graph);
+        let mut expressible: BTreeSet<NodeId> = graph
+            .nodes()
+            .filter(|node| live.contains(&node.id) && !kept.contains(&node.id))
+            .filter_map(|node| trial.lower(node).map(|()| node.id))
+            .collect();
+        let storage = Storage::of(typed, &|node| expressible.contains(&node) || kept.contains(&node));
+        loop {
+            let first = first_levels(typed, &expressible);
+            let last = last_levels(typed, &expressible, &first);
+            let changes = |levels: &[usize]| {
+                let can_join = |nodes: &BTreeSet<NodeId>| {
+                    let mut levels = nodes.iter().map(|node| levels[node.index()]);
+                    let first = levels.next();
+                    nodes.is_subset(&expressible) && levels.all(|level| Some(level) == first)
+                };
+                storage.changes(typed, &expressible, &can_join)
+            };
+            // As late as can be: then what only feeds a region is part of it. Nodes that have to be together may be so only
+            // early.
+            let found = match changes(&last) {
+                Ok(changes) => Ok((changes, last)),
+                Err(_) => changes(&first).map(|changes| (changes, first)),
+            };
+            match found {
+                Ok((changes, levels)) => {
+                    return Some(Self { typed, target, storage, changes, live, expressible, levels });
+                }
+                Err(Obstacle::Call) => return None,
+                Err(Obstacle::Memory(value)) => {
+                    for node in storage.touching(graph, value) {
+                        expressible.remove(&node.id);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The expressible nodes of each level.
+    pub(crate) fn by_level(&self) -> Vec<BTreeSet<NodeId>> {
+        let deepest = self.levels.iter().copied().max().unwrap_or(0);
+        let of_level =
+            |level| self.expressible.iter().copied().filter(|node| self.levels[node.index()] == level).collect();
+        (0..=deepest).map(of_level).collect()
+    }
+
+    /// Returns whether a node does nothing but view its argument.
+    pub(crate) fn is_view(&self, node: NodeId) -> bool {
+        is_view_node(self.typed, node)
+    }
+
+    /// Nodes without those whose results eager mode gives as views of something outside: these have to stay views.
+    fn without_views(&self, mut nodes: BTreeSet<NodeId>, copies: Copies) -> BTreeSet<NodeId> {
+        let Self { typed, storage, changes, .. } = self;
+        let graph = typed.graph();
+        loop {
+            let outside: Vec<ValueId> = match copies {
+                Copies::Never => inputs_of(graph, &nodes),
+                Copies::Unseen => {
+                    let is_returned = |input: &ValueId| graph.output_values().any(|value| storage.share(*input, value));
+                    graph.inputs().filter(is_returned).collect()
+                }
+            };
+            let leaves = |value: &ValueId| {
+                typed.tensor(*value).is_none_or(|ty| !ty.is_dense())
+                    || (!changes.updates.contains_key(value)
+                        && outside.iter().any(|&input| storage.share(input, *value)))
+            };
+            let views: Vec<NodeId> =
+                self.outputs(&nodes).into_iter().filter(leaves).filter_map(|value| graph.node_of(value)).collect();
+            if views.is_empty() {
+                break;
+            }
+            for view in views {
+                nodes.remove(&view);
+            }
+        }
+        nodes
+    }
+
+    /// The region of these nodes; `None` where one call cannot replace them.
+    pub(crate) fn assemble(&self, nodes: BTreeSet<NodeId>) -> Option<Region> {
+        let Self { typed, target, .. } = self;
+        let graph = typed.graph();
+        let outside = inputs_of(graph, &nodes);
+        self.is_replaceable(&nodes, &outside).then_some(())?;
+        let mut lowering = Lowering::new(typed, *target);
+        for &node in &nodes {
+            lowering.lower(graph.node(node))?;
+        }
+        // The pattern names also what only lends its type, as in `x.type_as(y)`.
+        for value in outside {
+            lowering.value(value)?;
+        }
+        (!self.sees_change(&lowering)).then_some(())?;
+        let (updates, returned) = self.updates(&nodes, &mut lowering)?;
+        let mut outputs = Vec::new();
+        for value in self.outputs(&nodes) {
+            let Lowered::Tensor(tensor) = lowering.value(value)? else { return None };
+            let input = returned.get(&value).copied();
+            outputs.push(Output { value, tensor, ty: typed.tensor(value)?.clone(), input });
+        }
+        let input = |&value: &ValueId| {
+            Some(Input { value, ty: typed.tensor(value)?.clone(), is_given: graph.node_of(value).is_none() })
+        };
+        let inputs: Vec<Input> = lowering.inputs.iter().map(input).collect::<Option<_>>()?;
+        (!outputs.is_empty()).then(|| Region {
+            nodes: nodes.into_iter().collect(),
+            inputs,
+            outputs,
+            updates: updates.into_iter().collect(),
+            tensors: lowering.tensors,
+        })
+    }
+
+    /// Returns whether the nodes can be computed together, after `outside` and before anything uses them.
+    fn is_replaceable(&self, nodes: &BTreeSet<NodeId>, outside: &[ValueId]) -> bool {
+        let Some(&last) = nodes.last() else { return false };
+        let is_torn = self.changes.together.iter().any(|group| !group.is_disjoint(nodes) && !group.is_subset(nodes));
+        nodes.is_subset(&self.expressible)
+            && !is_torn
+            && !depend_on(self.typed.graph(), outside, nodes)
+            && !self.is_used_before(nodes, last)
+    }
+
+    /// Returns whether a change of one input would be seen through another one.
+    fn sees_change(&self, lowering: &Lowering<'_>) -> bool {
+        lowering.changed.iter().any(|root| {
+            let mut others = lowering.inputs.iter().filter(|&other| other != root);
+            lowering.inputs.contains(root) && others.any(|&other| self.storage.share(*root, other))
+        })
+    }
+
+    /// The new elements of inputs that are overwritten, and the inputs that values of the nodes overwrite.
+    fn updates(&self, nodes: &BTreeSet<NodeId>, lowering: &mut Lowering<'_>) -> Option<(Updates, Overwritten)> {
+        let graph = self.typed.graph();
+        let (mut updates, mut overwritten) = (Updates::new(), Overwritten::new());
+        for (&value, input) in self.changes.updates.iter().filter(|(value, _)| is_of(graph, **value, nodes)) {
+            let Lowered::Tensor(tensor) = lowering.value(value)? else { return None };
+            let buffer = lowering.inputs.iter().position(|known| known == input)?;
+            // Later changes of one input come later.
+            updates.insert(buffer, tensor);
+            overwritten.insert(value, buffer);
+        }
+        Some((updates, overwritten))
+    }
+
+    /// Values of the nodes that are used outside or returned, in program order.
+    fn outputs(&self, nodes: &BTreeSet<NodeId>) -> Vec<ValueId> {
+        let graph = self.typed.graph();
+        let others = graph.nodes().filter(|node| self.live.contains(&node.id) && !nodes.contains(&node.id));
+        let used: BTreeSet<ValueId> = others.flat_map(|node| node.operands()).chain(graph.output_values()).collect();
+        used.into_iter().filter(|&value| is_of(graph, value, nodes)).collect()
+    }
+
+    /// The nodes in parts, cut where a node outside uses one of them.
+    fn until_used(&self, nodes: BTreeSet<NodeId>) -> Vec<BTreeSet<NodeId>> {
+        let graph = self.typed.graph();
+        let mut parts: Vec<BTreeSet<NodeId>> = Vec::new();
+        let mut part: BTreeSet<NodeId> = BTreeSet::new();
+        for node in graph.nodes().filter(|node| self.live.contains(&node.id)) {
+            if nodes.contains(&node.id) {
+                part.insert(node.id);
+            } else if node.operands().any(|value| is_of(graph, value, &part)) {
+                parts.push(std::mem::take(&mut part));
+            }
+        }
+        parts.push(part);
+        parts
+    }
+
+    /// Returns whether a node outside uses a result before the last of the nodes.
+    fn is_used_before(&self, nodes: &BTreeSet<NodeId>, last: NodeId) -> bool {
+        let graph = self.typed.graph();
+        let stays = |node: &Node<'_>| self.live.contains(&node.id) && !nodes.contains(&node.id);
+        let mut others = graph.nodes().take(last.index()).filter(stays);
+        others.any(|node| node.operands().any(|value| is_of(graph, value, nodes)))
+    }
+}
+
+/// New elements of inputs that are overwritten, by buffer.
+type Updates = BTreeMap<BufferId, TensorId>;
+
+/// The input that each value overwrites, by number of its buffer.
+type Overwritten = BTreeMap<ValueId, BufferId>;

@@ -1,0 +1,148 @@
+//! Tiles: the part of a stage that one Triton program computes.
+
+use std::collections::BTreeSet;
+
+use super::{
+    config::Tiles,
+    stage::{Action, Stage, roots},
+};
+use crate::front::{
+    arena::Arena,
+    expr::Expr,
+    index::{Index, Term, Var, coefficient},
+};
+
+/// Longest row that one program holds in registers, in elements.
+const LONGEST_ROW: i64 = 8192;
+/// Multiprocessors of the smallest device that the kernels should fill (an H100 has 132), twice.
+const PROGRAMS: i64 = 264;
+
+/// Size of the block of rows and columns that a program works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tile {
+    /// Number of rows of the stage; `None` where it is flat.
+    pub(crate) rows: Option<i64>,
+    /// Elements of a row, or of all where the stage is flat.
+    pub(crate) columns: i64,
+    pub(crate) block_rows: i64,
+    pub(crate) block_columns: i64,
+    /// True if a program goes along the row in steps.
+    pub(crate) is_looped: bool,
+    pub(crate) warps: i64,
+}
+
+impl Tile {
+    /// Chooses a tile: enough programs for a whole device, few elements per thread, neighbours in memory side by side.
+    pub(crate) fn of(stage: &Stage, arena: &Arena) -> Self {
+        let innermost: i64 = stage.segments.iter().map(|segment| segment.innermost.extent).sum();
+        let columns = innermost * stage.inner.iter().map(|nest| nest.extent).product::<i64>();
+        if is_flat(stage) {
+            let block = prev_power(columns / PROGRAMS).clamp(128, 1024);
+            return Self { rows: None, columns, block_rows: 1, block_columns: block, is_looped: false, warps: 4 };
+        }
+        let rows: i64 = stage.outer.iter().map(|nest| nest.extent).product();
+        let whole = next_power(columns);
+        let spread = prev_power(rows / PROGRAMS).max(1);
+        let (block_rows, block_columns) = if runs_across_rows(stage, arena) {
+            (prev_power(rows).min(32), whole.min(64))
+        } else if whole <= LONGEST_ROW {
+            ((1024 / whole).clamp(1, 16).min(spread), whole)
+        } else {
+            (1, 4096)
+        };
+        Self {
+            rows: Some(rows),
+            columns,
+            block_rows,
+            block_columns,
+            is_looped: whole > block_columns,
+            warps: prev_power(block_rows * block_columns / 256).clamp(1, 16),
+        }
+    }
+
+    /// The tile with more or fewer elements and warps. The part of a row that a program holds stays: whether it reads an element once
+    /// or several times is no matter of speed alone.
+    pub(crate) fn with(self, Tiles { elements, warps }: Tiles) -> Self {
+        let times = |value: i64, power: i8| if power < 0 { value >> -power } else { value << power };
+        let mut tile = Self { warps: times(self.warps, warps).clamp(1, 16), ..self };
+        if self.rows.is_none() {
+            tile.block_columns = times(self.block_columns, elements).clamp(64, 8192);
+        } else if !self.is_looped {
+            let most = (LONGEST_ROW / self.block_columns).max(1);
+            tile.block_rows = times(self.block_rows, elements).clamp(1, most);
+        } else if self.block_rows == 1 {
+            tile.block_columns = times(self.block_columns, elements).clamp(256, LONGEST_ROW);
+        }
+        tile
+    }
+
+    /// Number of programs.
+    pub(crate) const fn programs(&self) -> i64 {
+        match self.rows {
+            Some(rows) => (rows + self.block_rows - 1) / self.block_rows,
+            None => (self.columns + self.block_columns - 1) / self.block_columns,
+        }
+    }
+
+    /// Number of warps of a program.
+    pub(crate) const fn warps(&self) -> i64 {
+        self.warps
+    }
+
+    pub(crate) const fn is_flat(&self) -> bool {
+        self.rows.is_none()
+    }
+
+    pub(crate) const fn has_row_mask(&self) -> bool {
+        matches!(self.rows, Some(rows) if rows % self.block_rows != 0)
+    }
+
+    pub(crate) const fn has_column_mask(&self) -> bool {
+        self.columns % self.block_columns != 0
+    }
+}
+
+/// Returns whether a program goes along the rows of the stage in steps, and so reads them once per level.
+pub(crate) fn is_looped(stage: &Stage, arena: &Arena) -> bool {
+    Tile::of(stage, arena).is_looped
+}
+
+/// Without reductions, all elements are one row.
+pub(crate) fn is_flat(stage: &Stage) -> bool {
+    let folds = |actions: &Vec<Action>| actions.iter().any(|action| matches!(action, Action::Fold { .. }));
+    !stage.segments.iter().any(|segment| segment.levels.iter().any(folds))
+}
+
+/// Returns whether neighbours in memory lie in neighbouring rows.
+fn runs_across_rows(stage: &Stage, arena: &Arena) -> bool {
+    let Some(column) = stage.segments.first().and_then(|segment| segment.innermost.var) else { return false };
+    let rows: BTreeSet<Var> = stage.outer.iter().filter_map(|nest| nest.var).collect();
+    let (mut along, mut across) = (0, 0);
+    for id in arena.reachable(&roots(stage)) {
+        if let Expr::Load { at, .. } = arena.get(id)
+            && depends_on(at, &rows)
+        {
+            match coefficient(at, column) {
+                Some(0) => {}
+                Some(-1..=1) | None => along += 1,
+                Some(_) => across += 1,
+            }
+        }
+    }
+    across > along
+}
+
+fn depends_on(index: &Index, vars: &BTreeSet<Var>) -> bool {
+    let mut found = false;
+    index.for_each_term(&mut |term| found |= matches!(term, Term::Var(var) if vars.contains(var)));
+    found
+}
+
+fn next_power(value: i64) -> i64 {
+    value.max(1).unsigned_abs().next_power_of_two() as i64
+}
+
+fn prev_power(value: i64) -> i64 {
+    let next = next_power(value);
+    if next > value.max(1) { next / 2 } else { next }
+}

@@ -1,0 +1,65 @@
+//! Views taken at once: runs of calls that only rearrange strides, as one call each.
+
+use std::collections::BTreeSet;
+
+use passnet_graph::{Callee, Node, NodeId, Target, TypedGraph, ops::Op};
+
+use super::{region::Region, survey::Survey};
+use crate::front::{
+    evaluator::Evaluator,
+    expr::{BufferId, Expr},
+    index::{Index, offset},
+};
+
+/// A result of a region as a view of one of its inputs; shape and strides are those of the result.
+#[derive(Clone, Debug)]
+pub(crate) struct View {
+    pub(crate) input: BufferId,
+    /// From the first element of the input to that of the view, in elements.
+    pub(crate) offset: i64,
+}
+
+/// Regions of the views that `taken` leaves.
+pub(crate) fn find_view_regions(
+    typed: &TypedGraph,
+    target: Target,
+    kept: &BTreeSet<NodeId>,
+    taken: &BTreeSet<NodeId>,
+) -> Vec<(Region, Vec<View>)> {
+    let Some(survey) = Survey::of(typed, target, kept) else { return Vec::new() };
+    let is_free = |node: &NodeId| !taken.contains(node) && survey.is_view(*node);
+    survey
+        .by_level()
+        .into_iter()
+        .filter_map(|nodes| {
+            let region = survey.assemble(nodes.into_iter().filter(is_free).collect())?;
+            let views = views_of(&region)?;
+            Some((region, views))
+        })
+        .collect()
+}
+
+/// One view of a graph, for a pass that does the same.
+pub(crate) fn find_lone_view(typed: &TypedGraph, target: Target, kept: &BTreeSet<NodeId>) -> Option<Region> {
+    let survey = Survey::of(typed, target, kept)?;
+    let is_plain = |name: &str| Op::find(name).is_some_and(|op| op.is_plain_view);
+    let is_method = |node: &Node<'_>| matches!(node.callee, Callee::Method(name) if is_plain(name));
+    let mut views = typed.graph().nodes().filter(|node| is_method(node) && survey.is_view(node.id));
+    views.find_map(|node| survey.assemble(BTreeSet::from([node.id])))
+}
+
+/// The results as views; `None` where one is not.
+pub(crate) fn views_of(region: &Region) -> Option<Vec<View>> {
+    let mut evaluator = Evaluator::new(&region.tensors);
+    region
+        .outputs
+        .iter()
+        .map(|output| {
+            let index: Vec<Index> = output.ty.shape.iter().map(|&extent| evaluator.vars.fresh(extent)).collect();
+            let value = evaluator.at(output.tensor, &index)?;
+            let Expr::Load { buffer, at, .. } = evaluator.arena.get(value) else { return None };
+            let rest = at.clone().plus(&offset(&index, &output.ty.stride).times(-1));
+            Some(View { input: *buffer, offset: rest.as_constant().filter(|offset| *offset >= 0)? })
+        })
+        .collect()
+}

@@ -1,0 +1,197 @@
+//! Effects of calls besides their values, and values that may share storage.
+//!
+//! Both are read off names and arguments, as a graph carries no more. They lean to the safe side: a call that may change
+//! something counts as changing it, and a call that may return a view counts as returning one.
+
+use crate::{
+    Arg, Callee, Graph, Node, ValueId, operators,
+    ops::{HashedMemory, Op},
+};
+
+/// Prefixes of functions that touch global state.
+const GLOBAL_STATE: [&str; 9] = [
+    "torch._C._functorch.",
+    "torch._C._set_",
+    "torch._assert",
+    "torch._check",
+    "torch._functorch.",
+    "torch.amp.",
+    "torch.autograd.",
+    "torch.ops.aten._assert",
+    "torch.set_",
+];
+
+/// Arguments whose storage the call changes.
+pub(crate) fn mutated<'g>(graph: &'g Graph, node: &Node<'g>) -> Vec<Arg> {
+    let mut changed = Vec::new();
+    if is_in_place(graph, node) {
+        changed.extend(first_argument(graph, node));
+    }
+    changed.extend(keyword(graph, node, "out"));
+    let is_training = |position| argument(graph, node, position, "training").is_some_and(is_true);
+    if node.callee == Callee::Function("torch.nn.functional.batch_norm") && is_training(5) {
+        changed.extend(argument(graph, node, 1, "running_mean"));
+        changed.extend(argument(graph, node, 2, "running_var"));
+    }
+    changed
+}
+
+/// Returns whether a call changes or asserts something that is no value of the graph: whether gradients are recorded, the nesting
+/// of `vmap`, autocast.
+pub(crate) fn touches_global_state(node: &Node<'_>) -> bool {
+    match node.callee {
+        Callee::Method(_) => false,
+        Callee::Function(path) => GLOBAL_STATE.iter().any(|prefix| path.starts_with(prefix)),
+    }
+}
+
+/// Returns whether a call matters even though nothing uses its value.
+pub(crate) fn is_effectful(graph: &Graph, node: &Node<'_>) -> bool {
+    touches_global_state(node) || !mutated(graph, node).is_empty()
+}
+
+fn is_in_place(graph: &Graph, node: &Node<'_>) -> bool {
+    let target = node.callee.target();
+    if let Callee::Function(path) = node.callee
+        && let Some(operator) = operators::by_target(path)
+    {
+        return operator.mutates();
+    }
+    let name = last_segment(target);
+    if name.ends_with('_') && !name.ends_with("__") {
+        return true;
+    }
+    let position = target
+        .strip_prefix("torch.nn.functional.")
+        .and_then(Op::find)
+        .and_then(|op| op.inplace_parameter)
+        .unwrap_or(usize::MAX);
+    argument(graph, node, position, "inplace").is_some_and(is_true)
+}
+
+fn last_segment(target: &str) -> &str {
+    target.rsplit('.').next().unwrap_or(target)
+}
+
+fn keyword(graph: &Graph, node: &Node<'_>, name: &str) -> Option<Arg> {
+    node.kwargs.iter().find(|&&(key, _)| graph.str(key) == name).map(|&(_, arg)| arg)
+}
+
+fn argument(graph: &Graph, node: &Node<'_>, position: usize, name: &str) -> Option<Arg> {
+    keyword(graph, node, name).or_else(|| node.args.get(position).copied())
+}
+
+/// The receiver or first parameter; all arguments where they are all named and none is called `input`.
+fn first_argument(graph: &Graph, node: &Node<'_>) -> Vec<Arg> {
+    match node.args.first().copied().or_else(|| keyword(graph, node, "input")) {
+        Some(arg) => vec![arg],
+        None => node.all_args().collect(),
+    }
+}
+
+/// An argument that is no constant counts as true.
+fn is_true(arg: Arg) -> bool {
+    matches!(arg, Arg::Bool(true) | Arg::Value(_))
+}
+
+/// Values that may share storage: a partition of the values of a graph.
+pub(crate) struct Storage {
+    parent: Vec<u32>,
+}
+
+impl Storage {
+    /// Joins every value with the arguments that it may be a view of.
+    pub(crate) fn new(graph: &Graph) -> Self {
+        let mut storage = Self { parent: (0..graph.num_values() as u32).collect() };
+        for node in graph.nodes() {
+            let mut join = |arg| graph.for_each_value(arg, &mut |value| storage.join(node.value, value));
+            let changed = mutated(graph, &node);
+            if !changed.is_empty() {
+                changed.into_iter().for_each(join);
+                continue;
+            }
+            match viewed(&node) {
+                Viewed::Nothing => {}
+                Viewed::First => first_argument(graph, &node).into_iter().for_each(join),
+                Viewed::All => node.all_args().for_each(&mut join),
+            }
+        }
+        for value in 0..graph.num_values() as u32 {
+            storage.parent[value as usize] = storage.find(value);
+        }
+        storage
+    }
+
+    /// A number that all values which may share storage with `value` have in common.
+    pub(crate) fn class(&self, value: ValueId) -> u32 {
+        self.parent[value.index()]
+    }
+
+    fn find(&mut self, mut value: u32) -> u32 {
+        while self.parent[value as usize] != value {
+            let above = self.parent[self.parent[value as usize] as usize];
+            self.parent[value as usize] = above;
+            value = above;
+        }
+        value
+    }
+
+    fn join(&mut self, a: ValueId, b: ValueId) {
+        let (a, b) = (self.find(a.0), self.find(b.0));
+        // The smaller number leads, so that classes do not depend on the order of joins.
+        self.parent[a.max(b) as usize] = a.min(b);
+    }
+}
+
+enum Viewed {
+    Nothing,
+    First,
+    All,
+}
+
+fn viewed(node: &Node<'_>) -> Viewed {
+    let name = last_segment(node.callee.target());
+    let memory = Op::find(name).map_or(HashedMemory::ByCallee, |op| op.hashed_memory);
+    match node.callee {
+        Callee::Function("operator.getitem") => Viewed::First,
+        Callee::Function(path) if path.starts_with("operator.") => Viewed::Nothing,
+        Callee::Function(path) if path.starts_with("torch.nn.functional.") || path.starts_with("torch._C._nn.") => {
+            if memory == HashedMemory::Alias {
+                Viewed::First
+            } else {
+                Viewed::Nothing
+            }
+        }
+        _ if memory == HashedMemory::Fresh => Viewed::Nothing,
+        Callee::Method(_) | Callee::Function(operators::GETATTR) => Viewed::First,
+        Callee::Function(_) => Viewed::All,
+    }
+}
+
+/// Nodes that matter: those with an effect, and those that such a node or the outputs depend on. By node.
+pub(crate) fn live_nodes(graph: &Graph) -> Vec<bool> {
+    let mut live = vec![false; graph.num_nodes()];
+    let mark = |live: &mut Vec<bool>, value| {
+        if let Some(node) = graph.node_of(value) {
+            live[node.index()] = true;
+        }
+    };
+    graph.output_values().for_each(|value| mark(&mut live, value));
+    for node in graph.nodes().rev() {
+        if live[node.id.index()] || is_effectful(graph, &node) {
+            live[node.id.index()] = true;
+            node.operands().for_each(|value| mark(&mut live, value));
+        }
+    }
+    live
+}
+
+/// For each value how often live nodes and the outputs refer to it.
+pub(crate) fn live_uses(graph: &Graph, live: &[bool]) -> Vec<u32> {
+    let mut uses = vec![0_u32; graph.num_values()];
+    let of_nodes = graph.nodes().filter(|node| live[node.id.index()]).flat_map(|node| node.operands());
+    for value in of_nodes.chain(graph.output_values()) {
+        uses[value.index()] += 1;
+    }
+    uses
+}

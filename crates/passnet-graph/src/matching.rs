@@ -1,0 +1,42 @@
+//! Subgraph matching: where does a pattern, itself a graph, occur in a graph, and may it be replaced there?
+//!
+//! Inputs of the pattern are wildcards; its nodes stand for equal calls; values that it does not return must not be used
+//! outside the match. `docs/reference/matching.md` defines this in full, with the differences from `torch.fx`.
+//!
+//! The search begins at a node of the pattern that nothing in it uses, and follows arguments, where nothing is left to
+//! choose; only parts of the pattern that no argument leads to need a choice, mostly among the users of one value
+//! (a plan in the manner of VF2, Cordella et al. 2004, for graphs whose edges are ordered arguments). One pattern costs
+//! time linear in the target, unless the pattern is ambiguous on purpose; [`Limits`] bound it then.
+//!
+//! ```
+//! use passnet_graph::{Graph, matching::{Limits, Pattern, PreparedGraph}};
+//!
+//! let chain = |names: [&str; 2]| {
+//!     let mut b = Graph::builder();
+//!     let x = b.input("x");
+//!     let a = b.call_function(names[0], "torch.relu", &[x.into()], &[]);
+//!     let c = b.call_method(names[1], "neg", &[a.into()], &[]);
+//!     b.finish(&[c.into()])
+//! };
+//! let (target, pattern) = (chain(["a", "b"])?, chain(["p", "q"])?);
+//! let found = PreparedGraph::new(&target).find(&Pattern::new(&pattern)?, Limits::default())?;
+//! assert_eq!(found.matches.len(), 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod assignment;
+mod candidates;
+mod found;
+mod json;
+mod nearest;
+mod pattern;
+mod placement;
+mod prepared;
+mod search;
+
+pub use self::{
+    found::{Found, Limits, Match, MatchError},
+    json::{JsonError, match_json},
+    pattern::{MAX_PATTERN_NODES, Pattern, PatternError},
+    prepared::PreparedGraph,
+};

@@ -1,0 +1,55 @@
+use passnet_record::NearestMiss;
+
+use crate::{Arg, NodeId};
+
+/// One occurrence of a pattern.
+#[derive(Clone, Debug)]
+pub struct Match {
+    /// For each node of the pattern the node of the target that it stands for; `None` for a pattern node that nothing
+    /// depends on.
+    pub nodes: Vec<Option<NodeId>>,
+    /// For each input of the pattern what it stands for, as an argument of the target; `None` if no node uses it.
+    pub inputs: Vec<Option<Arg>>,
+    /// Nodes of the target outside the match that nothing depends on but that use a value which vanishes with the
+    /// match. They must be erased with it.
+    pub dead: Vec<NodeId>,
+    /// The replacement goes right after this node; of several matches with the same one, in the order of matches.
+    pub insert_after: NodeId,
+}
+
+/// All occurrences of a pattern.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// They share no node. All of them may be replaced at once.
+    pub matches: Vec<Match>,
+    /// The place where the pattern came closest to a match; only if there is no match.
+    pub nearest: Option<NearestMiss>,
+}
+
+/// Bounds of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Most comparisons of a pattern node with a target node.
+    pub comparisons: u64,
+}
+
+impl Default for Limits {
+    /// Fifty million comparisons: a few seconds.
+    fn default() -> Self {
+        Self { comparisons: 50_000_000 }
+    }
+}
+
+/// Reason why a search was given up.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MatchError {
+    /// The parts of the pattern can be combined in too many ways.
+    #[error(
+        "the pattern fits in too many ways: gave up after {limit} comparisons; connect its parts, or split it into \
+         several patterns"
+    )]
+    TooAmbiguous {
+        /// The limit that was reached.
+        limit: u64,
+    },
+}

@@ -1,0 +1,88 @@
+use rustc_hash::FxHashMap;
+
+use crate::{
+    Callee, Graph, NodeId, OpId, Uses, ValueId,
+    effects::{self, Storage, live_nodes},
+};
+
+/// A graph prepared for matching: made once, searched by any number of patterns.
+pub struct PreparedGraph<'g> {
+    pub(super) graph: &'g Graph,
+    pub(super) uses: Uses,
+    pub(super) live: Vec<bool>,
+    /// By value.
+    pub(super) live_uses: Vec<u32>,
+    /// Live nodes that change something, in program order.
+    pub(super) mutators: Vec<Mutator>,
+    /// Only where there are mutators: else nobody asks.
+    pub(super) storage: Option<Storage>,
+    ops: FxHashMap<Callee<'g>, OpId>,
+    /// Live nodes by op (compressed sparse rows).
+    starts: Vec<u32>,
+    by_op: Vec<NodeId>,
+}
+
+/// A node that changes storage or global state.
+pub(super) struct Mutator {
+    pub(super) node: NodeId,
+    pub(super) changed: Vec<ValueId>,
+    /// It touches global state: nothing may move across it.
+    pub(super) is_barrier: bool,
+}
+
+impl<'g> PreparedGraph<'g> {
+    /// Prepares `graph`, in time linear in its size.
+    pub fn new(graph: &'g Graph) -> Self {
+        let live = live_nodes(graph);
+        let mut starts = vec![0_u32; graph.num_ops() + 1];
+        let mut mutators = Vec::new();
+        for node in graph.nodes().filter(|node| live[node.id.index()]) {
+            starts[node.op.index() + 1] += 1;
+            let args = effects::mutated(graph, &node);
+            let is_barrier = effects::touches_global_state(&node);
+            if is_barrier || !args.is_empty() {
+                let changed = graph.values_in(args.into_iter()).collect();
+                mutators.push(Mutator { node: node.id, changed, is_barrier });
+            }
+        }
+        for op in 1..starts.len() {
+            starts[op] += starts[op - 1];
+        }
+        let mut next = starts.clone();
+        let mut by_op = vec![NodeId(0); starts.last().map_or(0, |&total| total as usize)];
+        for node in graph.nodes().filter(|node| live[node.id.index()]) {
+            let slot = &mut next[node.op.index()];
+            by_op[*slot as usize] = node.id;
+            *slot += 1;
+        }
+        Self {
+            graph,
+            uses: graph.uses(),
+            live_uses: effects::live_uses(graph, &live),
+            storage: (!mutators.is_empty()).then(|| Storage::new(graph)),
+            mutators,
+            ops: (0..graph.num_ops() as u32).map(|op| (graph.callee(OpId(op)), OpId(op))).collect(),
+            starts,
+            by_op,
+            live,
+        }
+    }
+
+    /// Returns whether a node can be matched: it changes something, or such a node or the outputs depend on it.
+    ///
+    /// # Panics
+    /// If `node` is not of this graph.
+    pub fn is_live(&self, node: NodeId) -> bool {
+        self.live[node.index()]
+    }
+
+    /// The op that calls `callee`, if any node does.
+    pub(super) fn op(&self, callee: Callee<'_>) -> Option<OpId> {
+        self.ops.get(&callee).copied()
+    }
+
+    /// Live nodes that call `op`, in program order.
+    pub(super) fn nodes_of(&self, op: OpId) -> &[NodeId] {
+        &self.by_op[self.starts[op.index()] as usize..self.starts[op.index() + 1] as usize]
+    }
+}

@@ -1,0 +1,246 @@
+//! Graphs with the type of each value. `python -m passnet._services.propagate` derives the types by running a graph on tensors
+//! without content.
+
+use passnet_record::DType;
+use serde::Deserialize;
+
+use crate::{Graph, ValueId};
+
+/// Shape, strides and element type of a tensor.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+pub struct TensorType {
+    /// Extent of each dimension.
+    pub shape: Vec<i64>,
+    /// Distance of neighbours along each dimension, in elements.
+    pub stride: Vec<i64>,
+    /// Element type.
+    pub dtype: DType,
+}
+
+impl TensorType {
+    /// A tensor whose elements lie in row-major order without gaps.
+    pub fn contiguous(shape: &[i64], dtype: DType) -> Self {
+        Self { shape: shape.to_vec(), stride: contiguous_stride(shape), dtype }
+    }
+
+    /// Number of elements.
+    pub fn numel(&self) -> i64 {
+        self.shape.iter().product()
+    }
+
+    /// Number of bytes of the elements.
+    pub fn nbytes(&self) -> i64 {
+        self.numel() * self.dtype.size() as i64
+    }
+
+    /// Returns whether elements lie in row-major order without gaps; strides of dimensions of extent 1 do not matter.
+    pub fn is_contiguous(&self) -> bool {
+        let expected = contiguous_stride(&self.shape);
+        self.numel() == 0
+            || self.shape.iter().zip(&self.stride).zip(&expected).all(|((&n, stride), want)| n == 1 || stride == want)
+    }
+
+    /// Returns whether each element has a place of its own and the elements fill a block of memory, in any order of dimensions.
+    pub fn is_dense(&self) -> bool {
+        let mut dims: Vec<(i64, i64)> =
+            self.stride.iter().copied().zip(self.shape.iter().copied()).filter(|&(_, n)| n != 1).collect();
+        dims.sort_unstable();
+        let mut expected = 1;
+        dims.iter().all(|&(stride, n)| {
+            let fits = stride == expected;
+            expected *= n;
+            fits
+        })
+    }
+}
+
+/// Strides of a row-major tensor of that shape, in elements.
+pub fn contiguous_stride(shape: &[i64]) -> Vec<i64> {
+    let mut stride = vec![1; shape.len()];
+    for dim in (1..shape.len()).rev() {
+        stride[dim - 1] = stride[dim] * shape[dim].max(1);
+    }
+    stride
+}
+
+/// Type of a value, as far as it is known.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Option<Fields>")]
+pub enum Type {
+    /// A tensor.
+    Tensor(TensorType),
+    /// A list or tuple.
+    List {
+        /// Types of the elements.
+        list: Vec<Type>,
+    },
+    /// A tensor in host memory, where the graph runs on another device.
+    Host {
+        /// Type of the tensor.
+        host: TensorType,
+    },
+    /// A Python integer.
+    Int {
+        /// Value of the integer.
+        int: i64,
+    },
+    /// Nothing; the graph around it is left alone.
+    Unknown,
+}
+
+/// The JSON object of a type; each kind of type has its own field or fields.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fields {
+    shape: Option<Vec<i64>>,
+    stride: Option<Vec<i64>>,
+    dtype: Option<DType>,
+    list: Option<Vec<Type>>,
+    host: Option<TensorType>,
+    int: Option<i64>,
+}
+
+impl TryFrom<Option<Fields>> for Type {
+    type Error = TypeFieldsError;
+
+    fn try_from(fields: Option<Fields>) -> Result<Self, Self::Error> {
+        match fields {
+            None => Ok(Self::Unknown),
+            Some(Fields {
+                shape: Some(shape),
+                stride: Some(stride),
+                dtype: Some(dtype),
+                list: None,
+                host: None,
+                int: None,
+            }) => Ok(Self::Tensor(TensorType { shape, stride, dtype })),
+            Some(Fields { shape: None, stride: None, dtype: None, list: Some(list), host: None, int: None }) => {
+                Ok(Self::List { list })
+            }
+            Some(Fields { shape: None, stride: None, dtype: None, list: None, host: Some(host), int: None }) => {
+                Ok(Self::Host { host })
+            }
+            Some(Fields { shape: None, stride: None, dtype: None, list: None, host: None, int: Some(int) }) => {
+                Ok(Self::Int { int })
+            }
+            Some(_) => Err(TypeFieldsError),
+        }
+    }
+}
+
+/// A type whose JSON object has the fields of no kind of type, or of several.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a type has either `shape`, `stride` and `dtype`, or one of `list`, `host` and `int`")]
+pub struct TypeFieldsError;
+
+impl Type {
+    /// The tensor's type, where it is one.
+    pub const fn as_tensor(&self) -> Option<&TensorType> {
+        match self {
+            Self::Tensor(tensor) => Some(tensor),
+            _ => None,
+        }
+    }
+
+    /// The type as host memory sees it: what lies on the device is unknown there.
+    fn on_host(&self) -> Self {
+        match self {
+            Self::Host { host } => Self::Tensor(host.clone()),
+            Self::List { list } => Self::List { list: list.iter().map(Self::on_host).collect() },
+            Self::Int { int } => Self::Int { int: *int },
+            Self::Tensor(_) | Self::Unknown => Self::Unknown,
+        }
+    }
+
+    fn is_on_host(&self) -> bool {
+        match self {
+            Self::Host { .. } => true,
+            Self::List { list } => list.iter().any(Self::is_on_host),
+            Self::Tensor(_) | Self::Int { .. } | Self::Unknown => false,
+        }
+    }
+}
+
+/// Types that do not fit a graph.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the graph has {values} values, but {types} types are given; propagate the types of this graph again")]
+pub struct TypeCountError {
+    /// Number of values of the graph.
+    pub values: usize,
+    /// Number of types.
+    pub types: usize,
+}
+
+/// A graph with the type of each value.
+#[derive(Clone, Debug)]
+pub struct TypedGraph {
+    graph: Graph,
+    types: Vec<Type>,
+}
+
+impl TypedGraph {
+    /// Joins a graph and the types of its values: inputs first, then nodes.
+    ///
+    /// # Errors
+    /// If there is not exactly one type for each value.
+    pub fn new(graph: Graph, types: Vec<Type>) -> Result<Self, TypeCountError> {
+        if graph.num_values() != types.len() {
+            return Err(TypeCountError { values: graph.num_values(), types: types.len() });
+        }
+        Ok(Self { graph, types })
+    }
+
+    /// The graph.
+    pub const fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The graph as host memory sees it, where it runs on another device and makes tensors in host memory all the same.
+    pub fn on_host(&self) -> Option<Self> {
+        let any = self.types.iter().any(Type::is_on_host);
+        any.then(|| Self { graph: self.graph.clone(), types: self.types.iter().map(Type::on_host).collect() })
+    }
+
+    /// Type of a value of the graph.
+    pub fn type_of(&self, value: ValueId) -> &Type {
+        &self.types[value.index()]
+    }
+
+    /// The tensor type of a value, where it is a tensor.
+    pub fn tensor(&self, value: ValueId) -> Option<&TensorType> {
+        self.type_of(value).as_tensor()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_read_as_the_propagation_writes_them() {
+        let read = |text: &str| serde_json::from_str::<Type>(text).unwrap();
+        let tensor = TensorType::contiguous(&[2, 3], DType::Float16);
+        assert_eq!(read(r#"{"shape": [2, 3], "stride": [3, 1], "dtype": "float16"}"#), Type::Tensor(tensor));
+        let host = TensorType::contiguous(&[], DType::Int64);
+        assert_eq!(read(r#"{"host": {"shape": [], "stride": [], "dtype": "int64"}}"#), Type::Host { host });
+        assert_eq!(read(r#"{"int": 4}"#), Type::Int { int: 4 });
+        assert_eq!(read(r#"{"list": [null]}"#), Type::List { list: vec![Type::Unknown] });
+    }
+
+    #[test]
+    fn types_of_no_kind_are_refused() {
+        for text in [r#"{"shape": [2], "dtype": "float32"}"#, r#"{"int": 4, "list": []}"#, "{}", r#"{"size": 4}"#, "4"]
+        {
+            assert!(serde_json::from_str::<Type>(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn layouts() {
+        let with =
+            |stride: &[i64]| TensorType { stride: stride.to_vec(), ..TensorType::contiguous(&[2, 1, 3], DType::Bool) };
+        assert!(with(&[3, 99, 1]).is_contiguous());
+        assert!(!with(&[1, 1, 2]).is_contiguous() && with(&[1, 1, 2]).is_dense());
+        assert!(!with(&[0, 1, 1]).is_dense());
+    }
+}

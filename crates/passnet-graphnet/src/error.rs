@@ -1,0 +1,198 @@
+use std::{fmt, path::Path};
+
+/// A problem in a file of a sample, and its place.
+///
+/// Printed, it shows the place, the line, and how to fix it:
+///
+/// ```text
+/// model.py:7:26: `y` is not defined here
+///   |
+/// 7 |         z = torch.relu(y)
+///   |                        ^
+///   = help: assign it before, or add it as a parameter of forward
+/// ```
+#[derive(Clone, PartialEq)]
+pub struct Error(Box<Details>);
+
+#[derive(Clone, PartialEq)]
+struct Details {
+    path: String,
+    line: usize,
+    column: usize,
+    snippet: String,
+    kind: ErrorKind,
+}
+
+/// The problem.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+#[non_exhaustive]
+pub enum ErrorKind {
+    #[error("{0}")]
+    Io(String),
+    #[error("the file is not UTF-8")]
+    NotUtf8,
+    #[error("the file has {found} bytes, more than the {limit} that are read")]
+    TooLarge { found: usize, limit: usize },
+    #[error("the code nests deeper than {limit}")]
+    TooDeep { limit: u32 },
+    #[error("no Python: {0}")]
+    Syntax(String),
+    #[error("{what} cannot be part of a {part}")]
+    Unsupported { what: String, part: &'static str },
+    #[error("`{0}` is not defined here")]
+    Unbound(String),
+    #[error("`{0}` cannot be assigned to")]
+    ReservedName(String),
+    #[error("forward has two parameters called `{0}`")]
+    DuplicateParameter(String),
+    #[error("there is no class with a method `forward`")]
+    NoForward,
+    #[error("forward does not return")]
+    NoReturn,
+    #[error("the integer {0} does not fit 64 bits")]
+    HugeInteger(String),
+    #[error("the graph breaks a law: {0}")]
+    Graph(#[from] passnet_graph::VerifyError),
+    #[error("`{attribute}` must be {expected}")]
+    BadAttribute { attribute: String, expected: &'static str },
+    #[error("`{0}` is no attribute of a tensor")]
+    UnknownAttribute(String),
+    #[error("the class has no `name`")]
+    NoName,
+    #[error("{0}")]
+    UnknownDType(#[from] passnet_record::UnknownDType),
+    #[error("`data` has {found} values, but the shape has {expected} elements")]
+    DataLength { found: usize, expected: u64 },
+    #[error("the shape has more elements than 64 bits can count")]
+    HugeShape,
+    #[error("tensor `{0}` is described twice")]
+    DuplicateTensor(String),
+    #[error("parameter `{0}` of forward is not described")]
+    MissingTensor(String),
+    #[error("tensor `{0}` is described, but is no parameter of forward")]
+    ExtraTensor(String),
+    #[error("no JSON of a sample: {0}")]
+    Json(String),
+}
+
+impl ErrorKind {
+    /// The fix.
+    pub fn help(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Io(_) => return None,
+            Self::NotUtf8 => "save the file as UTF-8 text",
+            Self::TooLarge { .. } => "split the graph, or leave large tensors out of the file",
+            Self::TooDeep { .. } => "assign parts of the expression to names of their own",
+            Self::Syntax(_) => "check whether the file was cut off, and run it through Python",
+            Self::Unsupported { part: "graph", .. } => {
+                "a graph is straight-line code: calls of torch functions and tensor methods, operators, and a return"
+            }
+            Self::Unsupported { part: "tensor meta", .. } => "write classes whose attributes are literals",
+            Self::Unsupported { .. } => "remove it; the files of a sample are straight-line code and literals",
+            Self::Unbound(_) => "assign it before, or add it as a parameter of forward",
+            Self::ReservedName(_) => "choose another name; this one has a meaning of its own in the text of a graph",
+            Self::DuplicateParameter(_) => "rename one of them",
+            Self::NoForward => "define `class GraphModule(torch.nn.Module)` with `def forward(self, ...)`",
+            Self::NoReturn => "end forward with `return (x,)`; a file that was cut off looks like this",
+            Self::HugeInteger(_) => "use a float, or a smaller integer",
+            Self::Graph(_) => "see the laws in the documentation of passnet_graph::verify",
+            Self::BadAttribute { .. } => "see the tensor metas in docs/reference/inputs.md",
+            Self::UnknownAttribute(_) => {
+                "use name, original_name, shape, dtype, device, mean, std, data, min_val or max_val"
+            }
+            Self::NoName => "add `name = \"...\"`, the parameter of forward that the class describes",
+            Self::UnknownDType(_) => "use a PyTorch dtype such as \"torch.float32\"",
+            Self::DataLength { .. } => "list every element in row-major order, or write `data = None`",
+            Self::HugeShape => "use smaller dimensions",
+            Self::DuplicateTensor(_) => "remove one of the classes",
+            Self::MissingTensor(_) => "add a class with that `name` to weight_meta.py",
+            Self::ExtraTensor(_) => "remove the class, or correct its `name`",
+            Self::Json(_) => "write one flat JSON object",
+        })
+    }
+}
+
+impl Error {
+    pub(crate) fn at(path: &str, text: &str, offset: usize, kind: ErrorKind) -> Self {
+        let offset = text.floor_char_boundary(offset.min(text.len()));
+        let before = &text[..offset];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let snippet = text[line_start..].lines().next().unwrap_or_default();
+        Self(Box::new(Details {
+            path: path.to_owned(),
+            line: before.matches('\n').count() + 1,
+            column: text[line_start..offset].chars().count() + 1,
+            snippet: snippet.to_owned(),
+            kind,
+        }))
+    }
+
+    pub(crate) fn of_file(path: impl Into<String>, kind: ErrorKind) -> Self {
+        Self(Box::new(Details { path: path.into(), line: 0, column: 0, snippet: String::new(), kind }))
+    }
+
+    pub(crate) fn io(path: &Path, error: &std::io::Error) -> Self {
+        Self::of_file(path.display().to_string(), ErrorKind::Io(error.to_string()))
+    }
+
+    /// The file, as the caller named it.
+    pub fn path(&self) -> &str {
+        &self.0.path
+    }
+
+    /// Line, counted from 1; 0 where the whole file is meant.
+    pub fn line(&self) -> usize {
+        self.0.line
+    }
+
+    /// Column in characters, counted from 1; 0 where the whole file is meant.
+    pub fn column(&self) -> usize {
+        self.0.column
+    }
+
+    /// The line of text.
+    pub fn snippet(&self) -> &str {
+        &self.0.snippet
+    }
+
+    /// The problem.
+    pub fn kind(&self) -> &ErrorKind {
+        &self.0.kind
+    }
+}
+
+/// Widest part of a line that is shown.
+const SHOWN_COLUMNS: usize = 100;
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Details { path, line, column, snippet, kind } = &*self.0;
+        if *line == 0 {
+            write!(f, "{path}: {kind}")?;
+        } else {
+            let gutter = line.to_string().len();
+            let skipped = column.saturating_sub(SHOWN_COLUMNS);
+            let shown: String = snippet.chars().skip(skipped).take(SHOWN_COLUMNS).map(printable).collect();
+            write!(f, "{path}:{line}:{column}: {kind}\n{:gutter$} |\n{line} | {shown}\n{:gutter$} | ", "", "")?;
+            write!(f, "{:>1$}", "^", column - skipped)?;
+        }
+        match kind.help() {
+            Some(help) => write!(f, "\n  = help: {help}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Keeps control characters of hostile files away from terminals, and columns aligned.
+fn printable(char: char) -> char {
+    if char.is_control() { ' ' } else { char }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,57 @@
+//! `model.py`: one class with one method `forward`, straight-line code.
+//!
+//! [`parse`] reads it, [`print()`] writes it in canonical style, and `parse(print(graph)) == graph` for every graph.
+//!
+//! The surface of the text becomes:
+//!
+//! - `y = x` binds another name to the value of `x`; it is no node.
+//! - `x = None` drops a reference. Where it is the last one, it is recorded as a free of the node before. (References
+//!   held by the parameters of `forward` do not count: the caller holds those values anyway.)
+//! - `x += y` is a node `operator.iadd` with a value of its own, which `x` names from then on. If the next statement is
+//!   `z = x`, the node is called `z`, which is how `torch.fx` prints it.
+//! - `x[i] = y` is a node `operator.setitem`; `x` keeps its value, and program order says what is seen of the change.
+//!   If the next statement is `setitem = x`, the node is called `setitem`.
+//! - `x.T` is `builtins.getattr`, operators are functions of `operator`, a nested call is a node of its own.
+//! - `return x` is read as `return (x,)`.
+
+mod body;
+mod expr;
+mod lower;
+mod operators;
+mod print;
+mod quick;
+mod scope;
+
+use passnet_graph::Graph;
+
+pub use print::print;
+
+use crate::{Error, source::Source};
+
+/// Reads a graph from the text of a `model.py`. `path` is used in messages only.
+///
+/// # Errors
+/// If the text is no Python, or no straight-line graph; see [`crate::ErrorKind`].
+pub fn parse(path: &str, text: &str) -> Result<Graph, Error> {
+    let source = Source::new(path, text)?;
+    match quick::read(text) {
+        Some(graph) => Ok(graph),
+        None => lower::lower(&source, &source.parse()?),
+    }
+}
+
+/// Does the same as [`parse`], but always through a syntax tree of the whole language. Only tests need this: it says what
+/// [`parse_quickly`] has to give.
+///
+/// # Errors
+/// Those of [`parse`].
+pub fn parse_by_tree(path: &str, text: &str) -> Result<Graph, Error> {
+    let source = Source::new(path, text)?;
+    lower::lower(&source, &source.parse()?)
+}
+
+/// Does the same as [`parse`], but only if the text keeps to the part of Python in which graphs are printed, which is read several
+/// times faster; `None` if it does not, or is no graph.
+pub fn parse_quickly(text: &str) -> Option<Graph> {
+    quick::read(text)
+}

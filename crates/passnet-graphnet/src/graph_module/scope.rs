@@ -1,0 +1,166 @@
+use std::{borrow::Cow, collections::hash_map::Entry as Slot};
+
+use passnet_graph::{Arg, Builder, Callee, NodeId, ValueId, names::is_value_name};
+use rustc_hash::FxHashMap;
+
+/// A local name that was looked up: what happens to it then takes no further look-up. Names are long and come again and
+/// again, so that looking them up is a good part of the work of reading a graph.
+#[derive(Clone, Copy)]
+pub(super) struct Local<'a> {
+    pub(super) name: &'a str,
+    /// True if a value may be called so.
+    pub(super) is_value_name: bool,
+    position: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Binding {
+    /// A value, or a constant without elements.
+    arg: Arg,
+    /// The value that `name = None` frees, where that is not `arg`: after `x += y` it is what `x` was before, after
+    /// `setitem = x` it is the node.
+    drops: Option<ValueId>,
+    /// True if `arg` is a value that this name keeps alive.
+    is_reference: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    binding: Option<Binding>,
+    /// True if a value is called by this name.
+    is_taken: bool,
+    /// True if a value may be.
+    is_value_name: bool,
+}
+
+/// The local names of `forward`, and how many of them refer to each value.
+#[derive(Default)]
+pub(super) struct Scope<'a> {
+    positions: FxHashMap<Cow<'a, str>, usize>,
+    entries: Vec<Entry>,
+    /// By value: how many names keep it alive. Parameters do not count.
+    references: Vec<u32>,
+    /// By value: the node after which it is free.
+    freed_after: Vec<Option<NodeId>>,
+    /// Candidates in program order; those that `freed_after` does not confirm were taken back.
+    frees: Vec<(NodeId, ValueId)>,
+    /// For each base of generated names, the last suffix.
+    suffixes: FxHashMap<Box<str>, u32>,
+}
+
+/// Bytes of text for each local name of a model, roughly.
+const BYTES_PER_NAME: usize = 256;
+
+impl<'a> Scope<'a> {
+    /// No names yet, and room for those of a text of so many bytes.
+    pub(super) fn of_text(bytes: usize) -> Self {
+        let names = bytes / BYTES_PER_NAME;
+        let positions = FxHashMap::with_capacity_and_hasher(names, Default::default());
+        Self { positions, entries: Vec::with_capacity(names), ..Self::default() }
+    }
+
+    /// Looks a name up, or makes an entry for it.
+    pub(super) fn local(&mut self, name: &'a str) -> Local<'a> {
+        let position = self.position(Cow::Borrowed(name));
+        Local { name, is_value_name: self.entries[position].is_value_name, position }
+    }
+
+    fn position(&mut self, name: Cow<'a, str>) -> usize {
+        let next = self.entries.len();
+        match self.positions.entry(name) {
+            Slot::Occupied(known) => *known.get(),
+            Slot::Vacant(vacant) => {
+                let is_value_name = is_value_name(vacant.key());
+                self.entries.push(Entry { binding: None, is_taken: false, is_value_name });
+                *vacant.insert(next)
+            }
+        }
+    }
+
+    /// Adds a parameter; false if there is one of that name already.
+    pub(super) fn add_parameter(&mut self, parameter: Local<'a>, value: ValueId) -> bool {
+        self.add_value(value);
+        let entry = &mut self.entries[parameter.position];
+        entry.binding = Some(Binding { arg: value.into(), drops: None, is_reference: false });
+        !std::mem::replace(&mut entry.is_taken, true)
+    }
+
+    /// Makes room for a value; values come in order.
+    pub(super) fn add_value(&mut self, value: ValueId) {
+        self.references.resize(value.index() + 1, 0);
+        self.freed_after.resize(value.index() + 1, None);
+    }
+
+    /// The value of a name. A value that is looked up was not yet free, even after `= None`.
+    pub(super) fn get(&mut self, name: &str) -> Option<Arg> {
+        let arg = self.entries[*self.positions.get(name)?].binding?.arg;
+        if let Arg::Value(value) = arg {
+            self.freed_after[value.index()] = None;
+        }
+        Some(arg)
+    }
+
+    /// A name for a new value: the one wanted, if no value is called so yet, or one made from it or from the callee.
+    pub(super) fn take_name(&mut self, wanted: Option<Local<'a>>, callee: Callee<'_>) -> Cow<'a, str> {
+        if let Some(local) = wanted
+            && !std::mem::replace(&mut self.entries[local.position].is_taken, true)
+        {
+            return local.name.into();
+        }
+        let last = || callee.target().rsplit('.').next().filter(|last| is_value_name(last));
+        let base = wanted.map(|local| local.name).or_else(last).unwrap_or("value");
+        let mut suffix = self.suffixes.get(base).copied().unwrap_or_default();
+        let name = loop {
+            let name = if suffix == 0 { base.to_owned() } else { format!("{base}_{suffix}") };
+            suffix += 1;
+            let position = self.position(name.clone().into());
+            if !std::mem::replace(&mut self.entries[position].is_taken, true) {
+                break name;
+            }
+        };
+        self.suffixes.insert(base.into(), suffix);
+        name.into()
+    }
+
+    /// `name = arg`.
+    pub(super) fn bind(&mut self, name: Local<'a>, arg: Arg) {
+        if let Arg::Value(value) = arg {
+            self.references[value.index()] += 1;
+        }
+        self.replace(name, Some(Binding { arg, drops: None, is_reference: arg.as_value().is_some() }));
+    }
+
+    /// `name` refers to `arg` without keeping it alive, and `name = None` frees `drops`.
+    pub(super) fn bind_weakly(&mut self, name: Local<'a>, arg: Arg, drops: Option<ValueId>) {
+        self.replace(name, Some(Binding { arg, drops, is_reference: false }));
+    }
+
+    /// `name = None`, or `del name`, after a node.
+    pub(super) fn free(&mut self, name: Local<'a>, after: Option<NodeId>) {
+        let Some(binding) = self.replace(name, None) else { return };
+        if let (Some(value), Some(node)) = (binding.drops.or(binding.arg.as_value()), after)
+            && self.references[value.index()] == 0
+            && self.freed_after[value.index()].is_none()
+        {
+            self.freed_after[value.index()] = Some(node);
+            self.frees.push((node, value));
+        }
+    }
+
+    fn replace(&mut self, name: Local<'a>, binding: Option<Binding>) -> Option<Binding> {
+        let old = std::mem::replace(&mut self.entries[name.position].binding, binding)?;
+        if let (true, Arg::Value(value)) = (old.is_reference, old.arg) {
+            self.references[value.index()] -= 1;
+        }
+        Some(old)
+    }
+
+    /// Hands the frees to the graph.
+    pub(super) fn record_frees(&mut self, builder: &mut Builder) {
+        for &(node, value) in &self.frees {
+            if self.freed_after[value.index()].take_if(|confirmed| *confirmed == node).is_some() {
+                builder.free_after(node, value);
+            }
+        }
+    }
+}

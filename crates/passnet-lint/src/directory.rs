@@ -1,0 +1,125 @@
+//! A pass directory as a whole.
+
+use std::collections::BTreeSet;
+
+use ruff_text_size::TextRange;
+
+use super::{
+    dialect,
+    finding::Finding,
+    flow::{Body, Flow, Frame, Role},
+    importable::IMPORTABLE_ROOTS,
+    kernel::Kernel,
+    pattern::Traced,
+    rule::Violation,
+    rules::{ModuleName, OrderFile, TooLarge, UnexpectedFile},
+    source::{MAX_FILE_BYTES, Source, locate},
+};
+
+/// Name of the file that lists the passes in their order of application.
+pub const ORDER_FILE: &str = "sorted_output_pass_rule_names.json";
+/// Most files in a directory.
+pub const MAX_FILES: usize = 256;
+/// Most bytes in all files together.
+const MAX_TOTAL_BYTES: usize = 2 * 1024 * 1024;
+
+/// Checks a pass directory, given as file names relative to it with their content. Findings come in the order of files
+/// and lines; none means that the directory may be run.
+///
+/// Never panics, and ends in time proportional to their size.
+pub fn lint_dir(files: &[(&str, &[u8])]) -> Vec<Finding> {
+    let mut findings = BTreeSet::new();
+    let total: usize = files.iter().map(|(_, bytes)| bytes.len()).sum();
+    if files.len() > MAX_FILES || total > MAX_TOTAL_BYTES {
+        let limit = format!("{MAX_FILES} files and {} KiB", MAX_TOTAL_BYTES / 1024);
+        return vec![whole("", &TooLarge { subject: "the directory".to_owned(), limit })];
+    }
+    let mut sources = Vec::new();
+    for (name, bytes) in files {
+        if *name == ORDER_FILE {
+            continue;
+        }
+        let Some(stem) = name.strip_suffix(".py").filter(|stem| !stem.contains(['/', '\\'])) else {
+            findings.insert(whole(name, &UnexpectedFile { subject: (*name).to_owned() }));
+            continue;
+        };
+        if !is_module_name(stem) {
+            findings.insert(whole(name, &ModuleName { subject: (*name).to_owned() }));
+        }
+        match Source::parse(name, bytes) {
+            Ok(source) => sources.push(source),
+            Err(finding) => {
+                findings.insert(*finding);
+            }
+        }
+    }
+    let order = files.iter().find(|(name, _)| *name == ORDER_FILE).map(|(_, bytes)| *bytes);
+    let listed = match order_of(order, files) {
+        Ok(listed) => listed,
+        Err(subject) => {
+            findings.insert(whole(ORDER_FILE, &OrderFile { subject }));
+            Vec::new()
+        }
+    };
+    if !sources.is_empty() {
+        let mut flow = Flow::new(&sources);
+        flow.run();
+        check_compiled(&mut flow);
+        flow.check_entry_points(&listed);
+        findings.extend(flow.into_findings());
+    }
+    findings.into_iter().collect()
+}
+
+/// Kernels and patterns.
+fn check_compiled(flow: &mut Flow<'_>) {
+    let compiled: Vec<_> = flow
+        .functions()
+        .filter_map(|(id, function)| match (function.role, function.body) {
+            (role @ (Role::Kernel | Role::Pattern), Body::Def(def)) => Some((id, role, def, function.module)),
+            _ => None,
+        })
+        .collect();
+    for (id, role, def, module) in compiled {
+        let frame = Frame { module, function: None };
+        if role == Role::Kernel {
+            dialect::check::<Kernel>(flow, id, def, frame);
+        } else {
+            dialect::check::<Traced>(flow, id, def, frame);
+        }
+    }
+}
+
+/// A finding about a whole file.
+fn whole(file: &str, violation: &impl Violation) -> Finding {
+    locate(file, "", TextRange::default(), violation)
+}
+
+/// ASCII identifier, not dunder, and no module that passes import.
+fn is_module_name(stem: &str) -> bool {
+    let plain =
+        stem.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !stem.starts_with(|c: char| c.is_ascii_digit());
+    plain && !stem.is_empty() && !stem.starts_with("__") && !IMPORTABLE_ROOTS.contains(&stem)
+}
+
+/// The names that the order file lists; the error says what is wrong with it.
+fn order_of(order: Option<&[u8]>, files: &[(&str, &[u8])]) -> Result<Vec<String>, String> {
+    let bytes = order.ok_or_else(|| format!("there is no `{ORDER_FILE}`"))?;
+    if bytes.len() > MAX_FILE_BYTES {
+        return Err(format!("`{ORDER_FILE}` is too large"));
+    }
+    let names: Vec<String> =
+        serde_json::from_slice(bytes).map_err(|error| format!("not a JSON list of names: {error}"))?;
+    let mut listed: Vec<String> = Vec::new();
+    for name in names {
+        let stem = name.strip_suffix(".py").unwrap_or(&name).to_owned();
+        if !files.iter().any(|(file, _)| file.strip_suffix(".py") == Some(stem.as_str())) {
+            return Err(format!("`{name}` is not a pass of this directory"));
+        }
+        if listed.contains(&stem) {
+            return Err(format!("`{name}` is listed twice"));
+        }
+        listed.push(stem);
+    }
+    Ok(listed)
+}

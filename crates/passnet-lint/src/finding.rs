@@ -1,0 +1,31 @@
+//! Findings: what is wrong, where, and how to fix it, as data.
+
+use serde::Serialize;
+
+/// A place in a file. Lines and columns count from 1; columns count characters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Position {
+    /// Line.
+    pub line: usize,
+    /// Column.
+    pub column: usize,
+}
+
+/// A violation of a rule at a place.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Finding {
+    /// File name, relative to the pass directory.
+    pub file: String,
+    /// First character.
+    pub start: Position,
+    /// Behind the last character; equal to `start` where the finding is about the whole file.
+    pub end: Position,
+    /// Rule id, e.g. `PN201`.
+    pub rule: &'static str,
+    /// Rule name, e.g. `import-not-allowed`.
+    pub name: &'static str,
+    /// The problem.
+    pub message: String,
+    /// The fix.
+    pub help: &'static str,
+}

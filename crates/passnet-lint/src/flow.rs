@@ -1,0 +1,287 @@
+//! Data flow through the host code of a pass directory.
+//!
+//! An abstract interpreter runs every function over the values of [`Value`], ignoring the order of statements: a variable
+//! holds the join of all that is assigned to it anywhere. It repeats until nothing changes and then once more to report, so
+//! a finding is made once and of the final values. A value that it cannot follow becomes [`Value::Mixed`], and any use of that
+//! is a finding: unknown is rejected, never assumed harmless.
+
+mod api;
+mod arguments;
+mod calls;
+mod conditions;
+mod definitions;
+mod entry;
+mod expressions;
+mod imports;
+mod launches;
+mod names;
+mod natives;
+#[cfg(test)]
+mod properties;
+mod scope;
+mod statements;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ruff_python_ast::{Expr, Parameters, Stmt, StmtFunctionDef};
+use ruff_text_size::{Ranged, TextRange, TextSize};
+
+use super::{
+    evidence::Findings, finding::Finding, ids::SiteId, rule::Violation, rules::TooLarge, source::Source, value::Value,
+};
+
+pub(super) use super::ids::{FunctionId, ModuleId};
+
+/// Rounds after which a directory counts as too intricate to follow. Honest ones need three to five.
+const MAX_ROUNDS: usize = 40;
+
+/// Purpose of a function; each kind has separate rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Wrappers, helpers, grid functions: run on the host around launches.
+    Host,
+    /// Compiled by Triton.
+    Kernel,
+    /// `pattern`: traced.
+    Pattern,
+    /// `replacement_args`.
+    ReplacementArgs,
+    /// `replacement_func`.
+    ReplacementFunc,
+}
+
+/// The code of a function.
+#[derive(Clone, Copy)]
+pub(super) enum Body<'a> {
+    Def(&'a StmtFunctionDef),
+    Lambda(&'a Expr),
+}
+
+/// A function or lambda of the directory.
+pub(super) struct Function<'a> {
+    pub(super) module: ModuleId,
+    /// The function it is defined in.
+    pub(super) parent: Option<FunctionId>,
+    pub(super) role: Role,
+    pub(super) parameters: Option<&'a Parameters>,
+    pub(super) body: Body<'a>,
+    /// Variables that the function binds, with all that they may hold.
+    locals: BTreeMap<&'a str, Value>,
+    returned: Value,
+}
+
+/// Meaning of a name at module level.
+enum Binding<'a> {
+    Value(Value),
+    /// `from .module import name`.
+    Imported(ModuleId, &'a str),
+}
+
+/// A file of the directory.
+struct Module<'a> {
+    names: BTreeMap<&'a str, Binding<'a>>,
+}
+
+/// Place of code: its file, and the function it is in.
+#[derive(Clone, Copy)]
+pub(super) struct Frame {
+    pub(super) module: ModuleId,
+    pub(super) function: Option<FunctionId>,
+}
+
+/// The whole directory under analysis.
+pub(super) struct Flow<'a> {
+    sources: &'a [Source<'a>],
+    modules: Vec<Module<'a>>,
+    functions: Vec<Function<'a>>,
+    function_at: BTreeMap<(ModuleId, TextSize), FunctionId>,
+    heap: Vec<Value>,
+    site_at: BTreeMap<(ModuleId, TextSize), SiteId>,
+    changed: bool,
+    reporting: bool,
+    findings: Findings,
+    /// Values of which an attribute was asked in the reporting round.
+    #[cfg(test)]
+    bases: Vec<(TextRange, Value)>,
+}
+
+impl<'a> Flow<'a> {
+    /// Registers imports, definitions and names of all files.
+    pub(super) fn new(sources: &'a [Source<'a>]) -> Self {
+        let modules = sources.iter().map(|_| Module { names: BTreeMap::new() }).collect();
+        let mut flow = Self {
+            sources,
+            modules,
+            functions: Vec::new(),
+            function_at: BTreeMap::new(),
+            heap: Vec::new(),
+            site_at: BTreeMap::new(),
+            changed: false,
+            reporting: true,
+            findings: Findings::default(),
+            #[cfg(test)]
+            bases: Vec::new(),
+        };
+        // Imports of all files come first: they say which decorators make a kernel.
+        for id in flow.module_ids() {
+            flow.register_imports(id);
+        }
+        for id in flow.module_ids() {
+            flow.register_definitions(id);
+        }
+        flow.check_sibling_imports();
+        flow.reporting = false;
+        flow
+    }
+
+    /// Runs to the fixed point and reports.
+    pub(super) fn run(&mut self) {
+        self.seed_entry_points();
+        let mut rounds = self.settle(0);
+        if self.seed_uncalled() {
+            rounds = self.settle(rounds);
+        }
+        self.reporting = true;
+        self.round();
+        if rounds >= MAX_ROUNDS {
+            let violation = TooLarge {
+                subject: "the data flow between functions".to_owned(),
+                limit: format!("{MAX_ROUNDS} rounds"),
+            };
+            self.report(ModuleId(0), &TextRange::default(), &violation);
+        }
+    }
+
+    /// The findings that hold at the end, among them that of every value that a finding made unknown.
+    pub(super) fn into_findings(mut self) -> BTreeSet<Finding> {
+        let names = self.modules.iter().flat_map(|module| module.names.values());
+        let bound = names.filter_map(|binding| match binding {
+            Binding::Value(value) => Some(value),
+            Binding::Imported(..) => None,
+        });
+        let held = self.functions.iter().flat_map(|function| function.locals.values().chain([&function.returned]));
+        let mut reasons = BTreeSet::new();
+        bound.chain(held).chain(&self.heap).for_each(|value| value.reasons(&mut reasons));
+        reasons.into_iter().for_each(|evidence| self.findings.confirm(evidence));
+        self.findings.list(self.sources)
+    }
+
+    fn settle(&mut self, mut rounds: usize) -> usize {
+        loop {
+            self.changed = false;
+            self.round();
+            rounds += 1;
+            if !self.changed || rounds >= MAX_ROUNDS {
+                return rounds;
+            }
+        }
+    }
+
+    /// Interprets every module and every host function once.
+    fn round(&mut self) {
+        for id in self.module_ids() {
+            self.run_module(id);
+        }
+        // Lambdas and nested functions join the table while their parents run.
+        let mut next = 0;
+        while next < self.functions.len() {
+            self.run_function(FunctionId(next));
+            next += 1;
+        }
+    }
+
+    pub(super) fn module_ids(&self) -> Vec<ModuleId> {
+        (0..self.sources.len()).map(ModuleId).collect()
+    }
+
+    pub(super) fn source(&self, id: ModuleId) -> &'a Source<'a> {
+        &self.sources[id.0]
+    }
+
+    pub(super) fn statements(&self, id: ModuleId) -> &'a [Stmt] {
+        self.sources[id.0].body()
+    }
+
+    pub(super) fn functions(&self) -> impl Iterator<Item = (FunctionId, &Function<'a>)> {
+        self.functions.iter().enumerate().map(|(index, function)| (FunctionId(index), function))
+    }
+
+    fn function(&self, id: FunctionId) -> &Function<'a> {
+        &self.functions[id.0]
+    }
+
+    /// Records a finding and returns the unknown value that carries its evidence.
+    pub(super) fn report(&mut self, module: ModuleId, node: &impl Ranged, violation: &impl Violation) -> Value {
+        Value::Reported(self.findings.record(module, node.range(), violation, self.reporting))
+    }
+
+    /// The site of a container expression, holding at least `element`.
+    fn site(&mut self, frame: Frame, node: &impl Ranged, element: Value) -> SiteId {
+        let next = SiteId(self.heap.len());
+        let site = *self.site_at.entry((frame.module, node.range().start())).or_insert(next);
+        if site == next {
+            self.heap.push(Value::Nothing);
+            self.changed = true;
+        }
+        self.put(site, element);
+        site
+    }
+
+    fn put(&mut self, site: SiteId, element: Value) {
+        let slot = &mut self.heap[site.0];
+        let joined = slot.clone().join(element);
+        if joined != *slot {
+            *slot = joined;
+            self.changed = true;
+        }
+    }
+
+    /// Joins a value into a local variable of a function.
+    fn put_local(&mut self, id: FunctionId, name: &'a str, value: Value) {
+        let slot = self.functions[id.0].locals.entry(name).or_insert(Value::Nothing);
+        let joined = slot.clone().join(value);
+        if joined != *slot {
+            *slot = joined;
+            self.changed = true;
+        }
+    }
+
+    fn put_returned(&mut self, id: FunctionId, value: Value) {
+        let slot = &mut self.functions[id.0].returned;
+        let joined = slot.clone().join(value);
+        if joined != *slot {
+            *slot = joined;
+            self.changed = true;
+        }
+    }
+
+    /// The join of all elements of containers.
+    fn elements(&self, sites: &BTreeSet<SiteId>) -> Value {
+        sites.iter().fold(Value::Nothing, |joined, site| joined.join(self.heap[site.0].clone()))
+    }
+
+    /// Returns whether the value is data without power through and through: fit for host arithmetic, printing, comparing.
+    fn is_plain(&self, value: &Value) -> bool {
+        self.all_parts(value, &mut |part| matches!(part, Value::Nothing | Value::Plain | Value::LaunchArgument))
+    }
+
+    /// Returns whether all parts of a value, elements of tuples and containers included, satisfy the test.
+    fn all_parts(&self, value: &Value, test: &mut dyn FnMut(&Value) -> bool) -> bool {
+        let mut seen = BTreeSet::new();
+        let mut open = vec![value.clone()];
+        while let Some(part) = open.pop() {
+            match part {
+                Value::Tuple(elements) => open.extend(elements),
+                Value::Items { sites, .. } => {
+                    open.extend(
+                        sites.into_iter().filter(|site| seen.insert(*site)).map(|site| self.heap[site.0].clone()),
+                    );
+                }
+                Value::Reported(_) => {}
+                part if test(&part) => {}
+                _ => return false,
+            }
+        }
+        true
+    }
+}

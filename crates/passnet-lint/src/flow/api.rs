@@ -1,0 +1,264 @@
+//! Functions and constants of imported modules that host code may use.
+
+/// Use of a function or constant of an imported module in host code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Api {
+    /// Data: an element type, a number, a memory format.
+    Constant,
+    /// Makes a tensor of plain arguments.
+    Create,
+    /// Makes a tensor like its first argument.
+    CreateLike,
+    /// Plain data from plain data.
+    Compute,
+    /// Plain data from tensors' metadata.
+    Inspect,
+    /// For `with`.
+    Context,
+    /// `triton.Config`.
+    Config,
+    /// `torch.fx.wrap`.
+    Wrap,
+    /// A native kernel of a source.
+    Native,
+}
+
+/// Names of element types in `torch`.
+const TORCH_DTYPES: &[&str] = &[
+    "bfloat16",
+    "bool",
+    "cdouble",
+    "cfloat",
+    "chalf",
+    "complex128",
+    "complex32",
+    "complex64",
+    "double",
+    "float",
+    "float16",
+    "float32",
+    "float64",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "half",
+    "int",
+    "int16",
+    "int32",
+    "int64",
+    "int8",
+    "long",
+    "short",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uint8",
+];
+
+/// Names of element types in `triton.language`.
+const TRITON_DTYPES: &[&str] = &[
+    "bfloat16",
+    "float16",
+    "float32",
+    "float64",
+    "float8e4b15",
+    "float8e4b8",
+    "float8e4nv",
+    "float8e5",
+    "float8e5b16",
+    "int1",
+    "int16",
+    "int32",
+    "int64",
+    "int8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uint8",
+];
+
+/// Arguments by keyword that creation functions take.
+pub(super) const CREATE_KEYWORDS: &[&str] =
+    &["device", "dtype", "fill_value", "input", "layout", "memory_format", "requires_grad", "size", "stride"];
+
+/// Settings of `triton.Config` that are data.
+pub(super) const CONFIG_KEYWORDS: &[&str] = &["kwargs", "maxnreg", "num_ctas", "num_stages", "num_warps"];
+
+/// Settings of `triton.autotune` that are data.
+pub(super) const AUTOTUNE_KEYWORDS: &[&str] = &["configs", "key", "rep", "reset_to_zero", "restore_value", "warmup"];
+
+/// Settings of `triton.jit` that are data.
+pub(super) const JIT_KEYWORDS: &[&str] =
+    &["debug", "do_not_specialize", "do_not_specialize_on_alignment", "noinline", "version"];
+
+/// Attributes that inspect a tensor.
+pub(super) const TENSOR_ATTRIBUTES: &[&str] =
+    &["device", "dtype", "is_cpu", "is_cuda", "itemsize", "layout", "nbytes", "ndim", "requires_grad", "shape"];
+
+/// Methods that inspect a tensor.
+pub(super) const TENSOR_INSPECTIONS: &[&str] = &[
+    "data_ptr",
+    "dim",
+    "element_size",
+    "get_device",
+    "is_complex",
+    "is_contiguous",
+    "is_floating_point",
+    "is_signed",
+    "ndimension",
+    "nelement",
+    "numel",
+    "size",
+    "storage_offset",
+    "stride",
+];
+
+/// Methods that make a tensor: new memory, or another view of the same bytes.
+pub(super) const TENSOR_CREATIONS: &[&str] = &[
+    "as_strided",
+    "expand",
+    "expand_as",
+    "new_empty",
+    "new_empty_strided",
+    "new_full",
+    "new_ones",
+    "new_zeros",
+    "permute",
+    "squeeze",
+    "t",
+    "transpose",
+    "unflatten",
+    "unsqueeze",
+    "view",
+    "view_as",
+];
+
+/// Attributes of plain values: devices, element types, shapes, device properties, streams.
+pub(super) const PLAIN_ATTRIBUTES: &[&str] = &[
+    "bits",
+    "cuda_stream",
+    "eps",
+    "index",
+    "is_complex",
+    "is_floating_point",
+    "is_signed",
+    "itemsize",
+    "major",
+    "max",
+    "max_threads_per_multi_processor",
+    "min",
+    "minor",
+    "multi_processor_count",
+    "name",
+    "shared_memory_per_block",
+    "shared_memory_per_block_optin",
+    "shared_memory_per_multiprocessor",
+    "smallest_normal",
+    "tiny",
+    "total_memory",
+    "type",
+    "warp_size",
+];
+
+/// Methods of plain values that give plain values.
+pub(super) const PLAIN_METHODS: &[&str] = &[
+    "bit_length",
+    "count",
+    "endswith",
+    "index",
+    "is_integer",
+    "join",
+    "lower",
+    "numel",
+    "replace",
+    "startswith",
+    "strip",
+    "upper",
+];
+
+/// Methods of containers that only read.
+pub(super) const ITEMS_READS: &[&str] = &["copy", "count", "get", "index", "items", "keys", "values"];
+
+/// Methods of containers that change them.
+pub(super) const ITEMS_CHANGES: &[&str] =
+    &["append", "clear", "extend", "insert", "pop", "remove", "reverse", "setdefault", "sort", "update"];
+
+/// Builtins that give plain values of plain values.
+pub(super) const BUILTIN_COMPUTE: &[&str] = &[
+    "abs",
+    "all",
+    "any",
+    "bool",
+    "divmod",
+    "float",
+    "int",
+    "len",
+    "max",
+    "min",
+    "pow",
+    "range",
+    "round",
+    "str",
+    "sum",
+    "AssertionError",
+    "IndexError",
+    "KeyError",
+    "NotImplementedError",
+    "RuntimeError",
+    "TypeError",
+    "ValueError",
+];
+
+/// Builtins that make or rearrange containers.
+pub(super) const BUILTIN_CONTAINERS: &[&str] =
+    &["dict", "enumerate", "frozenset", "list", "reversed", "set", "sorted", "tuple", "zip"];
+
+/// Returns whether Python itself binds the name, allowed or not. A file that binds it too makes its meaning depend on time.
+pub(super) fn is_python_builtin(name: &str) -> bool {
+    include_str!("../names/builtins.txt").lines().any(|builtin| builtin == name)
+}
+
+/// The builtin of this name, if host code may use it.
+pub(super) fn builtin(name: &str) -> Option<&'static str> {
+    let lists = [BUILTIN_COMPUTE, BUILTIN_CONTAINERS, &["isinstance"]];
+    lists.into_iter().flatten().copied().find(|known| *known == name)
+}
+
+/// The use that host code may make of a dotted name; `None` if it may not be used there.
+pub(super) fn api(path: &str) -> Option<Api> {
+    let (module, name) = path.rsplit_once('.')?;
+    Some(match (module, name) {
+        ("torch", name) if TORCH_DTYPES.contains(&name) => Api::Constant,
+        (
+            "torch",
+            "channels_last" | "channels_last_3d" | "contiguous_format" | "preserve_format" | "strided" | "e" | "inf"
+            | "nan" | "pi",
+        ) => Api::Constant,
+        ("torch", "empty" | "empty_strided" | "full" | "ones" | "zeros") => Api::Create,
+        ("torch", "empty_like" | "full_like" | "ones_like" | "zeros_like") => Api::CreateLike,
+        ("torch", "broadcast_shapes" | "device" | "finfo" | "iinfo" | "promote_types" | "Size") => Api::Compute,
+        ("torch", "is_complex" | "is_floating_point" | "is_tensor" | "numel" | "result_type") => Api::Inspect,
+        ("torch", "no_grad") => Api::Context,
+        (
+            "torch.cuda",
+            "current_device"
+            | "current_stream"
+            | "device_count"
+            | "get_device_capability"
+            | "get_device_name"
+            | "get_device_properties"
+            | "is_available",
+        ) => Api::Compute,
+        ("torch.cuda", "device" | "device_of") => Api::Context,
+        ("torch.fx", "wrap") => Api::Wrap,
+        ("triton", "cdiv" | "next_power_of_2") | ("triton.language", "cdiv" | "constexpr") => Api::Compute,
+        ("triton", "Config") => Api::Config,
+        ("triton.language", name) if TRITON_DTYPES.contains(&name) => Api::Constant,
+        ("math", "e" | "inf" | "nan" | "pi" | "tau") => Api::Constant,
+        ("math", name) if !name.starts_with('_') => Api::Compute,
+        ("passnet.kernels", "cpp" | "cuda") => Api::Native,
+        ("passnet.kernels", "require") => Api::Inspect,
+        _ => return None,
+    })
+}

@@ -1,0 +1,117 @@
+//! Arguments of calls, and how they reach parameters.
+
+use ruff_python_ast::{Arguments, Expr, Parameter};
+use ruff_text_size::Ranged;
+
+use super::{Flow, Frame, FunctionId, Value};
+use crate::rules::UnknownCall;
+
+/// The evaluated arguments of a call.
+#[derive(Default)]
+pub(super) struct Called {
+    pub(super) positional: Vec<Value>,
+    pub(super) keywords: Vec<(String, Value)>,
+    /// Values of `*` and `**` of unknown length: they may reach any parameter.
+    pub(super) rest: Option<Value>,
+}
+
+impl Called {
+    /// All values, wherever they go.
+    pub(super) fn values(&self) -> impl Iterator<Item = &Value> {
+        self.positional.iter().chain(self.keywords.iter().map(|(_, value)| value)).chain(&self.rest)
+    }
+
+    fn add_rest(&mut self, value: Value) {
+        self.rest = Some(self.rest.take().unwrap_or(Value::Nothing).join(value));
+    }
+}
+
+impl<'a> Flow<'a> {
+    pub(super) fn eval_arguments(&mut self, frame: Frame, arguments: &'a Arguments) -> Called {
+        let mut called = Called::default();
+        for arg in &arguments.args {
+            match arg {
+                Expr::Starred(starred) => match self.eval(frame, &starred.value) {
+                    Value::Tuple(elements) if called.rest.is_none() => called.positional.extend(elements),
+                    value => {
+                        let element = self.element(frame, arg, value);
+                        called.add_rest(element);
+                    }
+                },
+                _ if called.rest.is_some() => {
+                    let value = self.eval(frame, arg);
+                    called.add_rest(value);
+                }
+                _ => {
+                    let value = self.eval(frame, arg);
+                    called.positional.push(value);
+                }
+            }
+        }
+        for keyword in &arguments.keywords {
+            let value = self.eval(frame, &keyword.value);
+            match &keyword.arg {
+                Some(name) => called.keywords.push((name.as_str().to_owned(), value)),
+                None => {
+                    let element = match &value {
+                        Value::Items { sites, .. } => self.elements(sites),
+                        _ => Value::Mixed,
+                    };
+                    called.add_rest(element);
+                }
+            }
+        }
+        called
+    }
+
+    /// Joins the arguments of a call into the parameters of a function and gives what the function returns.
+    pub(super) fn bind_call(&mut self, frame: Frame, node: &impl Ranged, id: FunctionId, called: &Called) -> Value {
+        let function = self.function(id);
+        if function.role != super::Role::Host {
+            let subject = "a call of an entry point".to_owned();
+            return self.report(frame.module, node, &UnknownCall { subject });
+        }
+        let home = Frame { module: function.module, function: Some(id) };
+        let Some(parameters) = function.parameters else { return function.returned.clone() };
+        let by_position: Vec<_> = parameters.posonlyargs.iter().chain(&parameters.args).collect();
+        for (index, value) in called.positional.iter().enumerate() {
+            match (by_position.get(index), &parameters.vararg) {
+                (Some(parameter), _) => self.put_local(id, parameter.name().as_str(), as_argument(value)),
+                (None, Some(vararg)) => self.put_variadic(home, id, vararg, value),
+                // Python will refuse the call.
+                (None, None) => {}
+            }
+        }
+        for (name, value) in &called.keywords {
+            let named = parameters.iter_non_variadic_params().find(|parameter| parameter.name().as_str() == name);
+            match (named, &parameters.kwarg) {
+                (Some(parameter), _) => self.put_local(id, parameter.name().as_str(), as_argument(value)),
+                (None, Some(kwarg)) => self.put_variadic(home, id, kwarg, value),
+                (None, None) => {}
+            }
+        }
+        if let Some(value) = &called.rest {
+            for parameter in parameters.iter_non_variadic_params() {
+                self.put_local(id, parameter.name().as_str(), as_argument(value));
+            }
+        }
+        for variadic in parameters.vararg.iter().chain(&parameters.kwarg) {
+            self.put_variadic(home, id, variadic, called.rest.as_ref().unwrap_or(&Value::Nothing));
+        }
+        self.function(id).returned.clone()
+    }
+
+    pub(super) fn put_variadic(&mut self, home: Frame, id: FunctionId, parameter: &'a Parameter, value: &Value) {
+        let site = self.site(home, parameter, as_argument(value));
+        self.put_local(id, parameter.name().as_str(), Value::fresh(site).shared());
+    }
+}
+
+/// The value of a parameter for an argument: the caller's containers are not the callee's to change, and a launch argument
+/// may be a tensor.
+fn as_argument(value: &Value) -> Value {
+    match value.clone().shared() {
+        Value::LaunchArgument => Value::Tensor,
+        other => other,
+    }
+}

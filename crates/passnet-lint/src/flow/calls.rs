@@ -1,0 +1,343 @@
+//! Calls: functions of the directory, allowed functions of modules, builtins, methods, launches.
+
+use std::collections::BTreeSet;
+
+use ruff_python_ast::{Expr, ExprCall};
+use ruff_text_size::Ranged;
+
+use super::{
+    Flow, Frame, FunctionId, Value,
+    api::{self, Api},
+    arguments::Called,
+    natives::listed,
+};
+use crate::rules::{
+    ApiNotAllowed, DunderAccess, KernelLaunch, LaunchHook, ModuleAsValue, SharedMutation, TensorAttribute, TensorRead,
+    UnknownAttribute, UnknownCall,
+};
+
+impl<'a> Flow<'a> {
+    pub(super) fn call(&mut self, frame: Frame, call: &'a ExprCall) -> Value {
+        if let Expr::Attribute(attribute) = &*call.func {
+            let receiver = self.eval_raw(frame, &attribute.value);
+            #[cfg(test)]
+            if self.reporting {
+                self.bases.push((attribute.range(), receiver.clone()));
+            }
+            if let Some(result) = self.method_call(frame, call, &receiver, attribute.attr.as_str()) {
+                return result;
+            }
+        }
+        match self.eval_raw(frame, &call.func) {
+            Value::Path(path) => self.api_call(frame, call, &path),
+            Value::Builtin("isinstance") => self.isinstance(frame, call),
+            Value::Builtin(name) => self.builtin_call(frame, call, name),
+            Value::Functions(ids) => {
+                let called = self.eval_arguments(frame, &call.arguments);
+                self.call_functions(frame, call, &ids, &called)
+            }
+            Value::Launcher => self.launch(frame, call),
+            Value::Native => {
+                let called = self.eval_arguments(frame, &call.arguments);
+                self.check_data(frame, call, &called, "a native kernel");
+                Value::Tensor
+            }
+            Value::Kernel => {
+                let subject = "a kernel is called like a function".to_owned();
+                self.report(frame.module, call, &KernelLaunch { subject })
+            }
+            value @ (Value::Nothing | Value::Reported(_)) => {
+                self.eval_arguments(frame, &call.arguments);
+                value
+            }
+            other => self.report(frame.module, call, &UnknownCall { subject: format!("calling {}", other.describe()) }),
+        }
+    }
+
+    fn call_functions(
+        &mut self,
+        frame: Frame,
+        node: &impl Ranged,
+        ids: &BTreeSet<FunctionId>,
+        called: &Called,
+    ) -> Value {
+        ids.iter().fold(Value::Nothing, |joined, id| joined.join(self.bind_call(frame, node, *id, called)))
+    }
+
+    /// A call of a method of a value; `None` where the receiver has no methods of its own (modules, launchers).
+    fn method_call(&mut self, frame: Frame, call: &'a ExprCall, receiver: &Value, name: &str) -> Option<Value> {
+        let Expr::Attribute(attribute) = &*call.func else { return None };
+        if name.starts_with("__") {
+            return Some(self.report(frame.module, attribute, &DunderAccess { subject: name.to_owned() }));
+        }
+        let receiver = match receiver {
+            Value::Path(path) if api::api(path) == Some(Api::Constant) => &Value::Plain,
+            other => other,
+        };
+        match receiver {
+            Value::Tensor => {
+                let called = self.eval_arguments(frame, &call.arguments);
+                let inspects = api::TENSOR_INSPECTIONS.contains(&name);
+                if !inspects && !api::TENSOR_CREATIONS.contains(&name) {
+                    let violation = TensorAttribute { subject: name.to_owned() };
+                    return Some(self.report(frame.module, &attribute.attr, &violation));
+                }
+                // `view_as` and `expand_as` take a tensor for its shape.
+                if !name.ends_with("_as") {
+                    self.check_plain_arguments(frame, call, &called, "passing it to a method");
+                }
+                self.check_keywords(
+                    frame,
+                    call,
+                    api::CREATE_KEYWORDS,
+                    &["dim", "dim0", "dim1", "storage_offset", "sizes"],
+                );
+                Some(if inspects { Value::Plain } else { Value::Tensor })
+            }
+            Value::Plain | Value::Tuple(_) if api::PLAIN_METHODS.contains(&name) => {
+                let called = self.eval_arguments(frame, &call.arguments);
+                self.check_plain_arguments(frame, call, &called, "passing it to a method");
+                self.require_plain(frame, call, receiver, "passing it to a method");
+                Some(Value::Plain)
+            }
+            Value::Items { sites, fresh } => Some(self.items_call(frame, call, sites, *fresh, name)),
+            Value::Plain | Value::Tuple(_) | Value::LaunchArgument | Value::Kernel | Value::Functions(_) => {
+                let violation = UnknownAttribute { subject: name.to_owned(), owner: receiver.describe() };
+                Some(self.report(frame.module, &attribute.attr, &violation))
+            }
+            _ => None,
+        }
+    }
+
+    fn items_call(
+        &mut self,
+        frame: Frame,
+        call: &'a ExprCall,
+        sites: &BTreeSet<super::SiteId>,
+        fresh: bool,
+        name: &str,
+    ) -> Value {
+        let called = self.eval_arguments(frame, &call.arguments);
+        let element = if fresh { self.elements(sites) } else { self.elements(sites).shared() };
+        let whole = Value::Items { sites: sites.clone(), fresh };
+        if api::ITEMS_CHANGES.contains(&name) {
+            if !fresh {
+                return self.report(frame.module, call, &SharedMutation { subject: format!("`.{name}`") });
+            }
+            if matches!(name, "sort" | "remove") {
+                // These compare elements.
+                self.require_plain(frame, call, &whole, "comparing it");
+            }
+            if let ("setdefault", Some(key)) = (name, called.positional.first().cloned()) {
+                self.require_plain(frame, call, &key, "using it as a dictionary key");
+            }
+            for (index, value) in called.values().cloned().collect::<Vec<_>>().into_iter().enumerate() {
+                // `extend` and `update` take the elements of their argument.
+                let added = match (name, &value) {
+                    ("extend", Value::Items { .. } | Value::Tuple(_) | Value::Tensor) => {
+                        self.element(frame, call, value)
+                    }
+                    // A set would take in the pairs, a dictionary their second parts.
+                    ("update", _) if index < called.positional.len() => {
+                        let element = self.element(frame, call, value);
+                        self.require_plain(frame, call, &element, "updating with it; write `{**other}`");
+                        element
+                    }
+                    _ => value,
+                };
+                self.put_into(frame, call, &whole, added);
+            }
+            return if matches!(name, "pop" | "setdefault") { self.elements(sites) } else { Value::Plain };
+        }
+        if !api::ITEMS_READS.contains(&name) {
+            let violation = UnknownAttribute { subject: name.to_owned(), owner: "a list or dictionary".to_owned() };
+            return self.report(frame.module, call, &violation);
+        }
+        match name {
+            "get" => {
+                let default = called.positional.get(1).cloned().unwrap_or(Value::Plain);
+                element.join(default)
+            }
+            "items" => self.container(frame, call, Value::Tuple(vec![Value::Plain, element])),
+            "values" | "copy" => self.container(frame, call, element),
+            "keys" => Value::Plain,
+            // `count` and `index` compare elements.
+            _ => {
+                self.check_plain_arguments(frame, call, &called, "comparing it");
+                self.require_plain(frame, call, &whole, "comparing it");
+                Value::Plain
+            }
+        }
+    }
+
+    fn api_call(&mut self, frame: Frame, call: &'a ExprCall, path: &str) -> Value {
+        let Some(kind) = api::api(path) else {
+            self.eval_arguments(frame, &call.arguments);
+            return self.report(frame.module, call, &ApiNotAllowed { subject: path.to_owned() });
+        };
+        match kind {
+            Api::Native => return self.native_call(frame, call),
+            Api::Wrap => return self.wrap_call(frame, call),
+            _ => {}
+        }
+        let called = self.eval_arguments(frame, &call.arguments);
+        match kind {
+            Api::Constant => self.report(frame.module, call, &UnknownCall { subject: format!("calling `{path}`") }),
+            Api::Create | Api::CreateLike => {
+                self.check_keywords(frame, call, api::CREATE_KEYWORDS, &[]);
+                let like = usize::from(kind == Api::CreateLike);
+                let shape_of = |name: &str| kind == Api::CreateLike && name == "input";
+                let values = called.positional.iter().skip(like);
+                let values = values.chain(called.keywords.iter().filter(|(name, _)| !shape_of(name)).map(|(_, v)| v));
+                for value in values.chain(&called.rest).cloned().collect::<Vec<_>>() {
+                    self.require_plain(frame, call, &value, "filling a tensor with it");
+                }
+                Value::Tensor
+            }
+            Api::Compute => {
+                self.check_plain_arguments(frame, call, &called, &format!("passing it to `{path}`"));
+                Value::Plain
+            }
+            Api::Inspect => {
+                self.check_data(frame, call, &called, path);
+                Value::Plain
+            }
+            Api::Context => {
+                self.check_data(frame, call, &called, path);
+                Value::Context
+            }
+            Api::Config => {
+                for keyword in &call.arguments.keywords {
+                    let name = keyword.arg.as_ref().map_or("**", |name| name.as_str());
+                    if !api::CONFIG_KEYWORDS.contains(&name) {
+                        self.report(frame.module, keyword, &LaunchHook { subject: name.to_owned() });
+                    }
+                }
+                self.check_plain_arguments(frame, call, &called, "a configuration");
+                Value::Plain
+            }
+            Api::Native | Api::Wrap => Value::Nothing,
+        }
+    }
+
+    /// `torch.fx.wrap("name")` or `torch.fx.wrap(function)`.
+    fn wrap_call(&mut self, frame: Frame, call: &'a ExprCall) -> Value {
+        let called = self.eval_arguments(frame, &call.arguments);
+        let names_function =
+            matches!(called.positional.as_slice(), [Value::Functions(_) | Value::Plain | Value::Kernel]);
+        if frame.function.is_some() || !names_function || !called.keywords.is_empty() || called.rest.is_some() {
+            let subject = "`torch.fx.wrap` on anything but a function of the module".to_owned();
+            return self.report(frame.module, call, &UnknownCall { subject });
+        }
+        Value::Plain
+    }
+
+    fn isinstance(&mut self, frame: Frame, call: &'a ExprCall) -> Value {
+        let [value, types] = &*call.arguments.args else {
+            return self.report(frame.module, call, &UnknownCall { subject: "this `isinstance`".to_owned() });
+        };
+        self.eval(frame, value);
+        for expr in listed(types) {
+            let known = match self.lookup_type(frame, expr) {
+                Some(path) => matches!(path.as_str(), "torch.Tensor" | "torch.dtype" | "torch.device" | "torch.Size"),
+                None => matches!(expr, Expr::Name(name)
+                    if matches!(name.id.as_str(), "int" | "float" | "bool" | "str" | "tuple" | "list" | "dict")
+                    && matches!(self.lookup(frame, name.id.as_str()), Some(Value::Builtin(_)))),
+            };
+            if !known {
+                let subject = self.source(frame.module).slice(expr).to_owned();
+                self.report(frame.module, expr, &ModuleAsValue { subject });
+            }
+        }
+        Value::Plain
+    }
+
+    fn lookup_type(&mut self, frame: Frame, expr: &'a Expr) -> Option<String> {
+        match expr {
+            Expr::Attribute(_) => match self.eval_raw(frame, expr) {
+                Value::Path(path) => Some(path),
+                _ => None,
+            },
+            Expr::Name(name) => match self.lookup(frame, name.id.as_str()) {
+                Some(Value::Path(path)) => Some(path),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn builtin_call(&mut self, frame: Frame, call: &'a ExprCall, name: &'static str) -> Value {
+        let called = self.eval_arguments(frame, &call.arguments);
+        if api::BUILTIN_COMPUTE.contains(&name) {
+            if name != "len" {
+                self.check_plain_arguments(frame, call, &called, &format!("passing it to `{name}`"));
+            }
+            return Value::Plain;
+        }
+        if name == "sorted" {
+            self.check_plain_arguments(frame, call, &called, "sorting it");
+        }
+        if name == "dict" {
+            let keywords = called.keywords.iter().fold(Value::Nothing, |joined, (_, value)| joined.join(value.clone()));
+            let given = called.positional.iter().chain(&called.rest).cloned().collect::<Vec<_>>();
+            let joined =
+                given.into_iter().fold(keywords, |joined, value| joined.join(self.entries(frame, call, value)));
+            return self.container(frame, call, joined);
+        }
+        let mut elements = Vec::new();
+        for value in called.positional.iter().chain(&called.rest).cloned().collect::<Vec<_>>() {
+            elements.push(self.element(frame, call, value));
+        }
+        let keywords = called.keywords.iter().map(|(_, value)| value.clone());
+        let element = match name {
+            "zip" => Value::tuple(elements),
+            "enumerate" => Value::tuple(vec![Value::Plain, elements.into_iter().fold(Value::Nothing, Value::join)]),
+            _ => elements.into_iter().chain(keywords).fold(Value::Nothing, Value::join),
+        };
+        let made = self.container(frame, call, element);
+        if name == "tuple" { made.shared() } else { made }
+    }
+
+    /// The values that `dict(other)` takes from a dictionary or pairs. Keys have to be plain, because the data flow does
+    /// not follow them.
+    fn entries(&mut self, frame: Frame, call: &'a ExprCall, other: Value) -> Value {
+        let element = self.element(frame, call, other);
+        match element {
+            Value::Tuple(parts) if parts.len() == 2 => {
+                self.require_plain(frame, call, &parts[0], "using it as a dictionary key");
+                parts[1].clone()
+            }
+            element => {
+                self.require_plain(frame, call, &element, "taking over its keys; write `{**other}`");
+                element
+            }
+        }
+    }
+
+    pub(super) fn check_plain_arguments(&mut self, frame: Frame, node: &impl Ranged, called: &Called, what: &str) {
+        for value in called.values().cloned().collect::<Vec<_>>() {
+            self.require_plain(frame, node, &value, what);
+        }
+    }
+
+    /// Arguments that are tensors or plain data, so that nothing callable leaves.
+    pub(super) fn check_data(&mut self, frame: Frame, node: &impl Ranged, called: &Called, callee: &str) {
+        for value in called.values().cloned().collect::<Vec<_>>() {
+            let data =
+                self.all_parts(&value, &mut |part| matches!(part, Value::Nothing | Value::Plain | Value::Tensor));
+            if !data {
+                let subject = format!("passing {} to {callee}", value.describe());
+                self.report(frame.module, node, &UnknownCall { subject });
+            }
+        }
+    }
+
+    fn check_keywords(&mut self, frame: Frame, call: &'a ExprCall, allowed: &[&str], more: &[&str]) {
+        for keyword in &call.arguments.keywords {
+            let name = keyword.arg.as_ref().map_or("**", |name| name.as_str());
+            if !allowed.contains(&name) && !more.contains(&name) {
+                self.report(frame.module, keyword, &TensorRead { subject: format!("the argument `{name}`") });
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Comparisons, conditions, and values that have to be plain data.
+
+use ruff_python_ast::{CmpOp, Expr, ExprCompare};
+use ruff_text_size::Ranged;
+
+use super::{Flow, Frame, Value};
+use crate::rules::{TensorOperator, TensorRead, UnknownCall};
+
+impl<'a> Flow<'a> {
+    pub(super) fn compare(&mut self, frame: Frame, compare: &'a ExprCompare) -> Value {
+        let mut left_expr = &*compare.left;
+        let mut left = self.eval(frame, left_expr);
+        for (op, right_expr) in compare.ops.iter().zip(&compare.comparators) {
+            let right = self.eval(frame, right_expr);
+            // A tensor is never equal to a string, and comparing the two computes nothing.
+            let by_name = match op {
+                CmpOp::Eq | CmpOp::NotEq => is_name_constant(left_expr) || is_name_constant(right_expr),
+                CmpOp::In | CmpOp::NotIn => match right_expr {
+                    Expr::Tuple(tuple) => tuple.elts.iter().all(is_name_constant),
+                    Expr::List(list) => list.elts.iter().all(is_name_constant),
+                    Expr::Set(set) => set.elts.iter().all(is_name_constant),
+                    _ => false,
+                },
+                _ => false,
+            };
+            let identity = matches!(op, CmpOp::Is | CmpOp::IsNot);
+            for value in [&left, &right] {
+                if identity || by_name || self.is_plain(value) {
+                    continue;
+                }
+                if *value == Value::Tensor || matches!(value, Value::Tuple(_) | Value::Items { .. }) {
+                    self.report(frame.module, compare, &TensorOperator { subject: format!("`{op}`") });
+                } else {
+                    self.unknown(frame, compare, value);
+                }
+            }
+            (left_expr, left) = (right_expr, right);
+        }
+        Value::Plain
+    }
+
+    /// A condition: its truth value is asked.
+    pub(super) fn condition(&mut self, frame: Frame, expr: &'a Expr) {
+        let value = self.eval(frame, expr);
+        self.truth(frame, expr, &value);
+    }
+
+    pub(super) fn truth(&mut self, frame: Frame, node: &impl Ranged, value: &Value) {
+        if matches!(value, Value::Tensor | Value::Mixed | Value::Native) {
+            self.report(frame.module, node, &TensorRead { subject: "its truth value".to_owned() });
+        }
+    }
+
+    /// An expression whose value has to be plain data.
+    pub(super) fn plain(&mut self, frame: Frame, expr: &'a Expr, what: &str) {
+        let value = self.eval(frame, expr);
+        self.require_plain(frame, expr, &value, what);
+    }
+
+    pub(super) fn require_plain(&mut self, frame: Frame, node: &impl Ranged, value: &Value, what: &str) {
+        if self.is_plain(value) {
+            return;
+        }
+        let holds_tensor = !self.all_parts(value, &mut |part| *part != Value::Tensor);
+        if holds_tensor {
+            self.report(frame.module, node, &TensorRead { subject: what.to_owned() });
+        } else {
+            self.unknown(frame, node, value);
+        }
+    }
+
+    /// A finding that the value's kind cannot be followed.
+    pub(super) fn unknown(&mut self, frame: Frame, node: &impl Ranged, value: &Value) -> Value {
+        match value {
+            Value::Nothing | Value::Reported(_) => value.clone(),
+            _ => self.report(frame.module, node, &UnknownCall { subject: format!("using {}", value.describe()) }),
+        }
+    }
+}
+
+/// A string or `None`, written out.
+fn is_name_constant(expr: &Expr) -> bool {
+    matches!(expr, Expr::StringLiteral(_) | Expr::NoneLiteral(_))
+}

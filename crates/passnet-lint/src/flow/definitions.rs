@@ -1,0 +1,347 @@
+//! Functions of the directory: registration, decorators, defaults, entry points, and running each once.
+
+use std::collections::BTreeMap;
+
+use ruff_python_ast::{Decorator, Expr, Parameters, Stmt, StmtAssign, StmtFunctionDef};
+use ruff_text_size::Ranged;
+
+use super::{Binding, Body, Flow, Frame, Function, FunctionId, ModuleId, Role, Value, api, scope::Scope};
+use crate::{
+    annotation,
+    rules::{
+        Annotation, DecoratorNotAllowed, DunderAccess, EscapingClosure, LaunchHook, ModuleState, ReboundName,
+        StatementNotAllowed,
+    },
+};
+
+/// Name of the list of what a module offers. It matters to star imports only, which are refused.
+const EXPORTS: &str = "__all__";
+
+/// Returns whether a statement assigns to `__all__` alone.
+pub(super) fn is_exports(assign: &StmtAssign) -> bool {
+    matches!(assign.targets.as_slice(), [Expr::Name(name)] if name.id.as_str() == EXPORTS)
+}
+
+impl<'a> Flow<'a> {
+    /// Registers the functions and names that a module binds itself.
+    pub(super) fn register_definitions(&mut self, id: ModuleId) {
+        let scope = Scope::of_body(None, self.statements(id));
+        for (name, range) in &scope.names {
+            if *name == EXPORTS && self.lists_exports(id) {
+                continue;
+            }
+            let bound = self.modules[id.0].names.insert(name, Binding::Value(Value::Nothing)).is_some();
+            self.check_binding(id, name, range, bound || api::is_python_builtin(name));
+        }
+        for (name, range) in &scope.comprehension {
+            let outside = scope.names.iter().any(|(bound, _)| bound == name) || self.is_import(id, name);
+            self.check_binding(id, name, range, outside || api::is_python_builtin(name));
+            self.modules[id.0].names.insert(name, Binding::Value(Value::Nothing));
+        }
+        for stmt in self.statements(id) {
+            let Stmt::FunctionDef(def) = stmt else { continue };
+            let role = self.role(id, def);
+            let function = self.register_function(Frame { module: id, function: None }, role, &def.parameters, def);
+            let value = if role == Role::Kernel { Value::Kernel } else { Value::function(function) };
+            self.modules[id.0].names.insert(def.name.as_str(), Binding::Value(value));
+        }
+    }
+
+    /// Returns whether all that a file assigns to `__all__` is a list of names.
+    fn lists_exports(&self, id: ModuleId) -> bool {
+        let assigned = self.statements(id).iter().filter_map(Stmt::as_assign_stmt);
+        let mut assigned = assigned.filter(|assign| is_exports(assign)).peekable();
+        let is_list = |expr: &Expr| match expr {
+            Expr::List(list) => list.elts.iter().all(Expr::is_string_literal_expr),
+            Expr::Tuple(tuple) => tuple.elts.iter().all(Expr::is_string_literal_expr),
+            _ => false,
+        };
+        assigned.peek().is_some() && assigned.all(|assign| is_list(&assign.value))
+    }
+
+    fn is_import(&self, id: ModuleId, name: &str) -> bool {
+        match self.modules[id.0].names.get(name) {
+            Some(Binding::Imported(..)) => true,
+            Some(Binding::Value(value)) => *value != Value::Nothing,
+            None => false,
+        }
+    }
+
+    fn role(&self, id: ModuleId, def: &StmtFunctionDef) -> Role {
+        let decorators = &def.decorator_list;
+        if decorators.iter().any(|decorator| self.decorator_path(id, decorator).as_deref() == Some("triton.jit")) {
+            return Role::Kernel;
+        }
+        match def.name.as_str() {
+            "pattern" => Role::Pattern,
+            "replacement_args" => Role::ReplacementArgs,
+            "replacement_func" => Role::ReplacementFunc,
+            _ => Role::Host,
+        }
+    }
+
+    /// The function or lambda at a place, registered when first met.
+    fn register_function(
+        &mut self,
+        frame: Frame,
+        role: Role,
+        parameters: &'a Parameters,
+        def: &'a StmtFunctionDef,
+    ) -> FunctionId {
+        let scope = Scope::of_body(Some(parameters), &def.body);
+        self.register(frame, role, Some(parameters), Body::Def(def), &scope, def)
+    }
+
+    fn register(
+        &mut self,
+        frame: Frame,
+        role: Role,
+        parameters: Option<&'a Parameters>,
+        body: Body<'a>,
+        scope: &Scope<'a>,
+        node: &impl Ranged,
+    ) -> FunctionId {
+        let key = (frame.module, node.range().start());
+        if let Some(id) = self.function_at.get(&key) {
+            return *id;
+        }
+        let names = scope.names.iter().chain(&scope.comprehension).map(|(name, _)| (*name, Value::Nothing));
+        let locals: BTreeMap<_, _> = names.collect();
+        let id = FunctionId(self.functions.len());
+        self.functions.push(Function {
+            module: frame.module,
+            parent: frame.function,
+            role,
+            parameters,
+            body,
+            locals,
+            returned: Value::Nothing,
+        });
+        self.function_at.insert(key, id);
+        self.changed = true;
+        id
+    }
+
+    /// A name means one thing in a file, from its first line to its last.
+    pub(super) fn check_binding(&mut self, id: ModuleId, name: &str, node: &impl Ranged, rebound: bool) {
+        if name.starts_with("__") {
+            self.report(id, node, &DunderAccess { subject: name.to_owned() });
+        } else if rebound {
+            self.report(id, node, &ReboundName { subject: name.to_owned() });
+        }
+    }
+
+    /// Names that a function binds. Comprehension variables that hide a name from outside would make that name mean two things in one function.
+    fn check_names(&mut self, id: FunctionId) {
+        let (module, parent, parameters) = {
+            let function = self.function(id);
+            (function.module, function.parent, function.parameters)
+        };
+        let scope = match self.function(id).body {
+            Body::Def(def) => Scope::of_body(parameters, &def.body),
+            Body::Lambda(body) => Scope::of_lambda(parameters, body),
+        };
+        for (name, range) in &scope.comprehension {
+            let own = scope.names.iter().any(|(bound, _)| bound == name);
+            let outside = self.lookup(Frame { module, function: parent }, name).is_some();
+            self.check_binding(module, name, range, !own && (outside || api::is_python_builtin(name)));
+        }
+        for (name, range) in &scope.names {
+            self.check_binding(module, name, range, false);
+        }
+    }
+
+    /// A `def` inside a function.
+    pub(super) fn nested_def(&mut self, frame: Frame, def: &'a StmtFunctionDef) -> Value {
+        for decorator in &def.decorator_list {
+            self.reject_decorator(frame.module, decorator);
+        }
+        self.check_signature(frame, def);
+        let id = self.register_function(frame, Role::Host, &def.parameters, def);
+        self.bind_defaults(frame, id);
+        Value::function(id)
+    }
+
+    pub(super) fn lambda(&mut self, frame: Frame, lambda: &'a ruff_python_ast::ExprLambda) -> Value {
+        let parameters = lambda.parameters.as_deref();
+        let scope = Scope::of_lambda(parameters, &lambda.body);
+        let id = self.register(frame, Role::Host, parameters, Body::Lambda(&lambda.body), &scope, lambda);
+        self.bind_defaults(frame, id);
+        Value::function(id)
+    }
+
+    /// A `def` at module level: decorators, annotations, defaults run when the module is imported.
+    pub(super) fn module_def(&mut self, id: ModuleId, def: &'a StmtFunctionDef) {
+        let frame = Frame { module: id, function: None };
+        let Some(function) = self.function_at.get(&(id, def.start())).copied() else { return };
+        let role = self.function(function).role;
+        for decorator in &def.decorator_list {
+            self.run_decorator(frame, decorator, role);
+        }
+        self.check_signature(frame, def);
+        self.bind_defaults(frame, function);
+    }
+
+    fn check_signature(&mut self, frame: Frame, def: &StmtFunctionDef) {
+        if def.is_async || def.type_params.is_some() {
+            let subject = "an asynchronous or generic function".to_owned();
+            self.report(frame.module, &def.name, &StatementNotAllowed { subject });
+        }
+        let parameters = def.parameters.iter().filter_map(|parameter| parameter.annotation());
+        let annotations = parameters.chain(def.returns.as_deref());
+        for expr in annotations {
+            if !annotation::is_type(expr) {
+                self.report(frame.module, expr, &Annotation);
+            }
+        }
+    }
+
+    fn bind_defaults(&mut self, frame: Frame, id: FunctionId) {
+        let Some(parameters) = self.function(id).parameters else { return };
+        for parameter in parameters.iter_non_variadic_params() {
+            let Some(default) = parameter.default() else { continue };
+            let value = self.eval(frame, default);
+            if !self.is_lasting(&value) && frame.function.is_none() {
+                self.report(frame.module, default, &ModuleState { subject: value.describe() });
+            }
+            self.put_local(id, parameter.name().as_str(), value.shared());
+        }
+    }
+
+    /// The dotted name of a decorator, or of what is called in it.
+    fn decorator_path(&self, id: ModuleId, decorator: &Decorator) -> Option<String> {
+        let callee = match &decorator.expression {
+            Expr::Call(call) => &*call.func,
+            other => other,
+        };
+        self.dotted(id, callee)
+    }
+
+    /// The dotted name that an expression at module level spells, by imports alone.
+    pub(super) fn dotted(&self, id: ModuleId, expr: &Expr) -> Option<String> {
+        match expr {
+            Expr::Name(name) => match self.module_name(id, name.id.as_str())? {
+                Value::Path(path) => Some(path),
+                _ => None,
+            },
+            Expr::Attribute(attribute) => Some(format!("{}.{}", self.dotted(id, &attribute.value)?, attribute.attr)),
+            _ => None,
+        }
+    }
+
+    fn reject_decorator(&mut self, id: ModuleId, decorator: &Decorator) {
+        let subject = self.source(id).slice(&decorator.expression).to_owned();
+        self.report(id, decorator, &DecoratorNotAllowed { subject });
+    }
+
+    fn run_decorator(&mut self, frame: Frame, decorator: &'a Decorator, role: Role) {
+        let path = self.decorator_path(frame.module, decorator).unwrap_or_default();
+        let allowed: &[&str] = match (path.as_str(), role, &decorator.expression) {
+            ("torch.fx.wrap" | "passnet.kernels.prepared", Role::Host, Expr::Name(_) | Expr::Attribute(_)) => return,
+            ("triton.jit" | "passnet.kernels.triton", Role::Kernel, Expr::Name(_) | Expr::Attribute(_)) => return,
+            ("triton.jit", Role::Kernel, Expr::Call(_)) => api::JIT_KEYWORDS,
+            ("triton.autotune", Role::Kernel, Expr::Call(_)) => api::AUTOTUNE_KEYWORDS,
+            ("triton.heuristics", Role::Kernel, Expr::Call(_)) => &["values"],
+            _ => return self.reject_decorator(frame.module, decorator),
+        };
+        let Expr::Call(call) = &decorator.expression else { return };
+        // `jit` takes the function itself by position; `autotune` and `heuristics` take their first settings so.
+        let positional = if path == "triton.jit" { 0 } else { 2.min(allowed.len()) };
+        if let Some(extra) =
+            call.arguments.args.iter().enumerate().find(|(index, arg)| *index >= positional || arg.is_starred_expr())
+        {
+            self.report(frame.module, extra.1, &LaunchHook { subject: "a positional argument".to_owned() });
+        }
+        for keyword in &call.arguments.keywords {
+            let name = keyword.arg.as_ref().map_or("**", |name| name.as_str());
+            if !allowed.contains(&name) {
+                self.report(frame.module, keyword, &LaunchHook { subject: name.to_owned() });
+            }
+        }
+        let values = call.arguments.args.iter().chain(call.arguments.keywords.iter().map(|keyword| &keyword.value));
+        for expr in values {
+            let value = self.eval(frame, expr);
+            if path == "triton.heuristics" {
+                self.run_heuristics(frame, expr, &value);
+            } else if !self.is_plain(&value) {
+                let subject = self.source(frame.module).slice(expr).to_owned();
+                self.report(frame.module, expr, &LaunchHook { subject });
+            }
+        }
+    }
+
+    /// Heuristics are functions of the launch's arguments.
+    fn run_heuristics(&mut self, frame: Frame, node: &Expr, value: &Value) {
+        let elements = match value {
+            Value::Items { sites, .. } => self.elements(sites),
+            _ => Value::Mixed,
+        };
+        self.call_with_launch_arguments(frame, node, &elements);
+    }
+
+    /// Returns whether a value may stand at module level.
+    pub(super) fn is_lasting(&self, value: &Value) -> bool {
+        self.all_parts(value, &mut |part| match part {
+            Value::Nothing | Value::Plain | Value::Kernel | Value::Native | Value::Path(_) => true,
+            Value::Functions(ids) => ids.iter().all(|id| self.function(*id).parent.is_none()),
+            _ => false,
+        })
+    }
+
+    /// Interprets a function once.
+    pub(super) fn run_function(&mut self, id: FunctionId) {
+        let function = self.function(id);
+        if function.role != Role::Host {
+            return;
+        }
+        let frame = Frame { module: function.module, function: Some(id) };
+        match function.body {
+            Body::Def(def) => {
+                self.run_block(frame, &def.body);
+                if falls_through(&def.body) {
+                    self.put_returned(id, Value::Plain);
+                }
+            }
+            Body::Lambda(body) => {
+                let value = self.eval(frame, body);
+                self.return_value(frame, body, value);
+            }
+        }
+        if self.reporting {
+            self.check_names(id);
+        }
+    }
+
+    pub(super) fn return_value(&mut self, frame: Frame, node: &impl Ranged, value: Value) {
+        self.check_no_closure(frame, node, &value);
+        if let Some(id) = frame.function {
+            self.put_returned(id, value);
+        }
+    }
+
+    /// Functions made inside a function stay in its variables.
+    pub(super) fn check_no_closure(&mut self, frame: Frame, node: &impl Ranged, value: &Value) {
+        let stays = self.all_parts(value, &mut |part| match part {
+            Value::Functions(ids) => ids.iter().all(|id| self.function(*id).parent.is_none()),
+            _ => true,
+        });
+        if !stays {
+            self.report(frame.module, node, &EscapingClosure);
+        }
+    }
+}
+
+/// Returns whether control can reach the end of a block, so that the function returns `None` there.
+fn falls_through(body: &[Stmt]) -> bool {
+    match body.last() {
+        Some(Stmt::Return(_) | Stmt::Raise(_)) => false,
+        Some(Stmt::If(last)) => {
+            let has_else = last.elif_else_clauses.last().is_some_and(|clause| clause.test.is_none());
+            !has_else
+                || falls_through(&last.body)
+                || last.elif_else_clauses.iter().any(|clause| falls_through(&clause.body))
+        }
+        Some(Stmt::With(last)) => falls_through(&last.body),
+        _ => true,
+    }
+}

@@ -1,0 +1,214 @@
+//! Entry points of a pass: what calls what, and the rules of `replacement_args` and `replacement_func`.
+
+use ruff_python_ast::{Expr, Stmt, StmtFunctionDef};
+use ruff_text_size::TextRange;
+
+use super::{Body, Flow, Frame, FunctionId, ModuleId, Role, Value, api, arguments::Called};
+use crate::rules::{EntryPoint, ReplacementArgs, ReplacementFunc};
+
+/// The functions that the evaluator calls by name.
+const ENTRY_POINTS: &[&str] = &["pattern", "replacement_args", "replacement_func"];
+
+impl<'a> Flow<'a> {
+    /// Gives replacement functions the arguments that `replacement_args` passes: tensors for placeholders, plain values
+    /// for literals.
+    pub(super) fn seed_entry_points(&mut self) {
+        for id in self.module_ids() {
+            let Some(function) = self.entry(id, Role::ReplacementFunc) else { continue };
+            let Some(returned) = single_return(function) else { continue };
+            let Some(Value::Functions(ids)) = self.wrapper(id, returned) else { continue };
+            let called =
+                self.entry(id, Role::ReplacementArgs).map_or_else(Called::default, |args| self.passed_on(id, args));
+            for target in ids {
+                self.bind_call(Frame { module: id, function: None }, function, target, &called);
+            }
+        }
+    }
+
+    fn passed_on(&self, id: ModuleId, def: &'a StmtFunctionDef) -> Called {
+        let elements = match single_return(def) {
+            Some(Expr::Tuple(tuple)) => tuple.elts.as_slice(),
+            Some(Expr::List(list)) => list.elts.as_slice(),
+            Some(one) => std::slice::from_ref(one),
+            None => &[],
+        };
+        let variadic = def.parameters.vararg.as_ref().map(|parameter| parameter.name().as_str());
+        let mut called = Called::default();
+        for expr in elements {
+            let value = self.passed_value(id, def, expr);
+            let many = match expr {
+                Expr::Starred(_) => true,
+                Expr::Name(name) => variadic == Some(name.id.as_str()),
+                _ => false,
+            };
+            if many || called.rest.is_some() {
+                called.rest = Some(called.rest.take().unwrap_or(Value::Nothing).join(value));
+            } else {
+                called.positional.push(value);
+            }
+        }
+        called
+    }
+
+    fn passed_value(&self, id: ModuleId, def: &StmtFunctionDef, expr: &Expr) -> Value {
+        let parts = |elements: &[Expr]| elements.iter().map(|element| self.passed_value(id, def, element)).collect();
+        match expr {
+            Expr::Tuple(tuple) => Value::tuple(parts(&tuple.elts)),
+            // FX hands lists over as tuples or lists of the same elements.
+            Expr::List(list) => Value::tuple(parts(&list.elts)),
+            Expr::Name(name) if is_parameter(def, name.id.as_str()) => Value::Tensor,
+            _ if self.is_literal(id, expr) => Value::Plain,
+            _ => Value::Tensor,
+        }
+    }
+
+    /// Functions that nothing calls are checked as if called with tensors.
+    pub(super) fn seed_uncalled(&mut self) -> bool {
+        let mut seeded = false;
+        for index in 0..self.functions.len() {
+            let id = FunctionId(index);
+            let function = self.function(id);
+            let Some(parameters) = function.parameters.filter(|_| function.role == Role::Host) else { continue };
+            for parameter in parameters.iter_non_variadic_params() {
+                let name = parameter.name().as_str();
+                if self.function(id).locals.get(name).is_none_or(|value| *value == Value::Nothing) {
+                    self.put_local(id, name, Value::Tensor);
+                    seeded = true;
+                }
+            }
+            let home = Frame { module: self.function(id).module, function: Some(id) };
+            for parameter in parameters.vararg.iter().chain(&parameters.kwarg) {
+                if self.function(id).locals.get(parameter.name().as_str()) == Some(&Value::Nothing) {
+                    self.put_variadic(home, id, parameter, &Value::Tensor);
+                    seeded = true;
+                }
+            }
+        }
+        seeded
+    }
+
+    /// The definition of an entry point in a file.
+    fn entry(&self, id: ModuleId, role: Role) -> Option<&'a StmtFunctionDef> {
+        self.functions.iter().find(|function| function.module == id && function.role == role).and_then(|function| {
+            match function.body {
+                Body::Def(def) => Some(def),
+                Body::Lambda(_) => None,
+            }
+        })
+    }
+
+    /// Checks that a listed pass defines its entry points, and each of them where any file does.
+    pub(crate) fn check_entry_points(&mut self, listed: &[String]) {
+        for id in self.module_ids() {
+            let is_listed = listed.iter().any(|name| name == self.source(id).stem);
+            for name in ENTRY_POINTS {
+                let defined = self.statements(id).iter().any(|stmt| {
+                    stmt.as_function_def_stmt()
+                        .is_some_and(|def| def.name.as_str() == *name && def.decorator_list.is_empty())
+                });
+                if is_listed && !defined {
+                    let subject = format!("the pass does not define a plain function `{name}`");
+                    self.report(id, &TextRange::default(), &EntryPoint { subject });
+                }
+            }
+            for role in [Role::ReplacementArgs, Role::ReplacementFunc] {
+                if let Some(def) = self.entry(id, role) {
+                    self.check_entry(id, role, def);
+                }
+            }
+        }
+    }
+
+    fn check_entry(&mut self, id: ModuleId, role: Role, def: &'a StmtFunctionDef) {
+        let Some(returned) = single_return(def) else {
+            let subject = "statements other than one `return`".to_owned();
+            if role == Role::ReplacementArgs {
+                self.report(id, &def.name, &ReplacementArgs { subject });
+            } else {
+                self.report(id, &def.name, &ReplacementFunc { subject });
+            }
+            return;
+        };
+        if role == Role::ReplacementArgs {
+            self.check_passed_on(id, def, returned);
+            return;
+        }
+        let shown = || format!("`{}`", self.source(id).slice(returned));
+        let is_wrapper = match self.wrapper(id, returned) {
+            Some(Value::Functions(ids)) => ids.iter().all(|id| {
+                let function = self.function(*id);
+                function.role == Role::Host && function.parent.is_none() && matches!(function.body, Body::Def(_))
+            }),
+            _ => false,
+        };
+        if !is_wrapper || !def.parameters.is_empty() {
+            let subject = if is_wrapper { "parameters of its own".to_owned() } else { shown() };
+            self.report(id, returned, &ReplacementFunc { subject });
+        }
+    }
+
+    /// The value that `replacement_func` returns, where that is a name of this file or of another: `fused`, `helper.fused`.
+    fn wrapper(&self, id: ModuleId, returned: &Expr) -> Option<Value> {
+        match returned {
+            Expr::Name(name) => self.module_name(id, name.id.as_str()),
+            Expr::Attribute(attribute) => match self.module_name(id, attribute.value.as_name_expr()?.id.as_str())? {
+                Value::Module(module) => self.module_name(module, attribute.attr.as_str()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn check_passed_on(&mut self, id: ModuleId, def: &'a StmtFunctionDef, expr: &'a Expr) {
+        match expr {
+            Expr::Tuple(tuple) => tuple.elts.iter().for_each(|element| self.check_passed_on(id, def, element)),
+            Expr::List(list) => list.elts.iter().for_each(|element| self.check_passed_on(id, def, element)),
+            Expr::Starred(starred) => self.check_passed_on(id, def, &starred.value),
+            Expr::Name(name) if is_parameter(def, name.id.as_str()) => {}
+            _ if self.is_literal(id, expr) => {}
+            _ => {
+                let subject = format!("`{}`", self.source(id).slice(expr));
+                self.report(id, expr, &ReplacementArgs { subject });
+            }
+        }
+    }
+
+    /// A literal, or the name of a module-level constant.
+    fn is_literal(&self, id: ModuleId, expr: &Expr) -> bool {
+        match expr {
+            Expr::UnaryOp(unary) => unary.operand.is_number_literal_expr(),
+            // `torch.bfloat16` and other constants of modules.
+            Expr::Attribute(_) => self.dotted(id, expr).is_some_and(|path| api::api(&path) == Some(api::Api::Constant)),
+            Expr::Name(name) => match self.module_name(id, name.id.as_str()) {
+                Some(Value::Plain) => true,
+                Some(Value::Nothing) => self.is_literal_constant(id, name.id.as_str()),
+                _ => false,
+            },
+            _ => expr.is_literal_expr(),
+        }
+    }
+
+    /// Returns whether the module binds the name to a literal: asked before the data flow has run.
+    fn is_literal_constant(&self, id: ModuleId, name: &str) -> bool {
+        self.statements(id).iter().filter_map(Stmt::as_assign_stmt).any(|assign| {
+            assign.value.is_literal_expr()
+                && matches!(assign.targets.as_slice(), [Expr::Name(target)] if target.id.as_str() == name)
+        })
+    }
+}
+
+fn is_parameter(def: &StmtFunctionDef, name: &str) -> bool {
+    def.parameters.iter().any(|parameter| parameter.name().as_str() == name)
+}
+
+/// The value of a function whose body is one `return`, after an optional documentation string.
+fn single_return(def: &StmtFunctionDef) -> Option<&Expr> {
+    let body = match def.body.as_slice() {
+        [Stmt::Expr(first), rest @ ..] if first.value.is_string_literal_expr() => rest,
+        body => body,
+    };
+    match body {
+        [Stmt::Return(stmt)] => stmt.value.as_deref(),
+        _ => None,
+    }
+}

@@ -1,0 +1,367 @@
+//! Expressions of host code.
+
+use ruff_python_ast::{Comprehension, Expr, ExprAttribute, ExprSubscript, Operator, UnaryOp};
+use ruff_text_size::Ranged;
+
+use super::{Flow, Frame, Value, api};
+use crate::importable::IMPORTABLE;
+use crate::rules::{
+    ApiNotAllowed, DunderAccess, ModuleAsValue, StatementNotAllowed, TensorAttribute, TensorOperator, TensorRead,
+    UnassignedName, UnknownAttribute, UnknownName,
+};
+
+impl<'a> Flow<'a> {
+    /// The value of an expression, with names of modules judged: only data may be used as a value.
+    pub(super) fn eval(&mut self, frame: Frame, expr: &'a Expr) -> Value {
+        let value = self.eval_raw(frame, expr);
+        self.judge(frame, expr, value)
+    }
+
+    pub(super) fn judge(&mut self, frame: Frame, node: &impl Ranged, value: Value) -> Value {
+        match value {
+            Value::Path(path) => match api::api(&path) {
+                Some(api::Api::Constant) => Value::Plain,
+                Some(_) => self.report(frame.module, node, &ModuleAsValue { subject: path }),
+                None if IMPORTABLE.contains(&path.as_str()) => {
+                    self.report(frame.module, node, &ModuleAsValue { subject: path })
+                }
+                None => self.report(frame.module, node, &ApiNotAllowed { subject: path }),
+            },
+            Value::Module(id) => {
+                let subject = self.source(id).stem.to_owned();
+                self.report(frame.module, node, &ModuleAsValue { subject })
+            }
+            Value::Builtin(name) => self.report(frame.module, node, &ModuleAsValue { subject: name.to_owned() }),
+            value => value,
+        }
+    }
+
+    /// The value of an expression, where a name of a module stays one: `torch.empty` before it is called.
+    pub(super) fn eval_raw(&mut self, frame: Frame, expr: &'a Expr) -> Value {
+        match expr {
+            Expr::NumberLiteral(_)
+            | Expr::StringLiteral(_)
+            | Expr::BytesLiteral(_)
+            | Expr::BooleanLiteral(_)
+            | Expr::NoneLiteral(_)
+            | Expr::EllipsisLiteral(_) => Value::Plain,
+            Expr::Name(name) => self.name(frame, expr, name.id.as_str()),
+            Expr::Attribute(attribute) => self.attribute(frame, attribute),
+            Expr::Subscript(subscript) => self.subscript(frame, subscript),
+            Expr::Call(call) => self.call(frame, call),
+            Expr::Tuple(tuple) => {
+                if tuple.elts.iter().any(Expr::is_starred_expr) {
+                    return self.display(frame, expr, &tuple.elts);
+                }
+                let elements = tuple.elts.iter().map(|element| self.eval(frame, element)).collect();
+                Value::tuple(elements)
+            }
+            Expr::List(list) => self.display(frame, expr, &list.elts),
+            Expr::Set(set) => self.display(frame, expr, &set.elts),
+            Expr::Dict(dict) => {
+                let mut joined = Value::Nothing;
+                for item in &dict.items {
+                    let value = self.eval(frame, &item.value);
+                    let value = match &item.key {
+                        Some(key) => {
+                            self.plain(frame, key, "a dictionary key");
+                            value
+                        }
+                        None => self.element(frame, &item.value, value),
+                    };
+                    joined = joined.join(value);
+                }
+                self.container(frame, expr, joined)
+            }
+            Expr::ListComp(comp) => self.comprehension(frame, expr, &comp.generators, &comp.elt),
+            Expr::SetComp(comp) => self.comprehension(frame, expr, &comp.generators, &comp.elt),
+            Expr::Generator(comp) => self.comprehension(frame, expr, &comp.generators, &comp.elt),
+            Expr::DictComp(comp) => {
+                self.generators(frame, &comp.generators);
+                if let Some(key) = &comp.key {
+                    self.plain(frame, key, "a dictionary key");
+                }
+                let value = self.eval(frame, &comp.value);
+                self.container(frame, expr, value)
+            }
+            Expr::BinOp(binary) => {
+                let left = self.eval(frame, &binary.left);
+                let right = self.eval(frame, &binary.right);
+                self.arithmetic(frame, expr, binary.op, left, right)
+            }
+            Expr::UnaryOp(unary) if unary.op == UnaryOp::Not => {
+                self.condition(frame, &unary.operand);
+                Value::Plain
+            }
+            Expr::UnaryOp(unary) => match self.eval(frame, &unary.operand) {
+                Value::Tensor => {
+                    let subject = format!("`{}`", unary.op);
+                    self.report(frame.module, expr, &TensorOperator { subject })
+                }
+                Value::Nothing => Value::Nothing,
+                value if self.is_plain(&value) => Value::Plain,
+                value => self.unknown(frame, expr, &value),
+            },
+            Expr::Compare(compare) => self.compare(frame, compare),
+            Expr::BoolOp(boolean) => {
+                let mut joined = Value::Nothing;
+                for (index, operand) in boolean.values.iter().enumerate() {
+                    let value = self.eval(frame, operand);
+                    if index + 1 < boolean.values.len() {
+                        self.truth(frame, operand, &value);
+                    }
+                    joined = joined.join(value);
+                }
+                joined
+            }
+            Expr::If(choice) => {
+                self.condition(frame, &choice.test);
+                let body = self.eval(frame, &choice.body);
+                let orelse = self.eval(frame, &choice.orelse);
+                body.join(orelse)
+            }
+            Expr::Lambda(lambda) => self.lambda(frame, lambda),
+            Expr::Named(_) if frame.function.is_none() => {
+                let subject = "`:=` at module level".to_owned();
+                self.report(frame.module, expr, &StatementNotAllowed { subject })
+            }
+            Expr::Named(named) => {
+                let value = self.eval(frame, &named.value);
+                self.bind(frame, &named.target, value.clone());
+                value
+            }
+            Expr::FString(text) => {
+                for element in text.value.elements() {
+                    self.interpolation(frame, element);
+                }
+                Value::Plain
+            }
+            Expr::Slice(slice) => {
+                for part in slice.lower.iter().chain(&slice.upper).chain(&slice.step) {
+                    self.plain(frame, part, "a slice");
+                }
+                Value::Plain
+            }
+            Expr::Starred(starred) => self.eval(frame, &starred.value),
+            Expr::Await(_) | Expr::Yield(_) | Expr::YieldFrom(_) | Expr::TString(_) | Expr::IpyEscapeCommand(_) => {
+                let subject = "this expression".to_owned();
+                self.report(frame.module, expr, &StatementNotAllowed { subject })
+            }
+        }
+    }
+
+    fn name(&mut self, frame: Frame, node: &impl Ranged, name: &str) -> Value {
+        match self.lookup(frame, name) {
+            // Nothing that is known ever reaches the name, so nothing can be said of its uses.
+            Some(Value::Nothing) if self.reporting => {
+                self.report(frame.module, node, &UnassignedName { subject: name.to_owned() })
+            }
+            Some(value) => value,
+            None if name.starts_with("__") => {
+                self.report(frame.module, node, &DunderAccess { subject: name.to_owned() })
+            }
+            None => self.report(frame.module, node, &UnknownName { subject: name.to_owned() }),
+        }
+    }
+
+    fn attribute(&mut self, frame: Frame, attribute: &'a ExprAttribute) -> Value {
+        let owner = self.eval_raw(frame, &attribute.value);
+        let name = attribute.attr.as_str();
+        #[cfg(test)]
+        if self.reporting {
+            self.bases.push((attribute.range(), owner.clone()));
+        }
+        if name.starts_with("__") {
+            return self.report(frame.module, attribute, &DunderAccess { subject: name.to_owned() });
+        }
+        match &owner {
+            Value::Nothing if !self.reporting => owner,
+            Value::Reported(_) => owner,
+            // `tl.float32.primitive_bitwidth` and the like are attributes of data.
+            Value::Path(path) if api::api(path) != Some(api::Api::Constant) => Value::Path(format!("{path}.{name}")),
+            Value::Module(id) => match self.module_name(*id, name) {
+                Some(value) => value.shared(),
+                None => {
+                    let subject = format!("{}.{name}", self.source(*id).stem);
+                    self.report(frame.module, attribute, &UnknownName { subject })
+                }
+            },
+            Value::Tensor if api::TENSOR_ATTRIBUTES.contains(&name) => Value::Plain,
+            Value::Tensor => self.report(frame.module, &attribute.attr, &TensorAttribute { subject: name.to_owned() }),
+            Value::Plain | Value::Path(_) | Value::Tuple(_) if api::PLAIN_ATTRIBUTES.contains(&name) => Value::Plain,
+            _ => {
+                let violation = UnknownAttribute { subject: name.to_owned(), owner: owner.describe() };
+                self.report(frame.module, &attribute.attr, &violation)
+            }
+        }
+    }
+
+    fn subscript(&mut self, frame: Frame, subscript: &'a ExprSubscript) -> Value {
+        let container = self.eval(frame, &subscript.value);
+        match container {
+            Value::Kernel => {
+                self.check_grid(frame, &subscript.slice);
+                return Value::Launcher;
+            }
+            Value::Tensor => {
+                let index = self.eval(frame, &subscript.slice);
+                if is_view_index(&index) {
+                    return Value::Tensor;
+                }
+                let subject = "indexing by more than numbers and slices".to_owned();
+                return self.report(frame.module, subscript, &TensorOperator { subject });
+            }
+            _ => {}
+        }
+        self.plain(frame, &subscript.slice, "an index");
+        let is_slice = subscript.slice.is_slice_expr();
+        match container {
+            Value::Plain | Value::Nothing | Value::Reported(_) | Value::Native => container,
+            Value::Tuple(elements) => match literal_index(&subscript.slice, elements.len()) {
+                Some(index) => elements.into_iter().nth(index).unwrap_or(Value::Nothing),
+                None => {
+                    let joined = elements.into_iter().fold(Value::Nothing, Value::join);
+                    if is_slice { self.container(frame, subscript, joined).shared() } else { joined }
+                }
+            },
+            Value::Items { sites, fresh } => {
+                let element = self.elements(&sites);
+                if is_slice {
+                    self.container(frame, subscript, element)
+                } else if fresh {
+                    element
+                } else {
+                    element.shared()
+                }
+            }
+            other => self.unknown(frame, subscript, &other),
+        }
+    }
+
+    /// A list or set display, or a tuple with `*` in it.
+    fn display(&mut self, frame: Frame, node: &impl Ranged, elements: &'a [Expr]) -> Value {
+        let mut joined = Value::Nothing;
+        for expr in elements {
+            let value = match expr {
+                Expr::Starred(starred) => {
+                    let iterated = self.eval(frame, &starred.value);
+                    self.element(frame, starred, iterated)
+                }
+                _ => self.eval(frame, expr),
+            };
+            joined = joined.join(value);
+        }
+        self.container(frame, node, joined)
+    }
+
+    /// A container made here.
+    pub(super) fn container(&mut self, frame: Frame, node: &impl Ranged, element: Value) -> Value {
+        self.check_no_closure(frame, node, &element);
+        Value::fresh(self.site(frame, node, element))
+    }
+
+    fn comprehension(
+        &mut self,
+        frame: Frame,
+        node: &impl Ranged,
+        generators: &'a [Comprehension],
+        element: &'a Expr,
+    ) -> Value {
+        self.generators(frame, generators);
+        let element = self.eval(frame, element);
+        self.container(frame, node, element)
+    }
+
+    fn generators(&mut self, frame: Frame, generators: &'a [Comprehension]) {
+        for generator in generators {
+            let iterated = self.eval(frame, &generator.iter);
+            let element = self.element(frame, &generator.iter, iterated);
+            self.bind(frame, &generator.target, element);
+            for condition in &generator.ifs {
+                self.condition(frame, condition);
+            }
+        }
+    }
+
+    /// The elements of a value.
+    pub(super) fn element(&mut self, frame: Frame, node: &impl Ranged, value: Value) -> Value {
+        match value {
+            Value::Plain | Value::Nothing | Value::Reported(_) | Value::Native => value,
+            Value::Tuple(elements) => elements.into_iter().fold(Value::Nothing, Value::join),
+            Value::Items { sites, fresh: true } => self.elements(&sites),
+            Value::Items { sites, fresh: false } => self.elements(&sites).shared(),
+            Value::Tensor | Value::LaunchArgument => {
+                self.report(frame.module, node, &TensorRead { subject: "iterating over it".to_owned() })
+            }
+            other => self.unknown(frame, node, &other),
+        }
+    }
+
+    pub(super) fn arithmetic(
+        &mut self,
+        frame: Frame,
+        node: &impl Ranged,
+        op: Operator,
+        left: Value,
+        right: Value,
+    ) -> Value {
+        match (left, right) {
+            (Value::Tensor, _) | (_, Value::Tensor) => {
+                self.report(frame.module, node, &TensorOperator { subject: format!("`{op}`") })
+            }
+            (reported @ Value::Reported(_), _) | (_, reported @ Value::Reported(_)) => reported,
+            (Value::Nothing, _) | (_, Value::Nothing) => Value::Nothing,
+            (Value::Tuple(mut left), Value::Tuple(right)) if op == Operator::Add => {
+                left.extend(right);
+                Value::tuple(left)
+            }
+            // Concatenation and repetition make a new container of the old elements.
+            (
+                left @ (Value::Items { .. } | Value::Tuple(_)),
+                right @ (Value::Items { .. } | Value::Tuple(_) | Value::Plain),
+            ) if matches!(op, Operator::Add | Operator::Mult | Operator::BitOr) => {
+                let mut joined = self.element(frame, node, left);
+                if right != Value::Plain {
+                    let added = self.element(frame, node, right);
+                    joined = joined.join(added);
+                }
+                self.container(frame, node, joined)
+            }
+            (left, right) if self.is_plain(&left) && self.is_plain(&right) => Value::Plain,
+            (left, right) => {
+                let other = if self.is_plain(&left) { right } else { left };
+                self.unknown(frame, node, &other)
+            }
+        }
+    }
+
+    fn interpolation(&mut self, frame: Frame, element: &'a ruff_python_ast::InterpolatedStringElement) {
+        let Some(interpolation) = element.as_interpolation() else { return };
+        self.plain(frame, &interpolation.expression, "formatting it");
+        for part in interpolation.format_spec.iter().flat_map(|spec| &spec.elements) {
+            self.interpolation(frame, part);
+        }
+    }
+}
+
+/// Returns whether indexing a tensor so makes a view: numbers, slices, `None`, `...`, and tuples of those. A list would gather.
+fn is_view_index(index: &Value) -> bool {
+    match index {
+        Value::Plain | Value::Nothing | Value::Reported(_) => true,
+        Value::Tuple(parts) => parts.iter().all(is_view_index),
+        _ => false,
+    }
+}
+
+/// The position that a literal index means in a tuple of this length.
+fn literal_index(expr: &Expr, len: usize) -> Option<usize> {
+    let number = |expr: &Expr| match expr {
+        Expr::NumberLiteral(literal) => literal.value.as_int().and_then(|int| int.as_usize()),
+        _ => None,
+    };
+    match expr {
+        Expr::UnaryOp(unary) if unary.op == UnaryOp::USub => len.checked_sub(number(&unary.operand)?),
+        _ => number(expr),
+    }
+    .filter(|index| *index < len)
+}

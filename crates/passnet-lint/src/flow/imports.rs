@@ -1,0 +1,169 @@
+//! Import statements: which modules, and what their names stand for.
+
+use ruff_python_ast::{Alias, Stmt, StmtImport, StmtImportFrom};
+
+use super::{Binding, Flow, ModuleId, Value, api};
+use crate::importable::{IMPORTABLE, IMPORTABLE_ROOTS};
+use crate::rules::{ImportNotAllowed, StarImport, StatementNotAllowed, UnknownName};
+
+/// The package that passes written for the upstream harness import their helpers from.
+const UPSTREAM_PACKAGE: &str = "pass_dir";
+
+/// Names of `typing` that a pass may import for annotations.
+const TYPING_NAMES: &[&str] = &["Any", "Callable", "List", "Optional", "Sequence", "Tuple", "Union"];
+
+/// Returns whether a pass may import this name from an importable module. Its use is checked separately.
+fn is_public(module: &str, name: &str) -> bool {
+    match module {
+        "typing" => TYPING_NAMES.contains(&name),
+        "passnet" => IMPORTABLE.contains(&format!("passnet.{name}").as_str()),
+        _ => !name.starts_with('_'),
+    }
+}
+
+/// Returns whether the name is that of a module of Python's standard library, or of a package that is often installed.
+fn is_installed(module: &str) -> bool {
+    include_str!("../names/installed.txt").lines().any(|name| name == module)
+}
+
+impl<'a> Flow<'a> {
+    pub(super) fn register_imports(&mut self, id: ModuleId) {
+        for stmt in self.statements(id) {
+            match stmt {
+                Stmt::Import(import) => self.register_import(id, import),
+                Stmt::ImportFrom(import) => self.register_import_from(id, import),
+                _ => {}
+            }
+        }
+    }
+
+    fn register_import(&mut self, id: ModuleId, import: &'a StmtImport) {
+        if import.is_lazy {
+            self.report(id, import, &StatementNotAllowed { subject: "a lazy import".to_owned() });
+        }
+        for alias in &import.names {
+            let module = alias.name.as_str();
+            let name = match self.plain_module(module) {
+                Some(_) => Some(alias.asname.as_ref().unwrap_or(&alias.name)),
+                None => alias.asname.as_ref(),
+            };
+            if let (Some(sibling), Some(name)) = (self.sibling(module), name) {
+                self.bind_import(id, alias, name.as_str(), Binding::Value(Value::Module(sibling)));
+                continue;
+            }
+            if !IMPORTABLE.contains(&module) {
+                self.missing_import(id, alias, module);
+            }
+            let (name, path) = match &alias.asname {
+                Some(name) => (name.as_str(), module),
+                // `import a.b` binds `a`.
+                None => {
+                    let root = module.split('.').next().unwrap_or(module);
+                    (root, root)
+                }
+            };
+            self.bind_import(id, alias, name, Binding::Value(Value::Path(path.to_owned())));
+        }
+    }
+
+    fn register_import_from(&mut self, id: ModuleId, import: &'a StmtImportFrom) {
+        let module = import.module.as_ref().map_or("", |name| name.as_str());
+        if import.is_lazy {
+            self.report(id, import, &StatementNotAllowed { subject: "a lazy import".to_owned() });
+        }
+        for alias in &import.names {
+            let name = alias.name.as_str();
+            let bound = alias.asname.as_ref().unwrap_or(&alias.name).as_str();
+            if name == "*" {
+                self.report(id, alias, &StarImport { subject: module.to_owned() });
+                continue;
+            }
+            let binding = match import.level {
+                0 if module == "__future__" && name == "annotations" => continue,
+                0 if IMPORTABLE.contains(&module) && is_public(module, name) => {
+                    Binding::Value(Value::Path(format!("{module}.{name}")))
+                }
+                0 if IMPORTABLE.contains(&module) => self.missing_import(id, alias, &format!("{module}.{name}")),
+                0 if let Some(sibling) = self.sibling(module) => Binding::Imported(sibling, name),
+                0 if module == UPSTREAM_PACKAGE => match self.module_named(name) {
+                    Some(sibling) => Binding::Value(Value::Module(sibling)),
+                    None => self.missing_import(id, alias, &format!("{module}.{name}")),
+                },
+                1 if module.is_empty() => match self.module_named(name) {
+                    Some(sibling) => Binding::Value(Value::Module(sibling)),
+                    None => self.missing_import(id, alias, &format!(".{name}")),
+                },
+                1 => match self.module_named(module) {
+                    Some(sibling) => Binding::Imported(sibling, name),
+                    None => self.missing_import(id, alias, &format!(".{module}")),
+                },
+                level => {
+                    let dots = ".".repeat(usize::try_from(level).unwrap_or_default().min(3));
+                    self.missing_import(id, alias, &format!("{dots}{module}"))
+                }
+            };
+            self.bind_import(id, alias, bound, binding);
+        }
+    }
+
+    fn missing_import(&mut self, id: ModuleId, alias: &Alias, shown: &str) -> Binding<'a> {
+        let hides_file = !IMPORTABLE_ROOTS.contains(&shown) && self.module_named(shown).is_some();
+        Binding::Value(self.report(id, alias, &ImportNotAllowed { subject: shown.to_owned(), hides_file }))
+    }
+
+    fn bind_import(&mut self, id: ModuleId, alias: &Alias, name: &'a str, binding: Binding<'a>) {
+        let names = &self.modules[id.0].names;
+        // `import torch` and `import torch.nn` bind the same thing.
+        let same = match (names.get(name), &binding) {
+            (Some(Binding::Value(old)), Binding::Value(new)) => old == new,
+            (Some(_), _) => false,
+            (None, _) => true,
+        };
+        self.check_binding(id, name, alias, !same || api::is_python_builtin(name));
+        if same {
+            self.modules[id.0].names.insert(name, binding);
+        }
+    }
+
+    /// The file that an absolute import means.
+    fn sibling(&self, module: &str) -> Option<ModuleId> {
+        self.plain_module(module).or_else(|| self.upstream_module(module))
+    }
+
+    /// The file that a plain `import NAME` means. Python finds an installed module of that name first, so none that is
+    /// known may have it; the worker refuses a directory in which another one does.
+    fn plain_module(&self, module: &str) -> Option<ModuleId> {
+        let installed = IMPORTABLE_ROOTS.contains(&module) || is_installed(module);
+        if installed { None } else { self.module_named(module) }
+    }
+
+    /// The file that `pass_dir.NAME` means.
+    fn upstream_module(&self, module: &str) -> Option<ModuleId> {
+        module.strip_prefix(UPSTREAM_PACKAGE)?.strip_prefix('.').and_then(|stem| self.module_named(stem))
+    }
+
+    pub(super) fn module_named(&self, stem: &str) -> Option<ModuleId> {
+        self.sources.iter().position(|source| source.stem == stem).map(ModuleId)
+    }
+
+    /// Names imported from files of the directory exist there.
+    pub(super) fn check_sibling_imports(&mut self) {
+        for id in self.module_ids() {
+            for stmt in self.statements(id) {
+                let Stmt::ImportFrom(import) = stmt else { continue };
+                let sibling = match (&import.module, import.level) {
+                    (Some(module), 0) => self.sibling(module.as_str()),
+                    (Some(module), 1) => self.module_named(module.as_str()),
+                    _ => None,
+                };
+                let Some(sibling) = sibling else { continue };
+                for alias in &import.names {
+                    if self.module_name(sibling, alias.name.as_str()).is_none() && alias.name.as_str() != "*" {
+                        let subject = format!("{}.{}", self.source(sibling).stem, alias.name.as_str());
+                        self.report(id, alias, &UnknownName { subject });
+                    }
+                }
+            }
+        }
+    }
+}

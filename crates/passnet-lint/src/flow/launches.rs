@@ -1,0 +1,64 @@
+//! Launches of kernels and their grids.
+
+use ruff_python_ast::{Expr, ExprCall};
+use ruff_text_size::Ranged;
+
+use super::{Flow, Frame, Value, arguments::Called};
+use crate::rules::KernelLaunch;
+
+impl<'a> Flow<'a> {
+    /// `kernel[grid](...)`.
+    pub(super) fn launch(&mut self, frame: Frame, call: &'a ExprCall) -> Value {
+        let called = self.eval_arguments(frame, &call.arguments);
+        for value in called.values().cloned().collect::<Vec<_>>() {
+            let fit = self.all_parts(&value, &mut |part| {
+                matches!(part, Value::Nothing | Value::Plain | Value::LaunchArgument | Value::Tensor | Value::Kernel)
+            });
+            if !fit {
+                let subject = format!("{} is passed to a kernel", value.describe());
+                self.report(frame.module, call, &KernelLaunch { subject });
+            }
+        }
+        for keyword in &call.arguments.keywords {
+            if keyword
+                .arg
+                .as_ref()
+                .is_some_and(|name| matches!(name.as_str(), "grid" | "warmup" | "stream" | "pre_hook"))
+            {
+                let subject =
+                    "launch options other than num_warps, num_stages and num_ctas are not available".to_owned();
+                self.report(frame.module, keyword, &KernelLaunch { subject });
+            }
+        }
+        Value::Plain
+    }
+
+    /// A launch grid: numbers, or a function of the launch's arguments that gives numbers.
+    pub(super) fn check_grid(&mut self, frame: Frame, grid: &'a Expr) {
+        let value = self.eval(frame, grid);
+        match &value {
+            Value::Functions(_) => {
+                let result = self.call_with_launch_arguments(frame, grid, &value);
+                self.require_plain(frame, grid, &result, "using it as a launch grid");
+            }
+            _ => self.require_plain(frame, grid, &value, "using it as a launch grid"),
+        }
+    }
+
+    /// Calls functions as Triton does: with the dictionary of a launch's arguments.
+    pub(super) fn call_with_launch_arguments(&mut self, frame: Frame, node: &impl Ranged, value: &Value) -> Value {
+        let Value::Functions(ids) = value else { return self.unknown(frame, node, value) };
+        let mut result = Value::Nothing;
+        for id in ids {
+            let function = self.function(*id);
+            let home = Frame { module: function.module, function: Some(*id) };
+            if let Some(first) = function.parameters.and_then(|parameters| parameters.args.first()) {
+                let site = self.site(home, first, Value::LaunchArgument);
+                self.put_local(*id, first.name().as_str(), Value::fresh(site).shared());
+            }
+            let returned = self.bind_call(frame, node, *id, &Called::default());
+            result = result.join(returned);
+        }
+        result
+    }
+}

@@ -1,0 +1,122 @@
+//! Calls of `passnet.kernels.cpp` and `passnet.kernels.cuda`: literal sources, signatures and flags.
+
+use ruff_python_ast::{Expr, ExprCall, ExprStringLiteral};
+use ruff_text_size::{Ranged, TextRange, TextSize};
+
+use super::{Flow, Frame, Value};
+use crate::{
+    native,
+    rules::{NativeFlag, NativeSource},
+};
+
+impl<'a> Flow<'a> {
+    /// `passnet.kernels.cpp(...)` at module level: sources are literal, and read.
+    pub(super) fn native_call(&mut self, frame: Frame, call: &'a ExprCall) -> Value {
+        if frame.function.is_some() {
+            let subject = "a call inside a function".to_owned();
+            return self.report(frame.module, call, &NativeSource { subject });
+        }
+        let source = call.arguments.find_argument_value("source", 0);
+        match source.and_then(|expr| self.constant_text(frame, expr)) {
+            Some(literal) if self.reporting => {
+                for (place, found) in native::scan(literal.value.to_str(), defined_types(call)) {
+                    self.report_native(frame, literal, place, &found);
+                }
+            }
+            Some(_) => {}
+            None => {
+                let subject = source.map_or("nothing".to_owned(), |expr| {
+                    format!("`{}`", shorten(self.source(frame.module).slice(expr)))
+                });
+                self.report(frame.module, call, &NativeSource { subject });
+            }
+        }
+        // Signatures are declarations, which the kernel helper parses; flags are judged one by one.
+        for signature in call.arguments.args.iter().skip(1) {
+            if self.constant_text(frame, signature).is_none() {
+                let subject = format!("`{}`", shorten(self.source(frame.module).slice(signature)));
+                self.report(frame.module, signature, &NativeSource { subject });
+            }
+        }
+        for keyword in &call.arguments.keywords {
+            match keyword.arg.as_ref().map(|name| name.as_str()) {
+                Some("source") => {}
+                Some("flags") => self.check_flags(frame, &keyword.value),
+                _ => {
+                    let subject = format!("`{}`", shorten(self.source(frame.module).slice(keyword)));
+                    self.report(frame.module, keyword, &NativeSource { subject });
+                }
+            }
+        }
+        Value::Native
+    }
+
+    fn check_flags(&mut self, frame: Frame, expr: &'a Expr) {
+        for flag in listed(expr) {
+            if !flag.as_string_literal_expr().is_some_and(|literal| native::is_flag(literal.value.to_str())) {
+                let subject = format!("`{}`", shorten(self.source(frame.module).slice(flag)));
+                self.report(frame.module, flag, &NativeFlag { subject });
+            }
+        }
+    }
+
+    fn report_native(
+        &mut self,
+        frame: Frame,
+        literal: &ExprStringLiteral,
+        place: native::Place,
+        found: &native::Found,
+    ) {
+        // Without escapes, the source stands in the file as it is, and the place in it can be shown.
+        let inside = self.source(frame.module).slice(literal).find(literal.value.to_str());
+        let range = inside.and_then(|start| {
+            let start = literal.start() + TextSize::try_from(start + place.0).ok()?;
+            Some(TextRange::at(start, TextSize::try_from(place.1).ok()?))
+        });
+        let range = range.unwrap_or(literal.range);
+        match found {
+            native::Found::Include(rule) => self.report(frame.module, &range, rule),
+            native::Found::Call(rule) => self.report(frame.module, &range, rule),
+            native::Found::State(rule) => self.report(frame.module, &range, rule),
+        };
+    }
+
+    /// The string that an expression is: a literal, or the name of a module-level constant that is one.
+    fn constant_text(&self, frame: Frame, expr: &'a Expr) -> Option<&'a ExprStringLiteral> {
+        match expr {
+            Expr::StringLiteral(literal) => Some(literal),
+            Expr::Name(name) => self.statements(frame.module).iter().find_map(|stmt| {
+                let assign = stmt.as_assign_stmt()?;
+                let [Expr::Name(target)] = assign.targets.as_slice() else { return None };
+                let literal = assign.value.as_string_literal_expr()?;
+                (target.id == name.id).then_some(literal)
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// The elements of a list or tuple display, or the one expression itself.
+pub(super) fn listed(expr: &Expr) -> &[Expr] {
+    match expr {
+        Expr::List(list) => &list.elts,
+        Expr::Tuple(tuple) => &tuple.elts,
+        one => std::slice::from_ref(one),
+    }
+}
+
+/// Names of types that the flags of a native kernel define.
+fn defined_types(call: &ExprCall) -> impl Iterator<Item = &str> {
+    let flags = call.arguments.find_keyword("flags").map_or(&[][..], |keyword| listed(&keyword.value));
+    flags.iter().filter_map(|flag| native::defined_type(flag.as_string_literal_expr()?.value.to_str()))
+}
+
+fn shorten(text: &str) -> String {
+    const SHOWN: usize = 40;
+    let line = text.lines().next().unwrap_or_default();
+    if line.chars().count() <= SHOWN {
+        line.to_owned()
+    } else {
+        line.chars().take(SHOWN).chain("...".chars()).collect()
+    }
+}

@@ -1,0 +1,307 @@
+//! Statements of modules and host functions.
+
+use ruff_python_ast::{Expr, Stmt, StmtAssign, StmtAugAssign, StmtFor, StmtWith};
+use ruff_text_size::Ranged;
+
+use super::{Binding, Flow, Frame, ModuleId, Value, api, definitions::is_exports};
+use crate::{
+    annotation,
+    rules::{
+        Annotation, ExceptionHandler, ModuleState, SharedMutation, StatementNotAllowed, TensorOperator, UnknownCall,
+    },
+};
+
+impl<'a> Flow<'a> {
+    /// Interprets the statements of a file that run when it is imported.
+    pub(super) fn run_module(&mut self, id: ModuleId) {
+        let frame = Frame { module: id, function: None };
+        for stmt in self.statements(id) {
+            match stmt {
+                Stmt::Import(_) | Stmt::ImportFrom(_) | Stmt::Pass(_) => {}
+                Stmt::FunctionDef(def) => self.module_def(id, def),
+                // Judged when names were registered.
+                Stmt::Assign(assign) if is_exports(assign) => {}
+                Stmt::Assign(assign) => self.assign(frame, assign),
+                Stmt::AnnAssign(assign) => {
+                    self.check_annotation(frame, &assign.annotation);
+                    if let Some(value) = &assign.value {
+                        self.assign_to(frame, &assign.target, value);
+                    }
+                }
+                Stmt::Expr(stmt) if stmt.value.is_string_literal_expr() => {}
+                Stmt::Expr(stmt) if self.is_wrap_call(id, &stmt.value) => {
+                    self.eval(frame, &stmt.value);
+                }
+                other => {
+                    let subject = format!("{} at module level", describe(other));
+                    self.report(id, other, &StatementNotAllowed { subject });
+                }
+            }
+        }
+    }
+
+    fn is_wrap_call(&self, id: ModuleId, expr: &Expr) -> bool {
+        let path = expr.as_call_expr().and_then(|call| self.dotted(id, &call.func));
+        path.is_some_and(|path| api::api(&path) == Some(api::Api::Wrap))
+    }
+
+    pub(super) fn run_block(&mut self, frame: Frame, body: &'a [Stmt]) {
+        for stmt in body {
+            self.run_statement(frame, stmt);
+        }
+    }
+
+    fn run_statement(&mut self, frame: Frame, stmt: &'a Stmt) {
+        match stmt {
+            Stmt::Pass(_) | Stmt::Break(_) | Stmt::Continue(_) => {}
+            Stmt::Expr(stmt) => {
+                self.eval(frame, &stmt.value);
+            }
+            Stmt::Assign(assign) => self.assign(frame, assign),
+            Stmt::AnnAssign(assign) => {
+                self.check_annotation(frame, &assign.annotation);
+                if let Some(value) = &assign.value {
+                    self.assign_to(frame, &assign.target, value);
+                }
+            }
+            Stmt::AugAssign(assign) => self.aug_assign(frame, assign),
+            Stmt::Return(stmt) => {
+                let value = stmt.value.as_ref().map_or(Value::Plain, |value| self.eval(frame, value));
+                self.return_value(frame, stmt, value);
+            }
+            Stmt::If(stmt) => {
+                self.condition(frame, &stmt.test);
+                self.run_block(frame, &stmt.body);
+                for clause in &stmt.elif_else_clauses {
+                    if let Some(test) = &clause.test {
+                        self.condition(frame, test);
+                    }
+                    self.run_block(frame, &clause.body);
+                }
+            }
+            Stmt::While(stmt) => {
+                self.condition(frame, &stmt.test);
+                self.run_block(frame, &stmt.body);
+                self.run_block(frame, &stmt.orelse);
+            }
+            Stmt::For(stmt) if !stmt.is_async => self.run_for(frame, stmt),
+            Stmt::With(stmt) if !stmt.is_async => self.run_with(frame, stmt),
+            Stmt::Assert(stmt) => {
+                self.condition(frame, &stmt.test);
+                if let Some(message) = &stmt.msg {
+                    self.plain(frame, message, "an assertion message");
+                }
+            }
+            Stmt::Raise(stmt) => {
+                for part in stmt.exc.iter().chain(&stmt.cause) {
+                    // `raise ValueError` names the class, `raise ValueError(...)` calls it.
+                    if !matches!(self.eval_raw(frame, part), Value::Builtin(name) if name.ends_with("Error")) {
+                        self.plain(frame, part, "`raise`");
+                    }
+                }
+            }
+            Stmt::FunctionDef(def) => {
+                let value = self.nested_def(frame, def);
+                self.bind_name(frame, def.name.as_str(), value);
+            }
+            Stmt::Try(stmt) => {
+                self.report(frame.module, stmt, &ExceptionHandler);
+            }
+            other => {
+                self.report(frame.module, other, &StatementNotAllowed { subject: describe(other).to_owned() });
+            }
+        }
+    }
+
+    fn check_annotation(&mut self, frame: Frame, expr: &Expr) {
+        if !annotation::is_type(expr) {
+            self.report(frame.module, expr, &Annotation);
+        }
+    }
+
+    fn run_for(&mut self, frame: Frame, stmt: &'a StmtFor) {
+        let iterated = self.eval(frame, &stmt.iter);
+        let element = self.element(frame, &*stmt.iter, iterated);
+        self.bind(frame, &stmt.target, element);
+        self.run_block(frame, &stmt.body);
+        self.run_block(frame, &stmt.orelse);
+    }
+
+    fn run_with(&mut self, frame: Frame, stmt: &'a StmtWith) {
+        for item in &stmt.items {
+            let entered = self.eval(frame, &item.context_expr);
+            if !matches!(entered, Value::Context | Value::Nothing | Value::Reported(_)) {
+                let subject = "`with` on anything but `torch.cuda.device`".to_owned();
+                self.report(frame.module, &item.context_expr, &StatementNotAllowed { subject });
+            }
+            if let Some(target) = &item.optional_vars {
+                let subject = "`as` in a `with` statement".to_owned();
+                self.report(frame.module, &**target, &StatementNotAllowed { subject });
+            }
+        }
+        self.run_block(frame, &stmt.body);
+    }
+
+    fn assign(&mut self, frame: Frame, assign: &'a StmtAssign) {
+        for target in &assign.targets {
+            self.assign_to(frame, target, &assign.value);
+        }
+    }
+
+    fn assign_to(&mut self, frame: Frame, target: &'a Expr, value: &'a Expr) {
+        // A plain name may become another name of a module or function: `F = torch.nn.functional`.
+        let value_of = match (target, self.eval_raw(frame, value)) {
+            (Expr::Name(_), path @ (Value::Path(_) | Value::Module(_))) => path,
+            (_, raw) => self.judge(frame, value, raw),
+        };
+        self.bind(frame, target, value_of);
+    }
+
+    /// Binds a value to a target: a name, a tuple of targets, an element of a container.
+    pub(super) fn bind(&mut self, frame: Frame, target: &'a Expr, value: Value) {
+        match target {
+            Expr::Name(name) => {
+                if frame.function.is_none() && !matches!(value, Value::Module(_)) && !self.is_lasting(&value) {
+                    self.report(frame.module, target, &ModuleState { subject: value.describe() });
+                }
+                self.bind_name(frame, name.id.as_str(), value);
+            }
+            Expr::Tuple(tuple) => self.unpack(frame, target, &tuple.elts, value),
+            Expr::List(list) => self.unpack(frame, target, &list.elts, value),
+            Expr::Starred(starred) => {
+                let site = self.site(frame, starred, value);
+                self.bind(frame, &starred.value, Value::fresh(site));
+            }
+            Expr::Subscript(subscript) => {
+                let container = self.eval(frame, &subscript.value);
+                self.plain(frame, &subscript.slice, "an index");
+                // A slice takes in the elements of the value, an index the value.
+                let takes_elements = subscript.slice.is_slice_expr() && container != Value::Tensor;
+                let value = if takes_elements { self.element(frame, target, value) } else { value };
+                self.put_into(frame, target, &container, value);
+            }
+            _ => {
+                self.report(frame.module, target, &SharedMutation { subject: "assignment to an attribute".to_owned() });
+            }
+        }
+    }
+
+    fn unpack(&mut self, frame: Frame, node: &'a Expr, targets: &'a [Expr], value: Value) {
+        match value {
+            Value::Tuple(elements) if elements.len() == targets.len() && !targets.iter().any(Expr::is_starred_expr) => {
+                for (target, element) in targets.iter().zip(elements) {
+                    self.bind(frame, target, element);
+                }
+            }
+            value => {
+                let element = self.element(frame, node, value);
+                for target in targets {
+                    self.bind(frame, target, element.clone());
+                }
+            }
+        }
+    }
+
+    pub(super) fn bind_name(&mut self, frame: Frame, name: &'a str, value: Value) {
+        match frame.function {
+            Some(id) => self.put_local(id, name, value),
+            None => {
+                if let Some(Binding::Value(slot)) = self.modules[frame.module.0].names.get_mut(name) {
+                    let joined = slot.clone().join(value);
+                    if joined != *slot {
+                        *slot = joined;
+                        self.changed = true;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Puts a value into a container, which has to be the running function's own.
+    pub(super) fn put_into(&mut self, frame: Frame, node: &impl Ranged, container: &Value, value: Value) {
+        self.check_no_closure(frame, node, &value);
+        match container {
+            Value::Items { sites, fresh: true } => {
+                for site in sites {
+                    self.put(*site, value.clone());
+                }
+            }
+            Value::Tensor => {
+                self.report(frame.module, node, &TensorOperator { subject: "assignment to elements".to_owned() });
+            }
+            Value::Nothing | Value::Reported(_) => {}
+            _ => {
+                let subject = format!("assignment into {}", container.describe());
+                self.report(frame.module, node, &SharedMutation { subject });
+            }
+        }
+    }
+
+    fn aug_assign(&mut self, frame: Frame, assign: &'a StmtAugAssign) {
+        let value = self.eval(frame, &assign.value);
+        let old = match &*assign.target {
+            Expr::Name(name) => self.lookup(frame, name.id.as_str()).unwrap_or(Value::Mixed),
+            Expr::Subscript(subscript) => {
+                let container = self.eval(frame, &subscript.value);
+                self.plain(frame, &subscript.slice, "an index");
+                self.element_or_report(frame, &*assign.target, &container)
+            }
+            other => {
+                let subject = "assignment to an attribute".to_owned();
+                self.report(frame.module, other, &SharedMutation { subject })
+            }
+        };
+        match (&old, &value) {
+            (Value::Tensor | Value::LaunchArgument, _) | (_, Value::Tensor) => {
+                let subject = format!("`{}=`", assign.op);
+                self.report(frame.module, assign, &TensorOperator { subject });
+            }
+            // `list += iterable` changes the list in place.
+            (Value::Items { .. }, _) => {
+                let added = self.element(frame, &*assign.value, value);
+                self.put_into(frame, assign, &old, added);
+            }
+            _ => {
+                let joined = self.arithmetic(frame, assign, assign.op, old, value);
+                match &*assign.target {
+                    Expr::Name(name) => self.bind_name(frame, name.id.as_str(), joined),
+                    Expr::Subscript(subscript) => {
+                        let container = self.eval(frame, &subscript.value);
+                        self.put_into(frame, &*assign.target, &container, joined);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn element_or_report(&mut self, frame: Frame, node: &impl Ranged, container: &Value) -> Value {
+        match container {
+            Value::Items { sites, .. } => self.elements(sites),
+            Value::Nothing | Value::Reported(_) | Value::Tensor => container.clone(),
+            _ => self.report(frame.module, node, &UnknownCall { subject: "this assignment".to_owned() }),
+        }
+    }
+}
+
+/// A name for the kind of statement, with an article.
+fn describe(stmt: &Stmt) -> &'static str {
+    match stmt {
+        Stmt::ClassDef(_) => "a class",
+        Stmt::For(_) => "a `for` loop",
+        Stmt::With(_) => "a `with` block",
+        Stmt::If(_) => "an `if` statement",
+        Stmt::While(_) => "a `while` loop",
+        Stmt::Try(_) => "a `try` statement",
+        Stmt::Global(_) => "`global`",
+        Stmt::Nonlocal(_) => "`nonlocal`",
+        Stmt::Delete(_) => "`del`",
+        Stmt::Match(_) => "`match`",
+        Stmt::Import(_) | Stmt::ImportFrom(_) => "an import inside a function",
+        Stmt::TypeAlias(_) => "a type alias",
+        Stmt::AugAssign(_) => "an assignment in place",
+        Stmt::Expr(_) => "an expression without effect on the module",
+        Stmt::Raise(_) | Stmt::Assert(_) => "a check",
+        _ => "this statement",
+    }
+}

@@ -1,0 +1,27 @@
+//! Modules that a pass may import.
+
+/// Modules that a pass may import. Public names imported *from* them are judged where they are used.
+pub(crate) const IMPORTABLE: &[&str] = &[
+    "math",
+    "operator",
+    "passnet",
+    "passnet.kernels",
+    "torch",
+    "torch.fft",
+    "torch.fx",
+    "torch.linalg",
+    "torch.nn",
+    "torch.nn.functional",
+    "torch.special",
+    "triton",
+    "triton.language",
+    "triton.language.extra",
+    "triton.language.extra.cuda",
+    "triton.language.extra.cuda.libdevice",
+    "triton.language.extra.libdevice",
+    "triton.language.math",
+    "typing",
+];
+
+/// First components of the importable modules: no file of a directory may have such a name.
+pub(crate) const IMPORTABLE_ROOTS: &[&str] = &["math", "operator", "pass_dir", "passnet", "torch", "triton", "typing"];

@@ -1,0 +1,52 @@
+//! The registry of rules, and its manual.
+
+use std::fmt::Write as _;
+
+use super::{rule::Rule, rules::ALL};
+
+/// Every rule, by id.
+pub fn rules() -> &'static [Rule] {
+    ALL
+}
+
+/// The rule with this id (`PN201`, in any case) or name (`import-not-allowed`).
+pub fn find_rule(id_or_name: &str) -> Option<&'static Rule> {
+    rules().iter().find(|rule| rule.id.eq_ignore_ascii_case(id_or_name) || rule.name == id_or_name)
+}
+
+/// The text of `docs/reference/lint-rules.md`: a table of all rules and their manuals.
+pub fn rules_page() -> String {
+    let mut page = String::from(
+        "# Lint rules\n\nA pass directory is checked before every evaluation, and by `passnet lint PASSDIR`. All that these rules do not\n\
+         allow is rejected. There is no way to switch a rule off from within a file. This page is generated from the rules'\n\
+         own documentation: `PASSNET_BLESS=1 cargo test -p passnet-lint`.\n\n| id | name | how to fix |\n|---|---|---|\n",
+    );
+    for rule in rules() {
+        // Writing to a string cannot fail.
+        let _ = writeln!(page, "| [{}](#{}) | {} | {} |", rule.id, rule.anchor(), rule.name, rule.help);
+    }
+    for rule in rules() {
+        let manual = rule.manual().replace("\n## ", "\n### ");
+        let _ = write!(page, "\n#{manual}");
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_has_a_complete_manual_and_its_own_id() {
+        for rule in rules() {
+            let manual = rule.manual();
+            for heading in ["## What it does\n", "## Why\n", "## Example\n", "## How to fix\n"] {
+                assert!(manual.contains(heading), "{}: no {heading}", rule.id);
+            }
+            assert!(manual.contains(rule.id), "{}: the example does not mark the finding", rule.id);
+            assert_eq!(rules().iter().filter(|other| other.id == rule.id || other.name == rule.name).count(), 1);
+            assert!(rule.id.len() == 5 && rule.id.starts_with("PN"), "{}", rule.id);
+        }
+        assert!(rules().is_sorted_by_key(|rule| rule.id));
+    }
+}

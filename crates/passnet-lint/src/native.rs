@@ -1,0 +1,89 @@
+//! C++ and CUDA sources: a token scan, not a parser.
+//!
+//! The scan knows scopes of variables and conditions of the preprocessor, but no types. It follows the same principle as
+//! the rest: a name may be called if the source defines it wherever it is compiled, or if it is on a list; names that
+//! headers declare and that reach outside may be names of variables only. No function is used as a value, so nothing can
+//! be called but by name. Text that would need a parser to judge is rejected: pasting macros, function pointers, calls of
+//! computed values, line splicing.
+
+mod calls;
+mod constants;
+mod definitions;
+mod guards;
+mod macros;
+mod names;
+mod source;
+mod tokens;
+mod variables;
+
+use std::collections::BTreeMap;
+
+use self::{definitions::Definitions, guards::Guards, macros::tokenize, source::Source, variables::Variables};
+use super::rules::{NativeCall, NativeInclude, NativeState};
+
+pub(super) use self::names::{defined_type, is_flag};
+
+/// Most findings of one source.
+const MAX_FOUND: usize = 50;
+
+/// A finding of a scan.
+pub(super) enum Found {
+    Include(NativeInclude),
+    Call(NativeCall),
+    State(NativeState),
+}
+
+/// A place in the source: byte offset and length.
+pub(super) type Place = (usize, usize);
+
+/// Reads a source, in which `defined` are names of types that compiler flags define.
+pub(super) fn scan<'t>(text: &'t str, defined: impl IntoIterator<Item = &'t str>) -> Vec<(Place, Found)> {
+    let (tokens, directives, guards) = match tokenize(text) {
+        Ok(read) => read,
+        Err(subject) => return vec![((0, text.len()), Found::Call(NativeCall { subject }))],
+    };
+    let source = Source::new(tokens);
+    let definitions = Definitions::new(&source, defined);
+    let variables = Variables::new(&source, &definitions);
+    let refused = directives.iter().filter(|directive| !names::is_directive(&directive.text)).take(MAX_FOUND);
+    let found = refused.map(|directive| {
+        let violation = NativeInclude { subject: directive.text.clone() };
+        ((directive.offset, directive.length), Found::Include(violation))
+    });
+    let found = found.collect();
+    let mut scan = Scan { text, source, guards, definitions, variables, only_called: BTreeMap::new(), found };
+    scan.check_tokens();
+    scan.check_statements();
+    scan.found
+}
+
+struct Scan<'t> {
+    text: &'t str,
+    source: Source<'t>,
+    guards: Guards,
+    definitions: Definitions<'t>,
+    variables: Variables<'t>,
+    /// Parameters, by the token that declares them, and whether they are called or passed on and nothing else.
+    only_called: BTreeMap<usize, bool>,
+    found: Vec<(Place, Found)>,
+}
+
+impl Scan<'_> {
+    fn call(&mut self, index: usize, subject: &str) {
+        self.find(index, Found::Call(NativeCall { subject: subject.to_owned() }));
+    }
+
+    fn state(&mut self, index: usize, subject: &str) {
+        self.find(index, Found::State(NativeState { subject: subject.to_owned() }));
+    }
+
+    fn find(&mut self, index: usize, found: Found) {
+        if self.found.len() < MAX_FOUND {
+            let text = self.source.text(index);
+            self.found.push(((tokens::offset(self.text, text), text.len()), found));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,251 @@
+//! Declarations outside of functions, and constants: what outlives a call has to be written out and unchangeable.
+
+use super::{Scan, names::is_type};
+
+/// Functions of a source, declared or defined, up to which prototypes are compared with definitions.
+const MAX_PROTOTYPES: usize = 1_000;
+
+impl Scan<'_> {
+    /// `static` and `inline` may begin functions and constants.
+    pub(super) fn check_static(&mut self, index: usize, name: &str) {
+        let source = &self.source;
+        for at in index + 1..source.len() {
+            match source.text(at) {
+                // A second specifier is checked separately.
+                "constexpr" | "static" | "inline" => return,
+                "(" if matches!(source.before(at, 1), "alignas" | "__attribute__") => {}
+                "(" if source.closing(at).is_some_and(|close| source.has_body(close)) => return,
+                // A prototype: checked with all others.
+                "(" if self.variables.prototypes.contains(&(at - 1)) => return,
+                "(" | "=" | ";" | "{" | "[" => {
+                    let start = self.statement_start(index);
+                    let end = self.statement_end(at);
+                    if !self.is_constant(start, end) {
+                        self.state(index, &self.shown(index, at));
+                    }
+                    return;
+                }
+                _ => {}
+            }
+        }
+        self.state(index, name);
+    }
+
+    fn statement_start(&self, index: usize) -> usize {
+        let ends = |at: &usize| !matches!(self.source.before(*at, 1), "" | ";" | "{" | "}");
+        (0..=index).rev().find(|at| !ends(at)).unwrap_or(0)
+    }
+
+    fn statement_end(&self, index: usize) -> usize {
+        let mut at = index;
+        while at < self.source.len() && self.source.text(at) != ";" {
+            at = self.source.closing(at).unwrap_or(at) + 1;
+        }
+        at
+    }
+
+    /// Some tokens as they are written.
+    pub(super) fn shown(&self, start: usize, end: usize) -> String {
+        (start..end).take(8).map(|at| self.source.text(at)).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Declarations at file level: functions with bodies and their prototypes, types, constants.
+    pub(super) fn check_statements(&mut self) {
+        let mut start = 0;
+        let mut index = 0;
+        while index < self.source.len() {
+            match self.source.text(index) {
+                "{" if self.source.is_namespace(index) => start = index + 1,
+                "{" => {
+                    let Some(close) = self.source.closing(index) else { return };
+                    index = close;
+                    let ends_without_semicolon = (start..index).any(|at| self.source.text(at) == "(")
+                        && self.source.text(index + 1) != ";"
+                        || self.source.text(index + 1) == "}";
+                    if ends_without_semicolon {
+                        start = index + 1;
+                    }
+                }
+                "}" => start = index + 1,
+                ";" => {
+                    self.check_declaration(start, index);
+                    start = index + 1;
+                }
+                _ => {}
+            }
+            index += 1;
+        }
+    }
+
+    fn check_declaration(&mut self, start: usize, end: usize) {
+        let source = &self.source;
+        let head = start;
+        let start = if source.text(start) == "extern" { start + 2 } else { start };
+        let specifiers = (start..end).take_while(|at| !matches!(source.text(*at), "=" | "(" | "{" | "["));
+        let mut constant = false;
+        let mut defines_type = false;
+        for at in specifiers {
+            constant |= source.text(at) == "constexpr";
+            defines_type |= matches!(source.text(at), "struct" | "class" | "union" | "enum");
+        }
+        let declares = matches!(source.text(start), "" | ";" | "using" | "typedef" | "static_assert");
+        // `struct Point {...};` and `struct Point;` define types; with a name at the end they define a variable too.
+        let only_type = defines_type && (source.before(end, 1) == "}" || end <= start + 2);
+        if start >= end || constant || declares || only_type || self.is_constant(start, end) {
+            return;
+        }
+        let shown = self.shown(start, end);
+        let prototype = self.variables.prototypes.range(start..end).next().copied();
+        match prototype.and_then(|name| Some((name, source.closing(name + 1)?))) {
+            Some((name, close)) if close + 1 == end => {
+                if !self.is_defined_later(head, name, close) {
+                    self.call(start, &format!("`{shown}`: a declaration without a definition of exactly this form"));
+                }
+            }
+            Some(_) => self.call(start, &format!("`{shown}`: several declarations in one")),
+            None => self.state(start, &shown),
+        }
+    }
+
+    /// Returns whether a prototype has a definition that differs in names of parameters at most.
+    fn is_defined_later(&self, head: usize, name: usize, close: usize) -> bool {
+        let source = &self.source;
+        let is_defined = self.definitions.calls_function(source.text(name), source.at(name), &self.guards);
+        if !is_defined || self.variables.prototypes.len() > MAX_PROTOTYPES {
+            return false;
+        }
+        let declared = self.signature(head, name, close);
+        let mut defined = (close..source.len()).filter(|at| source.text(*at) == source.text(name));
+        defined.any(|at| {
+            let Some(end) = source.closing(at + 1).filter(|end| source.has_body(*end)) else { return false };
+            let begin = self.statement_start(at);
+            source.enclosing(at) == source.enclosing(name)
+                && self.guards.covers(&[source.at(at)], source.at(name))
+                && self.signature(begin, at, end) == declared
+        })
+    }
+
+    /// The tokens of a function's head, without names and default values of parameters.
+    fn signature(&self, head: usize, name: usize, close: usize) -> Vec<&str> {
+        let source = &self.source;
+        let mut signature: Vec<&str> = (head..name + 2).map(|at| source.text(at)).collect();
+        let mut parameter: Vec<usize> = Vec::new();
+        let mut at = name + 2;
+        while at <= close {
+            let ends = matches!(source.text(at), "," | ")");
+            if ends {
+                let is_named = parameter.len() > 1
+                    && parameter.last().is_some_and(|last| source.is_name(*last) && !is_type(source.text(*last)))
+                    && !parameter.iter().rev().nth(1).is_some_and(|at| matches!(source.text(*at), "::" | "const"));
+                parameter.truncate(parameter.len() - usize::from(is_named));
+                signature.extend(parameter.drain(..).map(|at| source.text(at)).chain([source.text(at)]));
+                at += 1;
+            } else if source.text(at) == "=" {
+                while at < close && source.text(at) != "," {
+                    at = source.closing(at).unwrap_or(at) + 1;
+                }
+            } else {
+                parameter.push(at);
+                at += 1;
+            }
+        }
+        signature
+    }
+
+    /// Returns whether a declaration makes constants of numbers: each has a value that the compiler computes.
+    fn is_constant(&self, start: usize, end: usize) -> bool {
+        let source = &self.source;
+        let mut at = start;
+        let mut is_const = false;
+        loop {
+            match source.text(at) {
+                "static" | "inline" => at += 1,
+                "const" => {
+                    is_const = true;
+                    at += 1;
+                }
+                "alignas" | "__attribute__" => match source.closing(at + 1) {
+                    Some(close) => at = close + 1,
+                    None => return false,
+                },
+                _ => break,
+            }
+        }
+        let is_array = source.text(at) == "std" && source.text(at + 2) == "array";
+        if is_array {
+            let Some(close) = source.template_end(at + 3) else { return false };
+            if !is_type(source.text(at + 4)) || source.text(at + 5) != "," {
+                return false;
+            }
+            at = close + 1;
+        } else {
+            let first = at;
+            while is_type(source.text(at)) && source.text(at) != "auto" {
+                at += 1;
+            }
+            if at == first {
+                return false;
+            }
+        }
+        while source.text(at) == "const" {
+            is_const = true;
+            at += 1;
+        }
+        is_const && self.are_constants(at, end)
+    }
+
+    /// `A = 1, b[2] = {1, 2}`.
+    fn are_constants(&self, mut at: usize, end: usize) -> bool {
+        let source = &self.source;
+        loop {
+            if !source.is_name(at) {
+                return false;
+            }
+            at += 1;
+            while source.text(at) == "[" {
+                let Some(close) = source.closing(at) else { return false };
+                if !(at + 1..close).all(|index| self.is_constant_token(index)) {
+                    return false;
+                }
+                at = close + 1;
+            }
+            let first = at;
+            while at < end && source.text(at) != "," {
+                let close = source.closing(at).unwrap_or(at);
+                if !(at..=close).all(|index| self.is_constant_token(index)) {
+                    return false;
+                }
+                at = close + 1;
+            }
+            if !matches!(source.text(first), "=" | "{") || first + 1 >= at {
+                return false;
+            }
+            if at >= end {
+                return true;
+            }
+            at += 1;
+        }
+    }
+
+    /// Numbers, operators, casts to numbers and names of other constants.
+    fn is_constant_token(&self, index: usize) -> bool {
+        let source = &self.source;
+        if !source.is_name(index) {
+            return source.text(index) != "(" || index == 0 || self.is_constant_call(index - 1);
+        }
+        match self.variables.find(source.text(index), index) {
+            Some(variable) => variable.is_global,
+            None => true,
+        }
+    }
+
+    /// Returns whether what is before an opening bracket can be before one in a constant.
+    fn is_constant_call(&self, before: usize) -> bool {
+        let source = &self.source;
+        match source.text(before) {
+            ">" => source.template_name(before).is_some_and(|name| source.text(name) == "static_cast"),
+            text if source.is_name(before) => is_type(text) || text == "sizeof",
+            text => !matches!(text, ")" | "]" | "}"),
+        }
+    }
+}

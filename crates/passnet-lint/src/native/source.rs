@@ -1,0 +1,175 @@
+//! The tokens of a C++ source, and how brackets divide them.
+
+use super::tokens::{Kind, Token};
+
+/// Most tokens between angle brackets that are taken for template arguments.
+const MAX_ARGUMENTS: usize = 64;
+
+/// Tokens with their brackets matched.
+pub(super) struct Source<'t> {
+    tokens: Vec<Token<'t>>,
+    /// For each bracket the index of the one that it belongs to.
+    partners: Vec<Option<usize>>,
+    /// For each token the index of the bracket around it.
+    enclosing: Vec<Option<usize>>,
+}
+
+impl<'t> Source<'t> {
+    pub(super) fn new(tokens: Vec<Token<'t>>) -> Self {
+        let mut partners = vec![None; tokens.len()];
+        let mut enclosing = vec![None; tokens.len()];
+        let mut open: Vec<usize> = Vec::new();
+        for (index, token) in tokens.iter().enumerate() {
+            match token.text {
+                "(" | "[" | "{" => {
+                    enclosing[index] = open.last().copied();
+                    open.push(index);
+                }
+                ")" | "]" | "}" => {
+                    if let Some(start) = open.pop() {
+                        partners[start] = Some(index);
+                        partners[index] = Some(start);
+                    }
+                    enclosing[index] = open.last().copied();
+                }
+                _ => enclosing[index] = open.last().copied(),
+            }
+        }
+        Self { tokens, partners, enclosing }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.tokens.len()
+    }
+
+    /// The text of a token, empty beyond the ends.
+    pub(super) fn text(&self, index: usize) -> &'t str {
+        self.tokens.get(index).map_or("", |token| token.text)
+    }
+
+    pub(super) fn kind(&self, index: usize) -> Option<Kind> {
+        self.tokens.get(index).map(|token| token.kind)
+    }
+
+    /// Offset at which a token is compiled.
+    pub(super) fn at(&self, index: usize) -> usize {
+        self.tokens.get(index).map_or(0, |token| token.at)
+    }
+
+    pub(super) fn before(&self, index: usize, distance: usize) -> &'t str {
+        index.checked_sub(distance).map_or("", |index| self.text(index))
+    }
+
+    pub(super) fn is_name(&self, index: usize) -> bool {
+        self.kind(index) == Some(Kind::Name)
+    }
+
+    /// Index of the bracket that closes the one at `open`.
+    pub(super) fn closing(&self, open: usize) -> Option<usize> {
+        self.partners.get(open).copied().flatten().filter(|close| *close > open)
+    }
+
+    /// Index of the bracket that opens the one at `close`.
+    pub(super) fn opening(&self, close: usize) -> Option<usize> {
+        self.partners.get(close).copied().flatten().filter(|open| *open < close)
+    }
+
+    /// Index of the bracket around a token.
+    pub(super) fn enclosing(&self, index: usize) -> Option<usize> {
+        self.enclosing.get(index).copied().flatten()
+    }
+
+    /// Returns whether a brace opens a namespace or a block `extern "C"`.
+    pub(super) fn is_namespace(&self, open: usize) -> bool {
+        self.before(open, 1) == "namespace" || self.before(open, 2) == "namespace" || self.before(open, 1) == "\"C\""
+    }
+
+    /// Returns whether a token is in no function and no type.
+    pub(super) fn is_at_file_level(&self, index: usize) -> bool {
+        let mut around = self.enclosing(index);
+        while let Some(open) = around {
+            if !self.is_namespace(open) {
+                return false;
+            }
+            around = self.enclosing(open);
+        }
+        true
+    }
+
+    /// Returns whether a parameter list that closes at `close` is followed by a function body.
+    pub(super) fn has_body(&self, close: usize) -> bool {
+        let mut at = close + 1;
+        while at < self.len() {
+            match self.text(at) {
+                "{" => return true,
+                "const" | "noexcept" | "mutable" | "->" | "*" | "&" | "::" | "override" | "final" => at += 1,
+                "<" => match self.template_end(at) {
+                    Some(end) => at = end + 1,
+                    None => return false,
+                },
+                // The initial values of members: `S(float a) : a(a), b{0} {}`.
+                ":" => return self.has_initializers(at + 1),
+                _ if self.is_name(at) && matches!(self.before(at, 1), "->" | "::" | "const") => at += 1,
+                _ => return false,
+            }
+        }
+        false
+    }
+
+    fn has_initializers(&self, from: usize) -> bool {
+        let mut at = from;
+        while self.is_name(at) {
+            let Some(close) = self.closing(at + 1) else { return false };
+            match self.text(close + 1) {
+                "," => at = close + 2,
+                text => return text == "{",
+            }
+        }
+        false
+    }
+
+    /// The `>` that ends template arguments beginning with the `<` at `open`.
+    pub(super) fn template_end(&self, open: usize) -> Option<usize> {
+        let mut depth = 0_usize;
+        let mut at = open;
+        while at < self.len() && at <= open + MAX_ARGUMENTS {
+            match self.text(at) {
+                "<" => depth += 1,
+                ">" => {
+                    depth = depth.checked_sub(1)?;
+                    if depth == 0 {
+                        return Some(at);
+                    }
+                }
+                "(" => at = self.closing(at)?,
+                "," | "*" | "&" | "::" | "." | "+" | "-" | "/" | "=" | "!" => {}
+                _ if matches!(self.kind(at), Some(Kind::Name | Kind::Number)) => {}
+                _ => return None,
+            }
+            at += 1;
+        }
+        None
+    }
+
+    /// The name before the `<` that the `>` at `close` ends, if what is between can be template arguments.
+    pub(super) fn template_name(&self, close: usize) -> Option<usize> {
+        let mut depth = 0_usize;
+        let mut index = close;
+        loop {
+            match self.text(index) {
+                ">" => depth += 1,
+                "<" => {
+                    depth -= 1;
+                    if depth == 0 {
+                        return index.checked_sub(1).filter(|name| self.is_name(*name));
+                    }
+                }
+                ")" => index = self.opening(index)?,
+                "," | "*" | "&" | "::" | "." | "+" | "-" | "/" => {}
+                _ if matches!(self.kind(index), Some(Kind::Name | Kind::Number)) => {}
+                _ => return None,
+            }
+            index = index.checked_sub(1)?;
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Honest kernels in ordinary style, and disguises of forbidden behaviour, each one a short source.
+
+use std::{fs, path::Path};
+
+use proptest::prelude::*;
+
+use super::{Found, scan};
+
+fn findings(text: &str) -> Vec<String> {
+    let shown = scan(text, []).into_iter().map(|(_, found)| match found {
+        Found::Include(rule) => format!("include {}", rule.subject),
+        Found::Call(rule) => format!("call {}", rule.subject),
+        Found::State(rule) => format!("state {}", rule.subject),
+    });
+    shown.collect()
+}
+
+/// Honest kernels that the rules for object code are tested with.
+#[test]
+fn honest_kernels_are_accepted() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../passnet-objects/tests/honest");
+    let mut report = String::new();
+    let mut count = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let found = findings(&fs::read_to_string(&path).unwrap());
+        count += 1;
+        if !found.is_empty() {
+            report += &format!("{}: {found:?}\n", path.display());
+        }
+    }
+    assert!(report.is_empty() && count >= 30, "{count} kernels\n{report}");
+}
+
+/// Kernels that the rules for object code refuse. Those that only an object shows are listed.
+#[test]
+fn refused_kernels_are_refused() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../passnet-objects/tests/cases");
+    let mut accepted: Vec<String> = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        if text.starts_with("// refused") && findings(&text).is_empty() {
+            accepted.push(path.file_stem().unwrap().to_string_lossy().into_owned());
+        }
+    }
+    accepted.sort();
+    assert_eq!(accepted, ONLY_OBJECTS);
+}
+
+const ONLY_OBJECTS: &[&str] = &["absolute-address", "frame-of-4-mib", "null-pointer", "table-out-of-bounds"];
+
+#[test]
+fn ordinary_code_is_accepted() {
+    let mut report = String::new();
+    for text in [
+        "const int64_t BLOCK = 64; void k(float* x) { x[0] = BLOCK; }",
+        "const int A = 1, B = 2; static const double C[2][2] = {{1, 2}, {3, A}}; void k(float* x) { x[0] = C[0][B]; }",
+        "static const float table[2] = {0.5f, -2.0f}; void k(float* x) { x[0] = table[1]; }",
+        "void k(float* x) { static const int order[3] = {2, 0, 1}; x[0] = x[order[0]]; }",
+        "const std::array<float, 2> table = {1, 2}; void k(float* x) { x[0] = table[1]; }",
+        "const float TINY = static_cast<float>(1e-30), HUGE_ = float(1e30); void k(float* x) { x[0] = TINY + HUGE_; }",
+        "static float twice(float); void k(float* x) { x[0] = twice(x[0]); } static float twice(float v) { return 2 * v; }",
+        "float sum(const float* x, int64_t n = 4); float sum(const float* p, int64_t m) { return p[m]; } void k(float* x) { x[0] = sum(x); }",
+        "struct Scale { float by; float operator()(float v) const { return by * v; } }; void k(float* x) { Scale scale{2}; x[0] = scale(x[0]); x[1] = Scale{3}(x[1]); x[2] = Scale()(x[2]); }",
+        "template <class F> static void map(float* x, int64_t n, F f) { for (int64_t i = 0; i < n; ++i) x[i] = f(x[i]); } void k(float* x) { map(x, 4, [](float v) { return v > 0 ? v : 0; }); auto half = [](float v) { return v / 2; }; map(x, 4, half); }",
+        "struct V { float x, y; V operator+(V o) const { return {x + o.x, y + o.y}; } float& operator[](int i) { return i ? y : x; } bool operator<(V o) const { return x < o.x; } }; void k(float* x) { V v{1, 2}; V w = v + v; x[0] = w[0]; }",
+        "void k(float* x, int64_t n) { float signal = x[0]; int weak = 1, section = 2; for (int64_t clock = 0; clock < n; ++clock) x[clock] = signal * weak + section; }",
+        "static float mix(float alias, float kill) { return alias + kill; } void k(float* x) { x[0] = mix(x[0], 1); }",
+        "struct S { float weak; int system; }; void k(float* x) { S s{1, 2}; x[0] = s.weak + s.system; }",
+        "void k(float* x, int64_t n) { float max = x[0], log = 0; for (int64_t i = 0; i < n; ++i) { max = max > x[i] ? max : x[i]; log += x[i]; } x[0] = max + log; }",
+        "enum Mode { FAST, EXACT = 3 }; enum class Kind : int { Relu, Tanh }; template <Kind kind> static float act(float v) { return kind == Kind::Relu ? std::max(v, 0.0f) : std::tanh(v); } void k(float* x) { x[0] = act<Kind::Tanh>(x[0]) + FAST; }",
+        "void k(float* x, int64_t n) { std::sort(x, x + n); std::transform(x, x + n, x, [](float v) { return v * 2; }); x[0] = std::accumulate(x, x + n, 0.0f); std::nth_element(x, x + n / 2, x + n, std::greater<float>()); }",
+        "#ifdef __AVX2__\nstatic float sum8(__m256 v) { return v[0]; }\n#endif\nvoid k(float* x) {\n#ifdef __AVX2__\nx[0] = sum8(_mm256_loadu_ps(x));\n#else\nx[0] = x[1];\n#endif\n}",
+        "#if defined(__AVX512F__)\nstatic float f(float v) { return v; }\n#elif defined(__AVX2__)\nstatic float f(float v) { return v + 0; }\n#else\nstatic float f(float v) { return v + 1; }\n#endif\nvoid k(float* x) { x[0] = f(x[0]); }",
+        "namespace detail { constexpr int WIDTH = 8; inline float halved(float v) { return v / 2; } } void k(float* x) { using namespace detail; x[WIDTH] = halved(x[0]) + detail::halved(x[1]); }",
+        "struct Row { const float* data; int64_t size; explicit Row(const float* d, int64_t n) : data(d), size(n) {} float at(int64_t i) const { return data[i]; } float total() const { float s = 0; for (int64_t i = 0; i < size; ++i) s += at(i); return s; } }; void k(float* x) { Row row(x, 4); x[0] = row.total(); }",
+        "template <typename T, int N> struct Tile { T values[N]; static constexpr int size = N; T sum() const { T s = 0; for (int i = 0; i < N; ++i) s += values[i]; return s; } }; void k(float* x) { Tile<float, 4> tile{}; x[0] = tile.sum() + Tile<float, 4>::size; }",
+        "using Block = float[16]; typedef float vec __attribute__((vector_size(32))); void k(float* x) { Block b{}; vec v = {}; alignas(64) float c[16]; c[0] = v[0]; x[0] = b[0] + c[0]; }",
+        "template <class... Ts> static float total(Ts... values) { return (values + ... + 0.0f); } void k(float* x) { x[0] = total(x[0], x[1], 2); }",
+        "[[maybe_unused]] static inline float unused_one(float v) { return v; } __attribute__((always_inline)) inline float one(float v) { return v; } void k(float* x) { if (x[0] > 0) [[likely]] x[0] = one(x[0]); }",
+        "void k(float* x, int64_t n) { auto [low, high] = std::minmax_element(x, x + n); x[0] = *low + *high; for (auto& v : std::vector<float>(4)) v = 0; }",
+        "static float fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); } void k(float* x) { x[0] = fib(int(x[0])); }",
+        "void k(float* x, int64_t n) { auto add = [total = 0.0f](float v) mutable { total += v; return total; }; for (int64_t i = 0; i < n; ++i) x[i] = add(x[i]); }",
+        "union Bits { float value; uint32_t bits; }; static float magnitude(float v) { Bits b{v}; b.bits &= 0x7fffffffu; return b.value; } void k(float* x) { x[0] = magnitude(x[0]); }",
+        "void k(float* x, int64_t n) { switch (n & 3) { case 0: x[0] = 1; break; case 1: [[fallthrough]]; default: x[0] = std::exp(x[0]); } do { --n; } while (n > 0); }",
+    ] {
+        let found = findings(text);
+        if !found.is_empty() {
+            report += &format!("{found:?}: {text}\n");
+        }
+    }
+    assert!(report.is_empty(), "{report}");
+}
+
+#[test]
+fn disguises_are_refused() {
+    for text in [
+        // R02: state in constants.
+        "struct M { mutable float last[4]; }; constexpr M m{}; void k(float* x) { x[0] = m.last[0]++; }",
+        "template <class T> struct M { mutable T last; }; constexpr M<float> m{}; void k(float* x) { x[0] = m.last++; }",
+        "constexpr struct { mutable int n; } m{}; void k(float* x) { x[0] = m.n++; }",
+        "const float* last = nullptr; void k(float* x) { x[0] = last[0]; }",
+        "void k(float* x) { static const float first = x[0]; x[0] = first; }",
+        "static float make(); const float state = make(); static float make() { return 1; } void k(float* x) { x[0] = state; }",
+        "const int a = 1, *p = &a; void k(float* x) { x[0] = *p; }",
+        "const int a = 1, b; int c = 2; void k(float* x) { x[0] = c++; }",
+        "struct S { static inline float last = 0; }; void k(float* x) { x[0] = S::last++; }",
+        "const volatile int n = 0; void k(float* x) { x[0] = n; }",
+        // R08: addresses of functions, and pointers that take the names of functions.
+        "void k(float* x) { auto p = &memcpy; x[0] = *(const char*)p; }",
+        "void k(float* x) { const char* p = (const char*)memcpy; x[0] = *p; }",
+        "void k(float* x) { auto p = std::memcpy; x[0] = (int64_t)p; }",
+        "void k(float* x) { auto p = std::max<float>; x[0] = (int64_t)p; }",
+        "static float f(float v) { return v; } void k(float* x) { auto p = reinterpret_cast<int64_t>(&f); x[0] = p; }",
+        "static float f(float v) { return v; } void k(float* x) { auto f2 = f; x[0] = f2(1); }",
+        "static float f(float v) { return v; } void k(float* x) { auto f = reinterpret_cast<decltype(&memcpy)>(1); x[0] = f(x); }",
+        "using F = void (*)(const char*); static void f(const char*) {} void k(float* x) { F f = reinterpret_cast<F>(4096); f(\"\"); }",
+        "typedef void F(const char*); void k(float* x) { F* f = (F*)4096; f(\"\"); }",
+        "template <class T> static void run(int64_t at) { T* f = (T*)at; f(\"\"); } void k(float* x) { run<void(const char*)>(4096); }",
+        "static float f(float v) { return v; } void k(float* x) { auto f = +[](float v) { return v; }; x[0] = f(1); }",
+        "void k(float* x) { auto p = x[0] > 0 ? [](float v) { return v; } : [](float v) { return v; }; x[0] = (int64_t)p; }",
+        "struct S { void f() {} }; void k(float* x) { auto p = &S::f; x[0] = sizeof p; }",
+        "template <class F> static void leak(F f) { f(1); auto& g = *f; } void k(float* x) { leak([](float v) { return v; }); }",
+        "void k(float* x) { std::decay_t<float(float)> p = 0; x[0] = p(1); }",
+        "void k(float* x) { std::function<float(float)> f; x[0] = f(1); }",
+        "struct S { operator int64_t() const { return 1; } }; void k(float* x) { x[0] = S{}; }",
+        "struct S { void* operator new(size_t n) { return 0; } }; void k(float* x) { x[0] = 1; }",
+        "struct S { float* operator->() { return 0; } }; void k(float* x) { x[0] = 1; }",
+        // R20: definitions that are not compiled.
+        "#if 0\nint PyRun_SimpleString(const char*) { return 0; }\n#endif\nextern \"C\" int PyRun_SimpleString(const char*);\nvoid k(float* x) { PyRun_SimpleString(\"\"); }",
+        "#if 0\nint PyRun_SimpleString(const char*) { return 0; }\n#endif\nvoid k(float* x) { int a(), PyRun_SimpleString(const char*); PyRun_SimpleString(\"\"); }",
+        "#ifdef NEVER\nint select(int) { return 0; }\n#endif\nvoid k(float* x) { select(1); }",
+        "#if __COUNTER__ == 0\nstatic int mine() { return 0; }\n#endif\n#if __COUNTER__ == 0\nvoid k(float* x) { mine(); }\n#endif",
+        "#if 0\nstruct getpid { int a; };\n#endif\nvoid k(float* x) { x[0] = getpid(); }",
+        "#if 0\n#define getpid() 0\n#endif\nvoid k(float* x) { x[0] = getpid(); }",
+        "void k(float* x) { x[0] = getpid(); }\n#define getpid() 0\n",
+        "struct getpid; void k(float* x) { x[0] = getpid(); }",
+        "namespace a { int PyRun_SimpleString(const char*) { return 0; } } extern \"C\" int PyRun_SimpleString(const char*); void k(float* x) { PyRun_SimpleString(\"\"); }",
+        "int PyRun_SimpleString(float) { return 0; } extern \"C\" int PyRun_SimpleString(const char*); void k(float* x) { PyRun_SimpleString(\"\"); }",
+        "float f(float v) { return v; } float f(float), PyRun_SimpleString(const char*); void k(float* x) { PyRun_SimpleString(\"\"); }",
+        "int a, b; void k(float* x) { x[0] = b++; }",
+        "float f(float), g; void k(float* x) { x[0] = g++; } float f(float v) { return v; }",
+        // Names that may be variables, used as what they are.
+        "void k(float* x) { float signal = 1; x[0] = signal; } void j(float* x) { auto p = &signal; }",
+        "void k(float* x) { { int system = 1; } system(\"\"); }",
+        "void k(float* x) { int system = 1; ::system(\"\"); }",
+        "__attribute__((weak)) int f(float v) { return 1; } void k(float* x) { x[0] = f(1); }",
+        "__attribute__((section(\".data\"))) const int n = 1; void k(float* x) { x[0] = n; }",
+        "[[gnu::constructor]] static void f() {} void k(float* x) { x[0] = 1; }",
+        "[[gnu::alias(\"system\")]] void f(const char*); void k(float* x) { x[0] = 1; }",
+        // Functions of libraries with effects.
+        "void k(float* x) { x[0] = lgamma(x[0]); }",
+        "void k(float* x) { x[0] = std::lgamma(x[0]); }",
+        "void k(float* x) { x[0] = lgammaf(x[0]); }",
+        "void k(float* x) { x[0] = omp_get_wtime(); }",
+        "void k(float* x) { x[0] = random(); }",
+        "static int random(int v) { return v; } void k(float* x) { x[0] = random(); }",
+    ] {
+        assert!(!findings(text).is_empty(), "{text}");
+    }
+}
+
+/// Pieces of C++ in any order.
+fn soup() -> impl Strategy<Value = String> {
+    let pieces = [
+        "(",
+        ")",
+        "{",
+        "}",
+        "[",
+        "]",
+        "<",
+        ">",
+        ";",
+        ",",
+        "=",
+        "::",
+        ".",
+        "->",
+        "*",
+        "&",
+        ":",
+        "?",
+        "+",
+        "float",
+        "auto",
+        "const",
+        "static",
+        "struct",
+        "template",
+        "typename",
+        "operator",
+        "using",
+        "T",
+        "f",
+        "x",
+        "memcpy",
+        "system",
+        "std",
+        "max",
+        "1",
+        "\"C\"",
+        "extern",
+        "namespace",
+        "mutable",
+        "return",
+        "__attribute__",
+        "\n#if 0\n",
+        "\n#else\n",
+        "\n#endif\n",
+        "\n#define A(x) x\n",
+        "A",
+        "[[",
+        "]]",
+    ];
+    prop::collection::vec(prop::sample::select(pieces.to_vec()), 0..60).prop_map(|parts| parts.join(" "))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2048, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_order_of_tokens_is_judged(text in soup()) {
+        findings(&text);
+    }
+}

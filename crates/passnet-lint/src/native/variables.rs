@@ -1,0 +1,254 @@
+//! Variables of a source: where each is declared, how far it can be seen, and whether it may be called.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    definitions::Definitions,
+    names::{is_std, is_type},
+    source::Source,
+    tokens::Kind,
+};
+
+/// Variables of one name that are followed. Further ones count as no variables, which allows less.
+const MAX_OF_ONE_NAME: usize = 1_000;
+
+/// Values that a variable may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Holds {
+    /// Numbers, vectors, pointers to them: nothing that can be called.
+    Data,
+    /// A lambda of the source.
+    Lambda,
+    /// An object of one of the source's types.
+    Object,
+    /// A value of the type that a template parameter names.
+    Argument,
+    /// A value of a type that is not written out: `auto`.
+    Unknown,
+}
+
+/// A declared variable or parameter.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Variable {
+    /// Index of the token that declares it.
+    pub(super) start: usize,
+    /// Index of the token behind its scope.
+    pub(super) end: usize,
+    pub(super) holds: Holds,
+    /// True if it is declared outside of all functions and types.
+    pub(super) is_global: bool,
+}
+
+/// Variables by name, and functions that are declared without a body.
+#[derive(Default)]
+pub(super) struct Variables<'t> {
+    by_name: BTreeMap<&'t str, Vec<Variable>>,
+    /// Tokens that declare a function.
+    pub(super) prototypes: BTreeSet<usize>,
+}
+
+const SPECIFIERS: &[&str] = &[
+    "static",
+    "const",
+    "constexpr",
+    "inline",
+    "extern",
+    "typename",
+    "struct",
+    "class",
+    "enum",
+    "union",
+    "__device__",
+    "__host__",
+    "__global__",
+    "__forceinline__",
+    "__shared__",
+    "__constant__",
+];
+
+const DECORATIONS: &[&str] = &["*", "&", "&&", "const", "__restrict__", "__restrict", "restrict", "."];
+
+impl<'t> Variables<'t> {
+    pub(super) fn new(source: &Source<'t>, definitions: &Definitions<'t>) -> Self {
+        let mut variables = Self::default();
+        for index in 0..source.len() {
+            let begins = matches!(source.before(index, 1), "" | ";" | "{" | "}" | "(" | "," | ")" | ">" | ":");
+            if begins && (source.is_name(index) || source.text(index) == "[") {
+                variables.declaration(source, definitions, index);
+            }
+        }
+        variables
+    }
+
+    /// The variable that a name means at a token.
+    pub(super) fn find(&self, name: &str, index: usize) -> Option<&Variable> {
+        let seen = self.by_name.get(name)?.iter().filter(|variable| (variable.start..variable.end).contains(&index));
+        seen.max_by_key(|variable| variable.start)
+    }
+
+    /// Reads a declaration, if one begins at a token.
+    fn declaration(&mut self, source: &Source<'t>, definitions: &Definitions<'t>, start: usize) {
+        let Some((mut at, mut holds)) = type_at(source, definitions, start) else { return };
+        let in_list = matches!(source.before(start, 1), "(" | ",");
+        loop {
+            while DECORATIONS.contains(&source.text(at)) {
+                at += 1;
+            }
+            if source.text(at) == "[" && source.text(at + 1) != "[" {
+                // `auto [low, high] = ...`
+                let Some(close) = source.closing(at) else { return };
+                for index in at + 1..close {
+                    if source.is_name(index) {
+                        self.add(source, index, holds);
+                    }
+                }
+                return;
+            }
+            if !source.is_name(at) || is_type(source.text(at)) {
+                return;
+            }
+            let next = source.text(at + 1);
+            if next == "(" && is_parameter_list(source, definitions, at + 1) {
+                self.prototypes.insert(at);
+                return;
+            }
+            if !matches!(next, "=" | ";" | "," | ")" | "[" | "{" | ":" | "(")
+                || next == "=" && source.text(at + 2) == "="
+            {
+                return;
+            }
+            if next == "=" && source.text(at + 2) == "[" && source.text(at + 3) != "[" {
+                holds = Holds::Lambda;
+            }
+            self.add(source, at, holds);
+            let Some(end) = initializer_end(source, at + 1) else { return };
+            if source.text(end) != "," || in_list {
+                return;
+            }
+            at = end + 1;
+        }
+    }
+
+    fn add(&mut self, source: &Source<'t>, index: usize, holds: Holds) {
+        let (end, is_global) = scope_end(source, index);
+        let variable = Variable { start: index, end, holds, is_global };
+        let named = self.by_name.entry(source.text(index)).or_default();
+        if named.len() < MAX_OF_ONE_NAME {
+            named.push(variable);
+        }
+    }
+}
+
+/// The token behind the type of a declaration, and what variables of that type hold.
+fn type_at(source: &Source<'_>, definitions: &Definitions<'_>, start: usize) -> Option<(usize, Holds)> {
+    let mut at = start;
+    loop {
+        let text = source.text(at);
+        if text == "alignas" || text == "__attribute__" {
+            at = source.closing(at + 1)? + 1;
+        } else if text == "[" && source.text(at + 1) == "[" {
+            at = source.closing(at)? + 1;
+        } else if text == "extern" && source.text(at + 1) == "\"C\"" {
+            at += 2;
+        } else if SPECIFIERS.contains(&text) {
+            at += 1;
+        } else {
+            break;
+        }
+    }
+    let name = source.text(at);
+    if name == "auto" {
+        return Some((at + 1, Holds::Unknown));
+    }
+    if name == "decltype" {
+        return Some((source.closing(at + 1)? + 1, Holds::Unknown));
+    }
+    if is_type(name) {
+        while is_type(source.text(at)) && source.text(at) != "auto" || source.text(at) == "const" {
+            at += 1;
+        }
+        return Some((at, Holds::Data));
+    }
+    if !source.is_name(at) {
+        return None;
+    }
+    let mut last = at;
+    while source.text(last + 1) == "::" && source.is_name(last + 2) {
+        last += 2;
+    }
+    let is_standard = name == "std" && last > at && is_std(source.text(last));
+    let holds = if is_standard {
+        Holds::Data
+    } else if definitions.is_parameter(source.text(last)) {
+        Holds::Argument
+    } else if definitions.is_type(source.text(last)) {
+        Holds::Object
+    } else {
+        return None;
+    };
+    let end = if source.text(last + 1) == "<" { source.template_end(last + 1)? } else { last };
+    Some((end + 1, holds))
+}
+
+/// Returns whether brackets hold the parameters of a function rather than the initial value of a variable.
+pub(super) fn is_parameter_list(source: &Source<'_>, definitions: &Definitions<'_>, open: usize) -> bool {
+    let first = source.text(open + 1);
+    if first == ")" {
+        return true;
+    }
+    let mut at = open + 1;
+    while SPECIFIERS.contains(&source.text(at)) {
+        at += 1;
+    }
+    let is_written = at > open + 1;
+    match type_at(source, definitions, at) {
+        // `float v(float(x))` and `T v(T{})` make values.
+        Some((end, _)) => is_written || !matches!(source.text(end), "(" | "{" | "::"),
+        None => false,
+    }
+}
+
+/// The token that ends an initial value: `,`, `;`, `)` or `:`.
+fn initializer_end(source: &Source<'_>, from: usize) -> Option<usize> {
+    let mut at = from;
+    while at < source.len() {
+        match source.text(at) {
+            "," | ";" | ")" | "]" | "}" | ":" => return Some(at),
+            "(" | "[" | "{" => at = source.closing(at)? + 1,
+            "<" => at = source.template_end(at).filter(|end| source.text(end + 1) != "=").unwrap_or(at) + 1,
+            _ => at += 1,
+        }
+    }
+    None
+}
+
+/// The token behind the scope of what is declared at a token, and whether that is the whole file.
+fn scope_end(source: &Source<'_>, index: usize) -> (usize, bool) {
+    let Some(open) = source.enclosing(index) else { return (source.len(), true) };
+    let Some(close) = source.closing(open) else { return (index, false) };
+    if source.text(open) == "{" {
+        return (close, source.is_namespace(open));
+    }
+    // The head of a function or of a statement: what follows it.
+    let mut at = close + 1;
+    while at < source.len() {
+        match source.text(at) {
+            "{" => return (source.closing(at).unwrap_or(at), false),
+            ";" => return (at, false),
+            ")" | "}" | "," => return (close, false),
+            "(" | "[" => at = source.closing(at).unwrap_or(at) + 1,
+            _ => at += 1,
+        }
+    }
+    (close, false)
+}
+
+/// Returns whether a token can be an operand, so that what follows is an operator.
+pub(super) fn ends_operand(source: &Source<'_>, index: usize) -> bool {
+    match source.kind(index) {
+        Some(Kind::Number | Kind::Text) => true,
+        Some(Kind::Name) => !matches!(source.text(index), "return" | "case" | "sizeof" | "else" | "do"),
+        Some(Kind::Punctuation) => matches!(source.text(index), ")" | "]" | "}"),
+        None => false,
+    }
+}

@@ -1,0 +1,38 @@
+use crate::rule::Violation;
+
+/// ## What it does
+///
+/// Allows a fixed list of functions and constants of imported modules in wrappers and at module level: creation of
+/// tensors (`torch.empty`, `torch.zeros`, ...), questions about them and the device, `triton.cdiv`,
+/// `triton.Config`, `math`.
+///
+/// ## Why
+///
+/// A replacement stands for its own kernels. A wrapper that calls `torch.matmul`, even by another name, hands the
+/// work to the library that it is compared with; switches such as `torch.backends` change the comparison itself.
+///
+/// ## Example
+///
+/// ```python
+/// def fused(x, y):
+///     return torch.matmul(x, y)      # PN206
+/// ```
+///
+/// ## How to fix
+///
+/// Allocate with `torch.empty` and compute in a kernel. Any operation may be named inside `pattern`.
+pub(crate) struct ApiNotAllowed {
+    /// Dotted name, aliases resolved.
+    pub(crate) subject: String,
+}
+
+impl Violation for ApiNotAllowed {
+    const ID: &'static str = "PN206";
+    const NAME: &'static str = "api-not-allowed";
+    const SOURCE: &'static str = include_str!("api_not_allowed.rs");
+    const HELP: &'static str = "wrappers allocate, inspect and launch; compute inside a kernel";
+
+    fn message(&self) -> String {
+        format!("`{}` may not be used here", self.subject)
+    }
+}

@@ -1,0 +1,36 @@
+use crate::rule::Violation;
+
+/// ## What it does
+///
+/// Requires every pass named in the order file to define the functions `pattern`, `replacement_args` and
+/// `replacement_func` at module level, undecorated.
+///
+/// ## Why
+///
+/// The evaluator calls these three by name. Each follows rules of its own, so each has to be a definition whose
+/// text can be read.
+///
+/// ## Example
+///
+/// ```python
+/// pattern = make_pattern()      # PN301
+/// ```
+///
+/// ## How to fix
+///
+/// Write `def pattern(...)`, `def replacement_args(...)`, `def replacement_func()`.
+pub(crate) struct EntryPoint {
+    /// The problem.
+    pub(crate) subject: String,
+}
+
+impl Violation for EntryPoint {
+    const ID: &'static str = "PN301";
+    const NAME: &'static str = "entry-point";
+    const SOURCE: &'static str = include_str!("entry_point.rs");
+    const HELP: &'static str = "a pass defines pattern, replacement_args and replacement_func as plain functions";
+
+    fn message(&self) -> String {
+        self.subject.clone()
+    }
+}

@@ -1,0 +1,45 @@
+use crate::rule::Violation;
+
+/// ## What it does
+///
+/// Allows imports of a fixed list of modules: `torch` (with `torch.nn`, `torch.nn.functional`, `torch.fx`),
+/// `triton`, `triton.language`, libdevice, `passnet.kernels`, `math`, `operator`, `typing`,
+/// `__future__.annotations`, and files of the pass directory: `import helper`, `from . import helper`,
+/// `from .helper import f`.
+///
+/// ## Why
+///
+/// Everything a pass may do is launching its own kernels. `ctypes`, `cupy`, `subprocess`, `os`, `sys`, `inspect` or
+/// `threading` have no part in that; each is a known way around the referee.
+///
+/// ## Example
+///
+/// ```python
+/// import ctypes                       # PN201
+/// from torch.utils import cpp_extension  # PN201
+/// ```
+///
+/// ## How to fix
+///
+/// Write the computation as a Triton kernel, or as C++ through `passnet.kernels`.
+pub(crate) struct ImportNotAllowed {
+    /// Dotted name of the module.
+    pub(crate) subject: String,
+    /// True if a file of the directory has that name, too.
+    pub(crate) hides_file: bool,
+}
+
+impl Violation for ImportNotAllowed {
+    const ID: &'static str = "PN201";
+    const NAME: &'static str = "import-not-allowed";
+    const SOURCE: &'static str = include_str!("import_not_allowed.rs");
+    const HELP: &'static str = "only torch, triton, triton.language, libdevice, passnet.kernels, math, operator, typing and files of this directory can be imported";
+
+    fn message(&self) -> String {
+        let name = &self.subject;
+        if self.hides_file {
+            return format!("`import {name}` finds the installed module, not {name}.py; write `from . import {name}`");
+        }
+        format!("import of `{name}` is not allowed in a pass")
+    }
+}

@@ -1,0 +1,38 @@
+use crate::rule::Violation;
+
+/// ## What it does
+///
+/// Rejects modules, builtins and functions of imported modules as values: in containers, as arguments, defaults or
+/// results.
+///
+/// ## Why
+///
+/// Once `torch` or `torch.add` travels through a list or an argument, what is called later is no longer in the
+/// text.
+///
+/// ## Example
+///
+/// ```python
+/// OPS = [torch]           # PN207
+/// def fused(x, f=len):    # PN207
+///     ...
+/// ```
+///
+/// ## How to fix
+///
+/// Name what is called at the place of the call.
+pub(crate) struct ModuleAsValue {
+    /// Dotted name.
+    pub(crate) subject: String,
+}
+
+impl Violation for ModuleAsValue {
+    const ID: &'static str = "PN207";
+    const NAME: &'static str = "module-as-value";
+    const SOURCE: &'static str = include_str!("module_as_value.rs");
+    const HELP: &'static str = "write the call where it is meant";
+
+    fn message(&self) -> String {
+        format!("`{}` may be called by name, not passed around", self.subject)
+    }
+}

@@ -1,0 +1,36 @@
+use crate::rule::Violation;
+
+/// ## What it does
+///
+/// Requires file names to be plain Python identifiers that do not hide a module of Python or PyTorch.
+///
+/// ## Why
+///
+/// A file `torch.py` or `math.py` would be imported in place of the real module, or the real one in its place, and
+/// the checker could not tell which.
+///
+/// ## Example
+///
+/// ```text
+/// passes/
+///     math.py              # PN106
+/// ```
+///
+/// ## How to fix
+///
+/// Rename the file, e.g. to `fuse_gelu.py`.
+pub(crate) struct ModuleName {
+    /// The file name.
+    pub(crate) subject: String,
+}
+
+impl Violation for ModuleName {
+    const ID: &'static str = "PN106";
+    const NAME: &'static str = "module-name";
+    const SOURCE: &'static str = include_str!("module_name.rs");
+    const HELP: &'static str = "name the file by a lower-case ASCII identifier that no installed module has";
+
+    fn message(&self) -> String {
+        format!("`{}` is not a usable module name", self.subject)
+    }
+}

@@ -1,0 +1,39 @@
+use crate::rule::Violation;
+
+/// ## What it does
+///
+/// Allows C++ and CUDA sources to call functions they define, mathematics, intrinsics, and those parts of `std` that do
+/// not reach outside. Lambdas, functors and function templates can be called, too. Rejects assembly, declarations
+/// without a definition, functions used as values, types of functions, and numeric escapes. A definition inside of `#if`
+/// counts for code under the same condition.
+///
+/// ## Why
+///
+/// `system`, `dlopen`, `fork`, `socket`, `asm` and calls through computed addresses leave the kernel. The address of any
+/// function leads to all others in the process. Macros with parameters are expanded before they are read.
+///
+/// ## Example
+///
+/// ```cpp
+/// extern "C" int system(const char*);      // PN703
+/// ```
+///
+/// ## How to fix
+///
+/// Write the computation itself. Pass a lambda instead of a function: `[](float v) { return std::exp(v); }`.
+pub(crate) struct NativeCall {
+    /// The construct.
+    pub(crate) subject: String,
+}
+
+impl Violation for NativeCall {
+    const ID: &'static str = "PN703";
+    const NAME: &'static str = "native-call";
+    const SOURCE: &'static str = include_str!("native_call.rs");
+    const HELP: &'static str =
+        "call functions that the source defines, mathematics, intrinsics and algorithms of std, by their names";
+
+    fn message(&self) -> String {
+        format!("`{}` is not allowed in a native kernel", self.subject)
+    }
+}

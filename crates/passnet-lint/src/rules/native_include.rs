@@ -1,0 +1,36 @@
+use crate::rule::Violation;
+
+/// ## What it does
+///
+/// Allows a fixed list of headers and preprocessor directives in C++ and CUDA sources: mathematics, integers,
+/// algorithms, vectors, SIMD intrinsics, half types.
+///
+/// ## Why
+///
+/// Other headers reach files, processes, threads, or PyTorch's own operators (`ATen`, `torch/extension.h`).
+///
+/// ## Example
+///
+/// ```cpp
+/// #include <dlfcn.h>      // PN702
+/// ```
+///
+/// ## How to fix
+///
+/// Include only `<cmath>`, `<cstdint>`, `<algorithm>`, `<vector>`, `<immintrin.h>` and the like.
+pub(crate) struct NativeInclude {
+    /// The directive.
+    pub(crate) subject: String,
+}
+
+impl Violation for NativeInclude {
+    const ID: &'static str = "PN702";
+    const NAME: &'static str = "native-include";
+    const SOURCE: &'static str = include_str!("native_include.rs");
+    const HELP: &'static str =
+        "include only mathematics, integer, algorithm and SIMD headers; define only numbers and macros with parameters";
+
+    fn message(&self) -> String {
+        format!("`{}` is not allowed in a native kernel", self.subject)
+    }
+}

@@ -1,0 +1,34 @@
+use crate::rule::Violation;
+
+/// ## What it does
+///
+/// Requires the source of a C++ or CUDA kernel to be a string literal, or a module-level constant that is one.
+///
+/// ## Why
+///
+/// Source that is put together while running cannot be read beforehand.
+///
+/// ## Example
+///
+/// ```python
+/// SOURCE = "int f() { return " + BODY + "; }"      # PN701
+/// ```
+///
+/// ## How to fix
+///
+/// Write the source as one triple-quoted string.
+pub(crate) struct NativeSource {
+    /// The text at that place.
+    pub(crate) subject: String,
+}
+
+impl Violation for NativeSource {
+    const ID: &'static str = "PN701";
+    const NAME: &'static str = "native-source";
+    const SOURCE: &'static str = include_str!("native_source.rs");
+    const HELP: &'static str = "write the source as one triple-quoted string constant";
+
+    fn message(&self) -> String {
+        format!("the source of a native kernel has to be one string literal, not {}", self.subject)
+    }
+}

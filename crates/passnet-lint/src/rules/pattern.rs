@@ -1,0 +1,38 @@
+use crate::rule::Violation;
+
+/// ## What it does
+///
+/// Allows in `pattern` straight-line code of traceable operations: PyTorch operators, tensor methods, arithmetic,
+/// literals.
+///
+/// ## Why
+///
+/// `pattern` is traced, not run: it says which operations to look for. Anything else would run in the worker while
+/// tracing.
+///
+/// ## Example
+///
+/// ```python
+/// def pattern(x):
+///     torch.save(x, "inputs")      # PN302
+///     return torch.relu(x)
+/// ```
+///
+/// ## How to fix
+///
+/// Write only the operations of the graph, in the graph's own spelling.
+pub(crate) struct Pattern {
+    /// The text at that place.
+    pub(crate) subject: String,
+}
+
+impl Violation for Pattern {
+    const ID: &'static str = "PN302";
+    const NAME: &'static str = "pattern";
+    const SOURCE: &'static str = include_str!("pattern.rs");
+    const HELP: &'static str = "write only the operations that the graph contains";
+
+    fn message(&self) -> String {
+        format!("{} is not a traceable operation", self.subject)
+    }
+}

@@ -1,0 +1,37 @@
+use crate::rule::Violation;
+
+/// ## What it does
+///
+/// Requires `replacement_func` to be one `return` of the name of a wrapper that a file of this directory defines at
+/// module level.
+///
+/// ## Why
+///
+/// A library function in its place would be the library's work; a function made on the fly could carry state from
+/// call to call.
+///
+/// ## Example
+///
+/// ```python
+/// def replacement_func():
+///     return torch.nn.functional.gelu      # PN304
+/// ```
+///
+/// ## How to fix
+///
+/// Define the wrapper with `def` and return its name.
+pub(crate) struct ReplacementFunc {
+    /// The returned expression.
+    pub(crate) subject: String,
+}
+
+impl Violation for ReplacementFunc {
+    const ID: &'static str = "PN304";
+    const NAME: &'static str = "replacement-func";
+    const SOURCE: &'static str = include_str!("replacement_func.rs");
+    const HELP: &'static str = "define the wrapper with `def` at module level and return its name";
+
+    fn message(&self) -> String {
+        format!("replacement_func has to return a wrapper defined in this directory, not {}", self.subject)
+    }
+}

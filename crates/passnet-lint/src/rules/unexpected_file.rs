@@ -1,0 +1,39 @@
+use crate::rule::Violation;
+
+/// ## What it does
+///
+/// Finds anything in a pass directory that is neither a Python file at its top level nor the order file
+/// `sorted_output_pass_rule_names.json`: data files, shared objects, byte code, folders, symbolic links.
+///
+/// ## Why
+///
+/// A file that the rules do not read is a place to keep answers, code for another interpreter, or a way out of the
+/// directory.
+///
+/// ## Example
+///
+/// ```text
+/// passes/
+///     fuse_gelu.py
+///     answers.bin          # PN101
+///     sorted_output_pass_rule_names.json
+/// ```
+///
+/// ## How to fix
+///
+/// Keep only `.py` files and the order file in the directory. Constants belong into the source.
+pub(crate) struct UnexpectedFile {
+    /// The file, with what is wrong with it where that is not its name.
+    pub(crate) subject: String,
+}
+
+impl Violation for UnexpectedFile {
+    const ID: &'static str = "PN101";
+    const NAME: &'static str = "unexpected-file";
+    const SOURCE: &'static str = include_str!("unexpected_file.rs");
+    const HELP: &'static str = "keep only .py files and sorted_output_pass_rule_names.json, without folders or links";
+
+    fn message(&self) -> String {
+        format!("`{}` does not belong into a pass directory", self.subject)
+    }
+}

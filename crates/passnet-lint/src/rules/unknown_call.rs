@@ -1,0 +1,36 @@
+use crate::rule::Violation;
+
+/// ## What it does
+///
+/// Requires every call and operation in a wrapper to be on something that the checker knows: a function of the
+/// directory, a launch, an allowed function or method.
+///
+/// ## Why
+///
+/// A call of a value of unknown origin could be a call of anything.
+///
+/// ## Example
+///
+/// ```python
+/// def fused(x, f):
+///     return f(x)      # PN404
+/// ```
+///
+/// ## How to fix
+///
+/// Call by name. Where a value is chosen among several, let all be of one kind (all kernels, or all functions).
+pub(crate) struct UnknownCall {
+    /// The expression.
+    pub(crate) subject: String,
+}
+
+impl Violation for UnknownCall {
+    const ID: &'static str = "PN404";
+    const NAME: &'static str = "unknown-call";
+    const SOURCE: &'static str = include_str!("unknown_call.rs");
+    const HELP: &'static str = "call kernels, functions of this directory and allowed functions by name";
+
+    fn message(&self) -> String {
+        format!("{} cannot be followed here", self.subject)
+    }
+}

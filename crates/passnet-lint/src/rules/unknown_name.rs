@@ -1,0 +1,37 @@
+use crate::rule::Violation;
+
+/// ## What it does
+///
+/// Requires every name to be bound in the file, or to be one of the builtins on the list (`range`, `len`, `min`,
+/// `max`, `tuple`, ...).
+///
+/// ## Why
+///
+/// `exec`, `eval`, `getattr`, `globals`, `open`, `type`, `print` and the like reach everything; none is needed to
+/// launch a kernel.
+///
+/// ## Example
+///
+/// ```python
+/// def fused(x):
+///     return eval("torch.relu(x)")      # PN203
+/// ```
+///
+/// ## How to fix
+///
+/// Call what is meant by its name. Raise an exception instead of printing.
+pub(crate) struct UnknownName {
+    /// The name.
+    pub(crate) subject: String,
+}
+
+impl Violation for UnknownName {
+    const ID: &'static str = "PN203";
+    const NAME: &'static str = "unknown-name";
+    const SOURCE: &'static str = include_str!("unknown_name.rs");
+    const HELP: &'static str = "define or import the name; builtins that reflect, execute or print are not available";
+
+    fn message(&self) -> String {
+        format!("`{}` is neither defined here nor an allowed builtin", self.subject)
+    }
+}

@@ -1,0 +1,17 @@
+//! Code of native kernels in memory: images of judged objects, placed without a linker or the system's loader.
+//!
+//! - `place`: bytes, addresses, protection.
+//! - `libraries`: functions of libraries that kernels call.
+//! - `call`: calls with a clean stack and clean registers.
+//!
+//! Only an [`Image`](passnet_objects::Image) can be placed, and only a judged object becomes one. Nothing else is in the
+//! mapping, so what runs is what was judged.
+
+mod call;
+mod entry;
+mod libraries;
+mod place;
+
+pub use call::call;
+pub use entry::Entry;
+pub use place::{LoadError, Loaded};

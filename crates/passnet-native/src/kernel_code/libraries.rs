@@ -1,0 +1,88 @@
+//! Functions that kernels call: those of the C library and its kin, and our own for memory.
+
+use std::{
+    ffi::{CStr, CString, c_char, c_void},
+    sync::OnceLock,
+};
+
+use passnet_objects::{Import, Library};
+
+const LIBRARIES: [(Library, &CStr); 5] = [
+    (Library::C, c"libc.so.6"),
+    (Library::Math, c"libm.so.6"),
+    (Library::VectorMath, c"libmvec.so.1"),
+    (Library::OpenMp, c"libgomp.so.1"),
+    (Library::Compiler, c"libgcc_s.so.1"),
+];
+
+/// The address of a function; `None` where this system does not have it.
+pub(super) fn resolve(import: &Import) -> Option<usize> {
+    if import.library == Library::Memory {
+        return own(&import.name);
+    }
+    let handle = handle(import.library)?;
+    let name = CString::new(import.name.as_str()).ok()?;
+    // SAFETY: the handle is open and never closed, the name ends in a zero.
+    #[expect(unsafe_code, reason = "symbols come from the dynamic loader")]
+    let address = unsafe { libc::dlsym(handle as *mut c_void, name.as_ptr()) };
+    (!address.is_null()).then_some(address as usize)
+}
+
+/// The handle of a library, which is opened once.
+fn handle(library: Library) -> Option<usize> {
+    static HANDLES: [OnceLock<usize>; 5] = [const { OnceLock::new() }; 5];
+    let place = LIBRARIES.iter().position(|(known, _)| *known == library)?;
+    let handle = HANDLES[place].get_or_init(|| {
+        // SAFETY: loads a library of the system by name.
+        #[expect(unsafe_code, reason = "libraries come from the dynamic loader")]
+        unsafe {
+            libc::dlopen(LIBRARIES[place].1.as_ptr(), libc::RTLD_NOW) as usize
+        }
+    });
+    (*handle != 0).then_some(*handle)
+}
+
+/// Memory of containers. It is clean: an earlier call must not show in it.
+fn own(name: &str) -> Option<usize> {
+    Some(match name {
+        "_Znwm" | "_Znam" => allocate as *const () as usize,
+        "_ZnwmSt11align_val_t" => allocate_aligned as *const () as usize,
+        _ if name.starts_with("_ZdlPv") || name.starts_with("_ZdaPv") => release as *const () as usize,
+        _ if name.starts_with("_ZSt") => give_up as *const () as usize,
+        _ => return None,
+    })
+}
+
+#[expect(unsafe_code, reason = "called by C++")]
+extern "C" fn allocate(bytes: usize) -> *mut c_void {
+    // SAFETY: `calloc` takes any sizes.
+    let memory = unsafe { libc::calloc(bytes.max(1), 1) };
+    if memory.is_null() { give_up(std::ptr::null()) } else { memory }
+}
+
+#[expect(unsafe_code, reason = "called by C++")]
+extern "C" fn allocate_aligned(bytes: usize, alignment: usize) -> *mut c_void {
+    let mut memory = std::ptr::null_mut();
+    // SAFETY: C++ gives a power of two, the memory is as large as what is written.
+    unsafe {
+        let is_had = libc::posix_memalign(&raw mut memory, alignment.max(size_of::<usize>()), bytes.max(1)) == 0;
+        if is_had { libc::memset(memory, 0, bytes) } else { give_up(std::ptr::null()) }
+    }
+}
+
+#[expect(unsafe_code, reason = "called by C++")]
+extern "C" fn release(memory: *mut c_void) {
+    // SAFETY: C++ gives back what it has from one of the functions above.
+    unsafe { libc::free(memory) }
+}
+
+/// Kernels are compiled without exceptions: too long a vector, or no memory, ends the process.
+#[expect(unsafe_code, reason = "called by C++")]
+extern "C" fn give_up(_message: *const c_char) -> ! {
+    const TEXT: &[u8] = b"a kernel asked for more memory than there is, or for a vector of a wrong length\n";
+    // SAFETY: the text is there.
+    unsafe {
+        libc::write(2, TEXT.as_ptr().cast(), TEXT.len());
+        libc::abort()
+    }
+}

@@ -1,0 +1,206 @@
+//! An image in memory: code, jumps to libraries, constants.
+
+use std::{io, ptr};
+
+use passnet_objects::{Image, StackUse, Target};
+
+use super::{entry::Entry, libraries};
+
+/// Distance between parts with different protection.
+const PAGE: usize = 4096;
+/// `jmp [rip]` and the address that it reads.
+const JUMP: [u8; 8] = [0xff, 0x25, 0x02, 0x00, 0x00, 0x00, 0xcc, 0xcc];
+const JUMP_BYTES: usize = 16;
+/// Between jumps: `int3`.
+const FILLER: u8 = 0xcc;
+
+/// A reason why an image could not be placed.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// A function of a library that this system does not have.
+    #[error("this system has no `{0}`, which the kernel calls")]
+    NoFunction(String),
+    /// An address that does not fit, which no image of a compiler's object has.
+    #[error("the kernel is too large")]
+    TooLarge,
+    /// The system gave no memory.
+    #[error("no memory for the kernel: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// A placed image. Its memory is given back when it is dropped.
+#[derive(Debug)]
+pub struct Loaded {
+    base: *mut u8,
+    bytes: usize,
+    image: Image,
+}
+
+// SAFETY: the mapping is written before it is handed out, and only read and executed afterwards.
+#[expect(unsafe_code, reason = "a mapping is known by its address")]
+unsafe impl Send for Loaded {}
+// SAFETY: as above.
+#[expect(unsafe_code, reason = "a mapping is known by its address")]
+unsafe impl Sync for Loaded {}
+
+impl Loaded {
+    /// Places an image: resolves the functions that it calls, fills in addresses, and makes the memory executable.
+    ///
+    /// # Errors
+    ///
+    /// Fails where the system lacks a function or memory.
+    pub fn new(image: Image) -> Result<Self, LoadError> {
+        let jumps = image.code().len().next_multiple_of(JUMP_BYTES);
+        let constants = (jumps + image.imports().len() * JUMP_BYTES).next_multiple_of(PAGE);
+        let bytes = (constants + image.constants().len()).next_multiple_of(PAGE);
+        let mut memory = vec![FILLER; constants];
+        memory.resize(bytes, 0);
+        memory[..image.code().len()].copy_from_slice(image.code());
+        memory[constants..constants + image.constants().len()].copy_from_slice(image.constants());
+        for (number, import) in image.imports().iter().enumerate() {
+            let address = libraries::resolve(import).ok_or_else(|| LoadError::NoFunction(import.name.clone()))? as u64;
+            let jump = jumps + number * JUMP_BYTES;
+            memory[jump..jump + 8].copy_from_slice(&JUMP);
+            memory[jump + 8..jump + JUMP_BYTES].copy_from_slice(&address.to_le_bytes());
+        }
+        for fixup in image.fixups() {
+            let target = match fixup.target {
+                Target::Code(offset) => offset,
+                Target::Constants(offset) => constants + offset,
+                Target::Import(number) => jumps + number * JUMP_BYTES,
+            };
+            // Differences of addresses within the mapping, wherever it is.
+            let difference = (target as i64).wrapping_add(fixup.addend).wrapping_sub(fixup.offset as i64);
+            let difference = i32::try_from(difference).map_err(|_| LoadError::TooLarge)?;
+            let place = memory.get_mut(fixup.offset..fixup.offset + 4).ok_or(LoadError::TooLarge)?;
+            place.copy_from_slice(&difference.to_le_bytes());
+        }
+        let base = map(&memory, constants)?;
+        Ok(Self { base, bytes, image })
+    }
+
+    /// The function through which the kernel `name` is called; valid as long as this lives.
+    pub fn entry(&self, name: &str) -> Option<Entry> {
+        let offset = self.image.entry(name)?;
+        // SAFETY: the offset is one of the mapping's code, where the image has a function with this parameter.
+        #[expect(unsafe_code, reason = "functions of images are known by address")]
+        Some(unsafe { std::mem::transmute::<*mut u8, Entry>(self.base.add(offset)) })
+    }
+
+    /// Stack that its functions use.
+    pub fn stack(&self) -> StackUse {
+        self.image.stack()
+    }
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this value's own; who calls an entry keeps the value.
+        #[expect(unsafe_code, reason = "a mapping is known by its address")]
+        unsafe {
+            libc::munmap(self.base.cast(), self.bytes);
+        }
+    }
+}
+
+/// Maps a copy of some bytes: executable up to `constants`, readable from there.
+fn map(memory: &[u8], constants: usize) -> io::Result<*mut u8> {
+    let (flags, bytes) = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, memory.len().max(PAGE));
+    // SAFETY: a mapping of its own is written within its bounds; on failure it is given back.
+    #[expect(unsafe_code, reason = "there is no safe way to executable memory")]
+    unsafe {
+        let base = libc::mmap(ptr::null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let base = base.cast::<u8>();
+        ptr::copy_nonoverlapping(memory.as_ptr(), base, memory.len());
+        let is_protected = libc::mprotect(base.cast(), bytes, libc::PROT_READ) == 0
+            && libc::mprotect(base.cast(), constants, libc::PROT_READ | libc::PROT_EXEC) == 0;
+        if is_protected {
+            return Ok(base);
+        }
+        let error = io::Error::last_os_error();
+        libc::munmap(base.cast(), bytes);
+        Err(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::{super::call::call, *};
+
+    const SOURCE: &str = r#"
+        #include <cmath>
+        #include <cstdint>
+        #include <vector>
+        static const float table[4] = {1, 2, 3, 4};
+        extern "C" void passnet_call_k(const uint64_t* words) {
+            auto x = reinterpret_cast<float*>(words[0]);
+            std::vector<float> copy(x, x + words[1]);
+            for (uint64_t i = 0; i < words[1]; ++i) x[i] = std::erf(copy[words[1] - 1 - i]) * table[i & 3];
+        }
+        extern "C" void passnet_call_stale(const uint64_t* words) {
+            uint64_t buffer[512];
+            volatile uint64_t* hidden = buffer;
+            uint64_t sum = 0;
+            for (int i = 0; i < 512; ++i) sum |= hidden[i];
+            *reinterpret_cast<uint64_t*>(words[0]) = sum;
+            for (int i = 0; i < 512; ++i) hidden[i] = 7;
+        }
+        extern "C" void passnet_call_heap(const uint64_t* words) {
+            auto memory = static_cast<volatile uint64_t*>(::operator new(4096));
+            *reinterpret_cast<uint64_t*>(words[0]) = memory[9];
+            memory[9] = 7;
+            ::operator delete(const_cast<uint64_t*>(memory));
+        }
+    "#;
+
+    /// A loaded object, where there is a compiler for x86-64.
+    fn loaded() -> Option<Loaded> {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("k.cpp"), SOURCE).unwrap();
+        let run = Command::new("g++")
+            .args(passnet_objects::compile::FLAGS)
+            .args(passnet_objects::compile::FINAL_FLAGS)
+            .args(["-c", "k.cpp", "-o", "k.o"])
+            .current_dir(directory.path())
+            .status();
+        if std::env::consts::ARCH != "x86_64" || !run.is_ok_and(|status| status.success()) {
+            return None;
+        }
+        let object = std::fs::read(directory.path().join("k.o")).unwrap();
+        let image = passnet_objects::judge(&object).unwrap_or_else(|findings| panic!("{findings:?}"));
+        Some(Loaded::new(image).unwrap())
+    }
+
+    #[test]
+    #[expect(unsafe_code, reason = "calls a kernel")]
+    fn kernels_compute_with_constants_libraries_and_containers() {
+        let Some(loaded) = loaded() else { return };
+        let mut x = [0.5_f32, 1.0, 2.0];
+        let words = [x.as_mut_ptr() as u64, 3];
+        // SAFETY: the words are the arguments of the function above.
+        unsafe { call(loaded.entry("k").unwrap(), &words, loaded.stack()) };
+        let expected = [0.995_322_3, 2.0 * 0.842_700_8, 3.0 * 0.520_499_9];
+        assert!(x.iter().zip(expected).all(|(a, b): (&f32, f32)| (a - b).abs() < 1e-5), "{x:?}");
+        assert!(loaded.entry("other").is_none());
+    }
+
+    #[test]
+    #[expect(unsafe_code, reason = "calls a kernel")]
+    fn nothing_of_the_last_call_is_left_on_stack_or_heap() {
+        let Some(loaded) = loaded() else { return };
+        for name in ["stale", "heap"] {
+            for _ in 0..3 {
+                let mut seen = 1_u64;
+                let words = [&raw mut seen as u64];
+                // SAFETY: the word is the argument of the function above.
+                unsafe { call(loaded.entry(name).unwrap(), &words, loaded.stack()) };
+                assert_eq!(seen, 0, "{name}");
+            }
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Kernel launches with little work for the host, for `passnet.kernels`.
+
+mod argument;
+mod cpp;
+mod cuda;
+mod function;
+mod library;
+mod prepared;
+mod recording;
+mod signature;
+mod triton;
+
+pub(super) use self::cpp::{CppLauncher, set_kernel_hook};
+pub(super) use self::cuda::CudaLauncher;
+pub(super) use self::library::{
+    KernelLibrary, judge_kernel_text, judge_kernels, kernel_flags, kernel_text, kernels_are_judged,
+};
+pub(super) use self::prepared::PreparedFunction;
+pub(super) use self::triton::TritonLauncher;

@@ -1,0 +1,139 @@
+//! Kernels in C++ as they are loaded: from a judged object, or from a shared library where judging is off.
+
+use std::{ffi::CString, sync::OnceLock};
+
+use passnet_objects::{Finding, StackUse, compile, judge, source};
+use pyo3::{
+    exceptions::{PyOSError, PyPermissionError, PyRuntimeError, PyValueError},
+    prelude::*,
+};
+
+use super::function::Function;
+use crate::kernel_code::{Entry, Loaded};
+
+/// Set to `1` to load kernels that nobody has judged, in a process that is not a referee's worker.
+const UNJUDGED_VARIABLE: &str = "PASSNET_UNJUDGED_KERNELS";
+
+/// True if kernels of this process are judged. The first decision holds.
+static IS_JUDGING: OnceLock<bool> = OnceLock::new();
+
+fn is_judging() -> bool {
+    *IS_JUDGING.get_or_init(|| std::env::var_os(UNJUDGED_VARIABLE).is_none_or(|value| value != "1"))
+}
+
+/// Decides once for this process whether kernels are judged. A worker does so before it imports any pass.
+///
+/// Raises `PermissionError` if the opposite was decided before.
+#[pyfunction]
+pub(crate) fn judge_kernels(on: bool) -> PyResult<()> {
+    if *IS_JUDGING.get_or_init(|| on) == on {
+        return Ok(());
+    }
+    Err(PyPermissionError::new_err("whether kernels are judged is decided once for a process"))
+}
+
+/// Says whether kernels of this process are judged.
+#[pyfunction]
+pub(crate) fn kernels_are_judged() -> bool {
+    is_judging()
+}
+
+/// The text to compile for a kernel; `signatures` are pairs of a name and a declaration.
+#[pyfunction]
+pub(crate) fn kernel_text(prelude: &str, source: &str, mark: &str, signatures: Vec<(String, String)>) -> String {
+    let signatures = signatures.iter().map(|(name, declaration)| (name.as_str(), declaration.as_str()));
+    compile::text(prelude, source, mark, signatures)
+}
+
+/// All flags of the compiler, in order, for those that an author gives. `initialise` has it initialise all locals.
+#[pyfunction]
+pub(crate) fn kernel_flags(flags: Vec<String>, initialise: bool) -> Vec<String> {
+    compile::flags(&flags, initialise)
+}
+
+/// The findings about the flags and the text of a kernel, before and after the preprocessor.
+#[pyfunction]
+pub(crate) fn judge_kernel_text(flags: Vec<String>, source: &str, preprocessed: &str, mark: &str) -> Vec<String> {
+    let mut findings = source::judge_flags(&flags);
+    findings.extend(source::judge_raw(source));
+    findings.extend(source::judge_preprocessed(preprocessed, mark).err().unwrap_or_default());
+    findings.iter().map(Finding::to_string).collect()
+}
+
+/// Compiled kernels in memory.
+#[pyclass(frozen)]
+#[derive(Debug)]
+pub(crate) struct KernelLibrary {
+    code: Code,
+}
+
+#[derive(Debug)]
+enum Code {
+    Judged(Loaded),
+    /// The handle of a shared library, which stays open.
+    Unjudged(usize),
+}
+
+#[pymethods]
+impl KernelLibrary {
+    /// Judges the bytes of an object, and loads these bytes. Returns the library, or `None` and the findings.
+    #[staticmethod]
+    fn judged(object: &[u8]) -> PyResult<(Option<Self>, Vec<String>)> {
+        match judge(object) {
+            Ok(image) => {
+                let loaded = Loaded::new(image).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+                Ok((Some(Self { code: Code::Judged(loaded) }), Vec::new()))
+            }
+            Err(findings) => Ok((None, findings.iter().map(Finding::to_string).collect())),
+        }
+    }
+
+    /// Loads a shared library that nobody has judged.
+    ///
+    /// Raises `PermissionError` in a process whose kernels are judged.
+    #[staticmethod]
+    fn unjudged(path: &str) -> PyResult<Self> {
+        if is_judging() {
+            return Err(PyPermissionError::new_err("kernels of this process are judged"));
+        }
+        let path = CString::new(path).map_err(|_| PyValueError::new_err("a path has no zeros"))?;
+        // SAFETY: the caller has switched judging off, and with it vouches for what libraries do when they are loaded.
+        #[expect(unsafe_code, reason = "libraries come from the dynamic loader")]
+        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        if handle.is_null() {
+            return Err(PyOSError::new_err("the compiled kernel cannot be loaded"));
+        }
+        Ok(Self { code: Code::Unjudged(handle as usize) })
+    }
+
+    /// Returns whether the stack that its kernels use has a known bound, so that it can be cleared before each call.
+    #[getter]
+    fn has_bounded_stack(&self) -> bool {
+        matches!(&self.code, Code::Judged(loaded) if matches!(loaded.stack(), StackUse::Bytes(_)))
+    }
+}
+
+impl KernelLibrary {
+    /// The function through which the kernel `name` is called; valid as long as the library lives.
+    pub(super) fn function(&self, name: &str) -> PyResult<Function> {
+        let missing = || PyValueError::new_err(format!("the source does not define `{name}`"));
+        match &self.code {
+            Code::Judged(loaded) => {
+                Ok(Function { entry: loaded.entry(name).ok_or_else(missing)?, stack: Some(loaded.stack()) })
+            }
+            Code::Unjudged(handle) => {
+                let symbol = CString::new(format!("passnet_call_{name}")).map_err(|_| missing())?;
+                // SAFETY: the handle is open.
+                #[expect(unsafe_code, reason = "symbols come from the dynamic loader")]
+                let address = unsafe { libc::dlsym(*handle as *mut libc::c_void, symbol.as_ptr()) };
+                if address.is_null() {
+                    return Err(missing());
+                }
+                // SAFETY: the text that was compiled defines a function of this name with this parameter.
+                #[expect(unsafe_code, reason = "functions of libraries are known by address")]
+                let entry = unsafe { std::mem::transmute::<*mut libc::c_void, Entry>(address) };
+                Ok(Function { entry, stack: None })
+            }
+        }
+    }
+}

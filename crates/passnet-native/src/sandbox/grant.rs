@@ -1,0 +1,26 @@
+//! The permissions of a worker.
+
+use std::path::PathBuf;
+
+/// Files, devices and limits that a worker may have. Paths that do not exist are left out.
+#[derive(Clone, Debug, Default)]
+pub struct Grant {
+    /// Directory to write to.
+    pub scratch: PathBuf,
+    /// Most bytes that the scratch may hold.
+    pub scratch_bytes: u64,
+    /// Further directories to write to.
+    pub shared: Vec<PathBuf>,
+    /// Files and directories to read.
+    pub readable: Vec<PathBuf>,
+    /// Files and directories whose programs may be started.
+    pub executable: Vec<PathBuf>,
+    /// Devices to use.
+    pub devices: Vec<PathBuf>,
+    /// Most processes and threads at once.
+    pub processes: u32,
+    /// True if the process was forked after [`super::Namespaces::unshare_for_next_child`].
+    pub new_pid_namespace: bool,
+    /// Names of layers to leave out.
+    pub skip: Vec<String>,
+}

@@ -1,0 +1,156 @@
+//! Objects that have kept all rules, laid out for loading.
+
+use crate::{
+    elf::{Object, Place, Role},
+    finding::{Finding, Rule},
+    imports::{Library, library_of},
+};
+
+/// Prefix of the functions through which a kernel is called.
+const ENTRY: &str = "passnet_call_";
+
+/// Code and constants of a judged object.
+#[derive(Debug)]
+pub struct Image {
+    code: Vec<u8>,
+    constants: Vec<u8>,
+    fixups: Vec<Fixup>,
+    imports: Vec<Import>,
+    entries: Vec<(String, usize)>,
+    stack: StackUse,
+}
+
+/// Four bytes of code that get an address: that of the target, plus the addend, minus that of the bytes themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fixup {
+    /// Offset in the code.
+    pub offset: usize,
+    /// Referent of the address.
+    pub target: Target,
+    /// Number of bytes to add.
+    pub addend: i64,
+}
+
+/// Something with an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Offset in the code.
+    Code(usize),
+    /// Offset in the constants.
+    Constants(usize),
+    /// Index of an import.
+    Import(usize),
+}
+
+/// A function of a library.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Import {
+    /// The symbol.
+    pub name: String,
+    /// Library that defines it.
+    pub library: Library,
+}
+
+/// Stack that the functions of an image use together, without that of libraries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StackUse {
+    /// At most so many bytes.
+    Bytes(u64),
+    /// Unknown: recursion, or arrays of dynamic size.
+    Unbounded,
+}
+
+impl Image {
+    pub(crate) fn new(object: &Object<'_>, stack: StackUse) -> Result<Self, Finding> {
+        let mut image = Self {
+            code: Vec::new(),
+            constants: Vec::new(),
+            fixups: Vec::new(),
+            imports: Vec::new(),
+            entries: Vec::new(),
+            stack,
+        };
+        let mut places = vec![None; object.sections.len()];
+        for (index, section) in object.sections.iter().enumerate() {
+            let part = match section.role {
+                Role::Code => &mut image.code,
+                Role::Constants => &mut image.constants,
+                Role::Unused | Role::Other => continue,
+            };
+            // Between functions stands what traps.
+            let filler = if section.role == Role::Code { 0xcc } else { 0 };
+            part.resize(part.len().next_multiple_of(section.alignment as usize), filler);
+            let offset = part.len();
+            places[index] =
+                Some(if section.role == Role::Code { Target::Code(offset) } else { Target::Constants(offset) });
+            part.extend_from_slice(section.data);
+        }
+        for (index, section) in object.with_role(Role::Code) {
+            let Some(Target::Code(start)) = places[index] else { continue };
+            for relocation in &section.relocations {
+                let symbol = object.symbol_of(relocation).ok_or_else(incomplete)?;
+                let target = match symbol.place {
+                    Place::Undefined => Target::Import(image.import(symbol.name).ok_or_else(incomplete)?),
+                    Place::Section(index) => match places.get(index).copied().flatten().ok_or_else(incomplete)? {
+                        Target::Code(offset) => Target::Code(offset + symbol.value as usize),
+                        Target::Constants(offset) => Target::Constants(offset + symbol.value as usize),
+                        Target::Import(_) => return Err(incomplete()),
+                    },
+                    Place::Common | Place::None => return Err(incomplete()),
+                };
+                let offset = start + relocation.offset as usize;
+                image.fixups.push(Fixup { offset, target, addend: relocation.addend });
+            }
+        }
+        for symbol in object.symbols.iter().filter(|symbol| symbol.is_function()) {
+            if let (Some(name), Place::Section(index)) = (symbol.name.strip_prefix(ENTRY), symbol.place)
+                && let Some(Target::Code(start)) = places.get(index).copied().flatten()
+            {
+                image.entries.push((name.to_owned(), start + symbol.value as usize));
+            }
+        }
+        Ok(image)
+    }
+
+    fn import(&mut self, name: &str) -> Option<usize> {
+        let known = self.imports.iter().position(|import| import.name == name);
+        known.or_else(|| {
+            self.imports.push(Import { name: name.to_owned(), library: library_of(name)? });
+            Some(self.imports.len() - 1)
+        })
+    }
+
+    /// Instructions. Sections begin at multiples of their alignment, at most 4096.
+    pub fn code(&self) -> &[u8] {
+        &self.code
+    }
+
+    /// Data that is only read, aligned likewise.
+    pub fn constants(&self) -> &[u8] {
+        &self.constants
+    }
+
+    /// Addresses to fill in.
+    pub fn fixups(&self) -> &[Fixup] {
+        &self.fixups
+    }
+
+    /// Functions of libraries that it calls.
+    pub fn imports(&self) -> &[Import] {
+        &self.imports
+    }
+
+    /// Offset in the code of the function through which the kernel `name` is called.
+    pub fn entry(&self, name: &str) -> Option<usize> {
+        self.entries.iter().find(|(known, _)| known == name).map(|(_, offset)| *offset)
+    }
+
+    /// Stack that its functions use.
+    pub fn stack(&self) -> StackUse {
+        self.stack
+    }
+}
+
+fn incomplete() -> Finding {
+    Finding::new(Rule::Format, "a relocation names a symbol that the object does not have")
+}

@@ -1,0 +1,211 @@
+//! Functions of libraries that a kernel may call.
+
+/// The library that has a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Library {
+    /// Copies, fills and compares memory: `libc.so.6`.
+    C,
+    /// Mathematics: `libm.so.6`.
+    Math,
+    /// Mathematics on vectors: `libmvec.so.1`.
+    VectorMath,
+    /// Memory of containers; the loader has its own functions for these.
+    Memory,
+    /// Threads: `libgomp.so.1`.
+    OpenMp,
+    /// Arithmetic on wide integers: `libgcc_s.so.1`.
+    Compiler,
+}
+
+const C: &[&str] = &["bcmp", "memchr", "memcmp", "memcpy", "memmove", "memset"];
+
+/// `float` and `long double` variants end in `f` and `l`. `lgamma` is not among them: it writes the global `signgam`.
+const MATH: &[&str] = &[
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cbrt",
+    "ceil",
+    "copysign",
+    "cos",
+    "cosh",
+    "erf",
+    "erfc",
+    "exp",
+    "exp10",
+    "exp2",
+    "expm1",
+    "fabs",
+    "fdim",
+    "floor",
+    "fma",
+    "fmax",
+    "fmin",
+    "fmod",
+    "frexp",
+    "hypot",
+    "ilogb",
+    "ldexp",
+    "llrint",
+    "llround",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "logb",
+    "lrint",
+    "lround",
+    "modf",
+    "nearbyint",
+    "nextafter",
+    "pow",
+    "remainder",
+    "rint",
+    "round",
+    "roundeven",
+    "scalbln",
+    "scalbn",
+    "sin",
+    "sincos",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+    "tgamma",
+    "trunc",
+];
+
+/// `operator new`, `operator delete`, and what containers call when a length is wrong.
+const MEMORY: &[&str] = &[
+    "_Znwm",
+    "_Znam",
+    "_ZnwmSt11align_val_t",
+    "_ZdlPv",
+    "_ZdlPvm",
+    "_ZdaPv",
+    "_ZdaPvm",
+    "_ZdlPvSt11align_val_t",
+    "_ZdlPvmSt11align_val_t",
+    "_ZSt20__throw_length_errorPKc",
+    "_ZSt17__throw_bad_allocv",
+    "_ZSt28__throw_bad_array_new_lengthv",
+    "_ZSt24__throw_out_of_range_fmtPKcz",
+];
+
+const OPENMP: &[&str] = &[
+    "GOMP_atomic_end",
+    "GOMP_atomic_start",
+    "GOMP_barrier",
+    "GOMP_critical_end",
+    "GOMP_critical_start",
+    "GOMP_loop_dynamic_next",
+    "GOMP_loop_dynamic_start",
+    "GOMP_loop_end",
+    "GOMP_loop_end_nowait",
+    "GOMP_loop_guided_next",
+    "GOMP_loop_guided_start",
+    "GOMP_loop_nonmonotonic_dynamic_next",
+    "GOMP_loop_nonmonotonic_dynamic_start",
+    "GOMP_loop_nonmonotonic_guided_next",
+    "GOMP_loop_nonmonotonic_guided_start",
+    "GOMP_parallel",
+    "GOMP_single_start",
+    "omp_get_max_threads",
+    "omp_get_num_procs",
+    "omp_get_num_threads",
+    "omp_get_thread_num",
+    "omp_in_parallel",
+];
+
+const COMPILER: &[&str] = &[
+    "__divti3",
+    "__fixdfti",
+    "__fixsfti",
+    "__fixunsdfti",
+    "__fixunssfti",
+    "__floattidf",
+    "__floattisf",
+    "__floatuntidf",
+    "__floatuntisf",
+    "__modti3",
+    "__muloti4",
+    "__multi3",
+    "__udivmodti4",
+    "__udivti3",
+    "__umodti3",
+];
+
+/// The library of a function that a kernel may call.
+pub(crate) fn library_of(name: &str) -> Option<Library> {
+    if C.contains(&name) {
+        return Some(Library::C);
+    }
+    if MEMORY.contains(&name) {
+        return Some(Library::Memory);
+    }
+    if OPENMP.contains(&name) {
+        return Some(Library::OpenMp);
+    }
+    if COMPILER.contains(&name) {
+        return Some(Library::Compiler);
+    }
+    if is_math(name) {
+        return Some(Library::Math);
+    }
+    // `_ZGVeN16v_expf`: instruction set, mask, lanes, parameters.
+    let vector = name.strip_prefix("_ZGV").and_then(|rest| rest.split_once('_'));
+    vector.filter(|(shape, name)| shape.ends_with('v') && is_math(name)).map(|_| Library::VectorMath)
+}
+
+/// Returns whether a function takes a function of the kernel, which it calls: its first argument.
+pub(crate) fn takes_function(name: &str) -> bool {
+    name == "GOMP_parallel"
+}
+
+fn is_math(name: &str) -> bool {
+    // With `-ffast-math` GCC calls variants that ignore errors: `__expf_finite`.
+    let name = name.strip_prefix("__").and_then(|name| name.strip_suffix("_finite")).unwrap_or(name);
+    MATH.contains(&name) || name.strip_suffix(['f', 'l']).is_some_and(|name| MATH.contains(&name))
+}
+
+/// Advice on what to write instead of a function that is not on the list.
+pub(crate) fn advice(name: &str) -> &'static str {
+    match name {
+        _ if name.starts_with("lgamma") || name.contains("gamma_r") => {
+            "it writes the global variable `signgam`; compute the logarithm from `tgamma`, or by a series of your own"
+        }
+        "__tls_get_addr" => "thread-local variables outlive the call; keep values in locals",
+        "_GLOBAL_OFFSET_TABLE_" | "__dso_handle" => "addresses of the loader are of no use to a kernel",
+        _ if name.starts_with("__cxa") || name.starts_with("_Unwind") || name.starts_with("__gxx") => {
+            "exceptions and variables with initialisers are not supported; return early, and use constants or locals"
+        }
+        _ if name.starts_with("__stack_chk") || name.ends_with("_chk") => {
+            "it belongs to hardening of the compiler that kernels are built without; remove the flag"
+        }
+        _ if name.starts_with("omp_") || name.starts_with("GOMP_") => {
+            "use `#pragma omp parallel for`, `omp_get_thread_num` and `omp_get_num_threads`"
+        }
+        _ if name.starts_with("Py") || name.starts_with("_Py") => "a kernel computes in C++, without Python",
+        _ => "a kernel may call functions of mathematics, memcpy, memmove and memset, and functions that it defines",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mathematics_is_listed_in_every_precision() {
+        for name in ["exp", "expf", "expl", "sincosf", "erff", "__expf_finite"] {
+            assert_eq!(library_of(name), Some(Library::Math), "{name}");
+        }
+        assert_eq!(library_of("_ZGVeN16v_expf"), Some(Library::VectorMath));
+        for name in ["lgamma", "lgammaf", "lgamma_r", "system", "clock_gettime", "dlsym", "_ZGVeN16v_system", "f", ""] {
+            assert_eq!(library_of(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Memory operands: constants to read, functions to call, and addresses in registers.
+
+use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register};
+
+use crate::{
+    code::{Code, Operation, Referent, referent, shown},
+    elf::{Object, Place, Role},
+    finding::{Finding, Rule, readable},
+    rules::escape::is_only_argument,
+};
+
+/// An index without a base may stand with a displacement of an array's size.
+const MAX_DISPLACEMENT: u64 = 1 << 20;
+
+pub(crate) fn check(object: &Object<'_>, code: &Code) -> Vec<Finding> {
+    let mut factory = InstructionInfoFactory::new();
+    let mut findings = Vec::new();
+    for (section, operations) in &code.sections {
+        for (place, operation) in operations.iter().enumerate() {
+            let message = if operation.is_direct() {
+                branch(object, code, *section, operation)
+            } else {
+                memory(object, *section, (operations, place), &mut factory)
+            };
+            let message = message.map(|message| format!("{}: {message}", shown(object, *section, operation)));
+            findings.extend(message.map(|message| Finding::new(Rule::Data, message)));
+        }
+    }
+    findings
+}
+
+/// A direct branch leads to an instruction, a call to the first one of a function.
+fn branch(object: &Object<'_>, code: &Code, section: usize, operation: &Operation) -> Option<String> {
+    let (section, offset) = match referent(object, section, operation) {
+        // The rule for symbols says which.
+        Some(Referent::External(_)) => return None,
+        Some(Referent::Here { section, offset }) => (section, u64::try_from(offset).unwrap_or(u64::MAX)),
+        Some(Referent::Unknown) | None => {
+            return Some("it branches to an address that is none of a function".to_owned());
+        }
+    };
+    if !code.is_start(section, offset) {
+        return Some(
+            "it branches into the middle of an instruction, or to data; write the kernel without `asm`".to_owned(),
+        );
+    }
+    let is_call = operation.instruction.flow_control() == FlowControl::Call;
+    let is_function = || {
+        let mut functions = object.symbols.iter().filter(|symbol| symbol.is_function());
+        functions.any(|symbol| symbol.place == Place::Section(section) && symbol.value == offset)
+    };
+    (is_call && !is_function()).then(|| "it calls an address that is not the beginning of a function".to_owned())
+}
+
+/// The memory operand of the instruction at a place.
+fn memory(
+    object: &Object<'_>,
+    section: usize,
+    (operations, place): (&[Operation], usize),
+    factory: &mut InstructionInfoFactory,
+) -> Option<String> {
+    let operation = operations.get(place)?;
+    let instruction = &operation.instruction;
+    if instruction.mnemonic() == Mnemonic::Nop {
+        return None;
+    }
+    if instruction.is_ip_rel_memory_operand() {
+        return match referent(object, section, operation) {
+            Some(Referent::External(symbol)) => Some(format!(
+                "it takes the address of `{}`; functions can be called, nothing else",
+                readable(symbol.name)
+            )),
+            Some(Referent::Unknown) | None => Some("it addresses neither a constant nor an argument".to_owned()),
+            Some(Referent::Here { section: target, offset }) => {
+                within(object, section, (target, offset), (operations, place), factory)
+            }
+        };
+    }
+    let uses_memory = factory.info(instruction).used_memory().iter().any(|used| used.access() != OpAccess::NoMemAccess);
+    (uses_memory && is_absolute(instruction)).then(|| {
+        format!(
+            "it accesses the fixed address {:#x}; a kernel accesses its arguments",
+            instruction.memory_displacement64()
+        )
+    })
+}
+
+/// An operand within the object: a constant that is read, or a function that is given to a library's.
+fn within(
+    object: &Object<'_>,
+    section: usize,
+    (referred, offset): (usize, i64),
+    (operations, place): (&[Operation], usize),
+    factory: &mut InstructionInfoFactory,
+) -> Option<String> {
+    let target = object.sections.get(referred)?;
+    let instruction = &operations.get(place)?.instruction;
+    let is_address = instruction.mnemonic() == Mnemonic::Lea;
+    if target.role == Role::Code {
+        let is_function = object.symbols.iter().any(|symbol| {
+            symbol.is_function()
+                && symbol.place == Place::Section(referred)
+                && i64::try_from(symbol.value) == Ok(offset)
+        });
+        let is_given = is_address && is_function && is_only_argument(object, section, (operations, place), factory);
+        return (!is_given).then(|| {
+            "it takes the address of code; call functions by name, and use template parameters instead of function \
+             pointers"
+                .to_owned()
+        });
+    }
+    if target.role != Role::Constants {
+        return Some(format!("it addresses `{}`, which is neither code nor constants", target.name));
+    }
+    let writes = factory.info(instruction).used_memory().iter().any(|used| {
+        !matches!(used.access(), OpAccess::Read | OpAccess::CondRead | OpAccess::NoMemAccess | OpAccess::None)
+    });
+    if writes {
+        return Some("it writes to a constant; keep values in locals".to_owned());
+    }
+    let size = if is_address { 0 } else { instruction.memory_size().size() };
+    let end = usize::try_from(offset).ok().and_then(|start| start.checked_add(size));
+    let is_inside = end.is_some_and(|end| end <= target.data.len());
+    (!is_inside).then(|| format!("it reads outside of the constants in `{}`; check the index", target.name))
+}
+
+/// Returns whether a memory operand has nothing that comes from an argument.
+fn is_absolute(instruction: &Instruction) -> bool {
+    let has_operand = (0..instruction.op_count()).any(|index| instruction.op_kind(index) == iced_x86::OpKind::Memory);
+    let displacement = instruction.memory_displacement64().cast_signed().unsigned_abs();
+    has_operand
+        && instruction.memory_base() == Register::None
+        && (instruction.memory_index() == Register::None || displacement > MAX_DISPLACEMENT)
+}

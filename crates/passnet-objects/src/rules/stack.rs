@@ -1,0 +1,206 @@
+//! The stack pointer moves in the ways of compilers, and no frame is larger than the stack can bear.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
+
+use crate::{
+    code::{Code, Operation, Referent, referent, shown},
+    elf::{Object, Place},
+    finding::{Finding, Rule, readable},
+    image::StackUse,
+};
+
+/// Largest frame of a function.
+const MAX_FRAME: u64 = 256 << 10;
+/// A stack below which a function may write without moving the stack pointer.
+const RED_ZONE: u64 = 128;
+
+/// A function, by section and address.
+type Function = (usize, u64);
+
+/// Use of the stack by a function.
+#[derive(Debug, Default)]
+struct Frame {
+    bytes: u64,
+    is_dynamic: bool,
+    callees: BTreeSet<Function>,
+    /// Registers that the stack pointer is copied to, and those that it is set to, with where.
+    saves: BTreeSet<Register>,
+    restores: Vec<(Register, String)>,
+}
+
+/// Refuses strange stack pointers and large frames; says how much stack the kernels of an object use.
+pub(crate) fn check(object: &Object<'_>, code: &Code, findings: &mut Vec<Finding>) -> StackUse {
+    let mut frames = frames(object, code, findings);
+    for ((section, address), frame) in &mut frames {
+        frame.restores.retain(|(register, _)| !frame.is_dynamic || !frame.saves.contains(register));
+        findings.extend(frame.restores.iter().map(|(_, place)| strange(place)));
+        if frame.bytes > MAX_FRAME {
+            let function = readable(object.function_at(*section, *address));
+            let message = format!(
+                "`{function}` has {} bytes of locals, more than {MAX_FRAME}; use a `std::vector`, or a tensor that the \
+                 replacement function allocates",
+                frame.bytes
+            );
+            findings.push(Finding::new(Rule::Stack, message));
+        }
+    }
+    depth(&frames)
+}
+
+fn frames(object: &Object<'_>, code: &Code, findings: &mut Vec<Finding>) -> BTreeMap<Function, Frame> {
+    let functions = object.symbols.iter().filter(|symbol| symbol.is_function());
+    let starts: BTreeSet<Function> = functions
+        .filter_map(|symbol| match symbol.place {
+            Place::Section(section) => Some((section, symbol.value)),
+            _ => None,
+        })
+        .collect();
+    let function_of = |section: usize, address: u64| {
+        starts.range((section, 0)..=(section, address)).next_back().copied().unwrap_or((section, 0))
+    };
+    let mut factory = InstructionInfoFactory::new();
+    let mut frames: BTreeMap<Function, Frame> = BTreeMap::new();
+    for (section, operation) in code.operations() {
+        let here = function_of(section, operation.address());
+        let frame = frames.entry(here).or_default();
+        frame.saves.extend(saved(&operation.instruction));
+        match movement(&operation.instruction, &mut factory) {
+            Movement::None => {}
+            Movement::Down(bytes) => frame.bytes = frame.bytes.saturating_add(bytes),
+            Movement::Dynamic => frame.is_dynamic = true,
+            Movement::Restored(register) => frame.restores.push((register, shown(object, section, operation))),
+            Movement::Strange => findings.push(strange(&shown(object, section, operation))),
+        }
+        if let Some(Referent::Here { section, offset }) = referent(object, section, operation)
+            && let Ok(offset) = u64::try_from(offset)
+        {
+            let callee = function_of(section, offset);
+            let is_own = callee == here && !(operation.is_direct() && is_call(operation));
+            let is_code = operation.is_direct() || starts.contains(&(section, offset));
+            frame.callees.extend((is_code && !is_own).then_some(callee));
+        }
+    }
+    frames
+}
+
+fn is_call(operation: &Operation) -> bool {
+    operation.instruction.flow_control() == FlowControl::Call
+}
+
+/// The largest sum of frames along calls.
+fn depth(frames: &BTreeMap<Function, Frame>) -> StackUse {
+    let mut known: BTreeMap<Function, Option<u64>> = BTreeMap::new();
+    // Callees first, without recursion of our own: an object may be made to nest deeply.
+    for root in frames.keys() {
+        let mut open = vec![*root];
+        while let Some(function) = open.last().copied() {
+            let frame = &frames[&function];
+            match known.get(&function) {
+                None => {
+                    // Unbounded until it is known otherwise: so is what calls itself.
+                    known.insert(function, None);
+                    open.extend(
+                        frame
+                            .callees
+                            .iter()
+                            .filter(|callee| frames.contains_key(callee) && !known.contains_key(callee)),
+                    );
+                }
+                Some(_) => {
+                    open.pop();
+                    let below = frame.callees.iter().filter(|callee| frames.contains_key(callee));
+                    let deepest = below
+                        .map(|callee| known.get(callee).copied().flatten())
+                        .try_fold(0, |most: u64, depth| depth.map(|depth| most.max(depth)));
+                    let depth =
+                        deepest.filter(|_| !frame.is_dynamic).map(|deepest| deepest.saturating_add(frame.bytes + 8));
+                    known.insert(function, depth);
+                }
+            }
+        }
+    }
+    let deepest = known.values().try_fold(0, |most: u64, depth| depth.map(|depth| most.max(depth)));
+    deepest.map_or(StackUse::Unbounded, |bytes| StackUse::Bytes(bytes.saturating_add(RED_ZONE)))
+}
+
+/// Effect of an instruction on the stack pointer.
+enum Movement {
+    None,
+    Down(u64),
+    Dynamic,
+    /// Set to a register; fine at the end of a scope with an array of dynamic size.
+    Restored(Register),
+    Strange,
+}
+
+/// The register that an instruction copies the stack pointer to.
+fn saved(instruction: &Instruction) -> Option<Register> {
+    let is_copy = instruction.mnemonic() == Mnemonic::Mov
+        && instruction.op1_kind() == OpKind::Register
+        && instruction.op1_register() == Register::RSP;
+    (is_copy && instruction.op0_kind() == OpKind::Register).then(|| instruction.op0_register())
+}
+
+fn strange(place: &str) -> Finding {
+    let message = format!("{place}: the stack pointer is set as no compiler sets it; write the kernel without `asm`");
+    Finding::new(Rule::Stack, message)
+}
+
+fn movement(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Movement {
+    let writes = factory.info(instruction).used_registers().iter().any(|used| {
+        used.register().full_register() == Register::RSP
+            && !matches!(used.access(), OpAccess::Read | OpAccess::CondRead | OpAccess::None | OpAccess::NoMemAccess)
+    });
+    if !writes {
+        return Movement::None;
+    }
+    let target = instruction.op0_kind() == OpKind::Register && instruction.op0_register() == Register::RSP;
+    match instruction.mnemonic() {
+        Mnemonic::Push => Movement::Down(8),
+        Mnemonic::Pop if target => Movement::Strange,
+        // A call's own word is counted with the callee.
+        Mnemonic::Pop | Mnemonic::Leave | Mnemonic::Ret | Mnemonic::Call => Movement::None,
+        _ if !target => Movement::Strange,
+        Mnemonic::Sub | Mnemonic::Add | Mnemonic::And => arithmetic(instruction),
+        Mnemonic::Lea => {
+            let (base, index) = (instruction.memory_base(), instruction.memory_index());
+            let moved = instruction.memory_displacement64().cast_signed();
+            match base {
+                _ if index != Register::None => Movement::Strange,
+                Register::RSP => Movement::Down(moved.min(0).unsigned_abs()),
+                Register::RBP | Register::R10 => Movement::None,
+                _ => Movement::Strange,
+            }
+        }
+        // The end of a scope with an array of dynamic size.
+        Mnemonic::Mov => match instruction.op1_kind() {
+            OpKind::Memory
+                if instruction.memory_base() == Register::RBP && instruction.memory_index() == Register::None =>
+            {
+                Movement::Dynamic
+            }
+            OpKind::Register if instruction.op1_register() == Register::RBP => Movement::None,
+            OpKind::Register => Movement::Restored(instruction.op1_register()),
+            _ => Movement::Strange,
+        },
+        _ => Movement::Strange,
+    }
+}
+
+fn arithmetic(instruction: &Instruction) -> Movement {
+    let immediate = match instruction.op1_kind() {
+        OpKind::Register if instruction.mnemonic() == Mnemonic::Sub => return Movement::Dynamic,
+        OpKind::Immediate8to64 => instruction.immediate8to64(),
+        OpKind::Immediate32to64 => instruction.immediate32to64(),
+        _ => return Movement::Strange,
+    };
+    match instruction.mnemonic() {
+        Mnemonic::Sub => Movement::Down(immediate.max(0).unsigned_abs()),
+        Mnemonic::Add => Movement::Down(immediate.min(0).unsigned_abs()),
+        // Alignment: at most so many bytes below.
+        _ if immediate < 0 => Movement::Down(immediate.unsigned_abs()),
+        _ => Movement::Strange,
+    }
+}

@@ -1,0 +1,345 @@
+//! Rules for the text of a kernel: what compiles to nothing, or changes how the rest is compiled.
+//!
+//! An object cannot show an empty `asm` that reads a register, or an attribute that switches off the initialisation of a
+//! local. Preprocessed text has no macros, conditions and splices, so it can be read token by token. Text of system
+//! headers is not looked at; the raw text must not have line markers, which would make any text look like theirs.
+
+use crate::finding::{Finding, Rule};
+
+/// Attributes that change how data is laid out, or how code is divided into functions.
+const ATTRIBUTES: &[&str] = &["aligned", "vector_size", "always_inline", "noinline", "may_alias", "unused", "packed"];
+/// Builtins that leave the language: memory of the frame, addresses of it, clocks.
+const BUILTINS: &[&str] = &[
+    "alloca",
+    "frame_address",
+    "return_address",
+    "extract_return_addr",
+    "thread_pointer",
+    "apply",
+    "longjmp",
+    "setjmp",
+    "unwind",
+];
+
+/// Beginnings of flags that an author may give: optimisation, instruction sets, macros, warnings.
+const FLAGS: &[&str] = &["-O", "-D", "-f", "-m", "-std=c++", "-W"];
+/// Flags among these that bring in other files or tools, or instrument the code.
+const NO_FLAGS: &[&str] = &[
+    "-Wa,",
+    "-Wl,",
+    "-Wp,",
+    "-fplugin",
+    "-fprofile",
+    "-fdump",
+    "-finstrument",
+    "-fsanitize",
+    "-fuse-ld",
+    "-fpre",
+    "-fmodule",
+    "-fworking-directory",
+    "-fmacro-prefix",
+    "-ffile-prefix",
+    "-fdirectives-only",
+    "-flto",
+];
+
+/// Judges the flags that an author gives.
+pub fn judge_flags(flags: &[String]) -> Vec<Finding> {
+    let is_known = |flag: &String| {
+        FLAGS.iter().any(|known| flag.starts_with(known)) && !NO_FLAGS.iter().any(|known| flag.starts_with(known))
+    };
+    let unknown = flags.iter().filter(|flag| !is_known(flag));
+    unknown.map(|flag| finding(format!("the flag `{flag}`: a kernel may have flags for optimisation (`-O`, `-f`), instruction sets (`-m`) and macros (`-D`)"))).collect()
+}
+
+/// Judges the text of a kernel before the preprocessor.
+pub fn judge_raw(text: &str) -> Vec<Finding> {
+    let joined = splice(text);
+    let markers = joined.lines().filter(|line| is_marker(line));
+    markers
+        .map(|line| {
+            finding(format!("`{}` changes where the compiler takes lines to be from; leave it out", line.trim()))
+        })
+        .collect()
+}
+
+/// Judges preprocessed text (`g++ -E`), of which the kernel is what stands between two lines `#pragma MARK`.
+///
+/// # Errors
+///
+/// Returns the findings; never an empty list.
+pub fn judge_preprocessed(text: &str, mark: &str) -> Result<(), Vec<Finding>> {
+    let line = format!("#pragma {mark}");
+    let parts: Vec<_> = text.split(line.as_str()).collect();
+    let [_, kernel, _] = parts[..] else {
+        return Err(vec![finding("the preprocessed text does not have the kernel between its marks".to_owned())]);
+    };
+    let own = own_text(kernel);
+    let mut findings: Vec<_> = own.lines().filter_map(pragma).collect();
+    findings.extend(tokens(&own));
+    if findings.is_empty() { Ok(()) } else { Err(findings) }
+}
+
+fn finding(message: String) -> Finding {
+    Finding::new(Rule::Source, message)
+}
+
+/// Joins lines that end in a backslash, which GCC does for blanks behind it too.
+fn splice(text: &str) -> String {
+    let mut joined = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        match line.trim_end().strip_suffix('\\') {
+            Some(rest) => joined.push_str(rest),
+            None => joined.push_str(line),
+        }
+    }
+    joined
+}
+
+/// Returns whether a line is, or in a comment could be, a directive `# 1 "file"` or `#line 1 "file"`.
+fn is_marker(line: &str) -> bool {
+    let hashes = line.match_indices('#').map(|(at, _)| (at, at + 1));
+    let digraphs = line.match_indices("%:").map(|(at, _)| (at, at + 2));
+    hashes.chain(digraphs).any(|(start, end)| {
+        let before = line[..start].rsplit("*/").next().unwrap_or_default();
+        let mut after = line[end..].trim_start();
+        while let Some((_, rest)) = after.strip_prefix("/*").and_then(|rest| rest.split_once("*/")) {
+            after = rest.trim_start();
+        }
+        let is_line =
+            after.strip_prefix("line").is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'));
+        before.trim_start().trim_end_matches("??=").is_empty()
+            && (is_line || after.starts_with(|c: char| c.is_ascii_digit()))
+    })
+}
+
+/// The lines that are not of system headers. Line markers say so: `# 1 "file" 1 3` enters, `# 5 "kernel.cpp" 2` returns.
+fn own_text(text: &str) -> String {
+    let mut own = String::new();
+    // For each file that is open, whether it is the system's.
+    let mut open: Vec<bool> = Vec::new();
+    for line in text.lines() {
+        let marker = line.strip_prefix("# ").filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+        let Some(marker) = marker else {
+            if !open.iter().any(|is_system| *is_system) {
+                own.push_str(line);
+                own.push('\n');
+            }
+            continue;
+        };
+        let flags: Vec<_> = marker.rsplit('"').next().unwrap_or_default().split_whitespace().collect();
+        if flags.contains(&"1") {
+            open.push(flags.contains(&"3"));
+        } else if flags.contains(&"2") {
+            open.pop();
+        }
+    }
+    own
+}
+
+fn pragma(line: &str) -> Option<Finding> {
+    let rest = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("pragma")?;
+    let mut words = rest.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty());
+    let is_known = match words.next() {
+        Some("omp") => !rest.contains("threadprivate"),
+        Some("unroll" | "ivdep" | "once") => true,
+        Some("GCC") => matches!(words.next(), Some("ivdep" | "unroll" | "diagnostic")),
+        Some("STDC") => true,
+        _ => false,
+    };
+    (!is_known).then(|| {
+        finding(format!(
+            "`#pragma{rest}` changes how the kernel is compiled; only `omp`, `GCC ivdep` and `GCC unroll` are allowed"
+        ))
+    })
+}
+
+/// Names that must not occur, outside of literals.
+fn tokens(text: &str) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let names = names(text);
+    for (at, name) in &names {
+        let builtin = name.strip_prefix("__builtin_").or_else(|| name.strip_prefix("__builtin"));
+        let message = match *name {
+            "asm" | "__asm" | "__asm__" => Some(format!(
+                "`{name}`: write the kernel in C++; the compiler vectorises loops, and intrinsics do the rest"
+            )),
+            "__attribute__" | "__attribute" | "__declspec" => attribute(&text[at + name.len()..]),
+            "_Pragma" | "__pragma" => Some(format!("`{name}`: write `#pragma`")),
+            "alloca" => Some("`alloca`: use an array or a `std::vector`".to_owned()),
+            _ if builtin
+                .is_some_and(|rest| BUILTINS.iter().any(|known| rest.trim_start_matches('_').starts_with(known))) =>
+            {
+                Some(format!("`{name}`: a kernel uses its arguments and its locals"))
+            }
+            _ => None,
+        };
+        findings.extend(message.map(finding));
+    }
+    // `[[gnu::section("x")]]`, also `[[using gnu: section("x")]]`.
+    for (at, _) in text.match_indices("[[") {
+        let inside = text[at..].split("]]").next().unwrap_or_default();
+        let is_vendors = inside.contains("gnu") && inside.contains(':');
+        if is_vendors {
+            findings.push(finding(format!("`{inside}]]` changes how the kernel is compiled; leave it out")));
+        }
+    }
+    findings
+}
+
+/// Returns what is wrong with the list of an attribute.
+fn attribute(rest: &str) -> Option<String> {
+    let mut depth = 0_usize;
+    let end = rest.char_indices().find_map(|(at, c)| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => return None,
+        }
+        (depth == 0).then_some(at)
+    });
+    let list = &rest[..end.map_or(rest.len(), |end| end + 1)];
+    let mut depth = 0_usize;
+    let mut before = ' ';
+    for (at, c) in list.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            c if depth == 2 && (c.is_alphabetic() || c == '_') && !(before.is_alphanumeric() || before == '_') => {
+                let name: String = list[at..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+                if !ATTRIBUTES.contains(&name.trim_matches('_')) {
+                    return Some(format!("`__attribute__(({name}))`: only `aligned` and `vector_size` are allowed"));
+                }
+            }
+            _ => {}
+        }
+        before = c;
+    }
+    None
+}
+
+/// Names of a text with their places, without those in literals and comments.
+fn names(text: &str) -> Vec<(usize, &str)> {
+    let mut names = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let at = text.len() - rest.len();
+        let length = match first {
+            c if c.is_alphabetic() || c == '_' => {
+                let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
+                let name = &rest[..end];
+                if name.ends_with('R') && rest[end..].starts_with('"') {
+                    end + raw_string(&rest[end..])
+                } else {
+                    names.push((at, name));
+                    end
+                }
+            }
+            c if c.is_ascii_digit() => {
+                rest.find(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | '\'' | '_'))).unwrap_or(rest.len())
+            }
+            '"' | '\'' => literal(rest, first),
+            c => c.len_utf8(),
+        };
+        rest = &rest[length..];
+    }
+    names
+}
+
+fn literal(text: &str, quote: char) -> usize {
+    let mut escaped = false;
+    for (index, c) in text.char_indices().skip(1) {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '\n' => return index,
+            c if c == quote => return index + c.len_utf8(),
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// Length of `"x(...)x"`.
+fn raw_string(text: &str) -> usize {
+    let Some(open) = text.find('(') else { return 1 };
+    let end = format!("){}\"", &text[1..open]);
+    text[open..].find(&end).map_or(text.len(), |at| open + at + end.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(kernel: &str) -> Result<(), String> {
+        let text =
+            format!("asm(\"prelude\");\n#pragma M\n# 1 \"kernel.cpp\"\n{kernel}\n#pragma M\nasm(\"entries\");\n");
+        judge_preprocessed(&text, "M").map_err(|findings| findings[0].message.clone())
+    }
+
+    #[test]
+    fn ordinary_text_is_accepted() {
+        for kernel in [
+            "void k(float* x) { x[0] = 1'000; const char* s = \"asm\"; char c = '\"'; }",
+            "typedef float v __attribute__((vector_size(4 * sizeof(float)), aligned(16)));",
+            "#pragma omp parallel for\nfor (;;) {}",
+            "#pragma GCC ivdep\nfor (;;) {}",
+            "# 1 \"/usr/include/x.h\" 1 3\nasm(\"header\");\n# 2 \"kernel.cpp\" 2\nint asmx;",
+            "[[maybe_unused]] int a = b[c[0]];",
+            "auto r = R\"x(asm(\"a\"))x\";",
+        ] {
+            assert_eq!(judged(kernel), Ok(()), "{kernel}");
+        }
+    }
+
+    #[test]
+    fn text_that_objects_do_not_show_is_refused() {
+        for (kernel, subject) in [
+            ("__asm__ volatile(\"\" : \"=x\"(v));", "__asm__"),
+            ("__attribute__((uninitialized)) float a[4];", "uninitialized"),
+            ("__attribute__((aligned(8), noinit)) float a[4];", "noinit"),
+            ("#pragma GCC optimize(\"jump-tables\")", "optimize"),
+            ("# 1 \"own.h\" 1\nasm(\"\");\n# 2 \"kernel.cpp\" 2", "asm"),
+            (
+                "# 1 \"/usr/a.h\" 1 3\n# 1 \"/usr/b.h\" 1 3\n# 1 \"/usr/a.h\" 2 3\n# 1 \"kernel.cpp\" 2\nasm(\"\");",
+                "asm",
+            ),
+            ("[[gnu::section(\"x\")]] int a;", "gnu"),
+            ("float* p = (float*)__builtin_alloca(64);", "alloca"),
+            ("void* p = __builtin_frame_address(0);", "frame_address"),
+            ("#pragma M\n", "marks"),
+        ] {
+            assert!(judged(kernel).unwrap_err().contains(subject), "{kernel}");
+        }
+    }
+
+    #[test]
+    fn flags_that_bring_in_files_are_refused() {
+        let judged = |flag: &str| judge_flags(&[flag.to_owned()]).len();
+        for flag in ["-O2", "-ffast-math", "-mavx2", "-Delement=float", "-fopenmp", "-Wno-all"] {
+            assert_eq!(judged(flag), 0, "{flag}");
+        }
+        for flag in ["-include", "own.hpp", "@file", "-fplugin=x.so", "-Wa,--defsym", "-B/tmp", "-xc", "-isystem/tmp"] {
+            assert_eq!(judged(flag), 1, "{flag}");
+        }
+    }
+
+    #[test]
+    fn line_markers_are_refused() {
+        for text in [
+            "# 1 \"x\" 1 3",
+            "  #  line 5",
+            "/* */ # 1",
+            "/*\n*/ #line 2",
+            "#\\\nline 1",
+            "%: 1",
+            "# /**/ 1",
+            "#\\ \nline 3",
+        ] {
+            assert_eq!(judge_raw(text).len(), 1, "{text}");
+        }
+        for text in ["// see #1", "#define lines 3", "#if 1", "x = a; // # 2", "#include <cmath>"] {
+            assert!(judge_raw(text).is_empty(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,5 @@
+// refused: sections
+// flags: -fopenmp
+static float last;
+#pragma omp threadprivate(last)
+void k(const float* x, float* out, int64_t n) { out[0] = last; last = x[0] + n; }

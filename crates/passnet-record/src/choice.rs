@@ -1,0 +1,80 @@
+//! Enumerations that settings, suites and verdicts are written in.
+
+use crate::named::named;
+
+named! {
+    /// Rules of a run.
+    Mode, "mode",
+    /// Everything that the referee can do.
+    Sound = "sound",
+    /// Order and constants of the public harness, for comparison with published numbers.
+    Paper = "paper",
+}
+
+named! {
+    /// Purpose of a suite.
+    Split, "split",
+    /// Authors are judged by it.
+    Eval = "eval",
+    /// Models may be trained on it.
+    Train = "train",
+}
+
+named! {
+    /// Side that a candidate's time is compared with.
+    Baseline, "baseline",
+    /// The graph by PyTorch, called directly.
+    Eager = "eager",
+    /// The candidate's own path without rewriting.
+    Control = "control",
+}
+
+named! {
+    /// State of the last-level cache before each timed call.
+    CacheMode, "cache mode",
+    /// State after the previous call.
+    Warm = "warm",
+    /// Overwritten before each call.
+    Cold = "cold",
+}
+
+named! {
+    /// Path on which a graph is run.
+    ExecutionPath, "path",
+    /// The rewritten graph module is called directly, without guards.
+    Direct = "direct",
+    /// The graph goes through `torch.compile`, with guards on each call.
+    Compiled = "compiled",
+}
+
+named! {
+    /// Parts of an evaluation, in order of increasing cost. The first part that fails decides the verdict, with one
+    /// exception: outputs that are close at some tolerance are timed, because AS counts them there.
+    Depth, "depth",
+    /// Rules on the text of the files; nothing runs.
+    Lint = "lint",
+    /// Importing and matching the passes; kernels are built here.
+    Match = "match",
+    /// Outputs on the CPU, for passes of another device.
+    Cpu = "cpu",
+    /// Outputs on several inputs, on the measured device.
+    Check = "check",
+    /// Interleaved timing against the baselines.
+    Timing = "timing",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_the_same_in_text_and_json() {
+        for depth in Depth::ALL {
+            assert_eq!(depth.name().parse(), Ok(depth));
+            assert_eq!(serde_json::to_string(&depth).unwrap(), format!("\"{depth}\""));
+        }
+        assert!(Depth::Lint < Depth::Timing);
+        let error = "fast".parse::<Mode>().unwrap_err().to_string();
+        assert_eq!(error, "unknown mode `fast`; known are sound, paper");
+    }
+}

@@ -1,0 +1,55 @@
+//! Enumerations with one name per variant.
+
+/// Error for a name that is none of those expected.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown {what} `{}`; known are {known}", .name.escape_debug())]
+pub struct UnknownName {
+    what: &'static str,
+    name: String,
+    known: String,
+}
+
+/// Defines an enumeration with one name per variant, in JSON, `Display` and `FromStr` alike.
+macro_rules! named {
+    ($(#[$meta:meta])* $type:ident, $what:literal, $($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+        pub enum $type {
+            $($(#[$doc])* #[serde(rename = $name)] $variant,)+
+        }
+
+        impl $type {
+            /// Every variant, in declaration order.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
+
+            /// Returns the name used in records and on the command line.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+        }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl std::str::FromStr for $type {
+            type Err = $crate::UnknownName;
+
+            fn from_str(name: &str) -> Result<Self, $crate::UnknownName> {
+                Self::ALL.into_iter().find(|choice| choice.name() == name).ok_or_else(|| $crate::UnknownName::new($what, name, &[$($name),+]))
+            }
+        }
+    };
+}
+
+pub(crate) use named;
+
+impl UnknownName {
+    pub(crate) fn new(what: &'static str, name: &str, known: &[&str]) -> Self {
+        Self { what, name: name.to_owned(), known: known.join(", ") }
+    }
+}

@@ -1,0 +1,249 @@
+//! Messages of the helper processes that run PyTorch outside evaluations: one JSON object per line in each direction.
+//!
+//! A helper answers each request with its reply, or with `{"error": SENTENCE}`; [`Answer`] reads both. Graphs are in
+//! wire form (`docs/graph-wire.md`).
+//!
+//! ```
+//! use passnet_record::services::{Answer, KernelCounts};
+//!
+//! let counts: Answer<KernelCounts> = serde_json::from_str(r#"{"kernels": [1, 2], "compilations": 1}"#)?;
+//! assert_eq!(counts.into_result()?.kernels, [1, 2]);
+//! let failed: Answer<KernelCounts> = serde_json::from_str(r#"{"error": "RuntimeError: no such op"}"#)?;
+//! assert!(failed.into_result().is_err());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use crate::{DType, TensorMeta, TensorValue};
+
+/// Reply of a helper, or the sentence in which it says why there is none.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer<T> {
+    /// The reply.
+    Reply(T),
+    /// Sentence on the failure of the graph or of the helper.
+    Error(String),
+}
+
+impl<T> Answer<T> {
+    /// Returns the reply.
+    ///
+    /// # Errors
+    /// The sentence of the helper.
+    pub fn into_result(self) -> Result<T, String> {
+        match self {
+            Self::Reply(reply) => Ok(reply),
+            Self::Error(message) => Err(message),
+        }
+    }
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Answer<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        match value.get("error") {
+            None | Some(Value::Null) => serde_json::from_value(value).map(Self::Reply),
+            Some(message) => serde_json::from_value(message.clone()).map(Self::Error),
+        }
+        .map_err(serde::de::Error::custom)
+    }
+}
+
+/// Shape and dtype of an input without content.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputType {
+    /// Extents.
+    pub shape: Vec<u64>,
+    /// Element type.
+    pub dtype: DType,
+}
+
+impl From<&TensorMeta> for InputType {
+    fn from(meta: &TensorMeta) -> Self {
+        Self { shape: meta.shape.clone(), dtype: meta.dtype }
+    }
+}
+
+/// Request to propagate the types of all values of a graph; nothing is computed and no device is needed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PropagateRequest {
+    /// The graph, with its devices already replaced.
+    pub graph: Value,
+    /// One entry per input, in order; inputs are contiguous.
+    pub inputs: Vec<InputType>,
+    /// `cpu` or `cuda`.
+    pub device: String,
+}
+
+/// Reply to [`PropagateRequest`]; `T` is the type of a value as the graph crate describes it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PropagateReply<T> {
+    /// One entry per input and node, in order.
+    pub values: Vec<T>,
+}
+
+/// Graph with the metas of its inputs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GraphRequest {
+    /// The graph.
+    pub graph: Value,
+    /// One entry per input, in order.
+    pub inputs: Vec<TensorMeta>,
+}
+
+/// Request to run a graph once and describe its values.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AnnotateRequest {
+    /// The graph.
+    pub graph: Value,
+    /// One entry per input, in order.
+    pub inputs: Vec<TensorMeta>,
+    /// Bytes of inputs above which the graph is not run, only propagated.
+    pub max_bytes: u64,
+    /// Wall-clock limit in seconds.
+    pub seconds: f64,
+    /// Look for other extents and dtypes, too.
+    pub variants: bool,
+}
+
+/// Reply to [`AnnotateRequest`]: types, statistics and variants of the values of a graph, inputs before nodes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Annotation {
+    /// Description of each value; `None` for what is not a tensor.
+    pub values: Vec<Option<ValueMeta>>,
+    /// Statistics were measured by running the graph.
+    pub executed: bool,
+    /// Other extents of its data inputs.
+    #[serde(default)]
+    pub assignments: Vec<Assignment>,
+    /// Other dtypes of its floating-point inputs.
+    #[serde(default)]
+    pub dtypes: Vec<Cast>,
+}
+
+/// Tensor without its name; the fields are those of [`TensorMeta`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the fields of `TensorMeta`")]
+pub struct ValueMeta {
+    pub shape: Vec<u64>,
+    pub dtype: DType,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub std: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Vec<TensorValue>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_val: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_val: Option<f64>,
+}
+
+impl ValueMeta {
+    /// Returns the tensor with a name, on the CPU.
+    pub fn named(self, name: &str) -> TensorMeta {
+        let Self { shape, dtype, mean, std, data, min_val, max_val } = self;
+        let (name, device) = (name.to_owned(), "cpu".to_owned());
+        TensorMeta { name, original_name: None, shape, dtype, device, mean, std, data, min_val, max_val }
+    }
+}
+
+/// Graph at other extents.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Assignment {
+    /// Extents by name: `batch`, `length`, `height`, `width`.
+    pub symbols: BTreeMap<String, u64>,
+    /// Shape of each value; `None` for what is not a tensor or comes after an op that does not run at these extents.
+    pub shapes: Vec<Option<Vec<u64>>>,
+    /// Arguments that follow the extents.
+    pub literals: Vec<Literals>,
+}
+
+/// Graph at another dtype.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cast {
+    /// Dtype that replaces float32 in all inputs.
+    pub dtype: DType,
+    /// Dtype of each value; `None` as in [`Assignment::shapes`].
+    pub types: Vec<Option<DType>>,
+    /// Arguments that follow the dtype.
+    pub literals: Vec<Literals>,
+}
+
+/// Other arguments of one node, in wire form.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Literals {
+    /// Index of the node.
+    pub node: usize,
+    /// All its positional arguments.
+    pub args: Value,
+    /// All its keyword arguments.
+    pub kwargs: Value,
+}
+
+/// Request to count the kernels that prefixes of a graph compile to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KernelCountRequest {
+    /// Name of the graph. A helper keeps the last graph for further prefixes of it.
+    pub id: String,
+    /// The graph.
+    pub graph: Value,
+    /// One entry per input, in order.
+    pub inputs: Vec<TensorMeta>,
+    /// `cpu` or `cuda`.
+    pub device: String,
+    /// Numbers of leading ops to compile together.
+    pub prefixes: Vec<usize>,
+}
+
+/// Reply to [`KernelCountRequest`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelCounts {
+    /// Kernels of each prefix, in the order of the request.
+    pub kernels: Vec<u32>,
+    /// Calls of the compiler for all prefixes.
+    pub compilations: u32,
+}
+
+/// Request to prove that graphs run, twice with equal results and without NaN.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProveRequest {
+    /// The graphs.
+    pub graphs: Vec<GraphRequest>,
+    /// Bytes of all values of a graph above which it is refused.
+    pub max_bytes: u64,
+    /// Wall-clock limit for all graphs, in seconds.
+    pub seconds: f64,
+}
+
+/// Reply to [`ProveRequest`].
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct ProveReply {
+    /// One entry per graph, in order.
+    pub results: Vec<Answer<ProvenGraph>>,
+}
+
+/// Graph that runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProvenGraph {
+    /// Bytes of its inputs and all its values.
+    pub bytes: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_graph_has_its_own_answer() {
+        let reply: ProveReply =
+            serde_json::from_str(r#"{"results": [{"bytes": 12}, {"error": "ProofError: it returns NaN"}]}"#).unwrap();
+        assert_eq!(reply.results[0], Answer::Reply(ProvenGraph { bytes: 12 }));
+        assert_eq!(reply.results[1], Answer::Error("ProofError: it returns NaN".to_owned()));
+        assert!(serde_json::from_str::<Answer<ProvenGraph>>(r#"{"size": 12}"#).is_err());
+    }
+}

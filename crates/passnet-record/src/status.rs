@@ -1,0 +1,42 @@
+use crate::named::named;
+
+named! {
+    /// Outcome of one (pass directory, graph) pair.
+    Status, "status",
+    /// Every output of every round agrees at the tolerance that the settings demand.
+    Correct = "correct",
+    /// Outputs of the right type and shape with wrong values.
+    Accuracy = "accuracy",
+    /// An output has another dtype, device or Python type, or there is another number of outputs.
+    TypeMismatch = "type_mismatch",
+    /// An output has another shape.
+    ShapeMismatch = "shape_mismatch",
+    /// An output is NaN or infinite where the reference is finite.
+    NonFinite = "non_finite",
+    /// The rewritten graph raised while running, or its worker died.
+    RuntimeError = "runtime_error",
+    /// A pass could not be imported, its kernel not built, or the compiler failed.
+    CompileError = "compile_error",
+    /// No pass of the directory matched the graph.
+    NoMatch = "no_match",
+    /// A rule of integrity was broken; [`crate::Reason::code`] names it.
+    Integrity = "integrity",
+    /// A limit on time was exceeded.
+    Timeout = "timeout",
+    /// A limit on host or device memory was exceeded.
+    OutOfMemory = "out_of_memory",
+    /// Correct, but its timing did not settle within the allowed repetitions.
+    Unstable = "unstable",
+    /// The reference itself could not run: the graph, not the pass, is at fault.
+    ReferenceError = "reference_error",
+    /// Only in logs of the public harness: neither side printed its dtypes, so the log cannot tell whether eager, the
+    /// compiler or the matcher failed.
+    EagerFail = "eager_fail",
+}
+
+impl Status {
+    /// True where the candidate earns nothing: for every status but `correct`, `unstable` and `reference_error`.
+    pub const fn is_failure(self) -> bool {
+        !matches!(self, Self::Correct | Self::Unstable | Self::ReferenceError)
+    }
+}

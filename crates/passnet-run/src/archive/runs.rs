@@ -1,0 +1,152 @@
+//! Run directories and bundles as views.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    path::{Path, PathBuf},
+};
+
+use fs_err as fs;
+use passnet_record::{ContentId, RunEvent, RunHeader, Verdict};
+use passnet_score::{Outcomes, ScoreError, ScoreReport, ScoreSettings};
+use passnet_web::{Origin, PassSet, RunView};
+
+use crate::{
+    RunLog, StoreError,
+    bundle::{self, BundleError},
+};
+
+/// An error of reading the runs that pages show.
+#[derive(Debug, thiserror::Error)]
+pub enum ArchiveError {
+    /// A folder cannot be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// A run cannot be read.
+    #[error(transparent)]
+    Run(#[from] StoreError),
+    /// A bundle cannot be read.
+    #[error("{path}")]
+    Bundle {
+        /// The bundle.
+        path: PathBuf,
+        /// The problem.
+        source: BundleError,
+    },
+    /// A run has no scores.
+    #[error("{path} cannot be scored")]
+    Score {
+        /// The run.
+        path: PathBuf,
+        /// The reason.
+        source: ScoreError,
+    },
+}
+
+/// The source of the blobs of a run.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// In its directory.
+    Directory(PathBuf),
+    /// In a verified bundle.
+    Bundle(std::sync::Arc<BTreeMap<ContentId, Vec<u8>>>),
+}
+
+/// Returns whether a directory holds a run log.
+fn is_run(path: &Path) -> bool {
+    path.join("run.jsonl").is_file() || path.join("run.jsonl.zst").is_file()
+}
+
+fn is_bundle(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == bundle::EXTENSION) && path.is_file()
+}
+
+/// Runs and bundles at a path: itself, or what a folder holds, sorted by name.
+///
+/// # Errors
+/// Where the folder cannot be read.
+pub fn find_runs(path: &Path) -> Result<Vec<PathBuf>, ArchiveError> {
+    if is_run(path) || path.is_file() {
+        return Ok(vec![path.to_owned()]);
+    }
+    if !path.exists() {
+        return Err(StoreError::Missing { path: path.to_owned() }.into());
+    }
+    let mut found = Vec::new();
+    for entry in fs::read_dir(path)? {
+        let path = entry?.path();
+        if is_run(&path) || is_bundle(&path) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Reads a run directory or a bundle, computes its scores with the default settings, and says where its blobs are.
+///
+/// # Errors
+/// Where it cannot be read, or has no verdicts yet.
+pub fn read_source(path: &Path) -> Result<(RunView, Source), ArchiveError> {
+    if path.is_file() {
+        let bundle = bundle::read(path).map_err(|source| ArchiveError::Bundle { path: path.to_owned(), source })?;
+        let view = view(&bundle.log, Origin::Bundle { id: bundle.id }, path)?;
+        return Ok((view, Source::Bundle(std::sync::Arc::new(bundle.blobs))));
+    }
+    let log = RunLog::read(path)?;
+    Ok((view(&log, Origin::Directory, path)?, Source::Directory(path.to_owned())))
+}
+
+/// Reads a run or a bundle like [`read_source`], but without the blobs.
+///
+/// # Errors
+/// The errors of [`read_source`].
+pub fn load_run(path: &Path) -> Result<RunView, ArchiveError> {
+    Ok(read_source(path)?.0)
+}
+
+/// Reads the runs and bundles at some paths, each of which is one or a folder of them.
+///
+/// # Errors
+/// If a path has no run, or one of them cannot be read.
+pub fn load_runs(paths: &[PathBuf]) -> Result<Vec<RunView>, ArchiveError> {
+    let mut runs = Vec::new();
+    for path in paths {
+        let found = find_runs(path)?;
+        if found.is_empty() {
+            return Err(StoreError::Missing { path: path.clone() }.into());
+        }
+        for path in found {
+            runs.push(load_run(&path)?);
+        }
+    }
+    Ok(runs)
+}
+
+/// Scores the verdicts of a run with the default settings; its passes are not looked up.
+///
+/// # Errors
+/// Where it has no verdicts yet.
+pub fn score_run(header: RunHeader, verdicts: Vec<Verdict>) -> Result<RunView, ScoreError> {
+    let outcomes = Outcomes::from_verdicts(&verdicts, header.settings.correct_at);
+    let score = ScoreReport::new(&outcomes, &ScoreSettings::default())?;
+    Ok(RunView { header, verdicts, score, passes: Vec::new(), origin: Origin::Directory })
+}
+
+fn view(log: &RunLog, origin: Origin, path: &Path) -> Result<RunView, ArchiveError> {
+    let verdicts = log.verdicts().into_iter().cloned().collect();
+    let scored = score_run(log.header.clone(), verdicts);
+    let scored = scored.map_err(|source| ArchiveError::Score { path: path.to_owned(), source })?;
+    Ok(RunView { passes: passes(log), origin, ..scored })
+}
+
+/// The last pass directory of each task.
+fn passes(log: &RunLog) -> Vec<PassSet> {
+    let mut sets: BTreeMap<&str, PassSet> = BTreeMap::new();
+    for event in &log.events {
+        if let RunEvent::Passes { task, id, files } = event {
+            sets.insert(task, PassSet { task: task.clone(), id: id.clone(), files: files.clone() });
+        }
+    }
+    sets.into_values().collect()
+}

@@ -1,0 +1,11 @@
+//! Result bundles: a finished run in one file that names itself by its content. `docs/reference/bundle.md` is the format.
+
+mod format;
+mod read;
+mod write;
+
+pub use self::{
+    format::{Bundle, BundleError, EXTENSION},
+    read::read,
+    write::write,
+};

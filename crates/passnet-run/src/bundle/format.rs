@@ -1,0 +1,96 @@
+//! Entries of a bundle, and its errors.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use passnet_record::{ContentId, RunHeader};
+use serde::{Deserialize, Serialize};
+
+use crate::{RunLog, StoreError};
+
+/// Extension of bundles.
+pub const EXTENSION: &str = "pnb";
+/// Version of the format.
+pub(super) const SCHEMA_VERSION: u32 = 1;
+/// First entry of the archive.
+pub(super) const MANIFEST: &str = "manifest.json";
+/// Second entry of the archive.
+pub(super) const LOG: &str = "run.jsonl";
+/// Most bytes of all entries together, and of the manifest alone.
+pub(super) const MAX_BYTES: u64 = 1 << 30;
+pub(super) const MAX_MANIFEST: u64 = 64 << 20;
+
+/// An error of reading or writing a bundle.
+#[derive(Debug, thiserror::Error)]
+pub enum BundleError {
+    /// The system refused, or the file is no archive.
+    #[error("not a readable bundle: {0}")]
+    Io(#[from] std::io::Error),
+    /// The run cannot be read.
+    #[error(transparent)]
+    Run(#[from] StoreError),
+    /// The bundle cannot be written.
+    #[error("{path}: {source}")]
+    Write {
+        /// The bundle, or its folder.
+        path: PathBuf,
+        /// The error of the system.
+        source: std::io::Error,
+    },
+    /// The manifest is not one.
+    #[error("{MANIFEST}: {0}")]
+    Manifest(String),
+    /// The archive holds something that it should not, or lacks something.
+    #[error("entry `{entry}`: {what}")]
+    Entry {
+        /// Path of the entry, as far as it can be shown.
+        entry: String,
+        /// The problem.
+        what: String,
+    },
+    /// The log is not one, or contradicts the other entries.
+    #[error("{LOG}: {0}")]
+    Log(String),
+    /// More than any run needs.
+    #[error("it unpacks to more than {} MiB; no run is that large", MAX_BYTES >> 20)]
+    TooLarge,
+}
+
+/// One file of a bundle.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct FileEntry {
+    pub(super) path: String,
+    pub(super) bytes: u64,
+    pub(super) blake3: ContentId,
+}
+
+/// First entry of a bundle: what else is in it. The BLAKE3 hash of its bytes is the id of the bundle.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Manifest {
+    pub(super) schema_version: u32,
+    pub(super) header: RunHeader,
+    pub(super) finished: bool,
+    pub(super) files: Vec<FileEntry>,
+    /// Blobs that the log names and the run directory no longer had.
+    pub(super) missing: Vec<ContentId>,
+}
+
+/// A verified bundle.
+#[derive(Debug)]
+pub struct Bundle {
+    /// The hash of its manifest, which has the hashes of everything else.
+    pub id: ContentId,
+    /// The log of the run.
+    pub log: RunLog,
+    /// The blobs, by the hash of their content.
+    pub blobs: BTreeMap<ContentId, Vec<u8>>,
+    /// Blobs that the log names and the bundle lacks, as its manifest says.
+    pub missing: usize,
+    /// Timings whose medians were computed again from the trial times, and agreed.
+    pub recomputed: usize,
+}
+
+/// Path of a blob in a bundle, the same as in a run directory.
+pub(super) fn blob_name(id: &ContentId) -> String {
+    let (first, rest) = id.as_str().split_at_checked(2).unwrap_or(("", id.as_str()));
+    format!("blobs/{first}/{rest}")
+}

@@ -1,0 +1,187 @@
+//! From a bundle to a verified run, in memory: nothing is unpacked to the disk.
+
+use std::{collections::BTreeMap, fs::File, io::Read, path::Path};
+
+use passnet_record::{ContentId, RunEvent, SideTiming, Timing, TrialTimes};
+
+use super::{
+    format::{Bundle, BundleError, LOG, MANIFEST, MAX_BYTES, MAX_MANIFEST, Manifest, SCHEMA_VERSION, blob_name},
+    write::named_blobs,
+};
+use crate::RunLog;
+
+/// Largest relative difference between a median and the same computed again.
+const SAME: f64 = 1e-9;
+
+/// Reads a bundle and verifies all that can be verified without a device: that every entry is announced, whole and of
+/// its hash; that the log is one; that pass directories and blobs have the ids that the log gives them; that medians and
+/// ratios follow from the trial times.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn read(path: &Path) -> Result<Bundle, BundleError> {
+    let file = File::open(path)?;
+    // One byte more than permitted, to tell the limit from the end.
+    let reader = zstd::Decoder::new(file)?.take(MAX_BYTES + 1);
+    let mut archive = tar::Archive::new(reader);
+    let mut entries = archive.entries()?;
+    let first = entries.next().ok_or_else(|| missing(MANIFEST))??;
+    let text = content(first, MANIFEST, MAX_MANIFEST)?;
+    let manifest = parse_manifest(&text)?;
+    let mut contents = BTreeMap::new();
+    for expected in &manifest.files {
+        let entry = entries.next().ok_or_else(|| missing(&expected.path))?.map_err(cut_short)?;
+        let bytes = content(entry, &expected.path, expected.bytes)?;
+        if bytes.len() as u64 != expected.bytes || ContentId::of(&bytes) != expected.blake3 {
+            return Err(wrong(
+                &expected.path,
+                "its content is not what the manifest says: the bundle was changed or damaged",
+            ));
+        }
+        contents.insert(expected.path.clone(), bytes);
+    }
+    if let Some(extra) = entries.next() {
+        let path = extra?.path_bytes().escape_ascii().to_string();
+        return Err(wrong(&path, "the manifest does not announce it"));
+    }
+    let log = contents.remove(LOG).ok_or_else(|| missing(LOG))?;
+    let log = RunLog::parse(Path::new(LOG), &log).map_err(|error| BundleError::Log(error.to_string()))?;
+    if log.header != manifest.header || log.finished != manifest.finished {
+        return Err(BundleError::Log("its header is not that of the manifest".to_owned()));
+    }
+    let blobs = blobs(&log, contents, &manifest)?;
+    check_passes(&log, &blobs)?;
+    let recomputed = check_timings(&log, &blobs)?;
+    Ok(Bundle { id: ContentId::of(&text), log, blobs, missing: manifest.missing.len(), recomputed })
+}
+
+fn missing(entry: &str) -> BundleError {
+    wrong(entry, "it is missing: the bundle is cut short or was changed")
+}
+
+fn wrong(entry: &str, what: &str) -> BundleError {
+    BundleError::Entry { entry: entry.to_owned(), what: what.to_owned() }
+}
+
+fn cut_short(error: std::io::Error) -> BundleError {
+    BundleError::Io(error)
+}
+
+/// The bytes of an entry that has to be a plain file of that path.
+fn content(entry: tar::Entry<'_, impl Read>, path: &str, most: u64) -> Result<Vec<u8>, BundleError> {
+    if entry.path_bytes() != path.as_bytes() {
+        let found = entry.path_bytes().escape_ascii().to_string();
+        return Err(wrong(&found, &format!("`{path}` should stand here")));
+    }
+    if !entry.header().entry_type().is_file() {
+        return Err(wrong(path, "it is no plain file"));
+    }
+    if entry.size() > most {
+        return Err(BundleError::TooLarge);
+    }
+    let mut bytes = Vec::new();
+    let size = entry.size();
+    entry.take(most).read_to_end(&mut bytes)?;
+    if (bytes.len() as u64) < size {
+        return Err(missing(path));
+    }
+    Ok(bytes)
+}
+
+fn parse_manifest(text: &[u8]) -> Result<Manifest, BundleError> {
+    let error = |message: String| BundleError::Manifest(message);
+    let manifest: Manifest = serde_json::from_slice(text).map_err(|found| error(found.to_string()))?;
+    if manifest.schema_version != SCHEMA_VERSION {
+        let found = manifest.schema_version;
+        return Err(error(format!("schema version {found} is not known here; install a later passnet")));
+    }
+    let total = manifest.files.iter().try_fold(0_u64, |sum, file| sum.checked_add(file.bytes));
+    if total.is_none_or(|total| total > MAX_BYTES) {
+        return Err(BundleError::TooLarge);
+    }
+    let mut paths: Vec<&str> = manifest.files.iter().map(|file| file.path.as_str()).collect();
+    paths.sort_unstable();
+    if let Some(twice) = paths.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(wrong(twice[0], "the manifest announces it twice"));
+    }
+    Ok(manifest)
+}
+
+/// Returns the blobs by id. Each blob that the log names must be present or listed as missing; other blobs are errors.
+fn blobs(
+    log: &RunLog,
+    mut contents: BTreeMap<String, Vec<u8>>,
+    manifest: &Manifest,
+) -> Result<BTreeMap<ContentId, Vec<u8>>, BundleError> {
+    let mut blobs = BTreeMap::new();
+    for id in named_blobs(log) {
+        let name = blob_name(&id);
+        match contents.remove(&name) {
+            Some(bytes) if ContentId::of(&bytes) == id => drop(blobs.insert(id, bytes)),
+            Some(_) => return Err(wrong(&name, "its content is not what its name says")),
+            None if manifest.missing.contains(&id) => {}
+            None => return Err(missing(&name)),
+        }
+    }
+    match contents.keys().next() {
+        Some(path) => Err(wrong(path, "the log does not name it")),
+        None => Ok(blobs),
+    }
+}
+
+/// The id of each pass directory follows from its files.
+fn check_passes(log: &RunLog, blobs: &BTreeMap<ContentId, Vec<u8>>) -> Result<(), BundleError> {
+    for event in &log.events {
+        let RunEvent::Passes { task, id, files } = event else { continue };
+        let parts: Option<Vec<&[u8]>> = files
+            .iter()
+            .map(|file| Some([file.path.as_bytes(), blobs.get(&file.blob)?.as_slice()]))
+            .collect::<Option<Vec<_>>>()
+            .map(|parts| parts.concat());
+        // A directory of which a file is missing, as the manifest said, cannot be checked.
+        if parts.is_some_and(|parts| ContentId::of_parts(parts) != *id) {
+            return Err(BundleError::Log(format!("the passes of task `{task}` are not those of id {}", id.short())));
+        }
+    }
+    Ok(())
+}
+
+/// Medians and ratios follow from the trial times. Returns how many timings were checked.
+fn check_timings(log: &RunLog, blobs: &BTreeMap<ContentId, Vec<u8>>) -> Result<usize, BundleError> {
+    let mut checked = 0;
+    for verdict in log.verdicts() {
+        for timing in &verdict.timings {
+            let Some(raw) = timing.raw.as_ref().and_then(|raw| blobs.get(raw)) else { continue };
+            if !follows(timing, raw) {
+                let (task, graph) = (&verdict.id.task, &verdict.id.graph);
+                return Err(BundleError::Log(format!("a time of {task}/{graph} does not follow from its trial times")));
+            }
+            checked += 1;
+        }
+    }
+    Ok(checked)
+}
+
+fn follows(timing: &Timing, raw: &[u8]) -> bool {
+    let Ok(trials) = serde_json::from_slice::<TrialTimes>(raw) else { return false };
+    let baseline = trials.baseline(timing.baseline).flat();
+    let same = |side: &SideTiming, times: &[u64]| {
+        let again = median(times);
+        side.trials == times.len() as u64 && again.is_some_and(|again| close(again, side.median_ns))
+    };
+    same(&timing.base, &baseline)
+        && same(&timing.candidate, &trials.candidate.flat())
+        && close(timing.speedup.ratio, timing.base.median_ns / timing.candidate.median_ns)
+}
+
+fn close(a: f64, b: f64) -> bool {
+    (a - b).abs() <= SAME * a.abs().max(b.abs())
+}
+
+fn median(times: &[u64]) -> Option<f64> {
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable();
+    let middle = sorted.len() / 2;
+    let upper = *sorted.get(middle)? as f64;
+    Some(if sorted.len() % 2 == 1 { upper } else { (sorted[middle - 1] as f64 + upper) / 2.0 })
+}

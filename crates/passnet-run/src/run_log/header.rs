@@ -1,0 +1,46 @@
+//! Comparison of the headers of two parts of a run.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
+
+use passnet_record::RunHeader;
+
+use super::error::StoreError;
+
+/// Compares what makes two parts of a run comparable: everything but the time of the start.
+pub(super) fn same_run(directory: &Path, before: &RunHeader, now: &RunHeader) -> Result<(), StoreError> {
+    let flat = |header: &RunHeader| {
+        let mut value = serde_json::to_value(header).unwrap_or_default();
+        if let Some(fields) = value.as_object_mut() {
+            fields.remove("started");
+        }
+        let mut fields = BTreeMap::new();
+        flatten("", &value, &mut fields);
+        fields
+    };
+    let (before, now) = (flat(before), flat(now));
+    let names: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+    for name in names {
+        let of = |fields: &BTreeMap<String, String>| fields.get(name).cloned().unwrap_or_else(|| "nothing".to_owned());
+        if before.get(name) != now.get(name) {
+            let (path, what) = (directory.to_owned(), name.clone());
+            return Err(StoreError::Mismatch { path, what, before: of(&before), now: of(&now) });
+        }
+    }
+    Ok(())
+}
+
+/// Lists the leaves of a JSON value by dotted path.
+fn flatten(path: &str, value: &serde_json::Value, fields: &mut BTreeMap<String, String>) {
+    match value {
+        serde_json::Value::Object(object) => {
+            for (name, value) in object {
+                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                flatten(&path, value, fields);
+            }
+        }
+        leaf => drop(fields.insert(path.to_owned(), leaf.to_string())),
+    }
+}

@@ -1,0 +1,102 @@
+//! The reader of a run log.
+
+use std::{collections::BTreeMap, io, path::Path};
+
+use fs_err as fs;
+use passnet_record::{RunEvent, RunHeader, Verdict};
+
+use super::error::StoreError;
+
+/// Log of a run that is not finished.
+pub(super) const LOG: &str = "run.jsonl";
+/// Log of a finished run.
+pub(super) const PACKED_LOG: &str = "run.jsonl.zst";
+
+/// The content of a run log.
+#[derive(Clone, Debug)]
+pub struct RunLog {
+    /// The first header.
+    pub header: RunHeader,
+    /// All events in order.
+    pub events: Vec<RunEvent>,
+    /// True if the last event is `finished`.
+    pub finished: bool,
+}
+
+impl RunLog {
+    /// Reads the log of a run directory, plain or compressed. A torn last line is left out.
+    ///
+    /// # Errors
+    /// Where there is no run, or a complete line is not an event.
+    pub fn read(directory: &Path) -> Result<Self, StoreError> {
+        let missing = || StoreError::Missing { path: directory.to_owned() };
+        let (path, bytes) = match fs::read(directory.join(LOG)) {
+            Ok(bytes) => (directory.join(LOG), bytes),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let path = directory.join(PACKED_LOG);
+                if !path.exists() {
+                    return Err(missing());
+                }
+                let bytes = unpacked(&path)?;
+                (path, bytes)
+            }
+            Err(error) => return Err(error.into()),
+        };
+        Self::parse(&path, &bytes)
+    }
+
+    /// Reads the text of a log. `path` is for messages.
+    ///
+    /// # Errors
+    /// Where a complete line is not an event, or none says how the run began.
+    pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, StoreError> {
+        let missing = || StoreError::Missing { path: path.to_owned() };
+        let (events, _) = parse(path, bytes)?;
+        let header = events.iter().find_map(|event| match event {
+            RunEvent::Started(header) => Some(header.as_ref().clone()),
+            _ => None,
+        });
+        let finished = matches!(events.last(), Some(RunEvent::Finished { .. }));
+        Ok(Self { header: header.ok_or_else(missing)?, events, finished })
+    }
+
+    /// The verdicts, one per graph, in the order in which they were first reached; where a graph has several, the last.
+    pub fn verdicts(&self) -> Vec<&Verdict> {
+        let mut place = BTreeMap::new();
+        let mut verdicts: Vec<&Verdict> = Vec::new();
+        for event in &self.events {
+            if let RunEvent::Verdict(verdict) = event {
+                match place.get(&verdict.id) {
+                    Some(&index) => verdicts[index] = verdict.as_ref(),
+                    None => {
+                        place.insert(&verdict.id, verdicts.len());
+                        verdicts.push(verdict);
+                    }
+                }
+            }
+        }
+        verdicts
+    }
+}
+
+/// The text of a compressed log.
+pub(super) fn unpacked(path: &Path) -> Result<Vec<u8>, StoreError> {
+    let packed = fs::read(path)?;
+    zstd::decode_all(packed.as_slice())
+        .map_err(|error| StoreError::Damaged { path: path.to_owned(), message: error.to_string() })
+}
+
+/// The events of a log, and the length of the part that consists of complete lines.
+pub(super) fn parse(path: &Path, bytes: &[u8]) -> Result<(Vec<RunEvent>, usize), StoreError> {
+    let complete = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
+    let lines = bytes[..complete].split(|&byte| byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
+    let events = lines.map(|(index, line)| {
+        serde_json::from_slice(line).map_err(|error| StoreError::Malformed {
+            path: path.to_owned(),
+            line: index + 1,
+            column: error.column().max(1),
+            message: error.to_string(),
+        })
+    });
+    Ok((events.collect::<Result<_, _>>()?, complete))
+}

@@ -1,0 +1,79 @@
+//! A graph to evaluate.
+
+use std::path::Path;
+
+use passnet_graph::{Graph, wire};
+use passnet_graphnet::sample::read_sample_dir;
+use passnet_record::{ContentId, Device, GraphId, TensorMeta};
+use serde_json::Value;
+
+/// A graph with what is known of its inputs.
+#[derive(Clone, Debug)]
+pub struct GraphSample {
+    id: GraphId,
+    graph: Graph,
+    /// One per input, in their order.
+    metas: Vec<TensorMeta>,
+    content: ContentId,
+}
+
+/// A sample folder that was read: the graph in it, or why there is none, which is a verdict too.
+#[derive(Clone, Debug)]
+pub struct SampleFolder {
+    /// Place of the sample in the suite.
+    pub id: GraphId,
+    /// The sample, or the message of the error.
+    pub sample: Result<GraphSample, String>,
+}
+
+impl SampleFolder {
+    /// Reads a sample folder.
+    pub fn read(directory: &Path, id: GraphId) -> Self {
+        let sample = GraphSample::read(directory, id.clone()).map_err(|error| error.to_string());
+        Self { id, sample }
+    }
+}
+
+impl GraphSample {
+    /// Reads a sample folder.
+    ///
+    /// # Errors
+    /// Where its files are malformed.
+    pub fn read(directory: &Path, id: GraphId) -> Result<Self, passnet_graphnet::Error> {
+        let sample = read_sample_dir(directory)?;
+        Ok(Self::new(id, sample.graph, sample.tensors))
+    }
+
+    /// A graph and the metadata of its inputs, in their order.
+    pub fn new(id: GraphId, graph: Graph, metas: Vec<TensorMeta>) -> Self {
+        let described = serde_json::to_vec(&metas).unwrap_or_default();
+        let text = wire::to_value(&graph).to_string();
+        let content = ContentId::of_parts([text.as_bytes(), &described]);
+        Self { id, graph, metas, content }
+    }
+
+    /// The place in the suite.
+    pub fn id(&self) -> &GraphId {
+        &self.id
+    }
+
+    /// The metadata of its inputs, in order.
+    pub fn metas(&self) -> &[TensorMeta] {
+        &self.metas
+    }
+
+    /// The graph as captured.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// Identity of graph and inputs. It does not depend on the suite.
+    pub fn content(&self) -> &ContentId {
+        &self.content
+    }
+
+    /// Returns the wire form for a device.
+    pub fn wire(&self, device: Device) -> Value {
+        wire::to_value(&self.graph.with_device(device.kind(), device.index()))
+    }
+}

@@ -1,0 +1,336 @@
+//! Suites on disk: what there is to evaluate.
+//!
+//! Accepted are a directory with `suite.json`; a directory of task directories, each with sample folders (the layout of
+//! the public PassBench, whose `index.json` names the ops of each task); one task directory; one sample folder; and a
+//! `.tar.zst` archive of any of these.
+
+mod pattern;
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    fs::File,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use fs_err as fs;
+use passnet_record::{ContentId, GraphId, SCHEMA_VERSION, Split, SuiteTask};
+use serde::Deserialize;
+
+use self::pattern::matches_any;
+
+/// Largest accepted size of an unpacked archive, in bytes.
+const MAX_UNPACKED: u64 = 8 << 30;
+
+/// An error of [`Suite::load`].
+#[derive(Debug, thiserror::Error)]
+pub enum SuiteError {
+    /// The system refused.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// A JSON file is not what it should be.
+    #[error("{path}:{line}:{column}: {message}")]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// Column, from 1.
+        column: usize,
+        /// The problem.
+        message: String,
+    },
+    /// `suite.json` is of a later version.
+    #[error("{path}: schema version {found} is not known here; install a later passnet")]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// The version that was found.
+        found: u32,
+    },
+    /// Nothing is at the path.
+    #[error("{path}: no such suite, task or sample")]
+    NotFound {
+        /// The path.
+        path: PathBuf,
+    },
+    /// No task of the suite is selected.
+    #[error("{path}: no task matches {what}; the suite has {tasks} {}", if *.tasks == 1 { "task" } else { "tasks" })]
+    NoMatch {
+        /// The suite.
+        path: PathBuf,
+        /// The filter, as text.
+        what: String,
+        /// Number of tasks of the whole suite.
+        tasks: usize,
+    },
+    /// No `model.py` where one should be.
+    #[error("{path}: not a suite: expected suite.json, task folders with sample folders, or a model.py")]
+    Empty {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A name in `suite.json` that leaves the suite's directory.
+    #[error("{path}: `{name}` is not a plain directory name")]
+    BadName {
+        /// The file.
+        path: PathBuf,
+        /// The name.
+        name: String,
+    },
+    /// `held_out` names what is not among a task's graphs.
+    #[error("{path}: task `{task}` holds out `{graph}`, which is not among its graphs; name it in `graphs` too")]
+    HeldOut {
+        /// The file.
+        path: PathBuf,
+        /// The task.
+        task: String,
+        /// The graph that is held out.
+        graph: String,
+    },
+}
+
+/// The part of a suite to take.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Keeps tasks of which one pattern fits the name or the op sequence (ops joined by `,`). A pattern with `*` or `?`
+    /// has to fit the whole, one without has to occur. Empty keeps all.
+    pub patterns: Vec<String>,
+    /// Keeps the first tasks.
+    pub tasks: Option<usize>,
+    /// Keeps the first graphs of each task.
+    pub graphs: Option<usize>,
+}
+
+impl Selection {
+    /// Removes the tasks and graphs that are not selected.
+    fn apply(&self, tasks: &mut Vec<SuiteTask>) {
+        tasks.retain(|task| self.patterns.is_empty() || matches_any(task, &self.patterns));
+        tasks.truncate(self.tasks.unwrap_or(usize::MAX));
+        for task in tasks.iter_mut() {
+            task.graphs.truncate(self.graphs.unwrap_or(usize::MAX));
+            task.held_out.retain(|graph| task.graphs.contains(graph));
+        }
+        tasks.retain(|task| !task.graphs.is_empty());
+    }
+}
+
+impl fmt::Display for Selection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let patterns = self.patterns.iter().map(|pattern| format!("`{pattern}`")).collect::<Vec<_>>().join(" or ");
+        let filter = if patterns.is_empty() { "the filter".to_owned() } else { format!("the filter {patterns}") };
+        let limits = [("tasks", self.tasks), ("graphs per task", self.graphs)];
+        let limits = limits.iter().filter_map(|(what, limit)| Some(format!(", at most {} {what}", (*limit)?)));
+        write!(f, "{filter}{}", limits.collect::<String>())
+    }
+}
+
+/// A suite and where it is.
+#[derive(Debug)]
+pub struct Suite {
+    /// The description, with the tasks and graphs that are selected.
+    pub record: passnet_record::Suite,
+    root: PathBuf,
+    shape: Shape,
+    /// Deleted with the suite.
+    _unpacked: Option<tempfile::TempDir>,
+}
+
+/// Depth of the sample folders below the root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    Tasks,
+    OneTask,
+    OneSample,
+}
+
+impl Suite {
+    /// Loads a suite, without reading its graphs yet.
+    ///
+    /// # Errors
+    /// Where nothing like a suite is found, or its files are malformed.
+    pub fn load(path: &Path, selection: &Selection) -> Result<Self, SuiteError> {
+        if !path.exists() {
+            return Err(SuiteError::NotFound { path: path.to_owned() });
+        }
+        let (root, unpacked) = if path.is_file() {
+            let directory = unpack(path)?;
+            (only_child(directory.path())?, Some(directory))
+        } else {
+            (path.to_owned(), None)
+        };
+        let name = suite_name(path);
+        let (mut record, shape) = if root.join("suite.json").is_file() {
+            (read_suite(&root.join("suite.json"))?, Shape::Tasks)
+        } else if root.join("model.py").is_file() {
+            (unnamed(&name, vec![(name.clone(), vec![name.clone()])], BTreeMap::new()), Shape::OneSample)
+        } else {
+            let graphs = samples_in(&root)?;
+            if graphs.is_empty() {
+                (unnamed(&name, tasks_in(&root)?, read_index(&root.join("index.json"))?), Shape::Tasks)
+            } else {
+                (unnamed(&name, vec![(name.clone(), graphs)], BTreeMap::new()), Shape::OneTask)
+            }
+        };
+        record.tasks.retain(|task| !task.graphs.is_empty());
+        if record.tasks.is_empty() {
+            return Err(SuiteError::Empty { path: path.to_owned() });
+        }
+        let tasks = record.tasks.len();
+        selection.apply(&mut record.tasks);
+        if record.tasks.is_empty() {
+            return Err(SuiteError::NoMatch { path: path.to_owned(), what: selection.to_string(), tasks });
+        }
+        let mut suite = Self { record, root, shape, _unpacked: unpacked };
+        if suite.record.version.is_empty() {
+            suite.record.version = suite.content_version()?;
+        }
+        Ok(suite)
+    }
+
+    /// All graphs in order, those that are held out among them.
+    pub fn graphs(&self) -> impl Iterator<Item = GraphId> + '_ {
+        self.record
+            .tasks
+            .iter()
+            .flat_map(|task| task.graphs.iter().map(|graph| GraphId { task: task.id.clone(), graph: graph.clone() }))
+    }
+
+    /// The graphs of a task that its author may see.
+    pub fn visible<'s>(&self, task: &'s SuiteTask) -> impl Iterator<Item = GraphId> + 's {
+        let graphs = task.graphs.iter().filter(|graph| !task.held_out.contains(graph));
+        graphs.map(|graph| GraphId { task: task.id.clone(), graph: graph.clone() })
+    }
+
+    /// The sample folder of a graph.
+    pub fn sample_dir(&self, id: &GraphId) -> PathBuf {
+        match self.shape {
+            Shape::Tasks => self.root.join(&id.task).join(&id.graph),
+            Shape::OneTask => self.root.join(&id.graph),
+            Shape::OneSample => self.root.clone(),
+        }
+    }
+
+    /// A version for suites that do not name one: by what is evaluated.
+    fn content_version(&self) -> Result<String, SuiteError> {
+        let mut parts = Vec::new();
+        for id in self.graphs() {
+            let directory = self.sample_dir(&id);
+            parts.extend([id.task.into_bytes(), id.graph.into_bytes(), fs::read(directory.join("model.py"))?]);
+            parts.push(fs::read(directory.join("weight_meta.py"))?);
+        }
+        Ok(ContentId::of_parts(parts.iter().map(Vec::as_slice)).short().to_owned())
+    }
+}
+
+/// A description for directories that have none.
+fn unnamed(
+    name: &str,
+    tasks: Vec<(String, Vec<String>)>,
+    mut ops: BTreeMap<String, IndexEntry>,
+) -> passnet_record::Suite {
+    let tasks = tasks.into_iter().map(|(id, graphs)| {
+        let ops = ops.remove(&id).map(|entry| entry.ops).unwrap_or_default();
+        SuiteTask { id, ops, graphs, held_out: Vec::new() }
+    });
+    passnet_record::Suite {
+        schema_version: SCHEMA_VERSION,
+        name: name.to_owned(),
+        version: String::new(),
+        split: Split::Eval,
+        description: String::new(),
+        tasks: tasks.collect(),
+    }
+}
+
+fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, SuiteError> {
+    let bytes = fs::read(path)?;
+    serde_json::from_slice(&bytes).map_err(|error| SuiteError::Json {
+        path: path.to_owned(),
+        line: error.line(),
+        column: error.column(),
+        message: error.to_string(),
+    })
+}
+
+fn read_suite(path: &Path) -> Result<passnet_record::Suite, SuiteError> {
+    let suite: passnet_record::Suite = read_json(path)?;
+    if suite.schema_version > SCHEMA_VERSION {
+        return Err(SuiteError::Version { path: path.to_owned(), found: suite.schema_version });
+    }
+    let names = suite.tasks.iter().flat_map(|task| std::iter::once(&task.id).chain(&task.graphs));
+    for name in names {
+        let plain = Path::new(name).components().all(|part| matches!(part, std::path::Component::Normal(_)));
+        if name.is_empty() || !plain {
+            return Err(SuiteError::BadName { path: path.to_owned(), name: name.clone() });
+        }
+    }
+    for task in &suite.tasks {
+        if let Some(graph) = task.held_out.iter().find(|graph| !task.graphs.contains(graph)) {
+            return Err(SuiteError::HeldOut { path: path.to_owned(), task: task.id.clone(), graph: graph.clone() });
+        }
+    }
+    Ok(suite)
+}
+
+#[derive(Deserialize)]
+struct IndexEntry {
+    ops: Vec<String>,
+}
+
+fn read_index(path: &Path) -> Result<BTreeMap<String, IndexEntry>, SuiteError> {
+    if path.is_file() { read_json(path) } else { Ok(BTreeMap::new()) }
+}
+
+/// Names of the directories in a directory, sorted.
+fn directories_in(path: &Path) -> Result<Vec<String>, SuiteError> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        if entry.path().is_dir() {
+            names.extend(entry.file_name().into_string());
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+fn samples_in(path: &Path) -> Result<Vec<String>, SuiteError> {
+    let mut names = directories_in(path)?;
+    names.retain(|name| path.join(name).join("model.py").is_file());
+    Ok(names)
+}
+
+fn tasks_in(path: &Path) -> Result<Vec<(String, Vec<String>)>, SuiteError> {
+    let names = directories_in(path)?.into_iter();
+    names.map(|name| samples_in(&path.join(&name)).map(|graphs| (name, graphs))).collect()
+}
+
+fn suite_name(path: &Path) -> String {
+    let name = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let name = name.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    name.strip_suffix(".tar.zst").unwrap_or(&name).to_owned()
+}
+
+fn unpack(archive: &Path) -> Result<tempfile::TempDir, SuiteError> {
+    let directory = tempfile::tempdir()?;
+    let reader = zstd::Decoder::new(File::open(archive)?)?.take(MAX_UNPACKED);
+    tar::Archive::new(reader).unpack(directory.path()).map_err(|error| {
+        io::Error::new(error.kind(), format!("{}: not a .tar.zst archive of a suite: {error}", archive.display()))
+    })?;
+    Ok(directory)
+}
+
+/// Archives usually hold one directory; the suite is then that.
+fn only_child(directory: &Path) -> Result<PathBuf, SuiteError> {
+    let names = directories_in(directory)?;
+    let files = fs::read_dir(directory)?.count();
+    Ok(match names.as_slice() {
+        [name] if files == 1 => directory.join(name),
+        _ => directory.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

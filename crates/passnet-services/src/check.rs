@@ -1,0 +1,56 @@
+//! Quick checks of an interpreter and of the device that PyTorch finds with it.
+
+use std::{
+    io,
+    process::{Command, Stdio},
+};
+
+use crate::Interpreter;
+
+/// Asks PyTorch for a CUDA device. Raises an error that says what is missing.
+const FIND_DEVICE: &str = "import sys, torch; torch.cuda.get_device_properties(int(sys.argv[1]))";
+
+/// Returns what PyTorch says if it does not find a CUDA device (`cuda` or `cuda:N`), and `None` if it does.
+pub fn device_problem(interpreter: &Interpreter, device: &str) -> Option<String> {
+    let index = device.split_once(':').map_or("0", |(_, index)| index);
+    match Command::new(&interpreter.python).args(["-I", "-c", FIND_DEVICE, index]).stdin(Stdio::null()).output() {
+        Ok(output) if output.status.success() => None,
+        Ok(output) => {
+            let text = String::from_utf8_lossy(&output.stderr);
+            let last = text.lines().rev().find(|line| !line.trim().is_empty());
+            Some(last.unwrap_or("PyTorch does not find it").to_owned())
+        }
+        Err(error) => Some(format!("cannot start {}: {error}", interpreter.python.display())),
+    }
+}
+
+/// Names and versions of the interpreter and of the packages that evaluations need, without importing them.
+const FIND_PACKAGES: &str = "\
+import importlib.metadata as metadata, importlib.util as util, platform, sys
+if sys.argv[1]:
+    sys.path.insert(0, sys.argv[1])
+found = [f'Python {platform.python_version()}']
+missing = []
+for name in ('torch', 'numpy', 'passnet'):
+    try:
+        found.append(f'{name} {metadata.version(name)}')
+    except metadata.PackageNotFoundError:
+        (found if util.find_spec(name) else missing).append(name)
+print(', '.join(found))
+print(', '.join(missing))
+";
+
+impl Interpreter {
+    /// Returns the interpreter and its packages as text, and the packages that are missing (empty if none is).
+    ///
+    /// # Errors
+    /// If the interpreter does not run.
+    pub fn packages(&self) -> io::Result<(String, String)> {
+        let site = self.site.clone().unwrap_or_default();
+        let output = Command::new(&self.python).args(["-I", "-c", FIND_PACKAGES]).arg(site).output()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let mut lines = text.lines().map(str::to_owned);
+        let found = lines.next().ok_or_else(|| io::Error::other("it does not run Python programs"))?;
+        Ok((found, lines.next().unwrap_or_default()))
+    }
+}

@@ -1,0 +1,71 @@
+//! The kinds of helper, and how they fail.
+
+use std::{io, path::PathBuf};
+
+/// A module of the Python package that answers questions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Helper {
+    /// Types of the values of a graph.
+    Propagate,
+    /// Types, statistics and variants of the values of a graph that is run once.
+    Annotate,
+    /// Numbers of kernels that prefixes of a graph compile to.
+    KernelCounts,
+    /// Graphs that run, twice with equal results and without NaN.
+    Prove,
+}
+
+impl Helper {
+    /// Name of the Python module.
+    pub const fn module(self) -> &'static str {
+        match self {
+            Self::Propagate => "passnet._services.propagate",
+            Self::Annotate => "passnet._services.annotate",
+            Self::KernelCounts => "passnet._services.kernel_counts",
+            Self::Prove => "passnet._services.prove",
+        }
+    }
+}
+
+/// An error of a question to a helper.
+#[derive(Debug, thiserror::Error)]
+pub enum HelperError {
+    /// The process cannot be started.
+    #[error("cannot start {python}: {source}; set PASSNET_PYTHON to a Python with PyTorch and PassNet")]
+    Start {
+        /// The interpreter.
+        python: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// The process ended without an answer.
+    #[error("`{python} -m {module}` ended: {message}")]
+    Ended {
+        /// The interpreter.
+        python: PathBuf,
+        /// The module.
+        module: &'static str,
+        /// The last line that the process wrote to stderr.
+        message: String,
+    },
+    /// The answer is not the JSON that was expected.
+    #[error("`{module}` answered `{line}`: {message}")]
+    Answer {
+        /// The module.
+        module: &'static str,
+        /// The line.
+        line: String,
+        /// The problem.
+        message: String,
+    },
+    /// The helper could not answer this question; it is ready for the next one.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl HelperError {
+    /// Returns whether the environment is at fault and not the question: every other question would fail, too.
+    pub const fn is_unfit(&self) -> bool {
+        matches!(self, Self::Start { .. } | Self::Ended { .. })
+    }
+}

@@ -1,0 +1,31 @@
+//! Helper processes of PyTorch.
+//!
+//! PassNet itself does not link PyTorch. Some questions need it: the types of the values of a graph, statistics of a
+//! graph that was run, the number of kernels of a compiled prefix. A *helper* is a Python process that answers such
+//! questions, one JSON object per line in each direction. A [`HelperPool`] starts helpers when they are needed and keeps
+//! them, since importing PyTorch takes seconds and a question milliseconds. The fork server of the referee is not a
+//! helper: it is in `passnet-eval`, with the sandbox around it.
+//!
+//! ```no_run
+//! use passnet_services::{Helper, HelperPool, Interpreter};
+//! use serde_json::{Value, json};
+//!
+//! let pool = HelperPool::new(Interpreter::find(), Helper::Propagate);
+//! let reply: Value = pool.ask(&json!({"graph": {}, "inputs": [], "device": "cpu"}))?;
+//! # Ok::<(), passnet_services::HelperError>(())
+//! ```
+
+mod check;
+mod helper;
+mod interpreter;
+mod pool;
+mod process;
+mod propagate;
+
+pub use self::{
+    check::device_problem,
+    helper::{Helper, HelperError},
+    interpreter::{Interpreter, InterpreterSource},
+    pool::HelperPool,
+    propagate::{PropagateError, Propagator, propagate},
+};

@@ -1,0 +1,154 @@
+//! Helpers of one kind, started when they are needed.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use crate::{Helper, HelperError, Interpreter, process::Process};
+
+/// Processes of one pool at a time: each holds PyTorch in memory.
+const MAX_PROCESSES: usize = 8;
+/// A process is replaced after this many answers: compilers keep what they have seen.
+const ANSWERS: u32 = 2_000;
+
+/// Helpers of one kind. Questions come from any number of threads; a helper is started if all others are busy.
+#[derive(Debug)]
+pub struct HelperPool {
+    interpreter: Interpreter,
+    helper: Helper,
+    processes: Mutex<Processes>,
+    returned: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Processes {
+    idle: Vec<Process>,
+    busy: usize,
+}
+
+impl HelperPool {
+    /// A pool without processes yet.
+    pub fn new(interpreter: Interpreter, helper: Helper) -> Self {
+        Self { interpreter, helper, processes: Mutex::default(), returned: Condvar::new() }
+    }
+
+    /// Asks one question: a JSON object. The reply is one, too; a field `error` in it is the error of the helper.
+    ///
+    /// # Errors
+    /// If no helper can be started, it ends, or it cannot answer the question.
+    pub fn ask<Reply: DeserializeOwned>(&self, question: &impl Serialize) -> Result<Reply, HelperError> {
+        let module = self.helper.module();
+        let answer_error =
+            |line: &str, message: String| HelperError::Answer { module, line: line.trim().to_owned(), message };
+        let question = serde_json::to_string(question).map_err(|error| answer_error("", error.to_string()))?;
+        let mut turn = self.turn();
+        let mut process = match turn.process.take() {
+            Some(process) => process,
+            None => Process::start(&self.interpreter, self.helper)?,
+        };
+        let Some(line) = process.exchange(&question) else {
+            let python = self.interpreter.python.clone();
+            return Err(HelperError::Ended { python, module, message: process.last_words() });
+        };
+        let mut reply: Value = serde_json::from_str(&line).map_err(|error| answer_error(&line, error.to_string()))?;
+        // A process that wrote something else is not asked again.
+        if process.answered < ANSWERS {
+            turn.process = Some(process);
+        }
+        drop(turn);
+        match reply.get_mut("error").map(Value::take) {
+            None | Some(Value::Null) => {
+                serde_json::from_value(reply).map_err(|error| answer_error(&line, error.to_string()))
+            }
+            Some(error) => Err(HelperError::Failed(error.as_str().map_or_else(|| error.to_string(), str::to_owned))),
+        }
+    }
+
+    fn processes(&self) -> MutexGuard<'_, Processes> {
+        self.processes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until a process is idle or another one may be started.
+    fn turn(&self) -> Turn<'_> {
+        let mut processes = self.processes();
+        while processes.idle.is_empty() && processes.busy >= MAX_PROCESSES {
+            processes = self.returned.wait(processes).unwrap_or_else(PoisonError::into_inner);
+        }
+        processes.busy += 1;
+        Turn { pool: self, process: processes.idle.pop() }
+    }
+}
+
+/// The right to use a process, which returns to the pool with it.
+struct Turn<'a> {
+    pool: &'a HelperPool,
+    process: Option<Process>,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut processes = self.pool.processes();
+        processes.busy -= 1;
+        processes.idle.extend(self.process.take());
+        self.pool.returned.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use serde_json::json;
+
+    use super::*;
+
+    /// A package whose helper answers each question with it, refuses `refuse`, and ends at `end`.
+    const ECHO: &str = "\
+import json, sys
+for line in sys.stdin:
+    question = json.loads(line)
+    if question.get('end'):
+        raise ModuleNotFoundError(\"No module named 'torch'\")
+    if question.get('refuse'):
+        question = {'error': 'refused'}
+    print(json.dumps(question), flush=True)
+";
+
+    fn pool(site: &Path) -> Option<HelperPool> {
+        let package = site.join("passnet/_services");
+        std::fs::create_dir_all(&package).unwrap();
+        for file in ["passnet/__init__.py", "passnet/_services/__init__.py"] {
+            std::fs::write(site.join(file), "").unwrap();
+        }
+        std::fs::write(package.join("prove.py"), ECHO).unwrap();
+        let interpreter = Interpreter { site: Some(site.to_owned()), ..Interpreter::find() };
+        let runs = interpreter.module(Helper::Prove.module()).output().is_ok();
+        if !runs {
+            println!("skipped: `{}` does not run; set PASSNET_PYTHON", interpreter.python.display());
+        }
+        runs.then(|| HelperPool::new(interpreter, Helper::Prove))
+    }
+
+    #[test]
+    fn a_helper_answers_refuses_and_is_replaced_when_it_ends() {
+        let site = tempfile::tempdir().unwrap();
+        let Some(pool) = pool(site.path()) else { return };
+        let ask = |question: Value| pool.ask::<Value>(&question);
+        assert_eq!(ask(json!({"a": 1})).unwrap(), json!({"a": 1}));
+        let refused = ask(json!({"refuse": true})).unwrap_err();
+        assert!(matches!(&refused, HelperError::Failed(message) if message == "refused"), "{refused}");
+        assert!(!refused.is_unfit());
+        assert_eq!(pool.processes().idle.len(), 1, "the process that refused is kept");
+        let ended = ask(json!({"end": true})).unwrap_err();
+        assert!(ended.is_unfit() && ended.to_string().contains("No module named 'torch'"), "{ended}");
+        assert_eq!(ask(json!({"b": 2})).unwrap(), json!({"b": 2}));
+    }
+
+    #[test]
+    fn a_missing_interpreter_is_named() {
+        let interpreter = Interpreter { python: "/nonexistent/python".into(), site: None };
+        let error = HelperPool::new(interpreter, Helper::Prove).ask::<Value>(&json!({})).unwrap_err();
+        assert!(error.is_unfit() && error.to_string().contains("/nonexistent/python"), "{error}");
+    }
+}

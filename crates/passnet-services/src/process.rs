@@ -1,0 +1,68 @@
+//! A running helper.
+
+use std::{
+    fs::File,
+    io::{self, BufRead, BufReader, Read as _, Seek as _, SeekFrom, Write},
+    os::unix::process::CommandExt as _,
+    process::{Child, ChildStdin, ChildStdout, Stdio},
+};
+
+use crate::{Helper, HelperError, Interpreter};
+
+/// A process that answers lines with lines. Dropping it ends it.
+#[derive(Debug)]
+pub(crate) struct Process {
+    child: Child,
+    requests: ChildStdin,
+    replies: BufReader<ChildStdout>,
+    stderr: File,
+    pub(crate) answered: u32,
+}
+
+impl Process {
+    pub(crate) fn start(interpreter: &Interpreter, helper: Helper) -> Result<Self, HelperError> {
+        let failed = |source| HelperError::Start { python: interpreter.python.clone(), source };
+        let stderr = tempfile::tempfile().map_err(failed)?;
+        let mut child = interpreter
+            .module(helper.module())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(stderr.try_clone().map_err(failed)?)
+            // Ctrl-C goes to the group of this program, which finishes what it has begun.
+            .process_group(0)
+            .spawn()
+            .map_err(failed)?;
+        match (child.stdin.take(), child.stdout.take()) {
+            (Some(requests), Some(replies)) => {
+                Ok(Self { child, requests, replies: BufReader::new(replies), stderr, answered: 0 })
+            }
+            _ => Err(failed(io::Error::other("a pipe is missing"))),
+        }
+    }
+
+    /// Writes a line and reads one; `None` if the process has ended.
+    pub(crate) fn exchange(&mut self, request: &str) -> Option<String> {
+        writeln!(self.requests, "{request}").ok()?;
+        let mut line = String::new();
+        let read = self.replies.read_line(&mut line).ok()?;
+        self.answered += 1;
+        (read > 0).then_some(line)
+    }
+
+    /// The last line on stderr: Python's traceback ends in the error.
+    pub(crate) fn last_words(&mut self) -> String {
+        let mut bytes = Vec::new();
+        let read = self.stderr.seek(SeekFrom::Start(0)).and_then(|_| self.stderr.read_to_end(&mut bytes));
+        let text = read.map(|_| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+        let last = text.lines().rev().find(|line| !line.trim().is_empty());
+        last.unwrap_or("it wrote nothing to stderr").to_owned()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Both fail only if the process has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,132 @@
+//! Leaderboards: groups of comparable runs, with ranks.
+
+use std::collections::BTreeSet;
+
+use passnet_record::{ExecutionPath, RunHeader, Status};
+use passnet_score::Interval;
+
+use crate::{site::Site, view::RunView};
+
+/// Conditions that all runs of a board share. Runs under different conditions have no common rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Conditions {
+    pub(crate) suite: usize,
+    /// Accelerator, or the CPU if there is none.
+    pub(crate) device: String,
+    /// Path of the scored measurements: `direct`, `compiled`, or both.
+    pub(crate) path: String,
+    /// Tolerance t at which a graph has to be correct.
+    pub(crate) correct_at: i32,
+    /// Mode of the measurement: `sound` or `paper`.
+    pub(crate) mode: String,
+}
+
+/// A run on a board.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ranked {
+    pub(crate) run: usize,
+    /// Rank from 1, equal for runs that the intervals of their scores do not separate; `None` for a run that is unfinished or
+    /// covers fewer graphs than others on the board.
+    pub(crate) rank: Option<usize>,
+}
+
+/// Runs under the same conditions, best first.
+#[derive(Clone, Debug)]
+pub(crate) struct Board {
+    pub(crate) conditions: Conditions,
+    pub(crate) rows: Vec<Ranked>,
+}
+
+/// Groups the runs of a site into boards, suite by suite; larger boards of a suite come first.
+pub(crate) fn boards(site: &Site) -> Vec<Board> {
+    let mut boards: Vec<Board> = Vec::new();
+    for (suite, entry) in site.suites.iter().enumerate() {
+        let start = boards.len();
+        for &run in &entry.runs {
+            let conditions = conditions(suite, &site.runs[run]);
+            let row = Ranked { run, rank: None };
+            match boards[start..].iter_mut().find(|board| board.conditions == conditions) {
+                Some(board) => board.rows.push(row),
+                None => boards.push(Board { conditions, rows: vec![row] }),
+            }
+        }
+        boards[start..].sort_by_key(|board| std::cmp::Reverse(board.rows.len()));
+    }
+    for board in &mut boards {
+        rank(&site.runs, &mut board.rows);
+    }
+    boards
+}
+
+fn conditions(suite: usize, run: &RunView) -> Conditions {
+    let settings = &run.header.settings;
+    Conditions {
+        suite,
+        device: device_of(&run.header),
+        path: path_of(run),
+        correct_at: settings.correct_at,
+        mode: settings.mode.name().to_owned(),
+    }
+}
+
+/// Returns the accelerator of a run, or its CPU if there is none.
+pub(crate) fn device_of(header: &RunHeader) -> String {
+    let name = if header.fingerprint.device.is_empty() { &header.fingerprint.cpu } else { &header.fingerprint.device };
+    if name.is_empty() { header.settings.device.to_string() } else { name.clone() }
+}
+
+/// Returns the path on which the scored measurements of a run were made: `direct`, `compiled`, or `direct and compiled`.
+pub(crate) fn path_of(run: &RunView) -> String {
+    let timings = run.verdicts.iter().filter_map(|verdict| verdict.scored_timing());
+    let measured: BTreeSet<&str> = timings.map(|timing| timing.path.name()).collect();
+    if measured.is_empty() {
+        // Nothing was timed, so the first path of the settings is the one that would have counted.
+        return run.header.settings.paths.first().map_or("none", |&path: &ExecutionPath| path.name()).to_owned();
+    }
+    measured.into_iter().rev().collect::<Vec<_>>().join(" and ")
+}
+
+/// Assigns ranks: 1 plus the number of runs that are certainly better, i.e. whose interval lies above.
+fn rank(runs: &[RunView], rows: &mut [Ranked]) {
+    let graphs = rows.iter().map(|row| runs[row.run].header.graphs).max().unwrap_or_default();
+    let eligible = |row: &Ranked| runs[row.run].is_complete() && runs[row.run].header.graphs == graphs;
+    let intervals: Vec<Option<Interval>> =
+        rows.iter().map(|row| eligible(row).then(|| score_interval(&runs[row.run])).flatten()).collect();
+    for (row, own) in rows.iter_mut().zip(&intervals) {
+        let better = |own: Interval| intervals.iter().flatten().filter(|other| other.low > own.high).count();
+        row.rank = own.map(|own| 1 + better(own));
+    }
+}
+
+/// Returns the interval of a run's sound score; a score without one is its own interval. `None` without a sound score.
+pub(crate) fn score_interval(run: &RunView) -> Option<Interval> {
+    let sound = run.score.sound.as_ref()?;
+    Some(sound.interval.unwrap_or(Interval { low: sound.score, high: sound.score }))
+}
+
+/// Graphs of a run: all that count, and the parts that each contain the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Coverage {
+    pub(crate) graphs: usize,
+    /// Graphs for which a pass was handed in, i.e. matched.
+    pub(crate) covered: usize,
+    pub(crate) correct: usize,
+    /// Correct graphs whose speed-up against eager is certainly above 1.
+    pub(crate) faster: usize,
+}
+
+/// Counts the parts of a run's graphs.
+pub(crate) fn coverage(run: &RunView) -> Coverage {
+    let tally = &run.score.tally;
+    let unmatched = run.verdicts.iter().filter(|verdict| verdict.status == Status::NoMatch).count();
+    let is_faster = |verdict: &&passnet_record::Verdict| {
+        let timing = verdict.scored_timing().filter(|_| verdict.status == Status::Correct);
+        timing.is_some_and(|timing| timing.stable && timing.speedup.low > 1.0)
+    };
+    Coverage {
+        graphs: tally.graphs,
+        covered: tally.graphs.saturating_sub(unmatched),
+        correct: tally.correct,
+        faster: run.verdicts.iter().filter(is_faster).count(),
+    }
+}

@@ -1,0 +1,12 @@
+//! Drawings as inline SVG.
+
+pub(crate) mod bars;
+pub(crate) mod graph;
+mod layout;
+pub(crate) mod plots;
+
+/// A coordinate, to a tenth of a unit.
+pub(crate) fn at(coordinate: f64) -> String {
+    let text = format!("{coordinate:.1}");
+    text.strip_suffix(".0").unwrap_or(&text).to_owned()
+}

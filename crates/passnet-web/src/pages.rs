@@ -1,0 +1,49 @@
+//! One module per page.
+
+mod board;
+pub(crate) mod comparison;
+mod context;
+mod dataset;
+mod evaluation;
+mod published;
+mod run;
+mod suite;
+mod task;
+mod trajectory;
+
+use self::context::Context;
+use crate::{
+    shell::{self, Crumb, Document},
+    site::{PageId, Site},
+    view::Archive,
+};
+
+impl Site {
+    /// Returns the HTML document of a page.
+    pub fn render(&self, page: PageId, archive: &dyn Archive) -> String {
+        document(&Context { site: self, here: page, archive })
+    }
+}
+
+fn document(context: &Context<'_>) -> String {
+    let here = context.here;
+    let page = match here {
+        PageId::Index => board::page(context),
+        PageId::Suite(suite, part) => suite::page(context, suite, part),
+        PageId::Run(run) => run::page(context, run),
+        PageId::Task(suite, task) => task::page(context, suite, task),
+        PageId::Evaluation(run, task, part) => evaluation::page(context, run, task, part),
+        PageId::Compare(before, after) => comparison::page(context, before, after),
+        PageId::Trajectory(index) => trajectory::page(context, index),
+        PageId::Trajectories => trajectory::list(context),
+        PageId::Dataset => dataset::page(context),
+        PageId::Published => published::page(),
+    };
+    let crumb = |(title, place): &(String, PageId)| Crumb { title: title.clone(), href: context.href(*place) };
+    let mut crumbs: Vec<Crumb> = Vec::new();
+    if here != PageId::Index {
+        crumbs.push(Crumb { title: "Leaderboard".to_owned(), href: context.href(PageId::Index) });
+    }
+    crumbs.extend(page.above.iter().map(crumb));
+    shell::document(&Document { title: &page.title, crumbs, lead: page.lead, sections: page.sections })
+}

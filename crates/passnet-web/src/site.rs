@@ -1,0 +1,9 @@
+//! A site: runs and what belongs to them, with a page for each thing and a path for each page.
+
+mod model;
+mod page_id;
+mod paths;
+mod slug;
+
+pub(crate) use self::model::GRAPHS_PER_PAGE;
+pub use self::{model::Site, page_id::PageId};

@@ -1,0 +1,240 @@
+//! A site's data: runs with their suites and tasks, trajectories, and a dataset.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use passnet_record::Verdict;
+use passnet_score::TaskScore;
+
+use super::slug::Slugs;
+use crate::view::{DatasetView, RunView, TrajectoryView};
+
+/// Graphs that one evaluation page shows.
+pub(crate) const GRAPHS_PER_PAGE: usize = 12;
+/// Cells (tasks times runs) that one page of a suite shows.
+const CELLS_PER_PAGE: usize = 2400;
+
+/// A task of a suite.
+#[derive(Debug)]
+pub(crate) struct TaskEntry {
+    pub(crate) id: String,
+    pub(crate) slug: String,
+    /// Graphs of which any run has a verdict, sorted.
+    pub(crate) graphs: Vec<String>,
+}
+
+/// A suite that runs are of.
+#[derive(Debug)]
+pub(crate) struct SuiteEntry {
+    pub(crate) name: String,
+    pub(crate) version: String,
+    pub(crate) slug: String,
+    /// Runs, best first.
+    pub(crate) runs: Vec<usize>,
+    pub(crate) tasks: Vec<TaskEntry>,
+    by_slug: BTreeMap<String, usize>,
+}
+
+impl SuiteEntry {
+    pub(crate) fn task_named(&self, slug: &str) -> Option<usize> {
+        self.by_slug.get(slug).copied()
+    }
+
+    /// Name and version for people.
+    pub(crate) fn title(&self) -> String {
+        format!("{} {}", self.name, self.version)
+    }
+
+    /// Tasks that one page shows.
+    pub(crate) fn tasks_per_page(&self) -> usize {
+        (CELLS_PER_PAGE / self.runs.len().max(1)).max(50)
+    }
+}
+
+/// Verdicts and score of a run on one task.
+#[derive(Debug, Default)]
+pub(super) struct TaskVerdicts {
+    /// Indices of its verdicts, by graph.
+    verdicts: Vec<usize>,
+    /// Index of its score.
+    score: Option<usize>,
+}
+
+/// A run within the site.
+#[derive(Debug)]
+pub(crate) struct RunEntry {
+    pub(crate) slug: String,
+    pub(crate) suite: usize,
+    /// Author, followed by the run's name if the author is not unique.
+    pub(crate) label: String,
+    pub(super) tasks: BTreeMap<usize, TaskVerdicts>,
+}
+
+/// A site: all data of its pages.
+#[derive(Debug)]
+pub struct Site {
+    pub(crate) runs: Vec<RunView>,
+    pub(crate) entries: Vec<RunEntry>,
+    pub(crate) suites: Vec<SuiteEntry>,
+    pub(crate) trajectories: Vec<TrajectoryView>,
+    pub(super) trajectory_slugs: Vec<String>,
+    pub(crate) dataset: Option<DatasetView>,
+    pub(crate) published: bool,
+    by_slug: BTreeMap<String, usize>,
+}
+
+impl Site {
+    /// Orders runs into suites and names every page. The order of the runs decides names alone.
+    pub fn new(runs: Vec<RunView>, trajectories: Vec<TrajectoryView>, dataset: Option<DatasetView>) -> Self {
+        let mut slugs = Slugs::default();
+        let mut trajectory_names = Slugs::default();
+        let trajectory_slugs = trajectories.iter().map(|view| trajectory_names.name(&view.name)).collect();
+        let mut suites = suites(&runs);
+        let labels = labels(&runs);
+        let entries: Vec<RunEntry> = runs
+            .iter()
+            .zip(labels)
+            .map(|(run, label)| {
+                let is_its =
+                    |suite: &SuiteEntry| suite.name == run.header.suite && suite.version == run.header.suite_version;
+                let suite = suites.iter().position(is_its).unwrap_or_default();
+                RunEntry { slug: slugs.name(&run.header.run), suite, label, tasks: by_task(run, &suites[suite]) }
+            })
+            .collect();
+        for suite in &mut suites {
+            suite.runs.sort_by(|&a, &b| rank(&runs[b]).total_cmp(&rank(&runs[a])));
+        }
+        let by_slug = entries.iter().enumerate().map(|(index, entry)| (entry.slug.clone(), index)).collect();
+        Self { runs, entries, suites, trajectories, trajectory_slugs, dataset, published: false, by_slug }
+    }
+
+    /// Adds a page with the published figures of the PassNet paper; off by default.
+    pub fn with_published(self, published: bool) -> Self {
+        Self { published, ..self }
+    }
+
+    pub(super) fn run_named(&self, slug: &str) -> Option<usize> {
+        self.by_slug.get(slug).copied()
+    }
+
+    pub(super) fn suite_named(&self, slug: &str) -> Option<usize> {
+        self.suites.iter().position(|suite| suite.slug == slug)
+    }
+
+    pub(crate) fn suite_parts(&self, suite: usize) -> usize {
+        let suite = &self.suites[suite];
+        suite.tasks.len().div_ceil(suite.tasks_per_page()).max(1)
+    }
+
+    pub(crate) fn evaluation_parts(&self, run: usize, task: usize) -> usize {
+        let graphs = self.entries[run].tasks.get(&task).map_or(0, |of| of.verdicts.len());
+        graphs.div_ceil(GRAPHS_PER_PAGE)
+    }
+
+    /// Verdicts of a run on a task, by graph.
+    pub(crate) fn verdicts(&self, run: usize, task: usize) -> impl ExactSizeIterator<Item = &Verdict> {
+        let indices = self.entries[run].tasks.get(&task).map_or(&[][..], |of| &of.verdicts);
+        indices.iter().map(move |&index| &self.runs[run].verdicts[index])
+    }
+
+    /// Score of a run on a task.
+    pub(crate) fn task_score(&self, run: usize, task: usize) -> Option<&TaskScore> {
+        let score = self.entries[run].tasks.get(&task)?.score?;
+        self.runs[run].score.tasks.get(score)
+    }
+
+    /// The part of an evaluation's pages that has a graph.
+    pub(crate) fn part_of(&self, run: usize, task: usize, graph: &str) -> usize {
+        self.verdicts(run, task).position(|verdict| verdict.id.graph == graph).unwrap_or_default() / GRAPHS_PER_PAGE
+    }
+
+    /// Returns whether a run has evaluated any graph of a task.
+    pub(crate) fn has_task(&self, run: usize, task: usize) -> bool {
+        self.entries[run].tasks.contains_key(&task)
+    }
+}
+
+/// Runs with a sound score go before those without.
+fn rank(run: &RunView) -> f64 {
+    run.score.sound.as_ref().map_or(run.score.aggregated - 1e6, |sound| sound.score)
+}
+
+fn labels(runs: &[RunView]) -> Vec<String> {
+    let mut seen: BTreeMap<(&str, &str, String), usize> = BTreeMap::new();
+    let key = |run: &RunView| (run.header.author.to_string(), run.header.settings.device.to_string());
+    for run in runs {
+        let (author, device) = key(run);
+        *seen.entry((&run.header.suite, &run.header.suite_version, author + &device)).or_default() += 1;
+    }
+    let label = |run: &RunView| {
+        let (author, device) = key(run);
+        let name = author.clone();
+        match seen.get(&(run.header.suite.as_str(), run.header.suite_version.as_str(), author + &device)) {
+            Some(1) | None => name,
+            Some(_) => format!("{name} ({})", run.header.run),
+        }
+    };
+    runs.iter().map(label).collect()
+}
+
+fn suites(runs: &[RunView]) -> Vec<SuiteEntry> {
+    let mut slugs = Slugs::default();
+    let mut suites: Vec<SuiteEntry> = Vec::new();
+    let mut place: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut graphs: Vec<BTreeMap<&str, BTreeSet<&str>>> = Vec::new();
+    let mut order: Vec<Vec<&str>> = Vec::new();
+    for (index, run) in runs.iter().enumerate() {
+        let (name, version) = (run.header.suite.as_str(), run.header.suite_version.as_str());
+        let suite = *place.entry((name, version)).or_insert_with(|| {
+            suites.push(SuiteEntry {
+                name: name.to_owned(),
+                version: version.to_owned(),
+                slug: slugs.name(&format!("{name}-{version}")),
+                runs: Vec::new(),
+                tasks: Vec::new(),
+                by_slug: BTreeMap::new(),
+            });
+            graphs.push(BTreeMap::new());
+            order.push(Vec::new());
+            suites.len() - 1
+        });
+        suites[suite].runs.push(index);
+        for verdict in &run.verdicts {
+            let task = verdict.id.task.as_str();
+            if !graphs[suite].contains_key(task) {
+                order[suite].push(task);
+            }
+            graphs[suite].entry(task).or_default().insert(&verdict.id.graph);
+        }
+    }
+    for ((suite, graphs), order) in suites.iter_mut().zip(graphs).zip(order) {
+        let mut slugs = Slugs::default();
+        let entry = |id: &str| TaskEntry {
+            id: id.to_owned(),
+            slug: slugs.name(id),
+            graphs: graphs[id].iter().map(|&graph| graph.to_owned()).collect(),
+        };
+        suite.tasks = order.into_iter().map(entry).collect();
+        suite.by_slug = suite.tasks.iter().enumerate().map(|(index, task)| (task.slug.clone(), index)).collect();
+    }
+    suites
+}
+
+fn by_task(run: &RunView, suite: &SuiteEntry) -> BTreeMap<usize, TaskVerdicts> {
+    let places: BTreeMap<&str, usize> =
+        suite.tasks.iter().enumerate().map(|(index, task)| (task.id.as_str(), index)).collect();
+    let mut tasks: BTreeMap<usize, TaskVerdicts> = BTreeMap::new();
+    for (index, verdict) in run.verdicts.iter().enumerate() {
+        if let Some(&task) = places.get(verdict.id.task.as_str()) {
+            tasks.entry(task).or_default().verdicts.push(index);
+        }
+    }
+    for of in tasks.values_mut() {
+        of.verdicts.sort_by_key(|&index| &run.verdicts[index].id.graph);
+    }
+    for (index, score) in run.score.tasks.iter().enumerate() {
+        if let Some(of) = places.get(score.task.as_str()).and_then(|task| tasks.get_mut(task)) {
+            of.score = Some(index);
+        }
+    }
+    tasks
+}

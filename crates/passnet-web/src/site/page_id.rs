@@ -1,0 +1,37 @@
+//! Identity of a page.
+
+/// A page of a site. Numbers are indices into the site's lists; pages of several parts count from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PageId {
+    /// The leaderboard.
+    Index,
+    /// All tasks of a suite.
+    Suite(usize, usize),
+    /// A run.
+    Run(usize),
+    /// A task of a suite: suite, task.
+    Task(usize, usize),
+    /// A run on a task: run, task, part.
+    Evaluation(usize, usize, usize),
+    /// Two runs over one suite.
+    Compare(usize, usize),
+    /// The conversation of an agent.
+    Trajectory(usize),
+    /// The list of conversations.
+    Trajectories,
+    /// Counts over a dataset.
+    Dataset,
+    /// Published figures of the PassNet paper.
+    Published,
+}
+
+impl PageId {
+    /// Returns the relative path from this page to the root: `../` for each folder.
+    pub(crate) fn up(self) -> &'static str {
+        match self {
+            Self::Index | Self::Dataset | Self::Published | Self::Trajectories => "",
+            Self::Suite(..) | Self::Run(_) | Self::Trajectory(_) => "../",
+            Self::Task(..) | Self::Evaluation(..) | Self::Compare(..) => "../../",
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Study: how often compilers make subgraphs slower, and where the time goes. `docs/reference/study.md` defines what is counted.
+
+mod bands;
+mod compiler;
+mod page;
+mod published;
+mod share;
+mod split;
+mod subject;
+mod text;
+
+pub use self::{
+    bands::Band,
+    compiler::Compiler,
+    page::study_page,
+    published::{PUBLISHED, Published},
+    share::Share,
+    split::{Part, Split},
+    subject::Subject,
+    text::study_markdown,
+};

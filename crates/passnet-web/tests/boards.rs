@@ -1,0 +1,111 @@
+//! Ranking rules of the leaderboard page.
+
+mod fixture;
+
+use passnet_graph::Graph;
+use passnet_record::{ContentId, ExecutionPath, GraphId};
+use passnet_score::Interval;
+use passnet_web::{Archive, GraphView, PageId, PassSet, PassText, RunView, Site, Trials};
+
+struct Empty;
+
+impl Archive for Empty {
+    fn passes(&self, _: usize, _: &PassSet) -> Vec<PassText> {
+        Vec::new()
+    }
+
+    fn trials(&self, _: usize, _: &ContentId) -> Option<Trials> {
+        None
+    }
+
+    fn graph(&self, _: &str, _: &str, _: &GraphId) -> Option<GraphView> {
+        None
+    }
+
+    fn rewritten(&self, _: &str) -> Option<Graph> {
+        None
+    }
+}
+
+/// A run with this sound score and interval.
+fn run(name: &str, score: f64, low: f64, high: f64) -> RunView {
+    let mut run = fixture::runs().remove(1);
+    run.header.run = name.to_owned();
+    let sound = run.score.sound.as_mut().expect("the fixture has intervals");
+    (sound.score, sound.interval) = (score, Some(Interval { low, high }));
+    run
+}
+
+fn board_page(runs: Vec<RunView>) -> String {
+    Site::new(runs, Vec::new(), None).render(PageId::Index, &Empty)
+}
+
+/// Ranks in the order of the rows; `–` for runs without one.
+fn ranks(page: &str) -> Vec<&str> {
+    let rows = page.split("<tr").skip(1).filter(|row| row.contains("<th class=\"author\""));
+    rows.map(|row| {
+        row.split("</td>").next().unwrap_or_default().trim_end_matches("</span>").rsplit('>').next().unwrap_or_default()
+    })
+    .collect()
+}
+
+fn boards(page: &str) -> usize {
+    page.matches("<div class=\"board\">").count()
+}
+
+#[test]
+fn runs_share_a_rank_where_their_intervals_overlap() {
+    let runs =
+        vec![run("a", 2.0, 1.9, 2.1), run("b", 1.95, 1.8, 2.05), run("c", 1.5, 1.4, 1.6), run("d", 1.0, 0.9, 1.1)];
+    let page = board_page(runs);
+    assert_eq!((boards(&page), ranks(&page)), (1, vec!["1", "1", "3", "4"]));
+}
+
+#[test]
+fn runs_that_are_unfinished_or_cover_fewer_graphs_have_no_rank() {
+    let mut unfinished = run("unfinished", 3.0, 2.9, 3.1);
+    unfinished.verdicts.pop();
+    let mut fewer = run("fewer", 2.5, 2.4, 2.6);
+    fewer.verdicts.truncate(3);
+    fewer.header.graphs = 3;
+    let page = board_page(vec![unfinished, fewer, run("whole", 1.5, 1.4, 1.6)]);
+    assert_eq!(ranks(&page), ["–", "–", "1"]);
+}
+
+#[test]
+fn different_conditions_are_different_boards() {
+    let same = || run("first", 2.0, 1.9, 2.1);
+    let changed = |change: fn(&mut RunView)| {
+        let mut run = run("second", 3.0, 2.9, 3.1);
+        change(&mut run);
+        board_page(vec![same(), run])
+    };
+    assert_eq!(boards(&changed(|_| ())), 1);
+    let changes: [fn(&mut RunView); 5] = [
+        |run| run.header.suite_version = "2.0".to_owned(),
+        |run| run.header.fingerprint.device = "Example GPU".to_owned(),
+        |run| run.header.settings.correct_at = 0,
+        |run| run.header.settings.mode = passnet_record::Mode::Paper,
+        |run| {
+            let timings = run.verdicts.iter_mut().flat_map(|verdict| &mut verdict.timings);
+            timings.for_each(|timing| timing.path = ExecutionPath::Direct);
+        },
+    ];
+    for change in changes {
+        let page = changed(change);
+        assert_eq!((boards(&page), ranks(&page)), (2, vec!["1", "1"]));
+    }
+    assert!(changed(changes[4]).contains("direct path, correct at t = −5"));
+}
+
+#[test]
+fn unmatched_graphs_are_not_covered_and_published_figures_are_off_by_default() {
+    let page = board_page(vec![fixture::runs().remove(2)]);
+    // Three of fifteen graphs have no match, one is wrong, the interval of the others is above 1.
+    assert!(page.contains("12 of 15 covered, 11 correct, 11 faster"));
+    assert!(!page.contains("published.html") && !page.contains("TorchInductor"));
+    let site = Site::new(fixture::runs(), Vec::new(), None).with_published(true);
+    assert!(site.render(PageId::Index, &Empty).contains("published.html"));
+    assert!(site.render(PageId::Published, &Empty).contains("TorchInductor"));
+    assert_eq!(PageId::at("published.html", &site), Some(PageId::Published));
+}

@@ -1,0 +1,83 @@
+//! Flags that several commands share.
+
+use clap::{Args, ValueEnum};
+use passnet_record::Device;
+use passnet_run::Selection;
+
+/// Options of the measurement; shared by `eval` and `bench run`.
+#[derive(Args)]
+pub(crate) struct MeasureArgs {
+    /// Device under test: cpu, cuda or cuda:N
+    #[arg(long, default_value = "cpu")]
+    pub(crate) device: Device,
+    /// Rules of the verdicts: `sound`, or `paper` to reproduce upstream's order and constants
+    #[arg(long, value_enum, default_value_t = Mode::Sound)]
+    pub(crate) mode: Mode,
+    /// Untimed calls before the first timed one [default: 25]
+    #[arg(long)]
+    pub(crate) warmup: Option<u32>,
+    /// Timed calls of each side [default: 100]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) trials: Option<u32>,
+    /// Seed that all others derive from [default: 123]
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Tolerance t that a correct graph has to reach, -10 (strict) to 5 [default: -2]
+    #[arg(long, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(-10..=5))]
+    pub(crate) correct_at: Option<i32>,
+    /// Ways to run the rewritten graph; with `both`, the direct path is scored [default: both; paper mode: compiled]
+    #[arg(long, value_enum)]
+    pub(crate) paths: Option<Paths>,
+    /// Intra-op threads of each worker
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) threads: u32,
+    /// Overwrite the last-level cache before each trial
+    #[arg(long)]
+    pub(crate) cold: bool,
+    /// Wall-clock limit of one graph in seconds
+    #[arg(long, default_value_t = 300.0)]
+    pub(crate) timeout: f64,
+    /// Limit on the host memory of one worker in GiB
+    #[arg(long, default_value_t = 16.0)]
+    pub(crate) memory: f64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    Sound,
+    Paper,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Paths {
+    Direct,
+    Compiled,
+    Both,
+}
+
+/// Options that select a part of a suite.
+#[derive(Args)]
+pub(crate) struct SelectionArgs {
+    /// Only tasks whose name or ops (joined by `,`) contain this, or fit it where it has `*` or `?`; repeat for more
+    #[arg(long)]
+    pub(crate) filter: Vec<String>,
+    /// Only the first tasks
+    #[arg(long)]
+    pub(crate) tasks: Option<usize>,
+    /// Only the first graphs of each task
+    #[arg(long)]
+    pub(crate) graphs_per_task: Option<usize>,
+}
+
+impl SelectionArgs {
+    /// Returns the selection to load a suite with.
+    pub(crate) fn selection(&self) -> Selection {
+        Selection { patterns: self.filter.clone(), graphs: self.graphs_per_task, tasks: self.tasks }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Table,
+    Json,
+}

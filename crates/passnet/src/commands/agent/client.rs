@@ -1,0 +1,65 @@
+//! From flags to a client.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use passnet_agent::client::{Api, Client, ClientOptions, Key, Prices};
+
+use crate::{
+    args::{ApiFlag, ModelArgs},
+    environment,
+    failure::usage,
+};
+
+/// Variables that hold keys by custom.
+const OPENAI_KEY: &str = "OPENAI_API_KEY";
+const ANTHROPIC_KEY: &str = "ANTHROPIC_API_KEY";
+/// Pause before the first further try.
+const BACKOFF: Duration = Duration::from_secs(1);
+
+/// A client of the server that the flags name. Reads the key and takes it out of the environment, so that no child process
+/// sees it; to be called before any thread is started.
+pub(crate) fn client(model: &str, args: &ModelArgs) -> Result<Client> {
+    let api = match args.api {
+        Some(ApiFlag::Anthropic) => Api::Anthropic,
+        Some(ApiFlag::Openai) => Api::OpenAi,
+        None if model.starts_with("claude") && args.base_url.is_none() => Api::Anthropic,
+        None => Api::OpenAi,
+    };
+    let (url, variable) = match api {
+        Api::OpenAi => ("https://api.openai.com/v1", OPENAI_KEY),
+        Api::Anthropic => ("https://api.anthropic.com", ANTHROPIC_KEY),
+    };
+    let variable = args.key_env.as_deref().unwrap_or(variable);
+    let key = match &args.key_file {
+        Some(path) => Key::from_file(path)?,
+        // A key in the environment belongs to its provider. Do not send it to any other server.
+        None if args.key_env.is_none() && args.base_url.is_some() => Key::default(),
+        None => Key::from_env(variable)?,
+    };
+    environment::forget(&[OPENAI_KEY, ANTHROPIC_KEY, variable]);
+    let base_url = args.base_url.clone().unwrap_or_else(|| url.to_owned());
+    if !base_url.starts_with("http://") && !base_url.starts_with("https://") {
+        return Err(usage(format!("--base-url {base_url}: an address begins with http:// or https://")));
+    }
+    let prices = args.price.as_deref().map(|prices| Prices {
+        input: prices[0],
+        output: prices[1],
+        cached: prices.get(2).copied().unwrap_or(prices[0]),
+    });
+    let timeout = Duration::try_from_secs_f64(args.request_timeout)
+        .map_err(|error| usage(format!("--request-timeout: {error}")))?;
+    Ok(Client::new(ClientOptions {
+        model: model.to_owned(),
+        base_url,
+        api,
+        key,
+        temperature: args.temperature,
+        max_tokens: args.max_tokens,
+        text_tools: args.text_tools,
+        timeout,
+        retries: args.retries,
+        backoff: BACKOFF,
+        prices,
+    }))
+}

@@ -1,0 +1,31 @@
+//! `passnet dataset`: stages over a dataset on disk.
+
+mod build_suites;
+mod found;
+mod helpers;
+mod inspect;
+mod tables;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::args::DatasetCommand;
+
+/// Runs one stage. Exits with 1 if something could not be used.
+pub(crate) fn run(command: &DatasetCommand) -> Result<ExitCode> {
+    match command {
+        DatasetCommand::Import(args) => tables::import(args),
+        DatasetCommand::Dedup(args) => tables::run_dedup(args),
+        DatasetCommand::Fold(args) => tables::fold(args),
+        DatasetCommand::Curate(args) => tables::run_curate(args),
+        DatasetCommand::Stats(args) => inspect::run_stats(args),
+        DatasetCommand::Show(args) => inspect::show(args),
+        DatasetCommand::Query(args) => inspect::run_query(args),
+        DatasetCommand::Export(args) => tables::run_export(args),
+        DatasetCommand::Annotate(args) => helpers::run_annotate(args),
+        DatasetCommand::Kernels(args) => helpers::run_kernels(args),
+        DatasetCommand::Card(args) => inspect::run_card(args),
+        DatasetCommand::BuildSuites(args) => build_suites::run(args),
+    }
+}

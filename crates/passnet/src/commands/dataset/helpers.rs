@@ -1,0 +1,77 @@
+//! Stages that ask PyTorch: `annotate`, `kernels`.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use passnet_dataset::{
+    annotate::{Annotated, Limits, Runner, annotate},
+    kernels::{CountSettings, Counted, count_kernels},
+};
+use passnet_services::{Helper, HelperPool, Interpreter};
+use serde_json::{Value, json};
+
+use super::found::{existing, report_failures};
+use crate::{
+    args::{AnnotateArgs, KernelsArgs},
+    failure::unfit,
+    output::{self, counted},
+};
+
+pub(super) fn run_annotate(args: &AnnotateArgs) -> Result<ExitCode> {
+    let dataset = existing(&args.dataset)?;
+    let limits = Limits { max_bytes: args.max_bytes, seconds: args.seconds, ..Limits::default() };
+    let pool = pool(Helper::Annotate)?;
+    let found = annotate(&dataset, &runner(&pool), &limits, &|done, all| progress("annotate", done, all))?;
+    print_annotated(&found)?;
+    report_failures(&found.failures)
+}
+
+pub(super) fn print_annotated(found: &Annotated) -> Result<()> {
+    output::text(&format!(
+        "{} annotated, {} of them by running them; {} were annotated before",
+        counted(found.graphs, "graph"),
+        found.executed,
+        found.present
+    ))
+}
+
+pub(super) fn run_kernels(args: &KernelsArgs) -> Result<ExitCode> {
+    let (device, exhaustive) = (args.device.name().to_owned(), args.exhaustive);
+    let settings = CountSettings { device, exhaustive, most: args.most, longest: args.longest };
+    let dataset = existing(&args.dataset)?;
+    let pool = pool(Helper::KernelCounts)?;
+    let found = count_kernels(&dataset, &runner(&pool), &settings, &|done, all| progress("kernels", done, all))?;
+    print_counted(&found)?;
+    report_failures(&found.failures)
+}
+
+pub(super) fn print_counted(found: &Counted) -> Result<()> {
+    output::text(&format!(
+        "{} of {} counted: {} prefixes in {} compilations ({:.2} per op); {} were counted before",
+        counted(found.subgraphs, "subgraph"),
+        counted(found.ops, "op"),
+        found.prefixes,
+        found.compilations,
+        found.compilations as f64 / found.ops.max(1) as f64,
+        found.present
+    ))
+}
+
+/// A pool of helpers, after one of them has answered.
+pub(super) fn pool(helper: Helper) -> Result<HelperPool> {
+    let pool = HelperPool::new(Interpreter::find(), helper);
+    // No helper can answer an empty question, but one that runs says so.
+    match pool.ask::<Value>(&json!({})) {
+        Err(error) if error.is_unfit() => Err(unfit(error.to_string())),
+        _ => Ok(pool),
+    }
+}
+
+/// The pool as the stages ask it.
+pub(super) fn runner(pool: &HelperPool) -> impl Runner {
+    |question: &Value| pool.ask(question).map_err(|error| error.to_string())
+}
+
+pub(super) fn progress(stage: &str, done: usize, all: usize) {
+    eprintln!("{stage}: {done} of {all}");
+}

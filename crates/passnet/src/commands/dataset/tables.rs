@@ -1,0 +1,93 @@
+//! Stages that read one table and write another: `import`, `export`, `dedup`, `fold`, `curate`.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use passnet_dataset::{
+    Dataset,
+    curate::curate,
+    dedup::dedup,
+    fold::{CanonicalSettings, CompatibleSettings, Policy, SizeBounds},
+    hashes::Rung,
+    import::{Transfer, export, import_graphs, import_tasks},
+    mine::{Method, mine},
+};
+
+use super::found::{existing, report_failures};
+use crate::{
+    args::{CurateArgs, DedupArgs, ExportArgs, FoldArgs, FoldMode, ImportArgs},
+    failure::usage,
+    output::{self, Rows, counted},
+};
+
+pub(super) fn import(args: &ImportArgs) -> Result<ExitCode> {
+    let dataset = Dataset::at(&args.out);
+    let transfer = if args.tasks {
+        import_tasks(&dataset, args.kind, &args.folder)?
+    } else {
+        import_graphs(&dataset, &args.folder)?
+    };
+    print_transfer(&transfer)
+}
+
+pub(super) fn run_export(args: &ExportArgs) -> Result<ExitCode> {
+    print_transfer(&export(&existing(&args.dataset)?, args.table.into(), &args.out)?)
+}
+
+fn print_transfer(transfer: &Transfer) -> Result<ExitCode> {
+    let Transfer { samples, tasks, present, failures } = transfer;
+    output::text(&format!(
+        "{} and {} written, {present} were there",
+        counted(*samples, "sample"),
+        counted(*tasks, "task")
+    ))?;
+    report_failures(failures)
+}
+
+pub(super) fn run_dedup(args: &DedupArgs) -> Result<ExitCode> {
+    let dataset = existing(&args.dataset)?;
+    let out = args.out.as_ref().map_or_else(|| dataset.clone(), Dataset::at);
+    let rung = Rung::from(args.level);
+    let found = dedup(&dataset, args.table.into(), rung, &out)?;
+    let mut table = Rows::new(&["equal by", "distinct"], 1);
+    for (rung, distinct) in &found.distinct {
+        table.push([rung.name().to_owned(), distinct.to_string()]);
+    }
+    table.print()?;
+    output::text(&format!("\n{} of {} kept: distinct by {}", found.kept, found.rows, rung.name()))?;
+    report_failures(&found.failures)
+}
+
+pub(super) fn fold(args: &FoldArgs) -> Result<ExitCode> {
+    let dataset = existing(&args.dataset)?;
+    let out = args.out.as_ref().map_or_else(|| dataset.clone(), Dataset::at);
+    let bounds = SizeBounds::new(args.min_ops, args.max_ops).map_err(|error| usage(error.to_string()))?;
+    let method = match args.mode {
+        FoldMode::Canonical => Method::Canonical(CanonicalSettings { bounds, reach: args.reach }),
+        FoldMode::Compatible => {
+            let folds = Some(args.folds);
+            Method::Compatible(CompatibleSettings { window: args.window, folds, policy: Policy::Savings, bounds })
+        }
+        FoldMode::SingleOps => Method::SingleOps,
+        FoldMode::Fusible => Method::Fusible,
+    };
+    let mined = mine(&dataset, method, &out)?;
+    let percent = 100.0 * mined.covered as f64 / mined.ops.max(1) as f64;
+    output::text(&format!(
+        "{} in {} of {}; {percent:.1}% of {} covered",
+        counted(mined.subgraphs, "distinct subgraph"),
+        counted(mined.ranges, "range"),
+        counted(mined.graphs, "graph"),
+        counted(mined.ops, "op")
+    ))?;
+    report_failures(&mined.failures)
+}
+
+pub(super) fn run_curate(args: &CurateArgs) -> Result<ExitCode> {
+    let curated = curate(&existing(&args.dataset)?, args.eval)?;
+    output::text(&format!(
+        "{} tasks for evaluation, {} for training; {} graphs withheld from training, their structure is evaluated",
+        curated.eval, curated.train, curated.withheld
+    ))?;
+    report_failures(&curated.failures)
+}

@@ -1,0 +1,94 @@
+//! From flags to a referee, for `eval` and `bench run`.
+
+use std::path::Path;
+
+use anyhow::Result;
+use passnet_eval::{Defences, EvalError, Referee, RefereeOptions, ZygoteConfig, settings};
+use passnet_record::{AuthorSpec, CacheMode, Device, ExecutionPath, RunSettings};
+use passnet_run::cache_directory;
+use passnet_services::{Interpreter, device_problem};
+
+use crate::{
+    args::{MeasureArgs, Mode, Paths},
+    failure::{unfit, usage},
+};
+
+/// Bytes in a GiB.
+const GIB: f64 = (1_u64 << 30) as f64;
+/// Evaluations at a time on an accelerator: one measures while others compile and check.
+const ACCELERATOR_JOBS: usize = 4;
+
+/// Starts a referee as the flags ask.
+pub(crate) fn start(args: &MeasureArgs, jobs: Option<usize>) -> Result<Referee> {
+    start_with(settings_of(args), jobs)
+}
+
+/// Starts a referee with the default settings, for one evaluation at a time.
+pub(crate) fn start_on(device: Device) -> Result<Referee> {
+    start_with(settings::sound(device), Some(1))
+}
+
+/// Starts a referee on this machine.
+pub(crate) fn start_with(settings: RunSettings, jobs: Option<usize>) -> Result<Referee> {
+    let on_cpu = settings.device.is_cpu();
+    let options = RefereeOptions {
+        zygote: ZygoteConfig::from(Interpreter::find()),
+        defences: Defences::ALL,
+        cache: cache_directory(),
+        jobs: jobs.unwrap_or(if on_cpu { 1 } else { ACCELERATOR_JOBS }),
+    };
+    let python = options.zygote.python.clone();
+    let device = settings.device.to_string();
+    if !on_cpu && let Some(problem) = device_problem(&Interpreter::find(), &device) {
+        return Err(unfit(format!(
+            "no device {device}: {problem}; `passnet doctor --device {device}` checks the machine"
+        )));
+    }
+    Referee::new(settings, options).map_err(|error| match error {
+        EvalError::Zygote(error) => unfit(format!(
+            "{error}\nThe interpreter is {}; set PASSNET_PYTHON to one with PyTorch and PassNet",
+            python.display()
+        )),
+        other => other.into(),
+    })
+}
+
+/// Checks that the pass directories of an author are there.
+///
+/// # Errors
+/// Wrong use, with the path.
+pub(crate) fn check_author(author: &AuthorSpec) -> Result<()> {
+    match (author.kind(), author.argument()) {
+        ("dir", Some(path)) if !Path::new(path).is_dir() => {
+            Err(usage(format!("{path}: there is no such pass directory; `passnet new TASK --out DIR` writes one")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn settings_of(args: &MeasureArgs) -> RunSettings {
+    let defaults = match args.mode {
+        Mode::Sound => settings::sound(args.device),
+        Mode::Paper => settings::paper(args.device),
+    };
+    RunSettings {
+        seed: args.seed.unwrap_or(defaults.seed),
+        warmup: args.warmup.unwrap_or(defaults.warmup),
+        trials: args.trials.unwrap_or(defaults.trials),
+        correct_at: args.correct_at.unwrap_or(defaults.correct_at),
+        paths: args.paths.map_or(defaults.paths, paths),
+        cache: if args.cold { CacheMode::Cold } else { CacheMode::Warm },
+        threads: args.threads,
+        timeout_s: args.timeout,
+        memory_bytes: (args.memory * GIB) as u64,
+        ..defaults
+    }
+}
+
+fn paths(flag: Paths) -> Vec<ExecutionPath> {
+    match flag {
+        Paths::Direct => vec![ExecutionPath::Direct],
+        Paths::Compiled => vec![ExecutionPath::Compiled],
+        Paths::Both => vec![ExecutionPath::Direct, ExecutionPath::Compiled],
+    }
+}

@@ -1,0 +1,100 @@
+//! The top of the help: commands by purpose, with examples. Shell completions and the manual page.
+
+use std::{fmt::Write as _, io, process::ExitCode};
+
+use anyhow::Result;
+use clap::{Command, CommandFactory as _, FromArgMatches as _};
+use clap_complete::Shell;
+
+use crate::{args::Arguments, output};
+
+/// Every command of the program, by purpose.
+const GROUPS: [(&str, &[&str]); 6] = [
+    ("Write and check passes", &["new", "eval", "lint", "fuse"]),
+    ("Measure authors and compilers", &["bench", "study", "score"]),
+    ("Show and share runs", &["report", "compare", "serve", "site", "bundle"]),
+    ("Build datasets", &["extract", "dataset"]),
+    ("Language models", &["agent", "traj", "env"]),
+    ("This installation", &["doctor", "attacks", "completions", "man"]),
+];
+
+const EXAMPLES: &str = "\
+Examples:
+  passnet doctor                                            what this machine can do
+  passnet new suites/demo/TASK --out my_passes              a pass directory to begin with
+  passnet eval suites/demo/TASK --passes my_passes          evaluate it; --watch repeats this on every change
+  passnet bench run suites/demo --author dir:my_passes      a whole suite; run it again to resume
+  passnet serve runs --suite suites/demo                    the results in a browser";
+
+/// Reads the command line. Prints help, version or an error and exits where clap does.
+pub(crate) fn parse() -> Arguments {
+    let matches = grouped(Arguments::command()).get_matches();
+    Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+}
+
+/// The command with its subcommands listed by purpose.
+fn grouped(command: Command) -> Command {
+    let about = |name: &str| {
+        let found = command.find_subcommand(name).and_then(Command::get_about);
+        found.map(ToString::to_string).unwrap_or_default()
+    };
+    let mut groups = String::new();
+    for (title, names) in GROUPS {
+        // Writing to a string cannot fail.
+        let _ = writeln!(groups, "{title}:");
+        for name in names {
+            let _ = writeln!(groups, "  {name:<12} {}", about(name));
+        }
+        groups.push('\n');
+    }
+    let template = format!("{{about}}\n\n{{usage-heading}} {{usage}}\n\n{groups}Options:\n{{options}}\n\n{EXAMPLES}\n");
+    command.help_template(template)
+}
+
+/// `passnet completions SHELL`.
+pub(crate) fn completions(shell: Shell) -> Result<ExitCode> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "passnet", &mut script);
+    output::text(String::from_utf8_lossy(&script).trim_end())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `passnet man`: one page for the command and all subcommands.
+pub(crate) fn manual() -> Result<ExitCode> {
+    let mut page = Vec::new();
+    let mut command = Arguments::command();
+    command.build();
+    clap_mangen::Man::new(command.clone()).render(&mut page)?;
+    render_subcommands(&command, &mut page)?;
+    output::text(String::from_utf8_lossy(&page).trim_end())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a section with the options of each subcommand, at any depth.
+fn render_subcommands(command: &Command, page: &mut Vec<u8>) -> io::Result<()> {
+    for subcommand in command.get_subcommands() {
+        page.extend_from_slice(format!(".SH \"{}\"\n", subcommand.get_display_name().unwrap_or_default()).as_bytes());
+        let manual = clap_mangen::Man::new(subcommand.clone());
+        manual.render_description_section(page)?;
+        manual.render_options_section(page)?;
+        render_subcommands(subcommand, page)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let command = Arguments::command();
+        let defined: BTreeSet<&str> = command.get_subcommands().map(Command::get_name).collect();
+        let listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        assert_eq!(listed.iter().copied().collect::<BTreeSet<_>>(), defined);
+        assert_eq!(listed.len(), defined.len());
+        grouped(command).debug_assert();
+    }
+}

@@ -1,0 +1,113 @@
+//! Messages and exit codes of mistakes that a first user makes. None of them needs PyTorch.
+
+use std::{path::Path, process::Command};
+
+use crate::{command, repository};
+
+const TASK: &str = "suites/demo/llama-rms-norm";
+
+/// Runs the command without an interpreter; returns stdout and stderr.
+fn check(arguments: &[&str], code: i32, expected: &[&str]) -> String {
+    let output = command(arguments).env("PASSNET_PYTHON", "/nonexistent/python").output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{text}");
+    for part in expected {
+        assert!(text.contains(part), "{arguments:?} lacks `{part}`\n{text}");
+    }
+    text
+}
+
+#[test]
+fn wrong_use_is_named_with_the_way_out() {
+    check(&["eval", TASK], 2, &["--passes DIR", "--author NAME"]);
+    check(&["eval", TASK, "--author", "bogus"], 2, &["unknown author"]);
+    check(&["eval", TASK, "--author", "eager", "--trials", "0"], 2, &["--trials"]);
+    check(&["eval", TASK, "--passes", "no/such/passes"], 2, &["no/such/passes", "passnet new"]);
+    check(&["eval", "no/such/task", "--author", "eager"], 2, &["no/such/task: no such suite, task or sample"]);
+    check(&["eval", TASK, "--author", "eager", "--device", "rocm"], 2, &["unknown device `rocm`"]);
+    check(
+        &["bench", "run", "suites/demo", "--author", "dir:no/such"],
+        2,
+        &["no/such: there is no such pass directory"],
+    );
+    let filtered = ["bench", "run", "suites/demo", "--author", "eager", "--filter", "zzz"];
+    check(&filtered, 2, &["no task matches the filter `zzz`"]);
+    check(&["bench", "run", "suites/demo", "--author", "eager", "--tasks", "0"], 2, &["no task matches"]);
+    check(&["report", "no/such/run"], 2, &["no/such/run"]);
+    check(&["score", "no/such/run"], 2, &["no/such/run"]);
+    check(&["compare", "no/such/run", "other"], 2, &["no/such/run"]);
+}
+
+#[test]
+fn a_device_that_pytorch_does_not_find_ends_the_command_before_anything_runs() {
+    let run = tempfile::tempdir().unwrap();
+    let out = run.path().join("run");
+    let arguments = ["bench", "run", TASK, "--author", "eager", "--device", "cuda", "--out", out.to_str().unwrap()];
+    check(&arguments, 3, &["no device cuda:0", "passnet doctor --device cuda:0"]);
+    assert!(!out.exists());
+}
+
+/// A Python without PyTorch: any interpreter, with a package that cannot be imported.
+#[test]
+fn an_interpreter_without_pytorch_is_reported_with_its_error() {
+    let site = tempfile::tempdir().unwrap();
+    std::fs::create_dir(site.path().join("passnet")).unwrap();
+    std::fs::write(site.path().join("passnet/__init__.py"), "import no_such_torch\n").unwrap();
+    let mut eval = command(&["eval", TASK, "--author", "eager"]);
+    let output = eval.env("PASSNET_PYTHON", "python3").env("PASSNET_SITE", site.path()).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    if stderr.contains("cannot start") {
+        return;
+    }
+    assert_eq!(output.status.code(), Some(3), "{stderr}");
+    assert!(stderr.contains("no_such_torch") && stderr.contains("PASSNET_PYTHON"), "{stderr}");
+}
+
+#[test]
+fn a_report_takes_a_folder_of_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = std::fs::File::open(repository().join("docs/results/h200-runs.tar.gz")).unwrap();
+    tar::Archive::new(flate2::read::GzDecoder::new(archive)).unpack(folder.path()).unwrap();
+    let runs = std::fs::read_dir(folder.path()).unwrap().count();
+    let text = check(&["report", folder.path().to_str().unwrap(), "--format", "json"], 0, &[]);
+    let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(report["runs"].as_array().unwrap().len(), runs);
+}
+
+#[test]
+fn the_help_lists_commands_by_purpose_and_global_options_last() {
+    check(&["--help"], 0, &["Write and check passes:", "Examples:", "completions"]);
+    let help = check(&["eval", "--help"], 0, &["--watch", "Examples:"]);
+    assert!(help.find("--trials").unwrap() < help.find("--quiet").unwrap(), "{help}");
+    check(&["dataset", "query", "--help"], 0, &["Folder of the dataset"]);
+    let doctor = check(&["doctor", "--help"], 0, &["--quick"]);
+    assert!(!doctor.contains("--warmup"), "{doctor}");
+}
+
+#[test]
+fn completions_and_the_manual_name_the_subcommands() {
+    for shell in ["bash", "zsh", "fish"] {
+        check(&["completions", shell], 0, &["passnet", "bench"]);
+    }
+    check(&["man"], 0, &[".TH passnet", "passnet-dataset-build-suites", "\\-\\-watch"]);
+}
+
+#[test]
+fn a_new_pass_has_the_pattern_of_the_task_and_passes_lint() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("mine");
+    let path = out.to_str().unwrap();
+    check(&["new", TASK, "--out", path], 0, &["my_pass.py", "--watch"]);
+    let text = std::fs::read_to_string(out.join("my_pass.py")).unwrap();
+    assert!(text.contains("def pattern(in_0") && text.contains("torch.rsqrt"), "{text}");
+    check(&["lint", path], 0, &[]);
+    assert!(is_python(&out.join("my_pass.py")));
+    check(&["new", TASK, "--out", path], 2, &["something here already"]);
+    check(&["new", "suites/demo", "--out", path], 2, &["a suite of"]);
+}
+
+/// True if Python compiles the file, or no Python is there to ask.
+fn is_python(path: &Path) -> bool {
+    let source = "import ast, sys; ast.parse(open(sys.argv[1]).read())";
+    Command::new("python3").args(["-c", source]).arg(path).status().map_or(true, |status| status.success())
+}

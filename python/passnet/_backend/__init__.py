@@ -1,0 +1,1 @@
+"""The backend of `torch.compile`: which calls a pass is used for."""

@@ -1,0 +1,72 @@
+"""Comparison of a replacement's results with those of its pattern, on the device that they are on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+# Relative to the largest element. Kernels may add in another order; a kernel that misreads its arguments is far off.
+_TOLERANCES = {torch.float64: 1e-6, torch.float32: 1e-3, torch.float16: 1e-2, torch.bfloat16: 5e-2}
+_TOLERANCES |= {torch.complex128: 1e-6, torch.complex64: 1e-3}
+_DEFAULT_TOLERANCE = 0.1
+
+
+def difference(found: Any, expected: Any, arguments: Sequence[Any]) -> str | None:
+    """The first difference between results of a call with these arguments, in words; `None` for equal results."""
+    found, expected = _flat(found), _flat(expected)
+    if len(found) != len(expected):
+        return f"{len(found)} results instead of {len(expected)}"
+    for ours, theirs in zip(found, expected, strict=True):
+        if not isinstance(theirs, torch.Tensor):
+            if ours != theirs:
+                return f"{ours!r} instead of {theirs!r}"
+        elif not isinstance(ours, torch.Tensor):
+            return f"a `{type(ours).__name__}` instead of a tensor"
+        elif (
+            fault := _other_kind(ours, theirs) or _other_memory(ours, theirs, arguments) or _other_values(ours, theirs)
+        ):
+            return fault
+    return None
+
+
+def _flat(result: Any) -> list[Any]:
+    if isinstance(result, (tuple, list)):
+        return [leaf for part in result for leaf in _flat(part)]
+    return [result]
+
+
+def _other_kind(ours: torch.Tensor, theirs: torch.Tensor) -> str | None:
+    for name in ("dtype", "shape", "device", "layout"):
+        if getattr(ours, name) != getattr(theirs, name):
+            return f"{name} {_shown(getattr(ours, name))} instead of {_shown(getattr(theirs, name))}"
+    strides = zip(theirs.shape, ours.stride(), theirs.stride(), strict=True)
+    if theirs.numel() and any(size > 1 and mine != its for size, mine, its in strides):
+        return f"strides {ours.stride()} instead of {theirs.stride()}"
+    return None
+
+
+def _shown(value: Any) -> str:
+    return str(tuple(value)) if isinstance(value, torch.Size) else str(value)
+
+
+def _other_memory(ours: torch.Tensor, theirs: torch.Tensor, arguments: Sequence[Any]) -> str | None:
+    """A fault if only ours is in the memory of an argument: later changes in place would change that."""
+    given = {value.untyped_storage()._cdata for value in arguments if isinstance(value, torch.Tensor)}
+    if ours.untyped_storage()._cdata in given and theirs.untyped_storage()._cdata not in given:
+        return "it shares memory with an argument"
+    return None
+
+
+def _other_values(ours: torch.Tensor, theirs: torch.Tensor) -> str | None:
+    if not theirs.dtype.is_floating_point and not theirs.dtype.is_complex:
+        return None if torch.equal(ours, theirs) else "other values"
+    tolerance = _TOLERANCES.get(theirs.dtype, _DEFAULT_TOLERANCE)
+    if theirs.element_size() < 4:
+        ours, theirs = ours.float(), theirs.float()
+    largest = theirs.abs().nan_to_num(0, 0, 0).amax().item()
+    if torch.allclose(ours, theirs, rtol=tolerance, atol=tolerance * largest, equal_nan=True):
+        return None
+    error = (ours - theirs).abs().nan_to_num(float("nan"), float("inf")).amax().item()
+    return f"values differ by up to {error:.3g}, and the largest is {largest:.3g}"

@@ -1,0 +1,79 @@
+"""Effects of a pattern in addition to its results, found without computing anything."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+@dataclass(frozen=True)
+class Effects:
+    """The effects of a call with certain arguments."""
+
+    mutated: frozenset[int]
+    """Places of the tensors among the arguments that it writes to."""
+    is_random: bool
+    operators: tuple[str, ...]
+    """Operators in order, with the types of their tensors; casts by autocast are among them."""
+
+
+class _Recorder(TorchDispatchMode):
+    def __init__(self) -> None:
+        super().__init__()
+        self.operators: list[str] = []
+        self.is_random = False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        self.is_random |= torch.Tag.nondeterministic_seeded in func.tags
+        dtypes = [str(value.dtype) for value in args if isinstance(value, torch.Tensor)]
+        if func.namespace == "aten":
+            self.operators.append(f"{func}({', '.join(dtypes)})")
+        return func(*args, **(kwargs or {}))
+
+
+def effects_of(function: Callable[..., Any], values: Sequence[Any]) -> Effects | None:
+    """The effects of `function(*values)`; `None` where they depend on the content of tensors."""
+    try:
+        with torch.no_grad(), FakeTensorMode() as mode:
+            # One fake tensor for each tensor: that two arguments are the same, or overlap, matters for writes.
+            fakes: dict[int, torch.Tensor] = {
+                id(value): mode.from_tensor(value, static_shapes=True)
+                for value in values
+                if isinstance(value, torch.Tensor)
+            }
+            versions = {key: _version(fake) for key, fake in fakes.items()}
+            with _Recorder() as recorder:
+                function(*(fakes.get(id(value), value) for value in values))
+            mutated = frozenset(
+                place
+                for place, value in enumerate(values)
+                if isinstance(value, torch.Tensor) and _version(fakes[id(value)]) != versions[id(value)]
+            )
+    except Exception:  # Any that an operator raises for lack of content.
+        return None
+    return Effects(mutated, recorder.is_random, tuple(recorder.operators))
+
+
+def _version(tensor: torch.Tensor) -> int:
+    return tensor._version
+
+
+def change_by_autocast(function: Callable[..., Any], values: Sequence[Any]) -> str | None:
+    """The operator of `function(*values)` that the enabled autocast changes, or the reason why that is not known."""
+    with contextlib.ExitStack() as stack:
+        inside = effects_of(function, values)
+        for device in ("cpu", "cuda"):
+            stack.enter_context(torch.autocast(device, enabled=False))
+        outside = effects_of(function, values)
+    if inside is None or outside is None:
+        return "an operator whose result depends on values"
+    if inside.operators == outside.operators:
+        return None
+    changed = [operator for operator in inside.operators if operator not in outside.operators]
+    return next((operator for operator in changed if "_to_copy" not in operator), "the types of its results")

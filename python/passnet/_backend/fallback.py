@@ -1,0 +1,361 @@
+"""Replacements for all calls: they run where they give what PyTorch gives; elsewhere PyTorch computes the pattern.
+
+A pass is written for some calls and not for others. The decision is made for each signature of arguments:
+
+1. A gradient is wanted, a tensor has no memory, autocast changes the pattern, and the like: the pattern is computed.
+2. The first call of a signature runs both, and compares the results. If they differ, the pattern is computed from then on.
+3. Later calls of a signature run the replacement.
+
+A replacement that raises an exception refuses the call, and the pattern is computed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import operator
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.fx
+from torch.autograd import forward_ad
+
+from passnet import _native
+from passnet._backend.compare import difference
+from passnet._backend.effects import change_by_autocast, effects_of
+from passnet._passes.errors import PassError
+from passnet._passes.load import Pass
+from passnet.kernels import _prepared
+from passnet.kernels._errors import is_fatal
+
+# Signatures that a pass remembers. Others are treated like the first of their kind, which is a signature without sizes.
+MAX_SIGNATURES = 16
+
+_DEVICES = ("cpu", "cuda")
+_CONSTANTS = (int, float, complex, str, bool, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a call is left to PyTorch: the kind, for which a pass warns once, and the reason in words."""
+
+    kind: str
+    reason: str
+
+
+@dataclass
+class Refusals:
+    """The calls of one pass in one graph that were left to PyTorch.
+
+    `warned` has the kinds of reasons that were said; the graphs of a pass share it.
+    """
+
+    name: str
+    warned: set[str] = field(default_factory=set)
+    counts: dict[Refusal, int] = field(default_factory=dict)
+
+    def add(self, refusal: Refusal) -> None:
+        """Counts a call, and warns if it is the first of its kind."""
+        self.counts[refusal] = self.counts.get(refusal, 0) + 1
+        if refusal.kind not in self.warned:
+            self.warned.add(refusal.kind)
+            message = f"PyTorch computes what pass `{self.name}` would replace: {refusal.reason}"
+            warnings.warn(message, RuntimeWarning, stacklevel=4)
+
+
+def with_fallback(rule: Pass, refusals: Refusals, *, verify: bool = True) -> Pass:
+    """The pass with a replacement that is right for all calls. Without `verify`, nothing is compared."""
+    decisions = _Decisions(rule, refusals, verify)
+    signatures, run = decisions.signatures, decisions.run
+
+    # The path of nearly all calls, without any call of a method.
+    def replacement(*values: Any) -> Any:
+        for signature in signatures:
+            if signature.check(*(values if signature.tensors is None else signature.tensors(values))) and (
+                signature.has_only_tensors or signature.agrees(values)
+            ):
+                if (
+                    signature.is_fit
+                    and forward_ad._current_level < 0
+                    and not (signature.requires_grad and torch.is_grad_enabled())
+                ):
+                    try:
+                        return run(*values)
+                    except Exception as error:
+                        return decisions.after_exception(error, values)
+                return decisions.decide(signature, values)
+        return decisions.decide(decisions.learn(values), values)
+
+    safe = dataclasses.replace(rule, replacement=replacement, replacement_args=lambda *values: values)
+    # Computed once for a pass, not for each graph.
+    vars(safe)["canonical"] = rule.canonical
+    return safe
+
+
+class _Decisions:
+    """Decisions on the calls of a pass that are left to its pattern."""
+
+    def __init__(self, rule: Pass, refusals: Refusals, verify: bool) -> None:
+        self.rule = rule
+        self.refusals = refusals
+        self.verify = verify
+        self.run = _with_arguments(rule)
+        self.signatures: list[_Signature] = []
+        self.kinds: dict[tuple, _Signature] = {}
+
+    @functools.cached_property
+    def original(self) -> Callable[..., Any]:
+        """The pattern as a function."""
+        return torch.fx.GraphModule({}, self.rule.pattern).forward
+
+    def decide(self, signature: _Signature, values: tuple) -> Any:
+        """The result of a call of this signature."""
+        refusal = signature.refusal
+        if refusal is None:
+            if signature.requires_grad and torch.is_grad_enabled():
+                refusal = _wants_gradient(self.rule, values)
+            elif forward_ad._current_level >= 0:
+                refusal = Refusal("gradient", "a gradient is wanted in forward mode, and passes have no derivative")
+            elif not signature.is_checked:
+                return self.first_call(signature, values)
+            else:
+                return self.run_in_place(values)
+        return self.left(refusal, values)
+
+    def left(self, refusal: Refusal, values: tuple) -> Any:
+        """The result of a call that is left to PyTorch."""
+        self.refusals.add(refusal)
+        return self.original(*values)
+
+    def after_exception(self, error: Exception, values: tuple) -> Any:
+        """The result of a call whose replacement raised this exception, and has changed nothing."""
+        if is_fatal(error):
+            raise error
+        return self.left(_refused(error), values)
+
+    def run_in_place(self, values: tuple) -> Any:
+        """The result of a call that writes to its arguments."""
+        launches = _native.launches()
+        try:
+            return self.run(*values)
+        except Exception as error:
+            # Half of what the pattern writes may be written.
+            if _native.launches() != launches:
+                raise
+            return self.after_exception(error, values)
+
+    def learn(self, values: tuple) -> _Signature:
+        refusal = _unfit(self.rule, values)
+        if refusal is None and _autocast() is not None and (change := change_by_autocast(self.original, values)):
+            refusal = Refusal("autocast", f"autocast changes what the pattern computes ({change})")
+        if refusal is not None:
+            signature = _Signature(())
+            signature.refusal = refusal
+        elif len(self.signatures) < MAX_SIGNATURES:
+            signature = _Signature(values)
+            self.signatures.append(signature)
+        elif (signature := self.kinds.get(kind := _kind(values))) is None:
+            signature = self.kinds[kind] = _Signature(values)
+        return signature
+
+    def first_call(self, signature: _Signature, values: tuple) -> Any:
+        """Runs both, decides for the later calls, and returns what PyTorch computes."""
+        effects = effects_of(self.original, values)
+        mutated = _tensor_places(values) if effects is None else sorted(effects.mutated)
+        if refusal := _overlap(self.rule, values, mutated):
+            signature.refusal = refusal
+            return self.left(refusal, values)
+        before = {place: values[place].clone() for place in mutated}
+        try:
+            found = self.run(*values)
+        except Exception as error:
+            _restore(values, before)
+            return self.after_exception(error, values)
+        if not self.verify or (effects is not None and effects.is_random) or _is_capturing():
+            signature.set_checked(mutates=bool(mutated))
+            return found
+        after = [values[place].clone() for place in mutated]
+        _restore(values, before)
+        expected = self.original(*values)
+        reason = difference((found, *after), (expected, *(values[place] for place in mutated)), values)
+        if reason is None:
+            signature.set_checked(mutates=bool(mutated))
+        else:
+            signature.refusal = Refusal("difference", f"its result is not PyTorch's: {reason}")
+            self.refusals.add(signature.refusal)
+        return expected
+
+
+class _Signature:
+    """Properties of calls that are treated alike, and their treatment.
+
+    Types, sizes, strides, devices and `requires_grad` of tensors, the values of everything else, and autocast.
+    """
+
+    __slots__ = (
+        *("autocast", "check", "constants", "has_only_tensors", "is_checked", "is_fit", "others", "refusal"),
+        *("requires_grad", "tensors", "twins"),
+    )
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        places = _tensor_places(values)
+        first = {id(values[place]): place for place in reversed(places)}
+        unique = [place for place in places if first[id(values[place])] == place]
+        tensors = [values[place] for place in unique]
+        self.tensors = None if unique == list(range(len(values))) else _selector(unique)
+        self.twins = [(place, first[id(values[place])]) for place in places if place not in unique]
+        self.check = _prepared.signature_check(tensors)
+        self.others = _selector([place for place in range(len(values)) if place not in places])
+        self.constants = _typed(self.others(values))
+        self.requires_grad = any(tensor.requires_grad for tensor in tensors)
+        self.autocast = _autocast()
+        self.has_only_tensors = self.tensors is None and self.autocast is None
+        self.refusal: Refusal | None = None
+        self.is_checked = False
+        """Whether the replacement has been tried."""
+        self.is_fit = False
+        """Whether only a gradient can be wanted of a call that its replacement cannot give."""
+
+    def set_checked(self, *, mutates: bool) -> None:
+        """The replacement gives what the pattern gives."""
+        self.is_checked, self.is_fit = True, not mutates
+
+    def agrees(self, values: tuple) -> bool:
+        """Returns whether the properties that PyTorch does not check are the same."""
+        return (
+            (not self.constants or _typed(self.others(values)) == self.constants)
+            and (not self.twins or all(values[place] is values[first] for place, first in self.twins))
+            and (self.autocast is None or self.autocast == _autocast())
+        )
+
+
+def _kind(values: Sequence[Any]) -> tuple:
+    """Properties that a pass is likely to distinguish in addition to sizes: types, layouts, sizes of one, and which shapes are equal."""
+    shapes = [getattr(value, "shape", None) for value in values]
+    kinds: list[Any] = [_autocast(), torch.is_inference_mode_enabled()]
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            kinds += [value.dtype, value.device, value.requires_grad, value.is_contiguous(), shapes.index(value.shape)]
+            kinds.append(tuple(size == 1 for size in value.shape))
+        else:
+            kinds.append(type(value))
+    return tuple(kinds)
+
+
+def _tensor_places(values: Sequence[Any]) -> list[int]:
+    return [place for place, value in enumerate(values) if isinstance(value, torch.Tensor)]
+
+
+def _selector(places: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """Takes these places of a sequence."""
+    if list(places) == list(range(len(places))):
+        return operator.itemgetter(slice(0, len(places)))
+    if len(places) == 1:
+        return operator.itemgetter(slice(places[0], places[0] + 1))
+    return operator.itemgetter(*places)
+
+
+def _typed(values: Sequence[Any]) -> list[tuple[type, Any]]:
+    # 1, 1.0 and True are equal, and so are the two zeros.
+    return [(type(value), repr(value) if isinstance(value, float) else value) for value in values]
+
+
+def _autocast() -> tuple | None:
+    """The state of autocast, where it is enabled."""
+    if not torch._C._is_any_autocast_enabled():
+        return None
+    return tuple((device, torch.get_autocast_dtype(device)) for device in _DEVICES if torch.is_autocast_enabled(device))
+
+
+def _unfit(rule: Pass, values: Sequence[Any]) -> Refusal | None:
+    """The reason why no pass can be used for such tensors."""
+    devices = set()
+    for name, value in zip(rule.parameters, values, strict=True):
+        if not isinstance(value, torch.Tensor):
+            continue
+        if fault := _fault(value):
+            return Refusal("tensor", f"`{name}` {fault}")
+        devices.add(value.device)
+    if len(devices) > 1:
+        return Refusal("tensor", f"the tensors are on {' and '.join(sorted(map(str, devices)))}")
+    return None
+
+
+def _fault(tensor: torch.Tensor) -> str | None:
+    """An unusual property of a tensor, with which no kernel can be expected to take it."""
+    if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
+        return f"is a `{type(tensor).__name__}`, a subclass of torch.Tensor"
+    if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        return "is under a transform of torch.func"
+    if tensor.layout != torch.strided or tensor.is_nested:
+        return f"is {'nested' if tensor.is_nested else tensor.layout}, not a strided tensor"
+    if tensor.is_quantized:
+        return "is quantized"
+    if tensor.is_meta:
+        return "is on the device `meta` and has no data"
+    if tensor.is_conj() or tensor.is_neg():
+        return "is a lazily conjugated or negated view"
+    if tensor.numel() == 0:
+        return "has no elements"
+    return None
+
+
+def _wants_gradient(rule: Pass, values: Sequence[Any]) -> Refusal:
+    wanted = [
+        name for name, value in zip(rule.parameters, values, strict=True) if getattr(value, "requires_grad", False)
+    ]
+    advice = "passes have no backward; for inference, call the model under `torch.no_grad()`"
+    return Refusal("gradient", f"a gradient of `{wanted[0]}` is wanted, and {advice}")
+
+
+def _refused(error: Exception) -> Refusal:
+    text = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+    return Refusal("refused", f"its replacement refuses the arguments: {text}")
+
+
+def _overlap(rule: Pass, values: Sequence[Any], mutated: Sequence[int]) -> Refusal | None:
+    """The reason why tensors that share memory cannot be left to a pass that writes to one of them."""
+    tensors = {place: values[place].untyped_storage()._cdata for place in _tensor_places(values)}
+    for place in mutated:
+        for other, storage in tensors.items():
+            if place != other and storage == tensors[place]:
+                names = f"`{rule.parameters[place]}` and `{rule.parameters[other]}`"
+                return Refusal("overlap", f"{names} share memory, and the pattern writes to it")
+    return None
+
+
+def _restore(values: Sequence[Any], saved: dict[int, torch.Tensor]) -> None:
+    with torch.no_grad():
+        for place, value in saved.items():
+            values[place].copy_(value)
+
+
+def _is_capturing() -> bool:
+    """True while a CUDA graph is captured: results cannot be looked at."""
+    return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
+
+
+def _with_arguments(rule: Pass) -> Callable[..., Any]:
+    """The replacement as a function of what the pattern's parameters are bound to."""
+    marks = {name: object() for name in rule.parameters}
+    try:
+        given = rule.bind_arguments(marks)
+    except PassError:
+        given = (marks,)
+    places = {id(mark): place for place, mark in enumerate(marks.values())}
+    if not all(id(value) in places or isinstance(value, _CONSTANTS) for value in given):
+        return lambda *values: rule.replacement(*rule.bind_arguments(dict(zip(rule.parameters, values, strict=True))))
+    order = [places.get(id(value)) for value in given]
+    if order == list(range(len(places))):
+        return rule.replacement
+    if None not in order:
+        select = _selector(order)
+        return lambda *values: rule.replacement(*select(values))
+    # Constants are appended to the values; a selection of both is one call.
+    constants = tuple(value for value, place in zip(given, order, strict=True) if place is None)
+    numbers = iter(range(len(places), len(places) + len(constants)))
+    select = _selector([next(numbers) if place is None else place for place in order])
+    return lambda *values: rule.replacement(*select((*values, *constants)))

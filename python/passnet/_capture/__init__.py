@@ -1,0 +1,1 @@
+"""Capture of models as samples on disk."""

@@ -1,0 +1,130 @@
+"""Initialisation of large weights on a sample of their elements.
+
+Capture needs the shapes of weights and their statistics, not their values. Inside :class:`DeferredInit` an initialiser
+that fills a large tensor fills a sample of :data:`SAMPLE` elements in its place, and is remembered. The tensor keeps its
+memory untouched, so that the system never provides it: a model of 10^9 parameters takes no more memory than a small one.
+
+An operation that needs values gets them: it first runs the recorded operations of the tensor that it reads, in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+# Elements that the initialiser fills of a large tensor: the error of a mean or a deviation is about 1/256 of it.
+SAMPLE = 1 << 16
+# Tensors with fewer elements are filled immediately.
+_THRESHOLD = 1 << 18
+
+# Initialisers set each element without looking at its position or its neighbours, so that a sample stands for all.
+_FILLS = {"aten::normal_", "aten::uniform_", "aten::fill_", "aten::zero_", "aten::log_normal_", "aten::exponential_"}
+_POINTWISE = {
+    *("aten::mul_", "aten::add_", "aten::sub_", "aten::div_", "aten::clamp_", "aten::clamp_min_", "aten::clamp_max_"),
+    *("aten::erfinv_", "aten::neg_", "aten::exp_", "aten::log_", "aten::sqrt_", "aten::abs_", "aten::pow_"),
+}
+
+
+class _Pending:
+    """Operations still to be run on the memory of one tensor."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.sample = torch.empty(SAMPLE, dtype=tensor.dtype)
+        self.steps: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []
+
+
+class DeferredInit(TorchDispatchMode):
+    """The mode in which a model is built; afterwards it answers for the weights."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # By the address of the memory. The remembered steps hold the tensors, so that no address is used twice.
+        self._pending: dict[int, _Pending] = {}
+
+    def sample_of(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The elements to take statistics from: those of `tensor`, or the sample that stands for all of its memory."""
+        pending = self._find(tensor)
+        return tensor if pending is None else pending.sample
+
+    def materialise(self) -> None:
+        """Fills all that was deferred."""
+        for address in list(self._pending):
+            self._fill(address)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        name = func._schema.name
+        target = args[0] if args and isinstance(args[0], torch.Tensor) else None
+        if target is not None and self._defers(name, target, args[1:]):
+            pending = self._pending.setdefault(_address(target), _Pending(target))
+            func(pending.sample, *args[1:], **kwargs)
+            pending.steps.append((func, args, kwargs))
+            return target
+        if self._pending:
+            self._prepare(func, target, args, kwargs)
+        return func(*args, **kwargs)
+
+    def _defers(self, name: str, target: torch.Tensor, others: tuple[Any, ...]) -> bool:
+        if any(isinstance(other, torch.Tensor) for other in others) or not _owns_all_its_memory(target):
+            return False
+        return name in _FILLS or (name in _POINTWISE and self._find(target) is not None)
+
+    def _prepare(self, func: Any, target: torch.Tensor | None, args: Any, kwargs: dict[str, Any]) -> None:
+        """Before an operation on deferred memory: remembers writes to a part of it, lets views be, fills for the rest."""
+        if _is_view(func):
+            return
+        pending = None if target is None else self._find(target)
+        others = [value for value in _flat((args[1:] if pending else args, kwargs)) if isinstance(value, torch.Tensor)]
+        for other in others:
+            self._fill(_address(other))
+        if pending is None:
+            return
+        if func._schema.name == "aten::copy_" and _owns_all_its_memory(target):
+            del self._pending[_address(target)]
+        elif func._schema.name in ("aten::fill_", "aten::zero_", "aten::copy_"):
+            # A row of an embedding, say: too little to show in the statistics, but it has to come after what came before.
+            pending.steps.append((func, args, kwargs))
+        else:
+            self._fill(_address(target))
+
+    def _find(self, tensor: torch.Tensor) -> _Pending | None:
+        return self._pending.get(_address(tensor)) if self._pending else None
+
+    def _fill(self, address: int) -> None:
+        pending = self._pending.pop(address, None)
+        if pending is None:
+            return
+        with torch.no_grad():
+            for func, args, kwargs in pending.steps:
+                func(*args, **kwargs)
+
+
+def _address(tensor: torch.Tensor) -> int:
+    try:
+        return tensor.untyped_storage().data_ptr()
+    except (RuntimeError, NotImplementedError):
+        # Sparse and fake tensors have no memory of their own.
+        return 0
+
+
+def _owns_all_its_memory(tensor: torch.Tensor) -> bool:
+    count = tensor.numel()
+    if count < _THRESHOLD or tensor.device.type != "cpu" or tensor.layout != torch.strided or _address(tensor) == 0:
+        return False
+    return tensor.untyped_storage().nbytes() == count * tensor.element_size()
+
+
+def _is_view(func: Any) -> bool:
+    returns = func._schema.returns
+    return bool(returns) and all(value.alias_info is not None and not value.alias_info.is_write for value in returns)
+
+
+def _flat(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        return [leaf for item in value for leaf in _flat(item)]
+    return [value]

@@ -1,0 +1,118 @@
+"""One model, from its recipe to samples on disk; runs in a separate process."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from passnet._capture import replay
+from passnet._capture.capture import CapturedGraph, CaptureError, capture
+from passnet._capture.deferred import DeferredInit
+from passnet._capture.sample import SampleError, write_model
+from passnet._summary import summary
+from passnet._zoo import Built, Call, Limits, Recipe, SpecError
+
+
+def extract(recipe: Recipe, out: Path, seed: int, parameters: float, *, check_shapes: bool) -> dict[str, Any]:
+    """The line of this model: `status`, and with it `reason` or what was captured."""
+    torch.manual_seed(seed)
+    weights = DeferredInit()
+    try:
+        with weights:
+            built = recipe.build(Limits(parameters))
+    except ImportError as error:
+        return _failed("missing_package", error)
+    except SpecError as error:
+        return _failed("no_recipe", error)
+    except (Exception, SystemExit) as error:
+        return _failed("build_failed", error)
+    return _first_success(recipe, built, weights, out, seed, check_shapes)
+
+
+def _first_success(
+    recipe: Recipe, built: Built, weights: DeferredInit, out: Path, seed: int, check_shapes: bool
+) -> dict[str, Any]:
+    """The outcome of the first call that can be captured, else that of the first."""
+    first: dict[str, Any] | None = None
+    calls = iter(built.calls)
+    while True:
+        try:
+            call = next(calls, None)
+        except (Exception, SystemExit) as error:
+            return first or _failed("no_recipe", error)
+        if call is None:
+            return first or _failed("no_recipe", SpecError("the recipe gives no inputs"))
+        outcome = _capture(built, call, weights)
+        if isinstance(outcome, list):
+            metadata = {
+                "parameters": _size(built.model),
+                **recipe.metadata,
+                **built.metadata,
+                "inputs": call.label,
+                "seed": seed,
+            }
+            outcome = _write(recipe, outcome, weights, out, metadata, check_shapes)
+        if outcome["status"] == "ok":
+            return {**outcome, "inputs": call.label}
+        first = first or outcome
+
+
+def _size(model: Any) -> int | None:
+    """Elements of the parameters of the model; None where it is a function."""
+    return sum(value.numel() for value in model.parameters()) if isinstance(model, torch.nn.Module) else None
+
+
+def _capture(built: Built, call: Call, weights: DeferredInit) -> list[CapturedGraph] | dict[str, Any]:
+    try:
+        return capture(built.model, call.args, call.kwargs, before_run=weights.materialise)
+    except (CaptureError, torch._dynamo.exc.TorchDynamoException) as error:
+        return _failed("capture_failed", error)
+    except ImportError as error:
+        return _failed("missing_package", error)
+    except (Exception, SystemExit) as error:
+        return _failed("run_failed", error)
+
+
+def _write(
+    recipe: Recipe,
+    graphs: Sequence[CapturedGraph],
+    weights: DeferredInit,
+    out: Path,
+    metadata: dict[str, Any],
+    check_shapes: bool,
+) -> dict[str, Any]:
+    try:
+        pairs = [(graph.module, graph.inputs) for graph in graphs]
+        folders = write_model(out, recipe.name, pairs, metadata, weights.sample_of)
+    except SampleError as error:
+        return _failed("format_failed", error)
+    checked = 0
+    if check_shapes:
+        try:
+            for folder, graph in zip(folders, graphs, strict=True):
+                checked += replay.check(folder, replay.expected_outputs(graph.module.graph))
+        except replay.ReplayError as error:
+            return _failed("replay_failed", error)
+    return {
+        "status": "ok",
+        "folders": [str(folder.relative_to(out)) for folder in folders],
+        "ops": [graph.ops for graph in graphs],
+        "nodes": [len(graph.module.graph.nodes) for graph in graphs],
+        "replayed": checked,
+        "parameters": metadata.get("parameters"),
+        "reduced": metadata.get("reduced", {}),
+    }
+
+
+def _failed(status: str, error: BaseException) -> dict[str, Any]:
+    traceback.print_exception(error)
+    # The first line of Dynamo's messages is a heading.
+    explanation = next(
+        (line for line in map(str.strip, str(error).splitlines()) if line.startswith("Explanation:")), None
+    )
+    reason = f"{type(error).__name__}: {explanation}" if explanation else summary(error)
+    return {"status": status, "reason": reason[:500]}

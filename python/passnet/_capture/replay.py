@@ -1,0 +1,91 @@
+"""A sample on disk is run again: its texts alone must give outputs of the shapes and dtypes that were captured.
+
+The run is on fake tensors, so that it takes no memory and little time; literals of the metas keep their values, since
+some graphs read a number out of a tensor. Where an output's shape depends on the values of inputs, any size will do.
+"""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensorMode,
+    UnsupportedOperatorException,
+)
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, ShapeEnv
+from torch.utils._pytree import tree_leaves
+
+_PREFIX = "Program_weight_tensor_meta_"
+# Exceptions of operations that need values.
+_NEEDS_VALUES = (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    GuardOnDataDependentSymNode,
+    UnsupportedOperatorException,
+)
+
+
+class ReplayError(RuntimeError):
+    """A sample that does not do what its model did; the message says where they differ."""
+
+
+def expected_outputs(graph: torch.fx.Graph) -> list[Any]:
+    """The outputs of a graph according to Dynamo: a (shape, dtype) for a tensor, the type for another value."""
+    nodes = tree_leaves(graph.output_node().args[0])
+    return [_kind(node.meta.get("example_value") if isinstance(node, torch.fx.Node) else node) for node in nodes]
+
+
+def check(folder: Path, expected: Sequence[Any]) -> bool:
+    """Runs the sample; True if its outputs are as `expected`, False if that takes real values.
+
+    Raises :class:`ReplayError` where they differ or the run fails.
+    """
+    graph_module = runpy.run_path(str(folder / "model.py"))["GraphModule"]()
+    classes = runpy.run_path(str(folder / "weight_meta.py"))
+    metas = [vars(value) for name, value in classes.items() if name.startswith(_PREFIX)]
+    literals = {
+        meta["name"]: torch.tensor(meta["data"]).reshape(meta["shape"]).tolist() for meta in metas if meta.get("data")
+    }
+    with FakeTensorMode(shape_env=ShapeEnv()), torch.no_grad():
+        values = {meta["name"]: _fake(meta, literals) for meta in metas}
+        try:
+            outputs = graph_module(**values)
+        except _NEEDS_VALUES:
+            return False
+        except Exception as error:
+            raise ReplayError(f"the sample fails when it is run again: {type(error).__name__}: {error}") from error
+    found = [_kind(value) for value in tree_leaves(outputs)]
+    if len(found) != len(expected):
+        raise ReplayError(f"the sample returns {len(found)} values, its model {len(expected)}")
+    for index, (ours, theirs) in enumerate(zip(found, expected, strict=True)):
+        if not _agree(ours, theirs):
+            raise ReplayError(f"output {index} of the sample is {ours}, that of its model {theirs}")
+    return True
+
+
+def _fake(meta: dict[str, Any], literals: dict[str, Any]) -> torch.Tensor:
+    dtype = getattr(torch, meta["dtype"].removeprefix("torch."))
+    if meta["name"] in literals:
+        return torch.tensor(literals[meta["name"]], dtype=dtype)
+    return torch.empty(meta["shape"], dtype=dtype)
+
+
+def _kind(value: Any) -> Any:
+    return (tuple(value.shape), value.dtype) if isinstance(value, torch.Tensor) else type(value).__name__
+
+
+def _agree(ours: Any, theirs: Any) -> bool:
+    if not isinstance(ours, tuple) or not isinstance(theirs, tuple):
+        # A number, or a value that Dynamo says nothing of.
+        return not isinstance(ours, tuple) or theirs == "NoneType"
+    (shape, dtype), (other_shape, other_dtype) = ours, theirs
+    same = [
+        a == b if isinstance(a, int) and isinstance(b, int) else True for a, b in zip(shape, other_shape, strict=False)
+    ]
+    return dtype == other_dtype and len(shape) == len(other_shape) and all(same)

@@ -1,0 +1,1 @@
+"""Monitoring of replacement functions: operators, memory, kernel launches."""

@@ -1,0 +1,71 @@
+"""Counts of the kernels that a pass runs in a call, and calls without them."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from passnet import _native
+
+# Parts of names that only kernels of vendors' libraries bear.
+VENDOR_MARKS = ("cublas", "cudnn", "cutlass", "xmma", "nvjet", "cufft", "cusparse", "cusolver", "splitkreduce")
+
+
+@contextlib.contextmanager
+def counting() -> Iterator[None]:
+    """Launches of the pass's own kernels are counted by `_native.launches`, and skipped while `idle`.
+
+    Native launchers always are; kernels that Triton launches are for the time being.
+    """
+    with contextlib.ExitStack() as undo:
+        for module, owner, name in (
+            ("triton.runtime.interpreter", "GridExecutor", "__call__"),
+            ("triton.runtime.jit", "JITFunction", "run"),
+        ):
+            cls = getattr(sys.modules.get(module), owner, None)
+            if cls is not None:
+                undo.callback(setattr, cls, name, getattr(cls, name))
+                setattr(cls, name, _counted_method(getattr(cls, name), warms_up=name == "run"))
+        yield
+
+
+@contextlib.contextmanager
+def idle() -> Iterator[None]:
+    """The pass's own kernels do nothing."""
+    with counting():
+        _native.set_idle_kernels(True)
+        try:
+            yield
+        finally:
+            _native.set_idle_kernels(False)
+
+
+def _counted_method(method: Callable[..., Any], *, warms_up: bool) -> Callable[..., Any]:
+    def launch(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if _native.count_launch():
+            return method(self, *args, **kwargs)
+        # A warm-up compiles what the caller may ask for, and launches nothing.
+        return method(self, *args, **{**kwargs, "warmup": True}) if warms_up else None
+
+    return launch
+
+
+@contextlib.contextmanager
+def on_device(found: set[str]) -> Iterator[None]:
+    """Adds the names of all kernels that run on the CUDA device meanwhile, as far as the profiler tells."""
+    from torch.autograd import DeviceType
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(activities=[ProfilerActivity.CUDA]) as profiler:
+        yield
+        torch.cuda.synchronize()
+    found.update(event.name for event in profiler.events() if event.device_type == DeviceType.CUDA)
+
+
+def is_vendors(kernel: str) -> bool:
+    """Returns whether a kernel belongs to a vendor's library."""
+    return any(mark in kernel.lower() for mark in VENDOR_MARKS)

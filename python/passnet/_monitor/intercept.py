@@ -1,0 +1,178 @@
+"""The interception layer: replacement functions may create tensors and look at them, but not compute with torch."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from passnet import _native
+from passnet._monitor import census
+
+# Creation of tensors, and what asks or restates where and how their elements lie. Nothing that reads or combines them.
+PERMITTED = frozenset(
+    f"aten.{name}"
+    for name in (
+        *("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"),
+        *("zeros", "zeros_like", "new_zeros", "zero_", "ones", "ones_like", "new_ones"),
+        *("full", "full_like", "new_full", "lift_fresh", "alias", "detach", "_to_copy"),
+        *("view", "_unsafe_view", "_reshape_alias", "as_strided", "expand", "permute", "transpose", "t"),
+        *("squeeze", "unsqueeze", "select", "slice", "split", "split_with_sizes", "unbind"),
+        *("size", "stride", "dim", "numel", "is_contiguous", "storage_offset", "sym_size", "sym_stride", "sym_numel"),
+    )
+)
+
+
+# Functions that return memory without content.
+_UNINITIALISED = frozenset(
+    f"aten.{name}" for name in ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided")
+)
+# Bytes of poison behind each allocation.
+MARGIN_BYTES = 512
+
+
+@dataclass(frozen=True)
+class Watch:
+    """The properties of replacement functions that are watched in a call."""
+
+    operators: bool = False
+    """Record operators that compute."""
+    poison: bool = False
+    """Fill fresh memory, and a margin behind it, with a pattern that is NaN as any floating-point number."""
+    census: bool = False
+    """Record functions that return new tensors without launching a kernel, and kernels of vendors' libraries."""
+    spoil: bool = False
+    """Overwrite the results."""
+
+    def __bool__(self) -> bool:
+        return self.operators or self.poison or self.census or self.spoil
+
+
+class _Mode(TorchDispatchMode):
+    """Sees every operator below Python, however deep its tensors hide in containers, and lets all of them run."""
+
+    def __init__(self, watch: Watch) -> None:
+        super().__init__()
+        self.watch = watch
+        self.margins: list[tuple[torch.UntypedStorage, int]] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        name = str(func.overloadpacket)
+        if self.watch.operators and name not in PERMITTED and not _is_called_by_triton(sys._getframe(1)):
+            _native.record_violation(name)
+        result = func(*args, **(kwargs or {}))
+        if self.watch.poison and name in _UNINITIALISED and result.layout == torch.strided and result.numel():
+            storage = result.untyped_storage()
+            self.margins.append((storage, storage.nbytes()))
+            poison(storage, result.dtype)
+        return result
+
+    def check_margins(self) -> None:
+        """Records a write past the end of what the call has allocated."""
+        for storage, nbytes in self.margins:
+            if is_overrun(storage, nbytes):
+                _native.record_violation("out_of_bounds")
+
+
+def poison(storage: torch.UntypedStorage, dtype: torch.dtype) -> None:
+    """Fills a storage with poison, and adds a margin of it."""
+    nbytes = storage.nbytes()
+    storage.resize_(nbytes + MARGIN_BYTES)
+    whole = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
+    whole.fill_(0xFF)
+    if dtype == torch.bool:  # Which has no pattern that is not a number; any other byte than 0 and 1 breaks it.
+        whole[:nbytes] = 1
+
+
+def spoil(tensor: torch.Tensor) -> None:
+    """Makes each element another one that is as good: finite where it was, and as an index next to what it was."""
+    if tensor.dtype == torch.bool:
+        tensor.logical_not_()
+    elif tensor.dtype.is_floating_point:
+        tensor.copy_(1 - tensor.double())
+    elif tensor.dtype.is_complex:
+        tensor.copy_(1 - tensor)
+    else:
+        tensor.bitwise_xor_(1)
+
+
+def is_overrun(storage: torch.UntypedStorage, nbytes: int) -> bool:
+    """Returns whether something was written to the margin behind the first `nbytes` bytes."""
+    if storage.nbytes() != nbytes + MARGIN_BYTES:
+        return False
+    whole = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
+    return bool((whole[nbytes:] != 0xFF).any())
+
+
+def guarded(function: Callable[..., Any], watch: Watch) -> Callable[..., Any]:
+    """The function under watch."""
+
+    # Its module stays this one: code that FX generates calls what says that it is of torch by its name, past the watch.
+    @functools.wraps(function, assigned=("__name__", "__doc__"), updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if watch.spoil:
+            result = function(*args, **kwargs)
+            for tensor in _tensors_of(result):
+                spoil(tensor)
+            return result
+        if not watch.census:
+            return watched(*args, **kwargs)
+        before = _native.launches()
+        kernels: set[str] = set()
+        on_cuda = any(isinstance(arg, torch.Tensor) and arg.is_cuda for arg in args)
+        with census.counting(), census.on_device(kernels) if on_cuda else contextlib.nullcontext():
+            result = watched(*args, **kwargs)
+        for name in filter(census.is_vendors, sorted(kernels)):
+            _native.record_violation(f"vendor_kernel:{name[:200]}")
+        if _makes_tensors(result, args):
+            _native.record_violation(
+                "makes_tensors"
+                if _native.launches() > before
+                else f"no_kernel:{getattr(function, '__name__', 'replacement')}"
+            )
+        return result
+
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        if not (watch.operators or watch.poison):
+            return function(*args, **kwargs)
+        mode = _Mode(watch)
+        with mode:
+            result = function(*args, **kwargs)
+        mode.check_margins()
+        return result
+
+    return call
+
+
+def _makes_tensors(result: Any, args: tuple) -> bool:
+    """Returns whether a result has new tensors: others than views of arguments."""
+    given = {arg.untyped_storage().data_ptr() for arg in args if isinstance(arg, torch.Tensor)}
+    return any(tensor.untyped_storage().data_ptr() not in given for tensor in _tensors_of(result) if tensor.numel())
+
+
+def _tensors_of(result: Any) -> list[torch.Tensor]:
+    """The tensors that a replacement function returns."""
+    values = result if isinstance(result, (tuple, list)) else (result,)
+    return [value for value in values if isinstance(value, torch.Tensor) and value.layout == torch.strided]
+
+
+def _is_called_by_triton(frame: FrameType | None) -> bool:
+    """Returns whether the nearest frame outside torch belongs to Triton: its interpreter and its autotuner use tensors."""
+    triton = sys.modules.get("triton")
+    if triton is None or triton.__file__ is None:
+        return False
+    torch_root = os.path.dirname(sys.modules["torch"].__file__ or "") + os.sep
+    while frame is not None and (frame.f_code.co_filename.startswith(torch_root) or frame.f_code is _WATCH_CODE):
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_filename.startswith(os.path.dirname(triton.__file__) + os.sep)
+
+
+_WATCH_CODE = _Mode.__torch_dispatch__.__code__

@@ -1,0 +1,240 @@
+"""Pass directories: modules with `pattern`, `replacement_args`, `replacement_func`, and their order."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import functools
+import importlib
+import importlib.util
+import inspect
+import itertools
+import json
+import os
+import sys
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch.fx
+
+from passnet._passes.canonical import CanonicalGraph
+from passnet._passes.errors import PassError
+from passnet._passes.trace import trace_pattern
+
+ORDER_FILE = "sorted_output_pass_rule_names.json"
+# Passes written for the upstream harness import their helpers as `pass_dir.helper`.
+_UPSTREAM_PACKAGE = "pass_dir"
+
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One rewrite rule, ready to be applied."""
+
+    name: str
+    pattern: torch.fx.Graph
+    parameters: tuple[str, ...]
+    replacement_args: Callable[..., Any]
+    replacement: Callable[..., Any]
+    outputs: tuple[torch.fx.Node, ...]
+    returns_sequence: bool
+
+    @functools.cached_property
+    def canonical(self) -> CanonicalGraph:
+        """The pattern in the form that is compared with graphs."""
+        return CanonicalGraph(self.pattern)
+
+    @classmethod
+    def of_module(cls, name: str, module: Any) -> Pass:
+        """Reads the three functions of a module. Raises `PassError`."""
+        functions = []
+        for wanted in ("pattern", "replacement_args", "replacement_func"):
+            function = getattr(module, wanted, None)
+            if not callable(function):
+                raise PassError("import", name, f"pass `{name}` has no function `{wanted}`")
+            functions.append(function)
+        pattern, replacement_args, replacement_func = functions
+        with _blaming(name, "`pattern` of pass `{}` cannot be traced"):
+            graph = trace_pattern(pattern)
+        with _blaming(name, "`replacement_func` of pass `{}` failed"):
+            replacement, again = replacement_func(), replacement_func()
+        if replacement is not again:
+            message = f"`replacement_func` of pass `{name}` must return the same object each time, such as a function"
+            raise PassError("import", name, f"{message} defined at the top of the module")
+        if not callable(replacement):
+            message = f"`replacement_func` of pass `{name}` must return a function"
+            raise PassError("import", name, f"{message}, not a `{type(replacement).__name__}`")
+        placeholders = [node for node in graph.nodes if node.op == "placeholder"]
+        result = graph.output_node().args[0]
+        returns_sequence = isinstance(result, (tuple, list))
+        outputs = tuple(result) if returns_sequence else (result,)
+        _check_pattern(name, placeholders, outputs)
+        return cls(
+            name=name,
+            pattern=graph,
+            parameters=tuple(str(node.target) for node in placeholders),
+            replacement_args=replacement_args,
+            replacement=replacement,
+            outputs=outputs,
+            returns_sequence=returns_sequence,
+        )
+
+    def bind_arguments(self, values: dict[str, Any]) -> tuple[Any, ...]:
+        """Arguments of the replacement for what the pattern's parameters stand for.
+
+        `replacement_args` takes them by name where its parameters are some of the pattern's, else by position.
+        """
+        with _blaming(self.name, "`replacement_args` of pass `{}` failed", stage="rewrite"):
+            wanted = inspect.signature(self.replacement_args).parameters
+            # `*values` takes all of them, also where the pattern has a parameter of that name.
+            is_variadic = any(parameter.kind is parameter.VAR_POSITIONAL for parameter in wanted.values())
+            if not is_variadic and all(name in values for name in wanted):
+                result = self.replacement_args(**{name: values[name] for name in wanted})
+            else:
+                result = self.replacement_args(*values.values())
+        return tuple(result) if isinstance(result, (tuple, list)) else (result,)
+
+
+def _check_pattern(name: str, placeholders: list[torch.fx.Node], outputs: Any) -> None:
+    for output in outputs:
+        if not isinstance(output, torch.fx.Node) or output.op == "placeholder":
+            raise PassError("import", name, f"`pattern` of pass `{name}` must return what it computes, not `{output}`")
+    for node in placeholders:
+        if not node.users:
+            raise PassError("import", name, f"`pattern` of pass `{name}` does not use its parameter `{node.target}`")
+
+
+@dataclass(frozen=True)
+class PassDirectory:
+    """The passes of a directory in their order of application."""
+
+    path: Path
+    package: str
+    passes: tuple[Pass, ...]
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> PassDirectory:
+        """Imports all passes. Raises `PassError`."""
+        root = Path(path).resolve()
+        names = _order(root)
+        package = _new_package(root)
+        _check_plain_imports(root)
+        modules = [_import(package, name) for name in names]
+        return cls(root, package, tuple(Pass.of_module(*named) for named in zip(names, modules, strict=True)))
+
+    def uses(self, predicate: Callable[[Any], bool]) -> bool:
+        """Returns whether a module of the directory, helpers included, has a global for which the predicate holds."""
+        names = (
+            f"{prefix}{stem}"
+            for stem in _stems(self.path)
+            for prefix in (f"{self.package}.", f"{_UPSTREAM_PACKAGE}.", "")
+        )
+        modules = [sys.modules[name] for name in names if name in sys.modules]
+        return any(predicate(value) for module in modules for value in list(vars(module).values()))
+
+
+def _stems(root: Path) -> set[str]:
+    return {entry.stem for entry in root.iterdir()}
+
+
+def _order(root: Path) -> list[str]:
+    path = root / ORDER_FILE
+    try:
+        names = json.loads(path.read_text())
+    except OSError as error:
+        raise PassError("import", None, f"cannot read `{ORDER_FILE}`: {error.strerror}") from None
+    except ValueError as error:
+        raise PassError("import", None, f"`{ORDER_FILE}` is not JSON: {error}") from None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise PassError("import", None, f'`{ORDER_FILE}` must be a list of file stems, such as ["fuse_add_relu"]')
+    names = [name.removesuffix(".py") for name in names]
+    for name in names:
+        if not name.isidentifier():
+            raise PassError("import", None, f"`{ORDER_FILE}`: `{name}` is not the stem of a Python file")
+        if not (root / f"{name}.py").is_file():
+            raise PassError("import", name, f"`{ORDER_FILE}` names `{name}`, but there is no `{name}.py`")
+    return names
+
+
+_loaded: set[Path] = set()
+
+
+def _new_package(root: Path) -> str:
+    """Makes a package for the directory's modules; helpers are found by relative imports and by plain ones.
+
+    The directory comes last on the path, so that no file in it stands in for an installed module, and stays there for
+    imports at run time. Helpers of an earlier directory that bear the same name are forgotten.
+    """
+    package = types.ModuleType(f"passnet_passes_{next(_numbers)}")
+    package.__path__ = [str(root)]
+    alias = types.ModuleType(_UPSTREAM_PACKAGE)
+    alias.__path__ = [str(root)]
+    if _loaded:
+        _forget_earlier(_stems(root))
+    sys.path.append(str(root))
+    _loaded.add(root)
+    sys.modules[package.__name__] = package
+    sys.modules[_UPSTREAM_PACKAGE] = alias
+    importlib.invalidate_caches()
+    return package.__name__
+
+
+def _forget_earlier(stems: set[str]) -> None:
+    """Takes earlier directories off the path, and their helpers of these names out of the table of modules."""
+    earlier = {str(place) for place in _loaded}
+    sys.path[:] = [entry for entry in sys.path if entry not in earlier]
+    for name, module in list(sys.modules.items()):
+        top = name.partition(".")[0]
+        is_helper = top in stems and str(Path(getattr(module, "__file__", None) or "").parent) in earlier
+        if is_helper or name.startswith(f"{_UPSTREAM_PACKAGE}."):
+            del sys.modules[name]
+
+
+def _check_plain_imports(root: Path) -> None:
+    """Refuses `import helper` where it would find an installed module rather than `helper.py` of the directory.
+
+    The rules for passes read `helper.py`, so nothing else may run in its place.
+    """
+    files = {path.stem: path for path in sorted(root.glob("*.py"))}
+    for stem, path in files.items():
+        for name in sorted(_plain_imports(path) & files.keys()):
+            found = sys.modules[name] if name in sys.modules else importlib.util.find_spec(name)
+            origin = getattr(found, "__file__", None) or getattr(found, "origin", None) or ""
+            if Path(origin) != files[name]:
+                message = f"`import {name}` in `{stem}.py` finds an installed module, not `{name}.py` of this directory"
+                raise PassError("import", stem, f"{message}; write `from . import {name}`, or rename the file")
+
+
+def _plain_imports(path: Path) -> set[str]:
+    """Top-level names of the modules that a file imports absolutely; none if it is no Python."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError):
+        return set()
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names.update(alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            names.add(node.module.partition(".")[0])
+    return names
+
+
+def _import(package: str, name: str) -> types.ModuleType:
+    with _blaming(name, "pass `{}` cannot be imported"):
+        return importlib.import_module(f"{package}.{name}")
+
+
+@contextlib.contextmanager
+def _blaming(name: str, message: str, stage: str = "import") -> Iterator[None]:
+    """Turns any exception of the code of a pass, `SystemExit` included, into a `PassError` with that cause."""
+    try:
+        yield
+    except (PassError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise PassError(stage, name, message.format(name)) from error

@@ -1,0 +1,65 @@
+"""Types of all values of graphs, by running them on tensors without content.
+
+`python -m passnet._services.propagate` reads one graph per line, `{"graph": WIRE, "inputs": [{"shape", "dtype"}, ...], "device": D}`,
+and writes one line for each: `{"values": [TYPE, ...]}` with the types of inputs and nodes in order. A tensor's type is
+`{"shape", "stride", "dtype"}`, that of a tensor in host memory while `D` is another device `{"host": {...}}`, that of a list
+`{"list": [...]}`, of an integer `{"int": n}`; of anything else, and of what comes after a call that fails, `null`. `D` is `cpu`
+or `cuda`; no device is needed.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import torch
+import torch.fx
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from passnet._passes.wire import to_graph_module
+from passnet._services.serve import serve
+
+
+def propagate(wire: dict[str, Any], inputs: list[dict[str, Any]], device: str) -> list[Any]:
+    """The type of each value on a device; inputs are contiguous."""
+    module = to_graph_module(wire)
+    nodes = [node for node in module.graph.nodes if node.op != "output"]
+    types: dict[str, Any] = {}
+
+    class Recorder(torch.fx.Interpreter):
+        def run_node(self, node: torch.fx.Node) -> Any:
+            result = super().run_node(node)
+            types[node.name] = _type(result, device)
+            return result
+
+    with FakeTensorMode(), torch.no_grad():
+        values = [torch.empty(meta["shape"], dtype=getattr(torch, meta["dtype"]), device=device) for meta in inputs]
+        try:
+            Recorder(module, garbage_collect_values=False).run(*values)
+        except Exception as error:
+            # Types that depend on content stay unknown, and the graph around them is left alone.
+            print(f"propagation ends early: {error}", file=sys.stderr)
+    return [types.get(node.name) for node in nodes]
+
+
+def _type(value: Any, device: str) -> Any:
+    match value:
+        case torch.Tensor() if value.device.type in (device, "cpu"):
+            dtype = str(value.dtype).removeprefix("torch.")
+            own = {"shape": list(value.shape), "stride": list(value.stride()), "dtype": dtype}
+            return own if value.device.type == device else {"host": own}
+        case bool() | None:
+            return None
+        case int():
+            return {"int": value}
+        case list() | tuple():
+            return {"list": [_type(element, device) for element in value]}
+    return None
+
+
+def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    return {"values": propagate(request["graph"], request["inputs"], request["device"])}
+
+
+if __name__ == "__main__":
+    serve(_answer)

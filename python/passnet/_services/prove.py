@@ -1,0 +1,71 @@
+"""Proofs that graphs run on the inputs that their metas describe.
+
+``python -m passnet._services.prove`` answers lines ``{"graphs": [{"graph": WIRE, "inputs": [META, ...]}, ...], "max_bytes": N}``
+with ``{"results": [...]}``: for each graph ``{"bytes": n}``, the bytes of its inputs and of all its values, or
+``{"error": reason}``. Shapes are propagated first, so that what takes more than `max_bytes` is never allocated; then
+the graph is called twice, on the CPU: a graph that returns NaN, or something else the second time, is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.fx
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from passnet._passes.wire import to_graph_module
+from passnet._services.inputs import make_inputs
+from passnet._services.serve import serve_in_children
+from passnet._summary import summary
+
+
+class ProofError(RuntimeError):
+    """A graph that does not do what a graph of a suite has to do."""
+
+
+def prove(request: dict[str, Any]) -> dict[str, Any]:
+    return {"results": [_guarded(graph, request["max_bytes"]) for graph in request["graphs"]]}
+
+
+def _guarded(graph: dict[str, Any], max_bytes: int) -> dict[str, Any]:
+    try:
+        return {"bytes": _prove_one(graph, max_bytes)}
+    except Exception as error:
+        return {"error": summary(error)}
+
+
+class _Sizes(torch.fx.Interpreter):
+    def __init__(self, module: torch.fx.GraphModule) -> None:
+        super().__init__(module)
+        self.nbytes = 0
+
+    def run_node(self, node: torch.fx.Node) -> Any:
+        result = super().run_node(node)
+        if isinstance(result, torch.Tensor):
+            self.nbytes += result.numel() * result.element_size()
+        return result
+
+
+def _prove_one(graph: dict[str, Any], max_bytes: int) -> int:
+    module, metas = to_graph_module(graph["graph"]), graph["inputs"]
+    with FakeTensorMode(), torch.no_grad():
+        fakes = [torch.empty(meta["shape"], dtype=getattr(torch, meta["dtype"])) for meta in metas]
+        sizes = _Sizes(module)
+        sizes.run(*fakes)
+    if sizes.nbytes > max_bytes:
+        raise ProofError(f"its values take {sizes.nbytes} bytes, more than {max_bytes}")
+    with torch.no_grad():
+        outputs, again = (module(*make_inputs(metas)) for _ in range(2))
+    if not all(isinstance(output, torch.Tensor) and output.numel() for output in outputs):
+        raise ProofError("it returns something that is no tensor, or an empty one")
+    if any(output.isnan().any() for output in outputs):
+        raise ProofError("it returns NaN")
+    if not all(torch.equal(a, b) for a, b in zip(outputs, again, strict=True)):
+        raise ProofError("it returns something else when it is called again")
+    return sizes.nbytes
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    serve_in_children(prove)

@@ -1,0 +1,72 @@
+"""Exceptions of code under test, as the referee wants to know them."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from pathlib import Path
+from typing import Any
+
+from passnet._passes.errors import PassError
+from passnet.kernels._errors import is_fatal
+
+MAX_MESSAGE = 4_000
+MAX_TRACEBACK = 16_000
+
+# The package itself: its frames are left out of tracebacks.
+_HARNESS = str(Path(__file__).resolve().parents[1]) + os.sep
+_COMPILE_ERRORS = (
+    *("BackendCompilerFailed", "InductorError", "CompilationError", "KernelCompileError", "KernelRefusedError"),
+    "Unsupported",
+)
+
+
+def describe(error: BaseException, stage: str) -> dict[str, Any]:
+    """The `failed` reply for an exception that ended a request in the given stage."""
+    rule = None
+    root, message = error, None
+    for link in _chain(error):
+        if isinstance(link, PassError):
+            stage, rule = link.stage, link.rule
+            root = link.__cause__ or link
+            message = f"{link}: {_message(root)}" if link.__cause__ else str(link)
+        elif type(link).__name__ in _COMPILE_ERRORS:
+            stage = "compile"
+            root = getattr(link, "inner_exception", None) or link
+    message = message or _message(root)
+    return {
+        "type": "failed",
+        "stage": stage,
+        "exception": _name(root),
+        "message": message[:MAX_MESSAGE],
+        "traceback": _format(root)[-MAX_TRACEBACK:],
+        "pass": rule,
+        "fatal": is_fatal(root),
+    }
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    links: list[BaseException] = []
+    link: BaseException | None = error
+    while link is not None and link not in links:
+        links.append(link)
+        link = getattr(link, "inner_exception", None) or link.__cause__
+    return links
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, SyntaxError):  # With file, line and the text of the line.
+        return "".join(traceback.format_exception_only(error)).strip()
+    return str(error)
+
+
+def _name(error: BaseException) -> str:
+    if isinstance(error, RuntimeError) and "can't allocate memory" in str(error):
+        return "OutOfMemoryError"
+    return type(error).__name__
+
+
+def _format(error: BaseException) -> str:
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(_HARNESS)]
+    lines = ["Traceback (most recent call last):\n", *traceback.format_list(frames)] if frames else []
+    return "".join([*lines, *traceback.format_exception_only(error)])

@@ -1,0 +1,92 @@
+"""Profile of a call: its time, and the operators and kernels that run in it according to PyTorch's profiler."""
+
+from __future__ import annotations
+
+import contextlib
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from passnet import _native
+
+# Maximum rows of each kind, longest first, and characters of a name.
+_ROWS = 30
+_NAME = 200
+# Calls before anything is measured: the first ones allocate memory, compile kernels and prepare replacements.
+_WARMUP = 3
+# Calls that are timed without the profiler, and calls under it.
+_TIMED = 15
+_PROFILED = 5
+
+
+def named(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wraps a replacement function in a separate row: the time of its Python and of everything that the profiler does not see."""
+    name = f"replacement {getattr(function, '__name__', '')}"
+
+    def call(*args: Any) -> Any:
+        with torch.profiler.record_function(name):
+            return function(*args)
+
+    return call
+
+
+@contextlib.contextmanager
+def _kernels_named() -> Iterator[None]:
+    """Gives each C++ kernel a separate row."""
+    _native.set_kernel_hook(lambda name: torch.profiler.record_function(f"kernel {name}"))
+    try:
+        yield
+    finally:
+        _native.set_kernel_hook(None)
+
+
+def profiled(call: Callable[[], Any], named: Callable[[], Any], *, cuda: bool) -> dict[str, Any]:
+    """The `profiled` reply for a call that waits for the device; `named` is the same call with names for replacements.
+
+    The wall time is the median of calls without the profiler, which slows down short calls several times over. Counts and times
+    of rows are means over calls under the profiler.
+    """
+    from torch.autograd import DeviceType
+    from torch.profiler import ProfilerActivity, profile
+
+    for _ in range(_WARMUP):
+        call()
+    wall_ns = round(statistics.median(_timed(call) for _ in range(_TIMED)))
+    activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if cuda else [])]
+    with _kernels_named():
+        # The first call under a profiler starts its machinery.
+        with profile(activities=activities):
+            named()
+        with profile(activities=activities) as profiler:
+            for _ in range(_PROFILED):
+                named()
+    host: dict[str, list[float]] = {}
+    device: dict[str, list[float]] = {}
+    for event in profiler.events():
+        if event.device_type == DeviceType.CPU:
+            host.setdefault(event.name, []).append(event.self_cpu_time_total)
+        elif not event.is_user_annotation:
+            device.setdefault(event.name, []).append(event.time_range.elapsed_us())
+    return {"type": "profiled", "wall_ns": wall_ns, "host": _rows(host), "device": _rows(device)}
+
+
+def _timed(call: Callable[[], Any]) -> int:
+    begin = time.monotonic_ns()
+    call()
+    return time.monotonic_ns() - begin
+
+
+def _rows(times_us: dict[str, list[float]]) -> list[dict[str, Any]]:
+    """Rows per call: a name that occurs once in all profiled calls still counts 1."""
+    rows = [
+        {
+            "name": name[:_NAME],
+            "count": max(1, round(len(times) / _PROFILED)),
+            "total_ns": round(1e3 * sum(times) / _PROFILED),
+        }
+        for name, times in times_us.items()
+    ]
+    return sorted(rows, key=lambda row: -row["total_ns"])[:_ROWS]

@@ -1,0 +1,222 @@
+"""Tensors in shared blocks: inputs that the referee sends, outputs that go back to it."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import mmap
+import os
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from passnet import _native
+from passnet._monitor import intercept
+
+# A block of inputs is read-only on purpose, and nothing writes to it. Suspending warnings around each block would cost
+# more than the block.
+warnings.filterwarnings("ignore", message="The given buffer is not writable")
+
+_ALIGNMENT = 64
+_DTYPES = {
+    name: getattr(torch, name)
+    for name in (
+        *("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool"),
+        *("complex64", "complex128"),
+    )
+}
+_DTYPE_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
+
+
+class Layouts:
+    """Layouts of the tensors of one set of inputs in a block."""
+
+    def __init__(self, layouts: list[dict[str, Any]]) -> None:
+        self.names = [layout["name"] for layout in layouts]
+        self.places = [_place(layout) for layout in layouts]
+        self.end = max((layout["offset"] + layout["nbytes"] for layout in layouts), default=0)
+
+    def sets(self, block: int, count: int, stride: int, device: torch.device) -> list[InputSet]:
+        """Makes `count` sets, each `stride` bytes after the one before it, from the block with that descriptor."""
+        size = os.fstat(block).st_size
+        if self.end + (count - 1) * stride > size:
+            raise ValueError(f"a tensor lies outside the block of {size} bytes")
+        # Not one mapping per tensor: objects for each timed call have to be cheap.
+        base = torch.empty(0, dtype=torch.uint8)
+        if size:
+            base = torch.frombuffer(mmap.mmap(block, size, mmap.MAP_PRIVATE, mmap.PROT_READ), dtype=torch.uint8)
+        return [InputSet(base[number * stride :], self, device) for number in range(count)]
+
+
+class InputSet:
+    """One set of inputs: fresh tensors on the device, and the part of the block that they came from."""
+
+    def __init__(self, block: torch.Tensor, layouts: Layouts, device: torch.device) -> None:
+        self.names = layouts.names
+        self._block = block
+        self._places = layouts.places
+        self._device = device
+        if device.type == "cpu":
+            self.tensors = tuple(self._copies(block.data_ptr()))
+        else:
+            self.tensors = tuple(original.to(device, copy=True) for original in self._originals())
+        # A pass can point a tensor elsewhere (`set_`), but not these.
+        self._storages = [tensor.untyped_storage() for tensor in self.tensors]
+        self._guarded = False
+        self._saved: list[torch.Tensor] | None = None
+
+    def _copies(self, address: int) -> Iterator[torch.Tensor]:
+        # A third of the time that views and their copies take.
+        for start, end, dtype, shape in self._places:
+            tensor = torch.empty(shape, dtype=dtype)
+            ctypes.memmove(tensor.data_ptr(), address + start, end - start)
+            yield tensor
+
+    def _originals(self) -> Iterator[torch.Tensor]:
+        for start, end, dtype, shape in self._places:
+            empty = start == end
+            yield torch.empty(shape, dtype=dtype) if empty else self._block[start:end].view(dtype).view(shape)
+
+    def restore(self) -> None:
+        """Gives all tensors their first content."""
+        if self._saved is None:
+            self._saved = [original.to(self._device) for original in self._originals()]
+        for tensor, saved in zip(self.tensors, self._saved, strict=True):
+            tensor.copy_(saved)
+
+    def guard(self) -> None:
+        """Puts a margin of poison behind each tensor."""
+        self._guarded = True
+        for tensor, storage, original in zip(self.tensors, self._storages, self._originals(), strict=True):
+            intercept.poison(storage, torch.uint8)
+            tensor.copy_(original)
+
+    def is_overrun(self) -> bool:
+        """Returns whether something was written past the end of a guarded tensor."""
+        sizes = [end - start for start, end, _, _ in self._places]
+        return self._guarded and any(map(intercept.is_overrun, self._storages, sizes))
+
+    def mutated(self) -> list[tuple[str, torch.Tensor]]:
+        """Name and present content (on the CPU) of each tensor whose bytes are no longer those of the block."""
+        changed = []
+        address = self._block.data_ptr()
+        for name, storage, (start, end, dtype, shape) in zip(self.names, self._storages, self._places, strict=True):
+            host = storage.cpu()
+            if not _native.same_bytes(host.data_ptr(), address + start, end - start):
+                now = torch.empty(0, dtype=dtype).set_(host, 0, shape)
+                changed.append((name, now))
+        return changed
+
+    def aliases(self, tensor: torch.Tensor) -> str | None:
+        """Name of the input that shares the tensor's storage."""
+        address = _storage_address(tensor)
+        for name, storage in zip(self.names, self._storages, strict=True):
+            if address and address == storage.data_ptr():
+                return name
+        return None
+
+
+def _place(layout: dict[str, Any]) -> tuple[int, int, torch.dtype, list[int]]:
+    """First byte, end, dtype and shape of a tensor."""
+    dtype, shape = _DTYPES[layout["dtype"]], layout["shape"]
+    count = math.prod(shape)
+    if count * dtype.itemsize != layout["nbytes"]:
+        raise ValueError(f"`{layout['name']}`: {layout['nbytes']} bytes are not {count} elements of {dtype}")
+    return layout["offset"], layout["offset"] + layout["nbytes"], dtype, shape
+
+
+def _storage_address(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage().data_ptr() if tensor.layout == torch.strided else 0
+
+
+def _is_plain(value: Any) -> bool:
+    return (
+        type(value) in (torch.Tensor, torch.nn.Parameter)
+        and value.layout == torch.strided
+        and value.dtype in _DTYPE_NAMES
+        and value.device.type in ("cpu", "cuda")
+    )
+
+
+def ship(result: Any, inputs: InputSet) -> tuple[dict[str, Any], int | None]:
+    """The `outputs` reply for what a call returned, and the descriptor of its block (the caller closes it)."""
+    values = result if isinstance(result, (tuple, list)) else (result,)
+    block = _Block()
+    described = [_describe(position, value, block) for position, value in enumerate(values)]
+    mutated = [block.add(name, tensor) for name, tensor in inputs.mutated()]
+    reply = {
+        "type": "outputs",
+        "values": described,
+        "mutated": mutated,
+        "nbytes": block.nbytes,
+        "notes": _aliases(values, inputs),
+    }
+    return reply, block.write()
+
+
+def _describe(position: int, value: Any, block: _Block) -> dict[str, Any]:
+    if value is None:
+        return {"kind": "none"}
+    if _is_plain(value):
+        layout = block.add(str(position), value)
+        return {"kind": "tensor", "layout": layout, "stride": list(value.stride()), "device": str(value.device)}
+    if type(value) in (bool, int, float) and (type(value) is not int or -(2**63) <= value < 2**63):
+        finite = type(value) is not float or math.isfinite(value)
+        return {"kind": "scalar", "value": value if finite else str(value)}
+    kind = type(value)
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    if isinstance(value, torch.Tensor):
+        name += f" ({value.dtype}, {value.layout}, {value.device})"
+    return {"kind": "other", "type_name": name}
+
+
+def _aliases(values: Any, inputs: InputSet) -> list[str]:
+    notes = []
+    seen: dict[int, int] = {}
+    for position, value in enumerate(values):
+        if not _is_plain(value):
+            continue
+        if name := inputs.aliases(value):
+            notes.append(f"aliases_input:{position}:{name}")
+        address = _storage_address(value)
+        if address and address in seen:
+            notes.append(f"aliases_output:{position}:{seen[address]}")
+        seen.setdefault(address, position)
+    return notes
+
+
+class _Block:
+    """Tensors on their way into one `memfd`."""
+
+    def __init__(self) -> None:
+        self.nbytes = 0
+        self._parts: list[tuple[int, torch.Tensor]] = []
+
+    def add(self, name: str, tensor: torch.Tensor) -> dict[str, Any]:
+        """Reserves room; returns the layout."""
+        offset, nbytes = self.nbytes, tensor.numel() * tensor.element_size()
+        self._parts.append((offset, tensor))
+        self.nbytes = -(-(offset + nbytes) // _ALIGNMENT) * _ALIGNMENT
+        shape = list(tensor.shape)
+        return {
+            "name": name,
+            "dtype": _DTYPE_NAMES[tensor.dtype],
+            "shape": shape,
+            "offset": offset,
+            "nbytes": nbytes,
+        }
+
+    def write(self) -> int | None:
+        """Copies everything, contiguous; returns the descriptor, or `None` where there is nothing."""
+        if self.nbytes == 0:
+            return None
+        descriptor = os.memfd_create("outputs", os.MFD_CLOEXEC)
+        os.ftruncate(descriptor, self.nbytes)
+        memory = mmap.mmap(descriptor, self.nbytes)
+        for offset, tensor in self._parts:
+            if tensor.numel():
+                place = torch.frombuffer(memory, dtype=tensor.dtype, count=tensor.numel(), offset=offset)
+                place.view(tensor.shape).copy_(tensor.detach())
+        return descriptor

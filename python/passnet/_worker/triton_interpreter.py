@@ -1,0 +1,51 @@
+"""Triton on a CPU: kernels run in Triton's interpreter, for their results only."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+
+def enable() -> None:
+    """Makes kernels that are defined from now on run in the interpreter.
+
+    Triton decides this when a kernel is defined, and its own library is full of kernels; where it was imported for
+    compiled kernels, it is imported afresh, but for its native module, which a process can load only once.
+    """
+    if os.environ.get("TRITON_INTERPRET") != "1":
+        os.environ["TRITON_INTERPRET"] = "1"
+        for name in list(sys.modules):
+            if (name == "triton" or name.startswith("triton.")) and not name.startswith("triton._C"):
+                del sys.modules[name]
+    try:
+        from triton.runtime.driver import driver
+    except ImportError:
+        return
+    driver.set_active(_Driver())
+
+
+def is_interpreted(value: Any) -> bool:
+    """Returns whether the value is a kernel that the interpreter runs."""
+    interpreter = sys.modules.get("triton.runtime.interpreter")
+    if interpreter is None:
+        return False
+    while hasattr(value, "fn") and not isinstance(value, interpreter.InterpretedFunction):
+        value = value.fn  # autotuner, heuristics
+    return isinstance(value, interpreter.InterpretedFunction)
+
+
+class _Driver:
+    """Stands in for a device's driver, which the autotuner asks for a way to measure."""
+
+    def get_benchmarker(self) -> Callable[..., Any]:
+        return _benchmark
+
+
+def _benchmark(call: Callable[[], Any], quantiles: Sequence[float] = (0.5,), **_: Any) -> list[float]:
+    """Milliseconds of one call; one is enough to choose a configuration where times mean nothing."""
+    begin = time.perf_counter()
+    call()
+    return [(time.perf_counter() - begin) * 1e3] * len(quantiles)

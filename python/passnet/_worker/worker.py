@@ -1,0 +1,333 @@
+"""A worker: runs one graph at the referee's request (`docs/reference/worker-protocol.md`)."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import gc
+import os
+import re
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch._dynamo
+import torch._inductor.codecache
+import torch.fx
+
+from passnet import _native
+from passnet._monitor import census, intercept
+from passnet._passes import wire
+from passnet._passes.canonical import CanonicalGraph
+from passnet._passes.load import PassDirectory
+from passnet._passes.rewrite import Rewriting, rewrite
+from passnet._passes.trace import trace_pattern
+from passnet._worker import errors, protocol, tensors, triton_interpreter
+from passnet.backend import Backend
+
+
+def warm_up() -> None:
+    """Fills tables of torch's functions and schemas, which takes tens of milliseconds. Computes nothing."""
+    graph = trace_pattern(lambda x: torch.nn.functional.relu(x).sum(1))
+    CanonicalGraph(graph)
+    torch.fx.GraphModule(torch.nn.Module(), graph)
+
+
+def rehearse() -> None:
+    """Does once, on a small graph on the CPU, what every worker does.
+
+    The first time costs tens of milliseconds: pages shared with the fork server are copied, libraries set themselves up.
+    Nothing of it is left but that. No thread is started: the worker may have to confine itself later.
+    """
+    graph = trace_pattern(_rehearsed)
+    worker = _Worker()
+    worker.load(wire.from_graph(graph), "cpu", 1, {"kind": "eager"})
+    block = os.memfd_create("rehearsal", os.MFD_CLOEXEC)
+    try:
+        os.truncate(block, 4 * 64)
+        layout = {"name": "x", "dtype": "float32", "shape": [1, 8, 8], "offset": 0, "nbytes": 4 * 64}
+        worker.answer({"type": "inputs", "set": 0, "count": 1, "stride": 0, "tensors": [layout]}, block)
+        _, outputs = worker.answer({"type": "call", "set": 0, "seed": 0, "watch": {}}, None)
+        if outputs is not None:
+            os.close(outputs)
+        timing = {"warmup": 1, "trials": 1, "cache": "warm", "restore": False, "seed": 0}
+        worker.answer({"type": "time", "set": 0, **timing}, None)
+    finally:
+        os.close(block)
+
+
+def rehearse_compiler() -> None:
+    """Compiles a small graph for the CPU, as a worker would.
+
+    The first time costs two seconds more than the next: patterns of graph passes are traced, compiler and instruction
+    set are looked at.
+    """
+    module = torch.fx.GraphModule(torch.nn.Module(), trace_pattern(_rehearsed))
+    with torch.no_grad():
+        torch.compile(module, backend="inductor", dynamic=False)(torch.ones(1, 8, 8))
+    torch._dynamo.reset()
+    # It remembers a path in a cache that other workers may not see.
+    if remembered := getattr(torch._inductor.codecache, "_precompile_header", None):
+        remembered.cache_clear()
+
+
+def _rehearsed(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Operators of the kinds that most graphs consist of."""
+    functional = torch.nn.functional
+    y = functional.gelu(functional.layer_norm(functional.linear(x, x[0]), (8,)))
+    z = functional.conv2d(x.unsqueeze(0), x.unsqueeze(0)).mean(1)
+    return torch.cat([y, x.transpose(1, 2) + 1.0], dim=-1).softmax(-1), functional.relu(z)
+
+
+def serve(sock: socket.socket, sandbox: dict[str, str]) -> None:
+    """Answers requests until the end of the stream."""
+    worker = _Worker()
+    protocol.send(sock, {"type": "ready", "pid": os.getpid(), "sandbox": sandbox})
+    while (frame := protocol.receive(sock)) is not None:
+        message, descriptor = frame
+        if message["type"] == "exit":
+            return
+        block = None
+        try:
+            reply, block = worker.answer(message, descriptor)
+        except BaseException as error:  # SystemExit and KeyboardInterrupt of a pass too
+            reply = errors.describe(error, worker.stage)
+            worker.forget_last_call()
+        finally:
+            if descriptor is not None:
+                os.close(descriptor)
+        protocol.send(sock, reply, block)
+        if block is not None:
+            os.close(block)
+
+
+class _Worker:
+    def __init__(self) -> None:
+        self.stage = "protocol"
+        self.device = torch.device("cpu")
+        self.callable: Callable[..., Any] | None = None
+        self.rewriting: Rewriting | None = None
+        self.backend: Backend | None = None
+        self.is_inductors = False
+        self.sets: dict[int, tensors.InputSet] = {}
+        self.last: tuple[Any, tensors.InputSet] | None = None
+
+    def answer(self, message: dict[str, Any], descriptor: int | None) -> tuple[dict[str, Any], int | None]:
+        """The reply to one request, with the descriptor that travels with it."""
+        self.stage = "protocol"
+        match message:
+            case {"type": "load", "graph": graph, "device": device, "threads": threads, "candidate": candidate}:
+                # Decided before anything of a pass is imported, and once for this process.
+                _native.judge_kernels(message.get("judge_kernels", True))
+                return self.load(graph, device, threads, candidate), None
+            case {"type": "inputs", "set": first, "count": count, "stride": stride, "tensors": layouts} if (
+                descriptor is not None
+            ):
+                self.stage = "transfer"
+                fresh = tensors.Layouts(layouts).sets(descriptor, count, stride, self.device)
+                self.sets.update(enumerate(fresh, first))
+                return {"type": "done"}, None
+            case {"type": "drop_inputs"}:
+                self.sets.clear()
+                return {"type": "done"}, None
+            case {"type": "call", "set": number, "seed": seed, "watch": watch}:
+                return self.call(number, seed, watch)
+            case {"type": "time"}:
+                return self.time(message), None
+            case {"type": "fetch"}:
+                if self.last is None:
+                    raise protocol.ProtocolError("`fetch` without a timed call before it")
+                return self.ship(*self.last)
+            case {"type": "profile", "set": number, "seed": seed}:
+                return self.profile(number, seed), None
+            case {"type": "probe", "attempt": attempt, "argument": argument}:
+                # Imported here: an evaluation has no use for it.
+                from passnet._worker import probe
+
+                return probe.run(attempt, argument), None
+        raise protocol.ProtocolError(f"unknown or incomplete request `{message['type']}`")
+
+    def forget_last_call(self) -> None:
+        self.last = None
+
+    def load(self, graph: dict[str, Any], device: str, threads: int, candidate: dict[str, Any]) -> dict[str, Any]:
+        begin = time.monotonic_ns()
+        self.stage = "build"
+        self.device = torch.device(device)
+        torch.set_num_threads(threads)
+        if self.device.type == "cuda":
+            torch.cuda.set_device(self.device)
+        module = wire.to_graph_module(graph)
+        built = time.monotonic_ns()
+        self.stage = "compile"
+        self.prepare(module, candidate)
+        report = {
+            "type": "loaded",
+            "build_ns": built - begin,
+            "rewrite_ns": time.monotonic_ns() - built,
+            "nodes_before": len(graph["nodes"]),
+            "nodes_after": len(graph["nodes"]),
+            "passes": [],
+            "rewritten": None,
+            "notes": [],
+        }
+        if self.rewriting is not None:
+            report |= self.rewriting.report()
+        return report
+
+    def prepare(self, module: torch.fx.GraphModule, candidate: dict[str, Any]) -> None:
+        """Sets the callable for a candidate; for a pass directory, also what rewriting did."""
+        self.backend = self.rewriting = None
+        self.is_inductors = candidate.get("kind") == "inductor"
+        match candidate:
+            case {"kind": "eager"}:
+                self.callable = module.forward
+            case {"kind": "control"}:
+                self.callable = torch.compile(module, backend=Backend([]), dynamic=False)
+            case {"kind": "inductor", "mode": mode}:
+                self.callable = torch.compile(module, backend="inductor", mode=mode, dynamic=False)
+            case {"kind": "passes", "dir": path, "compiled": compiled}:
+                if self.device.type == "cpu":
+                    triton_interpreter.enable()
+                self.stage = "import"
+                directory = PassDirectory.load(path)
+                self.stage = "rewrite"
+                rewriting = rewrite(_copy(module), directory.passes)
+                if any(report.matches for report in rewriting.passes) and directory.uses(
+                    triton_interpreter.is_interpreted
+                ):
+                    rewriting.notes.append("triton_interpreter")
+                self.callable = rewriting.module.forward
+                self.rewriting = rewriting
+                if compiled:
+                    # The rewriting above says what matches; Dynamo captures the graph again on the first call, and the
+                    # backend then rewrites what it captured.
+                    self.backend = Backend([directory])
+                    self.callable = torch.compile(module, backend=self.backend, dynamic=False)
+            case _:
+                raise protocol.ProtocolError(f"unknown candidate {candidate!r}")
+
+    def call(self, number: int, seed: int, watch: dict[str, bool]) -> tuple[dict[str, Any], int | None]:
+        inputs = self.input_set(number)
+        function = self.callable
+        idle = watch.get("idle", False)
+        watching = intercept.Watch(*(watch.get(name, False) for name in ("operators", "poison", "census", "spoil")))
+        if watching and self.rewriting is not None:
+            function = self.rewriting.checked_module(watching).forward
+        if function is None:
+            raise protocol.ProtocolError("`call` before `load`")
+        self.last = None
+        if watching.poison:
+            inputs.guard()
+        self.stage = "run"
+        self.seed_generators(seed)
+        with torch.no_grad(), census.idle() if idle else contextlib.nullcontext():
+            try:
+                result = function(*inputs.tensors)
+            except Exception as error:
+                if not (self.is_inductors and _drop_damaged_library(str(error))):
+                    raise
+                torch._dynamo.reset()
+                result = function(*inputs.tensors)
+            self.synchronize()
+        if inputs.is_overrun():
+            _native.record_violation("out_of_bounds")
+        reply, block = self.ship(result, inputs)
+        reply["notes"] += [f"violation:{entry}" for entry in _native.recorded_violations()]
+        if self.backend is not None and not watching:
+            reply["notes"] += [f"matches:{name}:{count}" for name, count in self.backend.matches.items()]
+        return reply, block
+
+    def time(self, message: dict[str, Any]) -> dict[str, Any]:
+        sets = [self.input_set(number) for number in (message["set"], *message.get("rotate", ()))]
+        if self.callable is None:
+            raise protocol.ProtocolError("`time` before `load`")
+        seed, trials = message["seed"], message["trials"]
+
+        def restore(index: int) -> None:
+            sets[index].restore()
+            self.seed_generators(seed)
+
+        self.last = None
+        self.stage = "run"
+        self.seed_generators(seed)
+        # Objects that outlive the collection are left out of the next one: its time must not depend on the imports of a
+        # candidate, since the referee accounts for the time of a block.
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        try:
+            with torch.no_grad():
+                e2e, device, total, result = _native.time_calls(
+                    self.callable,
+                    [inputs.tensors for inputs in sets],
+                    message["warmup"],
+                    trials,
+                    cuda=self.device.type == "cuda",
+                    cold=message["cache"] == "cold",
+                    before=restore if message["restore"] else None,
+                )
+        finally:
+            gc.enable()
+        self.last = (result, sets[max(trials - 1, 0) % len(sets)])
+        return {"type": "timed", "e2e_ns": e2e, "device_ns": device, "total_ns": total}
+
+    def profile(self, number: int, seed: int) -> dict[str, Any]:
+        # Imported here, as what an evaluation has no use for.
+        from passnet._worker import profile
+
+        inputs, function = self.input_set(number), self.callable
+        if function is None:
+            raise protocol.ProtocolError("`profile` before `load`")
+        named = function if self.rewriting is None else self.rewriting.wrapped(profile.named).forward
+        self.last = None
+        self.stage = "run"
+        inputs.restore()
+        self.seed_generators(seed)
+
+        def call(forward: Callable[..., Any]) -> None:
+            forward(*inputs.tensors)
+            self.synchronize()
+
+        with torch.no_grad():
+            cuda = self.device.type == "cuda"
+            return profile.profiled(lambda: call(function), lambda: call(named), cuda=cuda)
+
+    def input_set(self, number: int) -> tensors.InputSet:
+        try:
+            return self.sets[number]
+        except KeyError:
+            raise protocol.ProtocolError(f"there is no set {number} of inputs") from None
+
+    def ship(self, result: Any, inputs: tensors.InputSet) -> tuple[dict[str, Any], int | None]:
+        self.stage = "transfer"
+        return tensors.ship(result, inputs)
+
+    def seed_generators(self, seed: int) -> None:
+        """Seeds the generators of the devices in use. `torch.manual_seed` asks all backends: asking all backends takes half a millisecond."""
+        torch.default_generator.manual_seed(seed)
+        if self.device.type == "cuda":
+            torch.cuda.manual_seed(seed)
+
+    def synchronize(self) -> None:
+        if self.device.type == "cuda":
+            _native.cuda_synchronize()
+
+
+def _drop_damaged_library(message: str) -> bool:
+    """Deletes the library in Inductor's cache that, by the loader's message, could not be loaded; whether there was one.
+
+    A worker that is killed while it compiles can leave half a file, which Inductor would take for a whole one forever.
+    """
+    cache = re.escape(os.environ.get("TORCHINDUCTOR_CACHE_DIR", "no cache"))
+    libraries = [Path(path) for path in re.findall(rf"({cache}/\S+\.so): ", message)]
+    for library in libraries:
+        library.unlink(missing_ok=True)
+    return bool(libraries)
+
+
+def _copy(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    return torch.fx.GraphModule(module, copy.deepcopy(module.graph))

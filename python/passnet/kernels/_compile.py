@@ -1,0 +1,127 @@
+"""Compiles C++ kernels, has their objects judged, and keeps these for the next time.
+
+Objects are judged and loaded by the native module, from the same bytes: after each compilation, and when they come from the
+cache. Nothing is linked. Text that compiles to nothing is judged after the preprocessor. `docs/reference/native-kernels.md`
+has the rules.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from passnet import _native
+from passnet.kernels._errors import KernelCompileError, KernelRefusedError
+
+CACHE_VARIABLE = "PASSNET_KERNEL_CACHE"
+
+_PRELUDE = Path(__file__).with_name("prelude.hpp").read_text()
+_DIGEST_BYTES = hashlib.sha256().digest_size
+# Findings that are shown. Authors see the rest when they have fixed these.
+_SHOWN = 10
+
+
+def load(source: str, signatures: Sequence[tuple[str, str]], flags: Sequence[str]) -> _native.KernelLibrary:
+    """Compiles and loads kernels; `signatures` are pairs of a name and a declaration.
+
+    Raises `KernelCompileError`, and `KernelRefusedError` for code that kernels may not have.
+    """
+    mark = f"passnet_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
+    text = _native.kernel_text(_PRELUDE, source, mark, list(signatures))
+    if not _native.kernels_are_judged():
+        return _native.KernelLibrary.unjudged(str(_linked(text, flags)))
+    place = _place(text, flags, "o")
+    library, findings = _judged(_cached(place))
+    # A file that was damaged or replaced is compiled again.
+    if library is not None:
+        return library
+    given, initialise = list(flags), False
+    while True:
+        preprocessed, compiled = _run(text, [*_native.kernel_flags(given, initialise), "-c", "-save-temps=obj"])
+        library, findings = _judged(compiled)
+        findings = [*_native.judge_kernel_text(given, source, preprocessed, mark), *findings]
+        if findings:
+            raise KernelRefusedError("\n".join(["the kernel was refused:", *findings[:_SHOWN]]))
+        if library.has_bounded_stack or initialise:
+            _keep(place, hashlib.sha256(compiled).digest() + compiled)
+            return library
+        # The launcher cannot clear a stack of unknown size.
+        initialise = True
+
+
+def _judged(compiled: bytes | None) -> tuple[_native.KernelLibrary | None, list[str]]:
+    return (None, []) if compiled is None else _native.KernelLibrary.judged(compiled)
+
+
+def _cached(place: Path) -> bytes | None:
+    try:
+        content = place.read_bytes()
+    except OSError:
+        return None
+    digest, compiled = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
+    return compiled if hashlib.sha256(compiled).digest() == digest else None
+
+
+def _keep(place: Path, content: bytes) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    # Atomic: another process may be compiling the same kernel.
+    with tempfile.NamedTemporaryFile(dir=place.parent, delete=False) as file:
+        file.write(content)
+    os.replace(file.name, place)
+
+
+def _linked(text: str, flags: Sequence[str]) -> Path:
+    """A shared library, for a process whose kernels are not judged."""
+    place = _place(text, flags, "so")
+    if not place.exists():
+        base = [flag for flag in _native.kernel_flags([], False) if not flag.startswith(("-fno-exc", "-fno-rtti"))]
+        _, library = _run(text, [*base, *flags, "-shared", "-save-temps=obj"])
+        _keep(place, library)
+    return place
+
+
+def _run(text: str, flags: Sequence[str]) -> tuple[str, bytes]:
+    """The preprocessed text and the compiler's output."""
+    with tempfile.TemporaryDirectory() as work:
+        # Not `kernel.cpp`, the name in messages: the compiler would quote lines of this file.
+        Path(work, "text.cpp").write_text(text)
+        command = [_compiler(), *flags, "text.cpp", "-o", "text.out"]
+        run = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)
+        if run.returncode != 0:
+            raise KernelCompileError(run.stderr.strip() or "the compiler failed")
+        preprocessed = next(Path(work).glob("*.ii")).read_text(errors="replace")
+        return preprocessed, Path(work, "text.out").read_bytes()
+
+
+def _place(text: str, flags: Sequence[str], suffix: str) -> Path:
+    key = "\0".join((str(_native.KERNEL_RULES), text, *flags, _identity(_compiler())))
+    return _cache() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.{suffix}"
+
+
+def _cache() -> Path:
+    if chosen := os.environ.get(CACHE_VARIABLE):
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "passnet", "kernels")
+
+
+def _compiler() -> str:
+    chosen = os.environ.get("CXX")
+    found = shutil.which(chosen) if chosen else shutil.which("g++") or shutil.which("c++")
+    if found is None:
+        raise KernelCompileError(f"there is no compiler `{chosen or 'g++'}`; install one or set CXX")
+    return found
+
+
+@functools.cache
+def _identity(compiler: str) -> str:
+    """Version of the compiler and features of the CPU, which `-march=native` compiles for."""
+    version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout
+    cpu = Path("/proc/cpuinfo").read_text(errors="replace")
+    features = next((line for line in cpu.splitlines() if line.startswith("flags")), "")
+    return f"{version}\n{features}"

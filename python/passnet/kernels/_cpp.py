@@ -1,0 +1,34 @@
+"""Kernels in C++ for the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from passnet import _native
+from passnet.kernels._compile import load
+from passnet.kernels._signature import Signature
+
+
+def cpp(source: str, *signatures: str, flags: Sequence[str] = ()) -> Any:
+    """Compiles C++ functions and returns them as callables: one for one signature, else a tuple.
+
+    `signatures` are declarations of functions that the source defines, such as `void f(const float* x, int64_t n)`: they
+    return nothing and take pointers and numbers. `flags` are added to those of the compiler (`-O3 -march=native`), for
+    instance `-fopenmp`.
+
+    The object code is judged before it is loaded: it may compute and call functions of mathematics, and has no state, no
+    clocks and no calls of the system (`docs/reference/native-kernels.md`). It is kept in the directory
+    `PASSNET_KERNEL_CACHE` (default: `passnet/kernels` in the user's cache directory) under a hash of all that it depends
+    on, so that it is compiled once.
+
+    Raises `ValueError` for a signature that it cannot read, `KernelCompileError`, and `KernelRefusedError`, which is one.
+    """
+    parsed = [Signature.parse(signature) for signature in signatures]
+    if not parsed:
+        raise ValueError('give the signature of at least one function, e.g. "void f(const float* x, int64_t n)"')
+    for signature in parsed:
+        signature.described(flags)  # Raises before a compiler runs.
+    library = load(source, [(signature.name, signature.declaration) for signature in parsed], flags)
+    functions = tuple(_native.CppLauncher(signature.name, signature.described(flags), library) for signature in parsed)
+    return functions[0] if len(functions) == 1 else functions

@@ -1,0 +1,128 @@
+"""Replacement functions whose launches are repeated without their Python."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from passnet import _native
+
+try:
+    from torch._C._dynamo import guards as _guards
+except ImportError:  # A PyTorch that is built otherwise; nothing is prepared then.
+    _guards = None
+
+_EMPTY = (torch.empty, torch.empty_like, torch.empty_strided)
+
+# Functions that read properties of a tensor that its signature contains.
+_QUESTIONS = frozenset(
+    [
+        *(torch.Tensor.dim, torch.Tensor.element_size, torch.Tensor.get_device, torch.Tensor.is_contiguous),
+        *(torch.Tensor.numel, torch.Tensor.size, torch.Tensor.stride, torch.Tensor.__len__),
+        *(
+            getattr(torch.Tensor, name).__get__
+            for name in ("device", "dtype", "is_cpu", "is_cuda", "itemsize", "layout", "nbytes", "ndim", "shape")
+        ),
+    ]
+)
+
+
+class _Observer(TorchFunctionMode):
+    """Records allocations, and whether a function of PyTorch is called that neither allocates nor reads shapes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.allocated: list[torch.Tensor] = []
+        self.is_hopeless = False
+
+    def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if func in _EMPTY and "out" not in (kwargs or {}):
+            self.allocated.append(result)
+            self.is_hopeless |= _allocation(result) is None
+        else:
+            self.is_hopeless |= func not in _QUESTIONS
+        return result
+
+
+def prepared(function: Callable[..., Any]) -> Any:
+    """Makes calls of a replacement function cheap for the host, where it allocates and launches the same for the same kinds
+    of arguments.
+
+    The first call with arguments of a signature (types, shapes, strides and devices of tensors, values of numbers) is watched.
+    Later ones repeat its allocations and launches, and run none of its Python. So the function may look at shapes, strides,
+    types and devices, allocate with `torch.empty`, `empty_like` or `empty_strided`, launch kernels of this module, and return
+    what it has allocated or was given, alone or in a tuple or list. Its work must follow from the signature alone. Where
+    it calls anything else of PyTorch, it continues as if it had not been prepared; so does a call under a mode of PyTorch.
+    """
+    if not hasattr(_guards, "TensorGuards"):
+        return function
+    stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+    return functools.update_wrapper(_native.PreparedFunction(function, _observed, stream), function)
+
+
+def _observed(function: Callable[..., Any], arguments: tuple) -> tuple[Any, bool, tuple | None]:
+    """Calls the function; what `PreparedFunction` asks to know of that."""
+    tensors = [value for value in arguments if isinstance(value, torch.Tensor)]
+    if not _is_ordinary(tensors):
+        return function(*arguments), False, None
+    with _Observer() as observer:
+        result = function(*arguments)
+    slots = [*tensors, *observer.allocated]
+    results = _places(result, slots)
+    if observer.is_hopeless or results is None:
+        return result, True, None
+    allocations = [_allocation(tensor) for tensor in observer.allocated]
+    places = [place for place, value in enumerate(arguments) if isinstance(value, torch.Tensor)]
+    return result, False, (signature_check(tensors), places, slots, allocations, results)
+
+
+def _is_ordinary(tensors: list[torch.Tensor]) -> bool:
+    """Returns whether a plan of a call with these tensors is valid for others, and no mode of PyTorch wants to see the call."""
+    return (
+        all(type(tensor) in (torch.Tensor, torch.nn.Parameter) for tensor in tensors)
+        and len({id(tensor) for tensor in tensors}) == len(tensors)
+        and torch._C._len_torch_dispatch_stack() == 0
+        and torch._C._len_torch_function_stack() == 0
+    )
+
+
+def _places(result: Any, slots: list[torch.Tensor]) -> int | tuple[int, ...] | list[int] | None:
+    """The numbers of the results among the tensors; None where one is not among them."""
+    if isinstance(result, torch.Tensor):
+        return next((number for number, slot in enumerate(slots) if slot is result), None)
+    if type(result) not in (tuple, list):
+        return None
+    places = [_places(part, slots) if isinstance(part, torch.Tensor) else None for part in result]
+    return None if None in places else type(result)(places)
+
+
+def _allocation(tensor: torch.Tensor) -> tuple[Callable[..., torch.Tensor], tuple] | None:
+    """A call that gives memory like that of a fresh tensor."""
+    allocate = getattr(_guards, f"_empty_strided_{tensor.device.type}", None)
+    is_plain = tensor.layout == torch.strided and not tensor.requires_grad
+    if allocate is None or not is_plain or (tensor.is_cpu and tensor.is_pinned()):
+        return None
+    return allocate, (tuple(tensor.shape), tensor.stride(), tensor.dtype)
+
+
+def signature_check(tensors: list[torch.Tensor]) -> Callable[..., bool]:
+    """Returns a function that says whether tensors have the types, shapes, strides and devices of these, in the same modes.
+
+    It never says so where PyTorch does not have the check.
+    """
+    if not hasattr(_guards, "TensorGuards"):
+        return lambda *_: False
+    if not tensors:
+        witness = torch.empty(0)
+        check = signature_check([witness])
+        return lambda: check(witness)
+    return _guards.TensorGuards(
+        *tensors,
+        dynamic_dims_sizes=[list(tensor.shape) for tensor in tensors],
+        dynamic_dims_strides=[list(tensor.stride()) for tensor in tensors],
+    ).check

@@ -1,0 +1,164 @@
+"""Signatures of kernels: what they say about arguments, and the declaration for the compiler.
+
+A signature is a C declaration with two additions, which the compiler does not get to see:
+
+- `const float x[rows * width]` is a pointer to that many elements; the names are those of integer parameters.
+- `const float* strided x` takes a tensor of any strides, which the kernel is given as numbers. Others are contiguous.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+_SIGNATURE = re.compile(r"\s*void\s+([A-Za-z_]\w*)\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)\s*;?\s*")
+_PARAMETER = re.compile(
+    r"\s*(?P<const>const\s+)?(?P<type>[A-Za-z_]\w*)(?P<pointer>\s*\*\s*|\s+)(?:const\s+)?(?:__restrict__\s+)?"
+    r"(?P<strided>strided\s+)?(?P<name>[A-Za-z_]\w*)\s*(?:\[(?P<extent>[^\[\]]*)\])?\s*"
+)
+
+# Codes of numbers: bits of an integer, `f` and `d` of floats.
+_NUMBERS = {
+    "bool": "u1",
+    "int": "i32",
+    "int32_t": "i32",
+    "int64_t": "i64",
+    "uint32_t": "u32",
+    "uint64_t": "u64",
+    "size_t": "u64",
+    "float": "f",
+    "double": "d",
+}
+
+_ELEMENTS = {
+    "float": ("float32",),
+    "double": ("float64",),
+    **dict.fromkeys(("float16", "_Float16", "__half", "half"), ("float16",)),
+    **dict.fromkeys(("bfloat16", "__bf16", "__nv_bfloat16"), ("bfloat16",)),
+    "bool": ("bool",),
+    "int8_t": ("int8",),
+    "int16_t": ("int16",),
+    **dict.fromkeys(("int", "int32_t"), ("int32",)),
+    "int64_t": ("int64",),
+    # An unsigned type is for bits, too: of all types of its size. `char` and `void` are for those of any.
+    "uint8_t": ("uint8", "int8", "bool", "float8_e4m3fn", "float8_e5m2"),
+    "uint16_t": ("uint16", "int16", "float16", "bfloat16"),
+    "uint32_t": ("uint32", "int32", "float32"),
+    **dict.fromkeys(("uint64_t", "size_t"), ("uint64", "int64", "float64", "complex64")),
+    **dict.fromkeys(("char", "void"), ()),
+}
+
+_OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "/"}
+
+Term = tuple[str, int]
+"""A parameter, a number or an operator of an expression in postfix notation."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a kernel. `extent` is the number of elements of a pointer, if the signature has it."""
+
+    name: str
+    type: str
+    is_const: bool
+    is_pointer: bool
+    is_strided: bool
+    extent: str | None
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The declaration of a kernel."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Signature:
+        """Reads a signature. Raises `ValueError`."""
+        whole = _SIGNATURE.fullmatch(text)
+        if whole is None:
+            raise ValueError(f"`{text}` is not of the form `void NAME(TYPE NAME, ...)`")
+        parts = whole[2].split(",") if whole[2].strip() else []
+        return cls(whole[1], tuple(_parameter(text, part) for part in parts))
+
+    @property
+    def declaration(self) -> str:
+        """The declaration as C++ has it."""
+        return f"void {self.name}({', '.join(_declared(parameter) for parameter in self.parameters)})"
+
+    def described(self, flags: Sequence[str]) -> list[tuple]:
+        """The parameters as `_native` takes them. `flags` may define names of types. Raises `ValueError`."""
+        return [self._described(parameter, flags) for parameter in self.parameters]
+
+    def _described(self, parameter: Parameter, flags: Sequence[str]) -> tuple:
+        kind = _defined(parameter.type, flags)
+        if not parameter.is_pointer:
+            code = _NUMBERS.get(kind)
+            if code is None:
+                raise ValueError(f"`{self.name}`: `{parameter.type}` is none of {', '.join(_NUMBERS)}, and no pointer")
+            return parameter.name, parameter.type, code, [], False, False, None
+        if kind not in _ELEMENTS:
+            message = (
+                f"`{self.name}`: no tensor has elements of type `{parameter.type}`, only of {', '.join(_ELEMENTS)}"
+            )
+            raise ValueError(f"{message}; name it by a flag such as `-D{parameter.type}=float`")
+        dtypes = [getattr(torch, name) for name in _ELEMENTS[kind] if hasattr(torch, name)]
+        shown = f"{'const ' if parameter.is_const else ''}{parameter.type}*"
+        extent = None if parameter.extent is None else self._terms(parameter)
+        return parameter.name, shown, "*", dtypes, parameter.is_strided, not parameter.is_const, extent
+
+    def _terms(self, parameter: Parameter) -> list[Term]:
+        """The extent of a parameter in postfix notation."""
+        places = {other.name: place for place, other in enumerate(self.parameters) if not other.is_pointer}
+
+        def terms(node: ast.expr) -> list[Term]:
+            match node:
+                case ast.Constant(value=int(number)):
+                    return [("number", number)]
+                case ast.Name(id=name) if name in places:
+                    return [("parameter", places[name])]
+                case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+                    return [*terms(left), *terms(right), (_OPERATORS[type(op)], 0)]
+            message = f"`{self.name}`: the size `{parameter.extent}` of `{parameter.name}` is not an expression"
+            raise ValueError(f"{message} of numbers and integer parameters with + - * /")
+
+        try:
+            return terms(ast.parse(parameter.extent.strip(), mode="eval").body)
+        except SyntaxError:
+            raise ValueError(
+                f"`{self.name}`: cannot read the size `{parameter.extent}` of `{parameter.name}`"
+            ) from None
+
+
+def _parameter(signature: str, text: str) -> Parameter:
+    found = _PARAMETER.fullmatch(text)
+    is_pointer = found is not None and ("*" in found["pointer"] or found["extent"] is not None)
+    if found is None or (found["strided"] and not is_pointer):
+        raise ValueError(f"`{signature}`: cannot read the parameter `{text.strip()}`")
+    if "*" in found["pointer"] and found["extent"] is not None:
+        element, name, extent = found["type"], found["name"], found["extent"]
+        raise ValueError(f"`{signature}`: `{text.strip()}` is an array of pointers; write `{element} {name}[{extent}]`")
+    return Parameter(
+        name=found["name"],
+        type=found["type"],
+        is_const=found["const"] is not None,
+        is_pointer=is_pointer,
+        is_strided=found["strided"] is not None,
+        extent=found["extent"],
+    )
+
+
+def _declared(parameter: Parameter) -> str:
+    const = "const " if parameter.is_const else ""
+    return f"{const}{parameter.type}{'* ' if parameter.is_pointer else ' '}{parameter.name}"
+
+
+def _defined(name: str, flags: Sequence[str]) -> str:
+    """The type that a name is defined as by flags such as `-Delement=float`, else the name."""
+    definitions = dict(flag[2:].split("=", 1) for flag in flags if flag.startswith("-D") and "=" in flag)
+    return definitions.get(name, name)

@@ -1,0 +1,49 @@
+"""Launches of Triton kernels that bypass Triton's own launcher."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passnet import _native
+
+_KINDS = {"fp32": "f", "f32": "f", "fp64": "d", "f64": "d"}
+_INTEGERS = {f"{sign}{bits}" for sign in "iu" for bits in (1, 8, 16, 32, 64)}
+
+
+def triton(function: Any) -> Any:
+    """Makes launches of a `triton.jit` function cheap for the host; nothing else changes.
+
+    The first launch for each combination of types, alignments and constants goes through Triton, which compiles the kernel.
+    Without a GPU, and for an autotuned kernel, `function` itself is returned. Launch hooks of profilers built on Triton's do
+    not see the later launches; CUPTI does.
+    """
+    import torch
+    from triton.runtime.jit import JITFunction
+
+    # In the interpreter, under `autotune` or `heuristics`, Triton has more to decide than which kernel to take.
+    if not isinstance(function, JITFunction) or not torch.cuda.is_available():
+        return function
+    names = [parameter.name for parameter in function.params]
+    constant = [parameter.is_constexpr for parameter in function.params]
+    return _native.TritonLauncher(function, names, constant, _describe, torch._C._cuda_getCurrentRawStream)
+
+
+def _describe(kernel: Any, count: int) -> tuple[int, int, int, str] | None:
+    """The arguments of a launch of a compiled kernel (see `TritonLauncher`), or None if only Triton can launch it."""
+    metadata = kernel.metadata
+    special = ("global_scratch_size", "profile_scratch_size", "launch_cooperative_grid", "launch_pdl")
+    if any(getattr(metadata, name, 0) for name in special) or getattr(metadata, "num_ctas", 1) != 1:
+        return None
+    kinds = [_kind(type_) for type_ in kernel.src.signature.values()]
+    # Arguments given by name, and so out of order, are constants or Triton's own business.
+    if None in kinds[:count] or any(kind != " " for kind in kinds[count:]):
+        return None
+    return kernel.function, 32 * metadata.num_warps, metadata.shared, "".join(kinds[:count])
+
+
+def _kind(type_: str) -> str | None:
+    if type_ == "constexpr":
+        return " "
+    if type_.startswith("*"):
+        return "*"
+    return "i" if type_ in _INTEGERS else _KINDS.get(type_)

@@ -1,0 +1,79 @@
+"""Settings that the fork server makes in a worker before other code runs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+import passnet
+from passnet._passes.trace import trace_pattern
+from passnet._worker import protocol
+from server import ForkServer
+
+SCRIPT = """
+import sys
+from pathlib import Path
+
+from passnet._worker import fork_server
+
+fork_server._point_caches_below(Path(sys.argv[1]), Path(sys.argv[2]))
+from torch._inductor import codecache
+
+print(codecache._HEADER_DIR)
+print(codecache._HEADER_LOCK_DIR)
+"""
+
+
+def test_inductors_headers_lie_in_the_cache_of_the_worker(tmp_path: Path):
+    """Inductor chooses their place when it is imported, in a folder that no worker may write to."""
+    cache, scratch = tmp_path / "cache", tmp_path / "scratch"
+    scratch.mkdir()
+    site = str(Path(passnet.__file__).parents[1])
+    run = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(cache), str(scratch)],
+        env={**os.environ, "PYTHONPATH": site},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert all(line.startswith(f"{cache}{os.sep}") for line in run.stdout.splitlines()), run.stdout
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="the fork server compiles nothing where there is a GPU")
+def test_the_compiler_is_set_up_for_workers_and_forgets_the_cache(tmp_path: Path):
+    server = ForkServer(tmp_path)
+    try:
+        protocol.send(server.control, {"type": "compile", "cache": str(tmp_path / "first")})
+        while server.receive()["type"] != "compiled":
+            pass
+        compiled = list((tmp_path / "first/inductor").rglob("*.so"))
+        assert compiled
+        worker = server.fork(cache=str(tmp_path / "second"))
+        loaded = worker.load(trace_pattern(lambda x: torch.relu(x) + 1), kind="inductor", mode="default")
+        assert loaded["type"] == "loaded", loaded
+        worker.inputs(0, x=torch.ones(4))
+        assert worker.call(0)["type"] == "outputs"
+        assert list((tmp_path / "second/inductor").rglob("*.so"))
+        assert list((tmp_path / "first/inductor").rglob("*.so")) == compiled
+    finally:
+        server.close()
+
+
+def test_half_a_library_in_the_cache_is_compiled_again(server: ForkServer, tmp_path: Path):
+    for attempt in range(2):
+        worker = server.fork(cache=str(tmp_path / "cache"))
+        loaded = worker.load(trace_pattern(lambda x: torch.relu(x) + x.sum()), kind="inductor", mode="default")
+        assert loaded["type"] == "loaded", loaded
+        worker.inputs(0, x=torch.ones(4))
+        (result,) = worker.outputs(worker.call(0))
+        assert result.tolist() == [5.0] * 4
+        libraries = list((tmp_path / "cache/inductor").rglob("*.so"))
+        assert libraries
+        if attempt == 0:
+            for library in libraries:
+                library.write_bytes(library.read_bytes()[:100])

@@ -1,0 +1,46 @@
+//! Commands that the tasks run, with their titles and times.
+
+use std::{
+    path::Path,
+    process::{Command, ExitStatus},
+    time::Instant,
+};
+
+use anyhow::{Context, Result, bail};
+
+/// Returns the cargo that runs this task, in the root of the repository.
+pub(crate) fn cargo(root: &Path) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root);
+    command
+}
+
+/// Builds `passnet` as the tests do. Crates that measure are optimised in this profile, and a separate build is saved.
+pub(crate) fn build_passnet(root: &Path) -> Result<()> {
+    step("build passnet", cargo(root).args(["build", "--package", "passnet"]))
+}
+
+/// Runs a command and prints its title and time. Fails if the command fails.
+pub(crate) fn step(title: &str, command: &mut Command) -> Result<()> {
+    eprintln!("== {title}");
+    let start = Instant::now();
+    let status = command.status().with_context(|| format!("cannot start {:?}", command.get_program()))?;
+    ended(title, command, status, start)
+}
+
+/// Runs a command at the same time as others, like [`step`], and prints its output when it has ended.
+pub(crate) fn step_in_background(title: &str, command: &mut Command) -> Result<()> {
+    eprintln!("== {title}, in the background");
+    let start = Instant::now();
+    let output = command.output().with_context(|| format!("cannot start {:?}", command.get_program()))?;
+    eprintln!("== {title}\n{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    ended(title, command, output.status, start)
+}
+
+fn ended(title: &str, command: &Command, status: ExitStatus, start: Instant) -> Result<()> {
+    if !status.success() {
+        bail!("{title}: {:?} ended with {status}", command.get_program());
+    }
+    eprintln!("== {title}: {:.1} s", start.elapsed().as_secs_f64());
+    Ok(())
+}

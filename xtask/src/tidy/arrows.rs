@@ -1,0 +1,132 @@
+//! Dependencies between crates: the arrows of ARCHITECTURE.md, and the heavy dependencies that few crates may have.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
+
+use anyhow::{Context, Result};
+use fs_err as fs;
+use serde_json::Value;
+
+use super::violation::Violation;
+use crate::command::cargo;
+
+/// Crates of the workspace that a crate may depend on: the arrows of ARCHITECTURE.md.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("passnet-record", &[]),
+    ("passnet-graph", &["passnet-record"]),
+    ("passnet-graphnet", &["passnet-record", "passnet-graph"]),
+    ("passnet-lint", &[]),
+    ("passnet-objects", &[]),
+    ("passnet-score", &["passnet-record"]),
+    (
+        "passnet-run",
+        &["passnet-record", "passnet-graph", "passnet-graphnet", "passnet-lint", "passnet-score", "passnet-web"],
+    ),
+    ("passnet-dataset", &["passnet-record", "passnet-graph", "passnet-graphnet", "passnet-run"]),
+    ("passnet-fuse", &["passnet-record", "passnet-graph"]),
+    ("passnet-services", &["passnet-graph", "passnet-run"]),
+    (
+        "passnet-eval",
+        &[
+            "passnet-record",
+            "passnet-graph",
+            "passnet-graphnet",
+            "passnet-lint",
+            "passnet-run",
+            "passnet-score",
+            "passnet-services",
+        ],
+    ),
+    (
+        "passnet-author",
+        &["passnet-record", "passnet-graph", "passnet-run", "passnet-services", "passnet-fuse", "passnet-eval"],
+    ),
+    ("passnet-native", &["passnet-record", "passnet-graph", "passnet-objects"]),
+    (
+        "passnet-agent",
+        &[
+            "passnet-record",
+            "passnet-graph",
+            "passnet-graphnet",
+            "passnet-lint",
+            "passnet-run",
+            "passnet-score",
+            "passnet-services",
+            "passnet-fuse",
+            "passnet-eval",
+            "passnet-author",
+        ],
+    ),
+    ("passnet-attacks", &["passnet-record", "passnet-run", "passnet-services", "passnet-eval"]),
+    ("passnet-web", &["passnet-record", "passnet-graph", "passnet-score"]),
+    (
+        "passnet",
+        &[
+            "passnet-agent",
+            "passnet-attacks",
+            "passnet-record",
+            "passnet-graph",
+            "passnet-graphnet",
+            "passnet-lint",
+            "passnet-dataset",
+            "passnet-run",
+            "passnet-score",
+            "passnet-services",
+            "passnet-eval",
+            "passnet-author",
+            "passnet-web",
+        ],
+    ),
+    ("xtask", &[]),
+];
+
+/// Dependencies (by prefix of their name) that only the listed crates may have.
+const RESERVED: &[(&str, &[&str])] = &[
+    ("ruff_", &["passnet-graphnet", "passnet-lint"]),
+    ("pyo3", &["passnet-native"]),
+    ("parquet", &["passnet-dataset"]),
+    ("arrow", &["passnet-dataset"]),
+    ("tokio", &["passnet"]),
+    ("axum", &["passnet"]),
+    ("rayon", &["passnet-dataset"]),
+    ("maud", &["passnet-web"]),
+    ("ureq", &["passnet-agent"]),
+    ("clap", &["passnet"]),
+    ("comfy-table", &["passnet"]),
+    ("indicatif", &["passnet"]),
+];
+
+pub(super) fn check(root: &Path, violations: &mut Vec<Violation>) -> Result<()> {
+    let architecture = fs::read_to_string(root.join("ARCHITECTURE.md"))?;
+    let mut report = |message| violations.push(Violation::new("arrow", Path::new("ARCHITECTURE.md"), 0, message));
+    let output = cargo(root).args(["metadata", "--format-version=1", "--no-deps"]).output()?;
+    let metadata: Value = serde_json::from_slice(&output.stdout).context("cargo metadata")?;
+    let packages = metadata["packages"].as_array().context("cargo metadata lists packages")?;
+    let members: BTreeSet<&str> = packages.iter().filter_map(|package| package["name"].as_str()).collect();
+    let arrows: BTreeMap<&str, &[&str]> = ARROWS.iter().copied().collect();
+    for package in packages {
+        let name = package["name"].as_str().unwrap_or_default();
+        let Some(allowed) = arrows.get(name) else {
+            report(format!("crate {name} is not in the list of arrows (xtask/src/tidy/arrows.rs)"));
+            continue;
+        };
+        if !architecture.contains(&format!("| `{name}` |")) {
+            report(format!("crate {name} is missing from the code map"));
+        }
+        for dependency in package["dependencies"].as_array().into_iter().flatten() {
+            let target = dependency["name"].as_str().unwrap_or_default();
+            let for_tests = dependency["kind"].as_str() == Some("dev");
+            if members.contains(target) && !for_tests && !allowed.contains(&target) {
+                report(format!("{name} depends on {target}: no such arrow"));
+            }
+            for (prefix, owners) in RESERVED {
+                if target.starts_with(prefix) && !for_tests && !owners.contains(&name) {
+                    report(format!("{name} depends on {target}, reserved for {owners:?}"));
+                }
+            }
+        }
+    }
+    Ok(())
+}

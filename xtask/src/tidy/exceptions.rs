@@ -1,0 +1,112 @@
+//! Places that may break a rule, each with its reason. An exception that nothing needs is a violation itself.
+
+use std::path::Path;
+
+use super::violation::Violation;
+
+struct Exception {
+    rule: &'static str,
+    /// Prefix of the path.
+    path: &'static str,
+    /// Text that the message contains; empty for all messages.
+    about: &'static str,
+    #[expect(dead_code, reason = "read by people")]
+    reason: &'static str,
+}
+
+const EXCEPTIONS: &[Exception] = &[
+    Exception {
+        rule: "word",
+        path: "crates/passnet-eval/src/fingerprint.rs",
+        about: "processor",
+        reason: "a key of /proc/cpuinfo",
+    },
+    Exception {
+        rule: "word",
+        path: "crates/passnet-lint/src/flow/api.rs",
+        about: "processor",
+        reason: "attributes of PyTorch's device properties",
+    },
+    Exception {
+        rule: "word",
+        path: "crates/passnet-lint/specifications/honest.md",
+        about: "processor",
+        reason: "an attribute of PyTorch's device properties",
+    },
+    Exception {
+        rule: "word",
+        path: "xtask/src/tidy/exceptions.rs",
+        about: "processor",
+        reason: "the list names the word",
+    },
+    Exception {
+        rule: "function-length",
+        path: "crates/passnet-graphnet/src/unparse.rs",
+        about: "`statement`",
+        reason: "one match with an arm for each statement",
+    },
+    Exception {
+        rule: "function-length",
+        path: "crates/passnet-graphnet/src/unparse/expr.rs",
+        about: "`expr_at`",
+        reason: "one match with an arm for each expression",
+    },
+    Exception {
+        rule: "function-length",
+        path: "crates/passnet-lint/src/flow/expressions.rs",
+        about: "`eval_raw`",
+        reason: "one match with an arm for each expression",
+    },
+    Exception {
+        rule: "function-length",
+        path: "crates/passnet-lint/src/flow/statements.rs",
+        about: "`run_statement`",
+        reason: "one match with an arm for each statement",
+    },
+    Exception {
+        rule: "function-length",
+        path: "crates/passnet-lint/src/native/tokens.rs",
+        about: "`lex`",
+        reason: "one match with an arm for each kind of token",
+    },
+    Exception {
+        rule: "function-length",
+        path: "crates/passnet-eval/src/run.rs",
+        about: "`run_suite`",
+        reason: "one pass from the header to the outcome; the threads borrow its locals",
+    },
+    Exception {
+        rule: "function-length",
+        path: "crates/passnet-eval/src/attempt/census.rs",
+        about: "`take_census`",
+        reason: "one chain of exonerations; each step uses the results of those before",
+    },
+    Exception {
+        rule: "function-length",
+        path: "crates/passnet-eval/src/attempt/check.rs",
+        about: "`check`",
+        reason: "requests and replies of both workers have to alternate in one order",
+    },
+];
+
+/// Removes the violations that an exception covers.
+pub(super) fn apply(violations: &mut Vec<Violation>) {
+    let mut needed = vec![false; EXCEPTIONS.len()];
+    violations.retain(|violation| {
+        let covering = EXCEPTIONS.iter().position(|exception| {
+            exception.rule == violation.rule
+                && violation.file.to_string_lossy().starts_with(exception.path)
+                && violation.message.contains(exception.about)
+        });
+        if let Some(index) = covering {
+            needed[index] = true;
+        }
+        covering.is_none()
+    });
+    for (exception, needed) in EXCEPTIONS.iter().zip(needed) {
+        if !needed {
+            let message = format!("nothing needs this exception from `{}`; remove it", exception.rule);
+            violations.push(Violation::new("exception", Path::new(exception.path), 0, message));
+        }
+    }
+}
