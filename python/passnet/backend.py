@@ -62,6 +62,8 @@ class Backend:
     def __call__(self, module: torch.fx.GraphModule, example_inputs: Sequence[Any], **_: Any) -> Callable[..., Any]:
         graph = GraphReport.of(module, example_inputs)
         self.graphs.append(graph)
+        # Dynamo's own class compiles its code when it is first called; rewriting looks at that code.
+        module = torch.fx.GraphModule(module, module.graph)
         self._rewrite(module, self.passes, graph)
         if self.author:
             self._rewrite(module, self._authored(module, graph), graph)
