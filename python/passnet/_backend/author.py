@@ -17,8 +17,7 @@ from passnet._passes.load import Pass
 from passnet._passes.wire import VERSION
 
 _DTYPES = frozenset(
-    ["float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool"]
-    + ["complex64", "complex128"]
+    "float64 float32 float16 bfloat16 int64 int32 int16 int8 uint8 bool complex64 complex128".split()  # noqa: SIM905
 )
 # Calls that change what the calls after them mean. Graphs with one are left alone.
 _MODES = ("_enter_autocast", "_set_grad_enabled", "_enter_inference_mode", "_vmap_increment_nesting")
@@ -28,8 +27,8 @@ class NotAuthoredError(Exception):
     """The author has nothing to say about a graph; the message says why."""
 
 
-def author_passes(graph: torch.fx.Graph, store: Store | None = None) -> list[Pass]:
-    """The passes of the built-in author for a graph of Dynamo, in their order of application.
+def author_passes(graph: torch.fx.Graph, store: Store | None = None) -> tuple[list[Pass], list[str]]:
+    """The passes of the built-in author for a graph of Dynamo, in their order of application, and why some cannot be used.
 
     The types of values are those that Dynamo noted (`example_value`); values of unknown type, such as those with symbolic sizes,
     stay as they are. With a store, passes that were written before are read from there. Raises `NotAuthoredError`.

@@ -73,9 +73,7 @@ def _undisturbed(captured: Captured) -> Iterator[list[torch.Tensor]]:
     """Arguments to run the graph with, so that neither the user's tensors nor the random numbers after it change."""
     devices = {tensor.device.index for tensor in captured.example if tensor.device.type == "cuda"}
     with torch.random.fork_rng(devices=[device for device in devices if device is not None]):
-        yield [
-            value.clone() if place in captured.mutated else value for place, value in enumerate(captured.example)
-        ]
+        yield [value.clone() if place in captured.mutated else value for place, value in enumerate(captured.example)]
 
 
 def _rewrite(
@@ -87,12 +85,14 @@ def _rewrite(
     _apply(module, used, report)
     if options.author is not None:
         try:
-            authored = [_usable(rule, captured, options) for rule in author_passes(module.graph, store)]
+            passes, faults = author_passes(module.graph, store)
         except NotAuthoredError as error:
             report.notes.append(f"the author wrote nothing: {error}")
         else:
+            authored = [_usable(rule, captured, options) for rule in passes]
             _apply(module, authored, report)
             used += authored
+            report.notes += faults
     if not options.verify:
         report.regions = [Region(rule.name, 0) for rule in regions_of(module.graph, used).values()]
     return used
@@ -138,7 +138,7 @@ def _faster(
         return fused
     report.notes.append("the rewritten graph is slower than the captured one, which runs instead")
     for region in report.regions:
-        region.kept = False
+        region.kept, region.reason = False, "the whole graph is slower with the passes"
     return plain
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -64,7 +65,11 @@ class GraphedCall:
     """A captured call as a CUDA graph; called as the graph's function is, with its inputs alone."""
 
     def __init__(
-        self, run: Callable[..., Sequence[Any]], inputs: Sequence[torch.Tensor], state: Sequence[torch.Tensor], pool: Pool
+        self,
+        run: Callable[..., Sequence[Any]],
+        inputs: Sequence[torch.Tensor],
+        state: Sequence[torch.Tensor],
+        pool: Pool,
     ) -> None:
         self.run = run
         self.state = list(state)
@@ -85,7 +90,7 @@ class GraphedCall:
         device = (*inputs, *self.state)[0].device
         graph = torch.cuda.CUDAGraph()
         try:
-            with torch.cuda.device(device):
+            with torch.cuda.device(device), _own_workspaces():
                 self._warm_up()
                 with torch.cuda.graph(graph, pool=self.pool.handle, capture_error_mode="thread_local"):
                     outputs = tuple(self.run(*self.inputs, *self.state))
@@ -144,8 +149,21 @@ class GraphedCall:
         self.graph, self.inputs, self.outputs, self.held = None, [], (), []
 
 
+@contextlib.contextmanager
+def _own_workspaces() -> Iterator[None]:
+    """Keeps workspaces of cuBLAS that are allocated in the pool of a graph out of the table that lives as long as the process."""
+    clear = getattr(torch._C, "_cuda_clearCublasWorkspaces", lambda: None)
+    clear()
+    try:
+        yield
+    finally:
+        clear()
+
+
 def _static(tensor: torch.Tensor) -> torch.Tensor:
     """Memory of its own for an input, with its strides and content."""
+    if torch._debug_has_internal_overlap(tensor) == 1:
+        raise NotGraphedError("an argument is expanded: several of its elements are one in memory")
     copy = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device)
     copy.copy_(tensor)
     return copy

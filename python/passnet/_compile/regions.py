@@ -176,7 +176,9 @@ def _fault(rule: Pass, pattern: Callable[..., Any], values: Sequence[Any], mutat
     if (reason := difference(ours, theirs, values)) is None:
         return None
     exact = _exact(pattern, values, mutated)
-    return None if exact is not None and is_as_precise(ours, theirs, exact) else f"its result is not PyTorch's: {reason}"
+    return (
+        None if exact is not None and is_as_precise(ours, theirs, exact) else f"its result is not PyTorch's: {reason}"
+    )
 
 
 def _exact(pattern: Callable[..., Any], values: Sequence[Any], mutated: Sequence[int]) -> Any | None:

@@ -21,9 +21,9 @@ class Specialisation:
     regions: list[Region] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     eager_ns: float | None = None
-    """Median time of the captured graph without passes."""
+    """Time of the captured graph without passes."""
     fused_ns: float | None = None
-    """Median time of the rewritten graph."""
+    """Time of the rewritten graph."""
     cuda_graph: str = "off"
     """`on`, or why not."""
 
