@@ -127,16 +127,30 @@ class _Recorder:
             self.has_run = True
             self.given = values
             versions = [_version(value) for value in values]
+            statistics = {place: values[place].clone() for place in _statistics(module.graph, values)}
             self.returned = module.forward(*values)
             if None in versions:
                 effects = effects_of(module.forward, values)
-                self.mutated = frozenset(range(len(values))) if effects is None else effects.mutated
+                mutated = set(range(len(values))) if effects is None else set(effects.mutated)
             else:
-                changed = (version != value._version for version, value in zip(versions, values, strict=True))
-                self.mutated = frozenset(place for place, is_changed in enumerate(changed) if is_changed)
+                mutated = {place for place, version in enumerate(versions) if version != _version(values[place])}
+            mutated |= {place for place, before in statistics.items() if not torch.equal(before, values[place])}
+            self.mutated = frozenset(mutated)
             return self.returned
 
         return run
+
+
+def _statistics(graph: torch.fx.Graph, values: Sequence[Any]) -> list[int]:
+    """Places of the arguments that a normalisation may write to: PyTorch does not count its writes to running statistics."""
+    places = [node for node in graph.nodes if node.op == "placeholder"]
+    return [
+        number
+        for number, (node, value) in enumerate(zip(places, values, strict=True))
+        if isinstance(value, torch.Tensor)
+        and not isinstance(value, torch.nn.Parameter)
+        and any("norm" in str(getattr(user.target, "__name__", user.target)) for user in node.users)
+    ]
 
 
 def _version(value: Any) -> int | None:

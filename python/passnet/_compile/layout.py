@@ -32,7 +32,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Sequence:
-    """A tuple, a list, or a named tuple."""
+    """A tuple, a list, a named tuple, or a shape."""
 
     kind: type
     items: tuple[Layout, ...]
@@ -56,7 +56,7 @@ def layout_of(value: Any, leaf: Callable[[torch.Tensor], Layout]) -> Layout:
     kind = type(value)
     if kind in _CONSTANTS:
         return Constant(value)
-    if kind in (tuple, list) or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
+    if kind in (tuple, list, torch.Size) or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
         return Sequence(kind, tuple(layout_of(item, leaf) for item in value))
     if kind is dict:
         if not all(type(key) in (str, int) for key in value):
@@ -132,7 +132,11 @@ class Code:
                 parts = [self.builds(item, leaf) for item in items]
                 if kind is tuple:
                     return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
-                return f"[{', '.join(parts)}]" if kind is list else f"{self.name(kind)}({', '.join(parts)})"
+                items_text = ", ".join(parts)
+                if kind is list:
+                    return f"[{items_text}]"
+                # A named tuple takes its items one by one.
+                return f"{self.name(kind)}({f'[{items_text}]' if kind is torch.Size else items_text})"
             case Mapping(kind, items):
                 parts = [f"{key!r}: {self.builds(item, leaf)}" for key, item in items]
                 text = f"{{{', '.join(parts)}}}"
