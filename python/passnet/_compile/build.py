@@ -24,9 +24,6 @@ from passnet._passes.errors import PassError
 from passnet._passes.load import Pass
 from passnet._passes.rewrite import rewrite
 
-# A rewritten graph that is slower than the captured one by more than the clock's noise is not used.
-_TOLERATED_LOSS = 1.02
-
 Run = Callable[..., Sequence[Any]]
 
 
@@ -131,10 +128,9 @@ def _faster(
 ) -> torch.fx.GraphModule:
     """The faster of the two graphs, as measured."""
     device = next((tensor.device for tensor in example if tensor.device.type != "cpu"), torch.device("cpu"))
-    report.eager_ns, report.fused_ns = compare_times(
-        lambda: plain.forward(*example), lambda: fused.forward(*example), device
-    )
-    if report.fused_ns <= report.eager_ns * _TOLERATED_LOSS:
+    times = compare_times(lambda: plain.forward(*example), lambda: fused.forward(*example), device)
+    report.eager_ns, report.fused_ns = times.eager_ns, times.fused_ns
+    if not times.loses:
         return fused
     report.notes.append("the rewritten graph is slower than the captured one, which runs instead")
     for region in report.regions:
@@ -170,10 +166,8 @@ def _graphed(
 def _wins(
     graphed: GraphedCall, module: torch.fx.GraphModule, captured: Captured, inputs: Sequence[torch.Tensor]
 ) -> bool:
-    plain, replayed = compare_times(
-        lambda: module.forward(*inputs, *captured.state), lambda: graphed(*inputs), captured.example[0].device
-    )
-    return replayed < plain
+    device = captured.example[0].device
+    return not compare_times(lambda: module.forward(*inputs, *captured.state), lambda: graphed(*inputs), device).loses
 
 
 def _with_state(forward: Run, state: Sequence[torch.Tensor]) -> Run:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,12 +13,15 @@ import torch
 import torch._dynamo
 import torch.fx
 from torch._dynamo.symbolic_convert import InstructionTranslator
+from torch._guards import TracingContext
 
 from passnet._backend.effects import effects_of
 from passnet._compile.layout import Constant, Layout, LayoutError, Leaf, Mapping, containers_of, layout_of
 from passnet._compile.layout import Sequence as Items
 
 _numbers = itertools.count(1)
+_SUBMODULE = re.compile(r"\._modules\['([^']+)'\]")
+_MODE = re.compile(r"L\['model'\](\._modules\['[^']+'\])*\.training")
 
 
 class NotCapturedError(Exception):
@@ -48,6 +52,8 @@ class Captured:
     """Number of outputs of the graph."""
     mutated: frozenset[int]
     """Places of arguments of the graph that it writes to."""
+    modes: list[str] | None
+    """Names of the modules whose flag `training` the code read; None if that is not known."""
     result: Any = None
     """The result of the captured call, as PyTorch computes it."""
 
@@ -113,6 +119,7 @@ class _Recorder:
     graphs: int = 0
     has_run: bool = False
     effect: str | None = None
+    modes: list[str] | None = None
     given: Sequence[Any] = ()
     returned: Sequence[Any] = ()
     mutated: frozenset[int] = field(default_factory=frozenset)
@@ -122,6 +129,7 @@ class _Recorder:
         # Dynamo's own class compiles its code when it is first called; rewriting looks at that code.
         module = self.module = torch.fx.GraphModule(module, module.graph)
         self.effect = _python_effect()
+        self.modes = _modes_read()
 
         def run(*values: Any) -> Any:
             self.has_run = True
@@ -170,6 +178,19 @@ def _python_effect() -> str | None:
     return None
 
 
+def _modes_read() -> list[str] | None:
+    """Names of the modules whose flag `training` the captured code read, by Dynamo's guards."""
+    names: list[str] = []
+    for guard in TracingContext.get().guards_context.dynamo_guards:
+        # A method until PyTorch 2.14.
+        name = guard.name if isinstance(guard.name, str) else guard.name()
+        if name.endswith(".training"):
+            if _MODE.fullmatch(name) is None:
+                return None
+            names.append(".".join(_SUBMODULE.findall(name)))
+    return sorted(set(names))
+
+
 def _assemble(
     model: Callable[..., Any],
     recorder: _Recorder,
@@ -211,6 +232,7 @@ def _assemble(
         output,
         len(recorder.returned),
         frozenset(order.index(place) for place in recorder.mutated),
+        recorder.modes,
         result,
     )
 

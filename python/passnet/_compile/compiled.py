@@ -176,7 +176,7 @@ class Compiled:
             return self._not_captured(error, args, kwargs)
         self._built.append(built)
         if not self._is_stale:
-            entry = make_entry(captured, built.run, module_facts(self.model, captured.state))
+            entry = make_entry(captured, built.run, module_facts(self.model, captured))
             self._entries = (*self._entries, self._guarded(entry))
         return captured.result
 

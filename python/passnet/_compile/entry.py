@@ -86,16 +86,20 @@ def _output(captured: Captured, number: int, code: Code) -> str:
     return code.name(captured.state[number - len(captured.inputs)])
 
 
-def module_facts(model: Callable[..., Any], state: Sequence[torch.Tensor]) -> _native.ModuleFacts:
-    """What each call checks of a model: the flags `training`, and which buffers and tensor attributes the graph takes.
+def module_facts(model: Callable[..., Any], captured: Captured) -> _native.ModuleFacts:
+    """What each call checks of a model: the flags `training` that the code read, and the buffers and tensor attributes that the
+    graph takes.
 
     A new Parameter is noticed when it is registered (`passnet._compile.registry`).
     """
     entries: list[tuple[dict[str, Any], str, Any]] = []
-    taken = {id(tensor) for tensor in state}
-    for module in model.modules() if isinstance(model, torch.nn.Module) else ():
+    if not isinstance(model, torch.nn.Module):
+        return _native.ModuleFacts(entries)
+    taken = {id(tensor) for tensor in captured.state}
+    modes = None if captured.modes is None else {id(model.get_submodule(path)) for path in captured.modes}
+    for module in model.modules():
         attributes = module.__dict__
-        if "training" in attributes:
+        if "training" in attributes and (modes is None or id(module) in modes):
             entries.append((attributes, "training", module.training))
         for values in (module._buffers, attributes):
             entries += [(values, name, value) for name, value in values.items() if id(value) in taken]

@@ -22,9 +22,6 @@ from passnet._passes.load import Pass
 from passnet._passes.rewrite import only_result
 from passnet.kernels._errors import is_fatal
 
-# A region that gains less than the clock can tell is kept: it moves fewer bytes.
-_TOLERATED_LOSS = 1.02
-
 
 @dataclass
 class Region:
@@ -120,10 +117,9 @@ class Judge(torch.fx.Interpreter):
         region.reason = "equal to PyTorch"
         if self.timed:
             eager, fused = _copies(values, effects.mutated), _copies(values, effects.mutated)
-            region.eager_ns, region.fused_ns = compare_times(
-                lambda: pattern(*eager), lambda: rule.replacement(*fused), _device(values)
-            )
-            if region.fused_ns > region.eager_ns * _TOLERATED_LOSS:
+            times = compare_times(lambda: pattern(*eager), lambda: rule.replacement(*fused), _device(values))
+            region.eager_ns, region.fused_ns = times.eager_ns, times.fused_ns
+            if times.loses:
                 region.kept, region.reason = False, "slower than PyTorch"
 
 

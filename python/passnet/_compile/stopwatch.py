@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -15,9 +17,37 @@ _MAX_REPEATS = 32
 _BUDGET_NS = 1_000_000_000
 
 
-def compare_times(first: Callable[[], Any], second: Callable[[], Any], device: torch.device) -> tuple[float, float]:
-    """Nanoseconds of a call of each function, work of the device included: the round that was least disturbed."""
-    clocks = (_Clock(first, device), _Clock(second, device))
+# Below this a difference is the clock's noise.
+_NOISE = 1.02
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Times of two functions in nanoseconds by round, work of the device included."""
+
+    eager: tuple[float, ...]
+    fused: tuple[float, ...]
+
+    @property
+    def eager_ns(self) -> float:
+        """Time of the first function in the round that was least disturbed."""
+        return min(self.eager)
+
+    @property
+    def fused_ns(self) -> float:
+        """Time of the second function in the round that was least disturbed."""
+        return min(self.fused)
+
+    @property
+    def loses(self) -> bool:
+        """Whether the second function is slower, by its best round as well as in most rounds: other work disturbs some."""
+        ratios = [fused / eager for eager, fused in zip(self.eager, self.fused, strict=True)]
+        return min(self.fused_ns / self.eager_ns, statistics.median(ratios)) > _NOISE
+
+
+def compare_times(eager: Callable[[], Any], fused: Callable[[], Any], device: torch.device) -> Comparison:
+    """Calls two functions in turns."""
+    clocks = (_Clock(eager, device), _Clock(fused, device))
     started = time.perf_counter_ns()
     times: tuple[list[float], list[float]] = ([], [])
     for number in range(_ROUNDS):
@@ -26,7 +56,7 @@ def compare_times(first: Callable[[], Any], second: Callable[[], Any], device: t
             times[place].append(clocks[place].read())
         if number >= 2 and time.perf_counter_ns() - started > _BUDGET_NS:
             break
-    return min(times[0]), min(times[1])
+    return Comparison(tuple(times[0]), tuple(times[1]))
 
 
 class _Clock:
