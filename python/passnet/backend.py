@@ -80,13 +80,13 @@ class Backend:
     def _authored(self, module: torch.fx.GraphModule, graph: GraphReport) -> Sequence[Pass]:
         """The author's passes for what the known passes have left of a graph."""
         try:
-            passes, faults = author_passes(module.graph, self.store)
+            authored = author_passes(module.graph, self.store)
         except NotAuthoredError as error:
             graph.not_authored = str(error)
             return ()
-        if faults:
-            graph.not_authored = "; ".join(faults)
-        return passes
+        if authored.faults:
+            graph.not_authored = "; ".join(authored.faults)
+        return authored.passes
 
     def _used(self, rule: Pass, graph: GraphReport) -> Pass:
         """The pass as it is used for a graph."""

@@ -85,14 +85,15 @@ def _rewrite(
     _apply(module, used, report)
     if options.author is not None:
         try:
-            passes, faults = author_passes(module.graph, store)
+            written = author_passes(module.graph, store)
         except NotAuthoredError as error:
             report.notes.append(f"the author wrote nothing: {error}")
         else:
-            authored = [_usable(rule, captured, options) for rule in passes]
+            authored = [_usable(rule, captured, options) for rule in written.passes]
             _apply(module, authored, report)
             used += authored
-            report.notes += faults
+            report.notes += written.faults
+            report.texts = written.texts
     if not options.verify:
         report.regions = [Region(rule.name, 0) for rule in regions_of(module.graph, used).values()]
     return used
