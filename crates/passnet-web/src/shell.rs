@@ -82,8 +82,8 @@ pub(crate) fn document(document: &Document<'_>) -> String {
             }
             body {
                 a.skip href="#content" { "Skip to content" }
-                (bar(&document.places))
                 header {
+                    (bar(&document.places))
                     @if !document.crumbs.is_empty() {
                         nav aria-label="Way back" {
                             @for (at, crumb) in document.crumbs.iter().enumerate() {
@@ -97,7 +97,7 @@ pub(crate) fn document(document: &Document<'_>) -> String {
                 }
                 main id="content" {
                     @for section in &document.sections {
-                        section aria-labelledby=(section.id) {
+                        section {
                             h2 id=(section.id) { (section.heading) }
                             (section.content)
                         }

@@ -116,7 +116,7 @@ fn graph(context: &Context<'_>, run: usize, verdict: &Verdict, is_first: bool) -
                 }
             }
             @if !verdict.timings.is_empty() {
-                (timings(&verdict.timings))
+                (timings(&id.graph, &verdict.timings))
                 (trials(context, run, &verdict.timings))
             }
             (rewriting(context, run, verdict, is_first))
@@ -166,12 +166,12 @@ fn outputs(verdict: &Verdict) -> Markup {
         }
     };
     html! {
-        (scrolling("Outputs", table))
+        (scrolling(&format!("Outputs of graph {}", verdict.id.graph), table))
         @if verdict.outputs.len() > MAX_OUTPUTS { p.about { (counted(verdict.outputs.len() - MAX_OUTPUTS, "further output")) "." } }
     }
 }
 
-fn timings(timings: &[Timing]) -> Markup {
+fn timings(graph: &str, timings: &[Timing]) -> Markup {
     let table = html! {
         table {
             thead { tr {
@@ -189,7 +189,7 @@ fn timings(timings: &[Timing]) -> Markup {
             } } }
         }
     };
-    scrolling("Timings", table)
+    scrolling(&format!("Timings of graph {graph}"), table)
 }
 
 /// One plot for each measurement whose trial times were kept; two baselines may share one.
