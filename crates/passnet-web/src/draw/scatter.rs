@@ -58,7 +58,8 @@ impl Frame {
     fn marks(&self) -> Vec<f64> {
         let coarse = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0];
         let fine = [0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4, 1.6, 1.8];
-        let within = |marks: &[f64]| marks.iter().copied().filter(|mark| (self.low..=self.high).contains(mark)).collect();
+        let within =
+            |marks: &[f64]| marks.iter().copied().filter(|mark| (self.low..=self.high).contains(mark)).collect();
         let marks: Vec<f64> = within(&coarse);
         if marks.len() < 3 { within(&fine) } else { marks }
     }
