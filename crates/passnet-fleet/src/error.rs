@@ -84,8 +84,6 @@ impl From<InvalidContent> for FleetError {
 
 /// Reads a message.
 pub(crate) fn message<T: serde::de::DeserializeOwned>(line: &str) -> Result<T, FleetError> {
-    serde_json::from_str(line).map_err(|error| FleetError::Message {
-        line: line.chars().take(200).collect(),
-        message: error.to_string(),
-    })
+    serde_json::from_str(line)
+        .map_err(|error| FleetError::Message { line: line.chars().take(200).collect(), message: error.to_string() })
 }

@@ -3,10 +3,7 @@
 //! The authors of a task are compared with each other. So the verdicts of a graph are written when all authors have theirs, from
 //! one lease: those of a lease that is lost half-way are dropped and reached again together.
 
-use std::{
-    collections::BTreeMap,
-    path::PathBuf,
-};
+use std::{collections::BTreeMap, path::PathBuf};
 
 use passnet_eval::Submission;
 use passnet_record::{
@@ -176,7 +173,12 @@ impl Ledger {
     }
 
     /// Ends the run: header and verdicts of each author, in the order of the suite.
-    pub(crate) fn close(self, suite: &Suite, wall_ns: u64, complete: bool) -> Result<Vec<(RunHeader, Vec<Verdict>)>, FleetError> {
+    pub(crate) fn close(
+        self,
+        suite: &Suite,
+        wall_ns: u64,
+        complete: bool,
+    ) -> Result<Vec<(RunHeader, Vec<Verdict>)>, FleetError> {
         let mut runs = Vec::new();
         for ((store, header), mut verdicts) in self.stores.into_iter().zip(self.headers).zip(self.verdicts) {
             if complete {

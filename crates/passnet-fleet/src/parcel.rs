@@ -13,9 +13,7 @@ use crate::error::FleetError;
 /// Packs a sample folder that was read.
 pub(crate) fn pack_graph(folder: &SampleFolder) -> GraphParcel {
     let content = match &folder.sample {
-        Ok(sample) => {
-            SampleContent::Graph { graph: wire::to_value(sample.graph()), inputs: sample.metas().to_vec() }
-        }
+        Ok(sample) => SampleContent::Graph { graph: wire::to_value(sample.graph()), inputs: sample.metas().to_vec() },
         Err(message) => SampleContent::Unreadable { message: message.clone() },
     };
     GraphParcel { id: folder.id.clone(), content }
@@ -25,9 +23,7 @@ pub(crate) fn pack_graph(folder: &SampleFolder) -> GraphParcel {
 pub(crate) fn unpack_graph(parcel: GraphParcel) -> Result<SampleFolder, FleetError> {
     let GraphParcel { id, content } = parcel;
     let sample = match content {
-        SampleContent::Graph { graph, inputs } => {
-            Ok(GraphSample::new(id.clone(), wire::from_value(&graph)?, inputs))
-        }
+        SampleContent::Graph { graph, inputs } => Ok(GraphSample::new(id.clone(), wire::from_value(&graph)?, inputs)),
         SampleContent::Unreadable { message } => Err(message),
     };
     Ok(SampleFolder { id, sample })
@@ -92,7 +88,8 @@ mod tests {
             panic!("not passes")
         };
         assert_eq!(back.id(), passes.id());
-        let outside = CandidateParcel::Passes { files: vec![("../a".to_owned(), passnet_record::fleet::FileContent::of(b""))] };
+        let outside =
+            CandidateParcel::Passes { files: vec![("../a".to_owned(), passnet_record::fleet::FileContent::of(b""))] };
         assert!(matches!(unpack_candidate(outside), Err(FleetError::Parcel(_))));
     }
 }

@@ -80,11 +80,8 @@ impl FairQueue {
     /// Takes the next job.
     pub(crate) fn take(&mut self) -> Option<JobId> {
         let lower_first = self.leases % LEASES_PER_LOWER == LEASES_PER_LOWER - 1;
-        let order = if lower_first {
-            [Priority::Batch, Priority::Training]
-        } else {
-            [Priority::Training, Priority::Batch]
-        };
+        let order =
+            if lower_first { [Priority::Batch, Priority::Training] } else { [Priority::Training, Priority::Batch] };
         let job = order.into_iter().find_map(|priority| self.take_of(priority))?;
         self.leases += 1;
         Some(job)

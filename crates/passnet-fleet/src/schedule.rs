@@ -163,6 +163,8 @@ pub struct Scheduler {
     slots: BTreeMap<SlotId, Slot>,
     /// Admitted stations with room, so that a lease does not look at all stations.
     open: BTreeSet<SlotId>,
+    /// Stations that wait for a check, for the same reason.
+    unchecked: BTreeSet<SlotId>,
     holders: BTreeMap<LeaseId, SlotId>,
     peers: Peers,
     next_lease: u64,
@@ -179,6 +181,7 @@ impl Scheduler {
             jobs: BTreeMap::new(),
             slots: BTreeMap::new(),
             open: BTreeSet::new(),
+            unchecked: BTreeSet::new(),
             holders: BTreeMap::new(),
             peers: Peers::default(),
             next_lease: 0,
@@ -265,7 +268,9 @@ impl Scheduler {
         }
         slot.capacity = capacity.max(1);
         slot.state = State::DueCheck;
+        self.unchecked.insert(id);
         if let Some(reason) = foreign {
+            self.unchecked.remove(&id);
             slot.state = State::Aside { until: None };
             actions.push(Action::SetAside { slot: id, reason });
         }
@@ -274,6 +279,7 @@ impl Scheduler {
     fn lost(&mut self, now: Duration, id: SlotId, reason: &str, actions: &mut Vec<Action>) {
         let Some(slot) = self.slots.remove(&id) else { return };
         self.open.remove(&id);
+        self.unchecked.remove(&id);
         self.peers.forget(id);
         for (lease, held) in slot.leases {
             self.holders.remove(&lease);
@@ -330,6 +336,7 @@ impl Scheduler {
         if slot.state == State::Admitted && every > 0 && slot.since_check.len() >= every {
             slot.state = State::DueCheck;
             self.open.remove(&slot_id);
+            self.unchecked.insert(slot_id);
         }
     }
 
@@ -342,6 +349,7 @@ impl Scheduler {
     fn restart(&mut self, id: SlotId, reason: &str, actions: &mut Vec<Action>) {
         let Some(slot) = self.slots.get_mut(&id) else { return };
         self.open.remove(&id);
+        self.unchecked.remove(&id);
         if slot.state != State::Ending {
             slot.state = State::Ending;
             actions.push(Action::Restart { slot: id, reason: reason.to_owned() });
@@ -356,6 +364,7 @@ impl Scheduler {
             slot.failures = 0;
             slot.since_check.clear();
             slot.state = State::Admitted;
+            self.unchecked.remove(&slot_id);
             self.open.insert(slot_id);
             actions.push(Action::Admitted(slot_id));
             return;
@@ -376,16 +385,15 @@ impl Scheduler {
             State::Starting { since } => now.saturating_sub(since) > silence,
             _ => slot.leases.values().any(|lease| now.saturating_sub(lease.seen) > silence),
         };
-        let silent: Vec<SlotId> =
-            self.slots.iter().filter(|(_, slot)| is_silent(slot)).map(|(&id, _)| id).collect();
+        let silent: Vec<SlotId> = self.slots.iter().filter(|(_, slot)| is_silent(slot)).map(|(&id, _)| id).collect();
         for id in silent {
             self.restart(id, &format!("no sign of life for {} s", silence.as_secs()), actions);
         }
     }
 
     fn begin_checks(&mut self, now: Duration, actions: &mut Vec<Action>) {
-        let due: Vec<SlotId> =
-            self.slots.iter().filter(|(_, slot)| slot.wants_check(now)).map(|(&id, _)| id).collect();
+        let wants = |id: &&SlotId| self.slots.get(id).is_some_and(|slot| slot.wants_check(now));
+        let due: Vec<SlotId> = self.unchecked.iter().filter(wants).copied().collect();
         for slot in due {
             let lease = self.lease(now, slot, Work::Check);
             actions.push(Action::Check { slot, lease });

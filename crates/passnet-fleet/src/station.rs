@@ -4,10 +4,10 @@
 //! actor. The referee's own processes die with it.
 
 use std::{
-    io::{self, BufRead, Write},
+    io::{BufRead, Write},
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, Ordering},
         mpsc,
     },
 };
@@ -104,7 +104,6 @@ fn end_process() {}
 struct Station {
     referee: Referee,
     stop: AtomicBool,
-    busy: AtomicU64,
     _cores: ClaimedCores,
 }
 
@@ -128,7 +127,7 @@ impl Station {
             cores: cores.cores().to_vec(),
             device: physical_name(device),
         };
-        Ok((Self { referee, stop: AtomicBool::new(false), busy: AtomicU64::new(0), _cores: cores }, facts))
+        Ok((Self { referee, stop: AtomicBool::new(false), _cores: cores }, facts))
     }
 
     fn serve(
@@ -177,9 +176,10 @@ impl Station {
                     return Ok(Some(false));
                 }
                 let key = self.referee.key_of_folder(&folder, candidate);
-                let known = parcel.known.iter().any(|known| {
-                    known.author == author && known.graph == folder.id.graph && known.key == key
-                });
+                let known = parcel
+                    .known
+                    .iter()
+                    .any(|known| known.author == author && known.graph == folder.id.graph && known.key == key);
                 let reply = if known {
                     StationReply::Known { lease, author, id: folder.id.clone() }
                 } else {
@@ -198,10 +198,7 @@ impl Station {
         folder: &SampleFolder,
         candidate: &Candidate,
     ) -> Result<StationReply, EvalError> {
-        self.busy.fetch_add(1, Ordering::Relaxed);
-        let evaluation = self.referee.evaluate_folder(folder, candidate);
-        self.busy.fetch_sub(1, Ordering::Relaxed);
-        let evaluation = evaluation?;
+        let evaluation = self.referee.evaluate_folder(folder, candidate)?;
         let blobs = evaluation.blobs.iter().map(|blob| FileContent::of(blob)).collect();
         Ok(StationReply::Verdict { lease, author, verdict: Box::new(evaluation.verdict), blobs })
     }
