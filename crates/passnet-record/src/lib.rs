@@ -22,6 +22,7 @@ mod author;
 mod choice;
 mod device;
 mod dtype;
+pub mod fleet;
 mod id;
 mod message;
 mod named;
