@@ -28,6 +28,7 @@ mod message;
 mod named;
 mod note;
 mod pass_directory;
+mod plural;
 mod profile;
 mod run;
 pub mod services;
@@ -38,7 +39,7 @@ mod trial_times;
 mod verdict;
 
 pub use author::{AuthorParseError, AuthorSpec};
-pub use choice::{Baseline, CacheMode, Depth, ExecutionPath, Mode, Split};
+pub use choice::{Baseline, CacheMode, Coverage, Depth, ExecutionPath, Mode, Split};
 pub use device::{Device, UnknownDevice};
 pub use dtype::{DType, UnknownDType};
 pub use id::{ContentId, InvalidContentId};
@@ -49,6 +50,7 @@ pub use message::{
 pub use named::UnknownName;
 pub use note::{Remark, UnknownNote, Violation, WorkerNote};
 pub use pass_directory::{FilePathError, ORDER_FILE, OrderError, PASS_DIRECTORY_VERSION, PassDirectory};
+pub use plural::counted;
 pub use profile::{Profile, ProfileRow};
 pub use run::{Fingerprint, RunEvent, RunHeader, RunSettings, SourceFile};
 pub use status::Status;

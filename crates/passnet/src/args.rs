@@ -11,7 +11,7 @@ mod web;
 use std::{path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-use passnet_record::{AuthorSpec, Device};
+use passnet_record::{AuthorSpec, Device, Mode};
 use passnet_score::{Interpretation, WeightTable};
 
 pub(crate) use self::agent::{AgentCommand, AgentRunArgs, ApiFlag, AttemptArgs, ModelArgs, ReplayArgs};
@@ -21,7 +21,7 @@ pub(crate) use self::dataset::{
 };
 pub(crate) use self::extract::ExtractArgs;
 pub(crate) use self::fleet::{FleetArgs, FleetCommand, FleetRunArgs, SimulateArgs};
-pub(crate) use self::shared::{Format, MeasureArgs, Mode, Paths, SelectionArgs};
+pub(crate) use self::shared::{Format, MeasureArgs, Paths, SelectionArgs};
 pub(crate) use self::traj::{
     EnvCommand, EnvServeArgs, FilterArgs, SameBy, SplitArgs, TeachArgs, TrajCommand, TrajDedupArgs, TrajExportArgs,
     TrajFormat, TrajStatsArgs,
@@ -268,7 +268,7 @@ pub(crate) struct ScoreArgs {
     /// Directory of a run, or an upstream evaluation log
     pub(crate) input: PathBuf,
     /// Score to print first: AS as upstream defines it, or the sound score
-    #[arg(long, value_enum, default_value_t = Mode::Paper)]
+    #[arg(long, value_parser = shared::one_of::<Mode>(&Mode::ALL.map(Mode::name)), default_value_t = Mode::Paper)]
     pub(crate) mode: Mode,
     /// Slowdown penalty p
     #[arg(long, default_value_t = 0.0)]

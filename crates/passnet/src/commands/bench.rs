@@ -9,14 +9,13 @@ use anyhow::{Context as _, Result};
 use passnet_author::{AuthorError, Context, submission};
 use passnet_dataset::open_suite;
 use passnet_eval::run_suite;
-use passnet_record::{AuthorSpec, Device};
+use passnet_record::{AuthorSpec, Device, counted};
 use passnet_run::{Suite, archive::score_run, remove_run};
 
 use super::{authors::create_for_bench, referee, report::print_leaderboard, stop::stop_flag};
 use crate::{
     args::BenchRunArgs,
     failure::{BAD, unfit},
-    output::counted,
     progress::ProgressLine,
 };
 

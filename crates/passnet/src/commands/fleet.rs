@@ -20,7 +20,7 @@ use passnet_fleet::{
     AuthorRun, BridgeConfig, Counts, FleetError, FleetOptions, FleetProgress, FleetRun, HealthPolicy, Policy,
     prometheus, serve_station,
 };
-use passnet_record::{AuthorSpec, Device, RunSettings};
+use passnet_record::{AuthorSpec, Device, RunSettings, counted};
 use passnet_run::{Suite, archive::score_run, remove_run};
 use passnet_services::Interpreter;
 
@@ -28,7 +28,6 @@ use super::{authors::create, bench::run_directory, referee, report::print_leader
 use crate::{
     args::{FleetArgs, FleetCommand, FleetRunArgs},
     failure::{BAD, unfit, usage},
-    output::counted,
     progress::ProgressLine,
 };
 

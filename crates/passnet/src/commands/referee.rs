@@ -4,12 +4,12 @@ use std::path::Path;
 
 use anyhow::Result;
 use passnet_eval::{Defences, EvalError, Referee, RefereeOptions, ZygoteConfig, settings};
-use passnet_record::{AuthorSpec, CacheMode, Device, ExecutionPath, RunSettings};
+use passnet_record::{AuthorSpec, CacheMode, Device, ExecutionPath, Mode, RunSettings};
 use passnet_run::cache_directory;
 use passnet_services::{Interpreter, device_problem};
 
 use crate::{
-    args::{MeasureArgs, Mode, Paths},
+    args::{MeasureArgs, Paths},
     failure::{unfit, usage},
 };
 
