@@ -25,7 +25,7 @@ SAMPLE_FOR_TOKENIZER = 3000
 
 def main() -> None:
     arguments = parse()
-    tasks = evaluation_tasks(arguments.tasks)
+    tasks = evaluation_tasks(arguments.tasks, arguments.task_step)
     found = [lesson for samples, passes in arguments.lessons for lesson in from_folders(samples, passes)]
     for path, samples in arguments.trajectories:
         found += from_trajectories(path, samples, arguments.device)
@@ -40,6 +40,7 @@ def main() -> None:
     fitting = [row for row in rows if len(row[1]) + len(row[2]) <= arguments.context]
     save(arguments.out, fitting)
     (arguments.out / "tasks.json").write_text(json.dumps(tasks, indent=1))
+    (arguments.out / "tasks.txt").write_text("".join(f"{task['id']}\n" for task in tasks))
     report = {
         "schema_version": 1,
         "lessons": len(fitting),
@@ -60,6 +61,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--tasks", type=Path, required=True, help="task folders of the evaluation suite")
+    parser.add_argument("--task-step", type=int, default=2, help="take each n-th task, in order of their names")
     parser.add_argument("--lessons", type=Path, nargs=2, action="append", default=[], metavar=("SAMPLES", "PASSES"))
     parser.add_argument("--trajectories", type=Path, nargs=2, action="append", default=[], metavar=("FILE", "SAMPLES"))
     parser.add_argument("--device", default="cuda", help="device of the trajectories to use")
@@ -68,10 +70,13 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def evaluation_tasks(folder: Path) -> list[dict[str, object]]:
-    """Returns the prompt of the first graph of each task, which is the one that `--graphs-per-task 1` evaluates."""
+def evaluation_tasks(folder: Path, step: int) -> list[dict[str, object]]:
+    """Returns the prompt of the first graph of tasks, which is the one that `--graphs-per-task 1` evaluates.
+
+    A task whose graph cannot be read here stays, without a prompt: it counts as one that the model has no passes for.
+    """
     tasks = []
-    for task in sorted(path for path in folder.iterdir() if path.is_dir()):
+    for task in sorted(path for path in folder.iterdir() if path.is_dir())[::step]:
         sample = min(path for path in task.iterdir() if path.is_dir())
         try:
             graph = read_graph(sample)

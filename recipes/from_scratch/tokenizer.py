@@ -5,6 +5,7 @@ Extents and strides are the part of a pass that has to be computed, not repeated
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections import Counter, defaultdict
@@ -35,7 +36,7 @@ class Tokenizer:
         pairs: Counter[tuple[str, str]] = Counter()
         places: dict[tuple[str, str], set[int]] = defaultdict(set)
         for index, (word, count) in enumerate(words):
-            for pair in zip(word, word[1:], strict=False):
+            for pair in itertools.pairwise(word):
                 pairs[pair] += count
                 places[pair].add(index)
         merges: list[tuple[str, str]] = []
@@ -46,10 +47,10 @@ class Tokenizer:
             merges.append(best)
             for index in places.pop(best):
                 word, count = words[index]
-                for pair in zip(word, word[1:], strict=False):
+                for pair in itertools.pairwise(word):
                     pairs[pair] -= count
                 word[:] = _merged(word, best)
-                for pair in zip(word, word[1:], strict=False):
+                for pair in itertools.pairwise(word):
                     pairs[pair] += count
                     places[pair].add(index)
             del pairs[best]
@@ -73,7 +74,7 @@ class Tokenizer:
         if known is None:
             word = list(chunk)
             while len(word) > 1:
-                ranked = [(self._ranks.get(pair, len(self._ranks)), pair) for pair in zip(word, word[1:], strict=False)]
+                ranked = [(self._ranks.get(pair, len(self._ranks)), pair) for pair in itertools.pairwise(word)]
                 rank, pair = min(ranked)
                 if rank == len(self._ranks):
                     break

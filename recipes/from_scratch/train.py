@@ -77,10 +77,11 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--width", type=int, default=512)
     parser.add_argument("--layers", type=int, default=12)
     parser.add_argument("--heads", type=int, default=8)
-    parser.add_argument("--context", type=int, default=1536)
+    parser.add_argument("--context", type=int, default=2048)
     parser.add_argument("--batch-tokens", type=int, default=1 << 16)
     parser.add_argument("--learning-rate", type=float, default=1e-3)
-    parser.add_argument("--generate-batch", type=int, default=100)
+    parser.add_argument("--generate-batch", type=int, default=200)
+    parser.add_argument("--generate-tokens", type=int, default=1024, help="most tokens of one answer")
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args()
 
@@ -217,7 +218,7 @@ class Run:
         prompts = {}
         for task in self.tasks:
             tokens = [GRAPH, *self.tokenizer.encode(task["prompt"]), PASSES] if task["prompt"] else []
-            if 0 < len(tokens) < self.model.shape.context * 3 // 4:
+            if 0 < len(tokens) <= self.model.shape.context - self.arguments.generate_tokens:
                 prompts[task["id"]] = tokens
         # Prompts of similar length together: each batch is padded to its longest.
         order = sorted(prompts, key=lambda task: len(prompts[task]))
@@ -225,7 +226,7 @@ class Run:
         for first in range(0, len(order), size):
             batch = order[first : first + size]
             with self.precision():
-                answers = self.model.generate([prompts[task] for task in batch], END, self.model.shape.context)
+                answers = self.model.generate([prompts[task] for task in batch], END, self.arguments.generate_tokens)
             for task, answer in zip(batch, answers, strict=True):
                 write_passes(folder / task, self.tokenizer.decode(answer))
         self.model.train()
