@@ -100,9 +100,10 @@ def _rewrite(
 
 
 def _usable(rule: Pass, captured: Captured, options: Options) -> Pass:
-    # A replacement that fails after something was written cannot be computed again by PyTorch.
-    if captured.mutated and not options.verify:
-        return with_fallback(rule, Refusals(rule.name), verify=False)
+    # Where the graph writes to arguments, a call is checked again each time: later arguments may share memory, and a
+    # replacement that fails after something was written cannot be computed again.
+    if captured.mutated:
+        return with_fallback(rule, Refusals(rule.name), verify=options.verify)
     return direct(rule)
 
 
