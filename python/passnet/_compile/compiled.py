@@ -12,6 +12,7 @@ import torch
 import torch._dynamo
 
 from passnet._backend.cache import Store
+from passnet._backend.directories import load_directory
 from passnet._compile.build import Built, build
 from passnet._compile.capture import NotCapturedError, capture, owned_tensors
 from passnet._compile.entry import MISS, make_entry, module_facts
@@ -20,7 +21,7 @@ from passnet._compile.options import DEFAULT_LIMIT, Options, Paths
 from passnet._compile.registry import unwatch, watch
 from passnet._compile.report import CompileReport
 from passnet._passes.load import Pass
-from passnet.backend import Backend, load_directory
+from passnet.backend import Backend
 from passnet.kernels._errors import is_fatal
 
 Entry = Callable[[tuple[Any, ...], dict[str, Any]], Any]
