@@ -24,7 +24,7 @@ from models.sides import compare, error, say
 import passnet
 
 Side = Callable[..., Any]
-SIDES = ("passnet", "passnet+graphs", "default", "reduce-overhead")
+SIDES = ("passnet", "passnet+graphs", "passnet frozen+graphs", "default", "reduce-overhead")
 SLOW_SIDES = ("passnet", "passnet+graphs", "max-autotune-no-cudagraphs")
 ORDER = (
     "regnet",

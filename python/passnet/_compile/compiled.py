@@ -51,7 +51,8 @@ def compile(
     - `author`: `"fuse"`, the built-in author, writes passes for what they leave; `None` writes none.
     - `cuda_graphs`: whether calls on a CUDA device become CUDA graphs; `"auto"` takes the faster.
     - `verify`: compares each rewritten region with PyTorch at the first call, times both, and drops what is wrong or loses.
-    - `freeze`: folds batch norm into convolutions. The weights are constants then, until `refresh`.
+    - `freeze`: folds batch norm into weights, and lays images and weights out with channels innermost where that is faster. The
+      weights are constants then, until `refresh`.
     - `cache_dir`: directory for what can be used again in other processes (default: `compile` in `PASSNET_CACHE`).
     - `limit`: number of kinds of calls that are compiled; further ones run the model itself.
 
