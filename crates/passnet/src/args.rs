@@ -4,6 +4,7 @@ mod agent;
 mod dataset;
 mod extract;
 mod fleet;
+mod optimize;
 mod shared;
 mod traj;
 mod web;
@@ -21,6 +22,7 @@ pub(crate) use self::dataset::{
 };
 pub(crate) use self::extract::ExtractArgs;
 pub(crate) use self::fleet::{FleetArgs, FleetCommand, FleetRunArgs, SimulateArgs};
+pub(crate) use self::optimize::OptimizeArgs;
 pub(crate) use self::shared::{Format, MeasureArgs, Paths, SelectionArgs};
 pub(crate) use self::traj::{
     EnvCommand, EnvServeArgs, FilterArgs, SameBy, SplitArgs, TeachArgs, TrajCommand, TrajDedupArgs, TrajExportArgs,
@@ -96,6 +98,8 @@ pub(crate) enum Command {
     Env(EnvCommand),
     /// Write the passes of the built-in author
     Fuse(FuseArgs),
+    /// Make one of your models faster, and write its passes as a library
+    Optimize(OptimizeArgs),
     /// Check pass directories against the integrity rules
     Lint(LintArgs),
     /// Compute S_t, ES_t and AS of a run or of an upstream log

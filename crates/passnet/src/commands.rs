@@ -15,6 +15,7 @@ mod fleet;
 mod fuse;
 mod lint;
 mod new;
+mod optimize;
 mod referee;
 mod report;
 mod score;
@@ -46,6 +47,7 @@ pub(crate) fn run(command: Command) -> Result<ExitCode> {
         Command::Traj(command) => traj::run(&command),
         Command::Env(command) => env::run(&command),
         Command::Fuse(args) => fuse::run(&args),
+        Command::Optimize(args) => optimize::run(&args),
         Command::Lint(args) => lint::run(&args),
         Command::Score(args) => score::run(&args),
         Command::Report(args) => report::run(&args),

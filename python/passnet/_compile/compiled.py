@@ -18,7 +18,7 @@ from passnet._compile.capture import NotCapturedError, capture, owned_tensors
 from passnet._compile.entry import MISS, make_entry, module_facts
 from passnet._compile.graphs import Pool
 from passnet._compile.options import DEFAULT_LIMIT, Options, Paths
-from passnet._compile.registry import unwatch, watch
+from passnet._compile.registry import watch
 from passnet._compile.report import CompileReport
 from passnet._passes.load import Pass
 from passnet.backend import Backend
@@ -91,7 +91,7 @@ class Compiled:
         self._is_stale = False
         self._warned: set[str] = set()
         if isinstance(model, torch.nn.Module):
-            watch(model, self._changed)
+            watch(model, self, Compiled._changed)
         functools.update_wrapper(self, model if not isinstance(model, torch.nn.Module) else type(model).forward)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -113,8 +113,7 @@ class Compiled:
             self._forget()
             if isinstance(self.model, torch.nn.Module):
                 # Modules that are new are watched too.
-                unwatch(self.model, self._changed)
-                watch(self.model, self._changed)
+                watch(self.model, self, Compiled._changed)
 
     def reset(self) -> None:
         """Forgets all that was compiled, and gives back the memory of CUDA graphs."""
@@ -138,7 +137,7 @@ class Compiled:
         return self.model
 
     def _changed(self) -> None:
-        """The model's structure has changed: no entry holds any longer."""
+        """A parameter, buffer or module of the model is another: no entry holds any longer."""
         self._entries = ()
         self._is_stale = True
 
