@@ -10,7 +10,6 @@ from typing import Any
 import torch
 from torch.nn.modules import module as hooks
 
-
 _lock = threading.Lock()
 _watchers: weakref.WeakKeyDictionary[torch.nn.Module, list[tuple[weakref.ref[Any], Callable[[Any], None]]]]
 _watchers = weakref.WeakKeyDictionary()
