@@ -104,7 +104,7 @@ class Compiled:
         return self._other_call(args, kwargs)
 
     def report(self) -> CompileReport:
-        """What was compiled, what each region gives, and which calls PyTorch ran instead. Print it, or take `as_dict()`."""
+        """Returns the regions of each kind of call with their times, and the calls that PyTorch ran. Print it, or take `as_dict()`."""
         return CompileReport([built.report for built in self._built], dict(self._counts))
 
     def refresh(self) -> None:
