@@ -87,7 +87,7 @@ pub(crate) fn print_leaderboard(runs: &[RunView]) -> Result<()> {
 }
 
 fn leaderboard(runs: &[RunView]) -> Rows {
-    let mut rows = Rows::new(&text::TITLES, 2);
+    let mut rows = Rows::new(&text::TITLES, 3);
     for run in text::ranked(runs) {
         rows.push(text::line(run));
     }
