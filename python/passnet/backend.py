@@ -65,7 +65,14 @@ class Backend:
         # Dynamo's own class compiles its code when it is first called; rewriting looks at that code.
         module = torch.fx.GraphModule(module, module.graph)
         self._rewrite(module, self.passes, graph)
-        if self.author:
+        if (
+            self.author
+            and torch.is_grad_enabled()
+            and any(getattr(value, "requires_grad", False) for value in example_inputs)
+        ):
+            # Dynamo captures again when this changes.
+            graph.not_authored = "a gradient is wanted, and passes have no backward"
+        elif self.author:
             self._rewrite(module, self._authored(module, graph), graph)
         elif self.falls_back and len(self.graphs) == 1 and not any(self.matches.values()):
             self._warn_of_no_match(graph)
@@ -80,13 +87,13 @@ class Backend:
     def _authored(self, module: torch.fx.GraphModule, graph: GraphReport) -> Sequence[Pass]:
         """The author's passes for what the known passes have left of a graph."""
         try:
-            passes, faults = author_passes(module.graph, self.store)
+            authored = author_passes(module.graph, self.store)
         except NotAuthoredError as error:
             graph.not_authored = str(error)
             return ()
-        if faults:
-            graph.not_authored = "; ".join(faults)
-        return passes
+        if authored.faults:
+            graph.not_authored = "; ".join(authored.faults)
+        return authored.passes
 
     def _used(self, rule: Pass, graph: GraphReport) -> Pass:
         """The pass as it is used for a graph."""

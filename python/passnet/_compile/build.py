@@ -15,6 +15,7 @@ from passnet._backend.author import NotAuthoredError, author_passes
 from passnet._backend.cache import Store
 from passnet._backend.fallback import Refusals, with_fallback
 from passnet._compile.capture import Captured
+from passnet._compile.freeze import freeze
 from passnet._compile.graphs import GraphedCall, NotGraphedError, Pool, refusal
 from passnet._compile.options import Options
 from passnet._compile.regions import Judge, Region, direct, drop, regions_of
@@ -44,8 +45,10 @@ class Built:
 def build(captured: Captured, known: Sequence[Pass], options: Options, store: Store, pool: Pool | None) -> Built:
     """Rewrites, verifies and records a captured call. `pool` is for a CUDA graph, if one is wanted."""
     started = time.perf_counter()
+    report = Specialisation([described(tensor) for tensor in captured.inputs], _operations(captured.module), 0.0)
+    if options.freeze:
+        report.notes.append(freeze(captured, captured.example))
     module = captured.module
-    report = Specialisation([described(tensor) for tensor in captured.inputs], _operations(module), 0.0)
     plain = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
     with _undisturbed(captured) as example:
         used = _rewrite(captured, known, options, store, report)
@@ -82,14 +85,15 @@ def _rewrite(
     _apply(module, used, report)
     if options.author is not None:
         try:
-            passes, faults = author_passes(module.graph, store)
+            written = author_passes(module.graph, store)
         except NotAuthoredError as error:
             report.notes.append(f"the author wrote nothing: {error}")
         else:
-            authored = [_usable(rule, captured, options) for rule in passes]
+            authored = [_usable(rule, captured, options) for rule in written.passes]
             _apply(module, authored, report)
             used += authored
-            report.notes += faults
+            report.notes += written.faults
+            report.texts = written.texts
     if not options.verify:
         report.regions = [Region(rule.name, 0) for rule in regions_of(module.graph, used).values()]
     return used
