@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import inspect
+import typing
 from collections.abc import Callable
 from typing import Any
 
@@ -55,6 +57,7 @@ class PassToolset(vf.Toolset[vf.ToolsetConfig, PassState]):
             self.state.session, self.state.reward, self.state.done = rollout.session, rollout.reward, rollout.done
             return text
 
+        wrapper.__signature__ = _plain_texts(tool)
         return wrapper
 
 
@@ -73,6 +76,19 @@ class PassToolTask(vf.Task[PassData, PassState]):
             return state.reward
         step = await asyncio.to_thread(Env.connect(self.data.url).step, "", state.session)
         return state.reward + step.reward
+
+
+def _plain_texts(tool: Callable[..., str]) -> inspect.Signature:
+    """Returns the signature with `str` for `str | None`.
+
+    The protocol's server parses an argument that could be something other than text as JSON first, and would turn the file of the
+    order, which is JSON, into a list.
+    """
+    hints = typing.get_type_hints(tool)
+    signature = inspect.signature(tool)
+    kinds = {name: str if hints[name] == (str | None) else hints[name] for name in signature.parameters}
+    parameters = [one.replace(annotation=kinds[one.name]) for one in signature.parameters.values()]
+    return signature.replace(parameters=parameters, return_annotation=str)
 
 
 if __name__ == "__main__":
