@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-__all__ = ["Env", "backend", "extract", "kernels"]
+__all__ = ["Env", "backend", "compile", "extract", "kernels"]
 
 
 def __getattr__(name: str) -> Any:
@@ -18,6 +18,10 @@ def __getattr__(name: str) -> Any:
         from passnet.env import Env
 
         return Env
+    if name == "compile":
+        from passnet._compile.compiled import compile
+
+        return compile
     if name in ("backend", "kernels"):
         return importlib.import_module(f"passnet.{name}")
     raise AttributeError(f"module `passnet` has no attribute `{name}`")

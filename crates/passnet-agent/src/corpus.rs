@@ -1,6 +1,8 @@
 //! Collections of trajectories: read, count, select, split, export.
 
 mod export;
+mod files;
+mod lines;
 mod plot;
 mod select;
 mod split;
@@ -14,6 +16,7 @@ use std::{
 
 pub use self::{
     export::{Format, example},
+    files::{CorpusError, dedup, export, filter, split},
     plot::page,
     select::{By, Criteria, Dedup, Selector},
     split::{EvaluationTasks, Overlap, Split, SplitReport, Splitter},

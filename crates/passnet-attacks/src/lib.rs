@@ -5,7 +5,8 @@
 //! passes have to be accepted with all layers on (else a *false rejection*).
 //!
 //! ```no_run
-//! use passnet_attacks::{AttackOptions, Coverage, run};
+//! use passnet_attacks::{AttackOptions, run};
+//! use passnet_record::Coverage;
 //!
 //! let options = AttackOptions {
 //!     directory: "attacks".into(),
@@ -29,6 +30,7 @@ mod report;
 
 use std::collections::BTreeMap;
 
+use passnet_record::Coverage;
 use passnet_run::{Selection, Suite};
 
 use self::{
@@ -38,7 +40,7 @@ use self::{
 pub use self::{
     entry::Expect,
     error::AttackError,
-    options::{AttackOptions, Coverage},
+    options::AttackOptions,
     outcome::{Judged, Outcome},
     report::Report,
 };

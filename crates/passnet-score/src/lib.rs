@@ -27,6 +27,7 @@ mod compare;
 mod error;
 mod es;
 mod failure;
+mod gate;
 mod log;
 mod outcome;
 mod random;
@@ -40,6 +41,7 @@ pub use compare::{Change, Comparison, FALSE_DISCOVERIES, GraphChange, ScoreChang
 pub use error::ScoreError;
 pub use es::{EsSettings, Parameters, ToleranceScore, tolerance_scores};
 pub use failure::{ErrorClass, Interpretation};
+pub use gate::{Condition, ConditionError, Subject};
 pub use log::{LogError, LogErrorKind, LogRecord, Quirk, QuirkKind, UpstreamLog, read_log};
 pub use outcome::{GraphOutcome, Interval, Outcomes, Speedup};
 pub use report::{ScoreReport, ScoreSettings, Tally, TaskScore};

@@ -3,6 +3,7 @@
 mod agent;
 mod dataset;
 mod extract;
+mod fleet;
 mod shared;
 mod traj;
 mod web;
@@ -10,7 +11,7 @@ mod web;
 use std::{path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-use passnet_record::{AuthorSpec, Device};
+use passnet_record::{AuthorSpec, Device, Mode};
 use passnet_score::{Interpretation, WeightTable};
 
 pub(crate) use self::agent::{AgentCommand, AgentRunArgs, ApiFlag, AttemptArgs, ModelArgs, ReplayArgs};
@@ -19,7 +20,8 @@ pub(crate) use self::dataset::{
     ImportArgs, KernelsArgs, QueryArgs, ShowArgs, StatsArgs,
 };
 pub(crate) use self::extract::ExtractArgs;
-pub(crate) use self::shared::{Format, MeasureArgs, Mode, Paths, SelectionArgs};
+pub(crate) use self::fleet::{FleetArgs, FleetCommand, FleetRunArgs, SimulateArgs};
+pub(crate) use self::shared::{Format, MeasureArgs, Paths, SelectionArgs};
 pub(crate) use self::traj::{
     EnvCommand, EnvServeArgs, FilterArgs, SameBy, SplitArgs, TeachArgs, TrajCommand, TrajDedupArgs, TrajExportArgs,
     TrajFormat, TrajStatsArgs,
@@ -80,6 +82,9 @@ pub(crate) enum Command {
     /// Evaluate a whole suite
     #[command(subcommand)]
     Bench(BenchCommand),
+    /// Evaluate on the devices of a Ray cluster
+    #[command(subcommand)]
+    Fleet(FleetCommand),
     /// Let a language model work on tasks with tools
     #[command(subcommand)]
     Agent(AgentCommand),
@@ -263,7 +268,7 @@ pub(crate) struct ScoreArgs {
     /// Directory of a run, or an upstream evaluation log
     pub(crate) input: PathBuf,
     /// Score to print first: AS as upstream defines it, or the sound score
-    #[arg(long, value_enum, default_value_t = Mode::Paper)]
+    #[arg(long, value_parser = shared::one_of::<Mode>(&Mode::ALL.map(Mode::name)), default_value_t = Mode::Paper)]
     pub(crate) mode: Mode,
     /// Slowdown penalty p
     #[arg(long, default_value_t = 0.0)]

@@ -4,7 +4,6 @@
 mod args;
 mod commands;
 mod environment;
-mod fail_on;
 mod failure;
 mod help;
 mod output;

@@ -70,15 +70,6 @@ impl Rows {
     }
 }
 
-/// A number with its noun: `1 graph`, `2 graphs`.
-pub(crate) fn counted(number: usize, noun: &str) -> String {
-    let plural = match noun {
-        "pass" => "passes",
-        noun => return format!("{number} {noun}{}", if number == 1 { "" } else { "s" }),
-    };
-    format!("{number} {}", if number == 1 { noun } else { plural })
-}
-
 /// Nanoseconds in the unit that suits them.
 pub(crate) fn duration(nanoseconds: f64) -> String {
     match nanoseconds {
@@ -91,13 +82,7 @@ pub(crate) fn duration(nanoseconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{counted, duration};
-
-    #[test]
-    fn nouns_agree_with_their_number() {
-        let shown = [(1, "graph"), (0, "graph"), (1, "pass"), (2, "pass")].map(|(n, noun)| counted(n, noun));
-        assert_eq!(shown, ["1 graph", "0 graphs", "1 pass", "2 passes"]);
-    }
+    use super::duration;
 
     #[test]
     fn durations_have_a_fitting_unit() {

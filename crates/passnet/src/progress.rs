@@ -9,8 +9,7 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressStyle};
 use passnet_eval::run::Progress;
-
-use crate::output::counted;
+use passnet_record::counted;
 
 /// Pause between two lines where stderr is not a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);

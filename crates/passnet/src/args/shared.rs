@@ -1,8 +1,21 @@
 //! Flags that several commands share.
 
-use clap::{Args, ValueEnum};
-use passnet_record::Device;
+use std::str::FromStr;
+
+use clap::{
+    Args, ValueEnum,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
+use passnet_record::{Device, Mode, UnknownName};
 use passnet_run::Selection;
+
+/// Parses one of these names of a record type; the help lists them.
+pub(super) fn one_of<T>(names: &[&'static str]) -> impl TypedValueParser<Value = T> + use<T>
+where
+    T: FromStr<Err = UnknownName> + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(names.iter().copied()).try_map(|name| name.parse())
+}
 
 /// Options of the measurement; shared by `eval` and `bench run`.
 #[derive(Args)]
@@ -11,7 +24,7 @@ pub(crate) struct MeasureArgs {
     #[arg(long, default_value = "cpu")]
     pub(crate) device: Device,
     /// Rules of the verdicts: `sound`, or `paper` to reproduce upstream's order and constants
-    #[arg(long, value_enum, default_value_t = Mode::Sound)]
+    #[arg(long, value_parser = one_of::<Mode>(&Mode::ALL.map(Mode::name)), default_value_t = Mode::Sound)]
     pub(crate) mode: Mode,
     /// Untimed calls before the first timed one [default: 25]
     #[arg(long)]
@@ -40,12 +53,6 @@ pub(crate) struct MeasureArgs {
     /// Limit on the host memory of one worker in GiB
     #[arg(long, default_value_t = 16.0)]
     pub(crate) memory: f64,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Mode {
-    Sound,
-    Paper,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

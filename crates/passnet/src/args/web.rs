@@ -4,9 +4,9 @@ use std::{net::IpAddr, path::PathBuf};
 
 use clap::{Args, ValueEnum};
 use passnet_record::AuthorSpec;
+use passnet_score::Condition;
 
 use super::shared::{MeasureArgs, SelectionArgs};
-use crate::fail_on::Condition;
 
 #[derive(Args)]
 pub(crate) struct ReportArgs {

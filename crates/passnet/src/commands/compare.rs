@@ -5,13 +5,12 @@ use std::process::ExitCode;
 use anyhow::Result;
 use passnet_record::SCHEMA_VERSION;
 use passnet_run::archive::load_run;
-use passnet_score::{Change, Comparison, GraphChange, ScoreChange};
+use passnet_score::{Change, Comparison, GraphChange, ScoreChange, Subject};
 use passnet_web::{RunView, compare};
 use serde::Serialize;
 
 use crate::{
     args::CompareArgs,
-    fail_on::Subject,
     failure::{BAD, usage},
     output::{self, Rows},
 };
@@ -41,7 +40,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     let subject = Subject { comparison: &comparison, before: &before.score.tally, after: &after.score.tally };
     let mut failed = Vec::new();
     for condition in &args.fail_on {
-        if condition.holds(&subject).map_err(usage)? {
+        if condition.holds(&subject).map_err(|error| usage(error.to_string()))? {
             failed.push(condition.to_string());
         }
     }

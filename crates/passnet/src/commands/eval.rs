@@ -11,7 +11,7 @@ use anyhow::Result;
 use passnet_author::{Context, submission};
 use passnet_dataset::open_suite;
 use passnet_eval::{Referee, run::Progress};
-use passnet_record::{AuthorSpec, Device, SCHEMA_VERSION, Status, Verdict};
+use passnet_record::{AuthorSpec, Device, SCHEMA_VERSION, Status, Verdict, counted};
 use passnet_run::{SampleFolder, Selection, Suite};
 use passnet_score::{Outcomes, ScoreReport, ScoreSettings};
 use serde::Serialize;
@@ -20,7 +20,7 @@ use super::{authors::create, referee};
 use crate::{
     args::EvalArgs,
     failure::{BAD, usage},
-    output::{self, Rows, counted, duration},
+    output::{self, Rows, duration},
     progress::ProgressLine,
 };
 

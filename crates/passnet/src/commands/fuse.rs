@@ -10,14 +10,14 @@ use passnet_author::{
 };
 use passnet_dataset::open_suite;
 use passnet_eval::settings;
-use passnet_record::Device;
+use passnet_record::{Device, counted};
 use passnet_run::Selection;
 use passnet_services::Interpreter;
 
 use super::{referee, stop::stop_flag, tuning::tune};
 use crate::{
     args::{FuseArgs, FuseDevice},
-    output::{self, counted},
+    output,
 };
 
 /// Writes one pass directory per task and prints what is in each, or says what would be.
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &FuseArgs) -> Result<ExitCode> {
         }
     }
     if let Some(out) = &args.out {
-        for (task, directory) in typed.passes(&choices)? {
+        for (task, directory) in typed.passes(&choices) {
             let place = out.join(task);
             fs::create_dir_all(&place)?;
             for (name, bytes) in directory.files() {

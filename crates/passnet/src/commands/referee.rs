@@ -4,12 +4,12 @@ use std::path::Path;
 
 use anyhow::Result;
 use passnet_eval::{Defences, EvalError, Referee, RefereeOptions, ZygoteConfig, settings};
-use passnet_record::{AuthorSpec, CacheMode, Device, ExecutionPath, RunSettings};
+use passnet_record::{AuthorSpec, CacheMode, Device, ExecutionPath, Mode, RunSettings};
 use passnet_run::cache_directory;
 use passnet_services::{Interpreter, device_problem};
 
 use crate::{
-    args::{MeasureArgs, Mode, Paths},
+    args::{MeasureArgs, Paths},
     failure::{unfit, usage},
 };
 
@@ -26,6 +26,17 @@ pub(crate) fn start(args: &MeasureArgs, jobs: Option<usize>) -> Result<Referee> 
 /// Starts a referee with the default settings, for one evaluation at a time.
 pub(crate) fn start_on(device: Device) -> Result<Referee> {
     start_with(settings::sound(device), Some(1))
+}
+
+/// Starts a referee that authors ask for types and settings. The device need not be on this machine.
+pub(super) fn start_for_authors(settings: RunSettings) -> Result<Referee> {
+    let options = RefereeOptions {
+        zygote: ZygoteConfig::from(Interpreter::find()),
+        defences: Defences::ALL,
+        cache: cache_directory(),
+        jobs: 1,
+    };
+    Ok(Referee::new(settings, options)?)
 }
 
 /// Starts a referee on this machine.
@@ -66,7 +77,8 @@ pub(crate) fn check_author(author: &AuthorSpec) -> Result<()> {
     }
 }
 
-fn settings_of(args: &MeasureArgs) -> RunSettings {
+/// Returns the settings that the flags ask for.
+pub(super) fn settings_of(args: &MeasureArgs) -> RunSettings {
     let defaults = match args.mode {
         Mode::Sound => settings::sound(args.device),
         Mode::Paper => settings::paper(args.device),

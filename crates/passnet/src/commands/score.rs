@@ -4,11 +4,12 @@ use std::{path::Path, process::ExitCode};
 
 use anyhow::{Context, Result};
 use fs_err as fs;
+use passnet_record::Mode;
 use passnet_run::archive::load_run;
 use passnet_score::{EsSettings, Outcomes, ScoreReport, ScoreSettings, read_log};
 
 use crate::{
-    args::{Format, Mode, ScoreArgs},
+    args::{Format, ScoreArgs},
     failure::usage,
     output::{self, Rows},
 };

@@ -6,14 +6,12 @@ use anyhow::Result;
 use passnet_author::{Target, TypedGraph};
 use passnet_dataset::open_suite;
 use passnet_graph::ValueId;
-use passnet_record::GraphId;
+use passnet_record::{GraphId, counted};
 use passnet_run::{
     GraphSample, Selection, Suite,
     archive::{SuiteGraphs, short_type},
 };
 use passnet_services::{Interpreter, PropagateError, propagate};
-
-use crate::output::counted;
 
 /// Types of the values of a graph, inputs first.
 type Types = Vec<Option<String>>;

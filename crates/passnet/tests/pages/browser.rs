@@ -1,6 +1,7 @@
 //! Every kind of page in a real browser: no complaints, nothing wider than the window, text that can be read in both
-//! colour schemes, and tables that are sorted and filtered by keyboard.
+//! colour schemes, no violation of the accessibility rules of axe, and tables that are sorted and filtered by keyboard.
 //!
+//! `PASSNET_AXE=FILE` names `axe.min.js` of the npm package `axe-core`; without it, these rules are not checked.
 //! `PASSNET_SCREENSHOTS=FOLDER` keeps a picture of each page in each look.
 
 use std::path::PathBuf;
@@ -55,9 +56,17 @@ const LEAST_CONTRAST: &str = r"(() => {
   return least;
 })()";
 
+/// Violations of axe's rules, each with up to three elements.
+const AXE_VIOLATIONS: &str = r"axe.run(document, { resultTypes: ['violations'] }).then((found) =>
+  found.violations.map(({ id, nodes }) => [id, nodes.slice(0, 3).map((node) => node.html.slice(0, 200))]))";
+
 #[test]
 fn every_kind_of_page_in_every_look() {
     let Some(mut browser) = Browser::start() else { return };
+    let axe = std::env::var_os("PASSNET_AXE").map(|file| std::fs::read_to_string(file).unwrap());
+    if axe.is_none() {
+        println!("skipped: PASSNET_AXE names no file, so the accessibility rules are not checked");
+    }
     let pictures = std::env::var_os("PASSNET_SCREENSHOTS").map(PathBuf::from);
     let runs = runs();
     let site = runs.path().join("site");
@@ -67,6 +76,7 @@ fn every_kind_of_page_in_every_look() {
     let extra = [&extra[..], &["--trajectories", trajectories.to_str().unwrap()]].concat();
     let (code, text) = passnet(&[&arguments[..], &extra[..]].concat());
     assert_eq!(code, 0, "{text}");
+    let mut violations: Vec<String> = Vec::new();
     for page in PAGES {
         assert!(site.join(page).is_file(), "{page}");
         for (look, width, dark) in LOOKS {
@@ -80,12 +90,18 @@ fn every_kind_of_page_in_every_look() {
             assert_eq!(browser.evaluate(scripted), true, "{page}, {look}: the script ran");
             let contrast = browser.evaluate(LEAST_CONTRAST);
             assert!(contrast[0].as_f64().unwrap() >= 4.5, "{page}, {look}: {contrast}");
+            if let Some(axe) = &axe {
+                browser.evaluate(axe);
+                let found = browser.evaluate(AXE_VIOLATIONS);
+                violations.extend(found.as_array().unwrap().iter().map(|found| format!("{page}, {look}: {found}")));
+            }
             if let Some(folder) = &pictures {
                 std::fs::create_dir_all(folder).unwrap();
                 browser.picture(&folder.join(format!("{}-{look}.png", page.split(['/', '.']).next().unwrap())));
             }
         }
     }
+    assert!(violations.is_empty(), "{violations:#?}");
 }
 
 #[test]

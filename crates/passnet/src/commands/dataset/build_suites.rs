@@ -10,6 +10,7 @@ use passnet_dataset::{
     pipeline::{Recipe, Runners, Step, build_suites, plans},
     suite::{Bounds, Built, Leak, card},
 };
+use passnet_record::counted;
 use passnet_services::Helper;
 
 use super::{
@@ -19,7 +20,7 @@ use super::{
 use crate::{
     args::BuildSuitesArgs,
     failure::{BAD, usage},
-    output::{self, counted},
+    output,
 };
 
 /// Runs all stages. A stage skips work that it finished in an earlier call.

@@ -7,6 +7,7 @@ use passnet_dataset::{
     annotate::{Annotated, Limits, Runner, annotate},
     kernels::{CountSettings, Counted, count_kernels},
 };
+use passnet_record::counted;
 use passnet_services::{Helper, HelperPool, Interpreter};
 use serde_json::{Value, json};
 
@@ -14,7 +15,7 @@ use super::found::{existing, report_failures};
 use crate::{
     args::{AnnotateArgs, KernelsArgs},
     failure::unfit,
-    output::{self, counted},
+    output,
 };
 
 pub(super) fn run_annotate(args: &AnnotateArgs) -> Result<ExitCode> {

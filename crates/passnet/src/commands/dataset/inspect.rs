@@ -10,13 +10,14 @@ use passnet_dataset::{
     store::SampleRow,
     suite::card,
 };
+use passnet_record::counted;
 use serde_json::json;
 
 use super::found::{existing, report_failures};
 use crate::{
     args::{CardArgs, Format, QueryArgs, ShowArgs, StatsArgs},
     failure::usage,
-    output::{self, Rows, counted},
+    output::{self, Rows},
 };
 
 /// Ops that `stats` lists.

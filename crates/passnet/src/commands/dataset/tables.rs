@@ -12,12 +12,13 @@ use passnet_dataset::{
     import::{Transfer, export, import_graphs, import_tasks},
     mine::{Method, mine},
 };
+use passnet_record::counted;
 
 use super::found::{existing, report_failures};
 use crate::{
     args::{CurateArgs, DedupArgs, ExportArgs, FoldArgs, FoldMode, ImportArgs},
     failure::usage,
-    output::{self, Rows, counted},
+    output::{self, Rows},
 };
 
 pub(super) fn import(args: &ImportArgs) -> Result<ExitCode> {

@@ -5,7 +5,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::Result;
 use fs_err as fs;
 use serde::Serialize;
 
@@ -25,7 +24,7 @@ enum Out {
 }
 
 impl Lines {
-    pub(super) fn create(path: &Path) -> Result<Self> {
+    pub(super) fn create(path: &Path) -> io::Result<Self> {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             fs::create_dir_all(folder)?;
         }
@@ -40,22 +39,41 @@ impl Lines {
         Ok(Self { out, temporary, path: path.to_owned() })
     }
 
-    pub(super) fn push(&mut self, value: &impl Serialize) -> Result<()> {
+    pub(super) fn push(&mut self, value: &impl Serialize) -> io::Result<()> {
         let mut line = serde_json::to_vec(value)?;
         line.push(b'\n');
         match &mut self.out {
-            Out::Plain(out) => out.write_all(&line)?,
-            Out::Packed(out) => out.write_all(&line)?,
+            Out::Plain(out) => out.write_all(&line),
+            Out::Packed(out) => out.write_all(&line),
         }
-        Ok(())
     }
 
-    pub(super) fn finish(self) -> Result<()> {
+    pub(super) fn finish(self) -> io::Result<()> {
         let out = match self.out {
             Out::Plain(out) => out,
             Out::Packed(out) => out.finish()?,
         };
         out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-        Ok(fs::rename(self.temporary, self.path)?)
+        fs::rename(self.temporary, self.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_appears_when_it_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["below/plain.jsonl", "below/packed.jsonl.zst"] {
+            let path = folder.path().join(name);
+            let mut lines = Lines::create(&path).unwrap();
+            lines.push(&[1, 2]).unwrap();
+            assert!(!path.exists());
+            lines.finish().unwrap();
+            let bytes = fs::read(&path).unwrap();
+            let text = if name.ends_with("zst") { zstd::decode_all(bytes.as_slice()).unwrap() } else { bytes };
+            assert_eq!(text, b"[1,2]\n");
+        }
     }
 }

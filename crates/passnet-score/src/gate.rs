@@ -1,8 +1,36 @@
-//! Conditions of `passnet compare --fail-on`: `METRIC OP NUMBER[%]`, joined by `and`. `docs/reference/compare.md` describes them.
+//! Gates on comparisons: `METRIC OP NUMBER[%]`, joined by `and`. `docs/reference/compare.md` describes them.
 
 use std::{fmt, str::FromStr};
 
-use passnet_score::{Change, Comparison, ScoreChange, Tally};
+use crate::{Change, Comparison, ScoreChange, Tally};
+
+/// Error of a condition, in its text or on the runs that it is evaluated on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConditionError {
+    /// A term without an operator.
+    #[error("`{0}` has no <, <=, > or >=, as in 'AS<-2%'")]
+    NoOperator(String),
+    /// The suffix of a metric is not an end of an interval.
+    #[error("`.{0}` is not known; known are .low and .high")]
+    UnknownEnd(String),
+    /// No metric has that name.
+    #[error("`{name}` is not known; known are {known}")]
+    UnknownMetric {
+        /// The name as given.
+        name: String,
+        /// All names.
+        known: String,
+    },
+    /// The metric has no interval.
+    #[error("`{0}` has no interval; AS and sound have")]
+    NoInterval(String),
+    /// The right side is not a finite number.
+    #[error("`{0}` is not a number")]
+    NotANumber(String),
+    /// The runs lack a number that the condition needs.
+    #[error("cannot evaluate `{0}`: the runs have no such number")]
+    NoValue(String),
+}
 
 /// Quantity of a comparison that a condition can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +74,7 @@ struct Term {
 
 /// Terms that all have to hold.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Condition {
+pub struct Condition {
     text: String,
     terms: Vec<Term>,
 }
@@ -65,9 +93,9 @@ const METRICS: [(&str, Metric); 10] = [
 ];
 
 impl FromStr for Condition {
-    type Err = String;
+    type Err = ConditionError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, ConditionError> {
         let terms = text.split(" and ").map(term).collect::<Result<_, _>>()?;
         Ok(Self { text: text.trim().to_owned(), terms })
     }
@@ -79,9 +107,9 @@ impl fmt::Display for Condition {
     }
 }
 
-fn term(text: &str) -> Result<Term, String> {
+fn term(text: &str) -> Result<Term, ConditionError> {
     let text = text.trim();
-    let at = text.find(['<', '>']).ok_or_else(|| format!("`{text}` has no <, <=, > or >=, as in 'AS<-2%'"))?;
+    let at = text.find(['<', '>']).ok_or_else(|| ConditionError::NoOperator(text.to_owned()))?;
     let (name, rest) = text.split_at(at);
     let (operator, rest) = match rest.as_bytes() {
         [b'<', b'=', ..] => (Operator::AtMost, &rest[2..]),
@@ -92,29 +120,33 @@ fn term(text: &str) -> Result<Term, String> {
     let (name, end) = match name.trim().split_once('.') {
         Some((name, "low")) => (name, End::Low),
         Some((name, "high")) => (name, End::High),
-        Some((_, other)) => return Err(format!("`.{other}` is not known; known are .low and .high")),
+        Some((_, other)) => return Err(ConditionError::UnknownEnd(other.to_owned())),
         None => (name.trim(), End::Point),
     };
     let known = METRICS.iter().find(|(metric, _)| *metric == name);
     let &(_, metric) = known.ok_or_else(|| {
         let names: Vec<&str> = METRICS.iter().map(|(name, _)| *name).collect();
-        format!("`{name}` is not known; known are {}", names.join(", "))
+        ConditionError::UnknownMetric { name: name.to_owned(), known: names.join(", ") }
     })?;
     if end != End::Point && !matches!(metric, Metric::Aggregated | Metric::Sound) {
-        return Err(format!("`{name}` has no interval; AS and sound have"));
+        return Err(ConditionError::NoInterval(name.to_owned()));
     }
     let number = rest.trim();
     let (digits, percent) = number.strip_suffix('%').map_or((number, false), |digits| (digits.trim(), true));
     let number = digits.parse().ok().filter(|number: &f64| number.is_finite());
-    let number = number.ok_or_else(|| format!("`{digits}` is not a number"))?;
+    let number = number.ok_or_else(|| ConditionError::NotANumber(digits.to_owned()))?;
     Ok(Term { metric, end, operator, number, percent })
 }
 
 /// The comparison and the runs that conditions are evaluated on.
-pub(crate) struct Subject<'a> {
-    pub(crate) comparison: &'a Comparison,
-    pub(crate) before: &'a Tally,
-    pub(crate) after: &'a Tally,
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// The two runs compared.
+    pub comparison: &'a Comparison,
+    /// Counts of the first run.
+    pub before: &'a Tally,
+    /// Counts of the second run.
+    pub after: &'a Tally,
 }
 
 impl Condition {
@@ -122,12 +154,11 @@ impl Condition {
     /// made must not pass in silence.
     ///
     /// # Errors
-    /// Which term has no value.
-    pub(crate) fn holds(&self, subject: &Subject<'_>) -> Result<bool, String> {
+    /// [`ConditionError::NoValue`] if a term has no value.
+    pub fn holds(&self, subject: &Subject<'_>) -> Result<bool, ConditionError> {
         let mut all = true;
         for term in &self.terms {
-            let value =
-                term.value(subject).ok_or_else(|| format!("cannot evaluate `{self}`: the runs have no such number"))?;
+            let value = term.value(subject).ok_or_else(|| ConditionError::NoValue(self.to_string()))?;
             all &= match term.operator {
                 Operator::Less => value < term.number,
                 Operator::AtMost => value <= term.number,
@@ -176,11 +207,10 @@ impl Term {
 
 #[cfg(test)]
 mod tests {
-    use passnet_score::Interval;
-
     use super::*;
+    use crate::Interval;
 
-    fn holds(text: &str) -> Result<bool, String> {
+    fn holds(text: &str) -> Result<bool, ConditionError> {
         let change = |before: f64, ratio: f64| ScoreChange {
             before,
             after: before * ratio,
