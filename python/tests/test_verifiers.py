@@ -116,5 +116,5 @@ def test_tools_by_the_model_context_protocol():
 
     with served("--steps", "20") as url:
         answer, reward = asyncio.run(episode(url))
-    assert "1 of 1 graphs correct" in answer or "unstable" in answer
+    assert "1 of 1 graph" in answer or "unstable" in answer
     assert 0.0 <= reward <= 1.0
