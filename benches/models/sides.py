@@ -59,6 +59,8 @@ def side_of(model: torch.nn.Module, side: str) -> Side:
             return passnet.compile(model)
         case "passnet frozen":
             return passnet.compile(model, freeze=True)
+        case "passnet frozen+graphs":
+            return passnet.compile(model, freeze=True, cuda_graphs=True)
         case "passnet+graphs":
             return passnet.compile(model, cuda_graphs=True)
     return torch.compile(model, mode=side)

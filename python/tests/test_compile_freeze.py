@@ -9,6 +9,8 @@ import torch
 from torch import nn
 
 import passnet
+from passnet._compile import build
+from passnet._compile.channels import channels_last
 
 
 @pytest.fixture(autouse=True)
@@ -108,3 +110,56 @@ def test_folded_weights_are_constants_until_refresh():
     torch.testing.assert_close(compiled(x), model(x), rtol=1e-4, atol=1e-4)
     compiled(x)
     torch.testing.assert_close(compiled(x), model(x), rtol=1e-4, atol=1e-4)
+
+
+class Pyramid(nn.Module):
+    """Convolutions, a pooling, a concatenation, and two results of which one is an image."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8), nn.ReLU())
+        self.left, self.right = nn.Conv2d(8, 8, 3, padding=1), nn.Conv2d(8, 8, 1)
+        self.norm, self.head = nn.BatchNorm2d(16), nn.Linear(16, 5)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        x = nn.functional.max_pool2d(self.stem(x), 2)
+        y = torch.relu(self.norm(torch.cat([self.left(x), self.right(x).sigmoid()], 1)))
+        return y, self.head(y.mean((2, 3)))
+
+
+@pytest.mark.parametrize("is_faster", [True, False])
+@torch.no_grad()
+def test_images_are_laid_out_with_channels_innermost_where_that_is_faster(
+    is_faster: bool, monkeypatch: pytest.MonkeyPatch
+):
+    kept: list[bool] = []
+
+    def decide(*arguments: object) -> str:
+        note = channels_last(*arguments[:2], lambda *_: is_faster)
+        kept.append(note == "images have their channels innermost")
+        return note
+
+    monkeypatch.setattr(build, "channels_last", decide)
+    model = spread(Pyramid())
+    compiled = passnet.compile(model, freeze=True)
+    for _ in range(3):
+        x = torch.randn(2, 3, 16, 16)
+        found, expected = compiled(x), model(x)
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+        assert [value.stride() for value in found] == [value.stride() for value in expected]
+    assert kept == [is_faster]
+    assert compiled.report().eager == {}
+
+
+@torch.no_grad()
+def test_a_graph_that_other_layouts_break_keeps_its_own():
+    class Viewed(Pyramid):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return super().forward(x)[0].view(2, -1) + 1
+
+    model = spread(Viewed())
+    compiled = passnet.compile(model, freeze=True)
+    for _ in range(3):
+        x = torch.randn(2, 3, 16, 16)
+        torch.testing.assert_close(compiled(x), model(x), rtol=1e-4, atol=1e-4)
+    assert any("kept: view size is not compatible" in note for note in compiled.report().specialisations[0].notes)
