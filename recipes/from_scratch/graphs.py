@@ -13,7 +13,9 @@ from pathlib import Path
 import torch
 
 NAME = re.compile(r"\b(?:in|w|tmp)_\d+\b")
-_META = re.compile(r"name = '(?P<name>\w+)'.*?shape = \[(?P<shape>[\d, ]*)\]\s+dtype = '(?P<dtype>[\w.]+)'", re.DOTALL)
+_META = re.compile(
+    r"""name = ['"](?P<name>\w+)['"].*?shape = \[(?P<shape>[\d, ]*)\]\s+dtype = ['"](?P<dtype>[\w.]+)""", re.DOTALL
+)
 _CALL = re.compile(r"([A-Za-z_][\w.]*)\(")
 _ASSIGNMENT = re.compile(r"((?:in|w|tmp)_\d+) ([-+*/|&]?=) (.+)")
 _OPERATORS = {
