@@ -144,7 +144,9 @@ impl<'g> Survey<'g> {
                 typed.tensor(*value).is_some_and(|ty| ty.nbytes() >= LARGE_RESULT)
                     && wholes.any(|whole| outputs.contains(&whole))
             };
-            let Some(second) = outputs.iter().copied().find(is_second).and_then(|value| graph.node_of(value)) else { break };
+            let Some(second) = outputs.iter().copied().find(is_second).and_then(|value| graph.node_of(value)) else {
+                break;
+            };
             nodes.remove(&second);
         }
         nodes

@@ -1,14 +1,10 @@
 //! `passnet eval`: one task, for a person or a training loop.
 
-use std::{
-    path::{Path, PathBuf},
-    process::ExitCode,
-    sync::atomic::AtomicBool,
-    time::{Duration, SystemTime},
-};
+use std::{process::ExitCode, sync::atomic::AtomicBool, time::Duration};
 
 use anyhow::Result;
-use passnet_author::{Context, submission};
+use passnet_agent::Reward;
+use passnet_author::{Complaint, Context, complaints, modification_times, next_step, submission};
 use passnet_dataset::open_suite;
 use passnet_eval::{Referee, run::Progress};
 use passnet_record::{AuthorSpec, Device, OutputComparison, Remark, SCHEMA_VERSION, Status, Verdict, counted};
@@ -35,8 +31,8 @@ struct JsonEvaluation<'a> {
     score: Option<f64>,
     /// AS.
     aggregated: Option<f64>,
-    /// The score minus 1: more than 0 if the passes are correct and faster than eager beyond the noise.
-    reward: Option<f64>,
+    /// The reward for training, as for agents and in the environment: 0 unless all graphs are right and some are faster.
+    reward: f64,
     verdicts: &'a [Verdict],
 }
 
@@ -47,7 +43,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode> {
     let referee = referee::start(&args.measure, None)?;
     loop {
         // Read before the evaluation: a change during it causes another one.
-        let stamp = args.passes.as_deref().map(stamp);
+        let stamp = args.passes.as_deref().map(modification_times);
         let verdicts = evaluate(&referee, &suite, &author)?;
         print(args, &verdicts)?;
         if !args.watch {
@@ -55,7 +51,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode> {
             return Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(BAD) });
         }
         eprintln!("waiting for a change of the passes; Ctrl-C ends");
-        while args.passes.as_deref().map(self::stamp) == stamp {
+        while args.passes.as_deref().map(modification_times) == stamp {
             std::thread::sleep(WATCH_EVERY);
         }
     }
@@ -100,35 +96,18 @@ fn evaluate(referee: &Referee, suite: &Suite, author: &AuthorSpec) -> Result<Vec
     Ok(verdicts)
 }
 
-/// Times of change of the files of a pass directory.
-fn stamp(directory: &Path) -> Vec<(PathBuf, Option<SystemTime>)> {
-    let mut files = Vec::new();
-    let mut open = vec![directory.to_owned()];
-    while let Some(folder) = open.pop() {
-        for path in std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
-            if path.is_dir() {
-                open.push(path);
-            } else {
-                let changed = path.metadata().and_then(|meta| meta.modified()).ok();
-                files.push((path, changed));
-            }
-        }
-    }
-    files.sort();
-    files
-}
-
 fn print(args: &EvalArgs, verdicts: &[Verdict]) -> Result<()> {
     let correct_at = args.measure.correct_at.unwrap_or(passnet_eval::settings::sound(Device::Cpu).correct_at);
+    let outcomes = Outcomes::from_verdicts(verdicts, correct_at);
     // Without a graph that counts there is no score.
-    let report = ScoreReport::new(&Outcomes::from_verdicts(verdicts, correct_at), &ScoreSettings::default()).ok();
+    let report = ScoreReport::new(&outcomes, &ScoreSettings::default()).ok();
     if args.json {
         let score = report.as_ref().and_then(|report| Some(report.sound.as_ref()?.score));
         return output::json(&JsonEvaluation {
             schema_version: SCHEMA_VERSION,
             score,
             aggregated: report.as_ref().map(|report| report.aggregated),
-            reward: score.map(|score| score - 1.0),
+            reward: Reward::of(&outcomes.graphs).value,
             verdicts,
         });
     }
@@ -139,7 +118,7 @@ fn print(args: &EvalArgs, verdicts: &[Verdict]) -> Result<()> {
         let sound = report.sound.map(|sound| format!("sound score {:.3}, ", sound.score)).unwrap_or_default();
         output::text(&format!("\n{sound}AS {:.3}", report.aggregated))?;
     }
-    if let Some(advice) = advice(verdicts) {
+    if let Some(advice) = next_step(verdicts) {
         output::text(&format!("next: {advice}"))?;
     }
     Ok(())
@@ -169,18 +148,9 @@ fn print_table(verdicts: &[Verdict]) -> Result<()> {
 
 /// Prints each reason once, with the graphs that it is about.
 fn print_reasons(verdicts: &[Verdict]) -> Result<()> {
-    let mut reasons: Vec<(&str, &str, Vec<String>)> = Vec::new();
-    for verdict in verdicts {
-        let Some(reason) = &verdict.reason else { continue };
-        let graph = format!("{}/{}", verdict.id.task, verdict.id.graph);
-        match reasons.iter_mut().find(|(code, text, _)| (*code, *text) == (&*reason.code, &*reason.message)) {
-            Some((_, _, graphs)) => graphs.push(graph),
-            None => reasons.push((&reason.code, &reason.message, vec![graph])),
-        }
-    }
-    for (code, message, graphs) in reasons {
+    for Complaint { reason, graphs } in complaints(verdicts) {
         let all = if graphs.len() > 1 { format!(" ({})", counted(graphs.len(), "graph")) } else { String::new() };
-        output::text(&format!("\n{}{all}: {code}: {message}", graphs.join(", ")))?;
+        output::text(&format!("\n{}{all}: {}: {}", graphs.join(", "), reason.code, reason.message))?;
     }
     Ok(())
 }
@@ -207,20 +177,4 @@ fn print_accuracy(verdicts: &[Verdict]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The next step for the author of the passes, by the first verdict that is not good.
-fn advice(verdicts: &[Verdict]) -> Option<&'static str> {
-    let bad = verdicts.iter().find(|verdict| verdict.status != Status::Correct);
-    match bad.map(|verdict| verdict.status) {
-        None => verdicts
-            .iter()
-            .filter_map(Verdict::scored_timing)
-            .any(|timing| timing.speedup.low <= 1.0)
-            .then_some("all graphs are correct; some are not faster than eager beyond the noise"),
-        Some(Status::NoMatch) => Some("`passnet new TASK --out DIR` writes the pattern of a task"),
-        Some(Status::Integrity) => Some("`passnet lint DIR` shows the line, `passnet lint --explain RULE` the rule"),
-        Some(Status::Unstable) => Some("the machine is busy; close other programs, or raise --trials"),
-        Some(_) => Some("fix the reason above, then evaluate again; --watch does so on every change"),
-    }
 }

@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
-use passnet_author::{Target, TypedGraph};
 use passnet_dataset::open_suite;
-use passnet_graph::ValueId;
+use passnet_graph::{Target, TypedGraph, ValueId};
 use passnet_record::{GraphId, counted};
 use passnet_run::{
     GraphSample, Selection, Suite,
     archive::{SuiteGraphs, short_type},
 };
 use passnet_services::{Interpreter, PropagateError, propagate};
+
+use crate::SiteError;
 
 /// Types of the values of a graph, inputs first.
 type Types = Vec<Option<String>>;
@@ -21,16 +21,16 @@ type Types = Vec<Option<String>>;
 ///
 /// # Errors
 /// If a path is no suite.
-pub(crate) fn suite_graphs(paths: &[PathBuf], shapes: bool) -> Result<SuiteGraphs> {
+pub(crate) fn suite_graphs(paths: &[PathBuf], shapes: bool, remark: &dyn Fn(&str)) -> Result<SuiteGraphs, SiteError> {
     let suites = paths.iter().map(|path| open_suite(path, &Selection::default())).collect::<Result<Vec<_>, _>>()?;
     let mut typed = Vec::new();
     for suite in suites.iter().filter(|_| shapes) {
         let graphs = counted(suite.graphs().count(), "graph");
-        eprintln!("asking PyTorch for the shapes within {graphs} of {} …", suite.record.name);
+        remark(&format!("asking PyTorch for the shapes within {graphs} of {} …", suite.record.name));
         let types = types_of(suite).unwrap_or_else(|error| {
-            eprintln!(
+            remark(&format!(
                 "no shapes within graphs: {error}; `passnet doctor` says what is missing, `--no-shapes` asks for none"
-            );
+            ));
             Vec::new()
         });
         typed.push(types);

@@ -7,64 +7,69 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::failure::unfit;
+use super::error::CaptureError;
 
 /// Name of the file.
-pub(super) const LEDGER: &str = "extract.jsonl";
+pub const LEDGER: &str = "extract.jsonl";
 const SCHEMA_VERSION: u32 = 1;
 
 /// Settings that determine the sample of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Settings {
-    pub(super) seed: u64,
-    pub(super) max_parameters: f64,
+pub struct Settings {
+    /// Seed of weights and inputs.
+    pub seed: u64,
+    /// Parameters above which a model is reduced.
+    pub max_parameters: f64,
 }
 
 /// Result of one model, as the capture reports it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Model {
-    pub(super) spec: String,
+pub struct Model {
+    /// The model as it was named.
+    pub spec: String,
     /// `ok`, or the kind of failure.
-    pub(super) status: String,
+    pub status: String,
+    /// Reason of the failure.
     #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub(super) reason: String,
+    pub reason: String,
     /// Samples, relative to the directory of the ledger.
     #[serde(default)]
-    pub(super) folders: Vec<String>,
+    pub folders: Vec<String>,
     /// Operations of each graph.
     #[serde(default)]
-    pub(super) ops: Vec<usize>,
+    pub ops: Vec<usize>,
     /// Nodes of each graph, inputs and output included.
     #[serde(default)]
-    pub(super) nodes: Vec<usize>,
+    pub nodes: Vec<usize>,
     /// Graphs that gave the captured shapes when they were run again.
     #[serde(default)]
-    pub(super) replayed: usize,
+    pub replayed: usize,
     /// Wall-clock time in seconds.
     #[serde(default)]
-    pub(super) seconds: f64,
+    pub seconds: f64,
     /// CPU time in seconds.
     #[serde(default)]
-    pub(super) cpu_seconds: f64,
+    pub cpu_seconds: f64,
+    /// Largest memory in use, in bytes.
     #[serde(default)]
-    pub(super) peak_bytes: u64,
+    pub peak_bytes: u64,
     /// Parameters of the model that was built, where its recipe counts them.
     #[serde(default)]
-    pub(super) parameters: Option<u64>,
+    pub parameters: Option<u64>,
     /// Fields of the configuration that were made smaller, each with its value before and after.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub(super) reduced: Map<String, Value>,
+    pub reduced: Map<String, Value>,
     /// Name of the inputs of the recipe that were used.
     #[serde(default)]
-    pub(super) inputs: String,
+    pub inputs: String,
 }
 
 impl Model {
-    pub(super) fn is_ok(&self) -> bool {
+    /// Returns whether the model was captured.
+    pub fn is_ok(&self) -> bool {
         self.status == "ok"
     }
 }
@@ -77,54 +82,59 @@ struct Line {
 }
 
 /// The open ledger. While it is open, no other process writes to it.
-pub(super) struct Ledger {
+pub struct Ledger {
     directory: PathBuf,
     file: File,
     settings: Settings,
     models: HashMap<String, Model>,
+    /// Lines that could not be read.
+    pub remarks: Vec<String>,
 }
 
 impl Ledger {
     /// Opens the ledger of a directory, which is made where it is missing. Lines of other settings are left alone, and so
     /// is a last line that was cut off.
-    pub(super) fn open(directory: &Path, settings: Settings) -> Result<Self> {
-        fs_err::create_dir_all(directory)?;
+    ///
+    /// # Errors
+    /// If another process has it open, or it cannot be read.
+    pub fn open(directory: &Path, settings: Settings) -> Result<Self, CaptureError> {
         let path = directory.join(LEDGER);
-        let context = || format!("the ledger {}", path.display());
-        let mut file = File::options().create(true).read(true).append(true).open(&path).with_context(context)?;
+        let failed = |source| CaptureError::Ledger { path: path.clone(), source };
+        fs_err::create_dir_all(directory).map_err(failed)?;
+        let mut file = File::options().create(true).read(true).append(true).open(&path).map_err(failed)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(unfit(format!("another passnet extract writes to {}", directory.display())));
+                return Err(CaptureError::Busy(directory.to_owned()));
             }
-            Err(TryLockError::Error(error)) => return Err(error).with_context(context),
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
         let mut text = Vec::new();
-        file.read_to_end(&mut text).with_context(context)?;
-        let mut models = HashMap::new();
+        file.read_to_end(&mut text).map_err(failed)?;
+        let (mut models, mut remarks) = (HashMap::new(), Vec::new());
         for line in text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
             match serde_json::from_slice::<Line>(line) {
                 Ok(line) if line.schema_version == SCHEMA_VERSION && line.settings == settings => {
                     models.insert(line.model.spec.clone(), line.model);
                 }
                 Ok(_) => {}
-                Err(error) => tracing::warn!("{}: a line is passed over: {error}", path.display()),
+                Err(error) => remarks.push(format!("{}: a line is passed over: {error}", path.display())),
             }
         }
         if text.last().is_some_and(|&last| last != b'\n') {
-            file.seek(SeekFrom::End(0)).and_then(|_| file.write_all(b"\n")).with_context(context)?;
+            file.seek(SeekFrom::End(0)).and_then(|_| file.write_all(b"\n")).map_err(failed)?;
         }
-        Ok(Self { directory: directory.to_owned(), file, settings, models })
+        Ok(Self { directory: directory.to_owned(), file, settings, models, remarks })
     }
 
     /// Returns the recorded result of a model, if there is one.
-    pub(super) fn get(&self, spec: &str) -> Option<&Model> {
+    pub fn get(&self, spec: &str) -> Option<&Model> {
         self.models.get(spec)
     }
 
-    /// Models that need not be tried again: those whose samples are there, and unless `retry` those that failed. A function
+    /// Returns the models that need not be tried again: those whose samples are there, and unless `retry` those that failed. A function
     /// in a file is always tried, since the file may have changed.
-    pub(super) fn done(&self, retry: bool) -> impl Iterator<Item = &str> {
+    pub fn done(&self, retry: bool) -> impl Iterator<Item = &str> {
         self.models.values().filter(move |model| self.is_done(model, retry)).map(|model| model.spec.as_str())
     }
 
@@ -135,12 +145,18 @@ impl Ledger {
     }
 
     /// Adds a line.
-    pub(super) fn add(&mut self, model: Model) -> Result<()> {
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn add(&mut self, model: Model) -> Result<(), CaptureError> {
+        let failed = |source| CaptureError::Ledger { path: self.directory.join(LEDGER), source };
         let line = Line { schema_version: SCHEMA_VERSION, settings: self.settings.clone(), model };
-        let mut text = serde_json::to_string(&line)?;
+        let mut text = serde_json::to_string(&line).map_err(|error| failed(error.into()))?;
         text.push('\n');
         // One write, so that a line is whole or missing its end.
-        self.file.write_all(text.as_bytes()).with_context(|| format!("the ledger in {}", self.directory.display()))?;
+        self.file
+            .write_all(text.as_bytes())
+            .map_err(|source| CaptureError::Ledger { path: self.directory.join(LEDGER), source })?;
         self.models.insert(line.model.spec.clone(), line.model);
         Ok(())
     }

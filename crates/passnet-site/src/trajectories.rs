@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
 use passnet_agent::{Message, Trajectory, corpus};
 use passnet_web::{TrajectoryView, Turn};
 use serde_json::Value;
+
+use crate::SiteError;
 
 /// Trajectories that are shown.
 const MAX: usize = 5000;
@@ -14,7 +15,7 @@ const MAX: usize = 5000;
 ///
 /// # Errors
 /// Where a file cannot be read or a line is no trajectory.
-pub(crate) fn trajectories(paths: &[PathBuf]) -> Result<Vec<TrajectoryView>> {
+pub(crate) fn trajectories(paths: &[PathBuf]) -> Result<Vec<TrajectoryView>, SiteError> {
     corpus::read(paths)?.take(MAX).map(|trajectory| Ok(view(&trajectory?)?)).collect()
 }
 

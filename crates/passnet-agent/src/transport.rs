@@ -7,8 +7,7 @@ use std::{
     time::Duration,
 };
 
-use super::EnvServer;
-use crate::semaphore::Semaphore;
+use crate::{env::EnvServer, semaphore::Semaphore};
 
 /// Requests in work at a time.
 const MAX_REQUESTS: usize = 256;

@@ -1,8 +1,10 @@
 //! Access control for the pages.
 
-use std::{io::Read as _, net::IpAddr};
+use std::{
+    io::{self, Read as _},
+    net::IpAddr,
+};
 
-use anyhow::{Context, Result};
 use axum::{
     extract::Request,
     http::{HeaderMap, HeaderValue, StatusCode, header},
@@ -32,7 +34,7 @@ impl Guard {
     ///
     /// # Errors
     /// Where the system gives no random bytes.
-    pub(super) fn new(host: IpAddr, token: Option<String>) -> Result<Self> {
+    pub(super) fn new(host: IpAddr, token: Option<String>) -> io::Result<Self> {
         let loopback = host.is_loopback();
         let token = match token.filter(|token| !token.is_empty()) {
             None if !loopback => Some(random_token()?),
@@ -96,11 +98,9 @@ fn same(shown: &str, token: &str) -> bool {
 }
 
 /// 128 random bits in hexadecimal.
-fn random_token() -> Result<String> {
+fn random_token() -> io::Result<String> {
     let mut bytes = [0_u8; 16];
-    fs::File::open("/dev/urandom")
-        .and_then(|mut file| file.read_exact(&mut bytes))
-        .context("no random bytes for a token")?;
+    fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 

@@ -1,25 +1,25 @@
-//! The leaderboard as lines, Markdown and CSV.
+//! The leaderboard as lines of cells and as Markdown.
 
 use std::collections::BTreeMap;
 
-use passnet_dataset::store::ResultRow;
 use passnet_score::scored_path;
-use passnet_web::RunView;
+
+use crate::RunView;
 
 /// Columns of the leaderboard; the first three are of text.
-pub(super) const TITLES: [&str; 10] =
+pub const TITLES: [&str; 10] =
     ["author", "device", "path", "AS", "sound", "95% interval", "G-mean", "correct", "fast_1", "graphs"];
 
-/// Runs by sound score, best first; by AS where there is none.
-pub(super) fn ranked(runs: &[RunView]) -> Vec<&RunView> {
+/// Returns the runs by sound score, best first; by AS where there is none.
+pub fn ranked(runs: &[RunView]) -> Vec<&RunView> {
     let mut order: Vec<&RunView> = runs.iter().collect();
     let rank = |run: &RunView| run.score.sound.as_ref().map_or(run.score.aggregated, |sound| sound.score);
     order.sort_by(|left, right| rank(right).total_cmp(&rank(left)));
     order
 }
 
-/// A run's line of the leaderboard.
-pub(super) fn line(run: &RunView) -> [String; 10] {
+/// Returns a run's line of the leaderboard.
+pub fn line(run: &RunView) -> [String; 10] {
     let score = &run.score;
     let sound = score.sound.as_ref();
     let dash = || "-".to_owned();
@@ -38,7 +38,7 @@ pub(super) fn line(run: &RunView) -> [String; 10] {
     ]
 }
 
-/// Graphs done, and of how many where the run is not complete.
+/// Returns the graphs done, and of how many where the run is not complete.
 fn progress_of(run: &RunView) -> String {
     match run.verdicts.len() {
         done if done < run.header.graphs => format!("{done}/{}", run.header.graphs),
@@ -46,8 +46,8 @@ fn progress_of(run: &RunView) -> String {
     }
 }
 
-/// Leaderboard and failures as Markdown.
-pub(super) fn markdown(runs: &[RunView]) -> String {
+/// Returns leaderboard and failures as Markdown.
+pub fn markdown(runs: &[RunView]) -> String {
     let mut text = String::new();
     let mut row = |cells: &[String]| text.push_str(&format!("| {} |\n", cells.join(" | ")));
     row(&TITLES.map(str::to_owned));
@@ -83,28 +83,12 @@ fn escaped(text: &str) -> String {
         .collect()
 }
 
-/// Rows as CSV (RFC 4180), with a line of titles.
-pub(super) fn csv(rows: &[ResultRow]) -> String {
-    let mut text = ResultRow::COLUMNS.join(",") + "\r\n";
-    for row in rows {
-        let cells: Vec<String> = row.cells().iter().map(|cell| quoted(cell)).collect();
-        text.push_str(&cells.join(","));
-        text.push_str("\r\n");
-    }
-    text
-}
-
-fn quoted(cell: &str) -> String {
-    if cell.contains([',', '"', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn hostile_names_stay_cells() {
-        assert_eq!(quoted("a,\"b\""), "\"a,\"\"b\"\"\"");
         assert_eq!(escaped("a|b\n<i>`"), "a\\|b \\<i\\>\\`");
     }
 }

@@ -15,13 +15,13 @@ use passnet_author::TypedGraph;
 use passnet_record::{FilePathError, SuiteTask};
 use passnet_run::Suite;
 
-use super::{Approach, Lesson, Teacher, lessons};
 use crate::{
     attempt::Limits,
     evaluator::Evaluator,
     prompt::Templates,
     run::{Assignment, RunError, RunOptions, RunOutcome, RunPlan, Update, run_assigned},
     task::{Task, TaskError},
+    teach::{Approach, Lesson, Teacher, lessons},
 };
 
 /// Limits of an attempt of the teacher, which ends by itself.

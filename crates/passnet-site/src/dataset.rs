@@ -1,15 +1,14 @@
-//! Views of a dataset and of trajectories for the pages.
+//! Counts and samples of a dataset as a view.
 
 use std::{collections::BTreeMap, path::Path};
 
-use anyhow::Result;
 use passnet_dataset::{
     Dataset, Table,
     query::{Filter, Stats, query, stats},
 };
 use passnet_web::{DatasetView, SampleLine, TableView};
 
-use crate::failure::usage;
+use crate::SiteError;
 
 /// Samples that a page of a dataset lists.
 const LISTED: usize = 800;
@@ -20,9 +19,9 @@ const OPS_NAMED: usize = 6;
 ///
 /// # Errors
 /// Where there is none.
-pub(crate) fn dataset_view(folder: &Path) -> Result<DatasetView> {
+pub(crate) fn dataset_view(folder: &Path) -> Result<DatasetView, SiteError> {
     if !folder.is_dir() {
-        return Err(usage(format!("{}: there is no dataset", folder.display())));
+        return Err(SiteError::NoDataset(folder.to_owned()));
     }
     let dataset = Dataset::at(folder);
     let mut tables = Vec::new();
@@ -35,7 +34,7 @@ pub(crate) fn dataset_view(folder: &Path) -> Result<DatasetView> {
     Ok(DatasetView { name, tables })
 }
 
-fn table_view(dataset: &Dataset, table: Table, name: &str) -> Result<TableView> {
+fn table_view(dataset: &Dataset, table: Table, name: &str) -> Result<TableView, SiteError> {
     let counts = stats(dataset, table)?;
     let rows = query(dataset, table, Filter::default())?;
     let samples = rows.filter_map(Result::ok).take(LISTED).map(|row| SampleLine {
