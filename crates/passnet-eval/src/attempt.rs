@@ -4,6 +4,7 @@ mod census;
 mod check;
 mod context;
 mod measure;
+mod patterns;
 mod profile;
 mod steps;
 mod stop;

@@ -22,6 +22,7 @@ mod op_names;
 pub mod operators;
 pub mod ops;
 mod slice;
+mod subset;
 mod target;
 mod text;
 mod typed;

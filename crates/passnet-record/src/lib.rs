@@ -37,13 +37,13 @@ mod trial_times;
 mod verdict;
 
 pub use author::{AuthorParseError, AuthorSpec};
-pub use choice::{Baseline, CacheMode, Depth, ExecutionPath, Mode, Split};
+pub use choice::{Baseline, CacheMode, Depth, ExecutionPath, Mode, Split, Weights};
 pub use device::{Device, UnknownDevice};
 pub use dtype::{DType, UnknownDType};
 pub use id::{ContentId, InvalidContentId};
 pub use message::{
     CandidateSpec, ForkReply, ForkRequest, Layout, LoadReport, NearestMiss, OutputValue, Outputs, PROTOCOL_VERSION,
-    PassReport, TimedBlock, Watch, WorkerError, WorkerReply, WorkerRequest, WorkerStage, ZygoteInfo,
+    PassReport, TimedBlock, TracedPattern, Watch, WorkerError, WorkerReply, WorkerRequest, WorkerStage, ZygoteInfo,
 };
 pub use named::UnknownName;
 pub use note::{Remark, UnknownNote, Violation, WorkerNote};
@@ -54,7 +54,9 @@ pub use status::Status;
 pub use suite::{Suite, SuiteTask};
 pub use tensor::{TensorMeta, TensorValue};
 pub use trial_times::{SideTrials, TimeUnit, TrialTimes};
-pub use verdict::{Cost, Evidence, GraphId, OutputComparison, RatioInterval, Reason, SideTiming, Timing, Verdict};
+pub use verdict::{
+    Cost, Evidence, GraphId, OutputComparison, RatioInterval, Reason, SideTiming, Timing, Usage, UsagePair, Verdict,
+};
 
 /// Version of every persisted schema of this crate. Raised when a field changes its meaning or goes away; a new
 /// optional field does not raise it.

@@ -23,7 +23,7 @@ mod process;
 mod propagate;
 
 pub use self::{
-    check::device_problem,
+    check::{compiler_problem, device_problem},
     helper::{Helper, HelperError},
     interpreter::{Interpreter, InterpreterSource},
     pool::HelperPool,

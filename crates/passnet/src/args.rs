@@ -1,8 +1,11 @@
 //! Flags.
 
 mod agent;
+mod bisect;
 mod dataset;
 mod extract;
+mod matches;
+mod plot;
 mod shared;
 mod traj;
 mod web;
@@ -14,11 +17,14 @@ use passnet_record::{AuthorSpec, Device};
 use passnet_score::{Interpretation, WeightTable};
 
 pub(crate) use self::agent::{AgentCommand, AgentRunArgs, ApiFlag, AttemptArgs, ModelArgs, ReplayArgs};
+pub(crate) use self::bisect::BisectArgs;
 pub(crate) use self::dataset::{
     AnnotateArgs, BuildSuitesArgs, CardArgs, CurateArgs, DatasetCommand, DedupArgs, ExportArgs, FoldArgs, FoldMode,
     ImportArgs, KernelsArgs, QueryArgs, ShowArgs, StatsArgs,
 };
 pub(crate) use self::extract::ExtractArgs;
+pub(crate) use self::matches::MatchArgs;
+pub(crate) use self::plot::PlotArgs;
 pub(crate) use self::shared::{Format, MeasureArgs, Mode, Paths, SelectionArgs};
 pub(crate) use self::traj::{
     EnvCommand, EnvServeArgs, FilterArgs, SameBy, SplitArgs, TeachArgs, TrajCommand, TrajDedupArgs, TrajExportArgs,
@@ -80,6 +86,8 @@ pub(crate) enum Command {
     /// Evaluate a whole suite
     #[command(subcommand)]
     Bench(BenchCommand),
+    /// Find the smallest parts of graphs on which an author fails, and save them as samples
+    Bisect(Box<BisectArgs>),
     /// Let a language model work on tasks with tools
     #[command(subcommand)]
     Agent(AgentCommand),
@@ -91,10 +99,14 @@ pub(crate) enum Command {
     Env(EnvCommand),
     /// Write the passes of the built-in author
     Fuse(FuseArgs),
+    /// Count where passes match in a dataset, where they conflict, and where they are refused or wrong
+    Match(MatchArgs),
     /// Check pass directories against the integrity rules
     Lint(LintArgs),
     /// Compute S_t, ES_t and AS of a run or of an upstream log
     Score(ScoreArgs),
+    /// Draw S(t), ES(t) and the distributions of speed-ups of runs and upstream logs, as SVG
+    Plot(PlotArgs),
     /// Leaderboard of runs, as a table, page, JSON, CSV or Parquet
     Report(ReportArgs),
     /// Compare two runs: what got better, worse or newly wrong

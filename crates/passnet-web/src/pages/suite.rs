@@ -6,8 +6,10 @@ use super::context::{Context, Page};
 use crate::{
     PageId,
     compare::{RankedRun, cautions},
+    costs::costs,
     curves::{curve_table, curves},
     format::counted,
+    published::published_figures,
     shell::{scrolling, section},
     tasks::{brief_cell, legend},
 };
@@ -31,6 +33,8 @@ pub(super) fn page(context: &Context<'_>, index: usize, part: usize) -> Page {
             (scrolling("Figure", curves(&entries)))
             (curve_table(&entries))
         }));
+        sections.push(section("figures", "Figures", published_figures(&entries)));
+        sections.push(section("costs", "Compile time and memory", costs(&entries)));
     }
     sections.push(section("tasks", "Tasks", tasks(context, index, part)));
     if part == 0 && suite.runs.len() > 1 {

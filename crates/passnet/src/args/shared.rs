@@ -1,7 +1,7 @@
 //! Flags that several commands share.
 
 use clap::{Args, ValueEnum};
-use passnet_record::Device;
+use passnet_record::{Device, Weights};
 use passnet_run::Selection;
 
 /// Options of the measurement; shared by `eval` and `bench run`.
@@ -28,6 +28,10 @@ pub(crate) struct MeasureArgs {
     /// Ways to run the rewritten graph; with `both`, the direct path is scored [default: both; paper mode: compiled]
     #[arg(long, value_enum)]
     pub(crate) paths: Option<Paths>,
+    /// Place of the weights: `inputs` (arguments of each call, as in the public harness) or `static` (state of the module)
+    /// [default: that of the suite, else inputs]
+    #[arg(long)]
+    pub(crate) weights: Option<Weights>,
     /// Intra-op threads of each worker
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) threads: u32,

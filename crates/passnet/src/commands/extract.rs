@@ -14,8 +14,11 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use fs_err as fs;
 use indicatif::{ProgressBar, ProgressStyle};
+use passnet_dataset::definition::{DEFINITION, Definition};
 use passnet_graphnet::{graph_module, sample::read_sample_dir};
+use passnet_run::cache_directory;
 use passnet_services::Interpreter;
 use serde::Deserialize;
 
@@ -26,7 +29,7 @@ use self::{
 use super::stop::stop_flag;
 use crate::{
     args::ExtractArgs,
-    failure::{BAD, UNFIT, USAGE, unfit},
+    failure::{BAD, UNFIT, USAGE, unfit, usage},
     output,
 };
 
@@ -44,11 +47,31 @@ enum Event {
 
 /// Captures models in a Python process, then reads every sample back: what cannot be read was not captured.
 pub(crate) fn run(args: &ExtractArgs) -> Result<ExitCode> {
+    match (&args.suite, &args.out) {
+        (Some(suite), _) => capture_suite(suite, args),
+        (None, Some(out)) => capture(args, out),
+        (None, None) => Err(usage("name a directory with --out, or a suite with --suite")),
+    }
+}
+
+/// Captures the models of a suite into the cache, and makes a suite of those that could be captured.
+fn capture_suite(suite: &Path, args: &ExtractArgs) -> Result<ExitCode> {
+    let definition = Definition::read(suite, cache_directory().as_deref())?
+        .ok_or_else(|| usage(format!("{}: there is no {DEFINITION}", suite.display())))?;
+    let models = vec![format!("@{}", definition.list().display())];
+    fs::create_dir_all(definition.folder())?;
+    let code = capture(&ExtractArgs { models, ..args.clone() }, definition.folder())?;
+    let graphs = definition.finish()?;
+    eprintln!("{} in {}", output::counted(graphs, "graph"), definition.folder().display());
+    Ok(code)
+}
+
+fn capture(args: &ExtractArgs, out: &Path) -> Result<ExitCode> {
     let settings = Settings { seed: args.seed, max_parameters: args.max_parameters };
-    let mut ledger = Ledger::open(&args.out, settings)?;
+    let mut ledger = Ledger::open(out, settings)?;
     let stop = stop_flag()?;
-    let mut child = start(args, &ledger)?;
-    let models = follow(&mut child, args, &mut ledger, &stop);
+    let mut child = start(args, out, &ledger)?;
+    let models = follow(&mut child, out, &mut ledger, &stop);
     if models.is_err() {
         // After an error here no one records results any more, so the capture must stop.
         let _ = child.kill();
@@ -71,7 +94,7 @@ pub(crate) fn run(args: &ExtractArgs) -> Result<ExitCode> {
         output::json(&summary)?;
     } else {
         summary.print()?;
-        eprintln!("ledger: {}", args.out.join(LEDGER).display());
+        eprintln!("ledger: {}", out.join(LEDGER).display());
     }
     Ok(match () {
         () if summary.failed() == 0 => ExitCode::SUCCESS,
@@ -81,10 +104,10 @@ pub(crate) fn run(args: &ExtractArgs) -> Result<ExitCode> {
     })
 }
 
-fn start(args: &ExtractArgs, ledger: &Ledger) -> Result<Child> {
+fn start(args: &ExtractArgs, out: &Path, ledger: &Ledger) -> Result<Child> {
     let interpreter = Interpreter::find();
     let mut capture = interpreter.module("passnet.extract");
-    capture.args(&args.models).arg("--out").arg(&args.out).arg("--skip");
+    capture.args(&args.models).arg("--out").arg(out).arg("--skip");
     capture.args(["--verify", args.verify.name(), "--seed", &args.seed.to_string()]);
     capture.args(["--timeout", &args.timeout.to_string(), "--memory-gib", &args.memory_gib.to_string()]);
     capture.args(["--max-parameters", &args.max_parameters.to_string()]);
@@ -106,7 +129,7 @@ fn start(args: &ExtractArgs, ledger: &Ledger) -> Result<Child> {
 }
 
 /// Reads the lines of the capture to their end, or until `stop`. Also says whether there was a plan.
-fn follow(child: &mut Child, args: &ExtractArgs, ledger: &mut Ledger, stop: &AtomicBool) -> Result<(Summary, bool)> {
+fn follow(child: &mut Child, out: &Path, ledger: &mut Ledger, stop: &AtomicBool) -> Result<(Summary, bool)> {
     let lines = BufReader::new(child.stdout.take().context("the standard output is piped")?).lines();
     let bar = progress_bar();
     let (mut models, mut reused, mut planned, mut failed) = (Vec::new(), 0, false, 0);
@@ -122,7 +145,7 @@ fn follow(child: &mut Child, args: &ExtractArgs, ledger: &mut Ledger, stop: &Ato
                 models.extend(skipped.iter().filter_map(|spec| ledger.get(spec).cloned()));
             }
             Event::Model(model) => {
-                let model = checked(*model, &args.out);
+                let model = checked(*model, out);
                 failed += usize::from(!model.is_ok());
                 bar.inc(1);
                 bar.set_message(format!("{failed} failed; {}", model.spec));

@@ -31,7 +31,8 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn read_outcomes(input: &Path) -> Result<Outcomes> {
+/// The outcomes of a run or of an upstream log.
+pub(super) fn read_outcomes(input: &Path) -> Result<Outcomes> {
     if input.is_dir() {
         let run = load_run(input)?;
         return Ok(Outcomes::from_verdicts(&run.verdicts, run.header.settings.correct_at));
