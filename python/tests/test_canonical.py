@@ -27,7 +27,13 @@ def test_the_form_is_that_of_a_pattern() -> None:
 
 def test_a_call_that_torch_does_not_have_stays_as_it_is() -> None:
     wire = from_graph(trace_pattern(calls))
-    unknown = {"name": "odd", "op": "call_function", "target": "torch.no_such_function", "args": [{"ref": 0}], "kwargs": []}
+    unknown = {
+        "name": "odd",
+        "op": "call_function",
+        "target": "torch.no_such_function",
+        "args": [{"ref": 0}],
+        "kwargs": [],
+    }
     form = canonical({**wire, "nodes": [unknown, *wire["nodes"]], "outputs": []})
     assert form["nodes"][0] == unknown
     assert form["nodes"][1]["name"] == wire["nodes"][0]["name"]

@@ -9,9 +9,9 @@ from passnet._passes.wire import from_graph, to_graph_module
 from passnet._worker.static_weights import StaticWeights
 
 
-def layer(x: torch.Tensor, L_self_weight: torch.Tensor, L_self_steps: torch.Tensor, y: torch.Tensor) -> tuple:
-    L_self_steps += 1
-    return torch.nn.functional.linear(x, L_self_weight) + y, L_self_steps * 2
+def layer(x: torch.Tensor, l_self_weight: torch.Tensor, l_self_steps: torch.Tensor, y: torch.Tensor) -> tuple:
+    l_self_steps += 1
+    return torch.nn.functional.linear(x, l_self_weight) + y, l_self_steps * 2
 
 
 def inputs(seed: int) -> list[torch.Tensor]:
@@ -21,7 +21,7 @@ def inputs(seed: int) -> list[torch.Tensor]:
 
 def static() -> tuple[torch.fx.GraphModule, StaticWeights]:
     module = to_graph_module(from_graph(trace_pattern(layer)))
-    return module, StaticWeights(module, ["L_self_weight", "L_self_steps"])
+    return module, StaticWeights(module, ["l_self_weight", "l_self_steps"])
 
 
 def test_weights_follow_the_set_of_inputs() -> None:

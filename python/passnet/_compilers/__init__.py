@@ -19,7 +19,7 @@ from passnet._summary import summary
 
 def load(name: str, source: str = "") -> types.ModuleType:
     """The compiler of that name, or the one that `source` defines. Raises `ValueError` if it has no `compile`."""
-    if source:
+    if source or name.endswith(".py"):
         module = types.ModuleType(f"passnet_compiler_{Path(name).stem}")
         exec(compile(source, name, "exec"), vars(module))
     else:

@@ -110,7 +110,9 @@ def resolve(spec: str) -> Iterator[Recipe]:
         module = importlib.import_module(f"passnet._zoo.{_LIBRARIES[library]}")
     # A library that was built for another PyTorch raises what it likes.
     except (ImportError, RuntimeError, AttributeError, OSError) as error:
-        raise MissingLibraryError(f"`{spec}`: the Python package `{library}` cannot be imported: {summary(error)}") from error
+        raise MissingLibraryError(
+            f"`{spec}`: the Python package `{library}` cannot be imported: {summary(error)}"
+        ) from error
     yield from module.recipes(spec, rest)
 
 

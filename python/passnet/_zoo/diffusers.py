@@ -27,7 +27,12 @@ _Inputs = Callable[[], dict[str, Any]]
 _MODELS: dict[str, tuple[str, dict[str, Any], _Inputs]] = {
     "unet2d": (
         "UNet2DModel",
-        {"sample_size": 32, "block_out_channels": (64, 128), "down_block_types": _BLOCKS[0], "up_block_types": _BLOCKS[1]},
+        {
+            "sample_size": 32,
+            "block_out_channels": (64, 128),
+            "down_block_types": _BLOCKS[0],
+            "up_block_types": _BLOCKS[1],
+        },
         lambda: {"sample": torch.randn(1, 3, 32, 32), "timestep": _step()},
     ),
     "unet2d-condition": (
@@ -79,12 +84,22 @@ _MODELS: dict[str, tuple[str, dict[str, Any], _Inputs]] = {
     ),
     "transformer2d": (
         "Transformer2DModel",
-        {"num_attention_heads": 8, "attention_head_dim": 32, "in_channels": 256, "num_layers": 4, "norm_num_groups": 32},
+        {
+            "num_attention_heads": 8,
+            "attention_head_dim": 32,
+            "in_channels": 256,
+            "num_layers": 4,
+            "norm_num_groups": 32,
+        },
         lambda: {"hidden_states": torch.randn(1, 256, 16, 16)},
     ),
     "vq": (
         "VQModel",
-        {"block_out_channels": (64, 128), "down_block_types": ("DownEncoderBlock2D",) * 2, "up_block_types": ("UpDecoderBlock2D",) * 2},
+        {
+            "block_out_channels": (64, 128),
+            "down_block_types": ("DownEncoderBlock2D",) * 2,
+            "up_block_types": ("UpDecoderBlock2D",) * 2,
+        },
         lambda: {"sample": torch.randn(1, 3, 64, 64)},
     ),
 }

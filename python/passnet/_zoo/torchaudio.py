@@ -41,7 +41,9 @@ def recipes(spec: str, pattern: str) -> Iterator[Recipe]:
     """The models whose name fits `pattern`."""
     for name in named(spec, "torchaudio", pattern, list(_MODELS)):
         metadata = {"source": "torchaudio", "heuristic_tag": "audio", "model_name": name}
-        yield Recipe(f"torchaudio:{name}", f"torchaudio/{name}", metadata, lambda limits, name=name: _build(name, limits))
+        yield Recipe(
+            f"torchaudio:{name}", f"torchaudio/{name}", metadata, lambda limits, name=name: _build(name, limits)
+        )
 
 
 def _build(name: str, _limits: Limits) -> Built:
