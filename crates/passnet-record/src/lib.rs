@@ -39,13 +39,13 @@ mod trial_times;
 mod verdict;
 
 pub use author::{AuthorParseError, AuthorSpec};
-pub use choice::{Baseline, CacheMode, Coverage, Depth, ExecutionPath, Mode, Split};
+pub use choice::{Baseline, CacheMode, Coverage, Depth, ExecutionPath, Mode, Split, Weights};
 pub use device::{Device, UnknownDevice};
 pub use dtype::{DType, UnknownDType};
 pub use id::{ContentId, InvalidContentId};
 pub use message::{
     CandidateSpec, ForkReply, ForkRequest, Layout, LoadReport, NearestMiss, OutputValue, Outputs, PROTOCOL_VERSION,
-    PassReport, TimedBlock, Watch, WorkerError, WorkerReply, WorkerRequest, WorkerStage, ZygoteInfo,
+    PassReport, TimedBlock, TracedPattern, Watch, WorkerError, WorkerReply, WorkerRequest, WorkerStage, ZygoteInfo,
 };
 pub use named::UnknownName;
 pub use note::{Remark, UnknownNote, Violation, WorkerNote};
@@ -59,7 +59,7 @@ pub use text::{counted, duration};
 pub use trial_times::{SideTrials, TimeUnit, TrialTimes};
 pub use verdict::{
     AgainstFloat64, Cost, Deviation, Evidence, GraphId, OutputComparison, RatioInterval, Reason, SideTiming, Timing,
-    Verdict,
+    Usage, UsagePair, Verdict,
 };
 
 /// Version of every persisted schema of this crate. Raised when a field changes its meaning or goes away; a new

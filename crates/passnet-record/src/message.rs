@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{CacheMode, DType, Device, Profile, TensorValue, WorkerNote};
+use crate::{CacheMode, DType, Device, Profile, TensorValue, Usage, WorkerNote};
 
 /// Version of the exchange. A worker that speaks another one is refused.
 pub const PROTOCOL_VERSION: u32 = 6;
@@ -103,6 +103,13 @@ pub enum CandidateSpec {
         /// Through `torch.compile` (true), or the captured graph directly, without guards (false).
         compiled: bool,
     },
+    /// What another compiler makes of the graph.
+    Compiler {
+        /// Name or path of the file that calls it.
+        name: String,
+        /// Text of the file; empty for a file of `python/passnet/_compilers`.
+        source: String,
+    },
     /// The graph rewritten by a pass directory.
     Passes {
         /// Path of the pass directory as the worker sees it.
@@ -160,6 +167,9 @@ pub enum WorkerRequest {
         candidate: CandidateSpec,
         /// Load native kernels only from objects that were judged (`docs/reference/native-kernels.md`).
         judge_kernels: bool,
+        /// Parameters of the graph that are state of the module, as weights are; the others are arguments of each call.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        weights: Vec<String>,
     },
     /// Make sets of inputs from a shared block; the block's descriptor travels with this frame.
     Inputs {
@@ -220,6 +230,17 @@ pub enum WorkerRequest {
         /// Seed of PyTorch's generators for this call.
         seed: u64,
     },
+    /// Time and memory that the loaded code took so far.
+    Usage,
+    /// Import a pass directory and describe the patterns of its passes, in canonical form; nothing is run or rewritten.
+    Patterns {
+        /// Path of the pass directory as the worker sees it.
+        dir: String,
+        /// Device that the kernels of the passes are for.
+        device: Device,
+        /// Load native kernels only from objects that were judged.
+        judge_kernels: bool,
+    },
     /// Try to get out of the sandbox, or to use what has to work inside (`passnet doctor`).
     Probe {
         /// Name of the attempt.
@@ -253,6 +274,13 @@ pub enum WorkerReply {
     Timed(TimedBlock),
     /// Reply to `Profile`.
     Profiled(Profile),
+    /// Reply to `Usage`.
+    Usage(Usage),
+    /// Reply to `Patterns`.
+    Patterns {
+        /// One entry per pass, in order of application.
+        patterns: Vec<TracedPattern>,
+    },
     /// Reply to `Probe`.
     Probed {
         /// It succeeded.
@@ -262,6 +290,15 @@ pub enum WorkerReply {
     },
     /// The request failed; the worker can continue unless the error is fatal.
     Failed(WorkerError),
+}
+
+/// Pattern of a pass.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TracedPattern {
+    /// Rule name (file stem).
+    pub name: String,
+    /// Wire form of the pattern in the form in which it is compared with graphs (`docs/reference/passes.md`).
+    pub graph: Value,
 }
 
 /// Result of `Load`.
