@@ -6,6 +6,7 @@ mod dataset;
 mod extract;
 mod fleet;
 mod matches;
+mod optimize;
 mod plot;
 mod shared;
 mod traj;
@@ -27,6 +28,7 @@ pub(crate) use self::dataset::{
 pub(crate) use self::extract::ExtractArgs;
 pub(crate) use self::fleet::{FleetArgs, FleetCommand, FleetRunArgs, SimulateArgs};
 pub(crate) use self::matches::MatchArgs;
+pub(crate) use self::optimize::OptimizeArgs;
 pub(crate) use self::plot::PlotArgs;
 pub(crate) use self::shared::{Format, MeasureArgs, SelectionArgs};
 pub(crate) use self::traj::{
@@ -105,6 +107,8 @@ pub(crate) enum Command {
     Fuse(FuseArgs),
     /// Count where passes match in a dataset, where they conflict, and where they are refused or wrong
     Match(MatchArgs),
+    /// Make one of your models faster, and write its passes as a library
+    Optimize(OptimizeArgs),
     /// Check pass directories against the integrity rules
     Lint(LintArgs),
     /// Compute S_t, ES_t and AS of a run or of an upstream log

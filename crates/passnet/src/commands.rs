@@ -18,6 +18,7 @@ mod lint;
 mod match_judge;
 mod matches;
 mod new;
+mod optimize;
 mod plot;
 mod referee;
 mod report;
@@ -52,6 +53,7 @@ pub(crate) fn run(command: Command) -> Result<ExitCode> {
         Command::Env(command) => env::run(&command),
         Command::Fuse(args) => fuse::run(&args),
         Command::Match(args) => matches::run(&args),
+        Command::Optimize(args) => optimize::run(&args),
         Command::Lint(args) => lint::run(&args),
         Command::Score(args) => score::run(&args),
         Command::Plot(args) => plot::run(&args),
