@@ -26,7 +26,5 @@ pub fn figures(series: &[FigureSeries], settings: &EsSettings) -> Vec<(&'static 
         ("ESt.svg", es_figure(series, settings)),
         ("violin.svg", violin_figure(series)),
     ];
-    let whole =
-        |markup: maud::Markup| format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", markup.into_string());
-    drawn.into_iter().map(|(name, markup)| (name, whole(markup))).collect()
+    drawn.into_iter().map(|(name, figure)| (name, frame::file(figure))).collect()
 }
