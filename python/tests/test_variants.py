@@ -49,7 +49,7 @@ def test_a_smaller_batch_takes_the_first_examples(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("suffix", "part"), [("dtype=int8", "no dtype `int8`"), ("batch=0", "1 to 4096"), ("batch=x", "not `x`")]
+    ("suffix", "part"), [("dtype=int8", "no dtype `int8`"), ("batch=0", "a batch is"), ("batch=x", "a batch is")]
 )
 def test_bad_variants_are_named(file: Path, suffix: str, part: str) -> None:
     with pytest.raises(_zoo.SpecError, match=part):

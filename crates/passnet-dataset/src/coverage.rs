@@ -1,4 +1,4 @@
-//! Where passes match in a whole dataset.
+//! Matches of passes in a whole dataset.
 //!
 //! [`Corpus::open`] reads the graphs of a dataset or of sample folders, [`Corpus::canonical`] brings their calls into the form
 //! of patterns, [`find`] looks for every pattern in every graph, and [`check`] has some of the matches judged: where types are

@@ -1,7 +1,7 @@
 //! Suites that are captured on demand: the definition is a list of models, the samples are in the cache.
 //!
 //! A folder with `capture.json` is such a definition; `docs/reference/whole-models.md` describes it. The folder in the cache is
-//! named by the content of the definition, so that a change of the list is captured anew.
+//! named by the content of the definition, so that a change of the list is captured again.
 
 use std::{
     collections::BTreeMap,
@@ -29,7 +29,7 @@ pub enum DefinitionError {
     Json {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         source: serde_json::Error,
     },
     /// The definition is of a later version.

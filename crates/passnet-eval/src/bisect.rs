@@ -113,7 +113,7 @@ impl<E> Search<'_, E> {
         Ok(())
     }
 
-    /// Evaluates a part; if it fails as the whole does, it is the best one so far. What cannot stand alone does not fail.
+    /// Evaluates a part; if it fails as the whole does, it is the best one so far. A part that cannot stand alone does not fail.
     fn fails(&mut self, nodes: &[NodeId]) -> Result<bool, E> {
         if self.best.evaluations >= self.most {
             return Ok(false);

@@ -48,7 +48,7 @@ named! {
 }
 
 impl Default for Weights {
-    /// That of runs that do not say it.
+    /// Returns the value of runs that do not name one.
     fn default() -> Self {
         Self::Inputs
     }

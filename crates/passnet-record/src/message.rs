@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{CacheMode, DType, Device, Profile, TensorValue, Usage, WorkerNote};
+use crate::{CacheMode, DType, Device, LoadReport, Profile, TensorValue, TracedPattern, Usage, WorkerNote};
 
 /// Version of the exchange. A worker that speaks another one is refused.
 pub const PROTOCOL_VERSION: u32 = 6;
@@ -103,7 +103,7 @@ pub enum CandidateSpec {
         /// Through `torch.compile` (true), or the captured graph directly, without guards (false).
         compiled: bool,
     },
-    /// What another compiler makes of the graph.
+    /// Result of another compiler.
     Compiler {
         /// Name or path of the file that calls it.
         name: String,
@@ -290,62 +290,6 @@ pub enum WorkerReply {
     },
     /// The request failed; the worker can continue unless the error is fatal.
     Failed(WorkerError),
-}
-
-/// Pattern of a pass.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct TracedPattern {
-    /// Rule name (file stem).
-    pub name: String,
-    /// Wire form of the pattern in the form in which it is compared with graphs (`docs/reference/passes.md`).
-    pub graph: Value,
-}
-
-/// Result of `Load`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct LoadReport {
-    /// Time spent building the graph module.
-    pub build_ns: u64,
-    /// Time spent importing passes, matching, rewriting, and (compiled path) wrapping.
-    pub rewrite_ns: u64,
-    /// Nodes of the captured graph, without placeholders and output.
-    pub nodes_before: usize,
-    /// Nodes after rewriting.
-    pub nodes_after: usize,
-    /// Each pass in order of application.
-    pub passes: Vec<PassReport>,
-    /// The rewritten graph as Python text.
-    pub rewritten: Option<String>,
-    /// Facts about the rewrite.
-    pub notes: Vec<WorkerNote>,
-}
-
-/// Result of one pass.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PassReport {
-    /// Rule name (file stem).
-    pub name: String,
-    /// Number of places that it rewrote.
-    pub matches: usize,
-    /// If none: where it came closest.
-    pub nearest: Option<NearestMiss>,
-}
-
-/// Place where a pattern came closest to matching.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct NearestMiss {
-    /// Pattern nodes that did match.
-    pub matched: usize,
-    /// Pattern nodes in all.
-    pub total: usize,
-    /// Name of the graph node where it ended; empty if no node could match.
-    pub node: String,
-    /// Compared property: `target`, `argument`, `arity`, `escape` (a value inside the match is used outside).
-    pub what: String,
-    /// Value in the pattern.
-    pub expected: String,
-    /// Value in the graph.
-    pub found: String,
 }
 
 /// Values that a call returned.

@@ -1,4 +1,4 @@
-//! What runs cost a user: compile time, memory, and the calls after which compiling has paid off.
+//! Costs of runs for a user: compile time, memory, and the calls after which compiling has paid off.
 
 use maud::{Markup, html};
 use passnet_record::{Status, Verdict};

@@ -177,7 +177,8 @@ pub(crate) struct EvalArgs {
     /// Pass directory
     #[arg(long, value_name = "DIR", conflicts_with = "author")]
     pub(crate) passes: Option<PathBuf>,
-    /// Author instead of a pass directory: eager, noop, fuse, inductor, inductor:MODE, dir:PATH
+    /// Author instead of a pass directory: eager, noop, fuse, inductor, inductor:MODE, dir:PATH, cudagraphs, thunder, hidet,
+    /// tensorrt, compiler:FILE.py
     #[arg(long, value_name = "NAME", value_parser = crate::commands::authors::parse)]
     pub(crate) author: Option<AuthorSpec>,
     /// Only tasks whose name or ops contain this, where TASK is a suite
@@ -200,7 +201,7 @@ pub(crate) struct EvalArgs {
 pub(crate) struct BenchRunArgs {
     /// Suite: a folder with `suite.json`, a folder of task folders, or a `.tar.zst` of either
     pub(crate) suite: PathBuf,
-    /// eager, noop, fuse, inductor, inductor:MODE, dir:PATH, llm:MODEL
+    /// eager, noop, fuse, inductor, inductor:MODE, dir:PATH, llm:MODEL, cudagraphs, thunder, hidet, tensorrt, compiler:FILE.py
     #[arg(long, value_parser = crate::commands::authors::parse)]
     pub(crate) author: AuthorSpec,
     /// Directory of the run; default runs/SUITE-AUTHOR-DEVICE

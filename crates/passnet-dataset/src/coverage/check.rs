@@ -175,7 +175,7 @@ fn judged(
     classes.sort_by_key(|(_, class)| std::cmp::Reverse(class.matches));
     let can = classes.iter().filter(|(_, class)| !class.candidates.is_empty()).count();
     let mut left = options.samples;
-    let mut told = Vec::new();
+    let mut classified = Vec::new();
     for (index, (types, mut class)) in classes.into_iter().enumerate() {
         let share = left.div_ceil(can.saturating_sub(index).max(1)).min(left);
         class.candidates.sort_by_key(|candidate| candidate.site.bytes);
@@ -184,7 +184,7 @@ fn judged(
         left -= chosen.len();
         let checked: Vec<Checked> = chosen.into_iter().map(|candidate| judge_one(pattern, candidate, judge)).collect();
         let worst = checked.iter().max_by_key(|checked| checked.outcome);
-        told.push(TypeClass {
+        classified.push(TypeClass {
             types,
             matches: class.matches,
             graphs: class.graphs.len(),
@@ -193,7 +193,7 @@ fn judged(
             checked,
         });
     }
-    told
+    classified
 }
 
 fn judge_one(pattern: usize, candidate: &Candidate, judge: &dyn Judge) -> Checked {

@@ -20,7 +20,7 @@ const CHUNK: usize = 512;
 /// A graph with where it comes from.
 #[derive(Clone, Debug)]
 pub struct CorpusGraph {
-    /// Its path in the dataset.
+    /// Path in the dataset.
     pub path: String,
     /// Models that it occurs in: paths of the whole graphs it was cut from, or the model's name.
     pub models: Vec<String>,
@@ -33,7 +33,7 @@ pub struct CorpusGraph {
 pub struct Corpus {
     /// The graphs in the order of the dataset.
     pub graphs: Vec<CorpusGraph>,
-    /// What was left out, with reasons.
+    /// Samples that were left out, with reasons.
     pub failures: Vec<Failure>,
 }
 

@@ -16,7 +16,7 @@ pub const COVERAGE_VERSION: u32 = 1;
 /// Graphs that are named as examples.
 const EXAMPLES: usize = 5;
 
-/// Where passes match in a dataset.
+/// Matches of passes in a dataset.
 #[derive(Clone, Debug, Serialize)]
 pub struct Coverage {
     /// [`COVERAGE_VERSION`].

@@ -126,7 +126,7 @@ impl Typed<'_> {
     }
 }
 
-/// Copies an argument; a value that stands for nothing is caught by the verifier.
+/// Copies an argument; a value without one is caught by the verifier.
 fn copied(builder: &mut passnet_graph::Builder, from: &Graph, arg: Arg, stands: &[Option<Arg>]) -> Arg {
     match arg {
         Arg::Value(value) => stands[value.index()].unwrap_or(Arg::Value(ValueId(u32::MAX))),

@@ -5,8 +5,8 @@ use maud::{Markup, html};
 use passnet_score::{EsSettings, ToleranceScore};
 
 use super::{
-    FigureSeries,
     frame::{Horizontal, LEFT, PLOT, RIGHT, TOP, Vertical, WIDTH, colour, frame},
+    series::FigureSeries,
 };
 use crate::draw::at;
 

@@ -1,6 +1,6 @@
-//! What the figures have in common: the frame, axes and the legend.
+//! Frame, axes and legend of a figure.
 
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, html};
 
 use crate::draw::at;
 
@@ -13,10 +13,10 @@ const AXIS: f64 = 46.0;
 const LEGEND_ROW: f64 = 20.0;
 const LEGEND_COLUMNS: usize = 3;
 
-/// Colours that are told apart with any kind of colour vision (Okabe and Ito).
+/// Colours that differ for any kind of colour vision (Okabe and Ito).
 const COLOURS: [&str; 8] = ["#0072b2", "#d55e00", "#00805c", "#b0558a", "#8a6d00", "#2a8fce", "#5b4fc7", "#666666"];
 
-/// The style of a file that has no page around it.
+/// Style of a file that has no page around it; pages have the same rules in their style sheet.
 const STYLE: &str = "text{font:12px system-ui,sans-serif;fill:#333}.m{text-anchor:middle}.e{text-anchor:end}\
 .h{font-size:14px}.g{stroke:#ddd}.u{stroke:#777;stroke-dasharray:2 3}.line{fill:none;stroke-width:1.8}\
 .dash{fill:none;stroke-width:1.4;stroke-dasharray:5 4}.paper{fill:#fff}";
@@ -52,8 +52,7 @@ pub(super) fn frame(
     let height = bottom + AXIS + rows as f64 * LEGEND_ROW;
     let right = WIDTH - RIGHT;
     html! {
-        svg.figure xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH} {height}")) role="img" aria-label=(title) {
-            style { (PreEscaped(STYLE)) }
+        svg.figure viewBox=(format!("0 0 {WIDTH} {height}")) role="img" aria-label=(title) {
             rect.paper width=(WIDTH) height=(height) {}
             text.h.m x=(WIDTH / 2.0) y="20" { (title) }
             @for (value, label) in &up.ticks {
@@ -80,4 +79,12 @@ fn legend(names: &[&str], top: f64) -> Markup {
             text x=(at(x + 20.0)) y=(at(y + 10.0)) { (name) }
         }
     }
+}
+
+/// The figure as a file of its own.
+pub(super) fn file(figure: Markup) -> String {
+    let text = figure.into_string();
+    let (head, rest) = text.split_once('>').unwrap_or((&text, ""));
+    let head = head.replacen("<svg", "<svg xmlns=\"http://www.w3.org/2000/svg\"", 1);
+    format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{head}><style>{STYLE}</style>{rest}\n")
 }

@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 
 use super::{
-    FigureSeries,
     frame::{Horizontal, LEFT, PLOT, RIGHT, TOP, Vertical, WIDTH, colour, frame},
+    series::FigureSeries,
 };
 use crate::draw::at;
 
