@@ -4,16 +4,13 @@
 
 Prints one JSON object per line: `{"check": ...}`, `{"model": ..., "side": ..., "us": ..., "compile_s": ...}`, and at last a
 summary with geometric means. The sides of a model are called in turns; times are medians of calls that end with a synchronisation.
-It stops before the given time is over: all models with the fast-compiling sides first, then `max-autotune-no-cudagraphs` for as many
-as there is time for. Models that are not reached are missing from the summary.
+It stops before the given time is over: first `max-autotune-no-cudagraphs` for a few models, then the other sides for as many as there
+is time for. Models that are not reached are missing from the summary.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import math
-import statistics
 import threading
 import time
 import traceback
@@ -22,45 +19,29 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from models import build
+from models.sides import compare, error, say
 
 import passnet
-from passnet._compile.compiled import Compiled
 
 Side = Callable[..., Any]
-CALLS = 40
-SIDES = ("passnet", "passnet+graphs", "default", "reduce-overhead")
+SIDES = ("passnet", "passnet+graphs", "passnet frozen+graphs", "default", "reduce-overhead")
 SLOW_SIDES = ("passnet", "passnet+graphs", "max-autotune-no-cudagraphs")
 ORDER = (
-    "resnet",
-    "bert",
-    "convnext",
-    "gpt",
-    "mobilenet",
-    "vit",
-    "efficientnet",
-    "t5_encoder",
-    "unet",
-    "mixer",
     "regnet",
     "densenet",
+    "mixer",
+    "gpt",
+    "bert",
+    "mobilenet",
+    "efficientnet",
+    "t5_encoder",
+    "vit",
+    "convnext",
+    "unet",
+    "resnet",
 )
-
-
-def say(**fields: Any) -> None:
-    print(json.dumps(fields), flush=True)
-
-
-def leaves(value: Any) -> list[torch.Tensor]:
-    return [leaf for leaf in torch.utils._pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
-
-
-def error(found: Any, expected: Any) -> float:
-    """The largest difference relative to the largest value."""
-    return max(
-        ((a.double() - b.double()).abs().max() / b.double().abs().max().clamp(min=1e-30)).item()
-        for a, b in zip(leaves(found), leaves(expected), strict=True)
-    )
+# Autotuning takes long.
+SLOW_MODELS, SLOW_SECONDS = ("gpt", "mobilenet"), 45
 
 
 class Net(torch.nn.Module):
@@ -198,84 +179,6 @@ def run_checks() -> None:
             say(check=name, ok=False, error=f"{type(fault).__name__}: {fault}"[:600], at=traceback.format_exc()[-900:])
 
 
-def side_of(model: torch.nn.Module, side: str) -> Side:
-    match side:
-        case "passnet":
-            return passnet.compile(model)
-        case "passnet+graphs":
-            return passnet.compile(model, cuda_graphs=True)
-    return torch.compile(model, mode=side)
-
-
-def measure(name: str, sides: tuple[str, ...], until: float) -> dict[str, float]:
-    """Median microseconds by side; says each."""
-    torch._dynamo.reset()
-    model, inputs = build(name, "cuda")
-    with torch.no_grad():
-        expected = model(*inputs)
-        exact = _exact(name, inputs)
-        ready: dict[str, Side] = {"eager": model}
-        seconds: dict[str, float] = {"eager": 0.0}
-        for side in sides:
-            if time.monotonic() > until:
-                break
-            started = time.perf_counter()
-            try:
-                function = side_of(model, side)
-                for _ in range(3):
-                    function(*inputs)
-                torch.cuda.synchronize()
-            except Exception as fault:
-                say(model=name, side=side, error=f"{type(fault).__name__}: {fault}"[:400])
-                continue
-            seconds[side] = time.perf_counter() - started
-            ready[side] = function
-        times = in_turns(ready, inputs)
-        for side, function in ready.items():
-            found = function(*inputs)
-            extra: dict[str, Any] = {"error": error(found, expected)}
-            if exact is not None:
-                extra["error64"] = error(found, exact)
-            if isinstance(function, Compiled):
-                extra["report"] = summary(function.report().as_dict())
-                function.reset()
-            say(model=name, side=side, us=round(times[side], 1), compile_s=round(seconds[side], 2), **extra)
-    return times
-
-
-def in_turns(ready: dict[str, Side], inputs: tuple[torch.Tensor, ...]) -> dict[str, float]:
-    samples: dict[str, list[int]] = {side: [] for side in ready}
-    for _ in range(CALLS):
-        for side, function in ready.items():
-            torch.cuda.synchronize()
-            started = time.perf_counter_ns()
-            function(*inputs)
-            torch.cuda.synchronize()
-            samples[side].append(time.perf_counter_ns() - started)
-    return {side: statistics.median(values) / 1e3 for side, values in samples.items()}
-
-
-def _exact(name: str, inputs: tuple[torch.Tensor, ...]) -> Any:
-    wide, _ = build(name, "cuda")
-    try:
-        return wide.double()(*(value.double() if value.is_floating_point() else value for value in inputs))
-    except Exception:
-        return None
-
-
-def summary(report: dict[str, Any]) -> list[dict[str, Any]]:
-    """Of each specialisation: how much was kept, why the rest was not, and the CUDA graph."""
-    return [
-        {
-            "kept": sum(region["kept"] for region in known["regions"]),
-            "regions": len(known["regions"]),
-            "left": sorted({f"{r['rule']}: {r['reason']}"[:160] for r in known["regions"] if not r["kept"]})[:6],
-            **{key: known[key] for key in ("operations", "compile_s", "eager_ns", "fused_ns", "cuda_graph", "notes")},
-        }
-        for known in report["specialisations"]
-    ] + [{"eager": report["eager"]}]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("models", nargs="*", default=list(ORDER))
@@ -285,20 +188,8 @@ def main() -> None:
     warnings.simplefilter("ignore")
     say(torch=torch.__version__, device=torch.cuda.get_device_name(), triton=__import__("triton").__version__)
     run_checks()
-    for sides in (SIDES, SLOW_SIDES):
-        ratios: dict[str, list[float]] = {}
-        for name in arguments.models:
-            if time.monotonic() > until - 15:
-                break
-            try:
-                times = measure(name, sides, until - 5)
-            except Exception as fault:
-                say(model=name, error=f"{type(fault).__name__}: {fault}"[:400], at=traceback.format_exc()[-900:])
-                continue
-            for side, value in times.items():
-                ratios.setdefault(side, []).append(math.log(times["eager"] / value))
-        means = {side: round(math.exp(statistics.fmean(logs)), 3) for side, logs in ratios.items()}
-        say(summary=means, models={side: len(logs) for side, logs in ratios.items()})
+    compare(SLOW_MODELS, "cuda", SLOW_SIDES, min(until, time.monotonic() + SLOW_SECONDS))
+    compare(arguments.models, "cuda", SIDES, until)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """`torch.compile(model, backend="passnet")`.
 
-The passes of given directories are applied first, and the built-in author writes passes for the rest. An installed PassNet is found by that name without further ado. From a source tree, call `register` first, or give the
-function `passnet` itself as the backend.
+The passes of given directories are applied, or the built-in author writes passes in the process, or both. An installed PassNet
+is found by that name without further ado. From a source tree, call `register` first, or give the function `passnet` itself
+as the backend.
 
 Results are those of PyTorch. A pass is used only for calls that it is written for: PyTorch computes the pattern where a gradient is
 wanted, where autocast changes the pattern, for subclasses of tensors and tensors without data, and where the replacement
@@ -23,9 +24,9 @@ import torch.fx
 
 from passnet._backend.author import NotAuthoredError, author_passes
 from passnet._backend.cache import Store
+from passnet._backend.directories import load_directory
 from passnet._backend.fallback import Refusals, with_fallback
 from passnet._backend.report import GraphReport, Report
-from passnet._passes.errors import PassError
 from passnet._passes.load import Pass, PassDirectory
 from passnet._passes.rewrite import rewrite
 
@@ -65,7 +66,14 @@ class Backend:
         # Dynamo's own class compiles its code when it is first called; rewriting looks at that code.
         module = torch.fx.GraphModule(module, module.graph)
         self._rewrite(module, self.passes, graph)
-        if self.author:
+        if (
+            self.author
+            and torch.is_grad_enabled()
+            and any(getattr(value, "requires_grad", False) for value in example_inputs)
+        ):
+            # Dynamo captures again when this changes.
+            graph.not_authored = "a gradient is wanted, and passes have no backward"
+        elif self.author:
             self._rewrite(module, self._authored(module, graph), graph)
         elif self.falls_back and len(self.graphs) == 1 and not any(self.matches.values()):
             self._warn_of_no_match(graph)
@@ -80,13 +88,13 @@ class Backend:
     def _authored(self, module: torch.fx.GraphModule, graph: GraphReport) -> Sequence[Pass]:
         """The author's passes for what the known passes have left of a graph."""
         try:
-            passes, faults = author_passes(module.graph, self.store)
+            authored = author_passes(module.graph, self.store)
         except NotAuthoredError as error:
             graph.not_authored = str(error)
             return ()
-        if faults:
-            graph.not_authored = "; ".join(faults)
-        return passes
+        if authored.faults:
+            graph.not_authored = "; ".join(authored.faults)
+        return authored.passes
 
     def _used(self, rule: Pass, graph: GraphReport) -> Pass:
         """The pass as it is used for a graph."""
@@ -161,13 +169,3 @@ def _backend(paths: tuple[str, ...], verify: bool, author: str | None, cache_dir
         store = Store.default() if cache_dir is None else Store(cache_dir)
         _backends[key] = Backend(directories, falls_back=True, verify=verify, author=author is not None, store=store)
     return _backends[key]
-
-
-def load_directory(path: str) -> PassDirectory:
-    """The pass directory of a path. Raises `PassError`."""
-    if not os.path.isdir(path):
-        raise PassError("import", None, f"there is no pass directory `{path}`")
-    try:
-        return PassDirectory.load(path)
-    except PassError as error:
-        raise PassError(error.stage, error.rule, f"pass directory `{path}`: {error}") from error.__cause__

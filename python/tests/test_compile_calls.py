@@ -266,6 +266,20 @@ def test_writes_to_arguments_reach_the_caller():
 
 
 @torch.no_grad()
+def test_arguments_that_share_memory():
+    def write(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        x.mul_(2).add_(1)
+        return (x.sigmoid() + y.relu()) * y
+
+    compiled = passnet.compile(write)
+    for distance in (64, 64, 3, 0, 64):
+        ours, theirs = torch.arange(128.0) / 32 - 2, torch.arange(128.0) / 32 - 2
+        found = compiled(ours[:64], ours[distance : distance + 64])
+        torch.testing.assert_close(found, write(theirs[:64], theirs[distance : distance + 64]))
+        torch.testing.assert_close(ours, theirs)
+
+
+@torch.no_grad()
 def test_one_tensor_in_two_places():
     def write(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         x.add_(1)

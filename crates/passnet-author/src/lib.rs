@@ -28,11 +28,13 @@
 mod author;
 mod dir;
 mod eager;
+mod feedback;
 pub mod fuse;
 mod inductor;
 mod kind;
 mod noop;
 mod pass_files;
+mod scaffold;
 mod submit;
 
 pub use passnet_fuse::Choices;
@@ -40,8 +42,10 @@ pub use passnet_graph::{Target, TypedGraph};
 
 pub use self::{
     author::{Author, AuthorError, Context, Runs, TaskGraphs},
+    feedback::{Complaint, complaints, next_step},
     fuse::{Fuse, target_of},
     kind::{Argument, Create, Kind, builtin_kinds, create, parse},
-    pass_files::{PassDirError, read_pass_directory},
+    pass_files::{PassDirError, modification_times, read_pass_directory},
+    scaffold::{Scaffold, scaffold},
     submit::submission,
 };

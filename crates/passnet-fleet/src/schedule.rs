@@ -2,11 +2,14 @@
 //!
 //! ```text
 //!            ready              check is good
-//! Starting ────────► DueCheck ────────────────► Admitted ──► leases
-//!                       ▲  │ check is bad          │ every N leases
-//!            time is up │  ▼                       │
-//!                      Aside ◄─────────────────────┘ (through DueCheck)
+//! Starting ────────► Unchecked ───────────────► Admitted ──► leases, and a check every N
+//!                          │ check is bad          │ check is bad
+//!                          └─────────► Aside ◄─────┘
+//!                                      │   ▲ when its leases are over and its time is up:
+//!                                      └───┘ checked again
 //! ```
+//!
+//! A check of a station that works is measured among its leases, as they are; nothing waits for it.
 //!
 //! A job is in one place at a time: the queue, one lease, or done. A station that is lost gives its jobs back to the queue.
 
@@ -42,7 +45,7 @@ impl Default for Policy {
         Self {
             quota: Quota::default(),
             health: HealthPolicy::default(),
-            attempts: 3,
+            attempts: 8,
             silence: Duration::from_secs(900),
             aside: Duration::from_secs(30),
         }
@@ -236,7 +239,7 @@ impl Scheduler {
                     counts.admitted += 1;
                     counts.places += slot.capacity;
                 }
-                State::DueCheck | State::Aside { .. } | State::Ending => counts.aside += 1,
+                State::Unchecked | State::Aside { .. } | State::Ending => counts.aside += 1,
             }
             counts.leases += slot.leases.values().filter(|lease| lease.work != Work::Check).count();
         }
@@ -267,7 +270,7 @@ impl Scheduler {
             return;
         }
         slot.capacity = capacity.max(1);
-        slot.state = State::DueCheck;
+        slot.state = State::Unchecked;
         self.unchecked.insert(id);
         if let Some(reason) = foreign {
             self.unchecked.remove(&id);
@@ -334,8 +337,6 @@ impl Scheduler {
         let Some(slot) = self.slots.get_mut(&slot_id) else { return };
         slot.since_check.push(id);
         if slot.state == State::Admitted && every > 0 && slot.since_check.len() >= every {
-            slot.state = State::DueCheck;
-            self.open.remove(&slot_id);
             self.unchecked.insert(slot_id);
         }
     }
@@ -359,16 +360,20 @@ impl Scheduler {
     fn checked(&mut self, now: Duration, id: LeaseId, check: Result<Check, Illness>, actions: &mut Vec<Action>) {
         let Some((slot_id, _)) = self.end(id, |work| work == Work::Check) else { return };
         let judged = check.and_then(|check| self.peers.judge(slot_id, &check, &self.policy.health));
-        let Some(slot) = self.slots.get_mut(&slot_id) else { return };
+        let Some(slot) = self.slots.get_mut(&slot_id).filter(|slot| slot.state != State::Ending) else { return };
         let Err(illness) = judged else {
             slot.failures = 0;
             slot.since_check.clear();
-            slot.state = State::Admitted;
             self.unchecked.remove(&slot_id);
-            self.open.insert(slot_id);
-            actions.push(Action::Admitted(slot_id));
+            if slot.state != State::Admitted {
+                slot.state = State::Admitted;
+                self.open.insert(slot_id);
+                actions.push(Action::Admitted(slot_id));
+            }
             return;
         };
+        self.open.remove(&slot_id);
+        self.unchecked.insert(slot_id);
         let wait = self.policy.aside * 2_u32.pow(slot.failures.min(6));
         slot.failures += 1;
         slot.state = State::Aside { until: Some(now + wait) };

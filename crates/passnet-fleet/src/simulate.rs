@@ -259,7 +259,7 @@ impl<'a> World<'a> {
 
     fn end_check(&mut self, lease: LeaseId) {
         let Some(running) = self.running.remove(&lease) else { return };
-        self.checking += (self.now - running.begun) * self.setup.capacity as u32;
+        self.checking += self.now - running.begun;
         let fit = Check { ratio: (1.0, 0.99, 1.01), median_ns: 1e5, memory_bytes: 0 };
         let biased = Check { ratio: (1.2, 1.1, 1.3), ..fit };
         let check = if self.random.uniform() < self.setup.biased { biased } else { fit };

@@ -107,7 +107,7 @@ pub enum StationReply {
         lease: u64,
         /// The verdict on author `eager`.
         verdict: Box<Verdict>,
-        /// Memory of the device in use before the check, in bytes; `None` on a CPU.
+        /// Memory of the device in use before the check, in bytes; `None` on a CPU, and among other evaluations.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         memory_bytes: Option<u64>,
     },

@@ -28,13 +28,13 @@ mod message;
 mod named;
 mod note;
 mod pass_directory;
-mod plural;
 mod profile;
 mod run;
 pub mod services;
 mod status;
 mod suite;
 mod tensor;
+mod text;
 mod trial_times;
 mod verdict;
 
@@ -50,14 +50,17 @@ pub use message::{
 pub use named::UnknownName;
 pub use note::{Remark, UnknownNote, Violation, WorkerNote};
 pub use pass_directory::{FilePathError, ORDER_FILE, OrderError, PASS_DIRECTORY_VERSION, PassDirectory};
-pub use plural::counted;
 pub use profile::{Profile, ProfileRow};
 pub use run::{Fingerprint, RunEvent, RunHeader, RunSettings, SourceFile};
 pub use status::Status;
 pub use suite::{Suite, SuiteTask};
 pub use tensor::{TensorMeta, TensorValue};
+pub use text::{counted, duration};
 pub use trial_times::{SideTrials, TimeUnit, TrialTimes};
-pub use verdict::{Cost, Evidence, GraphId, OutputComparison, RatioInterval, Reason, SideTiming, Timing, Verdict};
+pub use verdict::{
+    AgainstFloat64, Cost, Deviation, Evidence, GraphId, OutputComparison, RatioInterval, Reason, SideTiming, Timing,
+    Verdict,
+};
 
 /// Version of every persisted schema of this crate. Raised when a field changes its meaning or goes away; a new
 /// optional field does not raise it.

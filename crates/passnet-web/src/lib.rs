@@ -24,6 +24,7 @@ mod format;
 mod leaderboard;
 mod page;
 mod pages;
+pub mod ranking;
 mod shell;
 mod site;
 pub mod study;

@@ -11,24 +11,23 @@ mod web;
 use std::{path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use passnet_author::Target;
 use passnet_record::{AuthorSpec, Device, Mode};
 use passnet_score::{Interpretation, WeightTable};
 
-pub(crate) use self::agent::{AgentCommand, AgentRunArgs, ApiFlag, AttemptArgs, ModelArgs, ReplayArgs};
+pub(crate) use self::agent::{AgentCommand, AgentRunArgs, AttemptArgs, ModelArgs, ReplayArgs};
 pub(crate) use self::dataset::{
     AnnotateArgs, BuildSuitesArgs, CardArgs, CurateArgs, DatasetCommand, DedupArgs, ExportArgs, FoldArgs, FoldMode,
     ImportArgs, KernelsArgs, QueryArgs, ShowArgs, StatsArgs,
 };
 pub(crate) use self::extract::ExtractArgs;
 pub(crate) use self::fleet::{FleetArgs, FleetCommand, FleetRunArgs, SimulateArgs};
-pub(crate) use self::shared::{Format, MeasureArgs, Paths, SelectionArgs};
+pub(crate) use self::shared::{Format, MeasureArgs, SelectionArgs};
 pub(crate) use self::traj::{
-    EnvCommand, EnvServeArgs, FilterArgs, SameBy, SplitArgs, TeachArgs, TrajCommand, TrajDedupArgs, TrajExportArgs,
-    TrajFormat, TrajStatsArgs,
+    EnvCommand, EnvServeArgs, FilterArgs, SplitArgs, TeachArgs, TrajCommand, TrajDedupArgs, TrajExportArgs, TrajFormat,
+    TrajStatsArgs,
 };
-pub(crate) use self::web::{
-    BundleArgs, CompareArgs, ExtraPageArgs, ReportArgs, ReportFormat, ServeArgs, SiteArgs, StudyArgs,
-};
+pub(crate) use self::web::{BundleArgs, CompareArgs, ReportArgs, ReportFormat, ServeArgs, SiteArgs, StudyArgs};
 
 /// Optimization passes for real computation graphs: evaluate, score, publish.
 #[derive(Parser)]
@@ -116,7 +115,7 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Run the attack suite against this installation
     Attacks(AttacksArgs),
-    /// Write a pass directory to begin with: the pattern of a task, and a replacement to fill in
+    /// Write a pass directory to begin with: the pattern of a task, and a plain kernel that is right
     New(NewArgs),
     /// Print the completions of a shell
     Completions {
@@ -135,6 +134,9 @@ pub(crate) struct NewArgs {
     /// New directory for the pass
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
+    /// Device that the kernel is for: C++ for `cpu`, Triton for `cuda`
+    #[arg(long, value_parser = shared::choice(TARGETS), default_value = "cpu")]
+    pub(crate) device: Target,
 }
 
 #[derive(Subcommand)]
@@ -225,8 +227,8 @@ pub(crate) struct FuseArgs {
     #[arg(long)]
     pub(crate) explain: bool,
     /// Device that the passes run on: C++ for `cpu`, Triton for `cuda`
-    #[arg(long, value_enum, default_value_t = FuseDevice::Cpu)]
-    pub(crate) device: FuseDevice,
+    #[arg(long, value_parser = shared::choice(TARGETS), default_value = "cpu")]
+    pub(crate) device: Target,
     /// Only tasks whose name, or whose ops joined by `,`, contain this; repeat for more
     #[arg(long)]
     pub(crate) filter: Vec<String>,
@@ -236,11 +238,7 @@ pub(crate) struct FuseArgs {
     pub(crate) tune_seconds: Option<Duration>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum FuseDevice {
-    Cpu,
-    Cuda,
-}
+const TARGETS: &[shared::Choice<Target>] = &[("cpu", "", Target::Cpu), ("cuda", "", Target::Cuda)];
 
 #[derive(Args)]
 pub(crate) struct LintArgs {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -27,8 +28,20 @@ class NotAuthoredError(Exception):
     """The author has nothing to say about a graph; the message says why."""
 
 
-def author_passes(graph: torch.fx.Graph, store: Store | None = None) -> tuple[list[Pass], list[str]]:
-    """The passes of the built-in author for a graph of Dynamo, in their order of application, and why some cannot be used.
+@dataclass(frozen=True)
+class Authored:
+    """What the author wrote for a graph."""
+
+    passes: list[Pass]
+    """In their order of application."""
+    texts: dict[str, str]
+    """The text of each pass by its name."""
+    faults: list[str]
+    """Why some passes cannot be used."""
+
+
+def author_passes(graph: torch.fx.Graph, store: Store | None = None) -> Authored:
+    """The passes of the built-in author for a graph of Dynamo.
 
     The types of values are those that Dynamo noted (`example_value`); values of unknown type, such as those with symbolic sizes,
     stay as they are. With a store, passes that were written before are read from there. Raises `NotAuthoredError`.
@@ -47,7 +60,9 @@ def author_passes(graph: torch.fx.Graph, store: Store | None = None) -> tuple[li
             raise NotAuthoredError(f"the graph cannot be given to the author: {error}") from None
         if store is not None:
             store.write(key, texts)
-    return load_passes([(f"author:{name}", text) for name, text in texts])
+    named = [(f"author:{name}", text) for name, text in texts]
+    passes, faults = load_passes(named)
+    return Authored(passes, dict(named), faults)
 
 
 def _target(graph: torch.fx.Graph) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import linecache
 import os
@@ -32,8 +33,18 @@ def load_passes(texts: Sequence[tuple[str, str]]) -> tuple[list[Pass], list[str]
             modules = list(pool.map(_module, new, (text for _, text in new.values())))
         for (digest, (name, _)), module in zip(new.items(), modules, strict=True):
             _passes[digest] = _pass(name, module)
-        loaded = [_passes[digest] for digest in digests]
-    return [rule for rule in loaded if isinstance(rule, Pass)], [fault for fault in loaded if isinstance(fault, str)]
+        loaded = [(name, _passes[digest]) for digest, (name, _) in digests.items()]
+    passes = [_named(rule, name) for name, rule in loaded if isinstance(rule, Pass)]
+    return passes, [fault for _, fault in loaded if isinstance(fault, str)]
+
+
+def _named(rule: Pass, name: str) -> Pass:
+    """The pass under the name that it has for this graph; what was computed for it is shared."""
+    if rule.name == name:
+        return rule
+    named = dataclasses.replace(rule, name=name)
+    vars(named)["canonical"] = rule.canonical
+    return named
 
 
 def _pass(name: str, module: types.ModuleType | str) -> Pass | str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -15,6 +16,8 @@ from passnet._backend.author import NotAuthoredError, author_passes
 from passnet._backend.cache import Store
 from passnet._backend.fallback import Refusals, with_fallback
 from passnet._compile.capture import Captured
+from passnet._compile.channels import channels_last
+from passnet._compile.freeze import freeze
 from passnet._compile.graphs import GraphedCall, NotGraphedError, Pool, refusal
 from passnet._compile.options import Options
 from passnet._compile.regions import Judge, Region, direct, drop, regions_of
@@ -44,8 +47,10 @@ class Built:
 def build(captured: Captured, known: Sequence[Pass], options: Options, store: Store, pool: Pool | None) -> Built:
     """Rewrites, verifies and records a captured call. `pool` is for a CUDA graph, if one is wanted."""
     started = time.perf_counter()
+    report = Specialisation([described(tensor) for tensor in captured.inputs], _operations(captured.module), 0.0)
+    if options.freeze:
+        _freeze(captured, pool, report)
     module = captured.module
-    report = Specialisation([described(tensor) for tensor in captured.inputs], _operations(module), 0.0)
     plain = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
     with _undisturbed(captured) as example:
         used = _rewrite(captured, known, options, store, report)
@@ -65,6 +70,39 @@ def _operations(module: torch.fx.GraphModule) -> int:
     return sum(node.op not in ("placeholder", "output", "get_attr") for node in module.graph.nodes)
 
 
+def _freeze(captured: Captured, pool: Pool | None, report: Specialisation) -> None:
+    """Makes constants of the weights: folds batch norm, and lays images out."""
+
+    def faster(
+        eager: torch.fx.GraphModule,
+        values: Sequence[torch.Tensor],
+        other: torch.fx.GraphModule,
+        others: Sequence[torch.Tensor],
+    ) -> bool:
+        calls = (eager, values), (other, others)
+        sides: list[Run] = [functools.partial(module.forward, *given) for module, given in calls]
+        graphs: list[GraphedCall] = []
+        if pool is not None and refusal(captured) is None:
+            # Without a graph the host, which calls both alike, hides what the device gains.
+            with contextlib.suppress(NotGraphedError):
+                for module, given in calls:
+                    graphs.append(GraphedCall(module.forward, (), given, pool))
+        if len(graphs) == len(sides):
+            sides = list(graphs)
+        times = compare_times(sides[0], sides[1], _device(values))
+        for graph in graphs:
+            graph.reset()
+        return times.fused_ns < times.eager_ns
+
+    report.notes.append(freeze(captured, captured.example))
+    with _undisturbed(captured) as example:
+        report.notes.append(channels_last(captured, example, faster))
+
+
+def _device(values: Sequence[torch.Tensor]) -> torch.device:
+    return next((tensor.device for tensor in values if tensor.device.type != "cpu"), torch.device("cpu"))
+
+
 @contextlib.contextmanager
 def _undisturbed(captured: Captured) -> Iterator[list[torch.Tensor]]:
     """Arguments to run the graph with, so that neither the user's tensors nor the random numbers after it change."""
@@ -82,23 +120,25 @@ def _rewrite(
     _apply(module, used, report)
     if options.author is not None:
         try:
-            passes, faults = author_passes(module.graph, store)
+            written = author_passes(module.graph, store)
         except NotAuthoredError as error:
             report.notes.append(f"the author wrote nothing: {error}")
         else:
-            authored = [_usable(rule, captured, options) for rule in passes]
+            authored = [_usable(rule, captured, options) for rule in written.passes]
             _apply(module, authored, report)
             used += authored
-            report.notes += faults
+            report.notes += written.faults
+            report.texts = written.texts
     if not options.verify:
         report.regions = [Region(rule.name, 0) for rule in regions_of(module.graph, used).values()]
     return used
 
 
 def _usable(rule: Pass, captured: Captured, options: Options) -> Pass:
-    # A replacement that fails after something was written cannot be computed again by PyTorch.
-    if captured.mutated and not options.verify:
-        return with_fallback(rule, Refusals(rule.name), verify=False)
+    # Where the graph writes to arguments, a call is checked again each time: later arguments may share memory, and a
+    # replacement that fails after something was written cannot be computed again.
+    if captured.mutated:
+        return with_fallback(rule, Refusals(rule.name), verify=options.verify)
     return direct(rule)
 
 
@@ -127,8 +167,7 @@ def _faster(
     plain: torch.fx.GraphModule, fused: torch.fx.GraphModule, example: Sequence[torch.Tensor], report: Specialisation
 ) -> torch.fx.GraphModule:
     """The faster of the two graphs, as measured."""
-    device = next((tensor.device for tensor in example if tensor.device.type != "cpu"), torch.device("cpu"))
-    times = compare_times(lambda: plain.forward(*example), lambda: fused.forward(*example), device)
+    times = compare_times(lambda: plain.forward(*example), lambda: fused.forward(*example), _device(example))
     report.eager_ns, report.fused_ns = times.eager_ns, times.fused_ns
     if not times.loses:
         return fused

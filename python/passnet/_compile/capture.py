@@ -46,8 +46,10 @@ class Captured:
     """Numbers of the inputs that the graph takes."""
     state: list[torch.Tensor]
     """Parameters, buffers and other tensors of the model that the graph takes."""
+    owned: list[torch.Tensor]
+    """What `state` was when the call was captured; also where weights have been folded since."""
     output: Layout
-    """Layout of the result; its leaves are outputs of the graph, then inputs, then state."""
+    """Layout of the result; its leaves are outputs of the graph, then inputs, then `owned`."""
     count: int
     """Number of outputs of the graph."""
     mutated: frozenset[int]
@@ -229,6 +231,7 @@ def _assemble(
         inputs,
         used,
         state,
+        list(state),
         output,
         len(recorder.returned),
         frozenset(order.index(place) for place in recorder.mutated),

@@ -12,6 +12,7 @@ import torch
 import torch._dynamo
 
 from passnet._backend.cache import Store
+from passnet._backend.directories import load_directory
 from passnet._compile.build import Built, build
 from passnet._compile.capture import NotCapturedError, capture, owned_tensors
 from passnet._compile.entry import MISS, make_entry, module_facts
@@ -20,7 +21,7 @@ from passnet._compile.options import DEFAULT_LIMIT, Options, Paths
 from passnet._compile.registry import unwatch, watch
 from passnet._compile.report import CompileReport
 from passnet._passes.load import Pass
-from passnet.backend import Backend, load_directory
+from passnet.backend import Backend
 from passnet.kernels._errors import is_fatal
 
 Entry = Callable[[tuple[Any, ...], dict[str, Any]], Any]
@@ -50,7 +51,8 @@ def compile(
     - `author`: `"fuse"`, the built-in author, writes passes for what they leave; `None` writes none.
     - `cuda_graphs`: whether calls on a CUDA device become CUDA graphs; `"auto"` takes the faster.
     - `verify`: compares each rewritten region with PyTorch at the first call, times both, and drops what is wrong or loses.
-    - `freeze`: folds batch norm into convolutions. The weights are constants then, until `refresh`.
+    - `freeze`: folds batch norm into weights, and lays images and weights out with channels innermost where that is faster. The
+      weights are constants then, until `refresh`.
     - `cache_dir`: directory for what can be used again in other processes (default: `compile` in `PASSNET_CACHE`).
     - `limit`: number of kinds of calls that are compiled; further ones run the model itself.
 

@@ -83,7 +83,7 @@ def _output(captured: Captured, number: int, code: Code) -> str:
     number -= captured.count
     if number < len(captured.inputs):
         return _variable(number)
-    return code.name(captured.state[number - len(captured.inputs)])
+    return code.name(captured.owned[number - len(captured.inputs)])
 
 
 def module_facts(model: Callable[..., Any], captured: Captured) -> _native.ModuleFacts:
@@ -95,7 +95,7 @@ def module_facts(model: Callable[..., Any], captured: Captured) -> _native.Modul
     entries: list[tuple[dict[str, Any], str, Any]] = []
     if not isinstance(model, torch.nn.Module):
         return _native.ModuleFacts(entries)
-    taken = {id(tensor) for tensor in captured.state}
+    taken = {id(tensor) for tensor in captured.owned}
     modes = None if captured.modes is None else {id(model.get_submodule(path)) for path in captured.modes}
     for module in model.modules():
         attributes = module.__dict__

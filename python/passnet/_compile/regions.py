@@ -184,7 +184,9 @@ def _fault(rule: Pass, pattern: Callable[..., Any], values: Sequence[Any]) -> st
     if (reason := _difference(ours, theirs, eager, fused)) is None:
         return None
     exact = _exact(pattern, values)
-    return None if exact is not None and is_as_precise(ours, theirs, exact) else f"its result is not PyTorch's: {reason}"
+    return (
+        None if exact is not None and is_as_precise(ours, theirs, exact) else f"its result is not PyTorch's: {reason}"
+    )
 
 
 def _difference(ours: Any, theirs: Any, eager: Sequence[Any], fused: Sequence[Any]) -> str | None:

@@ -26,10 +26,13 @@ class Specialisation:
     """Time of the rewritten graph."""
     cuda_graph: str = "off"
     """`on`, or why not."""
+    texts: dict[str, str] = field(default_factory=dict, repr=False)
+    """The texts of the author's passes by name."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The specialisation as plain data."""
-        return {**vars(self), "regions": [region.as_dict() for region in self.regions]}
+        """The specialisation as plain data, without the texts of passes."""
+        fields = {name: value for name, value in vars(self).items() if name != "texts"}
+        return {**fields, "regions": [region.as_dict() for region in self.regions]}
 
     def lines(self) -> Iterator[str]:
         """The specialisation as text."""

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use anyhow::Result;
 use passnet_eval::{Defences, EvalError, Referee, RefereeOptions, ZygoteConfig, settings};
-use passnet_record::{AuthorSpec, CacheMode, Device, ExecutionPath, Mode, RunSettings};
+use passnet_record::{AuthorSpec, CacheMode, Device, Mode, RunSettings};
 use passnet_run::cache_directory;
 use passnet_services::{Interpreter, device_problem};
 
 use crate::{
-    args::{MeasureArgs, Paths},
+    args::MeasureArgs,
     failure::{unfit, usage},
 };
 
@@ -88,19 +88,11 @@ pub(super) fn settings_of(args: &MeasureArgs) -> RunSettings {
         warmup: args.warmup.unwrap_or(defaults.warmup),
         trials: args.trials.unwrap_or(defaults.trials),
         correct_at: args.correct_at.unwrap_or(defaults.correct_at),
-        paths: args.paths.map_or(defaults.paths, paths),
+        paths: args.paths.map_or(defaults.paths, <[_]>::to_vec),
         cache: if args.cold { CacheMode::Cold } else { CacheMode::Warm },
         threads: args.threads,
         timeout_s: args.timeout,
         memory_bytes: (args.memory * GIB) as u64,
         ..defaults
-    }
-}
-
-fn paths(flag: Paths) -> Vec<ExecutionPath> {
-    match flag {
-        Paths::Direct => vec![ExecutionPath::Direct],
-        Paths::Compiled => vec![ExecutionPath::Compiled],
-        Paths::Both => vec![ExecutionPath::Direct, ExecutionPath::Compiled],
     }
 }
