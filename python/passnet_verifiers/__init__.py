@@ -17,9 +17,8 @@ import verifiers.v1 as vf
 from pydantic import Field
 
 from passnet.env import Env, Prompt, Step
-
-from .data import PassData
-from .tools import PassToolset, PassToolTask
+from passnet_verifiers.data import PassData
+from passnet_verifiers.tools import PassToolset, PassToolTask
 
 __all__ = ["PassEnv", "PassHarness", "PassTaskset", "PassToolTask", "PassToolset"]
 

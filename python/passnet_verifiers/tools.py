@@ -20,8 +20,7 @@ import verifiers.v1 as vf
 from passnet.env import Env
 from passnet.trainers.rollout import Servers
 from passnet.trainers.tools import TOOLS, Tools
-
-from .data import PassData
+from passnet_verifiers.data import PassData
 
 
 class PassState(vf.State):

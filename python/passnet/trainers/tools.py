@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .rollout import Rollout
+from passnet.trainers.rollout import Rollout
 
 TOOLS = ("file_editor", "pass_evaluator", "graph_info", "profile", "docs", "best_state")
 _OVER = "the episode is over: no steps are left; answer without calling a tool"

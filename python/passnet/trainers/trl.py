@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .rollout import Servers
-from .tools import Tools
+from passnet.trainers.rollout import Servers
+from passnet.trainers.tools import Tools
 
 if TYPE_CHECKING:
     from datasets import Dataset
