@@ -100,7 +100,7 @@ pub enum CandidateSpec {
     Inductor {
         /// The `mode` argument of `torch.compile`.
         mode: String,
-        /// Through `torch.compile` (true), or the captured graph directly, without guards (false).
+        /// As for `Passes`.
         compiled: bool,
     },
     /// Result of another compiler.
@@ -140,8 +140,7 @@ pub struct Layout {
 pub struct Watch {
     /// Operators that compute.
     pub operators: bool,
-    /// Fill fresh memory, and a margin behind it and behind the inputs, with a pattern that is NaN as any floating-point
-    /// number, and look for writes past the end.
+    /// Fill fresh memory, and margins behind it and the inputs, with NaN, and look for writes past the end.
     pub poison: bool,
     /// Kernels that run.
     pub census: bool,
@@ -194,8 +193,7 @@ pub enum WorkerRequest {
         #[serde(default)]
         watch: Watch,
     },
-    /// One call of the graph itself with all floating-point numbers in float64; the reply carries outputs. Only a worker
-    /// that loaded [`CandidateSpec::Eager`] answers it.
+    /// One call in float64 of a graph that was loaded as [`CandidateSpec::Eager`]; the reply carries outputs.
     CallFloat64 {
         /// Set of inputs.
         set: u32,
