@@ -73,6 +73,7 @@ def test_a_tokenizer_and_an_answer_survive_the_way_there_and_back():
     assert again == {"a.py": "A = 1\n", "b.py": text, ORDER_FILE: '["a", "b"]\n'}
     assert set(files_of("# file: ../../x.py\n1\n")) == {"x.py", ORDER_FILE}
     assert set(files_of("garbage")) == {"pass.py", ORDER_FILE}
+    assert files_of("") == {ORDER_FILE: "[]\n"}
 
 
 def test_generation_with_a_cache_equals_generation_without():

@@ -45,4 +45,4 @@ def test_the_noise_of_the_reward_is_reported():
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert report["episodes"] == 3 and 0 <= report["unsettled"] <= 3
-    assert report["pairs_apart"] <= report["pairs"]
+    assert report["pairs_separate"] <= report["pairs"]

@@ -90,10 +90,10 @@ def test_the_same_passes_twice_agree_within_their_intervals(servers):
     turns = [["write good", "evaluate"], ["talk"]]
     intervals = [played(servers, turns)[1]["interval"] for _ in range(6)]
     measured = [interval for interval in intervals if interval["high"] > 0]
-    apart = [
+    separate = [
         (one, two)
         for number, one in enumerate(measured)
         for two in measured[:number]
         if one["value"] > two["high"] or two["value"] > one["high"]
     ]
-    assert len(apart) <= len(measured), apart
+    assert len(separate) <= len(measured), separate

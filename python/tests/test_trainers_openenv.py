@@ -7,9 +7,10 @@ import time
 import pytest
 
 pytest.importorskip("openenv.core", reason="needs the library openenv")
-uvicorn = pytest.importorskip("uvicorn", reason="needs the library uvicorn")
+pytest.importorskip("uvicorn", reason="needs the library uvicorn")
 
 import httpx
+import uvicorn
 from openenv.core.generic_client import GenericEnvClient
 
 from agent_command import TASK, hand_written, served, tool_call, writing

@@ -2,7 +2,9 @@
 
 import pytest
 
-skyrl_gym = pytest.importorskip("skyrl_gym", reason="needs the library skyrl-gym")
+pytest.importorskip("skyrl_gym", reason="needs the library skyrl-gym")
+
+import skyrl_gym
 
 from agent_command import TASK, hand_written, served, tool_call, writing, wrong
 from passnet.trainers.rollout import Servers

@@ -7,7 +7,7 @@
 # JOBS, TRIALS (20) and LEFT, the seconds after which nothing more is begun, are variables of the environment. A run that is cut off
 # counts the tasks that it has.
 set -uo pipefail
-passnet=$1 out=$3
+python=${PASSNET_PYTHON:-python3} passnet=$1 out=$3
 mapfile -t tasks <"$2"
 shift 3
 suite=${SUITE:-suites/passbench-f} device=${DEVICE:-cuda} left=${LEFT:-3600}
@@ -22,6 +22,6 @@ for pair in "$@"; do
     timeout --foreground --kill-after=10 "$remaining" "$passnet" bench run "$suite" --author "$author" --device "$device" \
         "${tasks[@]/#/--filter=}" --graphs-per-task 1 --paths direct --trials "${TRIALS:-20}" --warmup 5 --timeout 30 \
         ${JOBS:+--jobs "$JOBS"} --out "$out/runs/$name" >"$out/runs/$name.log" 2>&1
-    "$PASSNET_PYTHON" "$(dirname "$0")/results.py" "$passnet" "$out"
+    "$python" "$(dirname "$0")/results.py" "$passnet" "$out"
 done
 tar -C "$out" -czf "$out/runs.tar.gz" --exclude blobs runs && rm -rf "$out/runs"

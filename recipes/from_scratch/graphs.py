@@ -13,7 +13,9 @@ from pathlib import Path
 import torch
 
 NAME = re.compile(r"\b(?:in|w|tmp)_\d+\b")
-_META = re.compile(r"name = '(?P<name>\w+)'.*?shape = \[(?P<shape>[\d, ]*)\]\s+dtype = '(?P<dtype>[\w.]+)'", re.DOTALL)
+_META = re.compile(
+    r"""name = ['"](?P<name>\w+)['"].*?shape = \[(?P<shape>[\d, ]*)\]\s+dtype = ['"](?P<dtype>[\w.]+)""", re.DOTALL
+)
 _CALL = re.compile(r"([A-Za-z_][\w.]*)\(")
 _ASSIGNMENT = re.compile(r"((?:in|w|tmp)_\d+) ([-+*/|&]?=) (.+)")
 _OPERATORS = {
@@ -124,7 +126,8 @@ def typed(inputs: dict[str, str], statements: tuple[Statement, ...], outputs: tu
 def _parse(text: str) -> tuple[tuple[Statement, ...], tuple[str, ...]]:
     body = text.split("def forward(", 1)[-1].split("\n")[1:]
     statements, outputs = [], ()
-    for line in (line.strip() for line in body):
+    # Some printers put the release of a value on the line of the statement, after a semicolon.
+    for line in (part.strip() for line in body for part in line.split(";  ")):
         if line.startswith("return"):
             outputs = tuple(NAME.findall(line))
         elif line and not line.endswith("= None"):

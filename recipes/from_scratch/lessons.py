@@ -62,7 +62,7 @@ def answer_of(files: dict[str, str]) -> str:
 
 
 def files_of(answer: str) -> dict[str, str]:
-    """Returns the pass directory that an answer describes. An answer without a file is one file."""
+    """Returns the pass directory that an answer describes. Text without the name of a file is one file; an empty answer has no pass."""
     files: dict[str, list[str]] = {}
     name = "pass.py"
     for line in answer.splitlines():
@@ -74,7 +74,7 @@ def files_of(answer: str) -> dict[str, str]:
             files[name].append(line)
     texts = {name: "\n".join(lines) + "\n" for name, lines in files.items() if name != ORDER_FILE}
     order = [name.removesuffix(".py") for name in texts if name.endswith(".py")]
-    return {**texts, ORDER_FILE: json.dumps(order) + "\n"} if texts else {}
+    return {**texts, ORDER_FILE: json.dumps(order) + "\n"}
 
 
 def write_passes(folder: Path, answer: str) -> None:

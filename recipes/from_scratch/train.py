@@ -78,7 +78,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--layers", type=int, default=12)
     parser.add_argument("--heads", type=int, default=8)
     parser.add_argument("--context", type=int, default=2048)
-    parser.add_argument("--batch-tokens", type=int, default=1 << 16)
+    parser.add_argument("--batch-tokens", type=int, default=1 << 15)
     parser.add_argument("--learning-rate", type=float, default=1e-3)
     parser.add_argument("--generate-batch", type=int, default=200)
     parser.add_argument("--generate-tokens", type=int, default=1024, help="most tokens of one answer")

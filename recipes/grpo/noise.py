@@ -35,7 +35,7 @@ def summary(intervals: list[dict[str, float]]) -> dict[str, float | int]:
     """Returns the spread of the measured point, the width of the intervals, and how often two intervals do not overlap."""
     settled = [each for each in intervals if each["high"] > 0]
     pairs = list(combinations(settled, 2))
-    apart = sum(one["value"] > two["high"] or two["value"] > one["high"] for one, two in pairs)
+    separate = sum(one["value"] > two["high"] or two["value"] > one["high"] for one, two in pairs)
     points = [each["point"] for each in settled]
     return {
         "episodes": len(intervals),
@@ -47,7 +47,7 @@ def summary(intervals: list[dict[str, float]]) -> dict[str, float | int]:
         if settled
         else 0.0,
         "pairs": len(pairs),
-        "pairs_apart": apart,
+        "pairs_separate": separate,
     }
 
 

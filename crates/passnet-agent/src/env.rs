@@ -9,9 +9,7 @@
 //!
 //! An action is an answer of a model: a chat message (an object with `content` and `tool_calls`, in any dialect) or its text.
 //! Sessions run concurrently. A reply repeats the `id` of its request; a request that cannot be served is answered with `error`.
-//! A transport ([`serve_lines`], [`serve_http`]) calls [`EnvServer::handle`] from any number of threads.
-
-mod transport;
+//! A [`transport`](crate::transport) calls [`EnvServer::handle`] from any number of threads.
 
 use std::{
     collections::BTreeMap,
@@ -26,7 +24,6 @@ use passnet_record::{ContentId, PassDirectory};
 use passnet_run::Suite;
 use serde_json::{Value, json};
 
-pub use self::transport::{serve_http, serve_lines};
 use crate::{
     client::{openai_message, reply_of},
     evaluation::{Check, Evaluation},

@@ -3,7 +3,6 @@
 //! It implements [`Model`]: it inspects a graph, writes a first draft, evaluates it, and continues to a faster one. It repeats
 //! only numbers from observations, so that each of them is measured.
 
-mod course;
 mod lesson;
 
 use std::{collections::BTreeMap, time::Instant};
@@ -11,10 +10,7 @@ use std::{collections::BTreeMap, time::Instant};
 use passnet_record::{ORDER_FILE, PassDirectory};
 use serde_json::{Value, json};
 
-pub use self::{
-    course::{Course, LessonError},
-    lesson::{Approach, Lesson, lessons},
-};
+pub use self::lesson::{Approach, Lesson, lessons};
 use crate::{
     message::{Message, Reply, ToolCall},
     model::{Completion, Finish, Model, ModelError, Request, Usage},

@@ -4,6 +4,8 @@
 //! *dead*), and with all on, where it has to fail for the reason it names (else it *escaped*, or was *misjudged*). Honest
 //! passes have to be accepted with all layers on (else a *false rejection*).
 //!
+//! [`check_installation`] and [`check_evaluation`] try what a machine can do before anything is attacked.
+//!
 //! ```no_run
 //! use passnet_attacks::{AttackOptions, run};
 //! use passnet_record::Coverage;
@@ -21,6 +23,7 @@
 
 mod arena;
 mod bait;
+mod checkup;
 mod entry;
 mod error;
 mod naive;
@@ -38,6 +41,7 @@ use self::{
     outcome::judge,
 };
 pub use self::{
+    checkup::{Finding, Level, check_evaluation, check_installation},
     entry::Expect,
     error::AttackError,
     options::AttackOptions,

@@ -6,21 +6,10 @@ use std::{
     process::Command,
 };
 
+use passnet_eval::physical_name;
 use passnet_record::Device;
 use passnet_run::FileLock;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-
-/// Returns the name of the physical device on its host. Inside an actor every GPU is `cuda:0`; this is what it is outside.
-pub(crate) fn physical_name(device: Device) -> String {
-    let Some(index) = device.index() else { return device.to_string() };
-    let visible = env::var("CUDA_VISIBLE_DEVICES").unwrap_or_default();
-    visible_entry(&visible, index).unwrap_or_else(|| index.to_string())
-}
-
-fn visible_entry(visible: &str, index: u32) -> Option<String> {
-    let entry = visible.split(',').nth(index as usize)?.trim();
-    (!entry.is_empty()).then(|| entry.to_owned())
-}
 
 /// Returns the memory of a device that is in use, in bytes; `None` for a CPU, or where the driver's tool does not say.
 pub(crate) fn memory_in_use(device: Device) -> Option<u64> {
@@ -116,8 +105,6 @@ mod tests {
         assert_eq!(ranges("what"), [0; 0]);
         assert_eq!(mebibytes("1234\n"), Some(1234 << 20));
         assert_eq!(mebibytes("[N/A]\n"), None);
-        assert_eq!(visible_entry("GPU-aa,GPU-bb", 1).as_deref(), Some("GPU-bb"));
-        assert_eq!(visible_entry("", 0), None);
     }
 
     #[test]

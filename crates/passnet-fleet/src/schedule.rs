@@ -2,11 +2,14 @@
 //!
 //! ```text
 //!            ready              check is good
-//! Starting ────────► DueCheck ────────────────► Admitted ──► leases
-//!                       ▲  │ check is bad          │ every N leases
-//!            time is up │  ▼                       │
-//!                      Aside ◄─────────────────────┘ (through DueCheck)
+//! Starting ────────► Unchecked ───────────────► Admitted ──► leases, and a check every N
+//!                          │ check is bad          │ check is bad
+//!                          └─────────► Aside ◄─────┘
+//!                                      │   ▲ when its leases are over and its time is up:
+//!                                      └───┘ checked again
 //! ```
+//!
+//! A check of a station that works is measured among its leases, as they are; nothing waits for it.
 //!
 //! A job is in one place at a time: the queue, one lease, or done. A station that is lost gives its jobs back to the queue.
 
@@ -16,112 +19,12 @@ use std::{
 };
 
 use crate::{
-    health::{Check, HealthPolicy, Illness, Peers},
+    event::{Action, Counts, Event, Policy},
+    health::{Check, Illness, Peers},
     job::{JobId, LeaseId, Priority, SlotId},
-    queue::{FairQueue, QueueFull, Quota},
+    queue::{FairQueue, QueueFull},
     slot::{Lease, Slot, State, Work},
 };
-
-/// Rules of the scheduler.
-#[derive(Clone, Copy, Debug)]
-pub struct Policy {
-    /// Limits of each client.
-    pub quota: Quota,
-    /// Health of devices.
-    pub health: HealthPolicy,
-    /// Stations that may be lost or fail under one job before it is given up.
-    pub attempts: u32,
-    /// Longest silence of a station with a lease, or that starts.
-    pub silence: Duration,
-    /// Time aside after the first bad check; doubled for each further one, at most 64 times.
-    pub aside: Duration,
-}
-
-impl Default for Policy {
-    fn default() -> Self {
-        Self {
-            quota: Quota::default(),
-            health: HealthPolicy::default(),
-            attempts: 3,
-            silence: Duration::from_secs(900),
-            aside: Duration::from_secs(30),
-        }
-    }
-}
-
-/// Something that happened.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Event {
-    /// A station was started.
-    Joined(SlotId),
-    /// Its referee runs.
-    Ready {
-        /// The station.
-        slot: SlotId,
-        /// Leases that it works on at a time.
-        capacity: usize,
-        /// Reason why this run cannot use it at all.
-        foreign: Option<String>,
-    },
-    /// A station is gone.
-    Lost(SlotId),
-    /// A lease gave a sign of life.
-    Progress(LeaseId),
-    /// A job is done.
-    Finished(LeaseId),
-    /// The machine failed under a lease, not the job.
-    Failed(LeaseId, String),
-    /// An A/A check is done.
-    Checked(LeaseId, Result<Check, Illness>),
-    /// Time has passed.
-    Tick,
-}
-
-/// Something to do.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Action {
-    /// Give a job to a station.
-    Lease {
-        /// The station.
-        slot: SlotId,
-        /// The lease.
-        lease: LeaseId,
-        /// The job.
-        job: JobId,
-    },
-    /// Have a station measure a graph against itself.
-    Check {
-        /// The station.
-        slot: SlotId,
-        /// The lease.
-        lease: LeaseId,
-    },
-    /// End a station; another one will be started in its place.
-    Restart {
-        /// The station.
-        slot: SlotId,
-        /// The reason.
-        reason: String,
-    },
-    /// A station takes leases from now on.
-    Admitted(SlotId),
-    /// A station takes no leases until a later check.
-    SetAside {
-        /// The station.
-        slot: SlotId,
-        /// The reason.
-        reason: String,
-    },
-    /// A job was done on a device that then gave biased measurements: evaluate it again.
-    Doubt(JobId),
-    /// A job lost too many stations.
-    GiveUp {
-        /// The job.
-        job: JobId,
-        /// The last reason.
-        reason: String,
-    },
-}
 
 /// A job that is not done.
 #[derive(Clone, Debug)]
@@ -129,29 +32,6 @@ struct Job {
     client: String,
     priority: Priority,
     attempts: u32,
-}
-
-/// Numbers for metrics.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Counts {
-    /// Stations that start.
-    pub starting: usize,
-    /// Stations that take leases.
-    pub admitted: usize,
-    /// Stations that are set aside, are checked or end.
-    pub aside: usize,
-    /// Leases under way, without checks.
-    pub leases: usize,
-    /// Leases that all admitted stations could work on.
-    pub places: usize,
-    /// Waiting jobs of trainers.
-    pub waiting_training: usize,
-    /// Waiting jobs of runs.
-    pub waiting_batch: usize,
-    /// Jobs done.
-    pub finished: u64,
-    /// Leases that ended without a result.
-    pub wasted: u64,
 }
 
 /// The scheduler.
@@ -236,7 +116,7 @@ impl Scheduler {
                     counts.admitted += 1;
                     counts.places += slot.capacity;
                 }
-                State::DueCheck | State::Aside { .. } | State::Ending => counts.aside += 1,
+                State::Unchecked | State::Aside { .. } | State::Ending => counts.aside += 1,
             }
             counts.leases += slot.leases.values().filter(|lease| lease.work != Work::Check).count();
         }
@@ -267,7 +147,7 @@ impl Scheduler {
             return;
         }
         slot.capacity = capacity.max(1);
-        slot.state = State::DueCheck;
+        slot.state = State::Unchecked;
         self.unchecked.insert(id);
         if let Some(reason) = foreign {
             self.unchecked.remove(&id);
@@ -334,8 +214,6 @@ impl Scheduler {
         let Some(slot) = self.slots.get_mut(&slot_id) else { return };
         slot.since_check.push(id);
         if slot.state == State::Admitted && every > 0 && slot.since_check.len() >= every {
-            slot.state = State::DueCheck;
-            self.open.remove(&slot_id);
             self.unchecked.insert(slot_id);
         }
     }
@@ -359,16 +237,20 @@ impl Scheduler {
     fn checked(&mut self, now: Duration, id: LeaseId, check: Result<Check, Illness>, actions: &mut Vec<Action>) {
         let Some((slot_id, _)) = self.end(id, |work| work == Work::Check) else { return };
         let judged = check.and_then(|check| self.peers.judge(slot_id, &check, &self.policy.health));
-        let Some(slot) = self.slots.get_mut(&slot_id) else { return };
+        let Some(slot) = self.slots.get_mut(&slot_id).filter(|slot| slot.state != State::Ending) else { return };
         let Err(illness) = judged else {
             slot.failures = 0;
             slot.since_check.clear();
-            slot.state = State::Admitted;
             self.unchecked.remove(&slot_id);
-            self.open.insert(slot_id);
-            actions.push(Action::Admitted(slot_id));
+            if slot.state != State::Admitted {
+                slot.state = State::Admitted;
+                self.open.insert(slot_id);
+                actions.push(Action::Admitted(slot_id));
+            }
             return;
         };
+        self.open.remove(&slot_id);
+        self.unchecked.insert(slot_id);
         let wait = self.policy.aside * 2_u32.pow(slot.failures.min(6));
         slot.failures += 1;
         slot.state = State::Aside { until: Some(now + wait) };

@@ -30,8 +30,8 @@ pub(crate) enum State {
         /// When it was started.
         since: Duration,
     },
-    /// It waits for its leases to end, then for a check.
-    DueCheck,
+    /// It takes none until its first check.
+    Unchecked,
     /// It takes leases.
     Admitted,
     /// It takes none until a check at that time.
@@ -67,15 +67,18 @@ impl Slot {
     }
 
     pub(crate) fn has_room(&self) -> bool {
-        self.state == State::Admitted && self.leases.len() < self.capacity
+        let jobs = self.leases.values().filter(|lease| lease.work != Work::Check).count();
+        self.state == State::Admitted && jobs < self.capacity
     }
 
+    /// Returns whether a station on the list for a check can have it now. One that works has it among its leases, one that was
+    /// set aside when they are over.
     pub(crate) fn wants_check(&self, now: Duration) -> bool {
-        let due = match self.state {
-            State::DueCheck => true,
-            State::Aside { until } => until.is_some_and(|until| until <= now),
-            _ => false,
-        };
-        due && self.leases.is_empty()
+        match self.state {
+            State::Unchecked => self.leases.is_empty(),
+            State::Aside { until } => self.leases.is_empty() && until.is_some_and(|until| until <= now),
+            State::Admitted => self.leases.values().all(|lease| lease.work != Work::Check),
+            State::Starting { .. } | State::Ending => false,
+        }
     }
 }

@@ -7,12 +7,12 @@ use std::{
     io::{BufRead, Write},
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc,
     },
 };
 
-use passnet_eval::{Candidate, EvalError, Referee};
+use passnet_eval::{Candidate, EvalError, Referee, physical_name};
 use passnet_record::{
     RunSettings,
     fleet::{
@@ -23,7 +23,7 @@ use passnet_run::SampleFolder;
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use crate::{
-    device::{ClaimedCores, memory_in_use, physical_name},
+    device::{ClaimedCores, memory_in_use},
     error::{FleetError, message},
     parcel::{unpack_candidate, unpack_graph},
 };
@@ -104,6 +104,8 @@ fn end_process() {}
 struct Station {
     referee: Referee,
     stop: AtomicBool,
+    /// Evaluations under way.
+    busy: AtomicUsize,
     _cores: ClaimedCores,
 }
 
@@ -127,7 +129,7 @@ impl Station {
             cores: cores.cores().to_vec(),
             device: physical_name(device),
         };
-        Ok((Self { referee, stop: AtomicBool::new(false), _cores: cores }, facts))
+        Ok((Self { referee, stop: AtomicBool::new(false), busy: AtomicUsize::new(0), _cores: cores }, facts))
     }
 
     fn serve(
@@ -198,13 +200,18 @@ impl Station {
         folder: &SampleFolder,
         candidate: &Candidate,
     ) -> Result<StationReply, EvalError> {
-        let evaluation = self.referee.evaluate_folder(folder, candidate)?;
+        self.busy.fetch_add(1, Ordering::Relaxed);
+        let evaluation = self.referee.evaluate_folder(folder, candidate);
+        self.busy.fetch_sub(1, Ordering::Relaxed);
+        let evaluation = evaluation?;
         let blobs = evaluation.blobs.iter().map(|blob| FileContent::of(blob)).collect();
         Ok(StationReply::Verdict { lease, author, verdict: Box::new(evaluation.verdict), blobs })
     }
 
     fn check(&self, lease: u64, graph: GraphParcel, replies: &Replies) -> Result<Option<bool>, FleetError> {
-        let memory_bytes = memory_in_use(self.referee.settings().device);
+        // Memory that is in use while evaluations run is their own.
+        let idle = self.busy.load(Ordering::Relaxed) == 0;
+        let memory_bytes = idle.then(|| memory_in_use(self.referee.settings().device)).flatten();
         let folder = unpack_graph(graph)?;
         let verdict = self.referee.evaluate_folder(&folder, &Candidate::Eager)?.verdict;
         replies.send(&StationReply::Checked { lease, verdict: Box::new(verdict), memory_bytes });

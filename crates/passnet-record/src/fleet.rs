@@ -107,7 +107,7 @@ pub enum StationReply {
         lease: u64,
         /// The verdict on author `eager`.
         verdict: Box<Verdict>,
-        /// Memory of the device in use before the check, in bytes; `None` on a CPU.
+        /// Memory of the device in use before the check, in bytes; `None` on a CPU, and among other evaluations.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         memory_bytes: Option<u64>,
     },
@@ -178,6 +178,13 @@ pub enum CandidateParcel {
     Inductor {
         /// The `mode` argument of `torch.compile`.
         mode: String,
+    },
+    /// Another compiler.
+    Compiler {
+        /// Name or path of the file that calls it.
+        name: String,
+        /// Text of the file; empty for a compiler of PassNet.
+        source: String,
     },
     /// Passes.
     Passes {

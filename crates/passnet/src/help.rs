@@ -12,7 +12,7 @@ use crate::{args::Arguments, output};
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Make a model faster", &["optimize"]),
     ("Write and check passes", &["new", "eval", "lint", "fuse"]),
-    ("Measure authors and compilers", &["bench", "study", "score"]),
+    ("Measure authors and compilers", &["bench", "fleet", "study", "score"]),
     ("Show and share runs", &["report", "compare", "serve", "site", "bundle"]),
     ("Build datasets", &["extract", "dataset"]),
     ("Language models", &["agent", "traj", "env"]),

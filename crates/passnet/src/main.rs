@@ -7,7 +7,6 @@ mod environment;
 mod failure;
 mod help;
 mod output;
-mod pages;
 mod progress;
 
 use std::process::ExitCode;

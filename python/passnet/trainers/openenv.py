@@ -17,7 +17,7 @@ from openenv.core.env_server.interfaces import Environment
 from openenv.core.env_server.types import Action, Observation, State
 from pydantic import Field
 
-from .rollout import Rollout, Servers
+from passnet.trainers.rollout import Rollout, Servers
 
 SPLIT = "tasks"
 MAX_SESSIONS = 256

@@ -22,8 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from passnet.env import Env, EnvError, Message
-
-from .answers import INSTRUCTIONS, files_of
+from passnet.trainers.answers import INSTRUCTIONS, files_of
 
 URLS = "PASSNET_ENV_URL"
 """Environment variable with the addresses of servers, for trainers that pass no configuration to an environment."""

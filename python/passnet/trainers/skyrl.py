@@ -13,7 +13,7 @@ from typing import Any
 
 from skyrl_gym.envs.base_text_env import BaseTextEnv, BaseTextEnvStepOutput, ConversationType
 
-from .rollout import DEFAULT_TIMEOUT_S, Rollout, Servers
+from passnet.trainers.rollout import DEFAULT_TIMEOUT_S, Rollout, Servers
 
 ENV_CLASS = "passnet"
 

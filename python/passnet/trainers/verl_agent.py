@@ -18,8 +18,8 @@ from uuid import uuid4
 
 from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopMetrics, AgentLoopOutput, register
 
-from .rollout import DEFAULT_TIMEOUT_S, Rollout, Servers
-from .verl import AGENT
+from passnet.trainers.rollout import DEFAULT_TIMEOUT_S, Rollout, Servers
+from passnet.trainers.verl import AGENT
 
 
 @register(AGENT)

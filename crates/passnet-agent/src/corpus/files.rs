@@ -8,8 +8,13 @@ use std::{
 
 use fs_err as fs;
 
-use super::{By, Criteria, Dedup, EvaluationTasks, Format, ReadError, Selector, Split, SplitReport, Splitter};
-use super::{example, lines::Lines, read};
+use super::{
+    export::{Format, example},
+    lines::Lines,
+    read::{ReadError, read},
+    select::{By, Criteria, Dedup, Selector},
+    split::{EvaluationTasks, Split, SplitReport, Splitter},
+};
 
 /// Error of a selection or export.
 #[derive(Debug, thiserror::Error)]

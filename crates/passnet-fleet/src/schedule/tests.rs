@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::health::HealthPolicy;
 
 const FIT: Check = Check { ratio: (1.0, 0.99, 1.01), median_ns: 100.0, memory_bytes: 0 };
 const BIASED: Check = Check { ratio: (1.3, 1.2, 1.4), ..FIT };
@@ -65,7 +66,7 @@ fn a_lost_station_gives_its_job_to_another() {
 
 #[test]
 fn a_job_that_loses_three_stations_is_given_up() {
-    let mut scheduler = Scheduler::new(Policy::default());
+    let mut scheduler = Scheduler::new(Policy { attempts: 3, ..Policy::default() });
     scheduler.submit(JobId(1), "run", Priority::Batch).unwrap();
     for slot in 0..3 {
         let actions = admit(&mut scheduler, slot);
@@ -89,12 +90,17 @@ fn a_biased_device_casts_doubt_on_what_it_did_since_the_last_good_check() {
     let (first, _) = lease_in(&admit(&mut scheduler, 0));
     let (second, _) = lease_in(&scheduler.handle(seconds(1), Event::Finished(first)));
     let actions = scheduler.handle(seconds(2), Event::Finished(second));
-    let [Action::Check { lease, .. }] = actions[..] else { panic!("{actions:?}") };
+    // The check does not stop the station from working.
+    let [Action::Check { lease, .. }, Action::Lease { lease: third, .. }] = actions[..] else { panic!("{actions:?}") };
     let actions = scheduler.handle(seconds(3), Event::Checked(lease, Ok(BIASED)));
     assert_eq!(actions[..2], [Action::Doubt(JobId(0)), Action::Doubt(JobId(1))]);
     // The queue takes them again.
     scheduler.submit(JobId(0), "run", Priority::Batch).unwrap();
     assert_eq!(scheduler.unfinished(), 3);
+    // What was under way ends, and then nothing else begins.
+    assert_eq!(scheduler.handle(seconds(4), Event::Finished(third)), []);
+    let actions = scheduler.handle(seconds(40), Event::Tick);
+    assert!(matches!(actions[..], [Action::Check { .. }]), "{actions:?}");
 }
 
 #[test]

@@ -12,7 +12,8 @@ use anyhow::{Context, Result};
 use clap::{Args as _, FromArgMatches as _};
 use passnet_agent::{
     Evaluator, Templates, VerdictCache,
-    env::{EnvOptions, EnvServer, serve_http, serve_lines},
+    env::{EnvOptions, EnvServer},
+    transport::{serve_http, serve_lines},
 };
 use passnet_dataset::open_suite;
 

@@ -8,14 +8,14 @@ use anyhow::Result;
 use fs_err as fs;
 use passnet_agent::{
     Trajectory,
-    corpus::{self, By, Criteria, EvaluationTasks, Format, Stats},
+    corpus::{self, Criteria, EvaluationTasks, Format, Stats},
 };
 use passnet_dataset::open_suite;
 use passnet_dataset::store::{TableWriter, TrajectoryRow};
 use passnet_run::Selection;
 
 use crate::{
-    args::{FilterArgs, SameBy, SplitArgs, TrajCommand, TrajDedupArgs, TrajExportArgs, TrajFormat, TrajStatsArgs},
+    args::{FilterArgs, SplitArgs, TrajCommand, TrajDedupArgs, TrajExportArgs, TrajFormat, TrajStatsArgs},
     failure::usage,
     output,
 };
@@ -99,11 +99,7 @@ fn filter(args: &FilterArgs) -> Result<ExitCode> {
 }
 
 fn dedup(args: &TrajDedupArgs) -> Result<ExitCode> {
-    let by = match args.by {
-        SameBy::Passes => By::Passes,
-        SameBy::Replies => By::Replies,
-    };
-    let (kept, total) = corpus::dedup(&args.inputs, by, &args.out)?;
+    let (kept, total) = corpus::dedup(&args.inputs, args.by, &args.out)?;
     output::text(&format!("{kept} of {total} kept"))?;
     Ok(ExitCode::SUCCESS)
 }

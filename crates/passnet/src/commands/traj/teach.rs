@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
-use passnet_agent::{Evaluator, VerdictCache, teach::Course};
+use passnet_agent::{Evaluator, VerdictCache, course::Course};
 use passnet_dataset::open_suite;
 
 use crate::{
