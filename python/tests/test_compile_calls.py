@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import collections
-import copy
-import gc
 import threading
 import warnings
-import weakref
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +12,7 @@ import pytest
 import torch
 
 import passnet
-from passnet._compile.compiled import Compiled
+from compiling import check, image, kinds, net
 
 Pair = collections.namedtuple("Pair", ["first", "second"])
 
@@ -23,43 +20,6 @@ Pair = collections.namedtuple("Pair", ["first", "second"])
 @pytest.fixture(autouse=True)
 def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setenv("PASSNET_CACHE", str(tmp_path))
-
-
-class Net(torch.nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv, self.norm = torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.BatchNorm2d(8)
-        self.drop, self.head = torch.nn.Dropout(0.5), torch.nn.Linear(8, 4)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = torch.relu(self.norm(self.conv(x)))
-        return self.head(self.drop(x.mean((2, 3))))
-
-
-def net() -> Net:
-    torch.manual_seed(0)
-    model = Net().eval()
-    with torch.no_grad():
-        model.norm.running_mean.normal_()
-        model.norm.running_var.uniform_(0.5, 2)
-    return model
-
-
-def image(batch: int = 2, size: int = 8) -> torch.Tensor:
-    return torch.randn(batch, 3, size, size)
-
-
-def check(compiled: Compiled, *args: Any, **kwargs: Any) -> None:
-    """Three calls give what the model gives."""
-    for _ in range(3):
-        expected = compiled.model(*copy.deepcopy(args), **copy.deepcopy(kwargs))
-        found = compiled(*copy.deepcopy(args), **copy.deepcopy(kwargs))
-        assert type(found) is type(expected)
-        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
-
-
-def kinds(compiled: Compiled) -> int:
-    return len(compiled.report().specialisations)
 
 
 @torch.no_grad()
@@ -174,84 +134,6 @@ def test_subclasses_of_tensors_are_left_to_the_model():
     compiled = passnet.compile(lambda x: x + 1)
     assert isinstance(compiled(torch.ones(2).as_subclass(Tagged)), Tagged)
     assert not isinstance(compiled(torch.ones(2)), Tagged)
-
-
-@torch.no_grad()
-def test_training_and_evaluation_are_different_calls():
-    compiled, other = passnet.compile(net()), net()
-    x = image()
-    for training in (False, True, False, True):
-        compiled.train(training)
-        other.train(training)
-        for _ in range(2):
-            torch.manual_seed(3)
-            found = compiled(x)
-            torch.manual_seed(3)
-            torch.testing.assert_close(found, other(x), rtol=1e-4, atol=1e-5)
-        torch.testing.assert_close(dict(compiled.model.named_buffers()), dict(other.named_buffers()))
-    compiled.eval().model.drop.train()
-    torch.manual_seed(3)
-    found = compiled(x)
-    other.eval().drop.train()
-    torch.manual_seed(3)
-    torch.testing.assert_close(found, other(x), rtol=1e-4, atol=1e-5)
-
-
-@torch.no_grad()
-def test_compilation_does_not_disturb_random_numbers():
-    model = net().train()
-    torch.manual_seed(5)
-    expected = [model(image()), torch.rand(3)]
-    compiled = passnet.compile(net().train())
-    torch.manual_seed(5)
-    torch.testing.assert_close([compiled(image()), torch.rand(3)], expected, rtol=1e-4, atol=1e-5)
-
-
-@torch.no_grad()
-def test_changes_of_the_model_are_seen():
-    model = net()
-    compiled = passnet.compile(model)
-    x = image()
-    check(compiled, x)
-    model.conv.weight.mul_(2)
-    check(compiled, x)
-    model.head.weight.data = torch.randn_like(model.head.weight)
-    check(compiled, x)
-    model.load_state_dict(Net().state_dict())
-    check(compiled, x)
-    model.load_state_dict(Net().state_dict(), assign=True)
-    check(compiled, x)
-    model.head.weight = torch.nn.Parameter(torch.randn(4, 8))
-    check(compiled, x)
-    model.norm.running_mean = torch.randn(8)
-    check(compiled, x)
-    model.head = torch.nn.Linear(8, 6)
-    check(compiled, x)
-    model.norm.running_var.mul_(1 / 3)
-    model.half().float()
-    check(compiled, x)
-    model.double()
-    check(compiled, x.double())
-    assert compiled.report().eager == {}
-
-
-@torch.no_grad()
-def test_refresh_takes_other_attributes_and_reset_forgets():
-    class Scaled(torch.nn.Module):
-        scale = 2.0
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return x * self.scale
-
-    model = Scaled()
-    compiled = passnet.compile(model)
-    check(compiled, X)
-    model.scale = 3.0
-    compiled.refresh()
-    check(compiled, X)
-    compiled.reset()
-    assert kinds(compiled) == 0
-    check(compiled, X)
 
 
 @torch.no_grad()
@@ -390,32 +272,6 @@ def test_a_compiled_model_may_be_called_by_torch_compile():
     for _ in range(2):
         torch.testing.assert_close(outer(x), compiled.model(x) * 2, rtol=1e-4, atol=1e-5)
     torch._dynamo.reset()
-
-
-@torch.no_grad()
-def test_a_compilation_that_fails_costs_no_result(monkeypatch: pytest.MonkeyPatch):
-    def fail(*_: Any) -> None:
-        raise RuntimeError("no space left")
-
-    monkeypatch.setattr("passnet._compile.compiled.build", fail)
-    compiled = passnet.compile(net())
-    check(compiled, image())
-    assert compiled.report().eager == {"compilation failed: RuntimeError: no space left": 3}
-
-
-@torch.no_grad()
-def test_nothing_of_the_callers_is_kept():
-    compiled = passnet.compile(net())
-    x = image()
-    result = compiled(x)
-    dead = [weakref.ref(x), weakref.ref(result)]
-    del x, result
-    gc.collect()
-    assert [reference() for reference in dead] == [None, None]
-    dead = [weakref.ref(compiled), weakref.ref(compiled.model)]
-    del compiled
-    gc.collect()
-    assert [reference() for reference in dead] == [None, None]
 
 
 @pytest.mark.parametrize("options", [{"author": "me"}, {"cuda_graphs": "yes"}, {"limit": 0}])
