@@ -20,7 +20,7 @@ use passnet_fleet::{
     AuthorRun, BridgeConfig, Counts, FleetError, FleetOptions, FleetProgress, FleetRun, HealthPolicy, Policy,
     prometheus, serve_station,
 };
-use passnet_record::{AuthorSpec, Device, RunSettings};
+use passnet_record::{AuthorSpec, Device, RunSettings, counted};
 use passnet_run::{Suite, archive::score_run, remove_run};
 use passnet_services::Interpreter;
 
@@ -28,7 +28,6 @@ use super::{authors::create, bench::run_directory, referee, report::print_leader
 use crate::{
     args::{FleetArgs, FleetCommand, FleetRunArgs},
     failure::{BAD, unfit, usage},
-    output::counted,
     progress::ProgressLine,
 };
 
@@ -58,10 +57,10 @@ fn run_suite(args: &FleetRunArgs) -> Result<ExitCode> {
         if author.kind() == "llm" {
             return Err(usage("a language model works on tasks in `passnet agent run` or `passnet bench run`"));
         }
-        referee::check_author(author)?;
+        referee::check_author(author, args.measure.device)?;
     }
     let suite = open_suite(&args.suite, &args.selection.selection())?;
-    let settings = referee::settings_of(&args.measure);
+    let settings = referee::settings_of(&args.measure, suite.record.weights);
     let authors = submissions(args, &suite, &settings)?;
     if args.fresh {
         authors.iter().try_for_each(|author| remove_run(&author.directory))?;
