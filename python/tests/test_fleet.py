@@ -58,7 +58,7 @@ def test_a_station_sees_neither_tokens_nor_addresses():
         "LD_PRELOAD": "x.so",
     }
     assert station_environment(variables, {}, "cuda") == {"PATH": "/bin", "CUDA_VISIBLE_DEVICES": "3"}
-    # A station on the CPU has no GPU, whatever the node has.
+    # A station on the CPU has no GPU, even if the node has one.
     assert station_environment(variables, {}, "cpu")["CUDA_VISIBLE_DEVICES"] == ""
     hints = {"PASSNET_SITE": "/", "PASSNET_PYTHON": "/there/is/no/such/python"}
     assert station_environment({}, hints, "cuda") == {"PASSNET_SITE": "/"}

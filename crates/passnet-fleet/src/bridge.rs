@@ -20,7 +20,7 @@ const LAST_WORDS: usize = 8;
 /// Longest wait for the bridge to end its stations.
 const END_WAIT: Duration = Duration::from_secs(20);
 
-/// How to start the bridge.
+/// Command line of the bridge.
 #[derive(Clone, Debug)]
 pub struct BridgeConfig {
     /// Python with the cluster's package.

@@ -41,7 +41,7 @@ pub enum FleetError {
     /// The bridge ended again and again.
     #[error("the connection to the cluster failed {}: {message}", if *.times == 1 { "at once".to_owned() } else { format!("{times} times") })]
     Unreachable {
-        /// How often.
+        /// Number of times.
         times: u32,
         /// Last lines that it wrote to stderr.
         message: String,
@@ -53,7 +53,7 @@ pub enum FleetError {
         jobs: usize,
         /// The first one.
         task: String,
-        /// Its last failure.
+        /// Last failure of that task.
         reason: String,
     },
     /// A cluster without a device that can work on the run.

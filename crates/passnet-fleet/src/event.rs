@@ -1,4 +1,4 @@
-//! What the scheduler is told, what it answers, and its rules.
+//! Events and actions of the scheduler, and its rules.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ impl Default for Policy {
 pub enum Event {
     /// A station was started.
     Joined(SlotId),
-    /// Its referee runs.
+    /// The referee of a station runs.
     Ready {
         /// The station.
         slot: SlotId,

@@ -17,7 +17,7 @@ use passnet_run::{RunLog, RunStore, StoreError, Suite, now_rfc3339};
 
 use crate::{error::FleetError, job::LeaseId};
 
-/// What one author submits, and where its run is.
+/// Submission of one author, and the place of its run.
 #[derive(Clone, Debug)]
 pub struct AuthorRun {
     /// Candidates by task.

@@ -31,7 +31,7 @@ impl Default for Quota {
 pub struct QueueFull {
     /// The client.
     pub client: String,
-    /// Its waiting jobs.
+    /// Number of waiting jobs.
     pub waiting: usize,
 }
 

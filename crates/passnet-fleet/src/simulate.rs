@@ -21,7 +21,7 @@ const RUN: &str = "run";
 /// Pause between two ticks.
 const TICK: Duration = Duration::from_secs(5);
 
-/// What to simulate.
+/// Setup of a simulation.
 #[derive(Clone, Debug)]
 pub struct Simulation {
     /// Rules of the scheduler.

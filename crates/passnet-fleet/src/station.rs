@@ -31,7 +31,7 @@ use crate::{
 /// Starts a referee; an error is the reason why this machine cannot have one.
 pub type StartReferee<'a> = &'a (dyn Fn(RunSettings, Option<usize>) -> Result<Referee, String> + Sync);
 
-/// Where the replies go, one write per line.
+/// Output of the replies, one write per line.
 #[derive(Clone)]
 struct Replies(Arc<Mutex<Box<dyn Write + Send>>>);
 
@@ -74,8 +74,8 @@ pub fn serve_station(
     }
 }
 
-/// Reads in a thread of its own. At the end of the input, whatever the other threads do, the process ends: they may be in
-/// evaluations that take minutes and that nobody waits for any more.
+/// Reads in a thread of its own. At the end of the input the process ends: the other threads may be in evaluations that take
+/// minutes and that nobody waits for any more.
 fn read_requests(input: impl BufRead + Send + 'static) -> mpsc::Receiver<Result<StationRequest, FleetError>> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {

@@ -131,7 +131,7 @@ pub struct StationFacts {
 pub struct Parcel {
     /// Name of the task.
     pub task: String,
-    /// Its graphs.
+    /// Graphs of the task.
     pub graphs: Vec<GraphParcel>,
     /// The candidate of each author.
     pub candidates: Vec<CandidateParcel>,

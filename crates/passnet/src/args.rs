@@ -161,12 +161,6 @@ pub(crate) enum BenchCommand {
     Run(Box<BenchRunArgs>),
 }
 
-/// A number of seconds, fractions allowed.
-fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| format!("`{text}` is no number of seconds"))?;
-    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
-}
-
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  passnet eval suites/demo/gpt2-gelu-tanh --passes my_passes --watch\n  passnet eval suites/demo/gpt2-gelu-tanh --author inductor --json"
@@ -217,7 +211,7 @@ pub(crate) struct BenchRunArgs {
     pub(crate) fresh: bool,
     /// Author fuse: measure configurations of its kernels for that long first, and remember them; without it, those that are
     /// remembered are used and the others are as a model has them
-    #[arg(long, value_name = "N", value_parser = seconds)]
+    #[arg(long, value_name = "N", value_parser = shared::seconds)]
     pub(crate) tune_seconds: Option<Duration>,
     #[command(flatten)]
     pub(crate) measure: MeasureArgs,
@@ -251,7 +245,7 @@ pub(crate) struct FuseArgs {
     pub(crate) filter: Vec<String>,
     /// Measure configurations of kernels on this machine for that long, and remember them; without it, those that are
     /// remembered are used and the others are as a model has them
-    #[arg(long, value_name = "N", value_parser = seconds)]
+    #[arg(long, value_name = "N", value_parser = shared::seconds)]
     pub(crate) tune_seconds: Option<Duration>,
 }
 

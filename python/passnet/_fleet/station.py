@@ -61,8 +61,8 @@ def station_environment(variables: dict[str, str], hints: dict[str, str], device
 
 def station_command(variables: dict[str, str], hints: dict[str, str]) -> str | None:
     """The command `passnet` of this node; `None` if there is none."""
-    beside = os.path.join(os.path.dirname(sys.executable), "passnet")
-    places = [variables.get("PASSNET_BINARY"), beside, shutil.which("passnet"), hints.get("PASSNET_BINARY")]
+    neighbour = os.path.join(os.path.dirname(sys.executable), "passnet")
+    places = [variables.get("PASSNET_BINARY"), neighbour, shutil.which("passnet"), hints.get("PASSNET_BINARY")]
     return next((place for place in places if place and os.path.exists(place)), None)
 
 

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, Subcommand};
 use passnet_record::AuthorSpec;
 
-use super::{MeasureArgs, SelectionArgs, seconds};
+use super::shared::{MeasureArgs, SelectionArgs, seconds};
 
 #[derive(Subcommand)]
 pub(crate) enum FleetCommand {

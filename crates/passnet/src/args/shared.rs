@@ -1,6 +1,6 @@
 //! Flags that several commands share.
 
-use std::str::FromStr;
+use std::{str::FromStr, time::Duration};
 
 use clap::{
     Args, ValueEnum,
@@ -8,6 +8,12 @@ use clap::{
 };
 use passnet_record::{Device, ExecutionPath, Mode, UnknownName, Weights};
 use passnet_run::Selection;
+
+/// A number of seconds, fractions allowed.
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| format!("`{text}` is no number of seconds"))?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}
 
 /// Parses one of these names of a record type; the help lists them.
 pub(super) fn one_of<T>(names: &[&'static str]) -> impl TypedValueParser<Value = T> + use<T>
