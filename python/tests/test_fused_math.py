@@ -14,7 +14,7 @@ import torch
 from passnet import kernels
 
 _MATH = Path(__file__).parents[2] / "crates/passnet-fuse/src/back/print/cpp/math.hpp"
-_FUNCTIONS = ("exp", "log", "sqrt", "sin", "cos", "tanh", "erf", "floor")
+_FUNCTIONS = ("exp", "log", "log1p", "sqrt", "sin", "cos", "tanh", "erf", "floor")
 _COUNT = 4096
 _FLAGS = ("-ffp-contract=fast", "-Wno-psabi")
 
@@ -52,6 +52,21 @@ def _source() -> str:
         "    for (; k + lanes <= width; k += lanes) add_left(sum, rest, get_row(x + k), k, width);\n"
         "    for (; k < width; ++k) add_left(sum, rest, x[k], k, width);\n    out[0] = total(sum, rest);\n}\n"
     )
+    columns = (
+        'extern "C" void column_sum(const float* x, float* out, int64_t rows, int64_t width) {\n'
+        "    column_sums sum(rows);\n"
+        "    for (int64_t row = 0; row < rows; ++row) {\n        int64_t k = 0;\n"
+        "        for (; k + lanes <= width; k += lanes) add_row(sum, k, get_row(x + row * width + k));\n"
+        "        for (; k < width; ++k) add_row(sum, k, x[row * width + k]);\n"
+        "        next_row(sum, width);\n    }\n    finish(sum, width);\n"
+        "    for (int64_t k = 0; k < width; ++k) out[k] = sum.level[0][k];\n}\n"
+    )
+    ends = (
+        'extern "C" void end(const float* x, float* out, float* strided, int64_t left) {\n'
+        "    const vec end = first_lanes(get_row(x, left), left, -INFINITY);\n"
+        "    out[lanes] = max_lanes(end);\n    put_row(out, end, left);\n"
+        "    put_strided(strided, 2, get_strided(x, 2, left), left);\n}\n"
+    )
     rounding = (
         'extern "C" void half(const float* x, float16* vectors, float16* scalars, float* rounded) {\n'
         f"    for (int64_t k = 0; k < {_COUNT}; k += lanes) put_row(vectors + k, get_row(x + k));\n"
@@ -60,7 +75,7 @@ def _source() -> str:
         'extern "C" void half_rows(const float* x, float16* stored, float* rounded) {\n'
         f"    ::store(x, stored, {_COUNT}), ::load(stored, rounded, {_COUNT});\n}}\n"
     )
-    return _MATH.read_text() + body + folds + bounds + sums + rounding + "}  // namespace fused\n"
+    return _MATH.read_text() + body + folds + bounds + sums + columns + ends + rounding + "}  // namespace fused\n"
 
 
 @pytest.fixture(scope="module", params=[4, 8, 16], ids="lanes{}".format)
@@ -73,11 +88,15 @@ def functions(request: pytest.FixtureRequest) -> dict[str, object]:
         "void fold(const float* x, float* out)",
         "void bound(const float* x, float* vectors, float* scalars)",
         "void sum(const float* x, float* out, int64_t width)",
+        "void column_sum(const float* x, float* out, int64_t rows, int64_t width)",
+        "void end(const float* x, float* out, float* strided, int64_t left)",
         "void half(const float* x, float16* vectors, float16* scalars, float* rounded)",
         "void half_rows(const float* x, float16* stored, float* rounded)",
         flags=(*_FLAGS, f"-DPASSNET_VECTOR_LANES={request.param}"),
     )
-    return dict(zip((*_FUNCTIONS, "fold", "bound", "sum", "half", "half_rows"), compiled, strict=True))
+    return dict(
+        zip((*_FUNCTIONS, "fold", "bound", "sum", "column_sum", "end", "half", "half_rows"), compiled, strict=True)
+    )
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="flags of x86 CPUs")
@@ -98,7 +117,7 @@ def test_it_compiles_for_other_cpus(tmp_path: Path, flags: tuple[str, ...], lane
 def test_elementary_functions(functions: dict, name: str, scale: float) -> None:
     torch.manual_seed(0)
     x = torch.randn(_COUNT) * scale
-    if name in ("log", "sqrt"):
+    if name in ("log", "log1p", "sqrt"):
         x = x.abs()
     elif name == "exp":
         x = x.clamp(-80, 80)
@@ -130,6 +149,28 @@ def test_lanes_are_joined(functions: dict) -> None:
     x[3] = float("nan")
     functions["fold"](x, out)
     assert out[1:].isnan().all()
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="PyTorch's order for x86 CPUs")
+@pytest.mark.parametrize("rows", [1, 15, 16, 17, 300, 4096, 70_000])
+def test_sums_of_columns_have_the_order_of_eager_mode(functions: dict, rows: int) -> None:
+    torch.manual_seed(4)
+    x, out = torch.randn(rows, 75) + 0.3, torch.empty(75)
+    functions["column_sum"](x, out, rows, 75)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    wanted = x.sum(0)
+    torch.set_num_threads(threads)
+    assert torch.equal(out, wanted)
+
+
+@pytest.mark.parametrize("left", [1, 2, 3])
+def test_ends_of_rows_touch_nothing_else(functions: dict, left: int) -> None:
+    x, out, strided = torch.arange(1.0, 9.0), torch.zeros(17), torch.zeros(8)
+    functions["end"](x, out, strided, left)
+    assert torch.equal(out[:left], x[:left]) and out[left:4].eq(0).all()
+    assert float(out.max()) == left
+    assert torch.equal(strided[: 2 * left : 2], x[: 2 * left : 2]) and strided[1::2].eq(0).all()
 
 
 def test_what_is_no_number_stays_so_between_bounds(functions: dict) -> None:

@@ -30,11 +30,13 @@ mod author;
 mod compiler;
 mod dir;
 mod eager;
+mod feedback;
 pub mod fuse;
 mod inductor;
 mod kind;
 mod noop;
 mod pass_files;
+mod scaffold;
 mod submit;
 
 pub use passnet_fuse::Choices;
@@ -43,8 +45,10 @@ pub use passnet_graph::{Target, TypedGraph};
 pub use self::{
     author::{Author, AuthorError, Context, Runs, TaskGraphs},
     compiler::compiler_of,
+    feedback::{Complaint, complaints, next_step},
     fuse::{Fuse, target_of},
     kind::{Argument, Create, Kind, builtin_kinds, create, parse},
-    pass_files::{PassDirError, pass_directories, read_pass_directory},
+    pass_files::{PassDirError, modification_times, pass_directories, read_pass_directory},
+    scaffold::{Scaffold, scaffold},
     submit::submission,
 };

@@ -3,6 +3,7 @@
 use std::{
     io,
     path::{Path, PathBuf},
+    time::SystemTime,
 };
 
 use fs_err as fs;
@@ -64,6 +65,24 @@ pub fn read_pass_directory(directory: &Path) -> Result<PassDirectory, PassDirErr
         }
     }
     Ok(PassDirectory::new(files)?)
+}
+
+/// Returns the times of change of the files of a pass directory, by name. Files that cannot be read have none.
+pub fn modification_times(directory: &Path) -> Vec<(PathBuf, Option<SystemTime>)> {
+    let mut files = Vec::new();
+    let mut open = vec![directory.to_owned()];
+    while let Some(folder) = open.pop() {
+        for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                let changed = path.metadata().and_then(|meta| meta.modified()).ok();
+                files.push((path, changed));
+            }
+        }
+    }
+    files.sort();
+    files
 }
 
 /// Reads all pass directories at or below some folders, in the order of their paths. A folder with an order file is one;

@@ -21,6 +21,9 @@ const GLOBAL_STATE: [&str; 9] = [
     "torch.set_",
 ];
 
+/// Those of them that are assertions.
+const ASSERTIONS: [&str; 3] = ["torch._assert", "torch._check", "torch.ops.aten._assert"];
+
 /// Arguments whose storage the call changes.
 pub(crate) fn mutated<'g>(graph: &'g Graph, node: &Node<'g>) -> Vec<Arg> {
     let mut changed = Vec::new();
@@ -43,6 +46,16 @@ pub(crate) fn touches_global_state(node: &Node<'_>) -> bool {
         Callee::Method(_) => false,
         Callee::Function(path) => GLOBAL_STATE.iter().any(|prefix| path.starts_with(prefix)),
     }
+}
+
+/// Returns whether no computation may move across a call: it sets what later calls do. An assertion does not.
+pub fn is_barrier(node: &Node<'_>) -> bool {
+    touches_global_state(node) && !is_assertion(node)
+}
+
+/// Returns whether a call does nothing but raise an exception where its argument is false.
+pub fn is_assertion(node: &Node<'_>) -> bool {
+    matches!(node.callee, Callee::Function(path) if ASSERTIONS.iter().any(|prefix| path.starts_with(prefix)))
 }
 
 /// Returns whether a call matters even though nothing uses its value.

@@ -21,6 +21,7 @@ pub mod names;
 mod op_names;
 pub mod operators;
 pub mod ops;
+mod seen;
 mod slice;
 mod subset;
 mod target;
@@ -32,8 +33,10 @@ pub mod wire;
 
 pub use arg::{Arg, Device};
 pub use builder::Builder;
+pub use effects::{is_assertion, is_barrier};
 pub use graph::{Callee, Graph, Node};
 pub use ids::{ArgRange, NodeId, OpId, StrId, ValueId};
+pub use seen::Unseen;
 pub use slice::{Slice, SliceError, SliceOrder};
 pub use target::Target;
 pub use typed::{TensorType, Type, TypeCountError, TypeFieldsError, TypedGraph, contiguous_stride};

@@ -176,6 +176,8 @@ fn storage_is_respected() {
     let no_grad = "torch._C._set_grad_enabled False";
     check(&format!("a b | r = torch.relu a ; {no_grad} ; s = operator.add r b | s"), sum, "");
     check(&format!("a b | {no_grad} ; r = torch.relu a ; s = operator.add r b | s"), sum, "x=a y=b p=r q=s");
+    let assertion = "n = operator.gt a b ; torch._assert n";
+    check(&format!("a b | r = torch.relu a ; {assertion} ; s = operator.add r b | s"), sum, "x=a y=b p=r q=s");
     // A view of `a` is changed.
     check("a b | v = .view a 1 ; r = torch.relu a ; .add_ v 1 ; s = operator.add r b | s", sum, "");
     // The match changes `a`, which is read in between.

@@ -86,6 +86,17 @@ named! {
     Timing = "timing",
 }
 
+named! {
+    /// Extent of the run of each attack of the attack suite.
+    Coverage, "coverage",
+    /// All layers of defence on: is the attack caught?
+    Once = "once",
+    /// All layers off, too: does the attack work if nothing stops it?
+    Quick = "quick",
+    /// Each layer alone, too: which layers stop it?
+    Full = "full",
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

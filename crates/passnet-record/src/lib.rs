@@ -22,6 +22,7 @@ mod author;
 mod choice;
 mod device;
 mod dtype;
+pub mod fleet;
 mod id;
 mod load_report;
 mod message;
@@ -34,11 +35,12 @@ pub mod services;
 mod status;
 mod suite;
 mod tensor;
+mod text;
 mod trial_times;
 mod verdict;
 
 pub use author::{AuthorParseError, AuthorSpec};
-pub use choice::{Baseline, CacheMode, Depth, ExecutionPath, Mode, Split, Weights};
+pub use choice::{Baseline, CacheMode, Coverage, Depth, ExecutionPath, Mode, Split, Weights};
 pub use device::{Device, UnknownDevice};
 pub use dtype::{DType, UnknownDType};
 pub use id::{ContentId, InvalidContentId};
@@ -55,9 +57,11 @@ pub use run::{Fingerprint, RunEvent, RunHeader, RunSettings, SourceFile};
 pub use status::Status;
 pub use suite::{Suite, SuiteTask};
 pub use tensor::{TensorMeta, TensorValue};
+pub use text::{counted, duration};
 pub use trial_times::{SideTrials, TimeUnit, TrialTimes};
 pub use verdict::{
-    Cost, Evidence, GraphId, OutputComparison, RatioInterval, Reason, SideTiming, Timing, Usage, UsagePair, Verdict,
+    AgainstFloat64, Cost, Deviation, Evidence, GraphId, OutputComparison, RatioInterval, Reason, SideTiming, Timing,
+    Usage, UsagePair, Verdict,
 };
 
 /// Version of every persisted schema of this crate. Raised when a field changes its meaning or goes away; a new

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::{CacheMode, DType, Device, LoadReport, Profile, TensorValue, TracedPattern, Usage, WorkerNote};
 
 /// Version of the exchange. A worker that speaks another one is refused.
-pub const PROTOCOL_VERSION: u32 = 5;
+pub const PROTOCOL_VERSION: u32 = 6;
 
 /// Description of a fork server that is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,10 +96,12 @@ pub enum CandidateSpec {
     Eager,
     /// The graph through `torch.compile` with PassNet's backend and no passes: the control of the compiled path.
     Control,
-    /// `torch.compile(backend="inductor", mode=...)`.
+    /// TorchInductor.
     Inductor {
-        /// The `mode` argument.
+        /// The `mode` argument of `torch.compile`.
         mode: String,
+        /// As for `Passes`.
+        compiled: bool,
     },
     /// Result of another compiler.
     Compiler {
@@ -138,8 +140,7 @@ pub struct Layout {
 pub struct Watch {
     /// Operators that compute.
     pub operators: bool,
-    /// Fill fresh memory, and a margin behind it and behind the inputs, with a pattern that is NaN as any floating-point
-    /// number, and look for writes past the end.
+    /// Fill fresh memory, and margins behind it and the inputs, with NaN, and look for writes past the end.
     pub poison: bool,
     /// Kernels that run.
     pub census: bool,
@@ -191,6 +192,13 @@ pub enum WorkerRequest {
         /// Watch over replacement functions.
         #[serde(default)]
         watch: Watch,
+    },
+    /// One call in float64 of a graph that was loaded as [`CandidateSpec::Eager`]; the reply carries outputs.
+    CallFloat64 {
+        /// Set of inputs.
+        set: u32,
+        /// Seed of PyTorch's generators for this call.
+        seed: u64,
     },
     /// Timed calls. Outputs of the last one are kept for `Fetch`.
     Time {
@@ -305,6 +313,8 @@ pub enum OutputValue {
         layout: Layout,
         /// Stride in elements.
         stride: Vec<i64>,
+        /// Address of its first element on its device.
+        address: u64,
         /// Device, e.g. `cuda:0`.
         device: String,
     },

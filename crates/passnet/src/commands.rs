@@ -12,11 +12,13 @@ mod doctor;
 mod env;
 mod eval;
 mod extract;
+mod fleet;
 mod fuse;
 mod lint;
 mod match_judge;
 mod matches;
 mod new;
+mod optimize;
 mod plot;
 mod referee;
 mod report;
@@ -44,12 +46,14 @@ pub(crate) fn run(command: Command) -> Result<ExitCode> {
         Command::Dataset(command) => dataset::run(&command),
         Command::Eval(args) => eval::run(&args),
         Command::Bench(BenchCommand::Run(args)) => bench::run(&args),
+        Command::Fleet(command) => fleet::run(&command),
         Command::Bisect(args) => bisect::run(&args),
         Command::Agent(command) => agent::run(&command),
         Command::Traj(command) => traj::run(&command),
         Command::Env(command) => env::run(&command),
         Command::Fuse(args) => fuse::run(&args),
         Command::Match(args) => matches::run(&args),
+        Command::Optimize(args) => optimize::run(&args),
         Command::Lint(args) => lint::run(&args),
         Command::Score(args) => score::run(&args),
         Command::Plot(args) => plot::run(&args),

@@ -110,7 +110,12 @@ impl Outcome {
         match status {
             Status::Correct | Status::Unstable => Self::Sound,
             Status::RuntimeError => Self::Refused,
-            Status::Accuracy | Status::TypeMismatch | Status::ShapeMismatch | Status::NonFinite => Self::Unsound,
+            Status::Accuracy
+            | Status::TypeMismatch
+            | Status::ShapeMismatch
+            | Status::LayoutDiffers
+            | Status::OutputsShareMemory
+            | Status::NonFinite => Self::Unsound,
             Status::CompileError
             | Status::NoMatch
             | Status::Integrity

@@ -37,6 +37,8 @@ pub(crate) enum Unary {
     Abs,
     Exp,
     Log,
+    /// `log(1 + x)`.
+    Log1p,
     Sqrt,
     Sin,
     Cos,

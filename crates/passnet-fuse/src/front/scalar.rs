@@ -245,8 +245,7 @@ impl Float<'_> {
             }
             ScalarFn::Softplus => {
                 let power = self.arena.unary(Unary::Exp, x);
-                let sum = self.plus(power, 1.0);
-                let log = self.arena.unary(Unary::Log, sum);
+                let log = self.arena.unary(Unary::Log1p, power);
                 let threshold = self.constant(20.0);
                 let is_large = self.arena.binary(Binary::Lt, threshold, x);
                 self.arena.select(is_large, x, log)

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use passnet_graph::{Node, NodeId, Target, TypedGraph, ValueId};
+use passnet_graph::{Node, NodeId, Target, TypedGraph, ValueId, is_barrier};
 
 use super::{
     flow::{depend_on, first_levels, inputs_of, is_of, last_levels, live_nodes},
@@ -12,15 +12,20 @@ use crate::front::{
     expr::BufferId,
     lower::{
         Lowered, Lowering,
+        call::Call,
         storage::{Changes, Obstacle, Storage, is_view_node},
     },
     tensor::TensorId,
 };
 
+/// Bytes that take about as long to write as a view takes PyTorch.
+const LARGE_RESULT: i64 = 16_384;
+
 /// All regions of a graph, none where rewriting could change what is seen of memory.
 pub(crate) fn find_regions(typed: &TypedGraph, target: Target, kept: &BTreeSet<NodeId>, copies: Copies) -> Vec<Region> {
     let Some(survey) = Survey::of(typed, target, kept) else { return Vec::new() };
-    let parts = survey.by_level().into_iter().flat_map(|nodes| survey.until_used(survey.without_views(nodes, copies)));
+    let without_views = |nodes| survey.without_second_copies(survey.without_views(nodes, copies));
+    let parts = survey.by_level().into_iter().flat_map(|nodes| survey.until_used(without_views(nodes)));
     parts.filter_map(|nodes| survey.assemble(nodes)).collect()
 }
 
@@ -123,6 +128,30 @@ impl<'g> Survey<'g> {
         nodes
     }
 
+    /// On a CPU, nodes without views of results: to write a large result once more costs more than PyTorch's view of it.
+    fn without_second_copies(&self, mut nodes: BTreeSet<NodeId>) -> BTreeSet<NodeId> {
+        let Self { typed, .. } = self;
+        let graph = typed.graph();
+        while self.target == Target::Cpu {
+            let outputs = self.outputs(&nodes);
+            // The value that one is a view of, where it is of these nodes.
+            let viewed = |value: ValueId| {
+                let node = graph.node_of(value).filter(|node| nodes.contains(node) && is_view_node(typed, *node))?;
+                Call::of(graph, graph.node(node))?.subject()?.as_value()
+            };
+            let is_second = |value: &ValueId| {
+                let mut wholes = std::iter::successors(viewed(*value), |&whole| viewed(whole));
+                typed.tensor(*value).is_some_and(|ty| ty.nbytes() >= LARGE_RESULT)
+                    && wholes.any(|whole| outputs.contains(&whole))
+            };
+            let Some(second) = outputs.iter().copied().find(is_second).and_then(|value| graph.node_of(value)) else {
+                break;
+            };
+            nodes.remove(&second);
+        }
+        nodes
+    }
+
     /// The region of these nodes; `None` where one call cannot replace them.
     pub(crate) fn assemble(&self, nodes: BTreeSet<NodeId>) -> Option<Region> {
         let Self { typed, target, .. } = self;
@@ -198,7 +227,7 @@ impl<'g> Survey<'g> {
         used.into_iter().filter(|&value| is_of(graph, value, nodes)).collect()
     }
 
-    /// The nodes in parts, cut where a node outside uses one of them.
+    /// The nodes in parts, cut where a node outside uses one of them, and where nothing may move across a call.
     fn until_used(&self, nodes: BTreeSet<NodeId>) -> Vec<BTreeSet<NodeId>> {
         let graph = self.typed.graph();
         let mut parts: Vec<BTreeSet<NodeId>> = Vec::new();
@@ -206,7 +235,7 @@ impl<'g> Survey<'g> {
         for node in graph.nodes().filter(|node| self.live.contains(&node.id)) {
             if nodes.contains(&node.id) {
                 part.insert(node.id);
-            } else if node.operands().any(|value| is_of(graph, value, &part)) {
+            } else if is_barrier(&node) || node.operands().any(|value| is_of(graph, value, &part)) {
                 parts.push(std::mem::take(&mut part));
             }
         }

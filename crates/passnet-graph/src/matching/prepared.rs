@@ -26,7 +26,7 @@ pub struct PreparedGraph<'g> {
 pub(super) struct Mutator {
     pub(super) node: NodeId,
     pub(super) changed: Vec<ValueId>,
-    /// It touches global state: nothing may move across it.
+    /// Nothing may move across it.
     pub(super) is_barrier: bool,
 }
 
@@ -39,7 +39,7 @@ impl<'g> PreparedGraph<'g> {
         for node in graph.nodes().filter(|node| live[node.id.index()]) {
             starts[node.op.index() + 1] += 1;
             let args = effects::mutated(graph, &node);
-            let is_barrier = effects::touches_global_state(&node);
+            let is_barrier = effects::is_barrier(&node);
             if is_barrier || !args.is_empty() {
                 let changed = graph.values_in(args.into_iter()).collect();
                 mutators.push(Mutator { node: node.id, changed, is_barrier });

@@ -2,7 +2,18 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+
+use super::shared::{Choice, choice};
+
+const VERIFICATIONS: &[Choice<&str>] = &[
+    ("read", "It is read back, and its printed graph reads as the same graph", "read"),
+    (
+        "shapes",
+        "And its files, run again on tensors without content, give outputs of the captured shapes and dtypes",
+        "shapes",
+    ),
+];
 
 #[derive(Args, Clone)]
 pub(crate) struct ExtractArgs {
@@ -35,31 +46,12 @@ pub(crate) struct ExtractArgs {
     #[arg(long, default_value_t = 5.0)]
     pub(crate) memory_gib: f64,
     /// Check that each sample has to pass
-    #[arg(long, value_enum, default_value_t = Verification::Shapes)]
-    pub(crate) verify: Verification,
+    #[arg(long, value_parser = choice(VERIFICATIONS), default_value = "shapes")]
+    pub(crate) verify: &'static str,
     /// Try again what failed before
     #[arg(long)]
     pub(crate) retry: bool,
     /// Write the summary as JSON
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// Check that a sample has to pass before it counts as captured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Verification {
-    /// It is read back, and its printed graph reads as the same graph
-    Read,
-    /// And its files, run again on tensors without content, give outputs of the captured shapes and dtypes
-    Shapes,
-}
-
-impl Verification {
-    /// Returns the name on the command line.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Shapes => "shapes",
-        }
-    }
 }

@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use passnet_dataset::Table;
 use passnet_record::Device;
+
+use super::{dataset::SAMPLE_TABLES, shared::choice};
 
 #[derive(Args)]
 #[command(
@@ -17,8 +20,8 @@ pub(crate) struct MatchArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) dataset: PathBuf,
     /// Table of a Parquet dataset: graphs or subgraphs; default: the first that it has
-    #[arg(long, value_enum)]
-    pub(crate) table: Option<super::dataset::SampleTable>,
+    #[arg(long, value_parser = choice(SAMPLE_TABLES))]
+    pub(crate) table: Option<Table>,
     /// Evaluate so many matches of each pass on sampled inputs: which types it refuses, and where it is wrong
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) check: usize,

@@ -10,7 +10,7 @@ use passnet_eval::{
     bisect::{Bisection, bisect, values_of},
 };
 use passnet_graphnet::{GraphNetMeta, Sample, sample::write_sample_dir};
-use passnet_record::{AuthorSpec, GraphId};
+use passnet_record::{AuthorSpec, GraphId, counted};
 use passnet_run::{GraphSample, SampleFolder, archive::load_run};
 use serde_json::json;
 
@@ -18,7 +18,7 @@ use super::{authors::create, referee};
 use crate::{
     args::BisectArgs,
     failure::{BAD, usage},
-    output::{self, Rows, counted},
+    output::{self, Rows},
 };
 
 /// Bisects each graph that fails. Exits with 1 if one does.

@@ -4,20 +4,17 @@ use std::{path::PathBuf, process::ExitCode, time::Instant};
 
 use anyhow::Result;
 use passnet_author::pass_directories;
-use passnet_dataset::{
-    Table,
-    coverage::{CheckOptions, Corpus, CorpusError, Coverage, NamedPattern, Outcome, check, find},
-};
+use passnet_dataset::coverage::{CheckOptions, Corpus, CorpusError, Coverage, NamedPattern, Outcome, check, find};
 use passnet_eval::Referee;
 use passnet_graph::wire;
-use passnet_record::PassDirectory;
+use passnet_record::{PassDirectory, counted};
 use passnet_services::{Helper, HelperPool, Interpreter};
 
 use super::{match_judge::RefereeJudge, referee};
 use crate::{
     args::MatchArgs,
     failure::{BAD, unfit, usage},
-    output::{self, Rows, counted},
+    output::{self, Rows},
 };
 
 /// Bytes of inputs above which a match is not evaluated.
@@ -41,7 +38,7 @@ pub(crate) fn run(args: &MatchArgs) -> Result<ExitCode> {
     let referee = referee::start_on(args.device)?;
     let found = patterns(args, &referee)?;
     let imported = begin.elapsed();
-    let corpus = Corpus::open(&args.dataset, args.table.map(Table::from)).map_err(|error| match error {
+    let corpus = Corpus::open(&args.dataset, args.table).map_err(|error| match error {
         error @ CorpusError::Empty { .. } => usage(error.to_string()),
         error => error.into(),
     })?;

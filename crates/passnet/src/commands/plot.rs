@@ -15,7 +15,7 @@ pub(crate) fn run(args: &PlotArgs) -> Result<ExitCode> {
     let settings =
         EsSettings { slowdown_penalty: args.penalty, error_base: args.error_base, interpretation: args.interpretation };
     let series = args.inputs.iter().map(|input| {
-        let outcomes = read_outcomes(input)?;
+        let (outcomes, _) = read_outcomes(input)?;
         let series = FigureSeries::new(name(input), &outcomes.graphs, &settings, category);
         series.with_context(|| input.display().to_string())
     });

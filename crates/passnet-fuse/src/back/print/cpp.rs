@@ -1,5 +1,6 @@
 //! C++ for CPUs: one function per program, its loops ready for the compiler's vectoriser.
 
+mod columns;
 mod lanes;
 mod statement;
 mod value;
@@ -11,7 +12,7 @@ use passnet_record::DType;
 use super::{buffer_names, order::Order, size, summed};
 use crate::{
     front::{
-        expr::{Expr, ExprId, Fold, Kind},
+        expr::{Expr, ExprId, Fold, Kind, Unary},
         index::{Index, Var, coefficient},
         tensor::TensorId,
     },
@@ -84,6 +85,8 @@ pub(crate) fn body(program: &Program, config: Nests) -> String {
         sums: Sums::Plain,
         rows: BTreeMap::new(),
         filled: BTreeSet::new(),
+        is_across: false,
+        is_partial: false,
     };
     for stage in &program.stages {
         printer.stage(stage);
@@ -139,6 +142,10 @@ struct Printer<'p> {
     /// Values that are kept for the levels to come, with the array that holds them.
     rows: BTreeMap<ExprId, String>,
     filled: BTreeSet<ExprId>,
+    /// Set while a stage is printed [across its rows](columns).
+    is_across: bool,
+    /// Set while the last lanes of a row are printed, of which `left` count.
+    is_partial: bool,
 }
 
 impl Printer<'_> {
@@ -167,8 +174,9 @@ impl Printer<'_> {
     }
 
     fn stage(&mut self, stage: &Stage) {
-        let order = Order::new(&self.program.arena, stage);
         self.names.clear();
+        self.rows.clear();
+        self.filled.clear();
         self.summed = summed(&self.program.arena, &roots(stage));
         self.sums = self.sums_of(stage);
         let all: Vec<&Action> = stage
@@ -179,6 +187,10 @@ impl Printer<'_> {
             .collect();
         let sums = all.iter().filter(|action| matches!(action, Action::Fold { fold: Fold::Sum, .. }));
         self.summed.extend(sums.map(|action| action.value()));
+        if let Some(across) = self.across(stage) {
+            return self.across_rows(stage, &across);
+        }
+        let order = Order::new(&self.program.arena, stage);
         let certain = order.certain(&all);
         let at = |depth: usize, after: usize| {
             let order = &order;
@@ -188,8 +200,6 @@ impl Printer<'_> {
             })
         };
         let rows = stage.outer.len();
-        self.rows.clear();
-        self.filled.clear();
         self.define(&at(0, 0).collect::<Vec<_>>());
         for (depth, nest) in stage.outer.iter().enumerate() {
             self.open(nest, &format!("i{depth}"));
@@ -269,6 +279,7 @@ impl Printer<'_> {
             .filter(varies)
             .collect();
         let mut start = "0";
+        let mut ends_in_lanes = false;
         let outside = self.names.clone();
         if let Some(var) = segment.innermost.var
             && let Some(varying) = self.vectorised(segment, level, &varies)
@@ -279,9 +290,19 @@ impl Printer<'_> {
             self.line("int64_t k = 0;");
             self.lanes = Some((var, varying));
             self.vector_loop(stage, segment, &here, &actions);
+            ends_in_lanes = self.is_expensive(&here);
+            if ends_in_lanes {
+                self.names.clone_from(&outside);
+                self.last_lanes(segment, &here, &actions);
+            }
             self.lanes = None;
             start = "k";
             self.names.clone_from(&outside);
+        }
+        self.filled.extend(here.iter().filter(|_| ends_in_lanes));
+        if ends_in_lanes {
+            self.left_of = None;
+            return self.close();
         }
         match (segment.innermost.var, start) {
             (Some(_), "k") => self.line(&format!("for (; k < {}; ++k) {{", size(segment.innermost.extent))),
@@ -333,6 +354,28 @@ impl Printer<'_> {
         self.indent += 1;
         self.block(here, actions);
         self.close();
+    }
+
+    /// What is left of a row after all whole registers, as one register of which only the first lanes count: for functions that
+    /// take long one by one.
+    fn last_lanes(&mut self, segment: &Segment, here: &[ExprId], actions: &[&Action]) {
+        let end = size(segment.innermost.extent);
+        self.line(&format!("if (k < {end}) {{"));
+        self.indent += 1;
+        self.line(&format!("const int64_t left = {end} - k;"));
+        self.is_partial = true;
+        self.block(here, actions);
+        self.is_partial = false;
+        self.close();
+    }
+
+    /// Returns whether one of the values is of a function that costs as much in one lane as in all of them.
+    fn is_expensive(&self, here: &[ExprId]) -> bool {
+        let is_function = |id: &&ExprId| {
+            use Unary::{Cos, Erf, Exp, Log, Log1p, Sin, Tanh};
+            matches!(self.program.arena.get(**id), Expr::Unary(Exp | Log | Log1p | Sin | Cos | Tanh | Erf, _))
+        };
+        here.iter().filter(is_function).any(|&id| self.has_lanes(id) && !self.filled.contains(&id))
     }
 
     fn block(&mut self, here: &[ExprId], actions: &[&Action]) {

@@ -9,7 +9,7 @@ use crate::{
         index::{Term, Var},
         tensor::TensorId,
     },
-    plan::stage::{Action, Stage},
+    plan::stage::{Action, Loop, Stage},
 };
 
 /// Depth of values in the loops of a stage: 0 before all loops, `n` inside the `n`-th.
@@ -18,6 +18,7 @@ pub(super) struct Order<'p> {
     depth_of_var: BTreeMap<Var, usize>,
     /// Level after which the result of a reduction is there.
     level_of: BTreeMap<TensorId, usize>,
+    /// Depth of what a reduction gives.
     rows: usize,
 }
 
@@ -31,13 +32,25 @@ pub(super) struct Place {
 
 impl<'p> Order<'p> {
     pub(super) fn new(arena: &'p Arena, stage: &Stage) -> Self {
+        Self::with_outer(arena, stage, &stage.outer)
+    }
+
+    /// With the loop of one outer variable inside all others.
+    pub(super) fn across(arena: &'p Arena, stage: &Stage, outer: &[Loop], innermost: Var) -> Self {
+        let mut order = Self::with_outer(arena, stage, outer);
+        order.rows = outer.len() + stage.inner.len() + 2;
+        order.depth_of_var.insert(innermost, order.rows);
+        order
+    }
+
+    fn with_outer(arena: &'p Arena, stage: &Stage, outer: &[Loop]) -> Self {
         let mut depth_of_var = BTreeMap::new();
-        for (depth, nest) in stage.outer.iter().chain(&stage.inner).enumerate() {
+        for (depth, nest) in outer.iter().chain(&stage.inner).enumerate() {
             if let Some(var) = nest.var {
                 depth_of_var.insert(var, depth + 1);
             }
         }
-        let innermost = stage.outer.len() + stage.inner.len() + 1;
+        let innermost = outer.len() + stage.inner.len() + 1;
         let mut level_of = BTreeMap::new();
         for segment in &stage.segments {
             if let Some(var) = segment.innermost.var {
@@ -51,7 +64,7 @@ impl<'p> Order<'p> {
                 }
             }
         }
-        Self { arena, depth_of_var, level_of, rows: stage.outer.len() }
+        Self { arena, depth_of_var, level_of, rows: outer.len() }
     }
 
     /// Values that an action always computes, operands before users: not those behind the condition of a guard.
@@ -61,14 +74,20 @@ impl<'p> Order<'p> {
 
     /// Like [`Self::certain`], without what only values that are known already are computed from.
     pub(super) fn certain_beyond(&self, actions: &[&Action], is_known: &dyn Fn(ExprId) -> bool) -> Vec<ExprId> {
-        let mut seen = BTreeSet::new();
-        let mut stack = Vec::new();
+        let mut roots = Vec::new();
         for action in actions {
-            stack.push(action.value());
+            roots.push(action.value());
             if let Action::Store { at, .. } = action {
-                for_each_value(at, &mut |value| stack.push(value));
+                for_each_value(at, &mut |value| roots.push(value));
             }
         }
+        self.certain_for(roots, is_known)
+    }
+
+    /// Values that are always computed for others.
+    pub(super) fn certain_for(&self, roots: Vec<ExprId>, is_known: &dyn Fn(ExprId) -> bool) -> Vec<ExprId> {
+        let mut seen = BTreeSet::new();
+        let mut stack = roots;
         while let Some(id) = stack.pop() {
             if seen.insert(id) && !is_known(id) {
                 match self.arena.get(id) {

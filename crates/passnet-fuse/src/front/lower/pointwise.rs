@@ -103,11 +103,14 @@ impl<'g> Lowering<'g> {
         Some(self.tensors.add(Vec::new(), ty.dtype, Def::Fill(value)))
     }
 
-    /// Both operands; a number takes the type of the result.
+    /// Both operands; a number takes the type of the result, and so do integers of a tensor: half types do not hold all of them.
     fn operands(&mut self, call: &Call<'g>, dtype: DType) -> Option<[TensorId; 2]> {
-        let a = self.operand(call.subject()?, dtype)?;
-        let b = self.operand(call.arg(1, "other")?, dtype)?;
-        Some([a, b])
+        let mut converted = |arg| {
+            let operand = self.operand(arg, dtype)?;
+            let is_integer = !self.tensors[operand].dtype.is_float() && self.tensors[operand].dtype != DType::Bool;
+            Some(if is_integer && dtype.is_float() { self.cast(operand, dtype) } else { operand })
+        };
+        Some([converted(call.subject()?)?, converted(call.arg(1, "other")?)?])
     }
 
     fn binary(&mut self, call: &Call<'g>, op: Binary) -> Option<TensorId> {

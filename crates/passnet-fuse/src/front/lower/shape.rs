@@ -229,6 +229,12 @@ impl<'g> Lowering<'g> {
             index.push(add(from[index.len()]));
         }
         (index.len() == from.len() && shape.iter().all(|&extent| extent > 0)).then_some(())?;
+        // All elements in their order: `x[:, None]`.
+        let is_whole = shape.iter().product::<i64>() == self.tensors[x].numel()
+            && index.iter().zip(&from).all(|(index, &extent)| index.as_var().is_some() || extent == 1);
+        if is_whole {
+            return Some(self.reshape(x, &shape));
+        }
         Some(self.view(x, shape, index, Keeps::Some))
     }
 

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use passnet_graph::{Arg, Graph, Node, NodeId, TensorType, TypedGraph, ValueId, operators::GETATTR, ops::Memory};
+use passnet_graph::{
+    Arg, Graph, Node, NodeId, TensorType, TypedGraph, ValueId, is_assertion, is_barrier, operators::GETATTR,
+    ops::Memory,
+};
 
 use super::call::Call;
 
@@ -86,8 +89,8 @@ impl Storage {
         let mut changes = Changes::default();
         for node in graph.nodes() {
             let Some(call) = Call::of(graph, node) else {
-                // Reading an attribute changes nothing.
-                if node.callee.target() == GETATTR {
+                // Reading an attribute changes no memory, nor do assertions, nor what sets whether gradients are recorded.
+                if node.callee.target() == GETATTR || is_assertion(&node) || is_barrier(&node) {
                     continue;
                 }
                 return Err(Obstacle::Call);

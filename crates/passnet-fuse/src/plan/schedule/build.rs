@@ -61,7 +61,7 @@ impl Scheduler<'_> {
             let innermost = Loop { var: var.as_var(), extent: bound[1] - bound[0] };
             stage.segments.push(Segment { innermost, levels });
         }
-        Some(stage)
+        with_equal_levels(stage)
     }
 
     /// The members' values at one element, by level.
@@ -138,6 +138,24 @@ impl Scheduler<'_> {
         }
         Some(level)
     }
+}
+
+/// The stage with as many levels in all segments. `None` where a reduction is on different levels: one of a `cat` whose pieces need
+/// different reductions.
+fn with_equal_levels(mut stage: Stage) -> Option<Stage> {
+    let counts = stage.segments.iter().map(|segment| segment.levels.len());
+    let levels = counts.chain([stage.per_row.len()]).max().unwrap_or(0);
+    stage.per_row.resize(levels, Vec::new());
+    stage.segments.iter_mut().for_each(|segment| segment.levels.resize(levels, Vec::new()));
+    let folds = |segment: &Segment| -> Vec<Vec<TensorId>> {
+        let fold = |action: &Action| match action {
+            Action::Fold { tensor, .. } => Some(*tensor),
+            Action::Store { .. } => None,
+        };
+        segment.levels.iter().map(|actions| actions.iter().filter_map(fold).collect()).collect()
+    };
+    let first = folds(stage.segments.first()?);
+    stage.segments.iter().all(|segment| folds(segment) == first).then_some(stage)
 }
 
 fn assign(dims: &mut [Index], order: &[usize], position: &Index, plan: &Plan, vars: &Vars) {

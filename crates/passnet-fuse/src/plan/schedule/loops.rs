@@ -67,7 +67,7 @@ impl Scheduler<'_> {
         let cuts = self.breakpoints(&stage);
         if !cuts.is_empty() {
             let (outer, inner) = flatten(&outer, &inner, row_is_flat);
-            stage = self.build(plan, &outer, &inner, Some(&cuts))?;
+            stage = self.build(plan, &outer, &inner, Some(&cuts)).unwrap_or(stage);
         }
         self.hoist(&mut stage);
         Some(stage)

@@ -28,22 +28,31 @@ impl Printer<'_> {
     ) -> Option<BTreeSet<ExprId>> {
         let Loop { var: Some(var), extent: LANES.. } = segment.innermost else { return None };
         self.config.vectors.then_some(())?;
-        let arena = &self.program.arena;
         let actions = &segment.levels[level];
-        for action in actions {
-            match action {
-                Action::Store { dtype, at, value, .. } => {
-                    let stride = coefficient(at, var)?;
-                    let is_row = stride == 1 || (stride != 0 && *dtype != DType::Bool);
-                    let is_float = arena.kind(*value) == Kind::F32 && Kind::of(*dtype) == Some(Kind::F32);
-                    (is_row && (is_float || *dtype == DType::Bool)).then_some(())?;
-                }
-                Action::Fold { kind, .. } => (*kind == Kind::F32).then_some(())?,
-            }
-        }
+        actions.iter().all(|action| self.acts_in_lanes(action, var)).then_some(())?;
         let roots: Vec<ExprId> = actions.iter().map(Action::value).collect();
-        let varying: BTreeSet<ExprId> = arena.reachable(&roots).into_iter().filter(varies).collect();
-        let has_lanes = |&id: &ExprId| match arena.get(id) {
+        let all = self.program.arena.reachable(&roots).into_iter();
+        let varying: BTreeSet<ExprId> = all.filter(varies).collect();
+        varying.iter().all(|&id| self.is_in_lanes(id, var, varies)).then_some(varying)
+    }
+
+    /// Returns whether an action can take a register of elements along a loop.
+    pub(super) fn acts_in_lanes(&self, action: &Action, var: Var) -> bool {
+        match action {
+            Action::Store { dtype, at, value, .. } => {
+                let stride = coefficient(at, var).unwrap_or(0);
+                let is_row = stride == 1 || (stride != 0 && *dtype != DType::Bool);
+                let is_float = self.program.arena.kind(*value) == Kind::F32 && Kind::of(*dtype) == Some(Kind::F32);
+                is_row && (is_float || *dtype == DType::Bool)
+            }
+            Action::Fold { kind, .. } => *kind == Kind::F32,
+        }
+    }
+
+    /// Returns whether a value that varies along a loop has a form of as many lanes as a register holds.
+    pub(super) fn is_in_lanes(&self, id: ExprId, var: Var, varies: &dyn Fn(&ExprId) -> bool) -> bool {
+        let arena = &self.program.arena;
+        let has_lanes = match arena.get(id) {
             Expr::Load { dtype, at, .. } => {
                 let is_float = Kind::of(*dtype) == Some(Kind::F32);
                 coefficient(at, var).is_some_and(|stride| is_float || (*dtype == DType::Bool && stride == 1))
@@ -55,10 +64,10 @@ impl Printer<'_> {
             Expr::Unary(..) | Expr::Select(..) | Expr::Round(..) => true,
             Expr::Guard(condition, ..) => !varies(condition),
             Expr::Convert(a, to) => matches!((arena.kind(*a), to), (Kind::Bool, Kind::F32) | (Kind::F32, Kind::Bool)),
+            Expr::Reduced { .. } => true,
             _ => false,
         };
-        let is_float_or_bool = |id: &ExprId| matches!(arena.kind(*id), Kind::F32 | Kind::Bool);
-        varying.iter().all(|id| is_float_or_bool(id) && has_lanes(id)).then_some(varying)
+        has_lanes && matches!(arena.kind(id), Kind::F32 | Kind::Bool)
     }
 
     /// Declares arrays for what several levels compute alike and at some cost.
@@ -89,7 +98,8 @@ impl Printer<'_> {
         for id in kept {
             let name = format!("row{}", self.count);
             self.count += 1;
-            self.line(&format!("float {name}[{}];", size(segment.innermost.extent)));
+            // The last lanes may reach beyond the row.
+            self.line(&format!("float {name}[{} + lanes];", size(segment.innermost.extent)));
             self.rows.insert(id, name);
         }
     }

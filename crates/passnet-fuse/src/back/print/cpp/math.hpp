@@ -100,6 +100,41 @@ static inline float total(cascade& sum, float rest) {
     return total(static_cast<turns&>(sum), rest);
 }
 
+// Sums down the columns of a block, in the order of PyTorch's `sum` over a dimension that is not the last: rows are added one by one
+// to the first level, which after a power of two of rows goes to the next level, and so on.
+constexpr int64_t columns = 256;
+struct column_sums {
+    float level[4][columns] = {};
+    int64_t rows = 0, power = 4;
+    // `all` is the number of rows.
+    explicit column_sums(int64_t all) {
+        int64_t bits = 1;
+        while ((int64_t(1) << bits) < all) ++bits;
+        power = std::max<int64_t>(4, bits / 4);
+    }
+};
+static inline void add_row(column_sums& sum, int64_t k, float x) { sum.level[0][k] += x; }
+static inline void add_row(column_sums& sum, int64_t k, vec x) {
+    vec all;
+    std::memcpy(&all, sum.level[0] + k, sizeof all);
+    all += x;
+    std::memcpy(sum.level[0] + k, &all, sizeof all);
+}
+static inline void next_row(column_sums& sum, int64_t width) {
+    ++sum.rows;
+    const int64_t step = int64_t(1) << sum.power;
+    if (sum.rows % step != 0) return;
+    for (int64_t at = 1; at < 4; ++at) {
+        for (int64_t k = 0; k < width; ++k) sum.level[at][k] += sum.level[at - 1][k], sum.level[at - 1][k] = 0;
+        if ((sum.rows & (step - 1) << at * sum.power) != 0) break;
+    }
+}
+// Leaves the sums in the first level.
+static inline void finish(column_sums& sum, int64_t width) {
+    for (int64_t at = 1; at < 4; ++at)
+        for (int64_t k = 0; k < width; ++k) sum.level[0][k] += sum.level[at][k];
+}
+
 // Maximum and minimum as PyTorch's: NaN wins. One choice at a time, for which compilers have instructions without a branch.
 template <typename T> static inline T maximum(T a, T b) { T larger = a > b ? a : b; return a != a ? a : larger; }
 template <typename T> static inline T minimum(T a, T b) { T smaller = a < b ? a : b; return a != a ? a : smaller; }
@@ -179,12 +214,47 @@ template <typename T> static inline void put_strided(T* to, int64_t stride, vec 
     for (int64_t i = 0; i < lanes; ++i) put(to + i * stride, x[i]);
 }
 
+// The last elements of a row, `left` of them: fewer than a register holds.
+template <typename T> static inline auto get_row(const T* from, int64_t left) {
+    T part[lanes] = {};
+    for (int64_t i = 0; i < left; ++i) part[i] = from[i];
+    return get_row(part);
+}
+template <typename T, typename V> static inline void put_row(T* to, V x, int64_t left) {
+    T part[lanes];
+    put_row(part, x);
+    for (int64_t i = 0; i < left; ++i) to[i] = part[i];
+}
+static inline void put_row_exact(bfloat16* to, vec x, int64_t left) {
+    bfloat16 part[lanes];
+    put_row_exact(part, x);
+    for (int64_t i = 0; i < left; ++i) to[i] = part[i];
+}
+template <typename T> static inline vec get_strided(const T* from, int64_t stride, int64_t left) {
+    vec x = {};
+    for (int64_t i = 0; i < left; ++i) x[i] = get(from[i * stride]);
+    return x;
+}
+template <typename T> static inline void put_strided(T* to, int64_t stride, vec x, int64_t left) {
+    for (int64_t i = 0; i < left; ++i) put(to + i * stride, x[i]);
+}
+// `x` in its first lanes, a number in the others.
+static inline vec first_lanes(vec x, int64_t left, float other) {
+    mask place;
+    for (int64_t i = 0; i < lanes; ++i) place[i] = static_cast<int32_t>(i);
+    return choose(place < static_cast<int32_t>(left), x, splat(other));
+}
+template <typename Sum> static inline void add_left(Sum& sum, float& rest, vec x, int64_t k, int64_t width, int64_t left) {
+    for (int64_t i = 0; i < left; ++i) add_left(sum, rest, x[i], k + i, width);
+}
+
 // Elementary functions without branches; errors of a few units in the last place.
 
-static inline int32_t whole(float x) { return static_cast<int32_t>(x); }
 static inline mask whole(vec x) { return __builtin_convertvector(x, mask); }
-static inline float as_float(int32_t x) { return bits_as<float>(x); }
-static inline vec as_float(mask x) { return bits_as<vec>(x); }
+
+// 2^(n - 1) from 12582912 + n.
+static inline float power_of_two(float n) { return bits_as<float>((bits_as<uint32_t>(n) + 126) << 23); }
+static inline vec power_of_two(vec n) { return bits_as<vec>((bits_as<words>(n) + 126) << 23); }
 
 // NaN stays NaN.
 static inline float within(float x, float low, float high) { x = x < low ? low : x; return x > high ? high : x; }
@@ -195,9 +265,10 @@ static inline vec within(vec x, float low, float high) {
 
 // Cody and Waite's reduction to [-ln2/2, ln2/2], then the polynomial of Moshier's Cephes library.
 template <typename V> static inline V exp_of(V x) {
-    // Below -104 the result is 0; such values do not take the slow path of subnormal numbers.
-    V bounded = within(choose(x < -104.0f, V{}, x), -104.0f, 89.0f);
-    V n = (bounded * 1.44269504088896341f + 12582912.0f) - 12582912.0f;
+    // Below -87 the result is 0 instead of one of the smallest numbers, so that 2^(n - 1) is never subnormal.
+    V bounded = within(x, -87.5f, 89.0f);
+    V shifted = bounded * 1.44269504088896341f + 12582912.0f;  // its last bits are the integer n
+    V n = shifted - 12582912.0f;
     V r = (bounded - n * 0.693359375f) + n * 2.12194440e-4f;
     V p = r * 1.9875691500e-4f + 1.3981999507e-3f;
     p = p * r + 8.3334519073e-3f;
@@ -205,10 +276,7 @@ template <typename V> static inline V exp_of(V x) {
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     V power = p * (r * r) + r + 1.0f;
-    // In two steps: 2^n itself may be outside the range of normal numbers.
-    auto all = whole(n), half = all >> 1;
-    V result = power * as_float((half + 127) << 23) * as_float((all - half + 127) << 23);
-    return choose(x < -104.0f, V{}, result);
+    return (power + power) * power_of_two(shifted);
 }
 static inline double exp_of(double x) { return std::exp(x); }
 
@@ -246,6 +314,36 @@ template <typename V> static inline V tanh_of(V x) {
     return bounded * p / q;
 }
 static inline double tanh_of(double x) { return std::tanh(x); }
+
+// The polynomial of the Cephes library for x = m * 2^e with m in [sqrt(1/2), sqrt(2)).
+static inline vec log_of(vec x) {
+    const mask is_tiny = x < 1.17549435e-38f;  // subnormal numbers have another exponent
+    const vec normal = choose(is_tiny, x * 8388608.0f, x);
+    const mask bits = bits_as<mask>(normal), e = (bits - 0x3f3504f3) >> 23;
+    const vec n = __builtin_convertvector(e, vec) - choose(is_tiny, splat(23.0f), vec{});
+    const vec f = bits_as<vec>(bits - (e << 23)) - 1.0f, s = f * f;
+    vec p = f * 7.0376836292e-2f - 1.1514610310e-1f;
+    p = p * f + 1.1676998740e-1f;
+    p = p * f - 1.2420140846e-1f;
+    p = p * f + 1.4249322787e-1f;
+    p = p * f - 1.6668057665e-1f;
+    p = p * f + 2.0000714765e-1f;
+    p = p * f - 2.4999993993e-1f;
+    p = p * f + 3.3333331174e-1f;
+    vec log = (f + ((p * f * s + n * -2.12194440e-4f) - s * 0.5f)) + n * 0.693359375f;
+    log = choose(x == 0.0f, splat(-INFINITY), log);
+    log = choose(x == INFINITY, x, log);
+    return choose(x >= 0.0f, log, splat(NAN));
+}
+static inline float log_of(float x) { return std::log(x); }
+static inline double log_of(double x) { return std::log(x); }
+// log(1 + x): the rounding of 1 + x is put right by a factor.
+static inline vec log1p_of(vec x) {
+    const vec sum = x + 1.0f, rounded = sum - 1.0f, log = log_of(sum);
+    return choose(rounded == 0.0f, x, choose(x > 16777216.0f, log, log * (x / rounded)));
+}
+static inline float log1p_of(float x) { return std::log1p(x); }
+static inline double log1p_of(double x) { return std::log1p(x); }
 
 // Sine and cosine: Cody and Waite's reduction by multiples of pi/2 to [-pi/4, pi/4], then the polynomials of the Cephes library.
 // `turn` is 0 for the sine and 1 for the cosine, which is a quarter of a turn ahead.
@@ -288,7 +386,6 @@ static inline double cos_of(double x) { return std::cos(x); }
     static inline double name(double x) { return function(x); } \
     static inline vec name(vec x) { for (int64_t i = 0; i < lanes; ++i) x[i] = function(x[i]); return x; }
 OF_LANES(sqrt_of, std::sqrt)
-OF_LANES(log_of, std::log)
 OF_LANES(floor_of, std::floor)
 OF_LANES(ceil_of, std::ceil)
 OF_LANES(trunc_of, std::trunc)

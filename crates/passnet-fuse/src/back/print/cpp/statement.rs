@@ -15,13 +15,7 @@ use crate::{
 
 impl Printer<'_> {
     pub(super) fn declare_fold(&mut self, tensor: TensorId, fold: Fold, kind: Kind) {
-        let prefix = match fold {
-            Fold::Sum => "sum",
-            Fold::Max => "most",
-            Fold::Min => "least",
-        };
-        let name = format!("{prefix}{}", self.count);
-        self.count += 1;
+        let name = self.fold_name(tensor, fold);
         let start = match (fold, kind) {
             (Fold::Sum, Kind::F32) => "0.0f",
             (Fold::Sum, _) => "0",
@@ -37,7 +31,19 @@ impl Printer<'_> {
             (Kind::F32, _) => self.line(&format!("vec {name}_lanes = splat({start});")),
             _ => {}
         }
-        self.folds.insert(tensor, name);
+    }
+
+    /// A new name for the result of a reduction.
+    pub(super) fn fold_name(&mut self, tensor: TensorId, fold: Fold) -> String {
+        let prefix = match fold {
+            Fold::Sum => "sum",
+            Fold::Max => "most",
+            Fold::Min => "least",
+        };
+        let name = format!("{prefix}{}", self.count);
+        self.count += 1;
+        self.folds.insert(tensor, name.clone());
+        name
     }
 
     /// Names of the sums among the actions.
@@ -117,11 +123,12 @@ impl Printer<'_> {
             Action::Store { buffer, dtype, at, value } => {
                 let is_exact = *dtype == DType::BFloat16 && self.program.arena.is_exact(*value, *dtype);
                 let (to, at_text, value) = (&self.buffers[*buffer], self.index(at), self.operand(*value));
+                let left = if self.is_partial { ", left" } else { "" };
                 match (&self.lanes, dtype) {
                     (Some((var, _)), _) => match coefficient(at, *var) {
-                        Some(1) | None if is_exact => format!("put_row_exact({to} + {at_text}, {value});"),
-                        Some(1) | None => format!("put_row({to} + {at_text}, {value});"),
-                        Some(stride) => format!("put_strided({to} + {at_text}, {}, {value});", size(stride)),
+                        Some(1) | None if is_exact => format!("put_row_exact({to} + {at_text}, {value}{left});"),
+                        Some(1) | None => format!("put_row({to} + {at_text}, {value}{left});"),
+                        Some(stride) => format!("put_strided({to} + {at_text}, {}, {value}{left});", size(stride)),
                     },
                     (None, DType::BFloat16) if is_exact => format!("put_exact({to} + {at_text}, {value});"),
                     (None, DType::Float16 | DType::BFloat16) => format!("put({to} + {at_text}, {value});"),
@@ -134,10 +141,17 @@ impl Printer<'_> {
             Action::Fold { tensor, fold, value, .. } => {
                 let mut name = self.folds[tensor].clone();
                 let value = self.operand(*value);
-                if let (Fold::Sum, Some(width)) = (fold, &self.left_of) {
-                    self.line(&format!("add_left({name}_lanes, {name}, {value}, k, {width});"));
+                if self.is_across {
+                    self.fold_across(&name, *fold, &value);
                     return;
                 }
+                if let (Fold::Sum, Some(width)) = (fold, &self.left_of) {
+                    let left = if self.is_partial { ", left" } else { "" };
+                    self.line(&format!("add_left({name}_lanes, {name}, {value}, k, {width}{left});"));
+                    return;
+                }
+                let value =
+                    if self.is_partial { format!("first_lanes({value}, left, {})", neutral(*fold)) } else { value };
                 if self.lanes.is_some() {
                     name.push_str("_lanes");
                     if self.in_whole_step && *fold == Fold::Sum {
@@ -152,5 +166,14 @@ impl Printer<'_> {
             }
         };
         self.line(&line);
+    }
+}
+
+/// The number that changes no reduction.
+const fn neutral(fold: Fold) -> &'static str {
+    match fold {
+        Fold::Sum => "0.0f",
+        Fold::Max => "-INFINITY",
+        Fold::Min => "INFINITY",
     }
 }

@@ -74,16 +74,24 @@ impl Printer<'_> {
                     _ => format!("int64_t(static_cast<{}>({a}))", storage_type(*dtype)),
                 }
             }
-            Expr::Reduced { tensor, .. } => self.folds.get(tensor).cloned().unwrap_or_default(),
+            Expr::Reduced { tensor, .. } => {
+                let name = self.folds.get(tensor).cloned().unwrap_or_default();
+                match (self.is_across, self.has_lanes(id)) {
+                    (false, _) => name,
+                    (true, true) => format!("get_row({name} + k)"),
+                    (true, false) => format!("{name}[k]"),
+                }
+            }
         }
     }
 
     fn load(&self, from: &str, dtype: DType, at: &Index, has_lanes: bool) -> String {
         let index = self.index(at);
+        let left = if self.is_partial { ", left" } else { "" };
         if let Some((var, _)) = self.lanes.as_ref().filter(|_| has_lanes) {
             return match coefficient(at, *var) {
-                Some(1) | None => format!("get_row({from} + {index})"),
-                Some(stride) => format!("get_strided({from} + {index}, {})", size(stride)),
+                Some(1) | None => format!("get_row({from} + {index}{left})"),
+                Some(stride) => format!("get_strided({from} + {index}, {}{left})", size(stride)),
             };
         }
         let element = format!("{from}[{index}]");
@@ -105,6 +113,7 @@ impl Printer<'_> {
             Unary::Abs => "abs_of",
             Unary::Exp => "exp_of",
             Unary::Log => "log_of",
+            Unary::Log1p => "log1p_of",
             Unary::Sqrt => "sqrt_of",
             Unary::Sin => "sin_of",
             Unary::Cos => "cos_of",

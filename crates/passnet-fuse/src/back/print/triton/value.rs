@@ -239,6 +239,7 @@ fn unary(op: Unary, a: &str, kind: Kind) -> String {
         Unary::Abs => "tl.abs",
         Unary::Exp => "libdevice.exp",
         Unary::Log => "logarithm",
+        Unary::Log1p => return format!("logarithm(({a} + 1.0))"),
         Unary::Sqrt if kind == Kind::F32 => "tl.sqrt_rn",
         Unary::Sqrt => "libdevice.sqrt",
         Unary::Sin => "libdevice.sin",

@@ -1,0 +1,253 @@
+//! Stages whose rows lie across memory, as those of a mean over another dimension than the last: neighbours in memory are in
+//! neighbouring rows.
+//!
+//! Such a stage goes through a block of rows side by side: the loop along the rows is outside, and inside it a loop over the
+//! rows of the block reads memory in order. A reduction then has a number for each row of the block.
+
+use std::collections::BTreeSet;
+
+use super::{LANES, Printer};
+use crate::{
+    back::print::{order::Order, size},
+    front::{
+        expr::{Expr, ExprId, Fold, Kind},
+        index::{Index, Term, Var, coefficient},
+    },
+    plan::stage::{Action, Loop, Role, Stage, roots},
+};
+
+/// A stage seen across its rows.
+pub(super) struct Across {
+    /// The loop over neighbouring rows.
+    var: Var,
+    extent: i64,
+    /// The other outer loops.
+    outer: Vec<Loop>,
+    /// Values that differ between neighbouring rows.
+    varying: BTreeSet<ExprId>,
+}
+
+impl Printer<'_> {
+    /// The stage seen across its rows, where that reads memory in order and all that differs between them has a form in lanes.
+    pub(super) fn across(&self, stage: &Stage) -> Option<Across> {
+        let arena = &self.program.arena;
+        let [segment] = stage.segments.as_slice() else { return None };
+        let along = segment.innermost.var?;
+        let is_overwritten = self.program.buffers.iter().any(|buffer| buffer.role == Role::Updated);
+        (self.config.vectors && !is_overwritten && !has_no_fold(stage)).then_some(())?;
+        let all = arena.reachable(&roots(stage));
+        let mut loads: Vec<&Index> = Vec::new();
+        for &id in &all {
+            if let Expr::Load { at, .. } = arena.get(id) {
+                loads.push(at);
+            }
+        }
+        let is_better = |var: Var| {
+            let both = loads.iter().filter(|at| uses(at, along) && uses(at, var));
+            let (mut across, mut within) = (0, 0);
+            for at in both {
+                across += usize::from(coefficient(at, var) == Some(1));
+                within += usize::from(coefficient(at, along) == Some(1));
+            }
+            across > within
+        };
+        let place = stage.outer.iter().position(|nest| {
+            let wide = nest.var.filter(|_| nest.extent >= LANES);
+            wide.is_some_and(is_better)
+        })?;
+        let mut outer = stage.outer.clone();
+        let nest = outer.remove(place);
+        let var = nest.var?;
+        let mut varying: BTreeSet<ExprId> = BTreeSet::new();
+        for &id in &all {
+            let mut varies = matches!(arena.get(id), Expr::Reduced { .. });
+            arena.for_each_operand(id, &mut |operand| varies |= varying.contains(&operand));
+            arena.for_each_index(id, &mut |index| varies |= uses(index, var));
+            if varies {
+                varying.insert(id);
+            }
+        }
+        let actions = segment.levels.iter().chain(&stage.per_row).flatten();
+        let has_lanes = actions.into_iter().all(|action| self.acts_in_lanes(action, var))
+            && varying.iter().all(|&id| self.is_in_lanes(id, var, &|id| varying.contains(id)));
+        has_lanes.then_some(Across { var, extent: nest.extent, outer, varying })
+    }
+
+    /// Prints a stage across its rows.
+    pub(super) fn across_rows(&mut self, stage: &Stage, across: &Across) {
+        let order = Order::across(&self.program.arena, stage, &across.outer, across.var);
+        let all: Vec<&Action> = stage.segments[0].levels.iter().chain(&stage.per_row).flatten().collect();
+        let certain = order.certain(&all);
+        let at = |depth: usize| -> Vec<ExprId> {
+            certain.iter().copied().filter(|&id| order.place(id).depth == depth).collect()
+        };
+        self.is_across = true;
+        self.define(&at(0));
+        for (depth, nest) in across.outer.iter().enumerate() {
+            self.open(nest, &format!("i{depth}"));
+            self.define(&at(depth + 1));
+        }
+        let extent = size(across.extent);
+        self.line(&format!("for (int64_t first = 0; first < {extent}; first += columns) {{"));
+        self.indent += 1;
+        self.line(&format!("const int64_t width = std::min(columns, {extent} - first);"));
+        self.vars.insert(across.var, "first + k".to_owned());
+        for level in 0..stage.per_row.len() {
+            self.level_across(stage, across, level, &order);
+            let per_row: Vec<&Action> = stage.per_row[level].iter().collect();
+            if !per_row.is_empty() {
+                let here = self.beyond_rows(&order, &per_row);
+                self.over_columns(across, &here, &per_row);
+            }
+        }
+        self.close();
+        for _ in &across.outer {
+            self.close();
+        }
+        self.is_across = false;
+    }
+
+    fn level_across(&mut self, stage: &Stage, across: &Across, level: usize, order: &Order<'_>) {
+        let segment = &stage.segments[0];
+        let actions: Vec<&Action> = segment.levels[level].iter().collect();
+        if actions.is_empty() {
+            return;
+        }
+        let rows: i64 = stage.inner.iter().map(|nest| nest.extent).product::<i64>() * segment.innermost.extent;
+        for action in &actions {
+            if let Action::Fold { tensor, fold, .. } = action {
+                let name = self.fold_name(*tensor, *fold);
+                let neutral = if *fold == Fold::Max { "-INFINITY" } else { "INFINITY" };
+                match fold {
+                    Fold::Sum => self.line(&format!("column_sums {name}({});", size(rows))),
+                    _ => {
+                        self.line(&format!("float {name}[columns];"));
+                        self.line(&format!("std::fill_n({name}, columns, {neutral});"));
+                    }
+                }
+            }
+        }
+        self.keep_row_values(stage, across, order, &actions);
+        let outside = self.names.clone();
+        let certain = self.beyond_rows(order, &actions);
+        for (place, nest) in stage.inner.iter().chain([&segment.innermost]).enumerate() {
+            self.open(nest, &format!("j{place}"));
+            let here: Vec<ExprId> = certain
+                .iter()
+                .copied()
+                .filter(|id| !across.varying.contains(id) && order.place(*id).depth == across.outer.len() + place + 1)
+                .collect();
+            self.define(&here);
+        }
+        self.over_columns(across, &certain, &actions);
+        let sums = self.names_of_sums(&actions);
+        for name in &sums {
+            self.line(&format!("next_row({name}, width);"));
+        }
+        for _ in 0..=stage.inner.len() {
+            self.close();
+        }
+        self.names = outside;
+        for action in &actions {
+            if let Action::Fold { tensor, fold: Fold::Sum, .. } = action {
+                let name = self.folds[tensor].clone();
+                self.line(&format!("finish({name}, width);"));
+                self.folds.insert(*tensor, format!("{name}.level[0]"));
+            }
+        }
+    }
+
+    /// Takes a value into the reductions of a block of rows, at the row of the loop.
+    pub(super) fn fold_across(&mut self, name: &str, fold: Fold, value: &str) {
+        let function = if fold == Fold::Max { "maximum" } else { "minimum" };
+        let line = match (fold, self.lanes.is_some()) {
+            (Fold::Sum, _) => format!("add_row({name}, k, {value});"),
+            (_, true) => format!("put_row({name} + k, {function}({value}, get_row({name} + k)));"),
+            (_, false) => format!("{name}[k] = {function}({value}, {name}[k]);"),
+        };
+        self.line(&line);
+    }
+
+    /// Computes what depends on reductions and not on the place along a row, once per row, where actions need it.
+    fn keep_row_values(&mut self, stage: &Stage, across: &Across, order: &Order<'_>, actions: &[&Action]) {
+        let arena = &self.program.arena;
+        let along: Vec<Var> =
+            stage.inner.iter().chain([&stage.segments[0].innermost]).filter_map(|nest| nest.var).collect();
+        let depends = |id: ExprId| {
+            let mut found = false;
+            for id in arena.reachable(&[id]) {
+                arena.for_each_index(id, &mut |index| found |= along.iter().any(|&var| uses(index, var)));
+            }
+            found
+        };
+        let is_row_value = |id: ExprId| {
+            let is_computed = !matches!(arena.get(id), Expr::Reduced { .. } | Expr::Load { .. });
+            let is_reduced = || arena.reachable(&[id]).iter().any(|&id| matches!(arena.get(id), Expr::Reduced { .. }));
+            across.varying.contains(&id) && arena.kind(id) == Kind::F32 && is_computed && is_reduced() && !depends(id)
+        };
+        let mut wanted: BTreeSet<ExprId> = BTreeSet::new();
+        for id in self.beyond_rows(order, actions) {
+            if !is_row_value(id) && depends(id) {
+                arena.for_each_operand(id, &mut |operand| {
+                    if is_row_value(operand) {
+                        wanted.insert(operand);
+                    }
+                });
+            }
+        }
+        wanted.retain(|id| !self.rows.contains_key(id));
+        if wanted.is_empty() {
+            return;
+        }
+        let wanted: Vec<ExprId> = wanted.into_iter().collect();
+        for &id in &wanted {
+            let name = format!("row{}", self.count);
+            self.count += 1;
+            self.line(&format!("float {name}[columns];"));
+            self.rows.insert(id, name);
+        }
+        let is_known = |id: ExprId| self.rows.contains_key(&id) && self.filled.contains(&id);
+        let here = order.certain_for(wanted.clone(), &is_known);
+        self.over_columns(across, &here, &[]);
+        self.filled.extend(wanted);
+    }
+
+    /// Values that actions always compute, without those that were kept.
+    fn beyond_rows(&self, order: &Order<'_>, actions: &[&Action]) -> Vec<ExprId> {
+        order.certain_beyond(actions, &|id| self.rows.contains_key(&id) && self.filled.contains(&id))
+    }
+
+    /// The loop over the rows of a block: in lanes, then one by one.
+    fn over_columns(&mut self, across: &Across, here: &[ExprId], actions: &[&Action]) {
+        let here: Vec<ExprId> = here.iter().copied().filter(|id| across.varying.contains(id)).collect();
+        let outside = self.names.clone();
+        self.line("{");
+        self.indent += 1;
+        self.line("int64_t k = 0;");
+        for is_vector in [true, false] {
+            if is_vector {
+                self.lanes = Some((across.var, across.varying.clone()));
+                self.line("for (; k + lanes <= width; k += lanes) {");
+            } else {
+                self.line("for (; k < width; ++k) {");
+            }
+            self.indent += 1;
+            self.block(&here, actions);
+            self.close();
+            self.lanes = None;
+            self.names.clone_from(&outside);
+        }
+        self.close();
+    }
+}
+
+fn has_no_fold(stage: &Stage) -> bool {
+    let mut actions = stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
+    !actions.any(|action| matches!(action, Action::Fold { .. }))
+}
+
+fn uses(index: &Index, var: Var) -> bool {
+    let mut found = false;
+    index.for_each_term(&mut |term| found |= matches!(term, Term::Var(of) if *of == var));
+    found
+}
