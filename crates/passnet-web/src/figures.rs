@@ -24,7 +24,7 @@ pub fn figures(series: &[FigureSeries], settings: &EsSettings) -> Vec<(&'static 
     let drawn = [
         ("St.svg", s_figure(series, settings)),
         ("ESt.svg", es_figure(series, settings)),
-        ("violin.svg", violin_figure(series)),
+        ("violin.svg", violin_figure(series, true)),
     ];
     drawn.into_iter().map(|(name, figure)| (name, frame::file(figure))).collect()
 }

@@ -22,7 +22,7 @@ pub(crate) fn published_figures(entries: &[RankedRun<'_>]) -> Markup {
         p.about {
             "The figures as GraphNet publishes them. " code { "passnet plot" } " writes them as files, also from upstream logs."
         }
-        @for figure in [s_figure(&series, &settings), es_figure(&series, &settings), violin_figure(&series)] {
+        @for figure in [s_figure(&series, &settings), es_figure(&series, &settings), violin_figure(&series, false)] {
             div.scroll role="region" aria-label="Figure" tabindex="0" { (figure) }
         }
     }

@@ -118,6 +118,7 @@ class _Worker:
         self.first_compiles: DirectGraph | None = None
         self.is_eager = False
         self.weights: StaticWeights | None = None
+        self.graph: dict[str, Any] = {}
         self.load_ns = 0
         self.first_call_ns: int | None = None
         self.is_inductors = False
@@ -194,6 +195,7 @@ class _Worker:
             torch.cuda.set_device(self.device)
         module = wire.to_graph_module(graph)
         self.weights = StaticWeights(module, weights) if weights else None
+        self.graph = graph
         built = time.monotonic_ns()
         self.stage = "compile"
         self.prepare(module, candidate)
@@ -301,11 +303,13 @@ class _Worker:
 
         if self.callable is None or not self.is_eager:
             raise protocol.ProtocolError("`call_float64` without a graph that runs as it is")
+        # Weights that are state of the module are inputs here, as all others.
+        function = self.callable if self.weights is None else wire.to_graph_module(self.graph).forward
         self.stage = "run"
         inputs = float64.WideInputs(self.input_set(number))
         self.seed_generators(seed)
         with torch.no_grad(), float64.everything():
-            result = self.callable(*inputs.tensors)
+            result = function(*inputs.tensors)
         self.synchronize()
         self.stage = "transfer"
         return tensors.ship(result, inputs)

@@ -11,8 +11,9 @@ use crate::draw::at;
 /// Heights at which a density is computed.
 const STEPS: usize = 80;
 
-/// Violins by category, within it by compiler.
-pub(crate) fn violin_figure(series: &[FigureSeries]) -> Markup {
+/// Violins by category, within it by compiler. With `values`, each has its logarithms in full precision: more than pages have room
+/// for.
+pub(crate) fn violin_figure(series: &[FigureSeries], values: bool) -> Markup {
     let mut categories: Vec<&str> = series.iter().flat_map(|entry| entry.speedups.keys()).map(String::as_str).collect();
     categories.sort_unstable();
     categories.dedup();
@@ -33,7 +34,7 @@ pub(crate) fn violin_figure(series: &[FigureSeries]) -> Markup {
         @for (column, category) in categories.iter().enumerate() {
             @for (index, entry) in series.iter().enumerate() {
                 @let x = LEFT + group * column as f64 + slot * (index as f64 + 0.75);
-                (violin(&logs(entry, category), (x, slot * 0.45), &y, &format!("{}, {category}", entry.name), colour(index)))
+                (violin(&logs(entry, category), (x, slot * 0.45), &y, &format!("{}, {category}", entry.name), (colour(index), values)))
             }
         }
     };
@@ -52,7 +53,13 @@ pub(crate) fn violin_figure(series: &[FigureSeries]) -> Markup {
 }
 
 /// One violin of sorted logarithms, around `x`; nothing without values.
-fn violin(logs: &[f64], (x, half): (f64, f64), y: &dyn Fn(f64) -> f64, name: &str, colour: &str) -> Markup {
+fn violin(
+    logs: &[f64],
+    (x, half): (f64, f64),
+    y: &dyn Fn(f64) -> f64,
+    name: &str,
+    (colour, values): (&str, bool),
+) -> Markup {
     let (Some(&first), Some(&last)) = (logs.first(), logs.last()) else { return html! {} };
     let width = bandwidth(logs);
     let heights: Vec<f64> = (0..=STEPS).map(|step| first + (last - first) * step as f64 / STEPS as f64).collect();
@@ -67,9 +74,9 @@ fn violin(logs: &[f64], (x, half): (f64, f64), y: &dyn Fn(f64) -> f64, name: &st
     let mut outline = side(-1.0);
     outline.extend(side(1.0).into_iter().rev());
     let [low, middle, high] = [0.25, 0.5, 0.75].map(|share| quantile(logs, share));
-    let values = logs.iter().map(|log| format!("{log:?}")).collect::<Vec<_>>().join(" ");
+    let values = values.then(|| logs.iter().map(|log| format!("{log:?}")).collect::<Vec<_>>().join(" "));
     html! {
-        g data-violin=(name) data-values=(values) {
+        g data-violin=(name) data-values=[values] {
             title { (name) ": " (logs.len()) " graphs, median " (format!("{:.3}", middle.exp2())) }
             polygon points=(outline.join(" ")) fill=(colour) fill-opacity="0.45" stroke=(colour) {}
             rect x=(at(x - 3.0)) width="6" y=(at(y(high))) height=(at((y(low) - y(high)).max(1.0))) fill="#333" {}
