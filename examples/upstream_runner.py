@@ -125,7 +125,9 @@ def read_sample(folder: Path, seed: int) -> tuple[torch.nn.Module, list[Any]]:
     for name in inspect.signature(module.forward).parameters:
         meta = vars(metas[name])
         fields = ("shape", "mean", "std", "data", "min_val", "max_val")
-        described.append({**{field: meta.get(field) for field in fields}, "dtype": meta["dtype"].removeprefix("torch.")})
+        described.append(
+            {**{field: meta.get(field) for field in fields}, "dtype": meta["dtype"].removeprefix("torch.")}
+        )
     return module, make_inputs(described, seed)
 
 

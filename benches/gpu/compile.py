@@ -149,6 +149,47 @@ def check_refusals() -> None:
         assert compiled.report().specialisations[0].cuda_graph.startswith("refused"), compiled.report()
 
 
+def check_a_capture_that_fails_leaves_pytorch_right() -> None:
+    """Singular values wait for the device, which a capture forbids."""
+
+    def singular(x: torch.Tensor) -> torch.Tensor:
+        return torch.linalg.svdvals(x) * 2 + 1
+
+    compiled = graphed(singular)
+    for _ in range(3):
+        x = torch.randn(16, 16, device="cuda")
+        torch.testing.assert_close(compiled(x), singular(x), rtol=1e-3, atol=1e-3)
+    # The device still works, and captures.
+    check_outputs_are_the_callers()
+
+
+def check_frozen_images() -> None:
+    torch.manual_seed(2)
+    layers = [torch.nn.Conv2d(8, 8, 3, padding=1) for _ in range(4)]
+    model = (
+        torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.BatchNorm2d(8), torch.nn.ReLU(), *layers).cuda().eval()
+    )
+    for options in ({"cuda_graphs": False}, {"cuda_graphs": True}, {"cuda_graphs": "auto"}):
+        compiled = passnet.compile(model, freeze=True, **options)
+        for _ in range(3):
+            x = torch.randn(4, 3, 32, 32, device="cuda")
+            found, expected = compiled(x), model(x)
+            torch.testing.assert_close(found, expected, rtol=1e-2, atol=1e-2)
+            assert found.stride() == expected.stride()
+        compiled.reset()
+
+
+def check_inference_mode_and_grad_mode() -> None:
+    model, x = net()
+    compiled = graphed(model)
+    for mode in (torch.inference_mode, torch.no_grad, torch.inference_mode):
+        with mode():
+            for _ in range(2):
+                torch.testing.assert_close(compiled(x.clone()), model(x), rtol=1e-4, atol=1e-4)
+    with torch.enable_grad():
+        assert compiled(x).requires_grad
+
+
 def check_reset_gives_memory_back() -> None:
     def used() -> int:
         torch.cuda.synchronize()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import collections
 import copy
+import gc
 import threading
 import warnings
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -382,11 +384,38 @@ def test_calls_from_several_threads():
 @torch.no_grad()
 def test_a_compiled_model_may_be_called_by_torch_compile():
     compiled = passnet.compile(net())
-    outer = torch.compile(lambda x: compiled(x) * 2, backend="eager")
+    outer = torch.compile(lambda x: compiled(x) * 2, backend="eager", fullgraph=True)
     x = image()
+    check(compiled, x)
     for _ in range(2):
         torch.testing.assert_close(outer(x), compiled.model(x) * 2, rtol=1e-4, atol=1e-5)
     torch._dynamo.reset()
+
+
+@torch.no_grad()
+def test_a_compilation_that_fails_costs_no_result(monkeypatch: pytest.MonkeyPatch):
+    def fail(*_: Any) -> None:
+        raise RuntimeError("no space left")
+
+    monkeypatch.setattr("passnet._compile.compiled.build", fail)
+    compiled = passnet.compile(net())
+    check(compiled, image())
+    assert compiled.report().eager == {"compilation failed: RuntimeError: no space left": 3}
+
+
+@torch.no_grad()
+def test_nothing_of_the_callers_is_kept():
+    compiled = passnet.compile(net())
+    x = image()
+    result = compiled(x)
+    dead = [weakref.ref(x), weakref.ref(result)]
+    del x, result
+    gc.collect()
+    assert [reference() for reference in dead] == [None, None]
+    dead = [weakref.ref(compiled), weakref.ref(compiled.model)]
+    del compiled
+    gc.collect()
+    assert [reference() for reference in dead] == [None, None]
 
 
 @pytest.mark.parametrize("options", [{"author": "me"}, {"cuda_graphs": "yes"}, {"limit": 0}])

@@ -1,7 +1,5 @@
 """A run over a Ray cluster on this machine, with stations and the driver killed in the middle."""
 
-import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -11,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent_command import QUICK, ROOT, binary
+from fleet_processes import below, is_zombie, stations, variables, verdicts, wait_for
 
 SUITE = ROOT / "suites/demo"
 TASKS = ["--filter", "gpt2-gelu-tanh", "--filter", "llama-rms-norm", "--graphs-per-task", "2"]
@@ -39,62 +38,6 @@ def finish(driver: subprocess.Popen[str]) -> str:
     return errors
 
 
-def below(root: int) -> list[int]:
-    """The processes below one, as far as they still run."""
-    parents: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            if fields[0] != "Z":
-                parents.setdefault(int(fields[1]), []).append(int(entry.name))
-    found, open_ = [], [root]
-    while open_:
-        children = parents.get(open_.pop(), [])
-        found += children
-        open_ += children
-    return found
-
-
-def stations(root: int) -> list[int]:
-    """The stations of a driver."""
-    found = []
-    for pid in below(root):
-        with contextlib.suppress(OSError):
-            if Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[1:3] == [b"fleet", b"station"]:
-                found.append(pid)
-    return found
-
-
-def events(run: Path) -> list[dict]:
-    log = run / "run.jsonl"
-    if log.exists():
-        return [json.loads(line) for line in log.read_text().splitlines() if line.endswith("}")]
-    packed = subprocess.run(["zstd", "-dc", str(run / "run.jsonl.zst")], capture_output=True, check=False)
-    return [json.loads(line) for line in packed.stdout.decode().splitlines()]
-
-
-def verdicts(run: Path) -> list[tuple[str, str, str]]:
-    """Task, graph and key of each verdict of a log, in a fixed order; repeated ones are repeated."""
-    found = [event for event in events(run) if event["event"] == "verdict"]
-    return sorted((event["id"]["task"], event["id"]["graph"], event["key"]) for event in found)
-
-
-def wait_for(found, seconds: float = 300.0):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        value = found()
-        if value:
-            return value
-        time.sleep(0.05)
-    raise AssertionError("it did not happen")
-
-
-def variables(pid: int) -> str:
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/environ").read_text(errors="replace")
-    return ""
-
-
 def test_faults_change_nothing_in_the_set_of_verdicts(tmp_path: Path):
     alone = tmp_path / "alone"
     for author in ("eager", "noop"):
@@ -115,7 +58,7 @@ def test_faults_change_nothing_in_the_set_of_verdicts(tmp_path: Path):
     driver.kill()
     driver.communicate()
     # Nothing outlives it: neither Ray, nor stations, nor their workers.
-    wait_for(lambda: not any(Path(f"/proc/{pid}").exists() and not is_zombie(pid) for pid in everything), 60)
+    wait_for(lambda: all(is_zombie(pid) for pid in everything), 60)
 
     finish(start(fleet))
     for author, run in names.items():
@@ -126,9 +69,3 @@ def test_faults_change_nothing_in_the_set_of_verdicts(tmp_path: Path):
         subprocess.run([binary(), "score", str(run)], check=True, capture_output=True)
     # A finished run has nothing left to do.
     assert "8 verdicts reused" in finish(start(fleet))
-
-
-def is_zombie(pid: int) -> bool:
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    return True

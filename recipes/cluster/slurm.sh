@@ -15,7 +15,7 @@
 set -euo pipefail
 
 source "${PASSNET_VENV:-$HOME/passnet-venv}/bin/activate"
-export RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO=1 RAY_USAGE_STATS_ENABLED=0
+export RAY_USAGE_STATS_ENABLED=0
 
 port=$((20000 + SLURM_JOB_ID % 20000))
 head_node=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)

@@ -7,7 +7,7 @@ use std::{
 };
 
 use fs_err as fs;
-use passnet_record::{FilePathError, PassDirectory};
+use passnet_record::{FilePathError, ORDER_FILE, PassDirectory};
 
 /// Largest accepted pass directory, in bytes of all its files.
 const MAX_PASS_BYTES: u64 = 16 << 20;
@@ -85,9 +85,52 @@ pub fn modification_times(directory: &Path) -> Vec<(PathBuf, Option<SystemTime>)
     files
 }
 
+/// Reads all pass directories at or below some folders, in the order of their paths. A folder with an order file is one;
+/// nothing below it is.
+///
+/// # Errors
+/// As [`read_pass_directory`], and if a folder does not exist.
+pub fn pass_directories(roots: &[PathBuf]) -> Result<Vec<(PathBuf, PassDirectory)>, PassDirError> {
+    let mut found = Vec::new();
+    for root in roots {
+        let mut folders = vec![root.clone()];
+        while let Some(folder) = folders.pop() {
+            if folder.join(ORDER_FILE).is_file() {
+                found.push((folder.clone(), read_pass_directory(&folder)?));
+                continue;
+            }
+            let mut below = Vec::new();
+            for entry in fs::read_dir(&folder)? {
+                let entry = entry?;
+                if entry.file_type()?.is_dir() {
+                    below.push(entry.path());
+                }
+            }
+            below.sort_unstable_by(|a, b| b.cmp(a));
+            folders.extend(below);
+        }
+    }
+    Ok(found)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pass_directories_are_found_below_folders() {
+        let root = tempfile::tempdir().unwrap();
+        for task in ["b", "a/inner", "none"] {
+            fs::create_dir_all(root.path().join(task)).unwrap();
+        }
+        for task in ["b", "a/inner"] {
+            fs::write(root.path().join(task).join(ORDER_FILE), "[]").unwrap();
+        }
+        let names: Vec<PathBuf> =
+            pass_directories(&[root.path().to_owned()]).unwrap().into_iter().map(|(path, _)| path).collect();
+        assert_eq!(names, [root.path().join("a/inner"), root.path().join("b")]);
+        assert!(pass_directories(&["/nowhere/at/all".into()]).is_err());
+    }
 
     #[test]
     fn a_pass_directory_is_what_its_files_are() {

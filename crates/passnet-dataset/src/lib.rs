@@ -12,10 +12,12 @@
 pub mod annotate;
 pub mod bucket;
 pub mod capture;
+pub mod coverage;
 pub mod curate;
 mod cut;
 mod dataset;
 pub mod dedup;
+pub mod definition;
 mod failure;
 pub mod fold;
 pub mod folders;

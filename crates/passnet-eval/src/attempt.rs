@@ -5,6 +5,7 @@ mod check;
 mod context;
 mod float64;
 mod measure;
+mod patterns;
 mod profile;
 mod steps;
 mod stop;

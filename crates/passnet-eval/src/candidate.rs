@@ -1,6 +1,6 @@
 //! Candidates: an author's code for one task.
 
-use passnet_record::{CandidateSpec, ExecutionPath, PassDirectory};
+use passnet_record::{CandidateSpec, ContentId, ExecutionPath, PassDirectory};
 
 /// Candidate of an author for one task.
 #[derive(Clone, Debug)]
@@ -13,6 +13,13 @@ pub enum Candidate {
     Inductor {
         /// The `mode` argument of `torch.compile`.
         mode: String,
+    },
+    /// Another compiler.
+    Compiler {
+        /// Name or path of the file that calls it.
+        name: String,
+        /// Text of the file; empty for a compiler of PassNet.
+        source: String,
     },
     /// Passes.
     Passes(PassDirectory),
@@ -27,6 +34,9 @@ impl Candidate {
             Self::Eager => "eager".to_owned(),
             Self::Noop => "noop".to_owned(),
             Self::Inductor { mode } => format!("inductor:{mode}"),
+            Self::Compiler { name, source } => {
+                format!("compiler:{name}:{}", ContentId::of_parts([source.as_bytes()]))
+            }
             Self::Passes(passes) => passes.id().to_string(),
             Self::Refused(why) => format!("refused:{why}"),
         }
@@ -51,6 +61,10 @@ impl Candidate {
             Self::Inductor { mode } => {
                 let spec = |compiled| CandidateSpec::Inductor { mode: mode.clone(), compiled };
                 vec![on(direct, spec(false), None), on(compiled, spec(true), Some(CandidateSpec::Control))]
+            }
+            Self::Compiler { name, source } => {
+                let spec = CandidateSpec::Compiler { name: name.clone(), source: source.clone() };
+                vec![on(compiled, spec, Some(CandidateSpec::Control))]
             }
             Self::Refused(_) => Vec::new(),
             Self::Passes(_) => {

@@ -31,6 +31,7 @@
 //! failures of a candidate or of a graph are verdicts; an error means that the machine or the installation is at fault.
 
 mod attempt;
+pub mod bisect;
 mod block;
 mod candidate;
 mod channel;

@@ -2,100 +2,35 @@
 
 use std::{
     collections::BTreeMap,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::atomic::Ordering,
     time::{Duration, Instant},
 };
 
 use passnet_record::{
-    Fingerprint, GraphId, RunHeader, RunSettings, Verdict,
+    Fingerprint, GraphId,
     fleet::{
         ClusterEvent, ClusterRequest, FLEET_PROTOCOL, GraphParcel, OpenStation, Parcel, StationFacts, StationReply,
         StationRequest,
     },
 };
-use passnet_run::{SampleFolder, Suite};
+use passnet_run::SampleFolder;
 
 use crate::{
-    bridge::{Bridge, BridgeConfig, BridgeNews},
+    bridge::{Bridge, BridgeNews},
     error::{FleetError, message},
+    event::{Action, Event},
     health::Check,
     job::{JobId, LeaseId, Priority, SlotId},
     ledger::{AuthorRun, Ledger, News, recorded_machine},
     parcel::{pack_candidate, pack_graph},
-    schedule::{Action, Counts, Event, Policy, Scheduler},
+    run::{FleetOutcome, FleetProgress, FleetRun},
+    schedule::Scheduler,
 };
 
 /// Pause between two looks at the clock.
 const TICK: Duration = Duration::from_millis(250);
 /// Times that the bridge may end without a verdict in between.
 const MAX_RECONNECTS: u32 = 5;
-
-/// Options of a run over a fleet.
-#[derive(Clone, Debug)]
-pub struct FleetOptions {
-    /// Rules of the scheduler.
-    pub policy: Policy,
-    /// Evaluations at a time on one station; `None` for the default of the device.
-    pub jobs: Option<usize>,
-    /// Cores of a station; 0 for any.
-    pub cores: usize,
-    /// Longest time without a station that can work.
-    pub patience: Duration,
-    /// The bridge.
-    pub bridge: BridgeConfig,
-}
-
-/// Progress of a run.
-#[derive(Debug)]
-pub enum FleetProgress<'a> {
-    /// An author's verdict on a graph is in the log.
-    Verdict {
-        /// The verdict.
-        verdict: &'a Verdict,
-        /// It was in the log already.
-        reused: bool,
-        /// Graphs that have their verdicts now.
-        done: usize,
-        /// Graphs in all.
-        total: usize,
-    },
-    /// State of the fleet, now and then.
-    State {
-        /// Numbers of the scheduler.
-        counts: Counts,
-        /// Graphs that have their verdicts now.
-        graphs: usize,
-    },
-    /// Something that a person may want to know.
-    Note(String),
-}
-
-/// A run over a fleet.
-pub struct FleetRun<'a> {
-    /// The suite.
-    pub suite: &'a Suite,
-    /// Authors, each with a log of its own.
-    pub authors: &'a [AuthorRun],
-    /// Settings of every evaluation.
-    pub settings: &'a RunSettings,
-    /// Options.
-    pub options: &'a FleetOptions,
-    /// Ends the run early, after the graphs in work, when it becomes true.
-    pub stop: &'a AtomicBool,
-    /// Called for each step.
-    pub progress: &'a dyn Fn(FleetProgress<'_>),
-}
-
-/// Outcome of a run.
-#[derive(Clone, Debug)]
-pub struct FleetOutcome {
-    /// Header and verdicts of each author.
-    pub runs: Vec<(RunHeader, Vec<Verdict>)>,
-    /// True if every graph has its verdicts.
-    pub complete: bool,
-    /// Number of verdicts that the logs had.
-    pub reused: usize,
-}
 
 /// State of a run.
 struct Driver<'a> {
@@ -116,6 +51,8 @@ struct Driver<'a> {
     last_reason: String,
     last_admitted: Instant,
     reconnects: u32,
+    /// The bridge has reached the cluster at least once.
+    connected: bool,
     stopping: bool,
 }
 
@@ -161,6 +98,7 @@ impl<'a> Driver<'a> {
             last_reason: "no station was started".to_owned(),
             last_admitted: now,
             reconnects: 0,
+            connected: false,
             stopping: false,
         })
     }
@@ -206,7 +144,7 @@ impl<'a> Driver<'a> {
     /// Starts the bridge again: all its stations are gone.
     fn reconnect(&mut self, words: String) -> Result<(), FleetError> {
         self.reconnects += 1;
-        if self.reconnects > MAX_RECONNECTS || self.stopping {
+        if self.reconnects > MAX_RECONNECTS || self.stopping || !self.connected {
             return Err(FleetError::Unreachable { times: self.reconnects, message: words });
         }
         self.note(format!("the connection to the cluster was lost and is made again: {words}"));
@@ -219,6 +157,7 @@ impl<'a> Driver<'a> {
     }
 
     fn cluster_event(&mut self, event: ClusterEvent) -> Result<(), FleetError> {
+        self.connected = true;
         match event {
             ClusterEvent::Joined { slot, node } => {
                 let slot = SlotId(slot);

@@ -39,7 +39,7 @@ pub enum FleetError {
         source: io::Error,
     },
     /// The bridge ended again and again.
-    #[error("the bridge to the cluster ended {times} times; its last words: {message}")]
+    #[error("the connection to the cluster failed {}: {message}", if *.times == 1 { "at once".to_owned() } else { format!("{times} times") })]
     Unreachable {
         /// How often.
         times: u32,

@@ -3,7 +3,10 @@
 //! The authors of a task are compared with each other. So the verdicts of a graph are written when all authors have theirs, from
 //! one lease: those of a lease that is lost half-way are dropped and reached again together.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
 use passnet_eval::Submission;
 use passnet_record::{
@@ -39,7 +42,7 @@ pub(crate) struct Ledger {
     /// News that wait for those of the other authors.
     gathering: BTreeMap<(LeaseId, GraphId), Vec<Option<News>>>,
     /// Graphs that this process has settled.
-    settled: BTreeMap<GraphId, ()>,
+    settled: BTreeSet<GraphId>,
     pub(crate) reused: usize,
 }
 
@@ -115,7 +118,7 @@ impl Ledger {
         id: &GraphId,
         news: News,
     ) -> Result<Option<Vec<(Verdict, bool)>>, FleetError> {
-        if author >= self.stores.len() || self.settled.contains_key(id) {
+        if author >= self.stores.len() || self.settled.contains(id) {
             return Ok(None);
         }
         let authors = self.stores.len();
@@ -130,7 +133,7 @@ impl Ledger {
         for (author, news) in gathered.into_iter().flatten().enumerate() {
             verdicts.push(self.write(author, id, news)?);
         }
-        self.settled.insert(id.clone(), ());
+        self.settled.insert(id.clone());
         Ok(Some(verdicts.into_iter().flatten().collect()))
     }
 
@@ -154,7 +157,7 @@ impl Ledger {
 
     /// True if all these graphs are settled.
     pub(crate) fn has<'a>(&self, mut ids: impl Iterator<Item = &'a GraphId>) -> bool {
-        ids.all(|id| self.settled.contains_key(id))
+        ids.all(|id| self.settled.contains(id))
     }
 
     /// Number of graphs that are settled.

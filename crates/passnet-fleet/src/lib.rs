@@ -38,12 +38,15 @@ mod bridge;
 mod device;
 mod driver;
 mod error;
+mod event;
 mod health;
 mod job;
 mod ledger;
 mod metrics;
 mod parcel;
 mod queue;
+mod random;
+mod run;
 mod schedule;
 mod simulate;
 mod slot;
@@ -51,14 +54,15 @@ mod station;
 
 pub use self::{
     bridge::BridgeConfig,
-    driver::{FleetOptions, FleetOutcome, FleetProgress, FleetRun},
     error::FleetError,
+    event::{Action, Counts, Event, Policy},
     health::{Check, HealthPolicy, Illness},
     job::{JobId, LeaseId, Priority, SlotId},
     ledger::AuthorRun,
     metrics::prometheus,
     queue::{QueueFull, Quota},
-    schedule::{Action, Counts, Event, Policy, Scheduler},
+    run::{FleetOptions, FleetOutcome, FleetProgress, FleetRun},
+    schedule::Scheduler,
     simulate::{Simulation, SimulationReport, simulate},
     station::{StartReferee, serve_station},
 };

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::schedule::Counts;
+use crate::event::Counts;
 
 /// Returns the text exposition (version 0.0.4) of a fleet. `graphs` are those with verdicts by now.
 pub fn prometheus(counts: &Counts, graphs: usize) -> String {

@@ -35,6 +35,9 @@ pub(crate) fn pack_candidate(candidate: &Candidate) -> CandidateParcel {
         Candidate::Eager => CandidateParcel::Eager,
         Candidate::Noop => CandidateParcel::Noop,
         Candidate::Inductor { mode } => CandidateParcel::Inductor { mode: mode.clone() },
+        Candidate::Compiler { name, source } => {
+            CandidateParcel::Compiler { name: name.clone(), source: source.clone() }
+        }
         Candidate::Passes(passes) => CandidateParcel::of_passes(passes),
         Candidate::Refused(reason) => CandidateParcel::Refused { reason: reason.clone() },
     }
@@ -46,6 +49,7 @@ pub(crate) fn unpack_candidate(parcel: CandidateParcel) -> Result<Candidate, Fle
         CandidateParcel::Eager => Candidate::Eager,
         CandidateParcel::Noop => Candidate::Noop,
         CandidateParcel::Inductor { mode } => Candidate::Inductor { mode },
+        CandidateParcel::Compiler { name, source } => Candidate::Compiler { name, source },
         CandidateParcel::Refused { reason } => Candidate::Refused(reason),
         CandidateParcel::Passes { files } => {
             let files = files.into_iter().map(|(path, content)| Ok((path, content.into_bytes()?)));

@@ -9,9 +9,11 @@ use std::{
 use serde::Serialize;
 
 use crate::{
+    event::{Action, Event, Policy},
     health::Check,
     job::{JobId, LeaseId, Priority, SlotId},
-    schedule::{Action, Event, Policy, Scheduler},
+    random::Random,
+    schedule::Scheduler,
 };
 
 /// Name of the client that submits the run.
@@ -347,78 +349,5 @@ impl<'a> World<'a> {
     }
 }
 
-/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// In [0, 1).
-    fn uniform(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    fn exponential(&mut self, mean_s: f64) -> Duration {
-        Duration::from_secs_f64((-mean_s * (1.0 - self.uniform()).ln()).clamp(0.0, 1e9))
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn small() -> Simulation {
-        Simulation {
-            policy: Policy::default(),
-            devices: 8,
-            devices_per_node: 4,
-            capacity: 2,
-            tasks: 400,
-            durations: vec![Duration::from_secs(2), Duration::from_secs(4)],
-            actions_per_second: 0.0,
-            trainers: 4,
-            start: Duration::from_secs(10),
-            check: Duration::from_secs(1),
-            station_mtbf: None,
-            node_mtbf: None,
-            biased: 0.0,
-            seed: 1,
-        }
-    }
-
-    #[test]
-    fn without_faults_all_places_work_until_the_tail() {
-        let report = simulate(&small());
-        assert_eq!((report.done, report.given_up, report.losses, report.doubted), (400, 0, 0, 0));
-        // 400 jobs of 3 s on 16 places, and 11 s before the first.
-        assert!((80.0..100.0).contains(&report.makespan_s), "{report:?}");
-        assert!(report.utilisation > 0.75 && report.wasted == 0.0, "{report:?}");
-        assert_eq!(simulate(&small()), report);
-    }
-
-    #[test]
-    fn faults_cost_time_and_no_task() {
-        let minute = Some(Duration::from_secs(60));
-        let policy = Policy { attempts: 100, ..Policy::default() };
-        let faults = Simulation { policy, station_mtbf: minute, node_mtbf: minute, biased: 0.1, ..small() };
-        let report = simulate(&faults);
-        assert_eq!((report.done, report.given_up), (400, 0));
-        assert!(report.losses > 10 && report.wasted > 0.0, "{report:?}");
-        assert!(report.makespan_s > simulate(&small()).makespan_s);
-    }
-
-    #[test]
-    fn trainers_do_not_wait_behind_the_run() {
-        let report = simulate(&Simulation { actions_per_second: 2.0, ..small() });
-        assert!(report.actions > 50 && report.done == 400, "{report:?}");
-        // A place is free every 0.2 s on average, and a job of the run is not interrupted.
-        assert!(report.action_wait_s.0 < 4.0, "{report:?}");
-        assert!(report.most_served_trainer < 1.5, "{report:?}");
-    }
-}
+mod tests;

@@ -23,6 +23,7 @@ pub mod operators;
 pub mod ops;
 mod seen;
 mod slice;
+mod subset;
 mod target;
 mod text;
 mod typed;

@@ -179,6 +179,13 @@ pub enum CandidateParcel {
         /// The `mode` argument of `torch.compile`.
         mode: String,
     },
+    /// Another compiler.
+    Compiler {
+        /// Name or path of the file that calls it.
+        name: String,
+        /// Text of the file; empty for a compiler of PassNet.
+        source: String,
+    },
     /// Passes.
     Passes {
         /// Path and content of each file.

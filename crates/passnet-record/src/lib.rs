@@ -24,6 +24,7 @@ mod device;
 mod dtype;
 pub mod fleet;
 mod id;
+mod load_report;
 mod message;
 mod named;
 mod note;
@@ -39,13 +40,14 @@ mod trial_times;
 mod verdict;
 
 pub use author::{AuthorParseError, AuthorSpec};
-pub use choice::{Baseline, CacheMode, Coverage, Depth, ExecutionPath, Mode, Split};
+pub use choice::{Baseline, CacheMode, Coverage, Depth, ExecutionPath, Mode, Split, Weights};
 pub use device::{Device, UnknownDevice};
 pub use dtype::{DType, UnknownDType};
 pub use id::{ContentId, InvalidContentId};
+pub use load_report::{LoadReport, NearestMiss, PassReport, TracedPattern};
 pub use message::{
-    CandidateSpec, ForkReply, ForkRequest, Layout, LoadReport, NearestMiss, OutputValue, Outputs, PROTOCOL_VERSION,
-    PassReport, TimedBlock, Watch, WorkerError, WorkerReply, WorkerRequest, WorkerStage, ZygoteInfo,
+    CandidateSpec, ForkReply, ForkRequest, Layout, OutputValue, Outputs, PROTOCOL_VERSION, TimedBlock, Watch,
+    WorkerError, WorkerReply, WorkerRequest, WorkerStage, ZygoteInfo,
 };
 pub use named::UnknownName;
 pub use note::{Remark, UnknownNote, Violation, WorkerNote};
@@ -59,7 +61,7 @@ pub use text::{counted, duration};
 pub use trial_times::{SideTrials, TimeUnit, TrialTimes};
 pub use verdict::{
     AgainstFloat64, Cost, Deviation, Evidence, GraphId, OutputComparison, RatioInterval, Reason, SideTiming, Timing,
-    Verdict,
+    Usage, UsagePair, Verdict,
 };
 
 /// Version of every persisted schema of this crate. Raised when a field changes its meaning or goes away; a new

@@ -27,7 +27,7 @@ mod propagate;
 
 pub use self::{
     capture::CaptureOptions,
-    check::device_problem,
+    check::{compiler_problem, device_problem},
     helper::{Helper, HelperError},
     interpreter::{Interpreter, InterpreterSource},
     pool::HelperPool,

@@ -3,11 +3,13 @@ use maud::html;
 use crate::{
     RunView,
     compare::{cautions, ranked},
+    costs::costs,
     curves::{curve_table, curves},
     environment::environment,
     failures::failures,
     format::counted,
     leaderboard::leaderboard,
+    published::published_figures,
     shell::{Document, document, section},
     tasks::tasks,
 };
@@ -34,6 +36,8 @@ pub fn report_page(runs: &[RunView]) -> String {
         vec![
             section("leaderboard", "Leaderboard", leaderboard(&entries)),
             section("curves", "Score by tolerance", figure),
+            section("figures", "Figures", published_figures(&entries)),
+            section("costs", "Compile time and memory", costs(&entries)),
             section("tasks", "Tasks", tasks(&entries)),
             section("failures", "Failures", failures(&entries)),
             section("environment", "Environment", environment(&entries)),

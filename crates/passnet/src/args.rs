@@ -1,9 +1,13 @@
 //! Flags.
 
 mod agent;
+mod bisect;
 mod dataset;
 mod extract;
 mod fleet;
+mod matches;
+mod optimize;
+mod plot;
 mod shared;
 mod traj;
 mod web;
@@ -16,12 +20,16 @@ use passnet_record::{AuthorSpec, Device, Mode};
 use passnet_score::{Interpretation, WeightTable};
 
 pub(crate) use self::agent::{AgentCommand, AgentRunArgs, AttemptArgs, ModelArgs, ReplayArgs};
+pub(crate) use self::bisect::BisectArgs;
 pub(crate) use self::dataset::{
     AnnotateArgs, BuildSuitesArgs, CardArgs, CurateArgs, DatasetCommand, DedupArgs, ExportArgs, FoldArgs, FoldMode,
     ImportArgs, KernelsArgs, QueryArgs, ShowArgs, StatsArgs,
 };
 pub(crate) use self::extract::ExtractArgs;
 pub(crate) use self::fleet::{FleetArgs, FleetCommand, FleetRunArgs, SimulateArgs};
+pub(crate) use self::matches::MatchArgs;
+pub(crate) use self::optimize::OptimizeArgs;
+pub(crate) use self::plot::PlotArgs;
 pub(crate) use self::shared::{Format, MeasureArgs, SelectionArgs};
 pub(crate) use self::traj::{
     EnvCommand, EnvServeArgs, FilterArgs, SplitArgs, TeachArgs, TrajCommand, TrajDedupArgs, TrajExportArgs, TrajFormat,
@@ -84,6 +92,8 @@ pub(crate) enum Command {
     /// Evaluate on the devices of a Ray cluster
     #[command(subcommand)]
     Fleet(FleetCommand),
+    /// Find the smallest parts of graphs on which an author fails, and save them as samples
+    Bisect(Box<BisectArgs>),
     /// Let a language model work on tasks with tools
     #[command(subcommand)]
     Agent(AgentCommand),
@@ -95,10 +105,16 @@ pub(crate) enum Command {
     Env(EnvCommand),
     /// Write the passes of the built-in author
     Fuse(FuseArgs),
+    /// Count where passes match in a dataset, where they conflict, and where they are refused or wrong
+    Match(MatchArgs),
+    /// Make one of your models faster, and write its passes as a library
+    Optimize(OptimizeArgs),
     /// Check pass directories against the integrity rules
     Lint(LintArgs),
     /// Compute S_t, ES_t and AS of a run or of an upstream log
     Score(ScoreArgs),
+    /// Draw S(t), ES(t) and the distributions of speed-ups of runs and upstream logs, as SVG
+    Plot(PlotArgs),
     /// Leaderboard of runs, as a table, page, JSON, CSV or Parquet
     Report(ReportArgs),
     /// Compare two runs: what got better, worse or newly wrong
@@ -161,7 +177,8 @@ pub(crate) struct EvalArgs {
     /// Pass directory
     #[arg(long, value_name = "DIR", conflicts_with = "author")]
     pub(crate) passes: Option<PathBuf>,
-    /// Author instead of a pass directory: eager, noop, fuse, inductor, inductor:MODE, dir:PATH
+    /// Author instead of a pass directory: eager, noop, fuse, inductor, inductor:MODE, dir:PATH, cudagraphs, thunder, hidet,
+    /// tensorrt, compiler:FILE.py
     #[arg(long, value_name = "NAME", value_parser = crate::commands::authors::parse)]
     pub(crate) author: Option<AuthorSpec>,
     /// Only tasks whose name or ops contain this, where TASK is a suite
@@ -184,7 +201,7 @@ pub(crate) struct EvalArgs {
 pub(crate) struct BenchRunArgs {
     /// Suite: a folder with `suite.json`, a folder of task folders, or a `.tar.zst` of either
     pub(crate) suite: PathBuf,
-    /// eager, noop, fuse, inductor, inductor:MODE, dir:PATH, llm:MODEL
+    /// eager, noop, fuse, inductor, inductor:MODE, dir:PATH, llm:MODEL, cudagraphs, thunder, hidet, tensorrt, compiler:FILE.py
     #[arg(long, value_parser = crate::commands::authors::parse)]
     pub(crate) author: AuthorSpec,
     /// Directory of the run; default runs/SUITE-AUTHOR-DEVICE

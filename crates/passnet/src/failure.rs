@@ -70,6 +70,9 @@ fn code_of(cause: &(dyn std::error::Error + 'static)) -> Option<u8> {
             _ => None,
         };
     }
+    if let Some(OpenError::NotCaptured { .. }) = cause.downcast_ref::<OpenError>() {
+        return Some(UNFIT);
+    }
     let suite = match cause.downcast_ref::<OpenError>() {
         Some(OpenError::Suite(error)) => Some(error),
         _ => cause.downcast_ref::<SuiteError>(),

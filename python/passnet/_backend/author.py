@@ -30,7 +30,7 @@ class NotAuthoredError(Exception):
 
 @dataclass(frozen=True)
 class Authored:
-    """What the author wrote for a graph."""
+    """Passes that the author wrote for a graph."""
 
     passes: list[Pass]
     """In their order of application."""

@@ -1,4 +1,4 @@
-"""What compilation found out, kept on disk under a hash of all that it depends on."""
+"""Results of compilation, kept on disk under a hash of all that they depend on."""
 
 from __future__ import annotations
 

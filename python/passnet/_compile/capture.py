@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import itertools
 import re
 import types
@@ -47,7 +48,7 @@ class Captured:
     state: list[torch.Tensor]
     """Parameters, buffers and other tensors of the model that the graph takes."""
     owned: list[torch.Tensor]
-    """What `state` was when the call was captured; also where weights have been folded since."""
+    """The tensors of `state` when the call was captured; weights may have been folded since."""
     output: Layout
     """Layout of the result; its leaves are outputs of the graph, then inputs, then `owned`."""
     count: int
@@ -83,6 +84,8 @@ def capture(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
         return _assemble(model, recorder, call, inputs, (args, kwargs), result)
     except (NotCapturedError, LayoutError) as error:
         raise NotCapturedError(str(error), (result,)) from error
+    finally:
+        recorder.forget()
 
 
 def _call_layout(args: tuple[Any, ...], kwargs: dict[str, Any], inputs: list[torch.Tensor]) -> Layout:
@@ -105,7 +108,8 @@ def _entry(model: Callable[..., Any]) -> types.FunctionType:
         return model(*args, **kwargs)
 
     code = call.__code__.replace(co_firstlineno=next(_numbers))
-    return types.FunctionType(code, globals(), "call", None, call.__closure__)
+    # Dynamo adds what it compiles to the globals too.
+    return types.FunctionType(code, {"__name__": __name__, "__builtins__": builtins}, "call", None, call.__closure__)
 
 
 def _first_line(error: Exception) -> str:
@@ -150,6 +154,10 @@ class _Recorder:
 
         return run
 
+    def forget(self) -> None:
+        """Lets go of the tensors and the graph: Dynamo keeps its backends as long as the process lives."""
+        self.module, self.given, self.returned = None, (), ()
+
 
 def _statistics(graph: torch.fx.Graph, values: Sequence[Any]) -> list[int]:
     """Places of the arguments that a normalisation may write to: PyTorch does not count its writes to running statistics."""
@@ -169,7 +177,7 @@ def _version(value: Any) -> int | None:
 
 
 def _python_effect() -> str | None:
-    """What the captured code changes in Python, which a graph does not repeat."""
+    """The change in Python that the captured code makes, which a graph does not repeat; None if it makes none."""
     effects = InstructionTranslator.current_tx().output.side_effects
     if effects.tensor_hooks or effects.save_for_backward:
         return "it registers hooks on tensors"

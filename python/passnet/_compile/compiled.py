@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import torch
 import torch._dynamo
+from torch.compiler import is_compiling
 
 from passnet._backend.cache import Store
 from passnet._backend.directories import load_directory
@@ -18,7 +19,7 @@ from passnet._compile.capture import NotCapturedError, capture, owned_tensors
 from passnet._compile.entry import MISS, make_entry, module_facts
 from passnet._compile.graphs import Pool
 from passnet._compile.options import DEFAULT_LIMIT, Options, Paths
-from passnet._compile.registry import unwatch, watch
+from passnet._compile.registry import watch
 from passnet._compile.report import CompileReport
 from passnet._passes.load import Pass
 from passnet.backend import Backend
@@ -88,23 +89,25 @@ class Compiled:
         self._counts: dict[str, int] = {}
         self._pool: Pool | None = None
         self._dynamo: Callable[..., Any] | None = None
+        self._refused: str | None = None
         self._is_stale = False
         self._warned: set[str] = set()
         if isinstance(model, torch.nn.Module):
-            watch(model, self._changed)
+            watch(model, self, Compiled._changed)
         functools.update_wrapper(self, model if not isinstance(model, torch.nn.Module) else type(model).forward)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        # Dynamo captures the model, not the guards.
+        if is_compiling():
+            return self.model(*args, **kwargs)
         for entry in self._entries:
             result = entry(args, kwargs)
             if result is not MISS:
                 return result
-        if torch.compiler.is_compiling():
-            return self.model(*args, **kwargs)
         return self._other_call(args, kwargs)
 
     def report(self) -> CompileReport:
-        """What was compiled, what each region gives, and which calls PyTorch ran instead. Print it, or take `as_dict()`."""
+        """Returns the regions of each kind of call with their times, and the calls that PyTorch ran. Print it, or take `as_dict()`."""
         return CompileReport([built.report for built in self._built], dict(self._counts))
 
     def refresh(self) -> None:
@@ -113,8 +116,7 @@ class Compiled:
             self._forget()
             if isinstance(self.model, torch.nn.Module):
                 # Modules that are new are watched too.
-                unwatch(self.model, self._changed)
-                watch(self.model, self._changed)
+                watch(self.model, self, Compiled._changed)
 
     def reset(self) -> None:
         """Forgets all that was compiled, and gives back the memory of CUDA graphs."""
@@ -138,7 +140,7 @@ class Compiled:
         return self.model
 
     def _changed(self) -> None:
-        """The model's structure has changed: no entry holds any longer."""
+        """A parameter, buffer or module of the model is another: no entry holds any longer."""
         self._entries = ()
         self._is_stale = True
 
@@ -147,7 +149,7 @@ class Compiled:
         for built in self._built:
             built.reset()
         self._built.clear()
-        self._dynamo = None
+        self._dynamo = self._refused = None
         self._is_stale = False
 
     def _other_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -163,6 +165,8 @@ class Compiled:
                     return result
             if self._dynamo is not None:
                 return self._dynamo(*args, **kwargs)
+            if self._refused is not None:
+                return self._eager(self._refused, args, kwargs)
             if len(self._built) >= self.options.limit:
                 reason = f"{self.options.limit} kinds of calls are compiled already (`limit`)"
                 return self._eager(reason, args, kwargs)
@@ -170,12 +174,20 @@ class Compiled:
 
     def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs a call of a new kind, and compiles it for later ones."""
-        try:
-            with _capturing:
+        with _capturing:
+            try:
                 captured = capture(self.model, args, kwargs)
-                built = build(captured, self._known, self.options, self._store, self._graph_pool(args, kwargs))
-        except NotCapturedError as error:
-            return self._not_captured(error, args, kwargs)
+            except NotCapturedError as error:
+                return self._not_captured(error, args, kwargs)
+            try:
+                built = build(captured, self._known, self.options, self._store, self._graph_pool())
+            except Exception as error:
+                if is_fatal(error):
+                    raise
+                # The call itself has its result already.
+                self._refused = f"compilation failed: {type(error).__name__}: {error}"
+                self._count(self._refused)
+                return captured.result
         self._built.append(built)
         if not self._is_stale:
             entry = make_entry(captured, built.run, module_facts(self.model, captured))
@@ -199,22 +211,24 @@ class Compiled:
 
     def _not_captured(self, error: NotCapturedError, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Leaves the model to `torch.compile` with PassNet as its backend, which follows what one graph cannot."""
-        reason = f"not one graph, run by torch.compile: {error}"
-        self._counts[reason] = self._counts.get(reason, 0) + 1
+        self._count(f"not one graph, run by torch.compile: {error}")
         backend = Backend([], falls_back=True, verify=self.options.verify, store=self._store, author=True)
         backend.passes = self._known
         self._dynamo = torch.compile(self.model, backend=backend)
         return error.result[0] if error.result else self._dynamo(*args, **kwargs)
 
-    def _graph_pool(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pool | None:
+    def _graph_pool(self) -> Pool | None:
         if not self.options.cuda_graphs or not torch.cuda.is_available():
             return None
         self._pool = self._pool or Pool()
         return self._pool
 
     def _eager(self, reason: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        self._counts[reason] = self._counts.get(reason, 0) + 1
+        self._count(reason)
         return self.model(*args, **kwargs)
+
+    def _count(self, reason: str) -> None:
+        self._counts[reason] = self._counts.get(reason, 0) + 1
 
     def _eager_reason(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
         """Why a call is left to the model itself."""

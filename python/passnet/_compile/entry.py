@@ -87,7 +87,7 @@ def _output(captured: Captured, number: int, code: Code) -> str:
 
 
 def module_facts(model: Callable[..., Any], captured: Captured) -> _native.ModuleFacts:
-    """What each call checks of a model: the flags `training` that the code read, and the buffers and tensor attributes that the
+    """Facts about a model that each call checks: the flags `training` that the code read, and the buffers and tensor attributes that the
     graph takes.
 
     A new Parameter is noticed when it is registered (`passnet._compile.registry`).

@@ -32,7 +32,7 @@ class Library:
     def compile(self, model: Callable[..., Any], **options: Any) -> Compiled:
         """Compiles a model with the passes of the library alone; `options` are those of `passnet.compile`.
 
-        What the passes were not written for is left to PyTorch.
+        Calls that the passes were not written for are left to PyTorch.
         """
         return compile(model, passes=self.path, author=None, **options)
 

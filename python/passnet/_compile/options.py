@@ -15,7 +15,7 @@ DEFAULT_LIMIT = 8
 
 @dataclass(frozen=True)
 class Options:
-    """What a model is compiled with; `passnet.compile` says what each means."""
+    """Options of one model; `passnet.compile` says what each means."""
 
     passes: tuple[str, ...] = ()
     author: str | None = "fuse"

@@ -196,7 +196,7 @@ def _difference(ours: Any, theirs: Any, eager: Sequence[Any], fused: Sequence[An
 
 
 def _exact(pattern: Callable[..., Any], values: Sequence[Any]) -> Any | None:
-    """What a pattern computes in float64; None where it does not run in it."""
+    """Results of a pattern in float64; None where it does not run in it."""
     wide = [
         value.double() if isinstance(value, torch.Tensor) and value.dtype.is_floating_point else value
         for value in _copies(values)

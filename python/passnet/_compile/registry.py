@@ -11,16 +11,17 @@ import torch
 from torch.nn.modules import module as hooks
 
 _lock = threading.Lock()
-_watchers: weakref.WeakKeyDictionary[torch.nn.Module, list[weakref.WeakMethod[Callable[[], None]]]]
+_watchers: weakref.WeakKeyDictionary[torch.nn.Module, list[tuple[weakref.ref[Any], Callable[[Any], None]]]]
 _watchers = weakref.WeakKeyDictionary()
 _installed: list[Any] = []
 
 
-def watch(model: torch.nn.Module, changed: Callable[[], None]) -> None:
-    """Calls the method `changed` after a parameter, buffer or module is registered in the model or a module within it.
+def watch(model: torch.nn.Module, owner: Any, changed: Callable[[Any], None]) -> None:
+    """Calls `changed(owner)` after a parameter, buffer or module is registered in the model or a module within it.
 
-    Assignment to an attribute registers too. The watcher is not kept alive.
+    Assignment to an attribute registers too. The owner is not kept alive.
     """
+    entry = weakref.ref(owner), changed
     with _lock:
         if not _installed:
             _installed.extend(
@@ -31,18 +32,11 @@ def watch(model: torch.nn.Module, changed: Callable[[], None]) -> None:
                 ]
             )
         for module in model.modules():
-            _watchers.setdefault(module, []).append(weakref.WeakMethod(changed))
-
-
-def unwatch(model: torch.nn.Module, changed: Callable[[], None]) -> None:
-    """Ends the watch of `watch`."""
-    with _lock:
-        for module in model.modules():
-            kept = [known for known in _watchers.get(module, []) if known() not in (None, changed)]
-            _watchers[module] = kept
+            known = [other for other in _watchers.get(module, []) if other[0]() not in (None, owner)]
+            _watchers[module] = [*known, entry]
 
 
 def _registered(module: torch.nn.Module, _name: str, _value: Any) -> None:
-    for known in _watchers.get(module, ()):
-        if (changed := known()) is not None:
-            changed()
+    for reference, changed in _watchers.get(module, ()):
+        if (owner := reference()) is not None:
+            changed(owner)

@@ -1,4 +1,4 @@
-"""What became of the calls of a compiled model."""
+"""Report on the calls of a compiled model."""
 
 from __future__ import annotations
 

@@ -144,8 +144,6 @@ class Bridge:
 
 
 def _connect(address: str) -> Any:
-    # Stations see all GPUs of a node otherwise, if they asked for none.
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "1")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray
@@ -155,6 +153,8 @@ def _connect(address: str) -> Any:
     try:
         if address == "local":
             ray.init(address="local", include_dashboard=False, **options)
+        elif address.startswith("ray://"):
+            ray.init(address=address)  # Ray Client knows no other options.
         else:
             ray.init(address=address, **options)
     except (ConnectionError, RuntimeError) as error:

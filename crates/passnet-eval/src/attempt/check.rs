@@ -37,11 +37,10 @@ struct Undecided {
     got: Returned,
 }
 
-/// Returns whether a round needs the graph in float64: where the candidate differs from eager, and in the first round, whose distances
-/// are reported.
-fn needs_float64(round: &Round, pairs: &[Pair<'_>], tally: &Tally) -> bool {
+/// Returns whether the candidate differs from eager in a round, so that the graph in float64 has to decide.
+fn differs(round: &Round, pairs: &[Pair<'_>], correct_at: i32) -> bool {
     match round.content {
-        Content::Random => tally.is_empty() || !Agreement::of(pairs, tally.correct_at()).is_close(tally.correct_at()),
+        Content::Random => !Agreement::of(pairs, correct_at).is_close(correct_at),
         content => judge_loosely(pairs, content, None).is_err(),
     }
 }
@@ -135,18 +134,7 @@ impl<'a> Attempt<'a> {
         let mut undecided = Vec::new();
         for (set, round) in rounds.iter().enumerate() {
             let phase = format!("running on `{}` inputs", round.content);
-            let expected = match reference.receive_outputs(limit, self.deadline) {
-                Ok(expected) => Some(expected),
-                Err(Fault::Failed(error)) if round.content != Content::Random && !error.fatal => {
-                    let content = round.content.name().to_owned();
-                    self.report.evidence.notes.push(Remark::ContentSkipped { content });
-                    None
-                }
-                Err(Fault::Failed(_) | Fault::Died { .. }) if round.content != Content::Random => {
-                    return Err(Stop::Skip(round.content));
-                }
-                Err(fault) => return Err(fault).reference(&phase),
-            };
+            let expected = self.receive_expected(reference, round.content, limit)?;
             if let (false, Some(expected)) = (self.learned, &expected) {
                 self.learn(reference, expected, block, set)?;
             }
@@ -166,7 +154,9 @@ impl<'a> Attempt<'a> {
                     self.report.evidence.notes.push(note);
                 }
             }
-            if self.asks_float64() && needs_float64(round, &pairs, tally) {
+            // Distances of the scored path are reported, of its first round at least.
+            let is_reported = undecided.is_empty() && tally.is_empty() && self.report.outputs.is_empty();
+            if self.asks_float64() && (is_reported || differs(round, &pairs, tally.correct_at())) {
                 undecided.push(Undecided { set, round: *round, expected, got });
             } else {
                 judge(round, &pairs, None, tally)?;
@@ -179,6 +169,24 @@ impl<'a> Attempt<'a> {
         }
         reference.drop_inputs(self.deadline).reference("forgetting inputs")?;
         candidate.drop_inputs(self.deadline).candidate("forgetting inputs")
+    }
+
+    /// The reference's outputs of a round; `None` where it raises on an adversarial content.
+    fn receive_expected(
+        &mut self,
+        reference: &mut Worker,
+        content: Content,
+        limit: u64,
+    ) -> Result<Option<Returned>, Stop> {
+        match reference.receive_outputs(limit, self.deadline) {
+            Ok(expected) => Ok(Some(expected)),
+            Err(Fault::Failed(error)) if content != Content::Random && !error.fatal => {
+                self.report.evidence.notes.push(Remark::ContentSkipped { content: content.name().to_owned() });
+                Ok(None)
+            }
+            Err(Fault::Failed(_) | Fault::Died { .. }) if content != Content::Random => Err(Stop::Skip(content)),
+            Err(fault) => Err(fault).reference(&format!("running on `{content}` inputs")),
+        }
     }
 
     /// Finds out from two further calls of the reference, one with another seed and one with the same, whether it draws

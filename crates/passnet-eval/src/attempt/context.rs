@@ -8,7 +8,7 @@ use std::{
 };
 
 use passnet_record::{
-    CandidateSpec, Cost, Depth, Evidence, LoadReport, Mode, OutputComparison, Remark, Status, Timing, Watch,
+    CandidateSpec, Cost, Depth, Evidence, LoadReport, Mode, OutputComparison, Remark, Status, Timing, Watch, Weights,
     WorkerReply, WorkerRequest,
 };
 use passnet_run::GraphSample;
@@ -150,6 +150,10 @@ impl<'a> Attempt<'a> {
             threads: settings.threads,
             candidate: candidate.clone(),
             judge_kernels: self.machine.options.defences.objects,
+            weights: match settings.weights {
+                Weights::Inputs => Vec::new(),
+                Weights::Static => self.sample.weights().map(str::to_owned).collect(),
+            },
         };
         worker.send(&request, None, self.deadline)
     }

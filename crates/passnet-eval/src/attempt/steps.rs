@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use passnet_record::{CandidateSpec, Depth, Remark, Status};
+use passnet_record::{CandidateSpec, Depth, Remark, Status, UsagePair, WorkerReply, WorkerRequest};
 
 use super::{
     check::Batch,
@@ -76,6 +76,9 @@ impl Attempt<'_> {
         let failure = tally.failure();
         let Some(tolerance) = tally.tolerance() else { return Ok(failure) };
         let unstable = if self.depth >= Depth::Timing { self.time(route, &mut sides, tolerance)? } else { None };
+        if scored && self.depth >= Depth::Timing {
+            self.report.evidence.usage = self.usage(&mut sides);
+        }
         if scored && self.candidate.is_foreign() && self.machine.options.defences.census {
             self.take_census(&mut sides.candidate)?;
         }
@@ -137,6 +140,18 @@ impl Attempt<'_> {
         }
         self.report.cost.load_ns += elapsed(begin);
         Ok(())
+    }
+
+    /// Asks both sides what they took. A side that does not answer costs nothing but the figures.
+    fn usage(&self, sides: &mut Sides<'_>) -> Option<UsagePair> {
+        let ask = |worker: &mut Worker| {
+            worker.send(&WorkerRequest::Usage, None, self.deadline).ok()?;
+            match worker.receive(self.deadline).ok()? {
+                (WorkerReply::Usage(usage), _) => Some(usage),
+                _ => None,
+            }
+        };
+        Some(UsagePair { eager: ask(sides.reference)?, candidate: ask(&mut sides.candidate)? })
     }
 
     /// Runs all checked rounds.

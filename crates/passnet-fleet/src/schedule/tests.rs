@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::health::HealthPolicy;
 
 const FIT: Check = Check { ratio: (1.0, 0.99, 1.01), median_ns: 100.0, memory_bytes: 0 };
 const BIASED: Check = Check { ratio: (1.3, 1.2, 1.4), ..FIT };

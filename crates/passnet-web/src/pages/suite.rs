@@ -6,9 +6,11 @@ use super::context::{Context, Page};
 use crate::{
     PageId,
     compare::{RankedRun, cautions},
+    costs::costs,
     curves::{curve_table, curves},
     families::{Family, FamilyResult, families},
     format::counted,
+    published::published_figures,
     shell::{scrolling, section},
     tasks::{brief_cell, legend, step},
 };
@@ -32,6 +34,8 @@ pub(super) fn page(context: &Context<'_>, index: usize, part: usize) -> Page {
             (scrolling("Figure", curves(&entries, "curves")))
             (curve_table(&entries))
         }));
+        sections.push(section("figures", "Figures", published_figures(&entries)));
+        sections.push(section("costs", "Compile time and memory", costs(&entries)));
     }
     if part == 0 {
         sections.push(section("families", "By family", by_family(context, index)));

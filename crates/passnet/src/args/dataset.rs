@@ -36,7 +36,8 @@ pub(crate) enum DatasetCommand {
     BuildSuites(BuildSuitesArgs),
 }
 
-const SAMPLE_TABLES: &[Choice<Table>] = &[("graphs", "", Table::Graphs), ("subgraphs", "", Table::Subgraphs)];
+pub(super) const SAMPLE_TABLES: &[Choice<Table>] =
+    &[("graphs", "", Table::Graphs), ("subgraphs", "", Table::Subgraphs)];
 const TABLES: &[Choice<Table>] =
     &[("graphs", "", Table::Graphs), ("subgraphs", "", Table::Subgraphs), ("tasks", "", Table::Tasks)];
 const LEVELS: &[Choice<Rung>] = &[

@@ -15,15 +15,18 @@ const VERIFICATIONS: &[Choice<&str>] = &[
     ),
 ];
 
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(crate) struct ExtractArgs {
-    /// `timm:NAME`, `torchvision:NAME`, `transformers:TYPE[/CLASS][?FIELD=VALUE&...]` (globs allowed), `FILE.py:FUNCTION`
-    /// or `@LIST`
-    #[arg(required = true)]
+    /// `timm:NAME`, `torchvision:NAME`, `torchaudio:NAME`, `diffusers:NAME`, `transformers:TYPE[/CLASS][?FIELD=VALUE&...]` (globs
+    /// allowed), `FILE.py:FUNCTION`, each with `@dtype=DTYPE&batch=N`; or `@LIST`
+    #[arg(required_unless_present = "suite")]
     pub(crate) models: Vec<String>,
     /// Directory for the samples and the ledger; the same command continues what was interrupted
-    #[arg(long)]
-    pub(crate) out: PathBuf,
+    #[arg(long, required_unless_present = "suite")]
+    pub(crate) out: Option<PathBuf>,
+    /// Capture the models of a suite that is a list of models, such as suites/whole-models, into the cache
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["models", "out", "sample"])]
+    pub(crate) suite: Option<PathBuf>,
     /// Only so many of the models, drawn at random with the seed
     #[arg(long)]
     pub(crate) sample: Option<usize>,

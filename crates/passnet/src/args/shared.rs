@@ -6,7 +6,7 @@ use clap::{
     Args, ValueEnum,
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
 };
-use passnet_record::{Device, ExecutionPath, Mode, UnknownName};
+use passnet_record::{Device, ExecutionPath, Mode, UnknownName, Weights};
 use passnet_run::Selection;
 
 /// Parses one of these names of a record type; the help lists them.
@@ -65,6 +65,10 @@ pub(crate) struct MeasureArgs {
     /// Ways to run the rewritten graph; with `both`, the direct path is scored [default: both; paper mode: compiled]
     #[arg(long, value_parser = choice(PATHS))]
     pub(crate) paths: Option<&'static [ExecutionPath]>,
+    /// Place of the weights: `inputs` (arguments of each call, as in the public harness) or `static` (state of the module)
+    /// [default: that of the suite, else inputs]
+    #[arg(long)]
+    pub(crate) weights: Option<Weights>,
     /// Intra-op threads of each worker
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) threads: u32,

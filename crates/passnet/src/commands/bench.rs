@@ -21,14 +21,14 @@ use crate::{
 
 /// Evaluates, or continues where an earlier call ended, then prints the run's line of the leaderboard.
 pub(crate) fn run(args: &BenchRunArgs) -> Result<ExitCode> {
-    referee::check_author(&args.author)?;
+    referee::check_author(&args.author, args.measure.device)?;
     let suite = open_suite(&args.suite, &args.selection.selection())?;
     let directory = args.out.clone().unwrap_or_else(|| run_directory(&suite, &args.author, args.measure.device));
     if args.fresh {
         remove_run(&directory)?;
     }
     let stop = stop_flag()?;
-    let referee = referee::start(&args.measure, args.jobs)?;
+    let referee = referee::start_for(&suite.record, &args.measure, args.jobs)?;
     let submission = {
         let mut author = create_for_bench(args, suite.record.tasks.len())?;
         let context =

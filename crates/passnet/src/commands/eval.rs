@@ -40,7 +40,7 @@ struct JsonEvaluation<'a> {
 pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode> {
     let author = author(args)?;
     let suite = open_suite(&args.task, &Selection { patterns: args.filter.clone(), ..Selection::default() })?;
-    let referee = referee::start(&args.measure, None)?;
+    let referee = referee::start_for(&suite.record, &args.measure, None)?;
     loop {
         // Read before the evaluation: a change during it causes another one.
         let stamp = args.passes.as_deref().map(modification_times);
@@ -71,7 +71,7 @@ fn author(args: &EvalArgs) -> Result<AuthorSpec> {
     if author.kind() == "llm" {
         return Err(usage("a language model works on tasks in `passnet agent run` or `passnet bench run`"));
     }
-    referee::check_author(&author)?;
+    referee::check_author(&author, args.measure.device)?;
     Ok(author)
 }
 

@@ -4,33 +4,60 @@ mod summary;
 
 use std::{
     io::BufReader,
+    path::Path,
     process::{Child, ExitCode},
     sync::atomic::{AtomicBool, Ordering},
 };
 
 use anyhow::{Context, Result};
-use passnet_dataset::capture::{CaptureError, LEDGER, Ledger, Progress, Settings, Summary, follow};
+use fs_err as fs;
+use passnet_dataset::{
+    capture::{CaptureError, LEDGER, Ledger, Progress, Settings, Summary, follow},
+    definition::{DEFINITION, Definition},
+};
+use passnet_record::counted;
+use passnet_run::cache_directory;
 use passnet_services::{CaptureOptions, Interpreter};
 
 use super::stop::stop_flag;
 use crate::{
     args::ExtractArgs,
-    failure::{BAD, UNFIT, USAGE, unfit},
+    failure::{BAD, UNFIT, USAGE, unfit, usage},
     output,
     progress::bar,
 };
 
 /// Captures models in a Python process, then reads every sample back: what cannot be read was not captured.
 pub(crate) fn run(args: &ExtractArgs) -> Result<ExitCode> {
+    match (&args.suite, &args.out) {
+        (Some(suite), _) => capture_suite(suite, args),
+        (None, Some(out)) => capture(args, out),
+        (None, None) => Err(usage("name a directory with --out, or a suite with --suite")),
+    }
+}
+
+/// Captures the models of a suite into the cache, and makes a suite of those that could be captured.
+fn capture_suite(suite: &Path, args: &ExtractArgs) -> Result<ExitCode> {
+    let definition = Definition::read(suite, cache_directory().as_deref())?
+        .ok_or_else(|| usage(format!("{}: there is no {DEFINITION}", suite.display())))?;
+    let models = vec![format!("@{}", definition.list().display())];
+    fs::create_dir_all(definition.folder())?;
+    let code = capture(&ExtractArgs { models, ..args.clone() }, definition.folder())?;
+    let graphs = definition.finish()?;
+    eprintln!("{} in {}", counted(graphs, "graph"), definition.folder().display());
+    Ok(code)
+}
+
+fn capture(args: &ExtractArgs, out: &Path) -> Result<ExitCode> {
     let settings = Settings { seed: args.seed, max_parameters: args.max_parameters };
-    let mut ledger = Ledger::open(&args.out, settings).map_err(|error| match error {
+    let mut ledger = Ledger::open(out, settings).map_err(|error| match error {
         error @ CaptureError::Busy(_) => unfit(error.to_string()),
         error => error.into(),
     })?;
     ledger.remarks.drain(..).for_each(|remark| tracing::warn!("{remark}"));
     let stop = stop_flag()?;
-    let mut child = start(args, &ledger)?;
-    let summary = follow_capture(&mut child, args, &mut ledger, &stop);
+    let mut child = start(args, out, &ledger)?;
+    let summary = follow_capture(&mut child, out, &mut ledger, &stop);
     if summary.is_err() {
         // After an error here no one records results any more, so the capture must stop.
         let _ = child.kill();
@@ -53,7 +80,7 @@ pub(crate) fn run(args: &ExtractArgs) -> Result<ExitCode> {
         output::json(&summary)?;
     } else {
         summary::print(&summary)?;
-        eprintln!("ledger: {}", args.out.join(LEDGER).display());
+        eprintln!("ledger: {}", out.join(LEDGER).display());
     }
     Ok(match () {
         () if summary.failed == 0 => ExitCode::SUCCESS,
@@ -63,13 +90,13 @@ pub(crate) fn run(args: &ExtractArgs) -> Result<ExitCode> {
     })
 }
 
-fn start(args: &ExtractArgs, ledger: &Ledger) -> Result<Child> {
+fn start(args: &ExtractArgs, out: &Path, ledger: &Ledger) -> Result<Child> {
     let interpreter = Interpreter::find();
     let mut done: Vec<&str> = ledger.done(args.retry).collect();
     done.sort_unstable();
     let options = CaptureOptions {
         models: &args.models,
-        out: &args.out,
+        out,
         done: &done,
         verify: args.verify,
         seed: args.seed,
@@ -85,15 +112,10 @@ fn start(args: &ExtractArgs, ledger: &Ledger) -> Result<Child> {
 }
 
 /// Records the results of the capture and shows its progress.
-fn follow_capture(
-    child: &mut Child,
-    args: &ExtractArgs,
-    ledger: &mut Ledger,
-    stop: &AtomicBool,
-) -> Result<Option<Summary>> {
+fn follow_capture(child: &mut Child, out: &Path, ledger: &mut Ledger, stop: &AtomicBool) -> Result<Option<Summary>> {
     let lines = BufReader::new(child.stdout.take().context("the standard output is piped")?);
     let (bar, mut failed) = (bar(0, "{bar:24} {pos}/{len}  {elapsed} elapsed, {eta} left  {wide_msg}"), 0);
-    let summary = follow(lines, &args.out, ledger, stop, &mut |step| match step {
+    let summary = follow(lines, out, ledger, stop, &mut |step| match step {
         Progress::Planned(models) => bar.set_length(models as u64),
         Progress::Done(model) => {
             failed += usize::from(!model.is_ok());

@@ -57,10 +57,10 @@ fn run_suite(args: &FleetRunArgs) -> Result<ExitCode> {
         if author.kind() == "llm" {
             return Err(usage("a language model works on tasks in `passnet agent run` or `passnet bench run`"));
         }
-        referee::check_author(author)?;
+        referee::check_author(author, args.measure.device)?;
     }
     let suite = open_suite(&args.suite, &args.selection.selection())?;
-    let settings = referee::settings_of(&args.measure);
+    let settings = referee::settings_of(&args.measure, suite.record.weights);
     let authors = submissions(args, &suite, &settings)?;
     if args.fresh {
         authors.iter().try_for_each(|author| remove_run(&author.directory))?;

@@ -32,8 +32,8 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Outcomes, and the path on which they were measured; logs do not say it.
-fn read_outcomes(input: &Path) -> Result<(Outcomes, Option<String>)> {
+/// Outcomes of a run or of an upstream log, and the path on which they were measured; logs do not say it.
+pub(super) fn read_outcomes(input: &Path) -> Result<(Outcomes, Option<String>)> {
     if input.is_dir() {
         let run = load_run(input)?;
         let path = scored_path(&run.verdicts, &run.header.settings);

@@ -3,7 +3,6 @@
 import torch
 
 from passnet import kernels
-
 from rms_norm import rms_norm
 
 
