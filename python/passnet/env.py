@@ -212,10 +212,11 @@ class _Http:
     def _post(self, request: dict[str, Any]) -> dict[str, Any]:
         body = json.dumps(request).encode()
         try:
-            request = urllib.request.Request(self._url, data=body)
-            with urllib.request.urlopen(request, timeout=self._timeout_s) as response:
+            call = urllib.request.Request(self._url, data=body)
+            with urllib.request.urlopen(call, timeout=self._timeout_s) as response:
                 return json.load(response)
-        except OSError as error:
+        # A `ValueError` is an address that is none, or a reply that is not JSON.
+        except (OSError, ValueError) as error:
             raise EnvError(f"{self._url}: {error}") from error
 
     def close(self) -> None:

@@ -112,6 +112,8 @@ def test_what_is_missing_is_named(servers, monkeypatch):
     assert Servers.of().urls == ("http://a", "http://b")
     with pytest.raises(EnvError, match="no task"):
         servers.rollout("no-such-task")
+    with pytest.raises(EnvError, match="unknown url"):
+        Servers.of("nowhere").tasks()
     assert URLS in (ROOT / "docs/reference/environment.md").read_text()
 
 

@@ -127,7 +127,7 @@ def _parse(text: str) -> tuple[tuple[Statement, ...], tuple[str, ...]]:
     body = text.split("def forward(", 1)[-1].split("\n")[1:]
     statements, outputs = [], ()
     # Some printers put the release of a value on the line of the statement, after a semicolon.
-    for line in (part.strip() for line in body for part in line.split(";  ")):
+    for line in (part.strip() for text in body for part in text.split(";  ")):
         if line.startswith("return"):
             outputs = tuple(NAME.findall(line))
         elif line and not line.endswith("= None"):
