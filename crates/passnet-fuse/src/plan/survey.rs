@@ -143,7 +143,10 @@ impl<'g> Survey<'g> {
     fn without_second_copies(&self, mut nodes: BTreeSet<NodeId>) -> BTreeSet<NodeId> {
         let Self { typed, .. } = self;
         let graph = typed.graph();
-        while self.target == Target::Cpu {
+        if self.target != Target::Cpu {
+            return nodes;
+        }
+        loop {
             let outputs = self.outputs(&nodes);
             // The value that one is a view of, where it is of these nodes.
             let viewed = |value: ValueId| {
@@ -155,7 +158,9 @@ impl<'g> Survey<'g> {
                 typed.tensor(*value).is_some_and(|ty| ty.nbytes() >= LARGE_RESULT)
                     && wholes.any(|whole| outputs.contains(&whole))
             };
-            let Some(second) = outputs.iter().copied().find(is_second).and_then(|value| graph.node_of(value)) else { break };
+            let Some(second) = outputs.iter().copied().find(is_second).and_then(|value| graph.node_of(value)) else {
+                break;
+            };
             nodes.remove(&second);
         }
         nodes

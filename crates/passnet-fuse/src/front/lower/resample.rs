@@ -82,13 +82,7 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    fn average_pool(
-        &mut self,
-        x: TensorId,
-        window: &Window,
-        shape: &[i64],
-        counts_padding: bool,
-    ) -> Option<TensorId> {
+    fn average_pool(&mut self, x: TensorId, window: &Window, shape: &[i64], counts_padding: bool) -> Option<TensorId> {
         let (from, dtype) = (self.tensors[x].shape.clone(), self.tensors[x].dtype);
         let wide = self.widen(x)?;
         let wide = self.padded(wide, window, shape, Scalar::Int(0))?;

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use passnet_graph::{
-    Arg, Graph, Node, NodeId, TensorType, TypedGraph, ValueId, is_assertion, is_barrier, operators::GETATTR, ops::Memory,
+    Arg, Graph, Node, NodeId, TensorType, TypedGraph, ValueId, is_assertion, is_barrier, operators::GETATTR,
+    ops::Memory,
 };
 
 use super::call::Call;

@@ -150,7 +150,8 @@ impl Printer<'_> {
                     self.line(&format!("add_left({name}_lanes, {name}, {value}, k, {width}{left});"));
                     return;
                 }
-                let value = if self.is_partial { format!("first_lanes({value}, left, {})", neutral(*fold)) } else { value };
+                let value =
+                    if self.is_partial { format!("first_lanes({value}, left, {})", neutral(*fold)) } else { value };
                 if self.lanes.is_some() {
                     name.push_str("_lanes");
                     if self.in_whole_step && *fold == Fold::Sum {
