@@ -186,9 +186,16 @@ class Writer:
         self.emit(self.random.choice(forms))
 
     def cast(self, x: str) -> None:
+        # Jumps only of inputs: elsewhere one rounding may be on the other side of one.
+        given = self.random.choice(list(self.inputs))
         self.emit(
             self.random.choice(
-                (f"{x}.float()", f"{x}.to({self.dtype})", f"({x} > 0).to({self.dtype})", f"{x} * ({x} * 100).long()")
+                (
+                    f"{x}.float()",
+                    f"{x}.to({self.dtype})",
+                    f"({given} > 0).to({self.dtype})",
+                    f"{x} * ({given} * 100).long()",
+                )
             )
         )
 
@@ -203,11 +210,13 @@ class Writer:
 
     def chosen(self, x: str) -> None:
         y = self.pick(lambda value: value.shape == self.values[x].shape and value.dtype == self.values[x].dtype)
-        self.emit(
-            self.random.choice(
-                (f"torch.where({x} > 0.1, {x}, {y})", f"{x}.masked_fill({x} < 0, 0.25)", f"torch.maximum({x}, {y})")
-            )
+        given = self.random.choice(list(self.inputs))
+        forms = (
+            f"torch.where({given} > 0.1, {x}, {y})",
+            f"{x}.masked_fill({given} < 0, 0.25)",
+            f"torch.maximum({x}, {y})",
         )
+        self.emit(self.random.choice(forms))
 
     def write(self, folder: Path) -> None:
         """Writes the graph as the only sample of a task, in the layout of GraphNet."""

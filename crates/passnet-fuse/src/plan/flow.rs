@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use passnet_graph::{Graph, NodeId, TypedGraph, ValueId, operators::GETATTR};
+use passnet_graph::{Graph, NodeId, TypedGraph, ValueId, is_assertion, is_barrier, operators::GETATTR};
 
 use crate::front::lower::call::Call;
 
@@ -12,6 +12,7 @@ pub(crate) fn live_nodes(graph: &Graph) -> BTreeSet<NodeId> {
     let mut live = BTreeSet::new();
     for node in graph.nodes().rev() {
         let is_pure = Call::of(graph, node).map_or(node.callee.target() == GETATTR, |call| !call.is_change());
+        let is_pure = is_pure && !is_barrier(&node) && !is_assertion(&node);
         if !is_pure || used.contains(&node.value) {
             live.insert(node.id);
             used.extend(node.operands());

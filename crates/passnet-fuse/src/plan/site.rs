@@ -1,6 +1,6 @@
 //! Sites: parts of graphs, each with its replacement and its pattern.
 
-use passnet_graph::{Target, TypedGraph};
+use passnet_graph::{Node, Target, TypedGraph};
 
 use super::{
     pattern::{Pattern, write_pattern},
@@ -8,7 +8,7 @@ use super::{
     stage::Program,
     views::View,
 };
-use crate::front::expr::BufferId;
+use crate::front::{expr::BufferId, lower::call::Call};
 
 /// A part of a graph that a pass replaces.
 #[derive(Clone, Debug)]
@@ -16,6 +16,8 @@ pub(crate) struct Site {
     pub(crate) region: Region,
     pub(crate) replacement: Replacement,
     pub(crate) pattern: Pattern,
+    /// Names of the operations, in program order.
+    pub(crate) operations: Vec<String>,
     /// Position of the graph in the task.
     pub(crate) graph: usize,
     /// Device of the region's tensors. It is the CPU also where a graph on another device computes in host memory.
@@ -60,7 +62,13 @@ impl Site {
         target: Target,
     ) -> Self {
         let pattern = write_pattern(typed, &region);
-        Self { region, replacement, pattern, graph, target }
+        let nodes = region.nodes.iter().map(|&node| typed.graph().node(node));
+        let name = |node: Node<'_>| {
+            let call = Call::of(typed.graph(), node);
+            call.map_or_else(|| node.callee.target().to_owned(), |call| call.name.to_owned())
+        };
+        let operations = nodes.map(name).collect();
+        Self { region, replacement, pattern, operations, graph, target }
     }
 
     pub(crate) fn key(&self) -> PatternKey {

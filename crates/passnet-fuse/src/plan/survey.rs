@@ -26,7 +26,7 @@ pub(crate) fn find_regions(typed: &TypedGraph, target: Target, kept: &BTreeSet<N
     let Some(survey) = Survey::of(typed, target, kept) else { return Vec::new() };
     let without_views = |nodes| survey.without_second_copies(survey.without_views(nodes, copies));
     let parts = survey.by_level().into_iter().flat_map(|nodes| survey.until_used(without_views(nodes)));
-    parts.filter_map(|nodes| survey.assemble(nodes)).collect()
+    parts.map(|nodes| survey.without_overlaps(nodes)).filter_map(|nodes| survey.assemble(nodes)).collect()
 }
 
 /// Properties of a graph's nodes that decide about regions.
@@ -128,11 +128,25 @@ impl<'g> Survey<'g> {
         nodes
     }
 
+    /// Nodes without those whose results have elements that share memory: a part that was cut off may end with such a view.
+    fn without_overlaps(&self, mut nodes: BTreeSet<NodeId>) -> BTreeSet<NodeId> {
+        let overlaps = |value: &ValueId| self.typed.tensor(*value).is_none_or(|ty| !ty.is_dense());
+        while let Some(node) =
+            self.outputs(&nodes).into_iter().find(overlaps).and_then(|value| self.typed.graph().node_of(value))
+        {
+            nodes.remove(&node);
+        }
+        nodes
+    }
+
     /// On a CPU, nodes without views of results: to write a large result once more costs more than PyTorch's view of it.
     fn without_second_copies(&self, mut nodes: BTreeSet<NodeId>) -> BTreeSet<NodeId> {
         let Self { typed, .. } = self;
         let graph = typed.graph();
-        while self.target == Target::Cpu {
+        if self.target != Target::Cpu {
+            return nodes;
+        }
+        loop {
             let outputs = self.outputs(&nodes);
             // The value that one is a view of, where it is of these nodes.
             let viewed = |value: ValueId| {

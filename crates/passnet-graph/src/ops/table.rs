@@ -28,6 +28,7 @@ pub const OPS: &[Op] = &[
     op("arange", Fresh).fresh_in_hashes(),
     op("argmax", Fresh).fresh_in_hashes(),
     op("argmin", Fresh).fresh_in_hashes(),
+    op("avg_pool1d", Fresh),
     op("avg_pool2d", Fresh).fresh_in_hashes(),
     op("baddbmm", Fresh).fresh_in_hashes(),
     op("batch_norm", Fresh),

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::{
+    lines::{literals, wrapped},
     parts::{Parts, device, has_temporaries},
     relay,
 };
@@ -106,14 +107,14 @@ impl Kernels {
 
 /// The C++ source with all functions, as Python.
 fn source(functions: &[Function], sites: &[Site], copies: bool) -> String {
-    let mut source = String::from(cpp::MATH);
+    let mut source = String::from(cpp::START);
     let mut names: Vec<String> = Vec::new();
     let mut quoted: Vec<String> = Vec::new();
     for (number, function) in functions.iter().enumerate() {
         let (text, signature) = function.print(number, sites);
-        source.push_str(&text);
+        source.push_str(&wrapped(&text));
         names.push(format!("kernel{number}"));
-        quoted.push(format!("    \"{signature}\",\n"));
+        quoted.push(literals(&signature));
     }
     if copies {
         source.push_str(relay::COPY_ELEMENTS);

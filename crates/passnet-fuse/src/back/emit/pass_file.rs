@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use passnet_graph::Target;
+use passnet_graph::{Target, TensorType};
 
-use super::{cpp, relay, signature::Signature, triton, views};
+use super::{cpp, lines::wrapped, relay, signature::Signature, triton, views};
 use crate::{
     back::tuning::Choices,
     plan::{
@@ -33,11 +33,10 @@ pub(crate) fn pass_file(sites: &[Site], choices: &Choices) -> String {
     let mut text = String::new();
     let _ = write!(
         text,
-        "\"\"\"{} instead of {} operations.\"\"\"\n\n{}import torch\n{}\n\n\
+        "\"\"\"{}\"\"\"\n\n{}import torch\n{}\n\n\
          def pattern({parameters}):\n{}\n\ndef replacement_args({parameters}):\n    return {arguments}\n\n\n\
          def replacement_func():\n    return fused\n\n\n",
-        parts.title,
-        sites[0].region.nodes.len(),
+        description(&parts.title, &sites[0]),
         if shared.body.contains("operator.") { "import operator\n\n" } else { "" },
         parts.imports,
         shared.body,
@@ -50,6 +49,22 @@ pub(crate) fn pass_file(sites: &[Site], choices: &Choices) -> String {
     text.push_str(&signature.layouts(sites, &shared));
     text.push_str(&signature.wrapper(sites, &parts));
     text
+}
+
+/// Description of a pass: the operations that it replaces, and the types of their first graph.
+fn description(title: &str, site: &Site) -> String {
+    let ty = |ty: &TensorType| {
+        let shape: Vec<String> = ty.shape.iter().map(i64::to_string).collect();
+        format!("{}[{}]", ty.dtype, shape.join(", "))
+    };
+    let types = |types: Vec<String>| types.join(", ");
+    let region = &site.region;
+    let count = region.nodes.len();
+    let operations = format!("{title} instead of {count} operations: {}.", site.operations.join(", "));
+    let given = types(region.inputs.iter().map(|input| ty(&input.ty)).collect());
+    let results = types(region.outputs.iter().map(|output| ty(&output.ty)).collect());
+    let signature = format!("{given} -> {results}");
+    format!("{}\n{}", wrapped(&operations), wrapped(signature.trim_start()))
 }
 
 /// A pass that does what its pattern does.

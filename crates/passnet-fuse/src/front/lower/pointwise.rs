@@ -142,6 +142,14 @@ impl<'g> Lowering<'g> {
             common = DType::Int64;
         }
         let [mut a, mut b] = self.operands(call, common)?;
+        // A number is compared as the type has it: 0.1 is not above 0.1 of a half type.
+        for operand in [&mut a, &mut b] {
+            if let Def::Fill(Scalar::Float(value)) = self.tensors[*operand].def
+                && self.tensors[*operand].shape.is_empty()
+            {
+                *operand = self.fill(rounded_to(value, common), common);
+            }
+        }
         if swapped {
             (a, b) = (b, a);
         }
@@ -224,6 +232,21 @@ impl<'g> Lowering<'g> {
         let shape = self.result_type(call)?.shape.clone();
         Some(self.tensors.add(shape, dtype, Def::Range { start, step }))
     }
+}
+
+/// A number as a half type has it; others have more places than matter.
+fn rounded_to(value: f64, dtype: DType) -> f64 {
+    // Places after the first one, and the least exponent of a normal number.
+    let (places, least) = match dtype {
+        DType::Float16 => (10, -14),
+        DType::BFloat16 => (7, -126),
+        _ => return value,
+    };
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    let last = 2.0_f64.powi((value.abs().log2().floor() as i32).max(least) - places);
+    (value / last).round_ties_even() * last
 }
 
 /// Functions of one tensor and constants.

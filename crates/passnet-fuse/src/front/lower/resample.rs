@@ -21,6 +21,14 @@ struct Window {
     dilation: [i64; 2],
 }
 
+impl Window {
+    /// The window along the last dimension only, where it was given by one number.
+    const fn of_row(self) -> Self {
+        let Self { size: [_, size], step: [_, step], padding: [_, padding], dilation: [_, dilation] } = self;
+        Self { size: [1, size], step: [1, step], padding: [0, padding], dilation: [1, dilation] }
+    }
+}
+
 impl<'g> Lowering<'g> {
     pub(super) fn resample(&mut self, call: &Call<'g>) -> Option<TensorId> {
         let shape = self.result_type(call)?.shape.clone();
@@ -39,18 +47,21 @@ impl<'g> Lowering<'g> {
                 is_plain.then_some(())?;
                 let counts_padding = call.bool(5, "count_include_pad", true)? || window.padding == [0, 0];
                 let x = self.tensor(call.subject()?)?;
-                let (from, dtype) = (self.tensors[x].shape.clone(), self.tensors[x].dtype);
-                let wide = self.widen(x)?;
-                let wide = self.padded(wide, &window, &shape, Scalar::Int(0))?;
-                let mean = if counts_padding {
-                    self.averaged(wide, &window, &shape)?
-                } else {
-                    let sum = self.pooled(wide, &window, &shape, Binary::Add)?;
-                    let counts = self.counts(&window, &from, &shape)?;
-                    let wide_type = self.tensors[sum].dtype;
-                    self.map(ScalarFn::Binary(Binary::Div), &[sum, counts], wide_type)?
+                self.average_pool(x, &window, &shape, counts_padding)
+            }
+            "avg_pool1d" => {
+                // Windows of one row.
+                let window = self.window(call, None)?.of_row();
+                (!call.bool(4, "ceil_mode", false)?).then_some(())?;
+                let counts_padding = call.bool(5, "count_include_pad", true)? || window.padding == [0, 0];
+                let x = self.tensor(call.subject()?)?;
+                let rows = |shape: &[i64]| {
+                    let (&length, before) = shape.split_last()?;
+                    Some([before, &[1, length]].concat())
                 };
-                Some(self.cast(mean, dtype))
+                let x = self.reshape(x, &rows(&self.tensors[x].shape.clone())?);
+                let pooled = self.average_pool(x, &window, &rows(&shape)?, counts_padding)?;
+                Some(self.reshape(pooled, &shape))
             }
             "adaptive_avg_pool2d" => {
                 let x = self.tensor(call.subject()?)?;
@@ -69,6 +80,21 @@ impl<'g> Lowering<'g> {
             "interpolate" => self.interpolated(call, &shape),
             _ => None,
         }
+    }
+
+    fn average_pool(&mut self, x: TensorId, window: &Window, shape: &[i64], counts_padding: bool) -> Option<TensorId> {
+        let (from, dtype) = (self.tensors[x].shape.clone(), self.tensors[x].dtype);
+        let wide = self.widen(x)?;
+        let wide = self.padded(wide, window, shape, Scalar::Int(0))?;
+        let mean = if counts_padding {
+            self.averaged(wide, window, shape)?
+        } else {
+            let sum = self.pooled(wide, window, shape, Binary::Add)?;
+            let counts = self.counts(window, &from, shape)?;
+            let wide_type = self.tensors[sum].dtype;
+            self.map(ScalarFn::Binary(Binary::Div), &[sum, counts], wide_type)?
+        };
+        Some(self.cast(mean, dtype))
     }
 
     fn window(&self, call: &Call<'g>, dilation: Option<usize>) -> Option<Window> {
