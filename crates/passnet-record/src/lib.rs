@@ -23,6 +23,7 @@ mod choice;
 mod device;
 mod dtype;
 mod id;
+mod layout;
 mod message;
 mod named;
 mod note;
@@ -41,9 +42,10 @@ pub use choice::{Baseline, CacheMode, Depth, ExecutionPath, Mode, Split};
 pub use device::{Device, UnknownDevice};
 pub use dtype::{DType, UnknownDType};
 pub use id::{ContentId, InvalidContentId};
+pub use layout::{Layout, Pool, Windows};
 pub use message::{
-    CandidateSpec, ForkReply, ForkRequest, Layout, LoadReport, NearestMiss, OutputValue, Outputs, PROTOCOL_VERSION,
-    PassReport, TimedBlock, Watch, WorkerError, WorkerReply, WorkerRequest, WorkerStage, ZygoteInfo,
+    CandidateSpec, ForkReply, ForkRequest, LoadReport, NearestMiss, OutputValue, Outputs, PROTOCOL_VERSION, PassReport,
+    TimedBlock, Watch, WorkerError, WorkerReply, WorkerRequest, WorkerStage, ZygoteInfo,
 };
 pub use named::UnknownName;
 pub use note::{Remark, UnknownNote, Violation, WorkerNote};

@@ -26,6 +26,7 @@ from passnet._passes.load import PassDirectory
 from passnet._passes.rewrite import Rewriting, rewrite
 from passnet._passes.trace import trace_pattern
 from passnet._worker import errors, protocol, tensors, triton_interpreter
+from passnet._worker.pools import Pools, let_go, overwrite
 from passnet.backend import Backend
 
 
@@ -53,8 +54,9 @@ def rehearse() -> None:
         _, outputs = worker.answer({"type": "call", "set": 0, "seed": 0, "watch": {}}, None)
         if outputs is not None:
             os.close(outputs)
-        timing = {"warmup": 1, "trials": 1, "cache": "warm", "restore": False, "seed": 0}
-        worker.answer({"type": "time", "set": 0, **timing}, None)
+        worker.answer({"type": "pools", "pools": [{"window": layout, "windows": 1}]}, block)
+        calls = {"warmup": 1, "trials": 1, "calls": 1, "keep": 0, "windows": [{"start": 0, "step": 0}]}
+        worker.answer({"type": "time", **calls, "cache": "warm", "overwrite": True, "restore": False, "seed": 0}, None)
     finally:
         os.close(block)
 
@@ -113,6 +115,7 @@ class _Worker:
         self.backend: Backend | None = None
         self.is_inductors = False
         self.sets: dict[int, tensors.InputSet] = {}
+        self.pools: Pools | None = None
         self.last: tuple[Any, tensors.InputSet] | None = None
 
     def answer(self, message: dict[str, Any], descriptor: int | None) -> tuple[dict[str, Any], int | None]:
@@ -130,8 +133,13 @@ class _Worker:
                 fresh = tensors.Layouts(layouts).sets(descriptor, count, stride, self.device)
                 self.sets.update(enumerate(fresh, first))
                 return {"type": "done"}, None
+            case {"type": "pools", "pools": pools} if descriptor is not None:
+                self.stage = "transfer"
+                self.pools = Pools(pools, descriptor, self.device)
+                return {"type": "done"}, None
             case {"type": "drop_inputs"}:
                 self.sets.clear()
+                self.pools = None
                 return {"type": "done"}, None
             case {"type": "call", "set": number, "seed": seed, "watch": watch}:
                 return self.call(number, seed, watch)
@@ -151,7 +159,10 @@ class _Worker:
         raise protocol.ProtocolError(f"unknown or incomplete request `{message['type']}`")
 
     def forget_last_call(self) -> None:
-        self.last = None
+        if self.last is not None:
+            holder = [self.last[0]]
+            self.last = None
+            let_go(holder)
 
     def load(self, graph: dict[str, Any], device: str, threads: int, candidate: dict[str, Any]) -> dict[str, Any]:
         begin = time.monotonic_ns()
@@ -219,7 +230,7 @@ class _Worker:
             function = self.rewriting.checked_module(watching).forward
         if function is None:
             raise protocol.ProtocolError("`call` before `load`")
-        self.last = None
+        self.forget_last_call()
         if watching.poison:
             inputs.guard()
         self.stage = "run"
@@ -242,16 +253,18 @@ class _Worker:
         return reply, block
 
     def time(self, message: dict[str, Any]) -> dict[str, Any]:
-        sets = [self.input_set(number) for number in (message["set"], *message.get("rotate", ()))]
-        if self.callable is None:
-            raise protocol.ProtocolError("`time` before `load`")
-        seed, trials = message["seed"], message["trials"]
+        function, pools, windows = self.callable, self.pools, message["windows"]
+        if function is None or pools is None:
+            raise protocol.ProtocolError("`time` before `load` and `pools`")
+        seed, restore, cuda = message["seed"], message["restore"], self.device.type == "cuda"
 
-        def restore(index: int) -> None:
-            sets[index].restore()
-            self.seed_generators(seed)
+        def before(number: int, call: int) -> None:
+            if cuda:
+                pools.fill(number, call, windows)
+            if restore:
+                self.seed_generators(seed)
 
-        self.last = None
+        self.forget_last_call()
         self.stage = "run"
         self.seed_generators(seed)
         # Objects that outlive the collection are left out of the next one: its time must not depend on the imports of a
@@ -261,19 +274,23 @@ class _Worker:
         gc.disable()
         try:
             with torch.no_grad():
-                e2e, device, total, result = _native.time_calls(
-                    self.callable,
-                    [inputs.tensors for inputs in sets],
+                block = _native.time_calls(
+                    function,
+                    [inputs.tensors for inputs in pools.sets],
+                    pools.sources(windows, restore=restore),
                     message["warmup"],
-                    trials,
-                    cuda=self.device.type == "cuda",
+                    message["trials"],
+                    message["calls"],
+                    message["keep"],
+                    cuda=cuda,
                     cold=message["cache"] == "cold",
-                    before=restore if message["restore"] else None,
+                    before=before if cuda or restore else None,
+                    retire=overwrite if cuda and message["overwrite"] else message["overwrite"],
                 )
         finally:
             gc.enable()
-        self.last = (result, sets[max(trials - 1, 0) % len(sets)])
-        return {"type": "timed", "e2e_ns": e2e, "device_ns": device, "total_ns": total}
+        self.last = (block.pop("result"), pools.kept(message["warmup"] + message["keep"], windows))
+        return {"type": "timed", **block}
 
     def profile(self, number: int, seed: int) -> dict[str, Any]:
         # Imported here, as what an evaluation has no use for.
@@ -283,7 +300,7 @@ class _Worker:
         if function is None:
             raise protocol.ProtocolError("`profile` before `load`")
         named = function if self.rewriting is None else self.rewriting.wrapped(profile.named).forward
-        self.last = None
+        self.forget_last_call()
         self.stage = "run"
         inputs.restore()
         self.seed_generators(seed)
