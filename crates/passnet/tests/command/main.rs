@@ -6,6 +6,7 @@ mod agent;
 mod cli;
 mod dataset;
 mod environment;
+mod interrupt;
 mod messages;
 mod suites;
 mod tuning;
