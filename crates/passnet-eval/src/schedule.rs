@@ -84,7 +84,7 @@ pub(crate) fn blocks(settings: &RunSettings, seed: u64, call: Duration, most: u6
         let spread = base / 2;
         let [length, ..] = stream.group(u64::MAX - 1 - u64::from(round / 2));
         let by = if round / 2 * 2 + 1 < rounds { length % (spread + 1) } else { 0 };
-        let is_longer = (length >> 16) & 1 == u32::from(round % 2 == 0);
+        let is_longer = (length >> 16) & 1 == u32::from(round.is_multiple_of(2));
         let trials = if is_longer { base + by } else { base - by };
         let [warmup, keep, checked, _] = stream.group(round.into());
         let timed = u64::from(trials) * u64::from(calls);
