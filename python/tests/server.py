@@ -71,6 +71,7 @@ class Worker:
     def __init__(self, number: int, sock: socket.socket, pid: int, scratch: Path) -> None:
         self.number, self.sock, self.pid, self.scratch = number, sock, pid, scratch
         self.ready, _ = self.receive()
+        self.windows: list[dict[str, int]] = []
 
     def receive(self) -> tuple[dict[str, Any], bytes]:
         frame = protocol.receive(self.sock)
@@ -92,6 +93,25 @@ class Worker:
         return self.request("load", graph=wire, device=device, threads=threads, candidate=candidate)
 
     def inputs(self, number: int, **tensors: torch.Tensor) -> dict[str, Any]:
+        descriptor, layouts = self.block_of(tensors)
+        reply = self.request("inputs", descriptor, set=number, count=1, stride=0, tensors=layouts)
+        os.close(descriptor)
+        return reply
+
+    def pools(self, windows: int = 1, **tensors: torch.Tensor) -> dict[str, Any]:
+        """Sends tensors whose first dimension has `windows` - 1 elements more than a window; flat, as the worker sees them."""
+        descriptor, layouts = self.block_of(tensors)
+        for layout in layouts if windows > 1 else []:
+            (layout["shape"],) = [[layout["shape"][0] - windows + 1]]
+            layout["nbytes"] = layout["nbytes"] // (layout["shape"][0] + windows - 1) * layout["shape"][0]
+        self.windows = [{"start": 0, "step": 1}] * len(layouts)
+        pools = [{"window": layout, "windows": windows} for layout in layouts]
+        reply = self.request("pools", descriptor, pools=pools)
+        os.close(descriptor)
+        return reply
+
+    def block_of(self, tensors: dict[str, torch.Tensor]) -> tuple[int, list[dict[str, Any]]]:
+        """A file with the tensors, and their layouts in it."""
         block, layouts = b"", []
         for name, tensor in tensors.items():
             block += b"\0" * (-len(block) % 64)
@@ -108,16 +128,16 @@ class Worker:
             block += content
         descriptor = os.memfd_create("inputs")
         os.write(descriptor, block)
-        reply = self.request("inputs", descriptor, set=number, count=1, stride=0, tensors=layouts)
-        os.close(descriptor)
-        return reply
+        return descriptor, layouts
 
     def call(self, number: int = 0, seed: int = 0, intercept: bool = False) -> dict[str, Any]:
         return self.request("call", set=number, seed=seed, watch={"operators": intercept})
 
-    def time(self, number: int = 0, **settings: Any) -> dict[str, Any]:
-        defaults = {"warmup": 2, "trials": 5, "cache": "warm", "restore": False, "seed": 0, "rotate": []}
-        return self.request("time", set=number, **{**defaults, **settings})
+    def time(self, **settings: Any) -> dict[str, Any]:
+        """Times what `pools` sent."""
+        calls = {"warmup": 2, "trials": 5, "calls": 1, "keep": 4, "windows": self.windows}
+        defaults = {**calls, "overwrite": True, "cache": "warm", "restore": False, "seed": 0}
+        return self.request("time", **{**defaults, **settings})
 
     def tensor(self, layout: dict[str, Any]) -> torch.Tensor:
         """A tensor of the block that came with the last reply."""

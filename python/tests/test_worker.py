@@ -99,6 +99,7 @@ def test_graphs_run_eagerly_and_through_the_backend(worker: Worker, candidate: d
     loaded = worker.load(trace(model), **candidate)
     assert (loaded["type"], loaded["nodes_before"], loaded["passes"]) == ("loaded", 3, [])
     check_results(worker)
+    worker.pools(x=X, y=Y)
     timed = worker.time()
     assert len(timed["e2e_ns"]) == 5
     assert timed["device_ns"] == []
@@ -250,21 +251,70 @@ def test_what_a_call_changes_and_shares_is_reported(worker: Worker):
     torch.testing.assert_close(worker.tensor(mutated), X + 1)
     torch.testing.assert_close(worker.tensor(reply["values"][1]["layout"]), Y.bfloat16())
 
-    worker.time(restore=True)
+    worker.pools(x=X, y=Y.bfloat16())
+    worker.time(restore=True, keep=1)
     torch.testing.assert_close(worker.tensor(worker.request("fetch")["mutated"][0]), X + 1)
-    worker.time(restore=False, warmup=1, trials=2)
-    torch.testing.assert_close(worker.tensor(worker.request("fetch")["mutated"][0]), X + 4)
+    worker.time(restore=False, warmup=1, trials=2, keep=0)
+    torch.testing.assert_close(worker.tensor(worker.request("fetch")["mutated"][0]), X + 3)
 
 
-def test_trials_rotate_through_input_sets(worker: Worker):
-    worker.load(trace(lambda x: (x.add_(1),)), kind="eager")
-    for number in range(3):
-        worker.inputs(number, x=torch.zeros(1))
-    worker.time(0, rotate=[1, 2], warmup=10, trials=5, cache="cold")
-    assert worker.outputs(worker.request("fetch"))[0] == 2  # Trials 1 and 4 use set 1, which is not warmed up on.
-    assert [worker.outputs(worker.call(number))[0].item() for number in range(3)] == [13, 3, 2]
+def test_each_call_sees_its_window_and_any_may_be_kept(worker: Worker):
+    worker.load(trace(lambda x: (x * 2, x.add_(1))), kind="eager")
+    worker.pools(windows=64, x=torch.arange(67, dtype=torch.float32))
+    kept = []
+    for keep in (0, 3, 7):
+        timed = worker.time(warmup=10, trials=4, calls=2, keep=keep, windows=[{"start": 60, "step": 3}])
+        assert len(timed["e2e_ns"]) == 4
+        reply = worker.request("fetch")
+        kept.append([tensor.tolist() for tensor in worker.outputs(reply)])
+        assert worker.tensor(reply["mutated"][0]).tolist() == kept[-1][1]
+    first = [(60 + 3 * (10 + keep)) % 64 for keep in (0, 3, 7)]
+    assert kept == [[[2 * (x + i) for i in range(4)], [x + i + 1 for i in range(4)]] for x in map(float, first)]
     assert worker.request("drop_inputs") == {"type": "done"}
-    assert worker.call(1)["exception"] == "ProtocolError"
+    assert worker.time(windows=[])["exception"] == "ProtocolError"
+
+
+FRESH_MEMORY = '''
+from passnet import kernels
+
+sums = kernels.cpp(
+    """
+    void sums(const float* x, float* out, float* before, int64_t n) {
+        for (int64_t i = 0; i < n; ++i) before[i] = out[i];
+        for (int64_t i = 0; i < n; ++i) out[i] = x[i] + x[i];
+    }
+    """,
+    "void sums(const float* x, float* out, float* before, int64_t n)",
+)
+'''
+
+
+def test_results_are_overwritten_before_their_memory_is_used_again(worker: Worker, write_passes: WritePasses):
+    body = "out, before = torch.empty_like(x), torch.zeros_like(x); sums(x, out, before, x.numel()); return out, before"
+    source = FRESH_MEMORY + ADD_RELU.replace("BODY", body).replace(
+        "return torch.nn.functional.relu(x + y)", "return x + y, x - y"
+    )
+    directory = write_passes(add_relu=source)
+    loaded = worker.load(trace(lambda x, y: (x + y, x - y)), kind="passes", dir=str(directory), compiled=False)
+    assert loaded["passes"][0]["matches"] == 1, loaded
+    worker.pools(windows=1, x=torch.ones(40_000), y=torch.ones(40_000))
+    worker.time(trials=10, keep=9)
+    out, before = worker.outputs(worker.request("fetch"))
+    assert bool((out == 2).all())
+    # Each call writes twos where the next one reads.
+    assert not bool((before == 2).any())
+
+
+def test_a_constant_that_is_returned_is_not_overwritten(worker: Worker):
+    def constant(x: torch.Tensor) -> tuple:
+        return x, x.view(-1), x + 1
+
+    worker.load(trace(constant), kind="control")
+    worker.pools(x=torch.ones(5))
+    worker.inputs(0, x=torch.ones(5))
+    worker.call()
+    worker.time(warmup=3, trials=3, keep=2)
+    assert [tensor.tolist() for tensor in worker.outputs(worker.request("fetch"))] == [[1.0] * 5, [1.0] * 5, [2.0] * 5]
 
 
 def test_seeds_decide_random_numbers(worker: Worker):
@@ -298,6 +348,7 @@ def test_errors_of_a_replacement_name_its_lines_only(worker: Worker, write_passe
     directory = write_passes(rule=ADD_RELU.replace("BODY", "return x.view(3)"))
     worker.load(trace(model), kind="passes", dir=str(directory), compiled=False)
     worker.inputs(0, x=X, y=Y)
+    worker.pools(x=X, y=Y)
     for failed in (worker.call(), worker.time()):
         assert (failed["stage"], failed["exception"]) == ("run", "RuntimeError")
         assert "return x.view(3)" in failed["traceback"]

@@ -134,6 +134,7 @@ fn quick_settings(device: Device) -> RunSettings {
         warmup: 2,
         trials: 8,
         rounds: 8,
+        pairs: 1,
         check_rounds: 2,
         paths: vec![ExecutionPath::Direct],
         max_iqr_ratio: 1e9,

@@ -1,8 +1,6 @@
 //! Blocks of memory that cross a process boundary.
 
 use std::{
-    borrow::Cow,
-    collections::BTreeMap,
     fs::File,
     io,
     ops::Range,
@@ -13,10 +11,7 @@ use std::{
 use passnet_record::{Layout, TensorMeta, WorkerRequest};
 use rustix::fs::{FileType, MemfdFlags, SealFlags, fcntl_add_seals, fstat, memfd_create};
 
-use crate::{
-    inputs::{Content, InputError, byte_size, fill},
-    philox::Stream,
-};
+use crate::inputs::{Content, InputError, byte_size, fill};
 
 /// Alignment of each tensor inside a block.
 const ALIGNMENT: u64 = 64;
@@ -48,49 +43,37 @@ pub(crate) struct InputBlock {
     first: Vec<Layout>,
     /// Bytes from one set to the next.
     stride: u64,
-    count: usize,
 }
 
 impl InputBlock {
     /// Makes one set of values per entry of `contents` (seed and kind), all in one block.
     pub(crate) fn new(metas: &[TensorMeta], contents: &[(u64, Content)], limit: u64) -> Result<Self, BlockError> {
-        Self::build(metas, contents, limit, |meta, &(seed, content)| Ok(vec![fill(meta, seed, content)?]))
-    }
-
-    /// Lays out one set per entry of `sets` and writes the values that `make` gives for each tensor, in pieces.
-    fn build<S, B: AsRef<[u8]>>(
-        metas: &[TensorMeta],
-        sets: &[S],
-        limit: u64,
-        mut make: impl FnMut(&TensorMeta, &S) -> Result<Vec<B>, BlockError>,
-    ) -> Result<Self, BlockError> {
         let mut first = Vec::with_capacity(metas.len());
         let mut stride = 0_u64;
         for meta in metas {
             let nbytes = byte_size(meta)? as u64;
             let (name, shape) = (meta.name.clone(), meta.shape.clone());
             first.push(Layout { name, dtype: meta.dtype, shape, offset: stride, nbytes });
-            stride = stride.saturating_add(nbytes).saturating_add(ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+            stride = align(stride.saturating_add(nbytes));
         }
-        let end = stride.saturating_mul(sets.len() as u64);
+        let end = stride.saturating_mul(contents.len() as u64);
         if limit > 0 && end > limit {
             return Err(BlockError::TooLarge { needed: end, limit });
         }
-        let memory =
-            memfd_create("passnet-inputs", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).map_err(io::Error::from)?;
-        let file = File::from(memory);
+        let file = memory_file()?;
         file.set_len(end)?;
-        for (set, start) in sets.iter().zip((0..).step_by(stride.max(1) as usize)) {
+        for (&(seed, content), start) in contents.iter().zip((0..).step_by(stride.max(1) as usize)) {
             for (meta, layout) in metas.iter().zip(&first) {
-                let mut offset: u64 = start + layout.offset;
-                for piece in make(meta, set)? {
-                    file.write_all_at(piece.as_ref(), offset)?;
-                    offset += piece.as_ref().len() as u64;
-                }
+                file.write_all_at(&fill(meta, seed, content)?, start + layout.offset)?;
             }
         }
         seal(&file)?;
-        Ok(Self { file, first, stride, count: sets.len() })
+        Ok(Self { file, first, stride })
+    }
+
+    /// One set that lies in a sealed file with other values.
+    pub(crate) fn part_of(file: File, layouts: Vec<Layout>) -> Self {
+        Self { file, first: layouts, stride: 0 }
     }
 
     /// Returns the layout of one set.
@@ -110,11 +93,6 @@ impl InputBlock {
         Ok(Self { file: self.file.try_clone()?, first: self.first.clone(), ..*self })
     }
 
-    /// Number of sets.
-    pub(crate) fn len(&self) -> usize {
-        self.count
-    }
-
     /// The values of one tensor.
     pub(crate) fn read(&self, layout: &Layout) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; layout.nbytes as usize];
@@ -123,49 +101,23 @@ impl InputBlock {
     }
 }
 
+/// The next place for a tensor at or after an offset.
+pub(crate) fn align(offset: u64) -> u64 {
+    offset.saturating_add(ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT
+}
+
+/// An empty file in memory that can be sealed.
+pub(crate) fn memory_file() -> io::Result<File> {
+    Ok(File::from(memfd_create("passnet-inputs", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?))
+}
+
 /// Makes a file of memory that nobody has mapped unchangeable: by write, by truncation, and by mappings made from now on.
 ///
 /// `F_SEAL_WRITE` would also look for older mappings, of which there are none, and for anybody who holds one of the pages.
 /// The kernel itself does at times, to move or to merge pages; then that seal fails with `EBUSY`.
-fn seal(file: &File) -> io::Result<()> {
+pub(crate) fn seal(file: &File) -> io::Result<()> {
     let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::FUTURE_WRITE;
     Ok(fcntl_add_seals(file, seals)?)
-}
-
-/// Tensors with at least this many elements are made once per measurement and rotated for each set.
-const ROTATED_ELEMENTS: u64 = 4096;
-
-/// Many contents at the price of one: each large tensor is drawn once, and each set has it rotated by another random
-/// number of elements. Literals and constants stay as they are, and small tensors are drawn again.
-pub(crate) struct BaseContents<'a> {
-    metas: &'a [TensorMeta],
-    seed: u64,
-    values: BTreeMap<&'a str, Vec<u8>>,
-}
-
-impl<'a> BaseContents<'a> {
-    /// Draws the large tensors.
-    pub(crate) fn new(metas: &'a [TensorMeta], seed: u64) -> Result<Self, BlockError> {
-        let large = metas.iter().filter(|meta| meta.data.is_none() && meta.numel() >= Some(ROTATED_ELEMENTS));
-        let values = large.map(|meta| Ok((meta.name.as_str(), fill(meta, seed, Content::Random)?)));
-        Ok(Self { metas, seed, values: values.collect::<Result<_, InputError>>()? })
-    }
-
-    /// The block with the sets of some numbers.
-    pub(crate) fn block(&self, numbers: Range<u64>, limit: u64) -> Result<InputBlock, BlockError> {
-        let numbers: Vec<u64> = numbers.collect();
-        InputBlock::build(self.metas, &numbers, limit, |meta, &number| {
-            let Some(base) = self.values.get(meta.name.as_str()) else {
-                return Ok(vec![Cow::Owned(fill(meta, self.seed.wrapping_add(number + 1), Content::Random)?)]);
-            };
-            // Groups are used from the other end than those of the values.
-            let [low, high, ..] = Stream::new(self.seed, &meta.name).group(u64::MAX - number);
-            let elements = (base.len() / meta.dtype.size()) as u64;
-            let shift = (u64::from(low) | u64::from(high) << 32) % elements;
-            let (end, start) = base.split_at(shift as usize * meta.dtype.size());
-            Ok(vec![Cow::Borrowed(start), Cow::Borrowed(end)])
-        })
-    }
 }
 
 impl AsFd for InputBlock {
@@ -236,25 +188,6 @@ mod tests {
         assert_eq!(sendfile(&writer, &file, None, 4096).unwrap(), 4096);
         seal(&file).unwrap();
         assert!(file.write_all_at(b"x", 0).is_err());
-    }
-
-    #[test]
-    fn many_sets_are_rotations_of_one() {
-        let metas = [meta("large", DType::Float32, &[5000]), meta("small", DType::Float32, &[7])];
-        let base = BaseContents::new(&metas, 3).unwrap();
-        let block = base.block(4..6, 0).unwrap();
-        let read = |set: usize, tensor: usize| block.read(&block.layouts(set).nth(tensor).unwrap()).unwrap();
-        assert_ne!(read(0, 0), read(1, 0));
-        assert_ne!(read(0, 1), read(1, 1));
-        let sorted = |bytes: Vec<u8>| {
-            let mut words: Vec<[u8; 4]> = bytes.as_chunks().0.to_vec();
-            words.sort_unstable();
-            words
-        };
-        assert_eq!(sorted(read(0, 0)), sorted(fill(&metas[0], 3, Content::Random).unwrap()));
-        assert_eq!(sorted(read(0, 0)), sorted(read(1, 0)));
-        let again = base.block(5..6, 0).unwrap();
-        assert_eq!(again.read(&again.layouts(0).next().unwrap()).unwrap(), read(1, 0));
     }
 
     #[test]

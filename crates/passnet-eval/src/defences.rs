@@ -19,15 +19,17 @@ pub struct Defences {
     pub sandbox: bool,
     /// Hold the rewritten graph against the original: only calls of replacement functions may be new.
     pub diff: bool,
-    /// New contents, seeds and addresses in each round, adversarial contents among them.
+    /// New contents in each call, seeds from the operating system, adversarial contents.
     pub contents: bool,
     /// Inputs must be left as they were, and may not be handed out as outputs; outputs lie in memory as the graph's do.
     pub storage: bool,
     /// Compare outputs of timed calls, chosen at random.
     pub timed: bool,
-    /// Hold reported times against the referee's clock and against what the machine can do.
+    /// Hold reported times against the referee's clock and against what the machine can do, and what is fetched against what a
+    /// call returned.
     pub clock: bool,
-    /// Fill fresh allocations, and the memory around inputs, with a pattern that is NaN in every floating-point type.
+    /// Fill fresh allocations, the memory around inputs, and what timed calls returned with a pattern that is NaN in every
+    /// floating-point type.
     pub poison: bool,
     /// Ask which kernels ran, and whether the result needs them.
     pub census: bool,

@@ -11,6 +11,10 @@ use passnet_record::Device;
 use passnet_run::FileLock;
 use rustix::{thread::CpuSet, thread::sched_getaffinity};
 
+/// Pauses between two looks at whether another process still measures.
+const LEAST_PAUSE: Duration = Duration::from_millis(1);
+const MOST_PAUSE: Duration = Duration::from_millis(20);
+
 /// The right to measure on one device, one holder at a time: between the threads of this process and between the
 /// processes of this user.
 #[derive(Debug)]
@@ -38,12 +42,18 @@ impl DeviceLock {
         Self { inside: Mutex::new(()), path: std::env::temp_dir().join(name) }
     }
 
-    /// Waits for the device; returns how long that took.
-    pub(crate) fn acquire(&self) -> io::Result<(Measuring<'_>, Duration)> {
+    /// Waits for the device; returns how long that took. `None` if `is_halted` becomes true before the device is free.
+    pub(crate) fn acquire(&self, is_halted: impl Fn() -> bool) -> io::Result<Option<(Measuring<'_>, Duration)>> {
         let begin = Instant::now();
         let inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
-        let measuring = Measuring { _between_processes: FileLock::acquire(&self.path)?, _inside: inside };
-        Ok((measuring, begin.elapsed()))
+        // Asked for again and again, since nothing wakes a thread that waits for another process.
+        while !is_halted() {
+            if let Some(lock) = FileLock::try_acquire(&self.path)? {
+                return Ok(Some((Measuring { _between_processes: lock, _inside: inside }, begin.elapsed())));
+            }
+            std::thread::sleep((begin.elapsed() / 8).clamp(LEAST_PAUSE, MOST_PAUSE));
+        }
+        Ok(None)
     }
 }
 
@@ -94,13 +104,14 @@ mod tests {
     use super::*;
 
     const UNUSED: Device = Device::Cuda { index: 4_000_000 };
+    const OTHER: Device = Device::Cuda { index: 4_000_002 };
 
     #[test]
     fn one_holder_at_a_time_even_through_two_locks() {
         let (first, second) = (DeviceLock::new(UNUSED), DeviceLock::new(UNUSED));
-        let (held, _) = first.acquire().unwrap();
+        let (held, _) = first.acquire(|| false).unwrap().unwrap();
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| second.acquire().map(|(_, waited)| waited).unwrap());
+            let waiting = scope.spawn(|| second.acquire(|| false).unwrap().unwrap().1);
             std::thread::sleep(Duration::from_millis(20));
             assert!(!waiting.is_finished());
             drop(held);
@@ -114,6 +125,15 @@ mod tests {
         assert_eq!(visible_entry("2,GPU-bb", 0).as_deref(), Some("2"));
         assert_eq!((visible_entry("", 0), visible_entry("2", 1)), (None, None));
         assert_eq!(physical_name(Device::Cpu), "cpu");
+    }
+
+    #[test]
+    fn nobody_waits_for_another_process_after_a_halt() {
+        let (first, second) = (DeviceLock::new(OTHER), DeviceLock::new(OTHER));
+        let _held = first.acquire(|| false).unwrap().unwrap();
+        let looks = std::cell::Cell::new(0);
+        let halted = || looks.replace(looks.get() + 1) > 2;
+        assert!(second.acquire(halted).unwrap().is_none());
     }
 
     #[test]

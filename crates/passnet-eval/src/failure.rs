@@ -66,6 +66,11 @@ pub(crate) fn of_candidate(fault: Fault, phase: &str) -> Result<Failure, Fault> 
             "protocol_violation",
             format!("while {phase} the candidate's process sent what no honest worker sends: {why}"),
         ),
+        fault @ Fault::Rewritten(_) => {
+            let message =
+                format!("{fault}; a call has to return results that are complete and that nothing else writes to");
+            Failure::new(Status::Integrity, "timed_output_differs", message)
+        }
         fault @ (Fault::Zygote(_) | Fault::Io(_)) => return Err(fault),
     })
 }
@@ -86,6 +91,7 @@ pub(crate) fn of_reference(fault: Fault, phase: &str) -> Result<Failure, Fault> 
         Fault::Exceeded(Excess::Memory { .. }) => ("out_of_memory", fault.to_string()),
         Fault::Exceeded(excess) => ("worker_died", excess.to_string()),
         Fault::Broken(why) => ("protocol_violation", why),
+        Fault::Rewritten(_) => ("not_deterministic", fault.to_string()),
         fault @ (Fault::Zygote(_) | Fault::Io(_)) => return Err(fault),
     };
     let message = format!("the graph itself, run by eager PyTorch, failed while {phase}: {message}");

@@ -30,6 +30,7 @@
 //! executor would disturb measurements, and an evaluation talks to three processes at most. Nothing here prints. All
 //! failures of a candidate or of a graph are verdicts; an error means that the machine or the installation is at fault.
 
+mod accounting;
 mod attempt;
 pub mod bisect;
 mod block;
@@ -45,14 +46,18 @@ mod fingerprint;
 pub mod inputs;
 mod integrity;
 mod judge;
+mod launcher;
 mod machine;
 mod options;
 mod philox;
+mod pools;
 pub mod probe;
 mod referee;
 pub mod run;
 mod sandbox_level;
+mod schedule;
 mod scratch;
+mod seeds;
 pub mod settings;
 pub mod stats;
 mod timing;
@@ -66,8 +71,9 @@ pub use candidate::Candidate;
 pub use defences::{Defences, UnknownLayer};
 pub use device::physical_name;
 pub use error::EvalError;
+pub use launcher::Launcher;
 pub use options::RefereeOptions;
 pub use referee::{Evaluation, Referee};
 pub use run::{Progress, RunError, RunOutcome, Submission, run_suite};
-pub use zygote::{Launcher, Zygote};
+pub use zygote::Zygote;
 pub use zygote_config::{ZygoteConfig, ZygoteError};

@@ -6,8 +6,8 @@ use passnet_record::RunSettings;
 
 use crate::{
     device::{Cores, DeviceLock},
+    launcher::Launcher,
     options::RefereeOptions,
-    zygote::Launcher,
     zygote_config::ZygoteConfig,
 };
 

@@ -22,10 +22,12 @@ use crate::{
     error::EvalError,
     failure::Failure,
     inputs::Content,
+    launcher::Launcher,
     machine::{Machine, launcher},
     options::RefereeOptions,
     sandbox_level,
-    zygote::Launcher,
+    seeds::Seeds,
+    zygote_config::ZygoteError,
 };
 
 /// A verdict and the blobs that it refers to.
@@ -139,6 +141,17 @@ impl Referee {
         self.machine.options.jobs
     }
 
+    /// Ends all evaluations in flight at once, without a verdict, by killing their processes; none begins until
+    /// [`Self::resume`]. Every call that comes after the first one looks for processes again.
+    pub fn halt(&self) {
+        self.machine.launcher.halt();
+    }
+
+    /// Allows evaluations again.
+    pub fn resume(&self) {
+        self.machine.launcher.resume();
+    }
+
     /// Content key of an evaluation: equal keys, equal verdicts (up to the noise of measuring).
     pub fn key(&self, sample: &GraphSample, candidate: &Candidate) -> ContentId {
         let parts = [candidate.identity(), sample.content().to_string(), self.identity.to_string()];
@@ -172,8 +185,9 @@ impl Referee {
     /// As for [`Self::evaluate`].
     pub fn profile(&self, sample: &GraphSample, candidate: &Candidate) -> Result<Result<Profile, Reason>, EvalError> {
         let zygote = self.machine.launcher.zygote()?;
-        let deadline = Instant::now() + Duration::from_secs_f64(self.machine.settings.timeout_s.max(0.0));
-        let mut attempt = Attempt::new(&self.machine, sample, candidate, Depth::Check, zygote, deadline)?;
+        let deadline = self.deadline();
+        let seeds = self.seeds()?;
+        let mut attempt = Attempt::new(&self.machine, sample, candidate, Depth::Check, seeds, zygote, deadline)?;
         Ok(match attempt.profile() {
             Ok(profile) => Ok(profile),
             Err(stop) => Err(stop.into_failure()?.reason),
@@ -191,19 +205,27 @@ impl Referee {
         let candidate = Candidate::Passes(passes);
         let id = GraphId { task: "patterns".to_owned(), graph: "none".to_owned() };
         let sample = GraphSample::new(id, Graph::default(), Vec::new());
-        let mut attempt = Attempt::new(&self.machine, &sample, &candidate, Depth::Match, zygote, deadline)?;
+        let mut attempt =
+            Attempt::new(&self.machine, &sample, &candidate, Depth::Match, self.seeds()?, zygote, deadline)?;
         Ok(match attempt.patterns() {
             Ok(patterns) => Ok(patterns),
             Err(stop) => Err(stop.into_failure()?.reason),
         })
     }
 
+    fn deadline(&self) -> Instant {
+        Instant::now() + Duration::from_secs_f64(self.machine.settings.timeout_s.max(0.0))
+    }
+
+    fn seeds(&self) -> io::Result<Seeds> {
+        Seeds::draw(self.settings(), self.machine.options.defences.contents)
+    }
+
     fn judge(&self, sample: &GraphSample, candidate: &Candidate, depth: Depth) -> Result<Evaluation, EvalError> {
         let begin = Instant::now();
         let mut adversarial =
             if self.machine.options.defences.contents { self.adversarial.clone() } else { Vec::new() };
-        let mut skipped = Vec::new();
-        let mut deaths = 0;
+        let (mut skipped, mut deaths, seeds) = (Vec::new(), 0, self.seeds()?);
         loop {
             let zygote = self.machine.launcher.zygote()?;
             if let (Candidate::Inductor { .. } | Candidate::Compiler { .. }, Some(cache)) =
@@ -211,10 +233,14 @@ impl Referee {
             {
                 zygote.set_up_compiler(cache);
             }
-            let deadline = Instant::now() + Duration::from_secs_f64(self.machine.settings.timeout_s.max(0.0));
-            let mut attempt = Attempt::new(&self.machine, sample, candidate, depth, zygote.clone(), deadline)?;
+            let deadline = self.deadline();
+            let mut attempt = Attempt::new(&self.machine, sample, candidate, depth, seeds, zygote.clone(), deadline)?;
             let outcome = attempt.run(&adversarial);
             let mut report = attempt.finish();
+            if self.machine.launcher.is_halted() {
+                // Its workers were killed: what it found says nothing of the candidate.
+                return Err(ZygoteError::Halted.into());
+            }
             let failure = match outcome {
                 Ok(failure) => failure,
                 // All workers die with their fork server. The cause may be another evaluation, so this one is tried again.
@@ -234,6 +260,8 @@ impl Referee {
                 Err(stop) => Some(stop.into_failure()?),
             };
             report.evidence.notes.extend(skipped);
+            // Only now: until here nobody but this process knows it.
+            report.evidence.seed = Some(seeds.root());
             report.cost.wall_ns = begin.elapsed().as_nanos() as u64;
             let (status, reason) = match failure {
                 Some(failure) => (failure.status, Some(failure.reason)),

@@ -7,13 +7,16 @@ use std::{
         Mutex, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use passnet_record::{AuthorSpec, GraphId, PassDirectory, RunEvent, RunHeader, SCHEMA_VERSION, SourceFile, Verdict};
 use passnet_run::{RunStore, SampleFolder, StoreError, Suite, now_rfc3339};
 
 use crate::{Candidate, EvalError, Referee};
+
+/// Time between two looks at whether a run is to stop.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Error of a run. The log has everything up to the error; the same call continues the run.
 #[derive(Debug, thiserror::Error)]
@@ -88,7 +91,7 @@ struct Shared<'a> {
 
 /// Evaluates a submission on a suite and writes the run into a directory, or continues the run in it.
 ///
-/// Ends early, after the evaluations in flight, when `stop` becomes true.
+/// Ends early when `stop` becomes true: evaluations in flight are killed and leave no verdict.
 ///
 /// # Errors
 /// If the run cannot be written, or the fork server fails for good.
@@ -139,14 +142,16 @@ pub fn run_suite(
         progress,
     };
     let jobs = referee.jobs().clamp(1, total.max(1));
-    let failed = AtomicBool::new(false);
+    let (failed, over) = (AtomicBool::new(false), AtomicBool::new(false));
+    referee.resume();
     let results: Vec<Result<(), RunError>> = std::thread::scope(|scope| {
+        scope.spawn(|| halt_when_stopped(referee, stop, &over));
         let threads: Vec<_> = (0..jobs).map(|_| scope.spawn(|| shared.work(suite, &failed))).collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
+        let results: Vec<_> = threads.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
+        over.store(true, Ordering::Relaxed);
+        results.into_iter().map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
     });
+    referee.resume();
     results.into_iter().collect::<Result<Vec<()>, _>>()?;
     let verdicts: Vec<Verdict> =
         shared.verdicts.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().flatten().collect();
@@ -156,6 +161,16 @@ pub fn run_suite(
         store.finish(begin.elapsed().as_nanos() as u64)?;
     }
     Ok(RunOutcome { header, verdicts, complete, reused: shared.reused.into_inner() })
+}
+
+/// Kills what evaluations run once `stop` is true, again and again until all have ended: one may just have begun.
+fn halt_when_stopped(referee: &Referee, stop: &AtomicBool, over: &AtomicBool) {
+    while !over.load(Ordering::Relaxed) {
+        if stop.load(Ordering::Relaxed) {
+            referee.halt();
+        }
+        std::thread::sleep(LOOK_AGAIN);
+    }
 }
 
 /// Keeps the files of a task's passes, once.
@@ -179,6 +194,9 @@ impl Shared<'_> {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
             let Some((id, candidate)) = self.work.get(index) else { break };
             let result = self.one(suite, id, candidate);
+            if result.is_err() && self.stop.load(Ordering::Relaxed) {
+                break;
+            }
             failed.fetch_or(result.is_err(), Ordering::Relaxed);
             let (verdict, reused) = result?;
             self.reused.fetch_add(usize::from(reused), Ordering::Relaxed);

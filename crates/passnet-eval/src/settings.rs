@@ -14,10 +14,11 @@ pub fn sound(device: Device) -> RunSettings {
     RunSettings {
         mode: Mode::Sound,
         device,
-        seed: 123,
+        seed: None,
         warmup: 25,
         trials: 100,
         rounds: 10,
+        pairs: 2,
         check_rounds: 3,
         adversarial: Content::ADVERSARIAL.map(|content| content.name().to_owned()).to_vec(),
         correct_at: CORRECT_AT,
@@ -33,11 +34,13 @@ pub fn sound(device: Device) -> RunSettings {
 }
 
 /// The order and the constants of the public harness, for comparison with published numbers: the compiled path, the
-/// candidate first and the graph after it in one block of trials each, one seed, no adversarial contents.
+/// candidate first and the graph after it in one block of trials each, one pair of processes, outputs checked once and under
+/// the published seed, no adversarial contents. The contents of timed calls are nobody's to know, as in sound mode.
 pub fn paper(device: Device) -> RunSettings {
     RunSettings {
         mode: Mode::Paper,
         rounds: 1,
+        pairs: 1,
         check_rounds: 1,
         adversarial: Vec::new(),
         paths: vec![ExecutionPath::Compiled],

@@ -91,6 +91,27 @@ fn resampled(base: &Rounds, candidate: &Rounds, seed: u64, resamples: u64) -> Op
     })
 }
 
+/// Factor between the ratios of two pairs of processes that is no contradiction: the layout of a process's memory alone can
+/// make it.
+const BETWEEN_PAIRS: f64 = 1.1;
+
+/// The summary of the ratios of several pairs of processes: their geometric mean, and an interval that holds those of all of
+/// them. The processes of a pair share what no interval over rounds sees. `None` for none.
+pub fn combined(pairs: &[RatioInterval]) -> Option<RatioInterval> {
+    let confidence = pairs.first()?.confidence;
+    let mean = pairs.iter().map(|pair| pair.ratio.ln()).sum::<f64>() / pairs.len() as f64;
+    let low = pairs.iter().map(|pair| pair.low).fold(f64::INFINITY, f64::min);
+    let high = pairs.iter().map(|pair| pair.high).fold(0.0, f64::max);
+    Some(RatioInterval { ratio: mean.exp().clamp(low, high), low, high, confidence })
+}
+
+/// True if the intervals of two pairs lie further from each other than processes of the same program do.
+pub fn disagree(pairs: &[RatioInterval]) -> bool {
+    let low = pairs.iter().map(|pair| pair.low).fold(0.0, f64::max);
+    let high = pairs.iter().map(|pair| pair.high).fold(f64::INFINITY, f64::min);
+    low > high * BETWEEN_PAIRS
+}
+
 /// Logarithm of the ratio of medians of each round; rounds without one are left out.
 fn log_ratios(base: &Rounds, candidate: &Rounds) -> Vec<f64> {
     let middle = |trials: &Vec<u64>| median(&mut trials.iter().map(|&ns| ns as f64).collect::<Vec<_>>());
@@ -247,6 +268,20 @@ mod tests {
         };
         // 5 % at a noise of 3 % per trial and 2 % per round.
         assert!((0..50).filter(seen).count() >= 40);
+    }
+
+    #[test]
+    fn pairs_of_processes_are_summed_up_by_what_holds_all_of_them() {
+        let of = |low, ratio, high| RatioInterval { ratio, low, high, confidence: 0.95 };
+        let pairs = [of(1.9, 2.0, 2.1), of(1.75, 1.8, 1.85)];
+        let all = combined(&pairs).unwrap();
+        assert!((all.ratio - 3.6_f64.sqrt()).abs() < 1e-9 && (all.low, all.high) == (1.75, 2.1));
+        assert_eq!(combined(&pairs[..1]), Some(pairs[0]));
+        assert_eq!(combined(&[]), None);
+        assert!(!disagree(&pairs) && !disagree(&pairs[..1]));
+        // One process of eager mode ran at another speed than the other: no gain.
+        assert!(disagree(&[of(6.9, 7.0, 7.1), of(0.98, 1.0, 1.02)]));
+        assert!(!disagree(&[of(0.9, 1.3, 1.7), of(0.98, 1.0, 1.02)]));
     }
 
     #[test]

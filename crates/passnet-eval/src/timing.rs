@@ -1,7 +1,8 @@
 //! Interleaved measurement of several workers.
 //!
 //! A round is one block of consecutive trials per side; the order of sides alternates from round to round (A B, B A,
-//! A B ...), so that a drift of the machine hits both alike. Each trial of a block sees tensors of its own.
+//! A B ...), so that a drift of the machine hits both alike. Each call sees a content of its own, and any timed call may be
+//! the one whose outputs are compared.
 
 use std::{
     os::fd::AsFd as _,
@@ -9,68 +10,18 @@ use std::{
 };
 
 use passnet_record::{
-    Baseline, ExecutionPath, Mode, RunSettings, SideTiming, SideTrials, TensorMeta, TimedBlock, Timing, WorkerReply,
-    WorkerRequest,
+    Baseline, ContentId, ExecutionPath, Mode, OutputValue, RatioInterval, RunSettings, SideTiming, SideTrials, Timing,
+    WorkerReply, WorkerRequest,
 };
 
 use crate::{
-    block::{BaseContents, BlockError, InputBlock},
-    inputs::byte_size,
-    philox::Stream,
-    stats::{ratio_of_medians, summarize},
+    accounting::{SideRounds, charge, charged},
+    block::InputBlock,
+    pools::Pools,
+    schedule::{BlockPlan, blocks, sizing},
+    stats::{combined, quantile, ratio_of_medians, summarize},
     worker::{Fault, Returned, Worker, unexpected},
 };
-
-/// Bytes of inputs per round, as long as one set is not larger.
-const ROUND_BYTES: u64 = 2 << 20;
-/// Sets larger than this are made twice only and used in turn.
-const LARGE_SET_BYTES: u64 = 64 << 20;
-/// Share of rounds whose last outputs are compared.
-const CHECKED_SHARE: f64 = 0.3;
-/// Untimed time of a block that needs no explanation, in addition to the baseline's.
-const UNEXPLAINED_SLACK: Duration = Duration::from_micros(500);
-
-/// The inputs of a measurement, one block per round (fewer for large inputs: used in turn).
-pub(crate) struct TimingInputs {
-    blocks: Vec<InputBlock>,
-}
-
-impl TimingInputs {
-    /// Makes fresh contents under a seed.
-    pub(crate) fn new(metas: &[TensorMeta], settings: &RunSettings, seed: u64) -> Result<Self, BlockError> {
-        let bytes = metas.iter().try_fold(0_u64, |sum, meta| Ok::<_, BlockError>(sum + byte_size(meta)? as u64))?;
-        let trials = u64::from(trials_per_round(settings).max(1));
-        let sets = (ROUND_BYTES / bytes.max(1)).clamp(1, trials);
-        let blocks = if bytes > LARGE_SET_BYTES { 2 } else { u64::from(settings.rounds.max(1)) };
-        let base = BaseContents::new(metas, seed)?;
-        let make = |block: u64| base.block(block * sets..(block + 1) * sets, settings.memory_bytes);
-        Ok(Self { blocks: (0..blocks).map(make).collect::<Result<_, _>>()? })
-    }
-
-    /// The same inputs in every round.
-    pub(crate) fn of(block: InputBlock) -> Self {
-        Self { blocks: vec![block] }
-    }
-
-    fn of_round(&self, round: usize) -> &InputBlock {
-        &self.blocks[round % self.blocks.len()]
-    }
-}
-
-/// Trials of one side in one round.
-fn trials_per_round(settings: &RunSettings) -> u32 {
-    settings.trials.div_ceil(settings.rounds.max(1))
-}
-
-/// Times of one side, one entry per round.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct SideRounds {
-    pub(crate) times: SideTrials,
-    /// Time of each block, by the referee's clock, that trials and warm-up do not account for.
-    unexplained: Vec<Duration>,
-    /// Sum of trials and warm-up calls.
-    pub(crate) calls: Duration,
-}
 
 /// Fault of one side of a measurement.
 pub(crate) struct SideFault {
@@ -81,217 +32,227 @@ pub(crate) struct SideFault {
 /// One measurement: all rounds of all sides.
 pub(crate) struct Measurement {
     pub(crate) sides: Vec<SideRounds>,
+    /// Calls per trial.
+    pub(crate) calls: u32,
     /// Largest IQR / median of any side.
     pub(crate) noise: f64,
     /// While the others were measured: how long that took, and what the last side ran meanwhile.
     pub(crate) elsewhere: (Duration, Duration),
+    /// Nanoseconds per call that count as the last side's although its trials do not have them.
+    pub(crate) charged_ns: u64,
 }
 
-/// Receiver of the outputs of a checked round: all sides' outputs in order, the block, the set in it.
-pub(crate) type CheckOutputs<'a> = &'a mut dyn FnMut(&[Returned], &InputBlock, usize);
+impl Measurement {
+    /// The times that count of the last side.
+    fn candidate(&self) -> SideTrials {
+        self.sides.last().map(|side| charged(&side.times, self.charged_ns)).unwrap_or_default()
+    }
+
+    /// The ratio of a side to the last one.
+    pub(crate) fn ratio(&self, side: usize) -> Option<RatioInterval> {
+        ratio_of_medians(&self.sides.get(side)?.times.e2e_ns, &self.candidate().e2e_ns, 0)
+    }
+}
+
+/// Receiver of the outputs of a checked round: all sides' outputs in order, and the content that they are for.
+pub(crate) type CheckOutputs<'a> = &'a mut dyn FnMut(&[Returned], &InputBlock);
 
 /// Plan of a measurement.
 pub(crate) struct Plan<'a> {
     pub(crate) settings: &'a RunSettings,
-    pub(crate) inputs: &'a TimingInputs,
-    /// Reset inputs and generators before each call.
+    pub(crate) pools: &'a Pools,
+    /// Reset generators, and inputs that do not change, before each call.
     pub(crate) restore: bool,
+    /// Overwrite what calls return.
+    pub(crate) overwrite: bool,
     /// Seed of the generators of each call.
     pub(crate) call_seed: u64,
-    /// Seed of the choice of rounds to check.
+    /// Seed of the lengths of blocks and of the calls to check.
     pub(crate) seed: u64,
     pub(crate) deadline: Instant,
     pub(crate) output_limit: u64,
-    /// Hold reported times against this process's clock.
+    /// Hold reported times and values against what this process sees.
     pub(crate) check_clock: bool,
+}
+
+/// Measured values of one side.
+#[derive(Default)]
+struct Side {
+    rounds: SideRounds,
+    /// Content ids of the values that were kept last.
+    kept: Vec<String>,
 }
 
 impl Plan<'_> {
     /// Runs all rounds. Sides are given in order, the baseline first.
-    pub(crate) fn run(&self, sides: &mut [&mut Worker], check: CheckOutputs<'_>) -> Result<Measurement, SideFault> {
-        let mut times = vec![SideRounds::default(); sides.len()];
-        let rounds = self.settings.rounds.max(1) as usize;
-        let choice = Stream::new(self.seed, "checked rounds");
-        // At least one round is checked, independent of the random choice.
-        let certain = choice.group(u64::MAX)[0] as usize % rounds;
-        let mut elsewhere = (Duration::ZERO, Duration::ZERO);
-        for round in 0..rounds {
-            let block = self.inputs.of_round(round);
-            for position in 0..sides.len() {
-                // The public harness runs the candidate first.
-                let forward = (round % 2 == 0) != (self.settings.mode == Mode::Paper);
-                let side = if forward { position } else { sides.len() - 1 - position };
-                let (last, begin) = (sides.len() - 1, Instant::now());
-                let before = if side == last { None } else { sides[last].cpu_time() };
-                self.block(sides[side], round, block, &mut times[side]).map_err(|fault| SideFault { side, fault })?;
-                if let (Some(before), true) = (before, side != last)
-                    && let Some(after) = sides[last].cpu_time()
+    pub(crate) fn run(&self, workers: &mut [&mut Worker], check: CheckOutputs<'_>) -> Result<Measurement, SideFault> {
+        let mut sides: Vec<Side> = workers.iter().map(|_| Side::default()).collect();
+        let last = workers.len().saturating_sub(1);
+        let first = sizing(self.settings, self.seed);
+        let call = self.call_time(workers, first)?;
+        let plans = blocks(self.settings, self.seed, call, self.pools.calls());
+        let (mut made, mut elsewhere) = (first.all(), (Duration::ZERO, Duration::ZERO));
+        for (round, &plan) in plans.iter().enumerate() {
+            let order = self.order(round, workers.len());
+            for &side in &order {
+                let begin = Instant::now();
+                let before = if side == last { None } else { workers[last].cpu_time() };
+                self.block(workers[side], plan, made, &mut sides[side]).map_err(|fault| SideFault { side, fault })?;
+                if let Some(before) = before
+                    && let Some(after) = workers[last].cpu_time()
                 {
                     elsewhere.0 += begin.elapsed();
                     elsewhere.1 += after.saturating_sub(before);
                 }
             }
-            if round == certain || f64::from(choice.group(round as u64)[0]) < CHECKED_SHARE * 2.0_f64.powi(32) {
-                let returned = self.fetch(sides)?;
-                check(&returned, block, (trials_per_round(self.settings).max(1) as usize - 1) % block.len());
+            if plan.checked {
+                let returned = self.fetch(workers, &order, &mut sides)?;
+                let kept = made + u64::from(plan.warmup) + u64::from(plan.keep);
+                let content = self.pools.content(kept);
+                check(&returned, &content.map_err(|error| SideFault { side: 0, fault: error.into() })?);
             }
+            made += plan.all();
         }
-        for (side, worker) in sides.iter_mut().enumerate() {
+        for (side, worker) in workers.iter_mut().enumerate() {
             worker.drop_inputs(self.deadline).map_err(|fault| SideFault { side, fault })?;
         }
-        let noise = times.iter().map(|side| noise(&summarize(&side.times.e2e_ns, &[]))).fold(0.0, f64::max);
-        Ok(Measurement { sides: times, noise, elsewhere })
+        let sides: Vec<SideRounds> = sides.into_iter().map(|side| side.rounds).collect();
+        let noise = sides.iter().map(|side| noise(&summarize(&side.times.e2e_ns, &[]))).fold(0.0, f64::max);
+        let charged_ns = match (sides.first(), sides.last()) {
+            (Some(base), Some(candidate)) if self.check_clock => charge(base, candidate),
+            _ => 0,
+        };
+        let calls = plans.first().map_or(1, |plan| plan.calls);
+        Ok(Measurement { sides, calls, noise, elsewhere, charged_ns })
     }
 
-    /// One block of one side.
-    fn block(
-        &self,
-        worker: &mut Worker,
-        round: usize,
-        block: &InputBlock,
-        times: &mut SideRounds,
-    ) -> Result<(), Fault> {
-        let sets = block.len() as u32;
-        let trials = trials_per_round(self.settings);
-        let warmup = if round == 0 { self.settings.warmup } else { self.settings.warmup.div_ceil(10) };
-        let sent = Instant::now();
-        worker.send(&block.request(0..block.len()), Some(block.as_fd()), self.deadline)?;
+    /// The sides in the order of a round. The public harness runs the candidate first.
+    fn order(&self, round: usize, sides: usize) -> Vec<usize> {
+        let forward = match self.settings.mode {
+            Mode::Paper => round % 2 == 1,
+            Mode::Sound => (self.seed ^ round as u64).is_multiple_of(2),
+        };
+        if forward { (0..sides).collect() } else { (0..sides).rev().collect() }
+    }
+
+    /// Sends the pools and makes the first block of each side; returns the time of the fastest side's calls.
+    fn call_time(&self, workers: &mut [&mut Worker], plan: BlockPlan) -> Result<Duration, SideFault> {
+        let mut fastest = Duration::MAX;
+        for (side, worker) in workers.iter_mut().enumerate() {
+            let of_side = |fault| SideFault { side, fault };
+            let sent = worker.send(&self.pools.request(), Some(self.pools.as_fd()), self.deadline);
+            sent.and_then(|()| worker.receive_done(self.deadline)).map_err(of_side)?;
+            let mut sized = Side::default();
+            self.block(worker, plan, 0, &mut sized).map_err(of_side)?;
+            let mut times: Vec<f64> = sized.rounds.times.flat().iter().map(|&ns| ns as f64).collect();
+            times.sort_unstable_by(f64::total_cmp);
+            fastest = fastest.min(Duration::from_nanos(quantile(&times, 0.5) as u64));
+        }
+        Ok(fastest)
+    }
+
+    /// One block of one side, before which it has made `made` calls.
+    fn block(&self, worker: &mut Worker, plan: BlockPlan, made: u64, side: &mut Side) -> Result<(), Fault> {
         let request = WorkerRequest::Time {
-            set: 0,
-            rotate: (1..sets).collect(),
-            warmup,
-            trials,
+            windows: self.pools.windows(made),
+            warmup: plan.warmup,
+            trials: plan.trials,
+            calls: plan.calls,
+            keep: plan.keep,
+            overwrite: self.overwrite,
             cache: self.settings.cache,
             restore: self.restore,
             seed: self.call_seed,
         };
+        let sent = Instant::now();
         worker.send(&request, None, self.deadline)?;
-        worker.receive_done(self.deadline)?;
-        let begin = Instant::now();
         let (reply, _) = worker.receive(self.deadline)?;
-        // The block began before the `done` was read, and after it was sent for: the one bounds what is
-        // unexplained from below, the other what is possible from above.
-        let (least, most) = (begin.elapsed(), sent.elapsed());
-        let WorkerReply::Timed(timed) = reply else { return Err(unexpected("timed", &reply)) };
-        let most_of_worker = if self.check_clock { most } else { Duration::MAX };
-        let measured = check_times(&timed, trials, most_of_worker).map_err(Fault::Broken)?;
-        let calls = measured.mul_f64(f64::from(warmup + trials) / f64::from(trials.max(1)));
-        times.unexplained.push(least.saturating_sub(calls));
-        times.calls += calls.min(most);
-        times.times.e2e_ns.push(timed.e2e_ns);
-        if !timed.device_ns.is_empty() {
-            times.times.device_ns.push(timed.device_ns);
-        }
-        Ok(())
+        let took = sent.elapsed();
+        let WorkerReply::Timed(mut timed) = reply else { return Err(unexpected("timed", &reply)) };
+        side.kept = std::mem::take(&mut timed.kept);
+        side.rounds.enter(timed, plan, took, self.check_clock).map_err(Fault::Broken)
     }
 
-    fn fetch(&self, sides: &mut [&mut Worker]) -> Result<Vec<Returned>, SideFault> {
-        for (side, worker) in sides.iter_mut().enumerate() {
-            let sent = worker.send(&WorkerRequest::Fetch, None, self.deadline);
-            sent.map_err(|fault| SideFault { side, fault })?;
+    /// The outputs of the kept calls, one side after the other, under this process's clock.
+    fn fetch(
+        &self,
+        workers: &mut [&mut Worker],
+        order: &[usize],
+        sides: &mut [Side],
+    ) -> Result<Vec<Returned>, SideFault> {
+        let mut returned: Vec<Option<Returned>> = workers.iter().map(|_| None).collect();
+        for &side in order {
+            let (worker, of_side) = (&mut *workers[side], |fault| SideFault { side, fault });
+            let sent = Instant::now();
+            worker.send(&WorkerRequest::Fetch, None, self.deadline).map_err(of_side)?;
+            let outputs = worker.receive_outputs(self.output_limit, self.deadline).map_err(of_side)?;
+            sides[side].rounds.enter_fetch(sent.elapsed());
+            if self.check_clock {
+                check_kept(&outputs, &sides[side].kept).map_err(of_side)?;
+            }
+            returned[side] = Some(outputs);
         }
-        let replies = sides.iter_mut().enumerate().map(|(side, worker)| {
-            worker.receive_outputs(self.output_limit, self.deadline).map_err(|fault| SideFault { side, fault })
-        });
-        replies.collect()
+        Ok(returned.into_iter().flatten().collect())
     }
 }
 
-/// Checks that the times of a block are possible; gives their sum.
-fn check_times(timed: &TimedBlock, trials: u32, wall: Duration) -> Result<Duration, String> {
-    let trials = trials as usize;
-    if timed.e2e_ns.len() != trials || !(timed.device_ns.is_empty() || timed.device_ns.len() == trials) {
-        return Err(format!("{} times for {trials} trials", timed.e2e_ns.len()));
+/// Checks that values are those that there were when the call had returned.
+fn check_kept(returned: &Returned, kept: &[String]) -> Result<(), Fault> {
+    for (index, (value, kept)) in returned.outputs.values.iter().zip(kept).enumerate() {
+        if let OutputValue::Tensor { layout, .. } = value
+            && !kept.is_empty()
+            && *kept != ContentId::of(returned.values(layout)).as_str()
+        {
+            return Err(Fault::Rewritten(index));
+        }
     }
-    let sum = timed.e2e_ns.iter().fold(0_u64, |sum, &ns| sum.saturating_add(ns));
-    if sum > timed.total_ns || u128::from(timed.total_ns) > wall.as_nanos() {
-        return Err(format!("trials of {sum} ns do not fit {} ns, by the referee's clock {wall:?}", timed.total_ns));
-    }
-    Ok(Duration::from_nanos(sum))
+    Ok(())
 }
 
 /// IQR / median.
-pub(crate) fn noise(side: &SideTiming) -> f64 {
+fn noise(side: &SideTiming) -> f64 {
     side.iqr_ns / side.median_ns
 }
 
-/// If the candidate's blocks took longer, by the referee's clock, than its trial times and the trusted sides' own untimed
-/// part explain: by how much, per block. The median block of the candidate is held against the median one of the slowest
-/// other side: what hides time in fewer than half of its blocks does not move the median of its trials either.
-pub(crate) fn unexplained_time(others: &[SideRounds], candidate: &SideRounds) -> Option<Duration> {
-    let median = |side: &SideRounds| {
-        let mut unexplained = side.unexplained.clone();
-        unexplained.sort_unstable();
-        unexplained.get(unexplained.len() / 2).copied()
-    };
-    let usual = others.iter().filter_map(median).max().unwrap_or_default();
-    let hidden = median(candidate)?;
-    let per_block = candidate.calls / candidate.unexplained.len().max(1) as u32;
-    let allowed = usual * 2 + per_block / 2 + UNEXPLAINED_SLACK;
-    (hidden > allowed).then(|| hidden - usual)
-}
-
-/// The record of a measurement of two sides.
+/// The record of the measurements of two sides, one per pair of processes; `side` is the number of the baseline.
 pub(crate) fn describe(
-    path: ExecutionPath,
-    baseline: Baseline,
-    (base, candidate): (&SideTrials, &SideTrials),
+    (path, baseline, side): (ExecutionPath, Baseline, usize),
+    measurements: &[Measurement],
     settings: &RunSettings,
     remeasured: u32,
     bound: Duration,
 ) -> Option<Timing> {
-    let speedup = ratio_of_medians(&base.e2e_ns, &candidate.e2e_ns, settings.seed)?;
-    let device_speedup = ratio_of_medians(&base.device_ns, &candidate.device_ns, settings.seed);
-    let (base, candidate) =
-        (summarize(&base.e2e_ns, &base.device_ns), summarize(&candidate.e2e_ns, &candidate.device_ns));
-    let stable = noise(&base).max(noise(&candidate)) <= settings.max_iqr_ratio;
+    let ratios: Vec<RatioInterval> = measurements.iter().map(|one| one.ratio(side)).collect::<Option<_>>()?;
+    let on_device: Option<Vec<RatioInterval>> = measurements
+        .iter()
+        .map(|one| ratio_of_medians(&one.sides.get(side)?.times.device_ns, &one.candidate().device_ns, 0))
+        .collect();
+    let base = pooled(measurements.iter().filter_map(|one| one.sides.get(side)).map(|side| side.times.clone()));
+    let candidate = pooled(measurements.iter().map(Measurement::candidate));
+    let summary = |times: &SideTrials| summarize(&times.e2e_ns, &times.device_ns);
     Some(Timing {
         path,
         baseline,
         cache: settings.cache,
-        base,
-        candidate,
-        speedup,
-        device_speedup,
+        base: summary(&base),
+        candidate: summary(&candidate),
+        speedup: combined(&ratios)?,
+        device_speedup: on_device.and_then(|ratios| combined(&ratios)),
         bound_ns: Some(bound.as_nanos() as f64),
-        stable,
+        stable: measurements.iter().all(|one| one.noise <= settings.max_iqr_ratio),
         remeasured,
+        pairs: if ratios.len() > 1 { ratios } else { Vec::new() },
+        charged_ns: measurements.iter().map(|one| one.charged_ns).max().unwrap_or_default(),
         raw: None,
     })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn side(unexplained_us: &[u64], calls_us: u64) -> SideRounds {
-        SideRounds {
-            unexplained: unexplained_us.iter().map(|&us| Duration::from_micros(us)).collect(),
-            calls: Duration::from_micros(calls_us),
-            ..SideRounds::default()
-        }
+/// All rounds of several measurements of a side.
+pub(crate) fn pooled(parts: impl Iterator<Item = SideTrials>) -> SideTrials {
+    let mut all = SideTrials::default();
+    for part in parts {
+        all.e2e_ns.extend(part.e2e_ns);
+        all.device_ns.extend(part.device_ns);
     }
-
-    #[test]
-    fn time_hidden_in_most_blocks_shows_and_noise_does_not() {
-        let base = side(&[300, 310, 290, 280, 5000], 4000);
-        let found = |unexplained_us: &[u64]| unexplained_time(std::slice::from_ref(&base), &side(unexplained_us, 400));
-        assert_eq!(found(&[320, 9000, 8000, 300, 310]), None);
-        // An honest block among them excuses nothing.
-        for blocks in [[5300, 5400, 5200, 5300, 9000], [5300, 5400, 5200, 5300, 300]] {
-            let hidden = found(&blocks).unwrap();
-            assert!(hidden >= Duration::from_micros(4800), "{hidden:?}");
-        }
-    }
-
-    #[test]
-    fn impossible_times_are_refused() {
-        let block = |e2e: &[u64], total| TimedBlock { e2e_ns: e2e.to_vec(), device_ns: Vec::new(), total_ns: total };
-        let wall = Duration::from_nanos(100);
-        assert_eq!(check_times(&block(&[10, 20], 40), 2, wall), Ok(Duration::from_nanos(30)));
-        assert!(check_times(&block(&[10], 40), 2, wall).is_err());
-        assert!(check_times(&block(&[10, 40], 40), 2, wall).is_err());
-        assert!(check_times(&block(&[10, 20], 101), 2, wall).is_err());
-        assert!(check_times(&block(&[u64::MAX, 20], u64::MAX), 2, wall).is_err());
-    }
+    all
 }

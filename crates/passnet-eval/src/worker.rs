@@ -52,6 +52,9 @@ pub(crate) enum Fault {
     /// The answer breaks the protocol.
     #[error("the worker broke the protocol: {0}")]
     Broken(String),
+    /// An output of a timed call was other values when it was fetched than when the call had returned.
+    #[error("output {0} of a timed call had other values when it was fetched than when the call returned")]
+    Rewritten(usize),
     /// The fork server is at fault.
     #[error(transparent)]
     Zygote(#[from] ZygoteError),

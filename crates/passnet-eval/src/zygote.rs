@@ -4,12 +4,15 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs::File,
     io::{self, Read as _, Seek as _, SeekFrom},
-    os::fd::{AsFd as _, OwnedFd},
+    os::{
+        fd::{AsFd as _, OwnedFd},
+        unix::process::CommandExt as _,
+    },
     path::Path,
     process::{Child, Command, Stdio},
     sync::{
         Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicI32, AtomicU64, Ordering},
     },
     thread::JoinHandle,
     time::{Duration, Instant},
@@ -129,6 +132,8 @@ pub struct Zygote {
     compiler: OnceLock<()>,
     /// Looks after the limits of workers that the kernel does not.
     pub(crate) watch: Watch,
+    /// Process id while it may be running, else 0.
+    pid: Arc<AtomicI32>,
     listener: Option<JoinHandle<()>>,
 }
 
@@ -138,6 +143,11 @@ impl Zygote {
     /// # Errors
     /// Where the interpreter does not run, torch or the `passnet` package is missing, or versions differ.
     pub fn start(config: &ZygoteConfig) -> Result<Self, ZygoteError> {
+        Self::start_as(config, Arc::default())
+    }
+
+    /// Starts it and says from the first moment in `pid` which process it is.
+    pub(crate) fn start_as(config: &ZygoteConfig, pid: Arc<AtomicI32>) -> Result<Self, ZygoteError> {
         let spawn_error = |source| ZygoteError::Spawn { python: config.python.clone(), source };
         let (channel, theirs) = Channel::pair().map_err(spawn_error)?;
         let mut log = tempfile::tempfile().map_err(spawn_error)?;
@@ -151,8 +161,11 @@ impl Zygote {
             .stdin(Stdio::from(theirs))
             .stdout(Stdio::from(log.try_clone().map_err(spawn_error)?))
             .stderr(Stdio::from(log.try_clone().map_err(spawn_error)?))
+            // Ctrl-C goes to the group of this program, which ends its processes itself.
+            .process_group(0)
             .spawn()
             .map_err(spawn_error)?;
+        pid.store(child.id() as i32, Ordering::SeqCst);
         // The command keeps its end of the channel open: without this, an interpreter that ends is waited for in vain.
         drop(command);
         let ready = channel.receive::<ForkReply>(Instant::now() + config.start_timeout);
@@ -165,12 +178,14 @@ impl Zygote {
                 };
                 // Both fail only where it has ended by itself.
                 let _ = child.kill();
+                pid.store(0, Ordering::SeqCst);
                 let _ = child.wait();
                 return Err(ZygoteError::Start { python: config.python.clone(), why, log: tail(&mut log) });
             }
         };
         if info.protocol != PROTOCOL_VERSION {
             let _ = child.kill();
+            pid.store(0, Ordering::SeqCst);
             let _ = child.wait();
             return Err(ZygoteError::Protocol { found: info.protocol });
         }
@@ -182,7 +197,7 @@ impl Zygote {
         let (live, next_id) = (Mutex::default(), AtomicU64::new(1));
         let watch = Watch::new(info.pid);
         let compiler = OnceLock::new();
-        Ok(Self { shared, info, child, log, live, next_id, compiler, watch, listener: Some(listener) })
+        Ok(Self { shared, info, child, log, live, next_id, compiler, watch, pid, listener: Some(listener) })
     }
 
     /// Returns its versions and process id.
@@ -283,6 +298,8 @@ impl Drop for Zygote {
         tree::kill_below(self.info.pid, &BTreeSet::new());
         // Killed, not asked: it may hang. Both calls fail only where it has ended already.
         let _ = self.child.kill();
+        // Before its number can become another process's.
+        self.pid.store(0, Ordering::SeqCst);
         let _ = self.child.wait();
         if let Some(listener) = self.listener.take() {
             // The listener panics on nothing; the socket's end has woken it.
@@ -302,37 +319,6 @@ pub(crate) fn tail(log: &mut File) -> String {
         Ok(bytes)
     };
     read(log).map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned()).unwrap_or_default()
-}
-
-/// Keeps one fork server running: starts it when first asked, and again after it has died.
-#[derive(Debug)]
-pub struct Launcher {
-    config: ZygoteConfig,
-    current: Mutex<Option<Arc<Zygote>>>,
-}
-
-impl Launcher {
-    /// Starts nothing yet.
-    pub fn new(config: ZygoteConfig) -> Self {
-        Self { config, current: Mutex::new(None) }
-    }
-
-    /// The running fork server.
-    ///
-    /// # Errors
-    /// Where it cannot be started.
-    pub fn zygote(&self) -> Result<Arc<Zygote>, ZygoteError> {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(zygote) = current.as_ref().filter(|zygote| zygote.is_alive()) {
-            return Ok(Arc::clone(zygote));
-        }
-        if current.is_some() {
-            tracing::warn!("the fork server died and is started again");
-        }
-        let zygote = Arc::new(Zygote::start(&self.config)?);
-        *current = Some(Arc::clone(&zygote));
-        Ok(zygote)
-    }
 }
 
 #[cfg(test)]

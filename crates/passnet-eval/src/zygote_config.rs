@@ -58,6 +58,9 @@ pub enum ZygoteError {
         /// Version of the Python side.
         found: u32,
     },
+    /// Evaluations were stopped, and no fork server is started any more.
+    #[error("evaluations were stopped")]
+    Halted,
     /// It died, or did not answer.
     #[error("the fork server failed ({why}). Its last words:\n{log}")]
     Failed {

@@ -49,6 +49,7 @@ fn every_misbehaviour_has_its_status() {
         ("inflates", Status::Integrity, "protocol_violation"),
         ("hides_time", Status::Integrity, "clock_disagrees"),
         ("wrong_when_timed", Status::Integrity, "timed_output_differs"),
+        ("computes_when_fetched", Status::Integrity, "timed_output_differs"),
         ("violation", Status::Integrity, "forbidden_operator"),
         ("mutates", Status::Integrity, "input_mutated"),
         ("wrong", Status::Accuracy, "output_differs"),

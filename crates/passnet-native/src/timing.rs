@@ -16,44 +16,71 @@ pub trait Subject {
     /// Error of a step.
     type Error;
 
-    /// Chooses the inputs for a trial (0 also for every warm-up call) and does the untimed work before its call:
-    /// restore inputs, empty caches. Ends with the device idle.
-    fn prepare(&mut self, trial: usize) -> Result<(), Self::Error>;
+    /// Does the untimed work before a call, warm-up calls counted too: gives it its content, empties caches. Ends with the
+    /// device idle.
+    fn prepare(&mut self, call: usize) -> Result<(), Self::Error>;
 
     /// The call itself, including the wait for the device. Returns nanoseconds between device events around it, if
     /// the device has any.
     fn call(&mut self) -> Result<Option<u64>, Self::Error>;
+
+    /// Does the untimed work after a call: keeps what it returned, or overwrites it and lets go of it.
+    fn finish(&mut self, keep: bool) -> Result<(), Self::Error>;
+}
+
+/// Calls of one block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Untimed calls first.
+    pub warmup: u32,
+    /// Timed trials.
+    pub trials: u32,
+    /// Consecutive calls per trial, at least 1.
+    pub calls: u32,
+    /// Timed call, counted from 0, whose result is kept.
+    pub keep: u32,
 }
 
 /// Times of one block of calls, in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Block {
-    /// End to end, one per trial.
+    /// End to end, one per trial: the mean of its calls, rounded down.
     pub e2e: Vec<u64>,
-    /// Between device events, one per trial; empty where the device has none.
+    /// Between device events, likewise; empty where the device has none.
     pub device: Vec<u64>,
     /// From before the first warm-up call to after the last trial.
     pub total: u64,
 }
 
-/// Runs `warmup` untimed calls, then `trials` timed ones.
+/// Runs the untimed calls, then the timed ones.
 ///
 /// # Errors
 ///
 /// The first error of the subject ends the block.
-pub fn time_block<S: Subject>(subject: &mut S, warmup: u32, trials: u32) -> Result<Block, S::Error> {
-    let mut block = Block { e2e: Vec::with_capacity(trials as usize), ..Block::default() };
-    let begin = monotonic_ns();
-    for _ in 0..warmup {
-        subject.prepare(0)?;
+pub fn time_block<S: Subject>(subject: &mut S, plan: Plan) -> Result<Block, S::Error> {
+    let mut block = Block { e2e: Vec::with_capacity(plan.trials as usize), ..Block::default() };
+    let calls = u64::from(plan.calls.max(1));
+    let (mut call, begin) = (0, monotonic_ns());
+    let keep = (u64::from(plan.warmup) + u64::from(plan.keep)) as usize;
+    for _ in 0..plan.warmup {
+        subject.prepare(call)?;
         subject.call()?;
+        subject.finish(false)?;
+        call += 1;
     }
-    for trial in 0..trials as usize {
-        subject.prepare(trial)?;
-        let start = monotonic_ns();
-        let device = subject.call()?;
-        block.e2e.push(monotonic_ns() - start);
-        block.device.extend(device);
+    for _ in 0..plan.trials {
+        let (mut e2e, mut device) = (0, None);
+        for _ in 0..calls {
+            subject.prepare(call)?;
+            let start = monotonic_ns();
+            let on_device = subject.call()?;
+            e2e += monotonic_ns() - start;
+            device = on_device.map(|ns| device.unwrap_or(0) + ns);
+            subject.finish(call == keep)?;
+            call += 1;
+        }
+        block.e2e.push(e2e / calls);
+        block.device.extend(device.map(|ns| ns / calls));
     }
     block.total = monotonic_ns() - begin;
     Ok(block)
@@ -72,8 +99,8 @@ mod tests {
     impl Subject for Recorder {
         type Error = usize;
 
-        fn prepare(&mut self, trial: usize) -> Result<(), usize> {
-            self.steps.push_str(&trial.to_string());
+        fn prepare(&mut self, call: usize) -> Result<(), usize> {
+            self.steps.push_str(&call.to_string());
             Ok(())
         }
 
@@ -81,22 +108,36 @@ mod tests {
             self.steps.push('c');
             if self.fail_at == Some(self.steps.len()) { Err(self.steps.len()) } else { Ok(Some(7)) }
         }
+
+        fn finish(&mut self, keep: bool) -> Result<(), usize> {
+            self.steps.push(if keep { 'k' } else { 'f' });
+            Ok(())
+        }
     }
 
     #[test]
-    fn every_call_is_prepared_and_only_trials_are_kept() {
+    fn every_call_is_prepared_and_finished_and_only_trials_are_recorded() {
         let mut subject = Recorder::default();
-        let block = time_block(&mut subject, 2, 3).unwrap();
-        assert_eq!(subject.steps, "0c0c0c1c2c");
+        let block = time_block(&mut subject, Plan { warmup: 2, trials: 3, calls: 1, keep: 1 }).unwrap();
+        assert_eq!(subject.steps, "0cf1cf2cf3ck4cf");
         assert_eq!((block.e2e.len(), block.device), (3, vec![7; 3]));
         assert!(block.total >= block.e2e.iter().sum());
     }
 
     #[test]
+    fn a_trial_is_the_mean_of_its_calls() {
+        let mut subject = Recorder::default();
+        let block = time_block(&mut subject, Plan { warmup: 0, trials: 2, calls: 2, keep: 3 }).unwrap();
+        assert_eq!(subject.steps, "0cf1cf2cf3ck");
+        assert_eq!((block.e2e.len(), block.device), (2, vec![7; 2]));
+        assert!(block.total >= 2 * block.e2e.iter().sum::<u64>());
+    }
+
+    #[test]
     fn an_error_ends_the_block() {
-        let mut subject = Recorder { fail_at: Some(4), ..Recorder::default() };
-        assert_eq!(time_block(&mut subject, 0, 9), Err(4));
-        assert_eq!(subject.steps, "0c1c");
+        let mut subject = Recorder { fail_at: Some(5), ..Recorder::default() };
+        assert_eq!(time_block(&mut subject, Plan { warmup: 0, trials: 9, calls: 1, keep: 0 }), Err(5));
+        assert_eq!(subject.steps, "0ck1c");
     }
 
     #[test]

@@ -24,6 +24,7 @@ mod device;
 mod dtype;
 pub mod fleet;
 mod id;
+mod layout;
 mod load_report;
 mod message;
 mod named;
@@ -44,10 +45,11 @@ pub use choice::{Baseline, CacheMode, Coverage, Depth, ExecutionPath, Mode, Spli
 pub use device::{Device, UnknownDevice};
 pub use dtype::{DType, UnknownDType};
 pub use id::{ContentId, InvalidContentId};
+pub use layout::{Layout, Pool, Windows};
 pub use load_report::{LoadReport, NearestMiss, PassReport, TracedPattern};
 pub use message::{
-    CandidateSpec, ForkReply, ForkRequest, Layout, OutputValue, Outputs, PROTOCOL_VERSION, TimedBlock, Watch,
-    WorkerError, WorkerReply, WorkerRequest, WorkerStage, ZygoteInfo,
+    CandidateSpec, ForkReply, ForkRequest, OutputValue, Outputs, PROTOCOL_VERSION, TimedBlock, Watch, WorkerError,
+    WorkerReply, WorkerRequest, WorkerStage, ZygoteInfo,
 };
 pub use named::UnknownName;
 pub use note::{Remark, UnknownNote, Violation, WorkerNote};

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{CacheMode, DType, Device, LoadReport, Profile, TensorValue, TracedPattern, Usage, WorkerNote};
+use crate::{
+    CacheMode, Device, Layout, LoadReport, Pool, Profile, TensorValue, TracedPattern, Usage, Windows, WorkerNote,
+};
 
 /// Version of the exchange. A worker that speaks another one is refused.
 pub const PROTOCOL_VERSION: u32 = 6;
@@ -119,21 +121,6 @@ pub enum CandidateSpec {
     },
 }
 
-/// One tensor inside a shared block of memory.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Layout {
-    /// Parameter name (inputs) or position as text (outputs).
-    pub name: String,
-    /// Element type.
-    pub dtype: DType,
-    /// Extents.
-    pub shape: Vec<u64>,
-    /// First byte inside the block; a multiple of 64.
-    pub offset: u64,
-    /// Number of bytes, contiguous and row-major.
-    pub nbytes: u64,
-}
-
 /// Watch over the replacement functions in a call. Observations come back as [`crate::Violation`] notes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -200,26 +187,35 @@ pub enum WorkerRequest {
         /// Seed of PyTorch's generators for this call.
         seed: u64,
     },
-    /// Timed calls. Outputs of the last one are kept for `Fetch`.
+    /// Take the pools that the contents of timed calls are cut from; the block's descriptor travels with this frame. They
+    /// replace earlier ones.
+    Pools {
+        /// One per parameter of the graph, in order.
+        pools: Vec<Pool>,
+    },
+    /// Timed calls, each with a content of its own.
     Time {
-        /// Set of inputs. Warm-up calls use this set only.
-        set: u32,
-        /// Further sets: trial `i` uses the `i`-th (counted modulo the length) of `set` followed by these, so that no
-        /// trial sees the tensors, addresses or content of the one before.
-        #[serde(default)]
-        rotate: Vec<u32>,
-        /// Untimed calls first.
+        /// The window of each pool that a call sees: call `i` of the block takes the one of number
+        /// `(start + i * step) % windows`.
+        windows: Vec<Windows>,
+        /// Untimed calls first. Their contents count like those of other calls.
         warmup: u32,
-        /// Timed calls.
+        /// Timed trials.
         trials: u32,
+        /// Consecutive calls per trial; its time is their mean.
+        calls: u32,
+        /// Timed call, counted from 0, whose outputs are kept for `Fetch`.
+        keep: u32,
+        /// Overwrite what a call returned before its memory is used again.
+        overwrite: bool,
         /// Cache state before each trial.
         cache: CacheMode,
-        /// Put the inputs back to their first content before each call (graphs that mutate their inputs).
+        /// Seed PyTorch's generators before each call, and not once before the block.
         restore: bool,
-        /// Seed of PyTorch's generators, set before each call when `restore` is set, else once before the block.
+        /// Seed of PyTorch's generators.
         seed: u64,
     },
-    /// Outputs of the last timed call.
+    /// Outputs of the timed call that was kept.
     Fetch,
     /// One call under PyTorch's profiler, for authors of passes; it does not affect a verdict.
     Profile {
@@ -263,7 +259,7 @@ pub enum WorkerReply {
     },
     /// Reply to `Load`.
     Loaded(LoadReport),
-    /// Reply to `Inputs`, `DropInputs`.
+    /// Reply to `Inputs`, `Pools`, `DropInputs`.
     Done,
     /// Reply to `Call`, `Fetch`. The descriptor of the block with the values travels with this frame unless
     /// `nbytes` is 0.
@@ -335,10 +331,14 @@ pub enum OutputValue {
 /// Times of a block of calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimedBlock {
-    /// End-to-end nanoseconds of each timed call, in order.
+    /// End-to-end nanoseconds of each trial (the mean of its calls, rounded down), in order.
     pub e2e_ns: Vec<u64>,
-    /// Nanoseconds between device events around each call; empty on a CPU.
+    /// Nanoseconds between device events around each call, likewise; empty on a CPU.
     pub device_ns: Vec<u64>,
+    /// Content ids of the values of the kept call, taken as soon as it had returned: one per returned value, empty where
+    /// the value is no contiguous tensor in the memory of the host.
+    #[serde(default)]
+    pub kept: Vec<String>,
     /// Time from before the first warm-up call to after the last trial, by the same clock.
     pub total_ns: u64,
 }

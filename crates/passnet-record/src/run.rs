@@ -31,14 +31,19 @@ pub struct RunSettings {
     pub mode: Mode,
     /// Device that is measured.
     pub device: Device,
-    /// Seed that all other seeds derive from.
-    pub seed: u64,
+    /// Seed that all other seeds derive from, which marks the run as reproducible and its contents as predictable. `None`:
+    /// each evaluation draws one from the operating system, and its verdict names it ([`crate::Evidence::seed`]).
+    #[serde(default)]
+    pub seed: Option<u64>,
     /// Untimed calls before the first timed one.
     pub warmup: u32,
     /// Timed calls of each side.
     pub trials: u32,
     /// Rounds the trials are divided into; sides alternate from round to round.
     pub rounds: u32,
+    /// Least number of pairs of fresh processes behind a ratio that differs from 1; 1 in logs of before 0.3.
+    #[serde(default = "one_pair")]
+    pub pairs: u32,
     /// Random input contents that count for the tolerance.
     pub check_rounds: u32,
     /// Adversarial input contents, by name.
@@ -62,6 +67,18 @@ pub struct RunSettings {
     pub timeout_s: f64,
     /// Limit on host memory of one worker, in bytes.
     pub memory_bytes: u64,
+}
+
+const fn one_pair() -> u32 {
+    1
+}
+
+impl RunSettings {
+    /// True if contents and choices follow from a seed that was known before the run: its verdicts can be reproduced, and
+    /// a pass could have been made for them.
+    pub const fn is_seeded(&self) -> bool {
+        self.seed.is_some()
+    }
 }
 
 /// First line of a run log.

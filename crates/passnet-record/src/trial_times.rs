@@ -14,6 +14,9 @@ pub struct TrialTimes {
     /// Unit of all times.
     #[serde(default)]
     pub unit: TimeUnit,
+    /// Calls per entry: each is the mean of that many consecutive calls. 1 in blobs that do not have the field.
+    #[serde(default = "one_call")]
+    pub calls: u32,
     /// The graph by eager PyTorch.
     pub eager: SideTrials,
     /// The candidate's path without rewriting; equal to `eager` where that is eager PyTorch itself.
@@ -22,7 +25,7 @@ pub struct TrialTimes {
     pub candidate: SideTrials,
 }
 
-/// Times of one side of a measurement: one list per round, one entry per timed call, in order.
+/// Times of one side of a measurement: one list per round, one entry per trial, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SideTrials {
     /// End-to-end time of each call, device synchronisation included.
@@ -42,6 +45,10 @@ pub enum TimeUnit {
 }
 
 const fn first_version() -> u32 {
+    1
+}
+
+const fn one_call() -> u32 {
     1
 }
 

@@ -102,6 +102,11 @@ pub struct RatioInterval {
     pub confidence: f64,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+const fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
 /// A paired, interleaved measurement of the candidate against a baseline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
@@ -128,6 +133,13 @@ pub struct Timing {
     pub stable: bool,
     /// Number of further measurements of the pair for instability.
     pub remeasured: u32,
+    /// Ratio of each pair of fresh processes, if there were several; `speedup` is their summary.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pairs: Vec<RatioInterval>,
+    /// Nanoseconds per call that the referee's clock saw in the candidate's blocks, or when its outputs were fetched, and its
+    /// trial times do not explain. They are part of the candidate's times here; `raw` has the times as reported.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub charged_ns: u64,
     /// Blob with every trial time in order (JSON), where it was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<ContentId>,
@@ -172,6 +184,9 @@ pub struct Evidence {
     pub mutated_inputs: Vec<String>,
     /// Number of timed calls whose outputs were compared.
     pub timed_calls_checked: u64,
+    /// Seed that contents, checked calls and lengths of blocks came from, written down after the evaluation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
     /// Remarks, e.g. `triton_interpreter`, `stride_differs:0`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Remark>,

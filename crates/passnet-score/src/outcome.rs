@@ -137,6 +137,8 @@ mod tests {
             bound_ns: Some(500.0),
             stable: status != Status::Unstable,
             remeasured: 0,
+            pairs: Vec::new(),
+            charged_ns: 0,
             raw: None,
         };
         Verdict {

@@ -84,7 +84,10 @@ fn settings(rows: &Rows<'_>) -> Vec<Row> {
         header("suite", &|header| format!("{} {}", header.suite, header.suite_version)),
         header("mode", &|header| header.settings.mode.to_string()),
         header("device", &|header| header.settings.device.to_string()),
-        header("seed", &|header| header.settings.seed.to_string()),
+        header("seed", &|header| match header.settings.seed {
+            Some(seed) => format!("{seed}, known before the run"),
+            None => "the operating system's, one per verdict".to_owned(),
+        }),
         header("warm-up / trials / rounds", &|RunHeader { settings, .. }| {
             format!("{} / {} / {}", settings.warmup, settings.trials, settings.rounds)
         }),

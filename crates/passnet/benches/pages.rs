@@ -117,6 +117,7 @@ impl Material {
             schema_version: SCHEMA_VERSION,
             path: None,
             unit: TimeUnit::Ns,
+            calls: 1,
             eager: side(1),
             control: side(2),
             candidate: side(run as u64 + 3),

@@ -86,10 +86,15 @@ def poison(storage: torch.UntypedStorage, dtype: torch.dtype) -> None:
     """Fills a storage with poison, and adds a margin of it."""
     nbytes = storage.nbytes()
     storage.resize_(nbytes + MARGIN_BYTES)
+    fill_with_poison(storage, dtype)
+    torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)[nbytes:].fill_(0xFF)
+
+
+def fill_with_poison(storage: torch.UntypedStorage, dtype: torch.dtype) -> None:
+    """Overwrites a storage with what is NaN as any floating-point number."""
     whole = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
-    whole.fill_(0xFF)
-    if dtype == torch.bool:  # Which has no pattern that is not a number; any other byte than 0 and 1 breaks it.
-        whole[:nbytes] = 1
+    # A bool has no pattern that is not a number; any other byte than 0 and 1 breaks it.
+    whole.fill_(1 if dtype == torch.bool else 0xFF)
 
 
 def spoil(tensor: torch.Tensor) -> None:

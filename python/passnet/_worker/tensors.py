@@ -47,14 +47,18 @@ class Layouts:
 
     def sets(self, block: int, count: int, stride: int, device: torch.device) -> list[InputSet]:
         """Makes `count` sets, each `stride` bytes after the one before it, from the block with that descriptor."""
+        base = self.base(block, count, stride)
+        return [InputSet(base[number * stride :], self, device) for number in range(count)]
+
+    def base(self, block: int, count: int, stride: int) -> torch.Tensor:
+        """The bytes of the block with that descriptor, which has to hold `count` sets."""
         size = os.fstat(block).st_size
         if self.end + (count - 1) * stride > size:
             raise ValueError(f"a tensor lies outside the block of {size} bytes")
-        # Not one mapping per tensor: objects for each timed call have to be cheap.
-        base = torch.empty(0, dtype=torch.uint8)
-        if size:
-            base = torch.frombuffer(mmap.mmap(block, size, mmap.MAP_PRIVATE, mmap.PROT_READ), dtype=torch.uint8)
-        return [InputSet(base[number * stride :], self, device) for number in range(count)]
+        if not size:
+            return torch.empty(0, dtype=torch.uint8)
+        # Not one mapping per tensor: sets have to be cheap.
+        return torch.frombuffer(mmap.mmap(block, size, mmap.MAP_PRIVATE, mmap.PROT_READ), dtype=torch.uint8)
 
 
 class InputSet:
@@ -72,7 +76,9 @@ class InputSet:
         # A pass can point a tensor elsewhere (`set_`), but not these.
         self._storages = [tensor.untyped_storage() for tensor in self.tensors]
         self._guarded = False
-        self._saved: list[torch.Tensor] | None = None
+        # Bytes from the place of each tensor in the block to what it last got from there.
+        self.shifts = [0] * len(self._places)
+        self._targets: list[torch.Tensor] | None = None
 
     def _copies(self, address: int) -> Iterator[torch.Tensor]:
         # A third of the time that views and their copies take.
@@ -90,12 +96,24 @@ class InputSet:
         """New tensors on the device with the first content."""
         return [original.to(self._device, copy=True) for original in self._originals()]
 
+    def address(self, index: int) -> int:
+        """The address of a tensor's storage."""
+        return self._storages[index].data_ptr()
+
+    def targets(self) -> list[torch.Tensor]:
+        """The tensors as they were made."""
+        if self._targets is None:
+            places = zip(self._storages, self._places, strict=True)
+            self._targets = [
+                torch.empty(0, dtype=dtype, device=self._device).set_(storage, 0, shape)
+                for storage, (_, _, dtype, shape) in places
+            ]
+        return self._targets
+
     def restore(self) -> None:
         """Gives all tensors their first content."""
-        if self._saved is None:
-            self._saved = self.copies()
-        for tensor, saved in zip(self.tensors, self._saved, strict=True):
-            tensor.copy_(saved)
+        for tensor, original in zip(self.tensors, self._originals(), strict=True):
+            tensor.copy_(original)
 
     def guard(self) -> None:
         """Puts a margin of poison behind each tensor."""
@@ -113,9 +131,10 @@ class InputSet:
         """Name and present content (on the CPU) of each tensor whose bytes are no longer those of the block."""
         changed = []
         address = self._block.data_ptr()
-        for name, storage, (start, end, dtype, shape) in zip(self.names, self._storages, self._places, strict=True):
+        tensors = zip(self.names, self._storages, self._places, self.shifts, strict=True)
+        for name, storage, (start, end, dtype, shape), shift in tensors:
             host = storage.cpu()
-            if not _native.same_bytes(host.data_ptr(), address + start, end - start):
+            if not _native.same_bytes(host.data_ptr(), address + start + shift, end - start):
                 now = torch.empty(0, dtype=dtype).set_(host, 0, shape)
                 changed.append((name, now))
         return changed

@@ -29,6 +29,7 @@ from passnet._passes.rewrite import Rewriting, rewrite
 from passnet._passes.trace import trace_pattern
 from passnet._worker import errors, protocol, tensors, triton_interpreter
 from passnet._worker.inductor import DirectGraph
+from passnet._worker.pools import Pools, let_go, overwrite
 from passnet._worker.static_weights import StaticWeights
 from passnet.backend import Backend
 
@@ -57,8 +58,9 @@ def rehearse() -> None:
         _, outputs = worker.answer({"type": "call", "set": 0, "seed": 0, "watch": {}}, None)
         if outputs is not None:
             os.close(outputs)
-        timing = {"warmup": 1, "trials": 1, "cache": "warm", "restore": False, "seed": 0}
-        worker.answer({"type": "time", "set": 0, **timing}, None)
+        worker.answer({"type": "pools", "pools": [{"window": layout, "windows": 1}]}, block)
+        calls = {"warmup": 1, "trials": 1, "calls": 1, "keep": 0, "windows": [{"start": 0, "step": 0}]}
+        worker.answer({"type": "time", **calls, "cache": "warm", "overwrite": True, "restore": False, "seed": 0}, None)
     finally:
         os.close(block)
 
@@ -123,6 +125,7 @@ class _Worker:
         self.first_call_ns: int | None = None
         self.is_inductors = False
         self.sets: dict[int, tensors.InputSet] = {}
+        self.pools: Pools | None = None
         self.last: tuple[Any, tensors.InputSet] | None = None
 
     def answer(self, message: dict[str, Any], descriptor: int | None) -> tuple[dict[str, Any], int | None]:
@@ -140,8 +143,13 @@ class _Worker:
                 fresh = tensors.Layouts(layouts).sets(descriptor, count, stride, self.device)
                 self.sets.update(enumerate(fresh, first))
                 return {"type": "done"}, None
+            case {"type": "pools", "pools": pools} if descriptor is not None:
+                self.stage = "transfer"
+                self.pools = Pools(pools, descriptor, self.device)
+                return {"type": "done"}, None
             case {"type": "drop_inputs"}:
                 self.sets.clear()
+                self.pools = None
                 return {"type": "done"}, None
             case {"type": "call", "set": number, "seed": seed, "watch": watch}:
                 return self.call(number, seed, watch)
@@ -177,7 +185,10 @@ class _Worker:
         return {"type": "patterns", "patterns": patterns}
 
     def forget_last_call(self) -> None:
-        self.last = None
+        if self.last is not None:
+            holder = [self.last[0]]
+            self.last = None
+            let_go(holder)
 
     def load(
         self,
@@ -266,7 +277,7 @@ class _Worker:
             function = self.rewriting.checked_module(watching).forward
         if function is None:
             raise protocol.ProtocolError("`call` before `load`")
-        self.last = None
+        self.forget_last_call()
         if watching.poison:
             inputs.guard()
         self.stage = "run"
@@ -315,18 +326,20 @@ class _Worker:
         return tensors.ship(result, inputs)
 
     def time(self, message: dict[str, Any]) -> dict[str, Any]:
-        sets = [self.input_set(number) for number in (message["set"], *message.get("rotate", ()))]
-        if self.callable is None:
-            raise protocol.ProtocolError("`time` before `load`")
-        seed, trials = message["seed"], message["trials"]
+        function, pools, windows = self.callable, self.pools, message["windows"]
+        if function is None or pools is None:
+            raise protocol.ProtocolError("`time` before `load` and `pools`")
+        seed, restore, cuda = message["seed"], message["restore"], self.device.type == "cuda"
 
-        def restore(index: int) -> None:
-            sets[index].restore()
+        def before(number: int, call: int) -> None:
+            if cuda:
+                pools.fill(number, call, windows)
             if self.weights is not None:
-                self.weights.take(sets[0].tensors)
-            self.seed_generators(seed)
+                self.weights.take(pools.sets[number].tensors)
+            if restore:
+                self.seed_generators(seed)
 
-        self.last = None
+        self.forget_last_call()
         self.stage = "run"
         self.seed_generators(seed)
         # Objects that outlive the collection are left out of the next one: its time must not depend on the imports of a
@@ -338,19 +351,23 @@ class _Worker:
         gc.disable()
         try:
             with torch.no_grad():
-                e2e, device, total, result = _native.time_calls(
-                    self.callable,
-                    [self.arguments(sets[0]), *(self.data(inputs) for inputs in sets[1:])],
+                block = _native.time_calls(
+                    function,
+                    [tuple(self.data(inputs)) for inputs in pools.sets],
+                    pools.sources(windows, restore=restore),
                     message["warmup"],
-                    trials,
-                    cuda=self.device.type == "cuda",
+                    message["trials"],
+                    message["calls"],
+                    message["keep"],
+                    cuda=cuda,
                     cold=message["cache"] == "cold",
-                    before=restore if message["restore"] else None,
+                    before=before if cuda or restore or self.weights is not None else None,
+                    retire=overwrite if cuda and message["overwrite"] else message["overwrite"],
                 )
         finally:
             gc.enable()
-        self.last = (result, sets[max(trials - 1, 0) % len(sets)])
-        return {"type": "timed", "e2e_ns": e2e, "device_ns": device, "total_ns": total}
+        self.last = (block.pop("result"), pools.kept(message["warmup"] + message["keep"], windows))
+        return {"type": "timed", **block}
 
     def usage(self) -> dict[str, Any]:
         """Time and memory of the loaded code, for reports."""
@@ -367,7 +384,7 @@ class _Worker:
         if function is None:
             raise protocol.ProtocolError("`profile` before `load`")
         named = function if self.rewriting is None else self.rewriting.wrapped(profile.named).forward
-        self.last = None
+        self.forget_last_call()
         self.stage = "run"
         inputs.restore()
         self.seed_generators(seed)

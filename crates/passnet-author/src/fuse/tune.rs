@@ -56,6 +56,7 @@ impl Tuner {
             warmup: 10,
             trials: 50,
             rounds: 10,
+            pairs: 1,
             check_rounds: 1,
             adversarial: Vec::new(),
             paths: vec![ExecutionPath::Direct],

@@ -14,7 +14,6 @@ use crate::{
     inputs::Content,
     integrity,
     judge::{Guard, pair, same_bytes},
-    philox::Stream,
     worker::{Fault, Worker},
 };
 
@@ -25,12 +24,12 @@ impl Attempt<'_> {
     /// there by chance is not enough. Before it is accused, what its functions return is overwritten behind its back once: only
     /// outputs that change then are made of it.
     pub(super) fn take_census(&mut self, candidate: &mut Worker) -> Result<(), Stop> {
-        let seeds = Stream::new(self.machine.settings.seed, "census").group(0);
+        let seed = |number| self.seeds.seed("census", number);
         let limit = self.machine.settings.memory_bytes;
-        let block = |seed: u32| InputBlock::new(self.sample.metas(), &[(seed.into(), Content::Random)], limit);
-        let blocks = [block(seeds[0]), block(seeds[1]), block(seeds[3])];
+        let block = |number| InputBlock::new(self.sample.metas(), &[(seed(number), Content::Random)], limit);
+        let blocks = [block(0), block(1), block(2)];
         let blocks = blocks.into_iter().collect::<Result<Vec<_>, _>>().map_err(block_stop)?;
-        let (plain, call_seed) = (Watch::default(), u64::from(seeds[2]));
+        let (plain, call_seed) = (Watch::default(), seed(3) >> 1);
         let mut call = |content: usize, watch: Watch| {
             self.send_inputs(candidate, &blocks[content], 0..1)?;
             self.send_call(candidate, 0, call_seed, watch)?;

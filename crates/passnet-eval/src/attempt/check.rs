@@ -12,7 +12,6 @@ use crate::{
     inputs::{Content, byte_size},
     integrity,
     judge::{Agreement, Guard, Pair, Tally, judge_loosely, pair, remarks, same_bytes},
-    philox::Stream,
     worker::{Fault, Returned, Worker},
 };
 
@@ -61,11 +60,6 @@ pub(super) type Batch<'r> = (&'r [Round], InputBlock);
 impl<'a> Attempt<'a> {
     /// The contents to check: random ones under fresh seeds, then the adversarial ones.
     pub(super) fn rounds(&self, adversarial: &[Content]) -> Vec<Round> {
-        let seeds = Stream::new(self.machine.settings.seed, "checked rounds");
-        let seed_of = |index: u64| {
-            let [a, b, c, d] = seeds.group(index);
-            (u64::from(a) | u64::from(b) << 32, u64::from(c) | u64::from(d) << 32)
-        };
         let random = std::iter::repeat_n(Content::Random, self.machine.settings.check_rounds.max(1) as usize);
         let contents = random.chain(adversarial.iter().copied());
         contents
@@ -73,9 +67,9 @@ impl<'a> Attempt<'a> {
             .map(|(content, index)| {
                 let index = if self.machine.options.defences.contents { index } else { 0 };
                 // A near duplicate needs something to be near to.
-                let (inputs_seed, _) = seed_of(if content == Content::NearDuplicate { 0 } else { index });
-                // 63 bits: PyTorch takes the seed as a signed number.
-                Round { content, inputs_seed, call_seed: seed_of(index).1 >> 1 }
+                let (inputs_seed, _) =
+                    self.seeds.checked_round(if content == Content::NearDuplicate { 0 } else { index });
+                Round { content, inputs_seed, call_seed: self.seeds.checked_round(index).1 }
             })
             .collect()
     }

@@ -17,6 +17,7 @@ use super::{float64::Float64, stop::Stop};
 use crate::{
     block::InputBlock,
     candidate::{Candidate, Route},
+    device::Measuring,
     error::EvalError,
     failure::{Failure, no_match},
     inputs::Content,
@@ -24,8 +25,10 @@ use crate::{
     judge::Guard,
     machine::Machine,
     scratch::{Scratch, write_pass_directory},
+    seeds::Seeds,
     worker::{Fault, Worker, WorkerOptions, unexpected},
     zygote::Zygote,
+    zygote_config::ZygoteError,
 };
 
 /// Bytes that a reference may return if the settings set no limit on memory.
@@ -48,6 +51,7 @@ pub(crate) struct Attempt<'a> {
     pub(super) sample: &'a GraphSample,
     pub(super) candidate: &'a Candidate,
     pub(super) depth: Depth,
+    pub(super) seeds: Seeds,
     pub(super) zygote: Arc<Zygote>,
     pub(super) scratch: Scratch,
     pub(super) deadline: Instant,
@@ -70,6 +74,7 @@ impl<'a> Attempt<'a> {
         sample: &'a GraphSample,
         candidate: &'a Candidate,
         depth: Depth,
+        seeds: Seeds,
         zygote: Arc<Zygote>,
         deadline: Instant,
     ) -> Result<Self, EvalError> {
@@ -80,6 +85,7 @@ impl<'a> Attempt<'a> {
             sample,
             candidate,
             depth,
+            seeds,
             zygote,
             scratch,
             deadline,
@@ -115,6 +121,13 @@ impl<'a> Attempt<'a> {
             write_pass_directory(directory, &passes).map_err(|error| Stop::Fault(error.into()))?;
         }
         Ok(self.candidate.routes(&self.machine.settings.paths, &passes.to_string_lossy()))
+    }
+
+    /// Waits for the right to measure.
+    pub(super) fn acquire_device(&self) -> Result<(Measuring<'a>, Duration), Stop> {
+        let machine = self.machine;
+        let acquired = machine.lock.acquire(|| machine.launcher.is_halted());
+        acquired.map_err(|error| Stop::Fault(error.into()))?.ok_or_else(|| Stop::Fault(ZygoteError::Halted.into()))
     }
 
     pub(super) fn fork(&self, role: &str, foreign: bool) -> Result<Worker, Fault> {
@@ -193,7 +206,8 @@ impl<'a> Attempt<'a> {
 
     /// Lets a control compile what it compiles lazily.
     pub(super) fn first_call(&self, control: &mut Worker) -> Result<(), Fault> {
-        let block = InputBlock::new(self.sample.metas(), &[(0, Content::Random)], 0)
+        let seed = self.seeds.seed("first call", 0);
+        let block = InputBlock::new(self.sample.metas(), &[(seed, Content::Random)], 0)
             .map_err(|error| Fault::Io(std::io::Error::other(error.to_string())))?;
         self.call_once(control, &block, 0)?;
         control.drop_inputs(self.deadline)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use passnet_record::{Baseline, ContentId, Device, SCHEMA_VERSION, Status, TimeUnit, TrialTimes};
+use passnet_record::{Baseline, ContentId, Device, SCHEMA_VERSION, Status, TimeUnit, Timing, TrialTimes};
 use rustix::thread::CpuSet;
 
 use super::{
@@ -11,12 +11,14 @@ use super::{
     suspect::Suspect,
 };
 use crate::{
-    block::InputBlock,
+    accounting::{SideRounds, unexplained_time},
     candidate::Route,
     failure::Failure,
     judge::{pair, wrong_values},
-    stats::summarize,
-    timing::{Measurement, Plan, SideFault, SideRounds, TimingInputs, describe, unexplained_time},
+    pools::Pools,
+    schedule::least_calls,
+    stats::{disagree, summarize},
+    timing::{Measurement, Plan, SideFault, describe, pooled},
     worker::{Fault, Worker},
 };
 
@@ -54,21 +56,42 @@ fn clock_disagrees(hidden: Duration) -> Failure {
     Failure::new(Status::Integrity, "clock_disagrees", message)
 }
 
+/// The measurements of a path, one per pair of processes.
+#[derive(Default)]
+pub(super) struct Measured {
+    best: Vec<Measurement>,
+    remeasured: u32,
+    has_control: bool,
+}
+
+impl Measured {
+    pub(super) fn pairs(&self) -> usize {
+        self.best.len()
+    }
+
+    /// True if the first pair is faster or slower than a baseline, beyond its own noise.
+    pub(super) fn differs(&self) -> bool {
+        let Some(first) = self.best.first() else { return false };
+        let baselines = 0..first.sides.len().saturating_sub(1);
+        baselines.filter_map(|side| first.ratio(side)).any(|ratio| ratio.low > 1.0 || ratio.high < 1.0)
+    }
+}
+
 impl Attempt<'_> {
-    /// Measures until it is stable or the repetitions are used up. A failure that is given back is instability.
+    /// Measures a pair until it is stable or the repetitions are used up.
     pub(super) fn measure(
         &mut self,
-        route: &Route,
         reference: &mut Worker,
         control: Option<&mut Worker>,
         candidate: &mut Worker,
         at: i32,
-    ) -> Result<Option<Failure>, Stop> {
+        measured: &mut Measured,
+    ) -> Result<(), Stop> {
         let machine = self.machine;
         let settings = &machine.settings;
-        let has_control = control.is_some();
+        measured.has_control = control.is_some();
         let mut sides: Vec<&mut Worker> = std::iter::once(reference).chain(control).chain([candidate]).collect();
-        let (measuring, waited) = machine.lock.acquire().map_err(|error| Stop::Fault(error.into()))?;
+        let (measuring, waited) = self.acquire_device()?;
         self.deadline += waited;
         sides.iter().for_each(|side| side.pin(&machine.cores.timing));
         // The next evaluation's workers are forked while this one's wait for the clock, on the other cores.
@@ -76,18 +99,8 @@ impl Attempt<'_> {
         let mut best: Option<Measurement> = None;
         let (mut remeasured, mut disturbed) = (0, 0);
         loop {
-            let inputs = self.timing_inputs(1 + remeasured + disturbed)?;
-            let plan = Plan {
-                settings,
-                inputs: &inputs,
-                restore: self.restore,
-                call_seed: self.timed_call_seed(),
-                seed: settings.seed.wrapping_add((remeasured + disturbed).into()),
-                deadline: self.deadline,
-                output_limit: MAX_OUTPUT,
-                check_clock: machine.options.defences.clock,
-            };
-            let measurement = self.measure_once(&plan, &mut sides, at)?;
+            let number = (measured.pairs() as u64) << 32 | u64::from(remeasured + disturbed);
+            let measurement = self.measure_once(number, &mut sides, at)?;
             if let Some(candidate) = sides.last() {
                 self.refuse_moved(candidate, &machine.cores.timing)?;
             }
@@ -114,7 +127,9 @@ impl Attempt<'_> {
             sides.iter().for_each(|side| side.pin(cores));
         }
         drop(measuring);
-        best.map_or(Ok(None), |best| self.record(route, &best, has_control, remeasured))
+        measured.remeasured += remeasured;
+        measured.best.extend(best);
+        Ok(())
     }
 
     /// A process that left its core, or took a higher priority, measures something else.
@@ -158,42 +173,55 @@ impl Attempt<'_> {
         Err(Failure::new(Status::Integrity, "impossible_time", message))
     }
 
-    fn timed_call_seed(&self) -> u64 {
+    fn timed_call_seed(&self, number: u64) -> u64 {
         if self.machine.options.defences.contents {
-            self.machine.settings.seed >> 1
+            self.seeds.seed("timed calls", number) >> 1
         } else {
             self.rounds(&[])[0].call_seed
         }
     }
 
-    /// The inputs of the `number`-th measurement.
-    fn timing_inputs(&self, number: u32) -> Result<TimingInputs, Stop> {
+    /// The contents of one measurement.
+    fn pools(&self, number: u64) -> Result<Pools, Stop> {
         let (metas, settings) = (self.sample.metas(), &self.machine.settings);
-        let inputs = if self.machine.options.defences.contents {
-            TimingInputs::new(metas, settings, settings.seed ^ u64::from(number))
+        let pools = if self.machine.options.defences.contents {
+            let seed = self.seeds.seed("timed contents", number);
+            Pools::new(metas, seed, least_calls(settings), settings.memory_bytes)
         } else {
-            let checked = self.rounds(&[])[0];
-            InputBlock::new(metas, &[(checked.inputs_seed, checked.content)], settings.memory_bytes)
-                .map(TimingInputs::of)
+            Pools::fixed(metas, self.seeds.seed("timed contents", 0), settings.memory_bytes)
         };
-        inputs.map_err(block_stop)
+        pools.map_err(block_stop)
     }
 
-    fn measure_once(&mut self, plan: &Plan<'_>, sides: &mut [&mut Worker], at: i32) -> Result<Measurement, Stop> {
+    /// Makes the measurement of a number, under contents and seeds of its own.
+    fn measure_once(&mut self, number: u64, sides: &mut [&mut Worker], at: i32) -> Result<Measurement, Stop> {
+        let machine = self.machine;
+        let pools = self.pools(number)?;
+        let plan = Plan {
+            settings: &machine.settings,
+            pools: &pools,
+            restore: self.restore,
+            overwrite: machine.options.defences.poison,
+            call_seed: self.timed_call_seed(number),
+            seed: self.seeds.seed("blocks", number),
+            deadline: self.deadline,
+            output_limit: MAX_OUTPUT,
+            check_clock: machine.options.defences.clock,
+        };
         let last = sides.len() - 1;
         let mut suspect = Ok(None);
         let mut checked = 0;
         let (timed, guard) = (self.machine.options.defences.timed, self.guard());
-        let measurement = plan.run(sides, &mut |returned, block, set| {
+        let measurement = plan.run(sides, &mut |returned, content| {
             checked += 1;
             if let (Some(expected), Some(got)) = (returned.first(), returned.get(last))
                 && matches!(suspect, Ok(None))
                 && timed
             {
-                suspect = pair(expected, got, block, set, guard)
+                suspect = pair(expected, got, content, 0, guard)
                     .map_err(Stop::from)
                     .map(|pairs| wrong_values(&pairs, at, None).is_some())
-                    .and_then(|is_wrong| is_wrong.then(|| Suspect::new(block, set, expected, got)).transpose());
+                    .and_then(|is_wrong| is_wrong.then(|| Suspect::new(content, 0, expected, got)).transpose());
             }
         });
         self.report.evidence.timed_calls_checked += checked;
@@ -207,53 +235,78 @@ impl Attempt<'_> {
         })
     }
 
-    /// Writes the measurement down; gives back instability as a failure.
-    fn record(
-        &mut self,
-        route: &Route,
-        measurement: &Measurement,
-        has_control: bool,
-        remeasured: u32,
-    ) -> Result<Option<Failure>, Stop> {
+    /// Records the measurements. Returns instability as a failure.
+    pub(super) fn record(&mut self, route: &Route, measured: &Measured) -> Result<Option<Failure>, Stop> {
         let settings = &self.machine.settings;
-        let (Some(eager), Some(candidate)) = (measurement.sides.first(), measurement.sides.last()) else {
-            return Ok(None);
-        };
+        let Some(last) = measured.best.first().map(|first| first.sides.len() - 1) else { return Ok(None) };
         let bound = least_time(settings.device, settings.threads, self.output_bytes);
-        self.refuse_impossible(candidate, bound)?;
-        let control = if has_control { &measurement.sides[1] } else { eager };
-        let times = TrialTimes {
-            schema_version: SCHEMA_VERSION,
-            path: Some(route.path),
-            unit: TimeUnit::Ns,
-            eager: eager.times.clone(),
-            control: control.times.clone(),
-            candidate: candidate.times.clone(),
-        };
-        let raw = serde_json::to_vec(&times).map_err(|error| Stop::Fault(std::io::Error::from(error).into()))?;
-        let id = ContentId::of(&raw);
-        self.report.blobs.push(raw);
+        for measurement in &measured.best {
+            self.refuse_impossible(&measurement.sides[last], bound)?;
+        }
+        let control = usize::from(measured.has_control);
+        let id = self.keep_trials(route, &measured.best, control, last)?;
+        let mut timings = Vec::new();
         // Where the path without rewriting is eager mode itself, both baselines are one measurement.
-        for (baseline, side) in [(Baseline::Eager, eager), (Baseline::Control, control)] {
-            let Some(mut timing) =
-                describe(route.path, baseline, (&side.times, &candidate.times), settings, remeasured, bound)
-            else {
+        for (baseline, side) in [(Baseline::Eager, 0), (Baseline::Control, control)] {
+            let what = (route.path, baseline, side);
+            let Some(mut timing) = describe(what, &measured.best, settings, measured.remeasured, bound) else {
                 let message = "the calls are too short to be measured: their median is zero";
                 return Ok(Some(Failure::new(Status::Unstable, "no_ratio", message)));
             };
             timing.raw = Some(id.clone());
-            self.report.timings.push(timing);
+            timings.push(timing);
         }
-        if measurement.noise <= settings.max_iqr_ratio {
-            return Ok(None);
+        let failure = self.instability(measured, &mut timings);
+        self.report.timings.extend(timings);
+        Ok(failure)
+    }
+
+    /// Keeps every trial time in a blob.
+    fn keep_trials(
+        &mut self,
+        route: &Route,
+        measurements: &[Measurement],
+        control: usize,
+        last: usize,
+    ) -> Result<ContentId, Stop> {
+        let side = |side: usize| pooled(measurements.iter().map(|one| one.sides[side].times.clone()));
+        let times = TrialTimes {
+            schema_version: SCHEMA_VERSION,
+            path: Some(route.path),
+            unit: TimeUnit::Ns,
+            calls: measurements.first().map_or(1, |first| first.calls),
+            eager: side(0),
+            control: side(control),
+            candidate: side(last),
+        };
+        let raw = serde_json::to_vec(&times).map_err(|error| Stop::Fault(std::io::Error::from(error).into()))?;
+        let id = ContentId::of(&raw);
+        self.report.blobs.push(raw);
+        Ok(id)
+    }
+
+    /// The reason why the measurements are no basis for a verdict, if there is one.
+    fn instability(&self, measured: &Measured, timings: &mut [Timing]) -> Option<Failure> {
+        let settings = &self.machine.settings;
+        let noise = measured.best.iter().map(|one| one.noise).fold(0.0, f64::max);
+        if noise > settings.max_iqr_ratio {
+            let message = format!(
+                "IQR / median is {noise:.2}, more than {:.2}, in the best of {} measurements; the machine is busy or the run \
+                 time depends on the values",
+                settings.max_iqr_ratio,
+                measured.remeasured + 1
+            );
+            return Some(Failure::new(Status::Unstable, "fluctuation", message));
         }
+        let differs = timings.iter().position(|timing| disagree(&timing.pairs))?;
+        timings.iter_mut().for_each(|timing| timing.stable = false);
+        let ratios: Vec<String> = timings[differs].pairs.iter().map(|pair| format!("{:.3}", pair.ratio)).collect();
         let message = format!(
-            "IQR / median is {:.2}, more than {:.2}, in the best of {} measurements; the machine is busy or the run time \
-             depends on the values",
-            measurement.noise,
-            settings.max_iqr_ratio,
-            remeasured + 1
+            "pairs of fresh processes disagree: the same candidate is {} times as fast as the {} baseline; the machine is \
+             busy, or a process of one side ran at another speed for its whole life",
+            ratios.join(" and then "),
+            timings[differs].baseline
         );
-        Ok(Some(Failure::new(Status::Unstable, "fluctuation", message)))
+        Some(Failure::new(Status::Unstable, "pairs_disagree", message))
     }
 }

@@ -32,7 +32,7 @@ impl Attempt<'_> {
             InputBlock::new(self.sample.metas(), &[(round.inputs_seed, round.content)], limit).map_err(block_stop)?;
         self.call_once(&mut worker, &block, round.call_seed).candidate("running")?;
         // Exclusive like a measurement: other work on the device would disturb it, and it would disturb them.
-        let (measuring, waited) = self.machine.lock.acquire().map_err(|error| Stop::Fault(error.into()))?;
+        let (measuring, waited) = self.acquire_device()?;
         self.deadline += waited;
         worker.pin(&self.machine.cores.timing);
         let profile = self.profile_call(&mut worker, round.call_seed).candidate("being profiled");

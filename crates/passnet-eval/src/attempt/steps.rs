@@ -7,6 +7,7 @@ use passnet_record::{CandidateSpec, Depth, Remark, Status, UsagePair, WorkerRepl
 use super::{
     check::Batch,
     context::{Attempt, elapsed},
+    measure::Measured,
     stop::{OrStop as _, Stop, block_stop},
 };
 use crate::{
@@ -68,14 +69,17 @@ impl Attempt<'_> {
     ) -> Result<Option<Failure>, Stop> {
         let rounds = self.rounds(adversarial);
         let mut batches = self.batches(&rounds)?;
-        let mut sides = self.fork_sides(route, reference, scored)?;
+        let mut sides = self.fork_sides(route, reference, "", scored)?;
         // Inputs are made while the workers load.
         let first = batches.next().transpose().map_err(block_stop)?;
         self.load(&mut sides, scored)?;
         let tally = self.check_all(&mut sides, first.into_iter().map(Ok).chain(batches), scored)?;
         let failure = tally.failure();
         let Some(tolerance) = tally.tolerance() else { return Ok(failure) };
-        let unstable = if self.depth >= Depth::Timing { self.time(route, &mut sides, tolerance)? } else { None };
+        let unstable = match self.depth {
+            Depth::Timing => self.time(route, &mut sides, tolerance, scored)?,
+            _ => None,
+        };
         if scored && self.depth >= Depth::Timing {
             self.report.evidence.usage = self.usage(&mut sides);
         }
@@ -86,8 +90,14 @@ impl Attempt<'_> {
     }
 
     /// Forks the workers of a path and has them load.
-    fn fork_sides<'w>(&mut self, route: &Route, reference: &'w mut Worker, scored: bool) -> Result<Sides<'w>, Stop> {
-        let name = |role: &str| format!("{role}-{:?}", route.path).to_lowercase();
+    fn fork_sides<'w>(
+        &mut self,
+        route: &Route,
+        reference: &'w mut Worker,
+        suffix: &str,
+        loads_reference: bool,
+    ) -> Result<Sides<'w>, Stop> {
+        let name = |role: &str| format!("{role}-{:?}{suffix}", route.path).to_lowercase();
         let begin = Instant::now();
         let mut candidate = self.fork(&name("candidate"), self.candidate.is_foreign()).candidate("starting")?;
         let control_spec = route.control.as_ref().filter(|_| self.depth >= Depth::Timing);
@@ -95,7 +105,7 @@ impl Attempt<'_> {
             Some(_) => Some(self.fork(&name("control"), false).reference("starting")?),
             None => None,
         };
-        if scored {
+        if loads_reference {
             self.send_load(reference, &CandidateSpec::Eager).reference("loading the graph")?;
         }
         self.send_load(&mut candidate, &route.spec).candidate("loading")?;
@@ -177,15 +187,42 @@ impl Attempt<'_> {
         checked.map(|()| tally)
     }
 
-    /// Measures a path whose outputs are close at a tolerance.
-    fn time(&mut self, route: &Route, sides: &mut Sides<'_>, tolerance: i32) -> Result<Option<Failure>, Stop> {
+    /// Measures a path whose outputs are close at a tolerance. A ratio that differs from 1 on the scored path is measured
+    /// again in fresh processes.
+    fn time(
+        &mut self,
+        route: &Route,
+        sides: &mut Sides<'_>,
+        tolerance: i32,
+        scored: bool,
+    ) -> Result<Option<Failure>, Stop> {
         if let Some(control) = &mut sides.control {
             self.first_call(control).reference("running the control")?;
         }
         let begin = Instant::now();
         let at = tolerance.max(self.machine.settings.correct_at) + 1;
-        let unstable = self.measure(route, sides.reference, sides.control.as_mut(), &mut sides.candidate, at)?;
+        let mut measured = Measured::default();
+        self.measure(sides.reference, sides.control.as_mut(), &mut sides.candidate, at, &mut measured)?;
+        let wanted = if scored { self.machine.settings.pairs as usize } else { 1 };
+        while measured.pairs() < wanted && measured.differs() {
+            self.measure_fresh(route, at, &mut measured)?;
+        }
+        let unstable = self.record(route, &measured);
         self.report.cost.time_ns += elapsed(begin);
-        Ok(unstable)
+        unstable
+    }
+
+    /// Measures a path once more, with a reference, a control and a candidate that have just been forked.
+    fn measure_fresh(&mut self, route: &Route, at: i32, measured: &mut Measured) -> Result<(), Stop> {
+        let number = measured.pairs();
+        let mut reference = self.fork(&format!("reference-{number}"), false).reference("starting")?;
+        let mut sides = self.fork_sides(route, &mut reference, &format!("-{number}"), true)?;
+        self.load(&mut sides, true)?;
+        self.first_call(sides.reference).reference("running the graph")?;
+        self.first_call(&mut sides.candidate).candidate("running")?;
+        if let Some(control) = &mut sides.control {
+            self.first_call(control).reference("running the control")?;
+        }
+        self.measure(sides.reference, sides.control.as_mut(), &mut sides.candidate, at, measured)
     }
 }

@@ -22,10 +22,11 @@ fn header() -> RunHeader {
         settings: RunSettings {
             mode: Mode::Sound,
             device: Device::Cpu,
-            seed: 1,
+            seed: Some(1),
             warmup: 25,
             trials: 100,
             rounds: 10,
+            pairs: 2,
             check_rounds: 3,
             adversarial: vec!["zeros".to_owned()],
             correct_at: -5,

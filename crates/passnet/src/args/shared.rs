@@ -62,7 +62,7 @@ pub(crate) struct MeasureArgs {
     /// Timed calls of each side [default: 100]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) trials: Option<u32>,
-    /// Seed that all others derive from [default: 123]
+    /// Seed that all others derive from, to repeat a verdict; the run is marked as seeded [default: drawn for each verdict]
     #[arg(long)]
     pub(crate) seed: Option<u64>,
     /// Tolerance t that a correct graph has to reach, -10 (strict) to 5 [default: -2]

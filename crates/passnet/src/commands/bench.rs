@@ -27,8 +27,9 @@ pub(crate) fn run(args: &BenchRunArgs) -> Result<ExitCode> {
     if args.fresh {
         remove_run(&directory)?;
     }
-    let stop = stop_flag()?;
     let referee = referee::start_for(&suite.record, &args.measure, args.jobs)?;
+    // Until here there is nothing to keep, and an interrupt ends the process.
+    let stop = stop_flag()?;
     let submission = {
         let mut author = create_for_bench(args, suite.record.tasks.len())?;
         let context =

@@ -95,7 +95,7 @@ pub(super) fn settings_of(args: &MeasureArgs, weights: Option<Weights>) -> RunSe
         Mode::Paper => settings::paper(args.device),
     };
     RunSettings {
-        seed: args.seed.unwrap_or(defaults.seed),
+        seed: args.seed.or(defaults.seed),
         warmup: args.warmup.unwrap_or(defaults.warmup),
         trials: args.trials.unwrap_or(defaults.trials),
         correct_at: args.correct_at.unwrap_or(defaults.correct_at),

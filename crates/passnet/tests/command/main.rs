@@ -6,6 +6,7 @@ mod agent;
 mod cli;
 mod dataset;
 mod environment;
+mod interrupt;
 mod matches;
 mod messages;
 mod suites;

@@ -2,6 +2,7 @@
 
 import array
 import ctypes
+import hashlib
 import json
 import os
 import pathlib
@@ -98,6 +99,10 @@ class Worker:
             self.sets[message["set"] + number] = (os.pread(descriptor, first["nbytes"], start), first)
         send(self.sock, {"type": "done"})
 
+    def pools(self, message, descriptor):
+        self.pool = (os.dup(descriptor), message["pools"][0])
+        send(self.sock, {"type": "done"})
+
     def drop_inputs(self, _message, _descriptor):
         self.sets.clear()
         send(self.sock, {"type": "done"})
@@ -181,21 +186,26 @@ class Worker:
     def time(self, message, _):
         if self.behaviour == "hang_in_time":
             time.sleep(600)
-        sets = [message["set"], *message["rotate"]]
         trials = message["trials"] - (self.behaviour == "fewer_trials")
         begin, times = time.monotonic_ns(), []
         for _ in range(message["warmup"] + trials):
             start = time.monotonic_ns()
-            while time.monotonic_ns() - start < 50_000:
+            while time.monotonic_ns() - start < 50_000 * message["calls"]:
                 pass
-            times.append(time.monotonic_ns() - start)
+            times.append((time.monotonic_ns() - start) // message["calls"])
         if self.behaviour == "hides_time":
             time.sleep(0.02)
         if self.behaviour == "inflates":
             times = [10**12 for _ in times]
         total = time.monotonic_ns() - begin
-        self.last = self.sets[sets[(message["trials"] - 1) % len(sets)]]
-        send(self.sock, {"type": "timed", "e2e_ns": times[message["warmup"] :], "device_ns": [], "total_ns": total})
+        (block, pool), (windows,) = self.pool, message["windows"]
+        number = (windows["start"] + (message["warmup"] + message["keep"]) * windows["step"]) % pool["windows"]
+        layout = pool["window"]
+        data = os.pread(block, layout["nbytes"], layout["offset"] + 4 * number)
+        self.last = (data, layout)
+        kept = hashlib.sha256(data).hexdigest() if self.behaviour == "computes_when_fetched" else ""
+        times = times[message["warmup"] :]
+        send(self.sock, {"type": "timed", "e2e_ns": times, "device_ns": [], "total_ns": total, "kept": [kept]})
 
     def profile(self, _message, _descriptor):
         rows = [{"name": self.behaviour, "count": 2, "total_ns": 3000}]

@@ -1,0 +1,205 @@
+//! Times of a worker, held against the referee's own clock.
+
+use std::time::Duration;
+
+use passnet_record::{SideTrials, TimedBlock};
+
+use crate::schedule::BlockPlan;
+
+/// Untimed time of a block that needs no explanation, in addition to the baseline's.
+const UNEXPLAINED_SLACK: Duration = Duration::from_micros(500);
+/// Shares of the time of a call, and of the baseline's untimed time per call, that are not charged: what lies in the caches
+/// after a call differs between two programs, and so does the time of the copies between their calls.
+const UNCHARGED: f64 = 0.02;
+const UNCHARGED_USUAL: f64 = 0.1;
+/// Rounds below which nothing is concluded from them.
+const ROUNDS: usize = 4;
+/// The same of fetches, and the difference that is not charged.
+const FETCHES: usize = 3;
+const UNCHARGED_FETCH: Duration = Duration::from_micros(200);
+
+/// Times of one side, one entry per round.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SideRounds {
+    pub(crate) times: SideTrials,
+    /// Time of each block, by the referee's clock, that trials and warm-up do not account for.
+    unexplained: Vec<Duration>,
+    /// Calls of each block.
+    made: Vec<u64>,
+    /// Time of each fetch of outputs, by the referee's clock.
+    fetched: Vec<Duration>,
+    /// Sum of trials and warm-up calls.
+    pub(crate) calls: Duration,
+}
+
+impl SideRounds {
+    /// Enters a block that took so long by the referee's clock, from the request to the reply.
+    ///
+    /// # Errors
+    /// Its times are impossible.
+    pub(crate) fn enter(
+        &mut self,
+        timed: TimedBlock,
+        plan: BlockPlan,
+        took: Duration,
+        check_clock: bool,
+    ) -> Result<(), String> {
+        let measured = check_times(&timed, plan, if check_clock { took } else { Duration::MAX })?;
+        let calls = measured.mul_f64(plan.all() as f64 / plan.timed().max(1) as f64);
+        self.unexplained.push(took.saturating_sub(calls));
+        self.made.push(plan.all());
+        self.calls += calls.min(took);
+        self.times.e2e_ns.push(timed.e2e_ns);
+        if !timed.device_ns.is_empty() {
+            self.times.device_ns.push(timed.device_ns);
+        }
+        Ok(())
+    }
+
+    /// Enters the time of a fetch.
+    pub(crate) fn enter_fetch(&mut self, took: Duration) {
+        self.fetched.push(took);
+    }
+
+    /// Mean time of a call, warm-up calls included.
+    fn per_call(&self) -> f64 {
+        self.calls.as_nanos() as f64 / self.made.iter().sum::<u64>().max(1) as f64
+    }
+}
+
+/// Checks that the times of a block are possible; gives their sum.
+fn check_times(timed: &TimedBlock, plan: BlockPlan, wall: Duration) -> Result<Duration, String> {
+    let trials = plan.trials as usize;
+    if timed.e2e_ns.len() != trials || !(timed.device_ns.is_empty() || timed.device_ns.len() == trials) {
+        return Err(format!("{} times for {trials} trials", timed.e2e_ns.len()));
+    }
+    let sum = timed.e2e_ns.iter().fold(0_u64, |sum, &ns| sum.saturating_add(ns.saturating_mul(plan.calls.into())));
+    if sum > timed.total_ns || u128::from(timed.total_ns) > wall.as_nanos() {
+        return Err(format!("trials of {sum} ns do not fit {} ns, by the referee's clock {wall:?}", timed.total_ns));
+    }
+    Ok(Duration::from_nanos(sum))
+}
+
+/// If the candidate's blocks took longer, by the referee's clock, than its trial times and the trusted sides' own untimed
+/// part explain: by how much, per block. The median block of the candidate is held against the median one of the slowest
+/// other side: what hides time in fewer than half of its blocks does not move the median of its trials either.
+pub(crate) fn unexplained_time(others: &[SideRounds], candidate: &SideRounds) -> Option<Duration> {
+    let median = |side: &SideRounds| {
+        let mut unexplained = side.unexplained.clone();
+        unexplained.sort_unstable();
+        unexplained.get(unexplained.len() / 2).copied()
+    };
+    let usual = others.iter().filter_map(median).max().unwrap_or_default();
+    let hidden = median(candidate)?;
+    let per_block = candidate.calls / candidate.unexplained.len().max(1) as u32;
+    let allowed = usual * 2 + per_block / 2 + UNEXPLAINED_SLACK;
+    (hidden > allowed).then(|| hidden - usual)
+}
+
+/// Nanoseconds per call that the referee's clock saw and the candidate's trial times do not explain: in the blocks of a round,
+/// in addition to the other side's untimed time, and when outputs are fetched, which computes nothing. Only what nearly
+/// all rounds agree on (the lower quartile), so that the noise of a busy machine is charged to nobody.
+pub(crate) fn charge(base: &SideRounds, candidate: &SideRounds) -> u64 {
+    let per_call =
+        |side: &SideRounds, round: usize| side.unexplained[round].as_nanos() as f64 / side.made[round].max(1) as f64;
+    let rounds = base.unexplained.len().min(candidate.unexplained.len());
+    let more: Vec<f64> = (0..rounds).map(|round| per_call(candidate, round) - per_call(base, round)).collect();
+    let usual = lower_quartile((0..rounds).map(|round| per_call(base, round)).collect());
+    let between = lower_quartile(more);
+    let least = UNCHARGED * candidate.per_call() + UNCHARGED_USUAL * usual;
+    let between = if rounds >= ROUNDS && between > least { between } else { 0.0 };
+    let nanoseconds = |took: &Duration| took.as_nanos() as f64;
+    let usual = lower_quartile(base.fetched.iter().map(nanoseconds).collect());
+    let more =
+        candidate.fetched.iter().zip(&base.fetched).map(|(candidate, base)| nanoseconds(candidate) - nanoseconds(base));
+    let more: Vec<f64> = more.collect();
+    let is_seen = more.len() >= FETCHES;
+    let fetching = lower_quartile(more);
+    let fetching = if is_seen && fetching > usual + nanoseconds(&UNCHARGED_FETCH) { fetching } else { 0.0 };
+    (between + fetching) as u64
+}
+
+/// The value that three quarters of some values are not below; 0 for none.
+fn lower_quartile(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len() / 4).copied().unwrap_or(0.0)
+}
+
+/// The trials of a side, each longer by the charge.
+pub(crate) fn charged(side: &SideTrials, charge_ns: u64) -> SideTrials {
+    let more = |rounds: &[Vec<u64>]| {
+        rounds.iter().map(|round| round.iter().map(|ns| ns.saturating_add(charge_ns)).collect()).collect()
+    };
+    SideTrials { e2e_ns: more(&side.e2e_ns), device_ns: more(&side.device_ns) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(trials: u32, calls: u32) -> BlockPlan {
+        BlockPlan { warmup: 0, trials, calls, keep: 0, checked: false }
+    }
+
+    fn side(unexplained_us: &[u64], calls_us: u64) -> SideRounds {
+        SideRounds {
+            unexplained: unexplained_us.iter().map(|&us| Duration::from_micros(us)).collect(),
+            made: vec![10; unexplained_us.len()],
+            calls: Duration::from_micros(calls_us),
+            ..SideRounds::default()
+        }
+    }
+
+    #[test]
+    fn time_hidden_in_most_blocks_shows_and_noise_does_not() {
+        let base = side(&[300, 310, 290, 280, 5000], 4000);
+        let found = |unexplained_us: &[u64]| unexplained_time(std::slice::from_ref(&base), &side(unexplained_us, 400));
+        assert_eq!(found(&[320, 9000, 8000, 300, 310]), None);
+        // An honest block among them excuses nothing.
+        for blocks in [[5300, 5400, 5200, 5300, 9000], [5300, 5400, 5200, 5300, 300]] {
+            let hidden = found(&blocks).unwrap();
+            assert!(hidden >= Duration::from_micros(4800), "{hidden:?}");
+        }
+    }
+
+    #[test]
+    fn what_nearly_all_rounds_agree_on_is_charged_and_noise_is_not() {
+        let base = side(&[300, 310, 290, 280, 300, 305, 295, 300], 4000);
+        let charge = |unexplained_us: &[u64]| charge(&base, &side(unexplained_us, 400));
+        // 5 us per call of 5 us are far below what makes a verdict, and count all the same.
+        assert_eq!(charge(&[350, 360, 340, 330, 350, 355, 345, 350]), 5000);
+        assert_eq!(charge(&[300, 9000, 290, 8000, 300, 9000, 290, 300]), 0);
+        assert_eq!(charge(&[305, 315, 295, 285, 305, 310, 300, 305]), 0);
+        assert_eq!(charge(&[0; 8]), 0);
+    }
+
+    #[test]
+    fn outputs_that_are_computed_when_they_are_fetched_are_charged() {
+        let of = |fetched_us: &[u64]| {
+            let fetched = fetched_us.iter().map(|&us| Duration::from_micros(us)).collect();
+            SideRounds { fetched, ..side(&[300; 4], 400) }
+        };
+        let base = of(&[400, 410, 390, 420]);
+        assert_eq!(charge(&base, &of(&[5400, 5410, 5390, 9000])), 5_000_000);
+        assert_eq!(charge(&base, &of(&[450, 460, 440, 9000])), 0);
+        assert_eq!(charge(&base, &of(&[5400])), 0);
+    }
+
+    #[test]
+    fn impossible_times_are_refused() {
+        let block = |e2e: &[u64], total| TimedBlock {
+            e2e_ns: e2e.to_vec(),
+            device_ns: Vec::new(),
+            total_ns: total,
+            kept: Vec::new(),
+        };
+        let (wall, two) = (Duration::from_nanos(100), plan(2, 1));
+        assert_eq!(check_times(&block(&[10, 20], 40), two, wall), Ok(Duration::from_nanos(30)));
+        assert_eq!(check_times(&block(&[10, 20], 100), plan(2, 3), wall), Ok(Duration::from_nanos(90)));
+        assert!(check_times(&block(&[10, 20], 100), plan(2, 4), wall).is_err());
+        assert!(check_times(&block(&[10], 40), two, wall).is_err());
+        assert!(check_times(&block(&[10, 40], 40), two, wall).is_err());
+        assert!(check_times(&block(&[10, 20], 101), two, wall).is_err());
+        assert!(check_times(&block(&[u64::MAX, 20], u64::MAX), two, wall).is_err());
+    }
+}

@@ -1,0 +1,74 @@
+//! The one fork server that runs at a time.
+
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicI32, Ordering},
+    },
+};
+
+use crate::{
+    tree,
+    zygote::Zygote,
+    zygote_config::{ZygoteConfig, ZygoteError},
+};
+
+/// Keeps one fork server running: starts it when first asked, and again after it has died.
+#[derive(Debug)]
+pub struct Launcher {
+    config: ZygoteConfig,
+    current: Mutex<Option<Arc<Zygote>>>,
+    /// Process id of the fork server, running or being started; 0 for none.
+    pid: Arc<AtomicI32>,
+    is_halted: AtomicBool,
+}
+
+impl Launcher {
+    /// Starts nothing yet.
+    pub fn new(config: ZygoteConfig) -> Self {
+        Self { config, current: Mutex::new(None), pid: Arc::default(), is_halted: AtomicBool::new(false) }
+    }
+
+    /// The running fork server.
+    ///
+    /// # Errors
+    /// Where it cannot be started, or was halted.
+    pub fn zygote(&self) -> Result<Arc<Zygote>, ZygoteError> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.is_halted() {
+            return Err(ZygoteError::Halted);
+        }
+        if let Some(zygote) = current.as_ref().filter(|zygote| zygote.is_alive()) {
+            return Ok(Arc::clone(zygote));
+        }
+        if current.is_some() {
+            tracing::warn!("the fork server died and is started again");
+        }
+        let zygote = Arc::new(Zygote::start_as(&self.config, Arc::clone(&self.pid))?);
+        *current = Some(Arc::clone(&zygote));
+        Ok(zygote)
+    }
+
+    /// Kills the fork server with all that is below it, compilers too, and starts no other until [`Self::resume`]. Waits for
+    /// nothing: evaluations end by themselves once their workers are gone. A server that is being started when this is called may
+    /// survive it; the next call finds it.
+    pub(crate) fn halt(&self) {
+        self.is_halted.store(true, Ordering::SeqCst);
+        let pid = self.pid.load(Ordering::SeqCst);
+        if pid > 0 {
+            tree::kill_below(pid, &BTreeSet::new());
+            tree::kill(pid);
+        }
+    }
+
+    /// True between [`Self::halt`] and [`Self::resume`].
+    pub(crate) fn is_halted(&self) -> bool {
+        self.is_halted.load(Ordering::SeqCst)
+    }
+
+    /// Allows evaluations again.
+    pub(crate) fn resume(&self) {
+        self.is_halted.store(false, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,147 @@
+//! Lengths of the blocks of a measurement, and the calls in them that are checked.
+
+use std::time::Duration;
+
+use passnet_record::{CacheMode, Mode, RunSettings};
+
+use crate::philox::Stream;
+
+/// Time of a block's calls that is aimed at. Sending a request and reading its reply takes tens of microseconds, and those
+/// of both sides are held against each other.
+const BLOCK: Duration = Duration::from_millis(2);
+/// Share of blocks whose kept outputs are compared.
+const CHECKED_SHARE: f64 = 0.5;
+/// Trials of the block that finds out how long a call takes.
+const SIZING_TRIALS: u32 = 3;
+
+/// One block of one side. Both sides of a round have equal ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BlockPlan {
+    pub(crate) warmup: u32,
+    pub(crate) trials: u32,
+    /// Calls per trial.
+    pub(crate) calls: u32,
+    /// Timed call that is kept.
+    pub(crate) keep: u32,
+    /// True if the outputs of the kept call are compared.
+    pub(crate) checked: bool,
+}
+
+impl BlockPlan {
+    /// Timed calls.
+    pub(crate) fn timed(self) -> u64 {
+        u64::from(self.trials) * u64::from(self.calls)
+    }
+
+    /// All calls.
+    pub(crate) fn all(self) -> u64 {
+        self.timed() + u64::from(self.warmup)
+    }
+}
+
+/// Trials of one side in one round, on average.
+fn trials_per_round(settings: &RunSettings) -> u32 {
+    settings.trials.div_ceil(settings.rounds.max(1)).max(1)
+}
+
+/// Calls of a measurement with one call per trial.
+pub(crate) fn least_calls(settings: &RunSettings) -> u64 {
+    let rounds = u64::from(settings.rounds.max(1));
+    let per_round = u64::from(trials_per_round(settings)) + u64::from(settings.warmup.div_ceil(10)) + 2;
+    rounds * per_round + 2 * u64::from(settings.warmup) + u64::from(SIZING_TRIALS)
+}
+
+/// The block before the first round, with the long warm-up: its times only say how long a call takes.
+pub(crate) fn sizing(settings: &RunSettings, seed: u64) -> BlockPlan {
+    BlockPlan {
+        warmup: settings.warmup + more(seed, settings),
+        trials: SIZING_TRIALS,
+        calls: 1,
+        keep: 0,
+        checked: false,
+    }
+}
+
+/// Untimed calls in addition to those that the settings ask for, so that nothing follows from a count.
+fn more(word: u64, settings: &RunSettings) -> u32 {
+    let is_exact = settings.warmup == 0 || settings.mode == Mode::Paper;
+    if is_exact { 0 } else { (word % 3) as u32 }
+}
+
+/// The blocks of all rounds, for calls that take `call`, of which at most `most` may be made.
+pub(crate) fn blocks(settings: &RunSettings, seed: u64, call: Duration, most: u64) -> Vec<BlockPlan> {
+    let (rounds, base) = (settings.rounds.max(1), trials_per_round(settings));
+    let stream = Stream::new(seed, "blocks");
+    let fits = most.saturating_sub(least_calls(settings)) / (u64::from(rounds) * u64::from(base)) + 1;
+    let wanted = BLOCK.as_nanos() / (call.as_nanos().max(1) * u128::from(base)) + 1;
+    // Each call after an emptied cache is a trial of its own, and the published harness has no such thing.
+    let is_fixed = settings.cache == CacheMode::Cold || settings.mode == Mode::Paper;
+    let calls = if is_fixed { 1 } else { wanted.min(u128::from(fits.min(1 << 10))) as u32 };
+    // At least one round is checked, independent of the random choice.
+    let certain = stream.group(u64::MAX)[0] % rounds;
+    let plan = |round: u32| {
+        // Of two neighbours the one is as much longer as the other is shorter.
+        let spread = base / 2;
+        let [length, ..] = stream.group(u64::MAX - 1 - u64::from(round / 2));
+        let by = if round / 2 * 2 + 1 < rounds { length % (spread + 1) } else { 0 };
+        let is_longer = (length >> 16) & 1 == u32::from(round.is_multiple_of(2));
+        let trials = if is_longer { base + by } else { base - by };
+        let [warmup, keep, checked, _] = stream.group(round.into());
+        let timed = u64::from(trials) * u64::from(calls);
+        BlockPlan {
+            warmup: settings.warmup.div_ceil(10) + more(warmup.into(), settings),
+            trials,
+            calls,
+            keep: ((u64::from(keep) * timed) >> 32) as u32,
+            checked: round == certain || f64::from(checked) < CHECKED_SHARE * 2.0_f64.powi(32),
+        }
+    };
+    (0..rounds).map(plan).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use passnet_record::Device;
+
+    use super::*;
+    use crate::settings;
+
+    #[test]
+    fn blocks_have_as_many_trials_as_asked_for_in_all_and_room_for_each_call() {
+        for (trials, rounds) in [(100, 10), (8, 8), (20, 2), (7, 3), (1, 1)] {
+            let settings = RunSettings { trials, rounds, ..settings::sound(Device::Cpu) };
+            for seed in 0..50 {
+                for call in [Duration::from_micros(2), Duration::from_millis(20)] {
+                    let blocks = blocks(&settings, seed, call, 8192);
+                    assert_eq!(blocks.iter().map(|block| block.trials).sum::<u32>(), trials.div_ceil(rounds) * rounds);
+                    let all: u64 = blocks.iter().map(|block| block.all()).sum();
+                    assert!(all + sizing(&settings, seed).all() <= 8192, "{blocks:?}");
+                    assert!(blocks.iter().all(|block| u64::from(block.keep) < block.timed() && block.trials > 0));
+                    assert!(blocks.iter().any(|block| block.checked));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn fast_calls_are_made_more_often() {
+        let settings = settings::sound(Device::Cpu);
+        let calls = |call| blocks(&settings, 1, Duration::from_micros(call), 8192)[0].calls;
+        assert!(calls(2) > 50 && calls(50) >= 4 && calls(1000) == 1, "{} {} {}", calls(2), calls(50), calls(1000));
+        let cold = RunSettings { cache: CacheMode::Cold, ..settings.clone() };
+        assert_eq!(blocks(&cold, 1, Duration::from_micros(2), 8192)[0].calls, 1);
+    }
+
+    #[test]
+    fn any_timed_call_may_be_the_one_that_is_kept() {
+        let settings = settings::sound(Device::Cpu);
+        let of = |seed| blocks(&settings, seed, Duration::from_millis(1), 8192);
+        let all: Vec<BlockPlan> = (0..200).flat_map(of).collect();
+        let kept: BTreeSet<u32> = all.iter().map(|block| block.keep).collect();
+        assert!((0..15).all(|call| kept.contains(&call)), "{kept:?}");
+        let lengths: BTreeSet<u32> = all.iter().map(|block| block.trials).collect();
+        assert!(lengths.len() >= 8, "{lengths:?}");
+    }
+}

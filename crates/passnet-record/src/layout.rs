@@ -1,0 +1,39 @@
+//! Places of tensors in blocks of memory that referee and workers share.
+
+use serde::{Deserialize, Serialize};
+
+use crate::DType;
+
+/// One tensor inside a shared block of memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Layout {
+    /// Parameter name (inputs) or position as text (outputs).
+    pub name: String,
+    /// Element type.
+    pub dtype: DType,
+    /// Extents.
+    pub shape: Vec<u64>,
+    /// First byte inside the block; a multiple of 64.
+    pub offset: u64,
+    /// Number of bytes, contiguous and row-major.
+    pub nbytes: u64,
+}
+
+/// Source of the contents of one input in timed calls: the input is one of `windows` windows of equal length, each of which
+/// begins one element after the one before it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pool {
+    /// The first window.
+    pub window: Layout,
+    /// Number of windows; 1 for an input whose values do not change.
+    pub windows: u64,
+}
+
+/// The windows of one pool that the calls of a block see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Windows {
+    /// Window of the first call.
+    pub start: u64,
+    /// Windows from one call to the next.
+    pub step: u64,
+}

@@ -1,0 +1,82 @@
+//! Ctrl-C while a run compiles and measures.
+#![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
+#![allow(clippy::print_stdout, reason = "a skipped test says why, and how long the end took is of interest")]
+
+use std::{
+    fs,
+    os::unix::process::CommandExt as _,
+    path::Path,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use crate::command;
+
+/// Far above the three seconds that it should take: this machine may be busy.
+const BOUND: Duration = Duration::from_secs(30);
+
+fn start(home: &Path) -> Child {
+    let run = home.join("run");
+    let flags = ["--tasks", "2", "--graphs-per-task", "2", "--trials", "10", "--jobs", "4", "--out"];
+    let mut bench = command(&["bench", "run", "suites/demo", "--author", "inductor"]);
+    // A cache of its own, so that everything is compiled.
+    bench.args(flags).arg(run).env("PASSNET_CACHE", home.join("cache"));
+    // As a terminal does it: the signal goes to all processes of the group.
+    bench.process_group(0).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn descendants(pid: u32) -> Vec<u32> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    let children: Vec<u32> =
+        lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect();
+    children.iter().copied().chain(children.iter().flat_map(|&child| descendants(child))).collect()
+}
+
+fn is_running(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with(['Z', 'X']))
+}
+
+#[test]
+fn a_run_that_is_interrupted_ends_and_can_be_continued() {
+    if std::env::var_os("PASSNET_PYTHON").is_none() {
+        println!("skipped: PASSNET_PYTHON names no Python with PyTorch");
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let mut child = start(home.path());
+    // Until the workers of all jobs are there: the fork server, and below it two or three workers for each.
+    while descendants(child.id()).len() < 6 {
+        assert!(child.try_wait().unwrap().is_none(), "the run ended before it was interrupted");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let below = descendants(child.id());
+    let group = format!("-{}", child.id());
+    assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());
+    let begin = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        assert!(begin.elapsed() < BOUND, "still running");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    println!("ended after {:?}", begin.elapsed());
+    assert_eq!(status.code(), Some(1));
+    while below.iter().any(|&pid| is_running(pid)) {
+        assert!(begin.elapsed() < BOUND, "processes are left: {below:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let log = fs::read_to_string(home.path().join("run/run.jsonl")).unwrap();
+    let is_sound = |line: &str| {
+        [r#""event":"started""#, r#""status":"correct""#, r#""status":"unstable""#]
+            .iter()
+            .any(|part| line.contains(part))
+    };
+    assert!(log.lines().all(is_sound), "{log}");
+
+    let output = start(home.path()).wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(text.contains("run complete"), "{text}");
+}
