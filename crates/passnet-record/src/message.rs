@@ -100,7 +100,7 @@ pub enum CandidateSpec {
     Inductor {
         /// The `mode` argument of `torch.compile`.
         mode: String,
-        /// As for `Passes`.
+        /// Path: as for `Passes`.
         compiled: bool,
     },
     /// The graph rewritten by a pass directory.
