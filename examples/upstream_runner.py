@@ -82,7 +82,7 @@ class Passes:
                 for tracer in (torch.fx.Tracer(), _PositionalTracer()):
                     pattern = torch.fx.GraphModule(torch.nn.Module(), tracer.trace(rule.pattern))
                     self.matches += len(replace_pattern(module, pattern, _replacement(rule)))
-            except Exception as error:  # The runner reports a pass that cannot be traced, and goes on.
+            except Exception as error:  # The runner reports a pass that cannot be traced and continues.
                 self.errors.append(f"pass {number}: {type(error).__name__}: {error}".splitlines()[0][:160])
         module.recompile()
         return module.forward

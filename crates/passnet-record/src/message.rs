@@ -102,7 +102,7 @@ pub enum CandidateSpec {
     Inductor {
         /// The `mode` argument of `torch.compile`.
         mode: String,
-        /// As for `Passes`.
+        /// Path: as for `Passes`.
         compiled: bool,
     },
     /// Result of another compiler.

@@ -29,7 +29,7 @@ _DTYPES = {
 }
 _DTYPE_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 # Methods of the type, taken before a pass is imported. An instance of `torch.Tensor` can have attributes of its own, and they
-# would be found first: `result.stride = lambda: ...` says whatever it likes, `result.detach` computes when it is fetched.
+# would be found first: `result.stride = lambda: ...` says anything, `result.detach` computes when it is fetched.
 _DATA_PTR = torch.Tensor.data_ptr
 _DETACH = torch.Tensor.detach
 _NUMEL = torch.Tensor.numel

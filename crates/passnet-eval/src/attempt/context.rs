@@ -13,7 +13,7 @@ use passnet_record::{
 };
 use passnet_run::GraphSample;
 
-use super::{float64::Float64, stop::Stop};
+use super::stop::Stop;
 use crate::{
     block::InputBlock,
     candidate::{Candidate, Route},
@@ -43,6 +43,18 @@ pub(crate) struct Report {
     pub(crate) evidence: Evidence,
     pub(crate) cost: Cost,
     pub(crate) blobs: Vec<Vec<u8>>,
+}
+
+/// Availability of the graph in float64.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum Float64 {
+    /// Nobody has asked yet.
+    #[default]
+    Unknown,
+    /// The graph runs in float64.
+    Usable,
+    /// It does not; the reason was recorded.
+    Unusable,
 }
 
 /// One attempt to evaluate one candidate on one graph.

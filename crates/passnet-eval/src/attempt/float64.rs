@@ -3,7 +3,7 @@
 use passnet_record::{Mode, Remark, WorkerRequest};
 
 use super::{
-    context::{Attempt, MAX_OUTPUT},
+    context::{Attempt, Float64, MAX_OUTPUT},
     stop::{OrStop as _, Stop},
 };
 use crate::{
@@ -16,18 +16,6 @@ const REASON_CHARS: usize = 200;
 /// Bytes that a call in float64 may take in all, per byte of inputs and outputs: four times as much per number, inputs twice, and
 /// as much again for intermediate values.
 const GROWTH: u64 = 16;
-
-/// Availability of a float64 result.
-#[derive(Clone, Debug, Default)]
-pub(crate) enum Float64 {
-    /// Nobody has asked yet.
-    #[default]
-    Unknown,
-    /// The graph runs in float64.
-    Usable,
-    /// It does not; the reason was recorded.
-    Unusable,
-}
 
 impl Attempt<'_> {
     /// True if a float64 result decides about values that differ from eager's. The public harness knows eager only.

@@ -3,7 +3,7 @@
 use passnet_record::Status;
 use serde_json::json;
 
-use super::Pair;
+use super::pairs::Pair;
 use crate::{
     compare::{Exceptional, LooseFailure, loosely_close, rounded},
     failure::Failure,

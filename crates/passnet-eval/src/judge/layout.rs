@@ -1,4 +1,4 @@
-//! Where outputs lie: their strides, and the memory that they share.
+//! Places of outputs in memory: their strides, and the memory that they share.
 //!
 //! Code that uses a graph's outputs may rely on both: a kernel that takes strides for granted reads wrong elements of a
 //! transposed view, and a write to one of two outputs must not show in the other.
@@ -164,11 +164,11 @@ mod tests {
     fn memory_is_shared_where_the_graph_shares_it() {
         let shares = Some(Status::OutputsShareMemory);
         let place = |address| (&[4_u64][..], &[1_i64][..], address);
-        let apart = [place(64), place(80)];
-        check(&apart, &[place(64), place(64)], shares);
-        check(&apart, &[place(64), place(76)], shares);
-        check(&apart, &apart, None);
-        check(&[place(64), place(64)], &apart, None);
+        let separate = [place(64), place(80)];
+        check(&separate, &[place(64), place(64)], shares);
+        check(&separate, &[place(64), place(76)], shares);
+        check(&separate, &separate, None);
+        check(&[place(64), place(64)], &separate, None);
         check(&[place(64), place(64)], &[place(640), place(640)], None);
         check(&[place(0), place(16), place(16)], &[place(0), place(0), place(0)], shares);
         let rows = (&[2_u64, 2][..], &[8_i64, 1][..]);

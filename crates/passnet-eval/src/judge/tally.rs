@@ -2,7 +2,7 @@
 
 use passnet_record::{AgainstFloat64, DType, OutputComparison, Remark, Status};
 
-use super::{Origin, Pair};
+use super::pairs::{Origin, Pair, unravel};
 use crate::{
     compare::{Comparison, FIRST_TOLERANCE, against_float64, compare},
     failure::Failure,
@@ -142,7 +142,7 @@ impl Tally {
             bad.origin, bad.dtype, bad.shape, self.correct_at
         );
         if let Some(worst) = worst {
-            let place = super::unravel(worst.index, &bad.shape);
+            let place = unravel(worst.index, &bad.shape);
             message.push_str(&format!("; worst at {place:?}: got {}, expected {}", worst.candidate, worst.reference));
         }
         match tolerance {

@@ -1,7 +1,7 @@
-use passnet_record::{Layout, Outputs, TensorMeta};
+use passnet_record::{DType, Layout, OutputValue, Outputs, Status, TensorMeta, TensorValue};
 
 use super::*;
-use crate::inputs::Content;
+use crate::{block::InputBlock, inputs::Content, worker::Returned};
 
 fn tensor(name: &str, values: &[f32], shape: &[u64], offset: u64) -> (OutputValue, Layout, Vec<u8>) {
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();

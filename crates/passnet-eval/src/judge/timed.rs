@@ -1,6 +1,6 @@
 //! Judging of outputs of timed calls.
 
-use super::Pair;
+use super::pairs::Pair;
 use crate::{
     compare::{against_float64, compare},
     worker::Returned,

@@ -1,0 +1,268 @@
+//! The values of both sides, in pairs of the same type and shape.
+
+use std::{borrow::Cow, collections::BTreeSet, fmt, io};
+
+use passnet_record::{DType, OutputValue, Status, TensorValue, WorkerNote};
+use serde_json::json;
+
+use super::layout::refuse_other_layout;
+use crate::{block::InputBlock, failure::Failure, worker::Returned};
+
+/// Origin of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// Returned, at this position.
+    Output(usize),
+    /// An input of this name that was changed.
+    Input(String),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Output(index) => write!(f, "output {index}"),
+            Self::Input(name) => write!(f, "mutated input `{name}`"),
+        }
+    }
+}
+
+/// One value of both sides, of the same type and shape.
+pub(crate) struct Pair<'a> {
+    pub(super) origin: Origin,
+    pub(super) dtype: DType,
+    pub(super) shape: Vec<u64>,
+    pub(super) candidate: Cow<'a, [u8]>,
+    pub(super) reference: Cow<'a, [u8]>,
+}
+
+impl Pair<'_> {
+    /// Returns the elements of this value in what the graph returned in float64; `None` where that has no such value.
+    pub(super) fn float64<'w>(&self, wide: &'w Returned) -> Option<Cow<'w, [u8]>> {
+        let layout = match &self.origin {
+            Origin::Output(index) => match wide.outputs.values.get(*index)? {
+                OutputValue::Tensor { layout, .. } => layout,
+                OutputValue::Scalar { value: TensorValue::Float(value) } => {
+                    return Some(value.to_ne_bytes().to_vec().into());
+                }
+                _ => return None,
+            },
+            Origin::Input(name) => wide.outputs.mutated.iter().find(|layout| layout.name == *name)?,
+        };
+        let is_same = layout.dtype == DType::Float64 && layout.shape == self.shape;
+        is_same.then(|| wide.values(layout).into())
+    }
+
+    /// Returns index per dimension of a flat row-major index.
+    pub(super) fn place(&self, index: u64) -> Vec<u64> {
+        unravel(index, &self.shape)
+    }
+
+    /// True if the reference's value has the bytes of an input of its type and shape.
+    pub(crate) fn is_input(&self, inputs: &InputBlock) -> io::Result<bool> {
+        for layout in inputs.layouts(0).filter(|layout| layout.dtype == self.dtype && layout.shape == self.shape) {
+            if inputs.read(&layout)? == *self.reference {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Returns index per dimension of a flat row-major index.
+pub(super) fn unravel(mut index: u64, shape: &[u64]) -> Vec<u64> {
+    let mut place = vec![0; shape.len()];
+    for (position, &extent) in place.iter_mut().zip(shape).rev() {
+        *position = index % extent.max(1);
+        index /= extent.max(1);
+    }
+    place
+}
+
+/// Properties of a call's results that are compared in addition to types, shapes and values.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Guard {
+    /// Other inputs than those that the reference changes are left as they were, and are not handed out as outputs.
+    pub(crate) inputs: bool,
+    /// Outputs have the reference's strides, and share memory only where the reference's do.
+    pub(crate) layout: bool,
+}
+
+impl Guard {
+    /// Everything.
+    pub(crate) const ALL: Self = Self { inputs: true, layout: true };
+}
+
+/// Error of pairing values.
+#[derive(Debug)]
+pub(crate) enum PairError {
+    /// They differ in number, type or shape.
+    Failure(Failure),
+    /// The inputs could not be read back.
+    Io(io::Error),
+}
+
+/// The values that a call returned and changed, in the order in which they are reported: outputs by position, then the
+/// inputs that the reference changes. `None` on both sides is no value.
+pub(crate) fn pair<'a>(
+    reference: &'a Returned,
+    candidate: &'a Returned,
+    inputs: &InputBlock,
+    set: usize,
+    guard: Guard,
+) -> Result<Vec<Pair<'a>>, PairError> {
+    let (expected, got) = (&reference.outputs.values, &candidate.outputs.values);
+    if expected.len() != got.len() {
+        let message = format!(
+            "the graph returns {} values, the rewritten graph {}; a replacement must return as many values as its pattern",
+            expected.len(),
+            got.len()
+        );
+        return Err(PairError::Failure(Failure::new(Status::TypeMismatch, "output_count", message)));
+    }
+    let mut pairs = Vec::new();
+    for (index, (expected, got)) in expected.iter().zip(got).enumerate() {
+        pairs.extend(pair_values(index, (reference, expected), (candidate, got)).map_err(PairError::Failure)?);
+    }
+    if guard.inputs {
+        refuse_extra_mutations(reference, candidate).map_err(PairError::Failure)?;
+        refuse_handed_out_inputs(reference, candidate).map_err(PairError::Failure)?;
+    }
+    if guard.layout {
+        refuse_other_layout(reference, candidate).map_err(PairError::Failure)?;
+    }
+    pairs.extend(pair_mutations(reference, candidate, inputs, set)?);
+    Ok(pairs)
+}
+
+fn pair_values<'a>(
+    index: usize,
+    (reference, expected): (&'a Returned, &'a OutputValue),
+    (candidate, got): (&'a Returned, &'a OutputValue),
+) -> Result<Option<Pair<'a>>, Failure> {
+    let mismatch = |status, code: &str, what: &str, expected: String, got: String| {
+        let message = format!("output {index}: expected {what} {expected}, got {got}");
+        Failure::new(status, code, message).with_detail(json!({"output": index, "expected": expected, "got": got}))
+    };
+    match (expected, got) {
+        (OutputValue::None, OutputValue::None) => Ok(None),
+        (
+            OutputValue::Tensor { layout: expected, device: expected_device, .. },
+            OutputValue::Tensor { layout: got, device: got_device, .. },
+        ) => {
+            if expected.dtype != got.dtype {
+                let (expected, got) = (expected.dtype.to_string(), got.dtype.to_string());
+                return Err(mismatch(Status::TypeMismatch, "dtype_differs", "dtype", expected, got));
+            }
+            if expected_device != got_device {
+                let (expected, got) = (expected_device.clone(), got_device.clone());
+                return Err(mismatch(Status::TypeMismatch, "device_differs", "device", expected, got));
+            }
+            if expected.shape != got.shape {
+                let (expected, got) = (format!("{:?}", expected.shape), format!("{:?}", got.shape));
+                return Err(mismatch(Status::ShapeMismatch, "shape_differs", "shape", expected, got));
+            }
+            Ok(Some(Pair {
+                origin: Origin::Output(index),
+                dtype: expected.dtype,
+                shape: expected.shape.clone(),
+                candidate: candidate.values(got).into(),
+                reference: reference.values(expected).into(),
+            }))
+        }
+        (OutputValue::Scalar { value: expected }, OutputValue::Scalar { value: got }) => {
+            let ((expected_dtype, expected), (dtype, got)) = (scalar_bytes(*expected), scalar_bytes(*got));
+            if expected_dtype != dtype {
+                let (expected, dtype) = (expected_dtype.to_string(), dtype.to_string());
+                return Err(mismatch(Status::TypeMismatch, "type_differs", "a Python number of kind", expected, dtype));
+            }
+            let (candidate, reference) = (got.into(), expected.into());
+            Ok(Some(Pair { origin: Origin::Output(index), dtype, shape: Vec::new(), candidate, reference }))
+        }
+        (expected, got) => {
+            let (expected, got) = (kind_of(expected), kind_of(got));
+            Err(mismatch(Status::TypeMismatch, "type_differs", "", expected, got))
+        }
+    }
+}
+
+fn kind_of(value: &OutputValue) -> String {
+    match value {
+        OutputValue::Tensor { .. } => "a plain torch.Tensor".to_owned(),
+        OutputValue::Scalar { .. } => "a Python number".to_owned(),
+        OutputValue::None => "None".to_owned(),
+        OutputValue::Other { type_name } => format!("`{type_name}`"),
+    }
+}
+
+fn scalar_bytes(value: TensorValue) -> (DType, Vec<u8>) {
+    match value {
+        TensorValue::Bool(value) => (DType::Bool, vec![u8::from(value)]),
+        TensorValue::Int(value) => (DType::Int64, value.to_ne_bytes().to_vec()),
+        TensorValue::Float(value) => (DType::Float64, value.to_ne_bytes().to_vec()),
+    }
+}
+
+/// An output that is an input, where the graph makes a new tensor: what is written to the one shows in the other.
+fn refuse_handed_out_inputs(reference: &Returned, candidate: &Returned) -> Result<(), Failure> {
+    let extra = candidate.outputs.notes.iter().find_map(|note| match note {
+        WorkerNote::AliasesInput { output, input } if !reference.outputs.notes.contains(note) => Some((output, input)),
+        _ => None,
+    });
+    let Some((output, input)) = extra else { return Ok(()) };
+    let message = format!(
+        "output {output} shares its memory with input `{input}`, where the graph returns memory of its own; return a new tensor"
+    );
+    Err(Failure::new(Status::Integrity, "output_is_input", message)
+        .with_detail(json!({"output": output, "input": input})))
+}
+
+fn refuse_extra_mutations(reference: &Returned, candidate: &Returned) -> Result<(), Failure> {
+    let expected: BTreeSet<&str> = reference.outputs.mutated.iter().map(|layout| layout.name.as_str()).collect();
+    match candidate.outputs.mutated.iter().find(|layout| !expected.contains(layout.name.as_str())) {
+        None => Ok(()),
+        Some(extra) => {
+            let message = format!(
+                "the candidate wrote to input `{}`, which the graph leaves as it is; allocate outputs instead",
+                extra.name
+            );
+            let failure = Failure::new(Status::Integrity, "input_mutated", message);
+            Err(failure.with_detail(json!({"input": extra.name})))
+        }
+    }
+}
+
+fn pair_mutations<'a>(
+    reference: &'a Returned,
+    candidate: &'a Returned,
+    inputs: &InputBlock,
+    set: usize,
+) -> Result<Vec<Pair<'a>>, PairError> {
+    let mut pairs = Vec::new();
+    for layout in &reference.outputs.mutated {
+        let candidate = match candidate.outputs.mutated.iter().find(|other| other.name == layout.name) {
+            Some(other) if other.nbytes == layout.nbytes => Cow::Borrowed(candidate.values(other)),
+            Some(_) => {
+                let message = format!("input `{}` came back with another size", layout.name);
+                return Err(PairError::Failure(Failure::new(Status::Integrity, "protocol_violation", message)));
+            }
+            // Not written to: compared with what the input held, it shows as a difference.
+            None => match inputs.layouts(set).find(|input| input.name == layout.name) {
+                Some(input) => Cow::Owned(inputs.read(&input).map_err(PairError::Io)?),
+                None => continue,
+            },
+        };
+        pairs.push(Pair {
+            origin: Origin::Input(layout.name.clone()),
+            dtype: layout.dtype,
+            shape: layout.shape.clone(),
+            candidate,
+            reference: reference.values(layout).into(),
+        });
+    }
+    Ok(pairs)
+}
+
+/// True if two calls of the same side returned the same bytes.
+pub(crate) fn same_bytes(pairs: &[Pair<'_>]) -> bool {
+    pairs.iter().all(|pair| pair.candidate == pair.reference)
+}
