@@ -356,7 +356,7 @@ impl Printer<'_> {
         self.close();
     }
 
-    /// What is left of a row after all whole registers, as one register of which only the first lanes count: for functions that
+    /// Prints the end of a row, after all whole registers, as one register of which only the first lanes count: for functions that
     /// take long one by one.
     fn last_lanes(&mut self, segment: &Segment, here: &[ExprId], actions: &[&Action]) {
         let end = size(segment.innermost.extent);
