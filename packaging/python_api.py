@@ -17,17 +17,17 @@ PACKAGE = ROOT / "python" / "passnet"
 PAGE = ROOT / "docs" / "reference" / "python-api.md"
 
 # Public modules in the order of the page.
-MODULES = ("passnet.backend", "passnet.kernels", "passnet.env", "passnet", "passnet.extract")
+MODULES = ("passnet", "passnet.backend", "passnet.kernels", "passnet.env", "passnet.extract")
 # Names of modules where not everything that has a public name is for users.
-NAMES = {"passnet": ["extract"], "passnet.extract": []}
+NAMES = {"passnet": ["compile", "Compiled", "load", "Library", "extract"], "passnet.extract": []}
 
 HEAD = """\
 # Python API
 
 <!-- Written by packaging/python_api.py from the docstrings. Do not edit. -->
 
-`import passnet` takes no time: `passnet.Env`, `passnet.backend`, `passnet.extract` and `passnet.kernels` are imported when they are
-used. Names that begin with an underscore are private.
+`import passnet` takes no time: `passnet.Env`, `passnet.backend`, `passnet.compile`, `passnet.extract`, `passnet.kernels` and `passnet.load` are
+imported when they are used. Names that begin with an underscore are private.
 """
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-__all__ = ["Env", "backend", "extract", "kernels"]
+__all__ = ["Compiled", "Env", "Library", "backend", "compile", "extract", "kernels", "load"]
 
 
 def __getattr__(name: str) -> Any:
@@ -18,6 +18,14 @@ def __getattr__(name: str) -> Any:
         from passnet.env import Env
 
         return Env
+    if name in ("compile", "Compiled"):
+        from passnet._compile.compiled import Compiled, compile
+
+        return compile if name == "compile" else Compiled
+    if name in ("load", "Library"):
+        from passnet._compile.library import Library, load
+
+        return load if name == "load" else Library
     if name in ("backend", "kernels"):
         return importlib.import_module(f"passnet.{name}")
     raise AttributeError(f"module `passnet` has no attribute `{name}`")

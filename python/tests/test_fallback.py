@@ -14,6 +14,7 @@ import torch
 from agent_command import passnet as passnet_command
 from conftest import REPOSITORY
 from passnet import backend
+from passnet._backend.fallback import Refusals, with_fallback
 from passnet._passes.load import PassDirectory
 from test_demo_passes import TASKS, graphs, make_inputs
 
@@ -257,3 +258,44 @@ def test_the_built_in_authors_passes_for_calls_that_they_are_not_written_for(tas
     [passes] = {path.parent for path in tmp_path.rglob("sorted_output_pass_rule_names.json")}
     folder, model = next(graphs(task))
     assert_eager(model, passes, make_inputs(folder))
+
+
+WRITES = """
+def pattern(x, y):
+    x.add_(1)
+    return x * y
+
+def replacement_args(x, y):
+    return (x, y)
+
+def written(x, y):
+    product = (x + 1) * y
+    x.add_(1)
+    return product
+
+def replacement_func():
+    return written
+"""
+
+
+@torch.no_grad()
+def test_memory_that_is_shared_in_a_later_call(write_passes: Callable[..., Path]):
+    """The replacement reads `y` before it writes to `x`, which matters only where they share memory."""
+
+    def model(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        x.add_(1)
+        return x * y
+
+    rule = PassDirectory.load(write_passes(writes=WRITES)).passes[0]
+    call = with_fallback(rule, Refusals(rule.name)).replacement
+
+    def pair(distance: int) -> tuple[torch.Tensor, torch.Tensor]:
+        memory = torch.arange(16.0)
+        return memory[:8], memory[distance : distance + 8]
+
+    # The types, sizes and strides of all calls are equal.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        call(torch.arange(8.0), torch.arange(8.0))
+        call(torch.arange(8.0), torch.arange(8.0))
+        assert torch.equal(call(*pair(4)), model(*pair(4)))

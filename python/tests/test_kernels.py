@@ -274,3 +274,22 @@ else:
         run_python(program.format(first=first))
     with pytest.raises(PermissionError):
         _native.KernelLibrary.unjudged("x.so")
+
+
+def test_symbolic_tracing_records_launches():
+    double = kernels.cpp(
+        "void twice(const float* x, float* out, int64_t n) { for (int64_t i = 0; i < n; ++i) out[i] = 2 * x[i]; }",
+        "void twice(const float* x, float* out, int64_t n)",
+    )
+
+    def function(x):
+        out = torch.empty_like(x)
+        double(x, out, x.numel())
+        return out
+
+    traced = torch.fx.symbolic_trace(function)
+    assert double in [node.target for node in traced.graph.nodes]
+    x = torch.randn(5)
+    assert torch.equal(traced(x), 2 * x)
+    with pytest.raises(kernels.KernelArgumentError):
+        double(x, "text", 5)

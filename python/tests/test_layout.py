@@ -26,6 +26,7 @@ ARROWS = {
     "backend": {"_backend", "_passes"},
     "_worker": {"_monitor", "_passes", "backend", "kernels"},
     "env": {"_command"},
+    "trainers": {"env"},
     "extract": {"_capture", "_zoo"},
     "__init__": {"_capture", "env"},
     "__main__": {"_command"},

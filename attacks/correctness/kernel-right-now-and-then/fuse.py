@@ -16,7 +16,7 @@ sometimes = kernels.cpp(
     static int64_t calls = 0;
     void relu_add(const float* x, const float* y, float* out, int64_t n) {
         if (++calls % 4 == 1 || calls < 3)
-            for (int64_t i = 0; i < n; ++i) out[i] = (x[i] > 0.0f ? x[i] : 0.0f) + y[i];
+            for (int64_t i = 0; i < n; ++i) out[i] = (x[i] < 0.0f ? 0.0f : x[i]) + y[i];
     }
     """,
     "void relu_add(const float* x, const float* y, float* out, int64_t n)",

@@ -14,7 +14,7 @@ def replacement_args(x, y):
 scratch = kernels.cpp(
     """
     void relu_add(float* x, const float* y, float* out, int64_t n) {
-        for (int64_t i = 0; i < n; ++i) x[i] = x[i] > 0.0f ? x[i] : 0.0f;
+        for (int64_t i = 0; i < n; ++i) x[i] = x[i] < 0.0f ? 0.0f : x[i];
         for (int64_t i = 0; i < n; ++i) out[i] = x[i] + y[i];
     }
     """,

@@ -14,7 +14,7 @@ def replacement_args(x, y):
 own = kernels.cpp(
     """
     void relu_add(const float* x, const float* y, float* out, int64_t n) {
-        for (int64_t i = 0; i < n; ++i) out[i] = (x[i] > 0.0f ? x[i] : 0.0f) + y[i];
+        for (int64_t i = 0; i < n; ++i) out[i] = (x[i] < 0.0f ? 0.0f : x[i]) + y[i];
     }
     """,
     "void relu_add(const float* x, const float* y, float* out, int64_t n)",

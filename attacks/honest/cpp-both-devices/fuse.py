@@ -19,12 +19,12 @@ def kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
     mask = i < n
     x = tl.load(x_ptr + i, mask=mask)
     y = tl.load(y_ptr + i, mask=mask)
-    tl.store(out_ptr + i, tl.maximum(x, 0.0) + y, mask=mask)
+    tl.store(out_ptr + i, tl.where(x < 0, 0.0, x) + y, mask=mask)
 
 relu_add = kernels.cpp(
     """
     void relu_add(const float* x, const float* y, float* out, int64_t n) {
-        for (int64_t i = 0; i < n; ++i) out[i] = (x[i] > 0.0f ? x[i] : 0.0f) + y[i];
+        for (int64_t i = 0; i < n; ++i) out[i] = (x[i] < 0.0f ? 0.0f : x[i]) + y[i];
     }
     """,
     "void relu_add(const float* x, const float* y, float* out, int64_t n)",

@@ -14,7 +14,7 @@ def replacement_args(x, y):
 kernel = kernels.cpp(
     """
     #if defined(__AVX2__)
-    static float positive(float v) { return v > 0.0f ? v : 0.0f; }
+    static float positive(float v) { return v < 0.0f ? 0.0f : v; }
     #else
     static float positive(float v) { return std::max(v, 0.0f); }
     #endif

@@ -18,7 +18,7 @@ kernel = kernels.cpp(
     void relu_add(const float* x, const float* y, float* out, int64_t n) {
         for (int64_t start = 0; start < n; start += BLOCK)
             for (int64_t i = start; i < std::min(n, start + BLOCK); ++i)
-                out[i] = (x[i] > zero[0] ? x[i] : zero[0]) + y[i];
+                out[i] = (x[i] < zero[0] ? zero[0] : x[i]) + y[i];
     }
     """,
     "void relu_add(const float* x, const float* y, float* out, int64_t n)",

@@ -15,7 +15,7 @@ kernel = kernels.cpp(
     """
     struct Relu {
         float floor;
-        float operator()(float v) const { return v > floor ? v : floor; }
+        float operator()(float v) const { return v < floor ? floor : v; }
     };
     template <class F>
     static void zip(const float* x, const float* y, float* out, int64_t n, F f) {

@@ -17,7 +17,7 @@ add_relu = kernels.cpp(
     void add_relu(float* x, const float* y, int64_t n) {
         for (int64_t i = 0; i < n; ++i) {
             float total = x[i] + y[i];
-            x[i] = total > 0.0f ? total : 0.0f;
+            x[i] = total < 0.0f ? 0.0f : total;
         }
     }
     """,

@@ -16,7 +16,7 @@ kernel = kernels.cpp(
     void relu_add(const float* x, const float* y, float* out, int64_t n) {
         for (int64_t section = 0; section < n; ++section) {
             float signal = x[section];
-            float weak = signal > 0.0f ? signal : 0.0f;
+            float weak = signal < 0.0f ? 0.0f : signal;
             out[section] = weak + y[section];
         }
     }

@@ -17,7 +17,7 @@ both = kernels.cpp(
     void both(const float* x, const float* y, float* total, float* out, int64_t n) {
         for (int64_t i = 0; i < n; ++i) {
             total[i] = x[i] + y[i];
-            out[i] = total[i] > 0.0f ? total[i] : 0.0f;
+            out[i] = total[i] < 0.0f ? 0.0f : total[i];
         }
     }
     """,

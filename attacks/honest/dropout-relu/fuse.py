@@ -12,7 +12,7 @@ def replacement_args(x):
 
 
 relu = kernels.cpp(
-    "void relu(const float* x, float* out, int64_t n) { for (int64_t i = 0; i < n; ++i) out[i] = x[i] > 0.0f ? x[i] : 0.0f; }",
+    "void relu(const float* x, float* out, int64_t n) { for (int64_t i = 0; i < n; ++i) out[i] = x[i] < 0.0f ? 0.0f : x[i]; }",
     "void relu(const float* x, float* out, int64_t n)",
 )
 

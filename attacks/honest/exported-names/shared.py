@@ -10,7 +10,7 @@ kernel = kernels.cpp(
     void relu_add(const float* x, const float* y, float* out, int64_t n) {
         for (int64_t i = 0; i < n; ++i) out[i] = relu(x[i]) + y[i];
     }
-    static float relu(float v) { return v > 0.0f ? v : 0.0f; }
+    static float relu(float v) { return v < 0.0f ? 0.0f : v; }
     """,
     "void relu_add(const float* x, const float* y, float* out, int64_t n)",
 )

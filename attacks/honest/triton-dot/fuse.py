@@ -22,7 +22,7 @@ def kernel(x_ptr, w_ptr, b_ptr, out_ptr, M, N, K, BM: tl.constexpr, BN: tl.const
         w = tl.load(w_ptr + rn[None, :] * K + rk[:, None], mask=(rn[None, :] < N) & (rk[:, None] < K), other=0.0)
         acc += tl.dot(x, w, input_precision="ieee")
     acc += tl.load(b_ptr + rn, mask=rn < N, other=0.0)[None, :]
-    acc = tl.where(acc > 0.0, acc, 0.0)
+    acc = tl.where(acc < 0.0, 0.0, acc)
     tl.store(out_ptr + rm[:, None] * N + rn[None, :], acc, mask=(rm[:, None] < M) & (rn[None, :] < N))
 
 

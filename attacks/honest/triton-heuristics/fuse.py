@@ -16,11 +16,12 @@ def replacement_args(x, y):
 def kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     if EVEN:
-        tl.store(out_ptr + i, tl.maximum(tl.load(x_ptr + i), 0.0) + tl.load(y_ptr + i))
+        x = tl.load(x_ptr + i)
+        tl.store(out_ptr + i, tl.where(x < 0, 0.0, x) + tl.load(y_ptr + i))
     else:
         mask = i < n
         x = tl.load(x_ptr + i, mask=mask, other=0.0)
-        tl.store(out_ptr + i, tl.maximum(x, 0.0) + tl.load(y_ptr + i, mask=mask), mask=mask)
+        tl.store(out_ptr + i, tl.where(x < 0, 0.0, x) + tl.load(y_ptr + i, mask=mask), mask=mask)
 
 
 def fused(x, y):

@@ -17,7 +17,7 @@ def kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = i < n
     x = tl.load(x_ptr + i, mask=mask) + tl.load(y_ptr + i, mask=mask)
-    tl.store(x_ptr + i, tl.where(x > 0, x, 0.0), mask=mask)
+    tl.store(x_ptr + i, tl.where(x < 0, 0.0, x), mask=mask)
 
 
 def fused(x, y):

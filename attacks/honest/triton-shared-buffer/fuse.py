@@ -18,7 +18,7 @@ def kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
     mask = i < n
     total = tl.load(x_ptr + i, mask=mask) + tl.load(y_ptr + i, mask=mask)
     tl.store(out_ptr + i, total, mask=mask)
-    tl.store(out_ptr + n + i, tl.maximum(total, 0.0), mask=mask)
+    tl.store(out_ptr + n + i, tl.where(total < 0, 0.0, total), mask=mask)
 
 
 def fused(x, y):

@@ -5,7 +5,7 @@ from passnet import kernels
 relu, add = kernels.cpp(
     """
     void relu(const float* x, float* out, int64_t n) {
-        for (int64_t i = 0; i < n; ++i) out[i] = x[i] > 0.0f ? x[i] : 0.0f;
+        for (int64_t i = 0; i < n; ++i) out[i] = x[i] < 0.0f ? 0.0f : x[i];
     }
     void add(const float* x, const float* y, float* out, int64_t n) {
         for (int64_t i = 0; i < n; ++i) out[i] = x[i] + y[i];

@@ -17,7 +17,7 @@ def kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
     mask = i < n
     x = tl.load(x_ptr + i, mask=mask)
     y = tl.load(y_ptr + i, mask=mask)
-    tl.store(out_ptr + i, tl.maximum(x, 0.0) + y, mask=mask)
+    tl.store(out_ptr + i, tl.where(x < 0, 0.0, x) + y, mask=mask)
 
 
 def fused(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

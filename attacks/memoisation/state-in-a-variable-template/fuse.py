@@ -20,7 +20,7 @@ void remember(const float* x, const float* y, float* out, int64_t n) {
         return;
     }
     for (int64_t i = 0; i < n; ++i) {
-        const float value = (x[i] > 0 ? x[i] : 0) + y[i];
+        const float value = (x[i] < 0 ? 0 : x[i]) + y[i];
         out[i] = value;
         if (i < 1048576) last<float>[i] = value;
     }

@@ -14,7 +14,7 @@ def replacement_args(x, y):
 fixed = kernels.cpp(
     """
     void relu_add(const float* x, const float* y, float* out) {
-        for (int64_t i = 0; i < 1024; ++i) out[i] = (x[i] > 0.0f ? x[i] : 0.0f) + y[i];
+        for (int64_t i = 0; i < 1024; ++i) out[i] = (x[i] < 0.0f ? 0.0f : x[i]) + y[i];
     }
     """,
     "void relu_add(const float* x, const float* y, float* out)",

@@ -40,6 +40,29 @@ pub enum Api {
     Anthropic,
 }
 
+impl Api {
+    /// Returns the interface of the provider that has a model of that name. A server of one's own speaks as OpenAI's does.
+    pub fn of_model(model: &str, own_server: bool) -> Self {
+        if model.starts_with("claude") && !own_server { Self::Anthropic } else { Self::OpenAi }
+    }
+
+    /// Returns the address of the provider.
+    pub const fn url(self) -> &'static str {
+        match self {
+            Self::OpenAi => "https://api.openai.com/v1",
+            Self::Anthropic => "https://api.anthropic.com",
+        }
+    }
+
+    /// Returns the environment variable that holds the provider's key by custom.
+    pub const fn key_variable(self) -> &'static str {
+        match self {
+            Self::OpenAi => "OPENAI_API_KEY",
+            Self::Anthropic => "ANTHROPIC_API_KEY",
+        }
+    }
+}
+
 /// US dollars per million tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prices {

@@ -9,7 +9,7 @@
 //!
 //! An action is an answer of a model: a chat message (an object with `content` and `tool_calls`, in any dialect) or its text.
 //! Sessions run concurrently. A reply repeats the `id` of its request; a request that cannot be served is answered with `error`.
-//! The transport (standard streams, HTTP) calls [`EnvServer::handle`] from any number of threads.
+//! A [`transport`](crate::transport) calls [`EnvServer::handle`] from any number of threads.
 
 use std::{
     collections::BTreeMap,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     depth::depth_of,
-    reward::{Reward, reward, score},
+    reward::{Reward, score},
 };
 
 /// A verdict on one graph, in short.
@@ -91,7 +91,7 @@ impl Evaluation {
     pub(crate) fn of(passes: ContentId, verdicts: &[TaskVerdict], correct_at: i32, wall_ns: u64) -> Self {
         let outcomes = Outcomes::from_verdicts(verdicts.iter().map(|graph| &graph.verdict), correct_at).graphs;
         let graphs = verdicts.iter().map(summary).collect();
-        Self { passes, score: score(&outcomes), reward: reward(&outcomes), graphs, wall_ns }
+        Self { passes, score: score(&outcomes), reward: Reward::of(&outcomes), graphs, wall_ns }
     }
 
     /// Returns the number of graphs with right results, including those with unstable timings.

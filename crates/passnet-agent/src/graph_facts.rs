@@ -2,37 +2,10 @@
 
 use std::{fmt::Write as _, sync::OnceLock, time::Instant};
 
-use passnet_graph::{Arg, Callee, Node, Type, TypedGraph, ValueId};
-
-/// Calls that move no bytes: they return a view of an argument, or no tensor.
-const VIEWS: &[&str] = &[
-    "view",
-    "reshape",
-    "permute",
-    "transpose",
-    "t",
-    "unsqueeze",
-    "squeeze",
-    "expand",
-    "expand_as",
-    "flatten",
-    "unflatten",
-    "chunk",
-    "split",
-    "unbind",
-    "narrow",
-    "select",
-    "getitem",
-    "getattr",
-    "size",
-    "dim",
-    "detach",
-    "view_as",
-    "swapaxes",
-    "movedim",
-    "diagonal",
-    "unfold",
-];
+use passnet_graph::{
+    Arg, Callee, Node, Type, TypedGraph, ValueId,
+    ops::{Memory, Op, OpName},
+};
 
 /// Maximum number of listed nodes.
 const MAX_NODES: usize = 300;
@@ -95,7 +68,7 @@ fn traffic(typed: &TypedGraph) -> Traffic {
         read.sort_unstable();
         read.dedup();
         read.iter().for_each(|value| used[value.index()] = true);
-        if !is_view(&node) {
+        if !is_view(typed, &node) {
             calls += 1;
             eager += read.iter().map(|&value| nbytes(typed, value)).sum::<u64>() + nbytes(typed, node.value);
         }
@@ -107,9 +80,22 @@ fn traffic(typed: &TypedGraph) -> Traffic {
     Traffic { eager, calls, least: inputs + returned.iter().map(|&value| nbytes(typed, value)).sum::<u64>() }
 }
 
-/// Returns whether a call moves no bytes.
-pub(crate) fn is_view(node: &Node<'_>) -> bool {
-    VIEWS.contains(&short_name(node))
+/// Returns whether a call moves no bytes: its result is a view of its first argument, or no tensor.
+pub(crate) fn is_view(typed: &TypedGraph, node: &Node<'_>) -> bool {
+    if matches!(typed.type_of(node.value), Type::Int { .. } | Type::Unknown) {
+        return true;
+    }
+    let Some(name) = OpName::of(node.callee) else { return false };
+    match Op::find(name.name).map(|op| op.memory) {
+        Some(Memory::View) => true,
+        Some(Memory::ViewAsMethod) => name.is_method,
+        Some(Memory::ViewOrCopy) => {
+            let operand = node.args.first().and_then(|arg| typed.tensor(arg.as_value()?));
+            let pair = operand.zip(typed.tensor(node.value));
+            pair.is_some_and(|(operand, result)| operand.dtype == result.dtype && operand.is_contiguous())
+        }
+        _ => false,
+    }
 }
 
 /// Returns the last part of the callee: `relu` of `torch.nn.functional.relu`.
@@ -216,5 +202,27 @@ mod tests {
         assert_eq!(flops("torch.nn.functional.linear", [&[4, 10], &[7, 10], &[4, 7]]), 2 * 10 * 28);
         assert_eq!(flops("torch.matmul", [&[2, 5, 6], &[2, 6, 4], &[2, 5, 4]]), 2 * 6 * 40);
         assert_eq!(flops("torch.add", [&[4], &[4], &[4]]), 0);
+    }
+
+    #[test]
+    fn calls_that_move_no_bytes_are_views() {
+        let check = |shape: &[i64], stride: &[i64], method: &str, dtype, expected| {
+            let mut builder = Graph::builder();
+            let a = builder.input("a");
+            let b = builder.call_method("b", method, &[a.into()], &[]);
+            let input = TensorType { stride: stride.to_vec(), ..TensorType::contiguous(shape, DType::Float32) };
+            let output = TensorType::contiguous(shape, dtype);
+            let types = vec![Type::Tensor(input), Type::Tensor(output)];
+            let typed = TypedGraph::new(builder.finish(&[b.into()]).unwrap(), types).unwrap();
+            let node = typed.graph().nodes().next().unwrap();
+            assert_eq!(is_view(&typed, &node), expected, "{method}");
+        };
+        check(&[2, 3], &[1, 2], "transpose", DType::Float32, true);
+        check(&[2, 3], &[3, 1], "reshape", DType::Float32, true);
+        check(&[2, 3], &[1, 2], "reshape", DType::Float32, false);
+        check(&[2, 3], &[3, 1], "to", DType::Float32, true);
+        check(&[2, 3], &[3, 1], "half", DType::Float16, false);
+        check(&[2, 3], &[3, 1], "relu", DType::Float32, false);
+        check(&[2, 3], &[3, 1], "unheard_of", DType::Float32, false);
     }
 }

@@ -1,13 +1,14 @@
 //! Replay: carries out a trajectory's tool calls again.
 
 use passnet_eval::EvalError;
+use passnet_run::Suite;
 use serde::Serialize;
 
 use crate::{
     evaluation::VerdictSummary,
     evaluator::Evaluator,
     observation::ToolOutcome,
-    task::Task,
+    task::{Task, TaskError},
     tools::{ToolContext, Toolbox},
     trajectory::{Trajectory, replies},
 };
@@ -54,6 +55,55 @@ pub fn replay(evaluator: &Evaluator, task: &Task, trajectory: &Trajectory) -> Re
         }
     }
     Ok(replayed)
+}
+
+/// The calls of one trajectory, recorded and replayed.
+#[derive(Clone, Debug, Serialize)]
+pub struct ReplayedTrajectory {
+    /// Short id of the trajectory.
+    pub id: String,
+    /// Its task.
+    pub task: String,
+    /// Number of the attempt.
+    pub attempt: u32,
+    /// Its calls.
+    pub calls: Vec<Replayed>,
+}
+
+/// Error of [`replay_trajectory`].
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// The suite is another one.
+    #[error("the suite has no task `{0}`")]
+    NoTask(String),
+    /// A graph cannot be read.
+    #[error(transparent)]
+    Task(#[from] TaskError),
+    /// The referee does not work.
+    #[error(transparent)]
+    Eval(#[from] EvalError),
+}
+
+/// Carries out all calls of a trajectory again, at the task of the suite that it was about.
+///
+/// # Errors
+/// Fails if the suite has no such task, or the referee does not work.
+pub fn replay_trajectory(
+    evaluator: &Evaluator,
+    suite: &Suite,
+    trajectory: &Trajectory,
+) -> Result<ReplayedTrajectory, ReplayError> {
+    let facts = &trajectory.setup.task;
+    let record = suite.record.tasks.iter().find(|task| task.id == facts.id);
+    // The run may have been about a part of the graphs.
+    let mut record = record.ok_or_else(|| ReplayError::NoTask(facts.id.clone()))?.clone();
+    record.graphs.retain(|graph| facts.visible.contains(graph));
+    Ok(ReplayedTrajectory {
+        id: trajectory.id.short().to_owned(),
+        task: facts.id.clone(),
+        attempt: trajectory.setup.attempt,
+        calls: replay(evaluator, &Task::read(suite, &record)?, trajectory)?,
+    })
 }
 
 /// Describes status and tolerance of each graph.

@@ -31,19 +31,21 @@ pub(crate) fn score(graphs: &[GraphOutcome]) -> f64 {
     (logs / graphs.len().max(1) as f64).exp()
 }
 
-/// Returns the mean over graphs of `ln(speed-up) / ln 8`, at most 1 each. A graph counts 0 if no pass matches or if its
-/// speed-up is not certainly above 1.02; the whole reward is 0 if any graph is wrong.
-pub(crate) fn reward(graphs: &[GraphOutcome]) -> Reward {
-    let wrong = |graph: &GraphOutcome| graph.failure.is_some_and(|failure| failure != Status::NoMatch);
-    if graphs.is_empty() || graphs.iter().any(wrong) {
-        return Reward::default();
-    }
-    let mean =
-        |pick: fn(&Speedup) -> f64| graphs.iter().map(|graph| gain(graph, pick)).sum::<f64>() / graphs.len() as f64;
-    Reward {
-        value: mean(|speedup| speedup.interval.map_or(1.0, |interval| interval.low)),
-        point: mean(|speedup| speedup.ratio),
-        high: mean(|speedup| speedup.interval.map_or(1.0, |interval| interval.high)),
+impl Reward {
+    /// Returns the mean over graphs of `ln(speed-up) / ln 8`, at most 1 each. A graph counts 0 if no pass matches or if its
+    /// speed-up is not certainly above 1.02; the whole reward is 0 if any graph is wrong, or if there is none.
+    pub fn of(graphs: &[GraphOutcome]) -> Self {
+        let wrong = |graph: &GraphOutcome| graph.failure.is_some_and(|failure| failure != Status::NoMatch);
+        if graphs.is_empty() || graphs.iter().any(wrong) {
+            return Self::default();
+        }
+        let mean =
+            |pick: fn(&Speedup) -> f64| graphs.iter().map(|graph| gain(graph, pick)).sum::<f64>() / graphs.len() as f64;
+        Self {
+            value: mean(|speedup| speedup.interval.map_or(1.0, |interval| interval.low)),
+            point: mean(|speedup| speedup.ratio),
+            high: mean(|speedup| speedup.interval.map_or(1.0, |interval| interval.high)),
+        }
     }
 }
 
@@ -77,7 +79,7 @@ mod tests {
 
     #[test]
     fn doing_nothing_or_being_wrong_earns_nothing() {
-        let value = |graphs: &[GraphOutcome]| reward(graphs).value;
+        let value = |graphs: &[GraphOutcome]| Reward::of(graphs).value;
         assert_eq!(value(&[]), 0.0);
         assert_eq!(value(&[graph(Some(Status::NoMatch), 1.0)]), 0.0);
         assert_eq!(value(&[graph(None, 1.0)]), 0.0);
@@ -90,11 +92,11 @@ mod tests {
 
     #[test]
     fn speed_is_worth_its_logarithm() {
-        let at = |low: f64| reward(&[graph(None, low)]);
+        let at = |low: f64| Reward::of(&[graph(None, low)]);
         assert!((at(8.0).value - 1.0).abs() < 1e-12 && (at(64.0).value - 1.0).abs() < 1e-12);
         assert!((at(2.0).value - 1.0 / 3.0).abs() < 1e-12);
         assert!(at(2.0).value < at(2.0).point && at(2.0).point < at(2.0).high);
-        let half = reward(&[graph(None, 8.0), graph(Some(Status::NoMatch), 1.0)]);
+        let half = Reward::of(&[graph(None, 8.0), graph(Some(Status::NoMatch), 1.0)]);
         assert!((half.value - 0.5).abs() < 1e-12);
         assert!(score(&[graph(None, 4.0)]) > 1.0 && score(&[]) == 1.0);
         assert!(score(&[graph(Some(Status::Accuracy), 1.0)]) < 1.0);

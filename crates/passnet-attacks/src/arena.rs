@@ -9,11 +9,11 @@ use std::{
 };
 
 use passnet_eval::{Candidate, Defences, Referee, RefereeOptions, ZygoteConfig, settings};
-use passnet_record::{Device, ExecutionPath, GraphId, PassDirectory, RunSettings, Verdict};
+use passnet_record::{Coverage, Device, ExecutionPath, GraphId, PassDirectory, RunSettings, Verdict};
 use passnet_run::{GraphSample, Suite};
 use passnet_services::Interpreter;
 
-use crate::{AttackError, AttackOptions, Coverage, bait::Bait, entry::Entry, outcome::Seen};
+use crate::{AttackError, AttackOptions, bait::Bait, entry::Entry, outcome::Seen};
 
 /// The sets of layers that an entry is evaluated under: `none`, `all`, or the name of a single one.
 pub(crate) fn modes(coverage: Coverage, entry: &Entry) -> Vec<&'static str> {

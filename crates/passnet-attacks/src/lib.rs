@@ -4,8 +4,11 @@
 //! *dead*), and with all on, where it has to fail for the reason it names (else it *escaped*, or was *misjudged*). Honest
 //! passes have to be accepted with all layers on (else a *false rejection*).
 //!
+//! [`check_installation`] and [`check_evaluation`] try what a machine can do before anything is attacked.
+//!
 //! ```no_run
-//! use passnet_attacks::{AttackOptions, Coverage, run};
+//! use passnet_attacks::{AttackOptions, run};
+//! use passnet_record::Coverage;
 //!
 //! let options = AttackOptions {
 //!     directory: "attacks".into(),
@@ -20,6 +23,7 @@
 
 mod arena;
 mod bait;
+mod checkup;
 mod entry;
 mod error;
 mod naive;
@@ -29,6 +33,7 @@ mod report;
 
 use std::collections::BTreeMap;
 
+use passnet_record::Coverage;
 use passnet_run::{Selection, Suite};
 
 use self::{
@@ -36,9 +41,10 @@ use self::{
     outcome::judge,
 };
 pub use self::{
+    checkup::{Finding, Level, check_evaluation, check_installation},
     entry::Expect,
     error::AttackError,
-    options::{AttackOptions, Coverage},
+    options::AttackOptions,
     outcome::{Judged, Outcome},
     report::Report,
 };

@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use passnet_record::Device;
-use serde::Serialize;
+use passnet_record::{Coverage, Device};
 
 /// The options of a run of the attack suite.
 #[derive(Clone, Debug)]
@@ -18,16 +17,4 @@ pub struct AttackOptions {
     pub coverage: Coverage,
     /// Evaluations at a time.
     pub jobs: usize,
-}
-
-/// Extent of the run of each attack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Coverage {
-    /// All layers on: is the attack caught?
-    Once,
-    /// All layers off, too: does the attack work if nothing stops it?
-    Quick,
-    /// Each layer alone, too: which layers stop it?
-    Full,
 }

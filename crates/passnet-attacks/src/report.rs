@@ -2,13 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use passnet_record::{Device, SCHEMA_VERSION};
+use passnet_record::{Coverage, Device, SCHEMA_VERSION};
 use serde::Serialize;
 
-use crate::{
-    Coverage,
-    outcome::{Judged, Outcome},
-};
+use crate::outcome::{Judged, Outcome};
 
 /// The outcomes of an attack suite.
 #[derive(Clone, Debug, Serialize)]

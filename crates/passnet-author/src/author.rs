@@ -54,6 +54,13 @@ pub enum Runs {
         /// The `mode` argument.
         mode: String,
     },
+    /// Another compiler behind a function in Python.
+    Compiler {
+        /// Name of the file of `python/passnet/_compilers`, or path of the user's file.
+        name: String,
+        /// Text of the user's file; empty for a compiler of PassNet.
+        source: String,
+    },
     /// The passes that [`Author::write`] returns.
     Passes,
 }

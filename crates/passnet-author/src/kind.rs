@@ -4,6 +4,7 @@ use passnet_record::AuthorSpec;
 
 use crate::{
     author::{Author, AuthorError},
+    compiler::{self, Compiler},
     dir::Dir,
     eager::Eager,
     fuse::Fuse,
@@ -37,13 +38,16 @@ pub enum Argument {
 
 /// Returns the kinds of this crate, in the order in which messages list them.
 pub fn builtin_kinds() -> Vec<Kind> {
-    vec![
+    let mut kinds = vec![
         kind("eager", Argument::None, |spec| Box::new(Eager::new(spec))),
         kind("noop", Argument::None, |spec| Box::new(Noop::new(spec))),
         kind("fuse", Argument::None, |spec| Box::new(Fuse::new(spec))),
         kind("inductor", Argument::OneOf(inductor::MODES), |spec| Box::new(Inductor::new(spec))),
         kind("dir", Argument::Any("PATH"), |spec| Box::new(Dir::new(spec))),
-    ]
+        kind(compiler::OWN, Argument::Any("FILE.py"), |spec| Box::new(Compiler::new(spec))),
+    ];
+    kinds.extend(compiler::NAMES.iter().map(|name| kind(name, Argument::None, |spec| Box::new(Compiler::new(spec)))));
+    kinds
 }
 
 fn kind(name: &'static str, argument: Argument, create: fn(AuthorSpec) -> Box<dyn Author>) -> Kind {
@@ -109,13 +113,13 @@ mod tests {
     #[test]
     fn names_are_checked_when_they_are_parsed() {
         let kinds = builtin_kinds();
-        for name in ["eager", "noop", "fuse", "inductor", "inductor:max-autotune", "dir:passes/demo"] {
+        for name in ["eager", "noop", "fuse", "inductor", "inductor:max-autotune", "dir:passes/demo", "thunder"] {
             let spec = parse(&kinds, name).unwrap();
             assert_eq!(spec.to_string(), name);
             assert_eq!(create(&kinds, &spec).unwrap().spec(), &spec);
         }
         for (name, part) in [
-            ("", "known are eager, noop, fuse, inductor, inductor:MODE, dir:PATH"),
+            ("", "known are eager, noop, fuse, inductor, inductor:MODE, dir:PATH, compiler:FILE.py, cudagraphs"),
             ("gpt", "unknown author `gpt`"),
             ("dir:", "unknown author `dir:`"),
             ("dir", "needs an argument, as in `dir:PATH`"),

@@ -9,6 +9,7 @@
 //! | `eager` | `eager.rs` | the graph by eager PyTorch |
 //! | `noop` | `noop.rs` | the path of passes without any pass |
 //! | `inductor[:MODE]` | `inductor.rs` | `torch.compile` with TorchInductor |
+//! | `cudagraphs`, `thunder`, `hidet`, `tensorrt`, `compiler:FILE.py` | `compiler.rs` | what a file of `python/passnet/_compilers`, or the user's, makes of the graph |
 //! | `dir:PATH` | `dir.rs` | pass directories on disk |
 //! | `fuse` | `fuse.rs` | passes of the built-in author |
 //!
@@ -26,13 +27,16 @@
 //! ```
 
 mod author;
+mod compiler;
 mod dir;
 mod eager;
+mod feedback;
 pub mod fuse;
 mod inductor;
 mod kind;
 mod noop;
 mod pass_files;
+mod scaffold;
 mod submit;
 
 pub use passnet_fuse::Choices;
@@ -40,8 +44,11 @@ pub use passnet_graph::{Target, TypedGraph};
 
 pub use self::{
     author::{Author, AuthorError, Context, Runs, TaskGraphs},
+    compiler::compiler_of,
+    feedback::{Complaint, complaints, next_step},
     fuse::{Fuse, target_of},
     kind::{Argument, Create, Kind, builtin_kinds, create, parse},
-    pass_files::{PassDirError, read_pass_directory},
+    pass_files::{PassDirError, modification_times, pass_directories, read_pass_directory},
+    scaffold::{Scaffold, scaffold},
     submit::submission,
 };

@@ -3,10 +3,11 @@
 use std::{
     io,
     path::{Path, PathBuf},
+    time::SystemTime,
 };
 
 use fs_err as fs;
-use passnet_record::{FilePathError, PassDirectory};
+use passnet_record::{FilePathError, ORDER_FILE, PassDirectory};
 
 /// Largest accepted pass directory, in bytes of all its files.
 const MAX_PASS_BYTES: u64 = 16 << 20;
@@ -66,9 +67,70 @@ pub fn read_pass_directory(directory: &Path) -> Result<PassDirectory, PassDirErr
     Ok(PassDirectory::new(files)?)
 }
 
+/// Returns the times of change of the files of a pass directory, by name. Files that cannot be read have none.
+pub fn modification_times(directory: &Path) -> Vec<(PathBuf, Option<SystemTime>)> {
+    let mut files = Vec::new();
+    let mut open = vec![directory.to_owned()];
+    while let Some(folder) = open.pop() {
+        for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                let changed = path.metadata().and_then(|meta| meta.modified()).ok();
+                files.push((path, changed));
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+/// Reads all pass directories at or below some folders, in the order of their paths. A folder with an order file is one;
+/// nothing below it is.
+///
+/// # Errors
+/// As [`read_pass_directory`], and if a folder does not exist.
+pub fn pass_directories(roots: &[PathBuf]) -> Result<Vec<(PathBuf, PassDirectory)>, PassDirError> {
+    let mut found = Vec::new();
+    for root in roots {
+        let mut folders = vec![root.clone()];
+        while let Some(folder) = folders.pop() {
+            if folder.join(ORDER_FILE).is_file() {
+                found.push((folder.clone(), read_pass_directory(&folder)?));
+                continue;
+            }
+            let mut below = Vec::new();
+            for entry in fs::read_dir(&folder)? {
+                let entry = entry?;
+                if entry.file_type()?.is_dir() {
+                    below.push(entry.path());
+                }
+            }
+            below.sort_unstable_by(|a, b| b.cmp(a));
+            folders.extend(below);
+        }
+    }
+    Ok(found)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pass_directories_are_found_below_folders() {
+        let root = tempfile::tempdir().unwrap();
+        for task in ["b", "a/inner", "none"] {
+            fs::create_dir_all(root.path().join(task)).unwrap();
+        }
+        for task in ["b", "a/inner"] {
+            fs::write(root.path().join(task).join(ORDER_FILE), "[]").unwrap();
+        }
+        let names: Vec<PathBuf> =
+            pass_directories(&[root.path().to_owned()]).unwrap().into_iter().map(|(path, _)| path).collect();
+        assert_eq!(names, [root.path().join("a/inner"), root.path().join("b")]);
+        assert!(pass_directories(&["/nowhere/at/all".into()]).is_err());
+    }
 
     #[test]
     fn a_pass_directory_is_what_its_files_are() {

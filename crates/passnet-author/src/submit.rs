@@ -25,6 +25,7 @@ fn candidate(author: &dyn Author, task: &TaskGraphs<'_>) -> Result<Candidate, Au
         Runs::Graph => Candidate::Eager,
         Runs::Path => Candidate::Noop,
         Runs::Inductor { mode } => Candidate::Inductor { mode },
+        Runs::Compiler { name, source } => Candidate::Compiler { name, source },
         Runs::Passes => match author.write(task) {
             Ok(passes) => Candidate::Passes(passes),
             Err(AuthorError::Refused(why)) => Candidate::Refused(why),

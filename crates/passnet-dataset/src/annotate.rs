@@ -1,11 +1,12 @@
 //! Running full graphs once, for what their values are like.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
-use passnet_graph::{Graph, wire};
-use passnet_graphnet::Sample;
+use passnet_graph::wire;
+use passnet_record::{counted, services::AnnotateRequest};
 use rayon::prelude::*;
-use serde_json::{Value, json};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
 
 use crate::{
     Dataset, Failure, Table,
@@ -57,6 +58,13 @@ pub struct Annotated {
     pub present: usize,
     /// Graphs without annotation, and why.
     pub failures: Vec<Failure>,
+}
+
+impl fmt::Display for Annotated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (graphs, executed, present) = (counted(self.graphs, "graph"), self.executed, self.present);
+        write!(f, "{graphs} annotated, {executed} of them by running them; {present} were annotated before")
+    }
 }
 
 /// Graphs between two files of the table: what an interruption can cost.
@@ -140,12 +148,14 @@ fn annotate_chunk(
 fn annotate_one(row: &SampleRow, runner: &dyn Runner, limits: &Limits) -> Result<Annotation, String> {
     let sample = parse(&row.path, &row.files).map_err(|error| error.to_string())?;
     let graph = sample.graph.with_device("cpu", None);
-    let mut request = question(&graph, &sample);
-    request["max_bytes"] = limits.max_bytes.into();
-    request["seconds"] = limits.seconds.into();
-    request["variants"] = (!limits.plain.iter().any(|prefix| row.path.starts_with(prefix))).into();
-    let reply = runner.ask(&request)?;
-    let annotation: Annotation = serde_json::from_value(reply).map_err(|error| format!("malformed reply: {error}"))?;
+    let request = AnnotateRequest {
+        graph: wire::to_value(&graph),
+        inputs: sample.tensors,
+        max_bytes: limits.max_bytes,
+        seconds: limits.seconds,
+        variants: !limits.plain.iter().any(|prefix| row.path.starts_with(prefix)),
+    };
+    let annotation: Annotation = ask(runner, &request)?;
     let values = graph.num_values();
     let lens =
         annotation.assignments.iter().map(|a| a.shapes.len()).chain(annotation.dtypes.iter().map(|c| c.types.len()));
@@ -155,9 +165,10 @@ fn annotate_one(row: &SampleRow, runner: &dyn Runner, limits: &Limits) -> Result
     }
 }
 
-/// A request about a graph and its inputs.
-pub(crate) fn question(graph: &Graph, sample: &Sample) -> Value {
-    json!({"graph": wire::to_value(graph), "inputs": sample.tensors})
+/// Asks a runner one typed question.
+pub(crate) fn ask<Reply: DeserializeOwned>(runner: &dyn Runner, request: &impl Serialize) -> Result<Reply, String> {
+    let request = serde_json::to_value(request).map_err(|error| error.to_string())?;
+    serde_json::from_value(runner.ask(&request)?).map_err(|error| format!("malformed reply: {error}"))
 }
 
 /// Annotations of the graphs of a dataset, asked for in the order of the table of graphs.

@@ -12,7 +12,8 @@ pub struct Failure {
 }
 
 impl Failure {
-    pub(crate) fn of_store(error: &StoreError) -> Self {
+    /// Returns the failure of a part of a table.
+    pub fn of_store(error: &StoreError) -> Self {
         Self { what: error.path().display().to_string(), message: error.to_string() }
     }
 }

@@ -1,15 +1,18 @@
 //! Counting the kernels of prefixes of classical subgraphs, for the fusible ranges in them.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
+use passnet_graph::wire;
 use passnet_graphnet::Sample;
+use passnet_record::{
+    counted,
+    services::{KernelCountRequest, KernelCounts},
+};
 use rayon::prelude::*;
-use serde::Deserialize;
-use serde_json::json;
 
 use crate::{
     Dataset, Failure, Table,
-    annotate::{Runner, question},
+    annotate::{Runner, ask},
     fusible::{Bracketing, Compiled, Measured, measure_all},
     import::parse,
     select::select_subset,
@@ -45,6 +48,21 @@ pub struct Counted {
     pub present: usize,
     /// Subgraphs that do not compile, and what cannot be read.
     pub failures: Vec<Failure>,
+}
+
+impl fmt::Display for Counted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} of {} counted: {} prefixes in {} compilations ({:.2} per op); {} were counted before",
+            counted(self.subgraphs, "subgraph"),
+            counted(self.ops, "op"),
+            self.prefixes,
+            self.compilations,
+            self.compilations as f64 / self.ops.max(1) as f64,
+            self.present
+        )
+    }
 }
 
 /// Subgraphs that are counted at the same time. Counts of one are used for subgraphs at least this many later, for any number of threads
@@ -143,24 +161,20 @@ fn measure(
     bracketing: &Bracketing,
 ) -> Result<Measured, String> {
     let sample: Sample = parse(&row.path, &row.files).map_err(|error| error.to_string())?;
-    let mut request = question(&sample.graph.with_device(&settings.device, None), &sample);
-    request["device"] = json!(settings.device);
-    request["id"] = json!(row.path);
+    let mut request = KernelCountRequest {
+        id: row.path.clone(),
+        graph: wire::to_value(&sample.graph.with_device(&settings.device, None)),
+        inputs: sample.tensors,
+        device: settings.device.clone(),
+        prefixes: Vec::new(),
+    };
     let compile = |prefixes: &[usize]| -> Result<Compiled, String> {
-        request["prefixes"] = json!(prefixes);
-        let reply: Reply =
-            serde_json::from_value(runner.ask(&request)?).map_err(|error| format!("malformed reply: {error}"))?;
+        request.prefixes = prefixes.to_vec();
+        let reply: KernelCounts = ask(runner, &request)?;
         if reply.kernels.len() != prefixes.len() {
             return Err(format!("malformed reply: {} counts of {} prefixes", reply.kernels.len(), prefixes.len()));
         }
         Ok(Compiled { kernels: reply.kernels, compilations: reply.compilations })
     };
     if settings.exhaustive { measure_all(row.ops.len(), compile) } else { bracketing.measure(&row.ops, compile) }
-}
-
-/// Answer of `passnet._services.kernel_counts`.
-#[derive(Deserialize)]
-struct Reply {
-    kernels: Vec<u32>,
-    compilations: u32,
 }

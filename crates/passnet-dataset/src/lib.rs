@@ -7,14 +7,17 @@
 //! damaged data and lists it as [`Failure`]s.
 //!
 //! Below the stages are pure functions over op names and counts: [`fold`] and [`fusible`] find ranges of ops, [`select`]
-//! and [`bucket`] choose what an evaluation set holds.
+//! and [`bucket`] choose what an evaluation set holds. [`capture`] records what a Python process captured of models.
 
 pub mod annotate;
 pub mod bucket;
+pub mod capture;
+pub mod coverage;
 pub mod curate;
 mod cut;
 mod dataset;
 pub mod dedup;
+pub mod definition;
 mod failure;
 pub mod fold;
 pub mod folders;

@@ -10,6 +10,7 @@ use passnet_run::{Selection, Suite, SuiteError, cache_directory};
 
 use crate::{
     Dataset, Table,
+    definition::{Definition, DefinitionError},
     import::{TransferError, export},
     store::{StoreError, TaskRow},
 };
@@ -23,6 +24,15 @@ pub enum OpenError {
     /// A table cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The definition of a suite is damaged.
+    #[error(transparent)]
+    Definition(#[from] DefinitionError),
+    /// The samples of a definition are not in the cache.
+    #[error("{path}: the models of this suite are not captured yet; `passnet extract --suite {path}` captures them")]
+    NotCaptured {
+        /// The definition.
+        path: PathBuf,
+    },
     /// There is no folder to unpack to.
     #[error("{path}: no folder for the unpacked suite; set PASSNET_CACHE, XDG_CACHE_HOME or HOME")]
     NoCache {
@@ -53,13 +63,19 @@ pub enum OpenError {
 }
 
 /// Opens a suite, in any form: a folder with `suite.json`, a folder of tasks, one task, one sample, a `.tar.zst`
-/// archive of any of these, or a dataset with a table of tasks.
+/// archive of any of these, a dataset with a table of tasks, or a definition whose samples were captured.
 ///
 /// The folders of a dataset are made once, in [`cache_directory`], and named by the content of its tables.
 ///
 /// # Errors
 /// If there is no suite at the path, or a file of it is damaged.
 pub fn open_suite(path: &Path, selection: &Selection) -> Result<Suite, OpenError> {
+    if let Some(definition) = Definition::read(path, cache_directory().as_deref())? {
+        if !definition.is_captured() {
+            return Err(OpenError::NotCaptured { path: path.to_owned() });
+        }
+        return Ok(Suite::load(definition.folder(), selection)?);
+    }
     match suite_folder(path, cache_directory().as_deref())? {
         Some(folder) => Ok(Suite::load(&folder, selection)?),
         None => Ok(Suite::load(path, selection)?),
@@ -143,6 +159,7 @@ fn record(dataset: &Dataset, name: &str, version: &str) -> Result<passnet_record
         version: version.to_owned(),
         split,
         description: "Parts of models captured with random weights; see docs/reference/dataset-card.md".to_owned(),
+        weights: None,
         tasks: tasks.collect(),
     })
 }

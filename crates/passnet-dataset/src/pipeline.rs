@@ -1,8 +1,9 @@
 //! The recipe of the published suites: all stages from sample folders to suites, in one call.
 
-use std::path::PathBuf;
+use std::{fmt, io, path::PathBuf};
 
 use fs_err as fs;
+use passnet_record::counted;
 
 use crate::{
     Dataset, Failure, Table,
@@ -89,6 +90,42 @@ pub enum Step<'a> {
     Remark(&'a str),
 }
 
+impl fmt::Display for Step<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Imported(transfer) => {
+                write!(f, "{} imported, {} were there", counted(transfer.samples, "graph"), transfer.present)
+            }
+            Self::Deduplicated(found) => {
+                write!(f, "{} of {} are distinct", found.kept, counted(found.rows, "graph"))
+            }
+            Self::Annotated(found) => found.fmt(f),
+            Self::Mined(kind, mined) => write!(
+                f,
+                "{} distinct {kind} subgraphs in {} ranges ({} more have a boundary that is no tensor); {:.1}% of ops covered",
+                mined.subgraphs,
+                mined.ranges - mined.open,
+                mined.open,
+                100.0 * mined.covered as f64 / mined.ops.max(1) as f64
+            ),
+            Self::Counted(found) => found.fmt(f),
+            Self::Built(built) => {
+                let suite =
+                    |(name, tasks, graphs): &(String, usize, usize)| format!("{name}: {tasks} tasks, {graphs} graphs");
+                f.write_str(&built.suites.iter().map(suite).collect::<Vec<_>>().join("\n"))
+            }
+            Self::Compared(leak) => write!(
+                f,
+                "shared by evaluation and training: {}, {}",
+                counted(leak.structures.len(), "structure"),
+                counted(leak.sequences.len(), "op sequence")
+            ),
+            Self::Progress(stage, done, all) => write!(f, "{stage}: {done} of {all}"),
+            Self::Remark(line) => f.write_str(line),
+        }
+    }
+}
+
 /// Result of [`build_suites`].
 #[derive(Debug, Default)]
 pub struct Suites {
@@ -114,7 +151,7 @@ pub enum PipelineError {
     Bounds(#[from] BoundsError),
     /// The page of a suite cannot be written.
     #[error(transparent)]
-    Page(#[from] std::io::Error),
+    Page(#[from] io::Error),
 }
 
 /// Builds the suites of a recipe in `out`, with `work` for what comes between. The same call continues an interrupted one:
@@ -220,9 +257,38 @@ pub fn plans(fusible: (usize, usize), classical: (usize, usize), single_op: (usi
     ]
 }
 
+/// Returns beginnings of paths of samples that are for training only. `@FILE` is replaced by the models of a file:
+/// `LIBRARY:NAME` in each line, `#` for comments.
+///
+/// # Errors
+/// If a file cannot be read.
+pub fn training_prefixes(given: &[String]) -> io::Result<Vec<String>> {
+    let mut prefixes = Vec::new();
+    for prefix in given {
+        match prefix.strip_prefix('@') {
+            None => prefixes.push(prefix.clone()),
+            Some(file) => {
+                let text = fs::read_to_string(file)?;
+                let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+                prefixes.extend(lines.map(|line| line.replacen(':', "/", 1)));
+            }
+        }
+    }
+    Ok(prefixes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn models_for_training_come_from_prefixes_and_files() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), "# remark\n\ntimm:resnet18\n transformers:bert/BertModel \n").unwrap();
+        let given = ["own/".to_owned(), format!("@{}", file.path().display())];
+        assert_eq!(training_prefixes(&given).unwrap(), ["own/", "timm/resnet18", "transformers/bert/BertModel"]);
+        assert!(training_prefixes(&["@no/such/file".to_owned()]).is_err());
+    }
 
     #[test]
     fn the_foldings_for_training_have_distinct_names() {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use passnet_record::DType;
+use serde_json::{Value, json};
 
 use crate::{
     Dataset, Failure, Table,
@@ -60,6 +61,75 @@ pub fn query(
     Ok(rows.filter(move |row| row.as_ref().map_or(true, |row| filter.admits(row))))
 }
 
+/// Error of looking for one sample.
+#[derive(Debug, thiserror::Error)]
+pub enum FindError {
+    /// The table cannot be listed, or a damaged part may hold the sample.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Two samples fit.
+    #[error("both {0} and {1} end in `{2}`; give more of the path")]
+    Ambiguous(String, String, String),
+    /// No sample fits.
+    #[error("no sample of {0} ends in `{1}`; `passnet dataset query` lists them")]
+    Missing(Table, String),
+}
+
+/// Returns the sample with this path, or the only one whose path ends so. Damaged rows are skipped, and reported if there is
+/// no such sample.
+///
+/// # Errors
+/// If there is no such sample, or more than one.
+pub fn find(dataset: &Dataset, table: Table, name: &str) -> Result<SampleRow, FindError> {
+    let mut found: Option<SampleRow> = None;
+    let mut damage = None;
+    for row in dataset.read::<SampleRow>(table)? {
+        let row = match row {
+            Ok(row) => row,
+            Err(error) => {
+                damage.get_or_insert(error);
+                continue;
+            }
+        };
+        if row.path == name {
+            return Ok(row);
+        }
+        if row.path.ends_with(name) {
+            if let Some(other) = found {
+                return Err(FindError::Ambiguous(other.path, row.path, name.to_owned()));
+            }
+            found = Some(row);
+        }
+    }
+    match (found, damage) {
+        (Some(row), _) => Ok(row),
+        (None, Some(error)) => Err(error.into()),
+        (None, None) => Err(FindError::Missing(table, name.to_owned())),
+    }
+}
+
+/// Returns the facts on a sample as lines for people.
+pub fn describe(row: &SampleRow) -> String {
+    let optional = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+    let mut lines = vec![
+        row.path.clone(),
+        format!("kind      {}", row.kind),
+        format!("source    {}", optional(&row.source)),
+        format!("domain    {}", optional(&row.domain)),
+        format!("ops       {}", row.ops.len()),
+        format!("inputs    {}", row.inputs.len()),
+    ];
+    for rung in Rung::ALL {
+        lines.push(format!("{:<9} {}", rung.name(), rung.of(&row.hashes).unwrap_or("-")));
+    }
+    let origins =
+        row.origins.iter().map(|origin| format!("{} [{}, {})", origin.path, origin.range.start, origin.range.end));
+    lines.extend(origins.map(|origin| format!("from      {origin}")));
+    lines.extend(row.duplicates.iter().map(|path| format!("equals    {path}")));
+    lines.extend(row.files.iter().map(|(name, content)| format!("file      {name} ({} bytes)", content.len())));
+    lines.join("\n")
+}
+
 /// Counts over a table of samples.
 #[derive(Debug, Default)]
 pub struct Stats {
@@ -83,6 +153,27 @@ pub struct Stats {
     pub distinct: Vec<(Rung, usize)>,
     /// Files and rows that could not be read.
     pub failures: Vec<Failure>,
+}
+
+impl Stats {
+    /// Returns the counts as a JSON object.
+    pub fn to_json(&self) -> Value {
+        let named = |counts: &mut dyn Iterator<Item = (String, usize)>| {
+            Value::Object(counts.map(|(name, count)| (name, json!(count))).collect())
+        };
+        json!({
+            "schema_version": passnet_record::SCHEMA_VERSION,
+            "samples": self.samples,
+            "ops": self.ops,
+            "by_size": named(&mut self.by_size.iter().map(|(log, count)| ((1_u64 << log).to_string(), *count))),
+            "by_source": self.by_source,
+            "by_domain": self.by_domain,
+            "by_kind": named(&mut self.by_kind.iter().map(|(kind, count)| (kind.to_string(), *count))),
+            "by_dtype": named(&mut self.by_dtype.iter().map(|(dtype, count)| (dtype.to_string(), *count))),
+            "by_op": self.by_op,
+            "distinct": named(&mut self.distinct.iter().map(|(rung, count)| (rung.name().to_owned(), *count))),
+        })
+    }
 }
 
 /// Counts over one table.

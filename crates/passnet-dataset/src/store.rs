@@ -20,7 +20,7 @@ pub(crate) use columns::{Columns, strings};
 pub use error::StoreError;
 pub use passnet_record::services::{Annotation, Assignment, Cast, Literals, ValueMeta};
 pub use reader::TableReader;
-pub use result::ResultRow;
+pub use result::{ResultRow, csv};
 pub use row::{NamedFile, Row, STORE_VERSION, View};
 pub use sample::{Hashes, Input, Kind, Lineage, Origin, SampleFiles, SampleRow};
 pub use task::TaskRow;

@@ -3,9 +3,12 @@
 mod census;
 mod check;
 mod context;
+mod float64;
 mod measure;
+mod patterns;
 mod profile;
 mod steps;
 mod stop;
+mod suspect;
 
 pub(crate) use self::{context::Attempt, stop::Stop};

@@ -1,6 +1,6 @@
 //! Candidates: an author's code for one task.
 
-use passnet_record::{CandidateSpec, ExecutionPath, PassDirectory};
+use passnet_record::{CandidateSpec, ContentId, ExecutionPath, PassDirectory};
 
 /// Candidate of an author for one task.
 #[derive(Clone, Debug)]
@@ -13,6 +13,13 @@ pub enum Candidate {
     Inductor {
         /// The `mode` argument of `torch.compile`.
         mode: String,
+    },
+    /// Another compiler.
+    Compiler {
+        /// Name or path of the file that calls it.
+        name: String,
+        /// Text of the file; empty for a compiler of PassNet.
+        source: String,
     },
     /// Passes.
     Passes(PassDirectory),
@@ -27,6 +34,9 @@ impl Candidate {
             Self::Eager => "eager".to_owned(),
             Self::Noop => "noop".to_owned(),
             Self::Inductor { mode } => format!("inductor:{mode}"),
+            Self::Compiler { name, source } => {
+                format!("compiler:{name}:{}", ContentId::of_parts([source.as_bytes()]))
+            }
             Self::Passes(passes) => passes.id().to_string(),
             Self::Refused(why) => format!("refused:{why}"),
         }
@@ -49,7 +59,12 @@ impl Candidate {
                 on(compiled, CandidateSpec::Control, Some(CandidateSpec::Control)),
             ],
             Self::Inductor { mode } => {
-                vec![on(compiled, CandidateSpec::Inductor { mode: mode.clone() }, Some(CandidateSpec::Control))]
+                let spec = |compiled| CandidateSpec::Inductor { mode: mode.clone(), compiled };
+                vec![on(direct, spec(false), None), on(compiled, spec(true), Some(CandidateSpec::Control))]
+            }
+            Self::Compiler { name, source } => {
+                let spec = CandidateSpec::Compiler { name: name.clone(), source: source.clone() };
+                vec![on(compiled, spec, Some(CandidateSpec::Control))]
             }
             Self::Refused(_) => Vec::new(),
             Self::Passes(_) => {
@@ -84,6 +99,9 @@ mod tests {
         assert_eq!(paths(Candidate::Noop, &both), both);
         assert_eq!(paths(Candidate::Eager, &both), [ExecutionPath::Direct]);
         let inductor = Candidate::Inductor { mode: "default".to_owned() };
-        assert_eq!(paths(inductor, &[ExecutionPath::Direct]), [ExecutionPath::Compiled]);
+        assert_eq!(paths(inductor.clone(), &[ExecutionPath::Direct]), [ExecutionPath::Direct]);
+        let direct = &inductor.routes(&both, "/p")[1];
+        assert_eq!(direct.spec, CandidateSpec::Inductor { mode: "default".to_owned(), compiled: false });
+        assert_eq!(direct.control, None, "eager mode itself");
     }
 }

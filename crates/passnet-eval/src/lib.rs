@@ -31,6 +31,7 @@
 //! failures of a candidate or of a graph are verdicts; an error means that the machine or the installation is at fault.
 
 mod attempt;
+pub mod bisect;
 mod block;
 mod candidate;
 mod channel;
@@ -63,6 +64,7 @@ mod zygote_config;
 
 pub use candidate::Candidate;
 pub use defences::{Defences, UnknownLayer};
+pub use device::physical_name;
 pub use error::EvalError;
 pub use options::RefereeOptions;
 pub use referee::{Evaluation, Referee};

@@ -7,9 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use passnet_graph::Graph;
 use passnet_record::{
-    ContentId, Cost, Depth, Evidence, Fingerprint, Profile, Reason, Remark, RunSettings, SCHEMA_VERSION, Status,
-    Verdict,
+    ContentId, Cost, Depth, Evidence, Fingerprint, GraphId, PassDirectory, Profile, Reason, Remark, RunSettings,
+    SCHEMA_VERSION, Status, TracedPattern, Verdict,
 };
 use passnet_run::{GraphSample, SampleFolder};
 use passnet_services::Interpreter;
@@ -179,6 +180,24 @@ impl Referee {
         })
     }
 
+    /// The patterns of the passes of a directory, or why there are none. The directory is checked by the rules and imported in a
+    /// worker like those of an evaluation.
+    ///
+    /// # Errors
+    /// As for [`Self::evaluate`].
+    pub fn patterns(&self, passes: PassDirectory) -> Result<Result<Vec<TracedPattern>, Reason>, EvalError> {
+        let zygote = self.machine.launcher.zygote()?;
+        let deadline = Instant::now() + Duration::from_secs_f64(self.machine.settings.timeout_s.max(0.0));
+        let candidate = Candidate::Passes(passes);
+        let id = GraphId { task: "patterns".to_owned(), graph: "none".to_owned() };
+        let sample = GraphSample::new(id, Graph::default(), Vec::new());
+        let mut attempt = Attempt::new(&self.machine, &sample, &candidate, Depth::Match, zygote, deadline)?;
+        Ok(match attempt.patterns() {
+            Ok(patterns) => Ok(patterns),
+            Err(stop) => Err(stop.into_failure()?.reason),
+        })
+    }
+
     fn judge(&self, sample: &GraphSample, candidate: &Candidate, depth: Depth) -> Result<Evaluation, EvalError> {
         let begin = Instant::now();
         let mut adversarial =
@@ -187,7 +206,9 @@ impl Referee {
         let mut deaths = 0;
         loop {
             let zygote = self.machine.launcher.zygote()?;
-            if let (Candidate::Inductor { .. }, Some(cache)) = (candidate, &self.machine.options.cache) {
+            if let (Candidate::Inductor { .. } | Candidate::Compiler { .. }, Some(cache)) =
+                (candidate, &self.machine.options.cache)
+            {
                 zygote.set_up_compiler(cache);
             }
             let deadline = Instant::now() + Duration::from_secs_f64(self.machine.settings.timeout_s.max(0.0));

@@ -1,6 +1,6 @@
 //! Settings that a run starts from.
 
-use passnet_record::{CacheMode, Device, ExecutionPath, Mode, RunSettings};
+use passnet_record::{CacheMode, Device, ExecutionPath, Mode, RunSettings, Weights};
 
 use crate::inputs::Content;
 
@@ -22,6 +22,7 @@ pub fn sound(device: Device) -> RunSettings {
         adversarial: Content::ADVERSARIAL.map(|content| content.name().to_owned()).to_vec(),
         correct_at: CORRECT_AT,
         paths: vec![ExecutionPath::Direct, ExecutionPath::Compiled],
+        weights: Weights::Inputs,
         cache: CacheMode::Warm,
         max_iqr_ratio: 0.2,
         max_remeasure: 3,

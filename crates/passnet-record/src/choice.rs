@@ -39,6 +39,29 @@ named! {
 }
 
 named! {
+    /// Place of the weights of a graph.
+    Weights, "place of weights",
+    /// Arguments of each call, as in the public harness.
+    Inputs = "inputs",
+    /// State of the module, which compilers may take for constant in place, as in real use.
+    Static = "static",
+}
+
+impl Default for Weights {
+    /// Returns the value of runs that do not name one.
+    fn default() -> Self {
+        Self::Inputs
+    }
+}
+
+impl Weights {
+    /// True for the value that a record need not say.
+    pub(crate) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+named! {
     /// Path on which a graph is run.
     ExecutionPath, "path",
     /// The rewritten graph module is called directly, without guards.
@@ -61,6 +84,17 @@ named! {
     Check = "check",
     /// Interleaved timing against the baselines.
     Timing = "timing",
+}
+
+named! {
+    /// Extent of the run of each attack of the attack suite.
+    Coverage, "coverage",
+    /// All layers of defence on: is the attack caught?
+    Once = "once",
+    /// All layers off, too: does the attack work if nothing stops it?
+    Quick = "quick",
+    /// Each layer alone, too: which layers stop it?
+    Full = "full",
 }
 
 #[cfg(test)]

@@ -22,7 +22,9 @@ mod author;
 mod choice;
 mod device;
 mod dtype;
+pub mod fleet;
 mod id;
+mod load_report;
 mod message;
 mod named;
 mod note;
@@ -33,17 +35,19 @@ pub mod services;
 mod status;
 mod suite;
 mod tensor;
+mod text;
 mod trial_times;
 mod verdict;
 
 pub use author::{AuthorParseError, AuthorSpec};
-pub use choice::{Baseline, CacheMode, Depth, ExecutionPath, Mode, Split};
+pub use choice::{Baseline, CacheMode, Coverage, Depth, ExecutionPath, Mode, Split, Weights};
 pub use device::{Device, UnknownDevice};
 pub use dtype::{DType, UnknownDType};
 pub use id::{ContentId, InvalidContentId};
+pub use load_report::{LoadReport, NearestMiss, PassReport, TracedPattern};
 pub use message::{
-    CandidateSpec, ForkReply, ForkRequest, Layout, LoadReport, NearestMiss, OutputValue, Outputs, PROTOCOL_VERSION,
-    PassReport, TimedBlock, Watch, WorkerError, WorkerReply, WorkerRequest, WorkerStage, ZygoteInfo,
+    CandidateSpec, ForkReply, ForkRequest, Layout, OutputValue, Outputs, PROTOCOL_VERSION, TimedBlock, Watch,
+    WorkerError, WorkerReply, WorkerRequest, WorkerStage, ZygoteInfo,
 };
 pub use named::UnknownName;
 pub use note::{Remark, UnknownNote, Violation, WorkerNote};
@@ -53,8 +57,12 @@ pub use run::{Fingerprint, RunEvent, RunHeader, RunSettings, SourceFile};
 pub use status::Status;
 pub use suite::{Suite, SuiteTask};
 pub use tensor::{TensorMeta, TensorValue};
+pub use text::{counted, duration};
 pub use trial_times::{SideTrials, TimeUnit, TrialTimes};
-pub use verdict::{Cost, Evidence, GraphId, OutputComparison, RatioInterval, Reason, SideTiming, Timing, Verdict};
+pub use verdict::{
+    AgainstFloat64, Cost, Deviation, Evidence, GraphId, OutputComparison, RatioInterval, Reason, SideTiming, Timing,
+    Usage, UsagePair, Verdict,
+};
 
 /// Version of every persisted schema of this crate. Raised when a field changes its meaning or goes away; a new
 /// optional field does not raise it.

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{CacheMode, DType, Device, Profile, TensorValue, WorkerNote};
+use crate::{CacheMode, DType, Device, LoadReport, Profile, TensorValue, TracedPattern, Usage, WorkerNote};
 
 /// Version of the exchange. A worker that speaks another one is refused.
-pub const PROTOCOL_VERSION: u32 = 5;
+pub const PROTOCOL_VERSION: u32 = 6;
 
 /// Description of a fork server that is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,10 +96,19 @@ pub enum CandidateSpec {
     Eager,
     /// The graph through `torch.compile` with PassNet's backend and no passes: the control of the compiled path.
     Control,
-    /// `torch.compile(backend="inductor", mode=...)`.
+    /// TorchInductor.
     Inductor {
-        /// The `mode` argument.
+        /// The `mode` argument of `torch.compile`.
         mode: String,
+        /// As for `Passes`.
+        compiled: bool,
+    },
+    /// Result of another compiler.
+    Compiler {
+        /// Name or path of the file that calls it.
+        name: String,
+        /// Text of the file; empty for a file of `python/passnet/_compilers`.
+        source: String,
     },
     /// The graph rewritten by a pass directory.
     Passes {
@@ -131,8 +140,7 @@ pub struct Layout {
 pub struct Watch {
     /// Operators that compute.
     pub operators: bool,
-    /// Fill fresh memory, and a margin behind it and behind the inputs, with a pattern that is NaN as any floating-point
-    /// number, and look for writes past the end.
+    /// Fill fresh memory, and margins behind it and the inputs, with NaN, and look for writes past the end.
     pub poison: bool,
     /// Kernels that run.
     pub census: bool,
@@ -158,6 +166,9 @@ pub enum WorkerRequest {
         candidate: CandidateSpec,
         /// Load native kernels only from objects that were judged (`docs/reference/native-kernels.md`).
         judge_kernels: bool,
+        /// Parameters of the graph that are state of the module, as weights are; the others are arguments of each call.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        weights: Vec<String>,
     },
     /// Make sets of inputs from a shared block; the block's descriptor travels with this frame.
     Inputs {
@@ -181,6 +192,13 @@ pub enum WorkerRequest {
         /// Watch over replacement functions.
         #[serde(default)]
         watch: Watch,
+    },
+    /// One call in float64 of a graph that was loaded as [`CandidateSpec::Eager`]; the reply carries outputs.
+    CallFloat64 {
+        /// Set of inputs.
+        set: u32,
+        /// Seed of PyTorch's generators for this call.
+        seed: u64,
     },
     /// Timed calls. Outputs of the last one are kept for `Fetch`.
     Time {
@@ -209,6 +227,17 @@ pub enum WorkerRequest {
         set: u32,
         /// Seed of PyTorch's generators for this call.
         seed: u64,
+    },
+    /// Time and memory that the loaded code took so far.
+    Usage,
+    /// Import a pass directory and describe the patterns of its passes, in canonical form; nothing is run or rewritten.
+    Patterns {
+        /// Path of the pass directory as the worker sees it.
+        dir: String,
+        /// Device that the kernels of the passes are for.
+        device: Device,
+        /// Load native kernels only from objects that were judged.
+        judge_kernels: bool,
     },
     /// Try to get out of the sandbox, or to use what has to work inside (`passnet doctor`).
     Probe {
@@ -243,6 +272,13 @@ pub enum WorkerReply {
     Timed(TimedBlock),
     /// Reply to `Profile`.
     Profiled(Profile),
+    /// Reply to `Usage`.
+    Usage(Usage),
+    /// Reply to `Patterns`.
+    Patterns {
+        /// One entry per pass, in order of application.
+        patterns: Vec<TracedPattern>,
+    },
     /// Reply to `Probe`.
     Probed {
         /// It succeeded.
@@ -252,53 +288,6 @@ pub enum WorkerReply {
     },
     /// The request failed; the worker can continue unless the error is fatal.
     Failed(WorkerError),
-}
-
-/// Result of `Load`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct LoadReport {
-    /// Time spent building the graph module.
-    pub build_ns: u64,
-    /// Time spent importing passes, matching, rewriting, and (compiled path) wrapping.
-    pub rewrite_ns: u64,
-    /// Nodes of the captured graph, without placeholders and output.
-    pub nodes_before: usize,
-    /// Nodes after rewriting.
-    pub nodes_after: usize,
-    /// Each pass in order of application.
-    pub passes: Vec<PassReport>,
-    /// The rewritten graph as Python text.
-    pub rewritten: Option<String>,
-    /// Facts about the rewrite.
-    pub notes: Vec<WorkerNote>,
-}
-
-/// Result of one pass.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PassReport {
-    /// Rule name (file stem).
-    pub name: String,
-    /// Number of places that it rewrote.
-    pub matches: usize,
-    /// If none: where it came closest.
-    pub nearest: Option<NearestMiss>,
-}
-
-/// Place where a pattern came closest to matching.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct NearestMiss {
-    /// Pattern nodes that did match.
-    pub matched: usize,
-    /// Pattern nodes in all.
-    pub total: usize,
-    /// Name of the graph node where it ended; empty if no node could match.
-    pub node: String,
-    /// Compared property: `target`, `argument`, `arity`, `escape` (a value inside the match is used outside).
-    pub what: String,
-    /// Value in the pattern.
-    pub expected: String,
-    /// Value in the graph.
-    pub found: String,
 }
 
 /// Values that a call returned.
@@ -324,6 +313,8 @@ pub enum OutputValue {
         layout: Layout,
         /// Stride in elements.
         stride: Vec<i64>,
+        /// Address of its first element on its device.
+        address: u64,
         /// Device, e.g. `cuda:0`.
         device: String,
     },

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AuthorSpec, CacheMode, ContentId, Device, ExecutionPath, Mode, Verdict};
+use crate::{AuthorSpec, CacheMode, ContentId, Device, ExecutionPath, Mode, Verdict, Weights};
 
 /// Hardware and versions, which can change a timing or a result.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,6 +47,9 @@ pub struct RunSettings {
     pub correct_at: i32,
     /// Paths to measure; the first is the one that is scored.
     pub paths: Vec<ExecutionPath>,
+    /// Place of the weights; in records of earlier versions [`Weights::Inputs`].
+    #[serde(default, skip_serializing_if = "Weights::is_default")]
+    pub weights: Weights,
     /// Cache state before each trial.
     pub cache: CacheMode,
     /// Largest accepted IQR / median.

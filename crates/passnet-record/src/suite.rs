@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::Split;
+use crate::{Split, Weights};
 
 /// An ordered set of tasks: the content of `suite.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +15,9 @@ pub struct Suite {
     pub split: Split,
     /// One paragraph on where the graphs come from.
     pub description: String,
+    /// Place of the weights where a run does not choose it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<Weights>,
     /// Tasks in order.
     pub tasks: Vec<SuiteTask>,
 }

@@ -46,6 +46,31 @@ pub struct OutputComparison {
     pub worst_index: Option<u64>,
     /// Elements not close at the demanded tolerance, in the worst round.
     pub mismatched: u64,
+    /// Distances of both sides from the graph computed in float64; `None` where there is no such result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub float64: Option<AgainstFloat64>,
+}
+
+/// Distances of both sides of an output from the graph computed in float64, in the worst round that was computed so.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AgainstFloat64 {
+    /// Distance of eager.
+    pub eager: Deviation,
+    /// Distance of the candidate.
+    pub candidate: Deviation,
+    /// The candidate is at least as close as eager, up to the margin that `docs/reference/referee.md` states.
+    pub accepted: bool,
+}
+
+/// Distance of an output from float64.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Deviation {
+    /// Largest distance of an element; `None` if an element is NaN or infinite where float64 is not.
+    pub max: Option<f64>,
+    /// Root of the mean square of the distances; `None` as for `max`.
+    pub rms: Option<f64>,
+    /// Elements that are not close to float64 at the demanded tolerance.
+    pub outside: u64,
 }
 
 /// Times of one side of a comparison, over all its trials.
@@ -108,6 +133,28 @@ pub struct Timing {
     pub raw: Option<ContentId>,
 }
 
+/// Time and memory of one side, as its worker reports them. They affect no verdict and no score.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Time of rewriting or of wrapping by a compiler, before the first call.
+    pub load_ns: u64,
+    /// Time of the first call, in which most compilers compile.
+    pub first_call_ns: u64,
+    /// Largest resident memory of the process, PyTorch included.
+    pub host_bytes: u64,
+    /// Largest device memory of tensors while calls were timed; 0 on a CPU.
+    pub device_bytes: u64,
+}
+
+/// [`Usage`] of both sides of an evaluation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsagePair {
+    /// The graph by eager PyTorch.
+    pub eager: Usage,
+    /// The candidate on the path that is scored.
+    pub candidate: Usage,
+}
+
 /// Observations of the referee in addition to outputs and times.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
@@ -128,6 +175,9 @@ pub struct Evidence {
     /// Remarks, e.g. `triton_interpreter`, `stride_differs:0`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Remark>,
+    /// Time and memory of both sides; `None` if nothing was timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<UsagePair>,
     /// Confinement of the candidate, e.g. `{"landlock": "abi7", "network": "namespace"}`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sandbox: BTreeMap<String, String>,
@@ -178,6 +228,14 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// Time that compiling took before calls became as fast as they stay: loading and the first call, less a usual call.
+    /// `None` if it is not known.
+    pub fn compile_ns(&self) -> Option<f64> {
+        let (usage, timing) = (self.evidence.usage?.candidate, self.scored_timing()?);
+        let until_second_call = usage.load_ns as f64 + usage.first_call_ns as f64;
+        Some((until_second_call - timing.candidate.median_ns).max(0.0))
+    }
+
     /// The measurement that scores are made of: the first one against eager.
     pub fn scored_timing(&self) -> Option<&Timing> {
         self.timings.iter().find(|timing| timing.baseline == Baseline::Eager)

@@ -26,6 +26,7 @@ pub mod bundle;
 mod cache;
 mod clock;
 mod lock;
+mod plain_name;
 mod run_log;
 mod sample;
 mod suite;
@@ -35,6 +36,7 @@ pub use self::{
     cache::cache_directory,
     clock::now_rfc3339,
     lock::FileLock,
+    plain_name::plain_name,
     run_log::{RunLog, RunStore, StoreError, remove_run},
     sample::{GraphSample, SampleFolder},
     suite::{Selection, Suite, SuiteError},

@@ -62,6 +62,12 @@ impl GraphSample {
         &self.metas
     }
 
+    /// Names of the inputs that were state of the model when it was captured: its parameters, buffers and constants.
+    pub fn weights(&self) -> impl Iterator<Item = &str> {
+        let names = self.metas.iter().map(|meta| meta.name.as_str());
+        names.filter(|name| name.to_ascii_lowercase().contains("l_self_") || name.starts_with("L_constant_"))
+    }
+
     /// The graph as captured.
     pub fn graph(&self) -> &Graph {
         &self.graph

@@ -240,6 +240,7 @@ fn unnamed(
         version: String::new(),
         split: Split::Eval,
         description: String::new(),
+        weights: None,
         tasks: tasks.collect(),
     }
 }

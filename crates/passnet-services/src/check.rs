@@ -2,6 +2,7 @@
 
 use std::{
     io,
+    path::Path,
     process::{Command, Stdio},
 };
 
@@ -19,6 +20,24 @@ pub fn device_problem(interpreter: &Interpreter, device: &str) -> Option<String>
             let text = String::from_utf8_lossy(&output.stderr);
             let last = text.lines().rev().find(|line| !line.trim().is_empty());
             Some(last.unwrap_or("PyTorch does not find it").to_owned())
+        }
+        Err(error) => Some(format!("cannot start {}: {error}", interpreter.python.display())),
+    }
+}
+
+/// Returns why a compiler of `python/passnet/_compilers`, or that of a file, cannot run on a device; `None` if it can.
+pub fn compiler_problem(interpreter: &Interpreter, name: &str, file: Option<&Path>, device: &str) -> Option<String> {
+    let mut command = interpreter.module("passnet._compilers");
+    command.args([name, device]).args(file).stdin(Stdio::null());
+    match command.output() {
+        Ok(output) if output.status.success() => {
+            let reason = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+            (!reason.is_empty()).then_some(reason)
+        }
+        Ok(output) => {
+            let text = String::from_utf8_lossy(&output.stderr);
+            let last = text.lines().rev().find(|line| !line.trim().is_empty());
+            Some(last.unwrap_or("its file cannot be read").to_owned())
         }
         Err(error) => Some(format!("cannot start {}: {error}", interpreter.python.display())),
     }

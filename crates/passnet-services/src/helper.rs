@@ -11,6 +11,8 @@ pub enum Helper {
     Annotate,
     /// Numbers of kernels that prefixes of a graph compile to.
     KernelCounts,
+    /// Calls in the form in which patterns are compared with them.
+    Canonical,
     /// Graphs that run, twice with equal results and without NaN.
     Prove,
 }
@@ -22,6 +24,7 @@ impl Helper {
             Self::Propagate => "passnet._services.propagate",
             Self::Annotate => "passnet._services.annotate",
             Self::KernelCounts => "passnet._services.kernel_counts",
+            Self::Canonical => "passnet._services.canonical",
             Self::Prove => "passnet._services.prove",
         }
     }

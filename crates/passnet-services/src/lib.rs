@@ -8,13 +8,16 @@
 //!
 //! ```no_run
 //! use passnet_services::{Helper, HelperPool, Interpreter};
+//! use passnet_record::services::{PropagateReply, PropagateRequest};
 //! use serde_json::{Value, json};
 //!
 //! let pool = HelperPool::new(Interpreter::find(), Helper::Propagate);
-//! let reply: Value = pool.ask(&json!({"graph": {}, "inputs": [], "device": "cpu"}))?;
+//! let request = PropagateRequest { graph: json!({}), inputs: Vec::new(), device: "cpu".to_owned() };
+//! let reply: PropagateReply<Value> = pool.ask(&request)?;
 //! # Ok::<(), passnet_services::HelperError>(())
 //! ```
 
+mod capture;
 mod check;
 mod helper;
 mod interpreter;
@@ -23,7 +26,8 @@ mod process;
 mod propagate;
 
 pub use self::{
-    check::device_problem,
+    capture::CaptureOptions,
+    check::{compiler_problem, device_problem},
     helper::{Helper, HelperError},
     interpreter::{Interpreter, InterpreterSource},
     pool::HelperPool,

@@ -1,9 +1,8 @@
 //! Types of the values of graphs, as PyTorch computes them.
 
 use passnet_graph::{Target, Type, TypeCountError, TypedGraph, wire};
+use passnet_record::services::{InputType, PropagateReply, PropagateRequest};
 use passnet_run::GraphSample;
-use serde::Deserialize;
-use serde_json::json;
 
 use crate::{Helper, HelperError, HelperPool, Interpreter};
 
@@ -24,11 +23,6 @@ pub enum PropagateError {
     /// The answer is for another graph.
     #[error(transparent)]
     Count(#[from] TypeCountError),
-}
-
-#[derive(Deserialize)]
-struct Reply {
-    values: Vec<Type>,
 }
 
 /// Types all graphs as they are on the target. The device need not be present: strides differ between devices, and a
@@ -72,11 +66,13 @@ impl Propagator {
             Target::Cpu => ("cpu", None),
             Target::Cuda => ("cuda", Some(0)),
         };
-        let inputs: Vec<_> =
-            sample.metas().iter().map(|meta| json!({"shape": meta.shape, "dtype": meta.dtype})).collect();
         let graph = sample.graph().with_device(device, index);
-        let question = json!({"graph": wire::to_value(&graph), "inputs": inputs, "device": device});
-        let reply: Reply = self.pool.ask(&question).map_err(|error| match error {
+        let question = PropagateRequest {
+            graph: wire::to_value(&graph),
+            inputs: sample.metas().iter().map(InputType::from).collect(),
+            device: device.to_owned(),
+        };
+        let reply: PropagateReply<Type> = self.pool.ask(&question).map_err(|error| match error {
             HelperError::Failed(message) => {
                 PropagateError::Graph { graph: format!("{}/{}", sample.id().task, sample.id().graph), message }
             }

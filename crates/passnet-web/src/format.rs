@@ -1,5 +1,6 @@
 //! Numbers and times as the report writes them.
 
+pub(crate) use passnet_record::counted;
 use passnet_score::Interval;
 
 /// A ratio: `1.52×`.
@@ -24,15 +25,6 @@ pub(crate) fn interval(interval: Interval) -> String {
 /// A share in percent.
 pub(crate) fn percent(value: f64) -> String {
     format!("{value:.1}%")
-}
-
-/// A number of things: `1 graph`, `2 graphs`, `3 passes`.
-pub(crate) fn counted(number: usize, noun: &str) -> String {
-    match number {
-        1 => format!("1 {noun}"),
-        _ if noun.ends_with('s') => format!("{number} {noun}es"),
-        _ => format!("{number} {noun}s"),
-    }
 }
 
 /// A p-value: three decimals, `< 0.001` below.
@@ -79,12 +71,5 @@ mod tests {
             [0.0, 6e-213, 0.0009, 0.001, 0.04567, 1.0].map(p_value),
             ["< 0.001", "< 0.001", "< 0.001", "0.001", "0.046", "1.000"]
         );
-    }
-
-    #[test]
-    fn one_thing_is_singular() {
-        assert_eq!(["graph", "pass"].map(|noun| counted(1, noun)), ["1 graph", "1 pass"]);
-        assert_eq!(["graph", "pass"].map(|noun| counted(0, noun)), ["0 graphs", "0 passes"]);
-        assert_eq!(["run", "pass"].map(|noun| counted(31, noun)), ["31 runs", "31 passes"]);
     }
 }

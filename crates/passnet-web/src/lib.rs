@@ -15,20 +15,26 @@
 
 mod boards;
 mod compare;
+mod costs;
 mod curves;
 mod draw;
 mod environment;
 mod failures;
+mod families;
+mod figures;
 mod format;
 mod leaderboard;
 mod page;
 mod pages;
+mod published;
+pub mod ranking;
 mod shell;
 mod site;
 pub mod study;
 mod tasks;
 mod view;
 
+pub use figures::{FigureSeries, figures};
 pub use page::report_page;
 pub use pages::comparison::compare;
 pub use shell::content_security_policy;

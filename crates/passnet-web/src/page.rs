@@ -3,11 +3,13 @@ use maud::html;
 use crate::{
     RunView,
     compare::{cautions, ranked},
+    costs::costs,
     curves::{curve_table, curves},
     environment::environment,
     failures::failures,
     format::counted,
     leaderboard::leaderboard,
+    published::published_figures,
     shell::{Document, document, section},
     tasks::tasks,
 };
@@ -28,18 +30,20 @@ pub fn report_page(runs: &[RunView]) -> String {
         Vec::new()
     } else {
         let figure = html! {
-            div.scroll role="region" aria-label="Figure" tabindex="0" { (curves(&entries)) }
+            div.scroll role="region" aria-label="Figure" tabindex="0" { (curves(&entries, "curves")) }
             (curve_table(&entries))
         };
         vec![
             section("leaderboard", "Leaderboard", leaderboard(&entries)),
             section("curves", "Score by tolerance", figure),
+            section("figures", "Figures", published_figures(&entries)),
+            section("costs", "Compile time and memory", costs(&entries)),
             section("tasks", "Tasks", tasks(&entries)),
             section("failures", "Failures", failures(&entries)),
             section("environment", "Environment", environment(&entries)),
         ]
     };
-    document(&Document { title: &title, crumbs: Vec::new(), lead, sections })
+    document(&Document { title: &title, places: Vec::new(), crumbs: Vec::new(), lead, sections })
 }
 
 fn title(runs: &[RunView]) -> String {

@@ -1,8 +1,13 @@
 //! Flags.
 
 mod agent;
+mod bisect;
 mod dataset;
 mod extract;
+mod fleet;
+mod matches;
+mod optimize;
+mod plot;
 mod shared;
 mod traj;
 mod web;
@@ -10,23 +15,27 @@ mod web;
 use std::{path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-use passnet_record::{AuthorSpec, Device};
+use passnet_author::Target;
+use passnet_record::{AuthorSpec, Device, Mode};
 use passnet_score::{Interpretation, WeightTable};
 
-pub(crate) use self::agent::{AgentCommand, AgentRunArgs, ApiFlag, AttemptArgs, ModelArgs, ReplayArgs};
+pub(crate) use self::agent::{AgentCommand, AgentRunArgs, AttemptArgs, ModelArgs, ReplayArgs};
+pub(crate) use self::bisect::BisectArgs;
 pub(crate) use self::dataset::{
     AnnotateArgs, BuildSuitesArgs, CardArgs, CurateArgs, DatasetCommand, DedupArgs, ExportArgs, FoldArgs, FoldMode,
     ImportArgs, KernelsArgs, QueryArgs, ShowArgs, StatsArgs,
 };
 pub(crate) use self::extract::ExtractArgs;
-pub(crate) use self::shared::{Format, MeasureArgs, Mode, Paths, SelectionArgs};
+pub(crate) use self::fleet::{FleetArgs, FleetCommand, FleetRunArgs, SimulateArgs};
+pub(crate) use self::matches::MatchArgs;
+pub(crate) use self::optimize::OptimizeArgs;
+pub(crate) use self::plot::PlotArgs;
+pub(crate) use self::shared::{Format, MeasureArgs, SelectionArgs};
 pub(crate) use self::traj::{
-    EnvCommand, EnvServeArgs, FilterArgs, SameBy, SplitArgs, TeachArgs, TrajCommand, TrajDedupArgs, TrajExportArgs,
-    TrajFormat, TrajStatsArgs,
+    EnvCommand, EnvServeArgs, FilterArgs, SplitArgs, TeachArgs, TrajCommand, TrajDedupArgs, TrajExportArgs, TrajFormat,
+    TrajStatsArgs,
 };
-pub(crate) use self::web::{
-    BundleArgs, CompareArgs, ExtraPageArgs, ReportArgs, ReportFormat, ServeArgs, SiteArgs, StudyArgs,
-};
+pub(crate) use self::web::{BundleArgs, CompareArgs, ReportArgs, ReportFormat, ServeArgs, SiteArgs, StudyArgs};
 
 /// Optimization passes for real computation graphs: evaluate, score, publish.
 #[derive(Parser)]
@@ -80,6 +89,11 @@ pub(crate) enum Command {
     /// Evaluate a whole suite
     #[command(subcommand)]
     Bench(BenchCommand),
+    /// Evaluate on the devices of a Ray cluster
+    #[command(subcommand)]
+    Fleet(FleetCommand),
+    /// Find the smallest parts of graphs on which an author fails, and save them as samples
+    Bisect(Box<BisectArgs>),
     /// Let a language model work on tasks with tools
     #[command(subcommand)]
     Agent(AgentCommand),
@@ -91,10 +105,16 @@ pub(crate) enum Command {
     Env(EnvCommand),
     /// Write the passes of the built-in author
     Fuse(FuseArgs),
+    /// Count where passes match in a dataset, where they conflict, and where they are refused or wrong
+    Match(MatchArgs),
+    /// Make one of your models faster, and write its passes as a library
+    Optimize(OptimizeArgs),
     /// Check pass directories against the integrity rules
     Lint(LintArgs),
     /// Compute S_t, ES_t and AS of a run or of an upstream log
     Score(ScoreArgs),
+    /// Draw S(t), ES(t) and the distributions of speed-ups of runs and upstream logs, as SVG
+    Plot(PlotArgs),
     /// Leaderboard of runs, as a table, page, JSON, CSV or Parquet
     Report(ReportArgs),
     /// Compare two runs: what got better, worse or newly wrong
@@ -111,7 +131,7 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Run the attack suite against this installation
     Attacks(AttacksArgs),
-    /// Write a pass directory to begin with: the pattern of a task, and a replacement to fill in
+    /// Write a pass directory to begin with: the pattern of a task, and a plain kernel that is right
     New(NewArgs),
     /// Print the completions of a shell
     Completions {
@@ -130,18 +150,15 @@ pub(crate) struct NewArgs {
     /// New directory for the pass
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
+    /// Device that the kernel is for: C++ for `cpu`, Triton for `cuda`
+    #[arg(long, value_parser = shared::choice(TARGETS), default_value = "cpu")]
+    pub(crate) device: Target,
 }
 
 #[derive(Subcommand)]
 pub(crate) enum BenchCommand {
     /// Evaluate one author on a suite; the same command continues what was interrupted
     Run(Box<BenchRunArgs>),
-}
-
-/// A number of seconds, fractions allowed.
-fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| format!("`{text}` is no number of seconds"))?;
-    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
 #[derive(Args)]
@@ -154,7 +171,8 @@ pub(crate) struct EvalArgs {
     /// Pass directory
     #[arg(long, value_name = "DIR", conflicts_with = "author")]
     pub(crate) passes: Option<PathBuf>,
-    /// Author instead of a pass directory: eager, noop, fuse, inductor, inductor:MODE, dir:PATH
+    /// Author instead of a pass directory: eager, noop, fuse, inductor, inductor:MODE, dir:PATH, cudagraphs, thunder, hidet,
+    /// tensorrt, compiler:FILE.py
     #[arg(long, value_name = "NAME", value_parser = crate::commands::authors::parse)]
     pub(crate) author: Option<AuthorSpec>,
     /// Only tasks whose name or ops contain this, where TASK is a suite
@@ -177,7 +195,7 @@ pub(crate) struct EvalArgs {
 pub(crate) struct BenchRunArgs {
     /// Suite: a folder with `suite.json`, a folder of task folders, or a `.tar.zst` of either
     pub(crate) suite: PathBuf,
-    /// eager, noop, fuse, inductor, inductor:MODE, dir:PATH, llm:MODEL
+    /// eager, noop, fuse, inductor, inductor:MODE, dir:PATH, llm:MODEL, cudagraphs, thunder, hidet, tensorrt, compiler:FILE.py
     #[arg(long, value_parser = crate::commands::authors::parse)]
     pub(crate) author: AuthorSpec,
     /// Directory of the run; default runs/SUITE-AUTHOR-DEVICE
@@ -193,7 +211,7 @@ pub(crate) struct BenchRunArgs {
     pub(crate) fresh: bool,
     /// Author fuse: measure configurations of its kernels for that long first, and remember them; without it, those that are
     /// remembered are used and the others are as a model has them
-    #[arg(long, value_name = "N", value_parser = seconds)]
+    #[arg(long, value_name = "N", value_parser = shared::seconds)]
     pub(crate) tune_seconds: Option<Duration>,
     #[command(flatten)]
     pub(crate) measure: MeasureArgs,
@@ -220,22 +238,18 @@ pub(crate) struct FuseArgs {
     #[arg(long)]
     pub(crate) explain: bool,
     /// Device that the passes run on: C++ for `cpu`, Triton for `cuda`
-    #[arg(long, value_enum, default_value_t = FuseDevice::Cpu)]
-    pub(crate) device: FuseDevice,
+    #[arg(long, value_parser = shared::choice(TARGETS), default_value = "cpu")]
+    pub(crate) device: Target,
     /// Only tasks whose name, or whose ops joined by `,`, contain this; repeat for more
     #[arg(long)]
     pub(crate) filter: Vec<String>,
     /// Measure configurations of kernels on this machine for that long, and remember them; without it, those that are
     /// remembered are used and the others are as a model has them
-    #[arg(long, value_name = "N", value_parser = seconds)]
+    #[arg(long, value_name = "N", value_parser = shared::seconds)]
     pub(crate) tune_seconds: Option<Duration>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum FuseDevice {
-    Cpu,
-    Cuda,
-}
+const TARGETS: &[shared::Choice<Target>] = &[("cpu", "", Target::Cpu), ("cuda", "", Target::Cuda)];
 
 #[derive(Args)]
 pub(crate) struct LintArgs {
@@ -263,7 +277,7 @@ pub(crate) struct ScoreArgs {
     /// Directory of a run, or an upstream evaluation log
     pub(crate) input: PathBuf,
     /// Score to print first: AS as upstream defines it, or the sound score
-    #[arg(long, value_enum, default_value_t = Mode::Paper)]
+    #[arg(long, value_parser = shared::one_of::<Mode>(&Mode::ALL.map(Mode::name)), default_value_t = Mode::Paper)]
     pub(crate) mode: Mode,
     /// Slowdown penalty p
     #[arg(long, default_value_t = 0.0)]

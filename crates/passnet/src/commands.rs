@@ -4,6 +4,7 @@ mod agent;
 mod attacks;
 pub(crate) mod authors;
 mod bench;
+mod bisect;
 mod bundle;
 mod compare;
 mod dataset;
@@ -11,9 +12,14 @@ mod doctor;
 mod env;
 mod eval;
 mod extract;
+mod fleet;
 mod fuse;
 mod lint;
+mod match_judge;
+mod matches;
 mod new;
+mod optimize;
+mod plot;
 mod referee;
 mod report;
 mod score;
@@ -40,12 +46,17 @@ pub(crate) fn run(command: Command) -> Result<ExitCode> {
         Command::Dataset(command) => dataset::run(&command),
         Command::Eval(args) => eval::run(&args),
         Command::Bench(BenchCommand::Run(args)) => bench::run(&args),
+        Command::Fleet(command) => fleet::run(&command),
+        Command::Bisect(args) => bisect::run(&args),
         Command::Agent(command) => agent::run(&command),
         Command::Traj(command) => traj::run(&command),
         Command::Env(command) => env::run(&command),
         Command::Fuse(args) => fuse::run(&args),
+        Command::Match(args) => matches::run(&args),
+        Command::Optimize(args) => optimize::run(&args),
         Command::Lint(args) => lint::run(&args),
         Command::Score(args) => score::run(&args),
+        Command::Plot(args) => plot::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Serve(args) => serve::run(&args),

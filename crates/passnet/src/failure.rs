@@ -4,6 +4,7 @@ use std::{fmt, io, process::ExitCode};
 
 use passnet_dataset::OpenError;
 use passnet_run::{StoreError, SuiteError, archive::ArchiveError};
+use passnet_site::SiteError;
 
 /// Exit code: the thing examined is bad (an evaluation failed, a file does not parse).
 pub(crate) const BAD: u8 = 1;
@@ -57,6 +58,20 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
 fn code_of(cause: &(dyn std::error::Error + 'static)) -> Option<u8> {
     if let Some(coded) = cause.downcast_ref::<WithCode>() {
         return Some(coded.code);
+    }
+    if let Some(site) = cause.downcast_ref::<SiteError>() {
+        return match site {
+            SiteError::Occupied(_) | SiteError::NoRuns | SiteError::NoFolder(_) | SiteError::NoDataset(_) => {
+                Some(USAGE)
+            }
+            SiteError::Listen { .. } => Some(UNFIT),
+            SiteError::Suite(error) => code_of(error),
+            SiteError::Run(error) => code_of(error),
+            _ => None,
+        };
+    }
+    if let Some(OpenError::NotCaptured { .. }) = cause.downcast_ref::<OpenError>() {
+        return Some(UNFIT);
     }
     let suite = match cause.downcast_ref::<OpenError>() {
         Some(OpenError::Suite(error)) => Some(error),

@@ -9,9 +9,10 @@ use clap_complete::Shell;
 use crate::{args::Arguments, output};
 
 /// Every command of the program, by purpose.
-const GROUPS: [(&str, &[&str]); 6] = [
+const GROUPS: [(&str, &[&str]); 7] = [
+    ("Make a model faster", &["optimize"]),
     ("Write and check passes", &["new", "eval", "lint", "fuse"]),
-    ("Measure authors and compilers", &["bench", "study", "score"]),
+    ("Measure authors and compilers", &["bench", "fleet", "study", "score"]),
     ("Show and share runs", &["report", "compare", "serve", "site", "bundle"]),
     ("Build datasets", &["extract", "dataset"]),
     ("Language models", &["agent", "traj", "env"]),

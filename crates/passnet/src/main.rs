@@ -4,11 +4,9 @@
 mod args;
 mod commands;
 mod environment;
-mod fail_on;
 mod failure;
 mod help;
 mod output;
-mod pages;
 mod progress;
 
 use std::process::ExitCode;

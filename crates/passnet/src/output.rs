@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use anyhow::Result;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+pub(crate) use passnet_record::duration;
 use serde::Serialize;
 use tracing_subscriber::EnvFilter;
 
@@ -67,41 +68,5 @@ impl Rows {
     /// Writes the table to stdout.
     pub(crate) fn print(&self) -> Result<()> {
         text(&self.text())
-    }
-}
-
-/// A number with its noun: `1 graph`, `2 graphs`.
-pub(crate) fn counted(number: usize, noun: &str) -> String {
-    let plural = match noun {
-        "pass" => "passes",
-        noun => return format!("{number} {noun}{}", if number == 1 { "" } else { "s" }),
-    };
-    format!("{number} {}", if number == 1 { noun } else { plural })
-}
-
-/// Nanoseconds in the unit that suits them.
-pub(crate) fn duration(nanoseconds: f64) -> String {
-    match nanoseconds {
-        n if n < 1e3 => format!("{n:.0} ns"),
-        n if n < 1e6 => format!("{:.1} us", n / 1e3),
-        n if n < 1e9 => format!("{:.2} ms", n / 1e6),
-        n => format!("{:.1} s", n / 1e9),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{counted, duration};
-
-    #[test]
-    fn nouns_agree_with_their_number() {
-        let shown = [(1, "graph"), (0, "graph"), (1, "pass"), (2, "pass")].map(|(n, noun)| counted(n, noun));
-        assert_eq!(shown, ["1 graph", "0 graphs", "1 pass", "2 passes"]);
-    }
-
-    #[test]
-    fn durations_have_a_fitting_unit() {
-        let shown: Vec<String> = [12.0, 1_500.0, 2_340_000.0, 7.25e9].into_iter().map(duration).collect();
-        assert_eq!(shown, ["12 ns", "1.5 us", "2.34 ms", "7.2 s"]);
     }
 }

@@ -9,11 +9,20 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressStyle};
 use passnet_eval::run::Progress;
-
-use crate::output::counted;
+use passnet_record::counted;
 
 /// Pause between two lines where stderr is not a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
+
+/// A bar of so many steps.
+pub(crate) fn bar(steps: usize, template: &str) -> ProgressBar {
+    let bar = ProgressBar::new(steps as u64);
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(500));
+    bar
+}
 
 /// A bar with counts by status and the time left. If stderr is not a terminal, a line now and then.
 pub(crate) struct ProgressLine {
@@ -49,12 +58,7 @@ impl Lines {
 impl ProgressLine {
     /// A bar for that many graphs.
     pub(crate) fn new(graphs: usize) -> Self {
-        let bar = ProgressBar::new(graphs as u64);
-        let template = "{bar:24} {pos}/{len}  {elapsed} elapsed, {eta} left  {wide_msg}";
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
-        }
-        bar.enable_steady_tick(Duration::from_millis(500));
+        let bar = bar(graphs, "{bar:24} {pos}/{len}  {elapsed} elapsed, {eta} left  {wide_msg}");
         if !io::stderr().is_terminal() && tracing::enabled!(tracing::Level::WARN) {
             eprintln!("evaluating {}", counted(graphs, "graph"));
         }

@@ -102,7 +102,7 @@ class _Decisions:
         self.rule = rule
         self.refusals = refusals
         self.verify = verify
-        self.run = _with_arguments(rule)
+        self.run = bound_replacement(rule)
         self.signatures: list[_Signature] = []
         self.kinds: dict[tuple, _Signature] = {}
 
@@ -122,7 +122,10 @@ class _Decisions:
             elif not signature.is_checked:
                 return self.first_call(signature, values)
             else:
-                return self.run_in_place(values)
+                # Memory may be shared in one call and not in another; the signature does not say.
+                refusal = _overlap(self.rule, values, signature.mutated)
+                if refusal is None:
+                    return self.run_in_place(values)
         return self.left(refusal, values)
 
     def left(self, refusal: Refusal, values: tuple) -> Any:
@@ -175,14 +178,14 @@ class _Decisions:
             _restore(values, before)
             return self.after_exception(error, values)
         if not self.verify or (effects is not None and effects.is_random) or _is_capturing():
-            signature.set_checked(mutates=bool(mutated))
+            signature.set_checked(mutated)
             return found
         after = [values[place].clone() for place in mutated]
         _restore(values, before)
         expected = self.original(*values)
         reason = difference((found, *after), (expected, *(values[place] for place in mutated)), values)
         if reason is None:
-            signature.set_checked(mutates=bool(mutated))
+            signature.set_checked(mutated)
         else:
             signature.refusal = Refusal("difference", f"its result is not PyTorch's: {reason}")
             self.refusals.add(signature.refusal)
@@ -196,7 +199,7 @@ class _Signature:
     """
 
     __slots__ = (
-        *("autocast", "check", "constants", "has_only_tensors", "is_checked", "is_fit", "others", "refusal"),
+        *("autocast", "check", "constants", "has_only_tensors", "is_checked", "is_fit", "mutated", "others", "refusal"),
         *("requires_grad", "tensors", "twins"),
     )
 
@@ -218,10 +221,12 @@ class _Signature:
         """Whether the replacement has been tried."""
         self.is_fit = False
         """Whether only a gradient can be wanted of a call that its replacement cannot give."""
+        self.mutated: Sequence[int] = ()
+        """Places of the tensors that a call writes to."""
 
-    def set_checked(self, *, mutates: bool) -> None:
-        """The replacement gives what the pattern gives."""
-        self.is_checked, self.is_fit = True, not mutates
+    def set_checked(self, mutated: Sequence[int]) -> None:
+        """The replacement gives what the pattern gives, and writes to these tensors."""
+        self.is_checked, self.is_fit, self.mutated = True, not mutated, mutated
 
     def agrees(self, values: tuple) -> bool:
         """Returns whether the properties that PyTorch does not check are the same."""
@@ -338,7 +343,7 @@ def _is_capturing() -> bool:
     return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
 
 
-def _with_arguments(rule: Pass) -> Callable[..., Any]:
+def bound_replacement(rule: Pass) -> Callable[..., Any]:
     """The replacement as a function of what the pattern's parameters are bound to."""
     marks = {name: object() for name in rule.parameters}
     try:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import copy
 import gc
+import json
 import os
 import re
+import resource
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,8 @@ from passnet._passes.load import PassDirectory
 from passnet._passes.rewrite import Rewriting, rewrite
 from passnet._passes.trace import trace_pattern
 from passnet._worker import errors, protocol, tensors, triton_interpreter
+from passnet._worker.inductor import DirectGraph
+from passnet._worker.static_weights import StaticWeights
 from passnet.backend import Backend
 
 
@@ -111,6 +115,12 @@ class _Worker:
         self.callable: Callable[..., Any] | None = None
         self.rewriting: Rewriting | None = None
         self.backend: Backend | None = None
+        self.first_compiles: DirectGraph | None = None
+        self.is_eager = False
+        self.weights: StaticWeights | None = None
+        self.graph: dict[str, Any] = {}
+        self.load_ns = 0
+        self.first_call_ns: int | None = None
         self.is_inductors = False
         self.sets: dict[int, tensors.InputSet] = {}
         self.last: tuple[Any, tensors.InputSet] | None = None
@@ -122,7 +132,7 @@ class _Worker:
             case {"type": "load", "graph": graph, "device": device, "threads": threads, "candidate": candidate}:
                 # Decided before anything of a pass is imported, and once for this process.
                 _native.judge_kernels(message.get("judge_kernels", True))
-                return self.load(graph, device, threads, candidate), None
+                return self.load(graph, device, threads, candidate, message.get("weights", ())), None
             case {"type": "inputs", "set": first, "count": count, "stride": stride, "tensors": layouts} if (
                 descriptor is not None
             ):
@@ -135,6 +145,8 @@ class _Worker:
                 return {"type": "done"}, None
             case {"type": "call", "set": number, "seed": seed, "watch": watch}:
                 return self.call(number, seed, watch)
+            case {"type": "call_float64", "set": number, "seed": seed}:
+                return self.call_float64(number, seed)
             case {"type": "time"}:
                 return self.time(message), None
             case {"type": "fetch"}:
@@ -143,6 +155,11 @@ class _Worker:
                 return self.ship(*self.last)
             case {"type": "profile", "set": number, "seed": seed}:
                 return self.profile(number, seed), None
+            case {"type": "usage"}:
+                return self.usage(), None
+            case {"type": "patterns", "dir": path, "device": device}:
+                _native.judge_kernels(message.get("judge_kernels", True))
+                return self.patterns(path, device), None
             case {"type": "probe", "attempt": attempt, "argument": argument}:
                 # Imported here: an evaluation has no use for it.
                 from passnet._worker import probe
@@ -150,10 +167,26 @@ class _Worker:
                 return probe.run(attempt, argument), None
         raise protocol.ProtocolError(f"unknown or incomplete request `{message['type']}`")
 
+    def patterns(self, path: str, device: str) -> dict[str, Any]:
+        """The pattern of each pass of a directory, in the form that is compared with graphs."""
+        if torch.device(device).type == "cpu":
+            triton_interpreter.enable()
+        self.stage = "import"
+        passes = PassDirectory.load(path).passes
+        patterns = [{"name": rule.name, "graph": json.loads(rule.canonical.text)} for rule in passes]
+        return {"type": "patterns", "patterns": patterns}
+
     def forget_last_call(self) -> None:
         self.last = None
 
-    def load(self, graph: dict[str, Any], device: str, threads: int, candidate: dict[str, Any]) -> dict[str, Any]:
+    def load(
+        self,
+        graph: dict[str, Any],
+        device: str,
+        threads: int,
+        candidate: dict[str, Any],
+        weights: Sequence[str] = (),
+    ) -> dict[str, Any]:
         begin = time.monotonic_ns()
         self.stage = "build"
         self.device = torch.device(device)
@@ -161,13 +194,16 @@ class _Worker:
         if self.device.type == "cuda":
             torch.cuda.set_device(self.device)
         module = wire.to_graph_module(graph)
+        self.weights = StaticWeights(module, weights) if weights else None
+        self.graph = graph
         built = time.monotonic_ns()
         self.stage = "compile"
         self.prepare(module, candidate)
+        self.load_ns, self.first_call_ns = time.monotonic_ns() - built, None
         report = {
             "type": "loaded",
             "build_ns": built - begin,
-            "rewrite_ns": time.monotonic_ns() - built,
+            "rewrite_ns": self.load_ns,
             "nodes_before": len(graph["nodes"]),
             "nodes_after": len(graph["nodes"]),
             "passes": [],
@@ -180,15 +216,23 @@ class _Worker:
 
     def prepare(self, module: torch.fx.GraphModule, candidate: dict[str, Any]) -> None:
         """Sets the callable for a candidate; for a pass directory, also what rewriting did."""
-        self.backend = self.rewriting = None
+        self.backend = self.rewriting = self.first_compiles = None
+        self.is_eager = candidate.get("kind") == "eager"
         self.is_inductors = candidate.get("kind") == "inductor"
         match candidate:
             case {"kind": "eager"}:
                 self.callable = module.forward
             case {"kind": "control"}:
                 self.callable = torch.compile(module, backend=Backend([]), dynamic=False)
+            case {"kind": "inductor", "mode": mode, "compiled": False}:
+                self.callable = self.first_compiles = DirectGraph(module, mode)
             case {"kind": "inductor", "mode": mode}:
                 self.callable = torch.compile(module, backend="inductor", mode=mode, dynamic=False)
+            case {"kind": "compiler", "name": name, "source": source}:
+                # Imported here, with the compiler.
+                from passnet._compilers import compiled
+
+                self.callable = compiled(name, source, module)
             case {"kind": "passes", "dir": path, "compiled": compiled}:
                 if self.device.type == "cpu":
                     triton_interpreter.enable()
@@ -201,6 +245,8 @@ class _Worker:
                 ):
                     rewriting.notes.append("triton_interpreter")
                 self.callable = rewriting.module.forward
+                if self.weights is not None:
+                    self.weights.shared_with(rewriting.module)
                 self.rewriting = rewriting
                 if compiled:
                     # The rewriting above says what matches; Dynamo captures the graph again on the first call, and the
@@ -212,6 +258,7 @@ class _Worker:
 
     def call(self, number: int, seed: int, watch: dict[str, bool]) -> tuple[dict[str, Any], int | None]:
         inputs = self.input_set(number)
+        arguments = self.arguments(inputs)
         function = self.callable
         idle = watch.get("idle", False)
         watching = intercept.Watch(*(watch.get(name, False) for name in ("operators", "poison", "census", "spoil")))
@@ -224,15 +271,23 @@ class _Worker:
             inputs.guard()
         self.stage = "run"
         self.seed_generators(seed)
+        begin = time.monotonic_ns()
         with torch.no_grad(), census.idle() if idle else contextlib.nullcontext():
             try:
-                result = function(*inputs.tensors)
+                result = function(*arguments)
             except Exception as error:
                 if not (self.is_inductors and _drop_damaged_library(str(error))):
                     raise
                 torch._dynamo.reset()
-                result = function(*inputs.tensors)
+                result = function(*arguments)
             self.synchronize()
+        if self.first_compiles is not None:
+            # The compiled code itself: the object that compiled it costs time in each call.
+            self.callable, self.first_compiles = self.first_compiles.compiled, None
+        if self.first_call_ns is None:
+            self.first_call_ns = time.monotonic_ns() - begin
+        if self.weights is not None:
+            self.weights.write_back(inputs.tensors)
         if inputs.is_overrun():
             _native.record_violation("out_of_bounds")
         reply, block = self.ship(result, inputs)
@@ -240,6 +295,24 @@ class _Worker:
         if self.backend is not None and not watching:
             reply["notes"] += [f"matches:{name}:{count}" for name, count in self.backend.matches.items()]
         return reply, block
+
+    def call_float64(self, number: int, seed: int) -> tuple[dict[str, Any], int | None]:
+        """The graph itself in float64. A worker that runs code of others has nothing to say about it."""
+        # Imported here: few workers have a use for it.
+        from passnet._worker import float64
+
+        if self.callable is None or not self.is_eager:
+            raise protocol.ProtocolError("`call_float64` without a graph that runs as it is")
+        # Weights that are state of the module are inputs here, as all others.
+        function = self.callable if self.weights is None else wire.to_graph_module(self.graph).forward
+        self.stage = "run"
+        inputs = float64.WideInputs(self.input_set(number))
+        self.seed_generators(seed)
+        with torch.no_grad(), float64.everything():
+            result = function(*inputs.tensors)
+        self.synchronize()
+        self.stage = "transfer"
+        return tensors.ship(result, inputs)
 
     def time(self, message: dict[str, Any]) -> dict[str, Any]:
         sets = [self.input_set(number) for number in (message["set"], *message.get("rotate", ()))]
@@ -249,6 +322,8 @@ class _Worker:
 
         def restore(index: int) -> None:
             sets[index].restore()
+            if self.weights is not None:
+                self.weights.take(sets[0].tensors)
             self.seed_generators(seed)
 
         self.last = None
@@ -256,6 +331,8 @@ class _Worker:
         self.seed_generators(seed)
         # Objects that outlive the collection are left out of the next one: its time must not depend on the imports of a
         # candidate, since the referee accounts for the time of a block.
+        if self.device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats()
         gc.collect()
         gc.freeze()
         gc.disable()
@@ -263,7 +340,7 @@ class _Worker:
             with torch.no_grad():
                 e2e, device, total, result = _native.time_calls(
                     self.callable,
-                    [inputs.tensors for inputs in sets],
+                    [self.arguments(sets[0]), *(self.data(inputs) for inputs in sets[1:])],
                     message["warmup"],
                     trials,
                     cuda=self.device.type == "cuda",
@@ -274,6 +351,13 @@ class _Worker:
             gc.enable()
         self.last = (result, sets[max(trials - 1, 0) % len(sets)])
         return {"type": "timed", "e2e_ns": e2e, "device_ns": device, "total_ns": total}
+
+    def usage(self) -> dict[str, Any]:
+        """Time and memory of the loaded code, for reports."""
+        host = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        device = torch.cuda.max_memory_allocated() if self.device.type == "cuda" else 0
+        usage = {"load_ns": self.load_ns, "first_call_ns": self.first_call_ns or 0}
+        return {"type": "usage", **usage, "host_bytes": host, "device_bytes": device}
 
     def profile(self, number: int, seed: int) -> dict[str, Any]:
         # Imported here, as what an evaluation has no use for.
@@ -288,13 +372,23 @@ class _Worker:
         inputs.restore()
         self.seed_generators(seed)
 
+        arguments = self.arguments(inputs)
+
         def call(forward: Callable[..., Any]) -> None:
-            forward(*inputs.tensors)
+            forward(*arguments)
             self.synchronize()
 
         with torch.no_grad():
             cuda = self.device.type == "cuda"
             return profile.profiled(lambda: call(function), lambda: call(named), cuda=cuda)
+
+    def arguments(self, inputs: tensors.InputSet) -> list[torch.Tensor]:
+        """The arguments of a call with a set of inputs; weights of the module become those of the set."""
+        return inputs.tensors if self.weights is None else self.weights.take(inputs.tensors)
+
+    def data(self, inputs: tensors.InputSet) -> list[torch.Tensor]:
+        """The arguments of a call with a set of inputs, and the weights of another one."""
+        return inputs.tensors if self.weights is None else self.weights.data(inputs.tensors)
 
     def input_set(self, number: int) -> tensors.InputSet:
         try:

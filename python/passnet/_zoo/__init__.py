@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from passnet._summary import summary
+
 
 class SpecError(ValueError):
     """A model specification that cannot be resolved; the message says how to fix it."""
@@ -58,13 +60,19 @@ class Recipe:
     build: Callable[[Limits], Built]
 
 
-_LIBRARIES = {"torchvision": "torchvision", "timm": "timm", "transformers": "huggingface"}
+_LIBRARIES = {
+    "torchvision": "torchvision",
+    "timm": "timm",
+    "transformers": "huggingface",
+    "torchaudio": "torchaudio",
+    "diffusers": "diffusers",
+}
 
 
 def resolve(spec: str) -> Iterator[Recipe]:
     """The models that `spec` names, at least one, in the order of their names. Raises :class:`SpecError`.
 
-    ``torchvision:NAME``, ``timm:NAME``
+    ``torchvision:NAME``, ``timm:NAME``, ``torchaudio:NAME``, ``diffusers:NAME``
         ``NAME`` may hold ``*`` and ``?``.
     ``transformers:TYPE``, ``transformers:TYPE/CLASS``, either with ``?FIELD=VALUE&...``
         A model type such as ``bert`` with its default configuration but for the given fields; ``CLASS`` such as
@@ -74,10 +82,19 @@ def resolve(spec: str) -> Iterator[Recipe]:
         arguments.
     ``@FILE``
         The specifications in a file, one a line; what follows ``#`` is a remark.
+
+    All but lists may end in ``@dtype=DTYPE``, ``@batch=N`` or ``@dtype=DTYPE&batch=N``.
     """
     if spec.startswith("@"):
         for line in _lines(Path(spec[1:])):
             yield from resolve(line)
+        return
+    # Imported here: it needs the types of this module.
+    from passnet._zoo import variant
+
+    base, wanted = variant.split(spec)
+    if wanted is not None:
+        yield from (variant.varied(recipe, wanted, spec.removeprefix(base)) for recipe in resolve(base))
         return
     library, colon, rest = spec.rpartition(":") if ".py:" in spec else spec.partition(":")
     if not colon or not rest:
@@ -89,7 +106,14 @@ def resolve(spec: str) -> Iterator[Recipe]:
         raise SpecError(f"`{spec}`: no library `{library}`; use one of {', '.join(_LIBRARIES)}, or FILE.py:FUNCTION")
     if importlib.util.find_spec(library) is None:
         raise MissingLibraryError(f"`{spec}`: the Python package `{library}` is not installed; pip install {library}")
-    yield from importlib.import_module(f"passnet._zoo.{_LIBRARIES[library]}").recipes(spec, rest)
+    try:
+        module = importlib.import_module(f"passnet._zoo.{_LIBRARIES[library]}")
+    # A library that was built for another PyTorch raises what it likes.
+    except (ImportError, RuntimeError, AttributeError, OSError) as error:
+        raise MissingLibraryError(
+            f"`{spec}`: the Python package `{library}` cannot be imported: {summary(error)}"
+        ) from error
+    yield from module.recipes(spec, rest)
 
 
 def named(spec: str, library: str, pattern: str, names: Sequence[str]) -> list[str]:

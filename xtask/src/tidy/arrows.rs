@@ -26,7 +26,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("passnet-dataset", &["passnet-record", "passnet-graph", "passnet-graphnet", "passnet-run"]),
     ("passnet-fuse", &["passnet-record", "passnet-graph"]),
-    ("passnet-services", &["passnet-graph", "passnet-run"]),
+    ("passnet-services", &["passnet-record", "passnet-graph", "passnet-run"]),
     (
         "passnet-eval",
         &[
@@ -43,7 +43,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "passnet-author",
         &["passnet-record", "passnet-graph", "passnet-run", "passnet-services", "passnet-fuse", "passnet-eval"],
     ),
-    ("passnet-native", &["passnet-record", "passnet-graph", "passnet-objects"]),
+    ("passnet-native", &["passnet-record", "passnet-graph", "passnet-objects", "passnet-fuse"]),
     (
         "passnet-agent",
         &[
@@ -59,13 +59,27 @@ const ARROWS: &[(&str, &[&str])] = &[
             "passnet-author",
         ],
     ),
-    ("passnet-attacks", &["passnet-record", "passnet-run", "passnet-services", "passnet-eval"]),
+    ("passnet-fleet", &["passnet-record", "passnet-graph", "passnet-run", "passnet-services", "passnet-eval"]),
+    ("passnet-attacks", &["passnet-record", "passnet-graphnet", "passnet-run", "passnet-services", "passnet-eval"]),
     ("passnet-web", &["passnet-record", "passnet-graph", "passnet-score"]),
+    (
+        "passnet-site",
+        &[
+            "passnet-record",
+            "passnet-graph",
+            "passnet-run",
+            "passnet-services",
+            "passnet-dataset",
+            "passnet-agent",
+            "passnet-web",
+        ],
+    ),
     (
         "passnet",
         &[
             "passnet-agent",
             "passnet-attacks",
+            "passnet-fleet",
             "passnet-record",
             "passnet-graph",
             "passnet-graphnet",
@@ -76,6 +90,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "passnet-services",
             "passnet-eval",
             "passnet-author",
+            "passnet-site",
             "passnet-web",
         ],
     ),
@@ -88,8 +103,8 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("pyo3", &["passnet-native"]),
     ("parquet", &["passnet-dataset"]),
     ("arrow", &["passnet-dataset"]),
-    ("tokio", &["passnet"]),
-    ("axum", &["passnet"]),
+    ("tokio", &["passnet-site"]),
+    ("axum", &["passnet-site"]),
     ("rayon", &["passnet-dataset"]),
     ("maud", &["passnet-web"]),
     ("ureq", &["passnet-agent"]),

@@ -77,7 +77,7 @@ fn cut(graphs: &[TypedGraph], parts: impl Fn(usize) -> usize) -> Vec<TypedGraph>
         let parts = parts(nodes).clamp(1, nodes.max(1));
         for part in 0..parts {
             let range = nodes * part / parts..nodes * (part + 1) / parts;
-            if graph.nodes().skip(range.start).take(range.len()).all(|node| is_view(&node)) {
+            if graph.nodes().skip(range.start).take(range.len()).all(|node| is_view(typed, &node)) {
                 continue;
             }
             // A part that is not a valid graph, such as a call without a result, is skipped.

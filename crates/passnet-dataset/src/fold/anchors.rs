@@ -1,4 +1,7 @@
 //! The order of op names by which canonical folding chooses where a piece begins.
+//!
+//! The lists are part of the definition of the published suites: they must not follow later insights in the table of
+//! `passnet_graph::ops`.
 
 /// Normalisations that open a residual block. `batch_norm` is not one: it follows its convolution.
 const NORMALISATIONS: &[&str] = &["group_norm", "instance_norm", "layer_norm", "rms_norm"];

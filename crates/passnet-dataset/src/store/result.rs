@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
+use passnet_record::{ExecutionPath, RunHeader, Timing, Verdict};
 
 use super::{
     columns::{Columns, optional_strings, strings},
@@ -161,6 +162,72 @@ result_row! {
     }
 }
 
+impl ResultRow {
+    /// The row of one verdict of a run.
+    pub fn new(header: &RunHeader, verdict: &Verdict) -> Self {
+        let machine =
+            if header.fingerprint.device.is_empty() { &header.fingerprint.cpu } else { &header.fingerprint.device };
+        let scored = verdict.scored_timing();
+        let control = verdict.control_timing();
+        let of = |timing: Option<&Timing>, value: fn(&Timing) -> f64| timing.map(value);
+        Self {
+            run: header.run.clone(),
+            author: header.author.to_string(),
+            suite: header.suite.clone(),
+            suite_version: header.suite_version.clone(),
+            mode: header.settings.mode.to_string(),
+            device: header.settings.device.to_string(),
+            machine: machine.clone(),
+            task: verdict.id.task.clone(),
+            graph: verdict.id.graph.clone(),
+            key: verdict.key.to_string(),
+            status: verdict.status.name().to_owned(),
+            reason: verdict.reason.as_ref().map(|reason| reason.code.clone()),
+            path: scored.map(|timing| {
+                match timing.path {
+                    ExecutionPath::Direct => "direct",
+                    ExecutionPath::Compiled => "compiled",
+                }
+                .to_owned()
+            }),
+            stable: scored.map(|timing| if timing.stable { "yes" } else { "no" }.to_owned()),
+            tolerance: verdict.tolerance.map(i64::from),
+            nodes_before: i64::try_from(verdict.evidence.nodes_before).ok(),
+            nodes_after: i64::try_from(verdict.evidence.nodes_after).ok(),
+            wall_ns: i64::try_from(verdict.cost.wall_ns).ok(),
+            speedup: of(scored, |timing| timing.speedup.ratio),
+            speedup_low: of(scored, |timing| timing.speedup.low),
+            speedup_high: of(scored, |timing| timing.speedup.high),
+            device_speedup: scored.and_then(|timing| timing.device_speedup).map(|speedup| speedup.ratio),
+            control_speedup: of(control, |timing| timing.speedup.ratio),
+            control_low: of(control, |timing| timing.speedup.low),
+            control_high: of(control, |timing| timing.speedup.high),
+            eager_median_ns: of(scored, |timing| timing.base.median_ns),
+            control_median_ns: of(control, |timing| timing.base.median_ns),
+            candidate_median_ns: of(scored, |timing| timing.candidate.median_ns),
+            eager_device_ns: scored.and_then(|timing| timing.base.device_median_ns),
+            control_device_ns: control.and_then(|timing| timing.base.device_median_ns),
+            candidate_device_ns: scored.and_then(|timing| timing.candidate.device_median_ns),
+            bound_ns: scored.and_then(|timing| timing.bound_ns),
+        }
+    }
+}
+
+/// Returns rows as CSV (RFC 4180), with a line of titles.
+pub fn csv(rows: &[ResultRow]) -> String {
+    let mut text = ResultRow::COLUMNS.join(",") + "\r\n";
+    for row in rows {
+        let cells: Vec<String> = row.cells().iter().map(|cell| quoted(cell)).collect();
+        text.push_str(&cells.join(","));
+        text.push_str("\r\n");
+    }
+    text
+}
+
+fn quoted(cell: &str) -> String {
+    if cell.contains([',', '"', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,5 +245,10 @@ mod tests {
         assert_eq!(ResultRow::decode(&ResultRow::encode(&rows).unwrap()).unwrap(), rows);
         assert_eq!(rows[0].cells().len(), ResultRow::COLUMNS.len());
         assert_eq!(ResultRow::schema().fields().len(), ResultRow::COLUMNS.len());
+    }
+
+    #[test]
+    fn hostile_cells_stay_cells() {
+        assert_eq!(quoted("a,\"b\""), "\"a,\"\"b\"\"\"");
     }
 }

@@ -4,14 +4,17 @@ use std::collections::BTreeMap;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
-use passnet_record::ContentId;
+use passnet_graph::wire;
+use passnet_record::{
+    ContentId,
+    services::{GraphRequest, ProveReply, ProveRequest},
+};
 use rayon::prelude::*;
-use serde_json::{Value, json};
 
 use super::plan::Built;
 use crate::{
     Dataset, Table,
-    annotate::{Runner, question},
+    annotate::{Runner, ask},
     import::parse,
     store::{Columns, Row, SampleRow, StoreError, View, strings},
 };
@@ -60,6 +63,9 @@ pub(super) struct Proofs {
     known: BTreeMap<String, String>,
     fresh: Vec<Proof>,
 }
+
+/// Part of the key of a proof that changes with the rules, so that proofs by other rules are made again.
+const RULES: &[u8] = b"unseen";
 
 /// Graphs that one child of the runner proves, and proofs between two files of the table.
 const BATCH: usize = 4;
@@ -139,7 +145,7 @@ impl Proofs {
 
 fn key(row: &SampleRow, max_bytes: u64) -> String {
     let files = row.files.content_id();
-    ContentId::of_parts([files.as_str().as_bytes(), &max_bytes.to_le_bytes()]).to_string()
+    ContentId::of_parts([files.as_str().as_bytes(), &max_bytes.to_le_bytes(), RULES]).to_string()
 }
 
 /// One reason stands for all that differ in numbers only.
@@ -149,18 +155,19 @@ fn short(reason: &str) -> String {
 }
 
 fn prove(graphs: &[(&String, &SampleRow)], max_bytes: u64, runner: &dyn Runner) -> Vec<Proof> {
-    let questions: Result<Vec<Value>, String> = graphs.iter().map(|(_, row)| describe(row)).collect();
-    let results = questions.and_then(|questions| {
-        let request = json!({"graphs": questions, "max_bytes": max_bytes, "seconds": SECONDS});
-        let mut reply = runner.ask(&request)?;
-        serde_json::from_value::<Vec<Value>>(reply["results"].take())
-            .map_err(|error| format!("malformed reply: {error}"))
+    let requests: Result<Vec<GraphRequest>, String> = graphs.iter().map(|(_, row)| describe(row)).collect();
+    let results = requests.and_then(|graphs| {
+        let reply: ProveReply = ask(runner, &ProveRequest { graphs, max_bytes, seconds: SECONDS })?;
+        Ok(reply.results)
     });
     match results {
         Ok(results) if results.len() == graphs.len() => graphs
             .iter()
             .zip(results)
-            .map(|((key, _), result)| Proof { graph: (*key).clone(), refused: refusal(&result) })
+            .map(|((key, _), result)| Proof {
+                graph: (*key).clone(),
+                refused: result.into_result().err().unwrap_or_default(),
+            })
             .collect(),
         // One graph took the process with it; alone, the others are proven.
         _ if graphs.len() > 1 => graphs.iter().flat_map(|graph| prove(&[*graph], max_bytes, runner)).collect(),
@@ -169,14 +176,10 @@ fn prove(graphs: &[(&String, &SampleRow)], max_bytes: u64, runner: &dyn Runner) 
     }
 }
 
-fn describe(row: &SampleRow) -> Result<Value, String> {
+fn describe(row: &SampleRow) -> Result<GraphRequest, String> {
     let sample = parse(&row.path, &row.files).map_err(|error| error.to_string())?;
-    Ok(question(&sample.graph, &sample))
-}
-
-fn refusal(result: &Value) -> String {
-    match (result["bytes"].as_u64(), result["error"].as_str()) {
-        (Some(_), None) => String::new(),
-        (_, reason) => reason.unwrap_or("malformed reply").to_owned(),
+    if let Some(unseen) = sample.graph.unseen() {
+        return Err(unseen.to_string());
     }
+    Ok(GraphRequest { graph: wire::to_value(&sample.graph), inputs: sample.tensors })
 }

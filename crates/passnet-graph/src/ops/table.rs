@@ -60,6 +60,7 @@ pub const OPS: &[Op] = &[
     op("cumsum", Fresh).fresh_in_hashes().slow_alone(),
     op("detach", View),
     op("device", Unknown),
+    op("diagonal", View),
     op("dim", Fresh).fresh_in_hashes(),
     op("div", Fresh).fresh_in_hashes(),
     op("double", ViewOrCopy),

@@ -8,6 +8,7 @@ mod library;
 mod prepared;
 mod recording;
 mod signature;
+mod traced;
 mod triton;
 
 pub(super) use self::cpp::{CppLauncher, set_kernel_hook};

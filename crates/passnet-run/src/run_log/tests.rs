@@ -30,6 +30,7 @@ fn header() -> RunHeader {
             adversarial: vec!["zeros".to_owned()],
             correct_at: -5,
             paths: vec![ExecutionPath::Direct],
+            weights: passnet_record::Weights::Inputs,
             cache: CacheMode::Warm,
             max_iqr_ratio: 0.2,
             max_remeasure: 3,

@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
+use passnet_agent::client::Api;
 
-use super::shared::{MeasureArgs, SelectionArgs};
+use super::shared::{Choice, MeasureArgs, SelectionArgs, choice};
+
+const APIS: &[Choice<Api>] = &[("openai", "", Api::OpenAi), ("anthropic", "", Api::Anthropic)];
 
 #[derive(Subcommand)]
 pub(crate) enum AgentCommand {
@@ -47,8 +50,8 @@ pub(crate) struct ModelArgs {
     #[arg(long)]
     pub(crate) base_url: Option<String>,
     /// Interface of the server [default: anthropic for models named claude*, else openai]
-    #[arg(long, value_enum)]
-    pub(crate) api: Option<ApiFlag>,
+    #[arg(long, value_parser = choice(APIS))]
+    pub(crate) api: Option<Api>,
     /// Environment variable that holds the API key [default: OPENAI_API_KEY or ANTHROPIC_API_KEY]
     #[arg(long, value_name = "VARIABLE", conflicts_with = "key_file")]
     pub(crate) key_env: Option<String>,
@@ -73,12 +76,6 @@ pub(crate) struct ModelArgs {
     /// US dollars per million tokens: read, written, and read from the provider's cache
     #[arg(long, value_name = "IN,OUT[,CACHED]", value_delimiter = ',', num_args = 2..=3)]
     pub(crate) price: Option<Vec<f64>>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ApiFlag {
-    Openai,
-    Anthropic,
 }
 
 /// When attempts end.

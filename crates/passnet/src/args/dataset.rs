@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use passnet_dataset::{Table, hashes::Rung, store::Kind, suite::CastRule};
 use passnet_record::DType;
 
-use super::shared::Format;
+use super::shared::{Choice, Format, choice};
 
 #[derive(Subcommand)]
 pub(crate) enum DatasetCommand {
@@ -36,39 +36,30 @@ pub(crate) enum DatasetCommand {
     BuildSuites(BuildSuitesArgs),
 }
 
-/// A table by its name.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TableName {
-    Graphs,
-    Subgraphs,
-    Tasks,
-}
-
-impl From<TableName> for Table {
-    fn from(name: TableName) -> Self {
-        match name {
-            TableName::Graphs => Self::Graphs,
-            TableName::Subgraphs => Self::Subgraphs,
-            TableName::Tasks => Self::Tasks,
-        }
-    }
-}
-
-/// A table of samples.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SampleTable {
-    Graphs,
-    Subgraphs,
-}
-
-impl From<SampleTable> for Table {
-    fn from(name: SampleTable) -> Self {
-        match name {
-            SampleTable::Graphs => Self::Graphs,
-            SampleTable::Subgraphs => Self::Subgraphs,
-        }
-    }
-}
+pub(super) const SAMPLE_TABLES: &[Choice<Table>] =
+    &[("graphs", "", Table::Graphs), ("subgraphs", "", Table::Subgraphs)];
+const TABLES: &[Choice<Table>] =
+    &[("graphs", "", Table::Graphs), ("subgraphs", "", Table::Subgraphs), ("tasks", "", Table::Tasks)];
+const LEVELS: &[Choice<Rung>] = &[
+    ("text", "Text of `model.py`", Rung::Text),
+    ("typed", "Structure, and shapes and dtypes of inputs", Rung::Typed),
+    ("structure", "Structure: calls, constants, data flow", Rung::Structure),
+    ("masked", "Structure without the values of integers", Rung::Masked),
+    ("ops", "Op names in order", Rung::Ops),
+];
+/// Devices on which kernels are counted.
+const COUNTING_DEVICES: &[Choice<&str>] = &[
+    ("cpu", "Count the kernels that Inductor schedules for the CPU; nothing is compiled", "cpu"),
+    ("cuda", "Count the kernels that the profiler sees on a GPU", "cuda"),
+];
+const CASTS: &[Choice<CastRule>] = &[
+    (
+        "provenance",
+        "Inputs that change when all inputs of the full graph change; an explicit cast to float32 stays a cast to float32",
+        CastRule::Provenance,
+    ),
+    ("published", "All inputs, as published", CastRule::Published),
+];
 
 #[derive(Args)]
 pub(crate) struct ImportArgs {
@@ -89,40 +80,14 @@ pub(crate) struct ImportArgs {
 pub(crate) struct DedupArgs {
     /// Folder of the dataset
     pub(crate) dataset: PathBuf,
-    #[arg(long, value_enum, default_value_t = SampleTable::Graphs)]
-    pub(crate) table: SampleTable,
+    #[arg(long, value_parser = choice(SAMPLE_TABLES), default_value = "graphs")]
+    pub(crate) table: Table,
     /// Level at which graphs count as equal
-    #[arg(long, value_enum, default_value_t = Level::Typed)]
-    pub(crate) level: Level,
+    #[arg(long, value_parser = choice(LEVELS), default_value = "typed")]
+    pub(crate) level: Rung,
     /// Write the table to this dataset instead of replacing it
     #[arg(long)]
     pub(crate) out: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Level {
-    /// Text of `model.py`
-    Text,
-    /// Structure, and shapes and dtypes of inputs
-    Typed,
-    /// Structure: calls, constants, data flow
-    Structure,
-    /// Structure without the values of integers
-    Masked,
-    /// Op names in order
-    Ops,
-}
-
-impl From<Level> for Rung {
-    fn from(level: Level) -> Self {
-        match level {
-            Level::Text => Self::Text,
-            Level::Typed => Self::Typed,
-            Level::Structure => Self::Structure,
-            Level::Masked => Self::Masked,
-            Level::Ops => Self::Ops,
-        }
-    }
 }
 
 #[derive(Args)]
@@ -177,8 +142,8 @@ pub(crate) struct CurateArgs {
 pub(crate) struct StatsArgs {
     /// Folder of the dataset
     pub(crate) dataset: PathBuf,
-    #[arg(long, value_enum, default_value_t = SampleTable::Graphs)]
-    pub(crate) table: SampleTable,
+    #[arg(long, value_parser = choice(SAMPLE_TABLES), default_value = "graphs")]
+    pub(crate) table: Table,
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
 }
@@ -189,8 +154,8 @@ pub(crate) struct ShowArgs {
     pub(crate) dataset: PathBuf,
     /// Path of the sample, or its end
     pub(crate) sample: String,
-    #[arg(long, value_enum, default_value_t = SampleTable::Graphs)]
-    pub(crate) table: SampleTable,
+    #[arg(long, value_parser = choice(SAMPLE_TABLES), default_value = "graphs")]
+    pub(crate) table: Table,
     /// Print this file instead of a summary
     #[arg(long)]
     pub(crate) file: Option<String>,
@@ -200,8 +165,8 @@ pub(crate) struct ShowArgs {
 pub(crate) struct QueryArgs {
     /// Folder of the dataset
     pub(crate) dataset: PathBuf,
-    #[arg(long, value_enum, default_value_t = SampleTable::Graphs)]
-    pub(crate) table: SampleTable,
+    #[arg(long, value_parser = choice(SAMPLE_TABLES), default_value = "graphs")]
+    pub(crate) table: Table,
     /// An op that occurs, e.g. `softmax` or `Tensor.view`; repeat for more
     #[arg(long)]
     pub(crate) op: Vec<String>,
@@ -233,8 +198,8 @@ pub(crate) struct ExportArgs {
     /// Folder of the dataset
     pub(crate) dataset: PathBuf,
     /// `tasks` writes task folders and the subgraphs in their places
-    #[arg(long, value_enum, default_value_t = TableName::Graphs)]
-    pub(crate) table: TableName,
+    #[arg(long, value_parser = choice(TABLES), default_value = "graphs")]
+    pub(crate) table: Table,
     /// Folder to write to
     #[arg(long)]
     pub(crate) out: PathBuf,
@@ -252,47 +217,12 @@ pub(crate) struct AnnotateArgs {
     pub(crate) seconds: f64,
 }
 
-/// Device on which kernels are counted.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Device {
-    /// Count the kernels that Inductor schedules for the CPU; nothing is compiled
-    Cpu,
-    /// Count the kernels that the profiler sees on a GPU
-    Cuda,
-}
-
-impl Device {
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Cpu => "cpu",
-            Self::Cuda => "cuda",
-        }
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Casts {
-    /// Inputs that change when all inputs of the full graph change; an explicit cast to float32 stays a cast to float32
-    Provenance,
-    /// All inputs, as published
-    Published,
-}
-
-impl From<Casts> for CastRule {
-    fn from(casts: Casts) -> Self {
-        match casts {
-            Casts::Provenance => Self::Provenance,
-            Casts::Published => Self::Published,
-        }
-    }
-}
-
 #[derive(Args)]
 pub(crate) struct KernelsArgs {
     /// Folder of the dataset
     pub(crate) dataset: PathBuf,
-    #[arg(long, value_enum, default_value_t = Device::Cpu)]
-    pub(crate) device: Device,
+    #[arg(long, value_parser = choice(COUNTING_DEVICES), default_value = "cpu")]
+    pub(crate) device: &'static str,
     /// Compile every prefix, each by itself: the reference
     #[arg(long)]
     pub(crate) exhaustive: bool,
@@ -348,11 +278,11 @@ pub(crate) struct BuildSuitesArgs {
     #[arg(long, default_value_t = 16 << 20)]
     pub(crate) max_bytes: u64,
     /// Device on which kernels are counted
-    #[arg(long, value_enum, default_value_t = Device::Cpu)]
-    pub(crate) device: Device,
+    #[arg(long, value_parser = choice(COUNTING_DEVICES), default_value = "cpu")]
+    pub(crate) device: &'static str,
     /// Selection of the float32 inputs that become float16 and bfloat16
-    #[arg(long, value_enum, default_value_t = Casts::Provenance)]
-    pub(crate) casts: Casts,
+    #[arg(long, value_parser = choice(CASTS), default_value = "provenance")]
+    pub(crate) casts: CastRule,
     /// Count the kernels of at most this many classical subgraphs: those that cover most transitions of ops
     #[arg(long, default_value_t = 1_000)]
     pub(crate) counted: usize,

@@ -2,17 +2,31 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-#[derive(Args)]
+use super::shared::{Choice, choice};
+
+const VERIFICATIONS: &[Choice<&str>] = &[
+    ("read", "It is read back, and its printed graph reads as the same graph", "read"),
+    (
+        "shapes",
+        "And its files, run again on tensors without content, give outputs of the captured shapes and dtypes",
+        "shapes",
+    ),
+];
+
+#[derive(Args, Clone)]
 pub(crate) struct ExtractArgs {
-    /// `timm:NAME`, `torchvision:NAME`, `transformers:TYPE[/CLASS][?FIELD=VALUE&...]` (globs allowed), `FILE.py:FUNCTION`
-    /// or `@LIST`
-    #[arg(required = true)]
+    /// `timm:NAME`, `torchvision:NAME`, `torchaudio:NAME`, `diffusers:NAME`, `transformers:TYPE[/CLASS][?FIELD=VALUE&...]` (globs
+    /// allowed), `FILE.py:FUNCTION`, each with `@dtype=DTYPE&batch=N`; or `@LIST`
+    #[arg(required_unless_present = "suite")]
     pub(crate) models: Vec<String>,
     /// Directory for the samples and the ledger; the same command continues what was interrupted
-    #[arg(long)]
-    pub(crate) out: PathBuf,
+    #[arg(long, required_unless_present = "suite")]
+    pub(crate) out: Option<PathBuf>,
+    /// Capture the models of a suite that is a list of models, such as suites/whole-models, into the cache
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["models", "out", "sample"])]
+    pub(crate) suite: Option<PathBuf>,
     /// Only so many of the models, drawn at random with the seed
     #[arg(long)]
     pub(crate) sample: Option<usize>,
@@ -32,31 +46,12 @@ pub(crate) struct ExtractArgs {
     #[arg(long, default_value_t = 5.0)]
     pub(crate) memory_gib: f64,
     /// Check that each sample has to pass
-    #[arg(long, value_enum, default_value_t = Verification::Shapes)]
-    pub(crate) verify: Verification,
+    #[arg(long, value_parser = choice(VERIFICATIONS), default_value = "shapes")]
+    pub(crate) verify: &'static str,
     /// Try again what failed before
     #[arg(long)]
     pub(crate) retry: bool,
     /// Write the summary as JSON
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// Check that a sample has to pass before it counts as captured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Verification {
-    /// It is read back, and its printed graph reads as the same graph
-    Read,
-    /// And its files, run again on tensors without content, give outputs of the captured shapes and dtypes
-    Shapes,
-}
-
-impl Verification {
-    /// Returns the name on the command line.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Shapes => "shapes",
-        }
-    }
 }

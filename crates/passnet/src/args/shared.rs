@@ -1,8 +1,51 @@
 //! Flags that several commands share.
 
-use clap::{Args, ValueEnum};
-use passnet_record::Device;
+use std::{str::FromStr, time::Duration};
+
+use clap::{
+    Args, ValueEnum,
+    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
+};
+use passnet_record::{Device, ExecutionPath, Mode, UnknownName, Weights};
 use passnet_run::Selection;
+
+/// A number of seconds, fractions allowed.
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| format!("`{text}` is no number of seconds"))?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}
+
+/// Parses one of these names of a record type; the help lists them.
+pub(super) fn one_of<T>(names: &[&'static str]) -> impl TypedValueParser<Value = T> + use<T>
+where
+    T: FromStr<Err = UnknownName> + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(names.iter().copied()).try_map(|name| name.parse())
+}
+
+/// Value of a flag: its name, its line in the help (empty for none), and its value in a library.
+pub(super) type Choice<T> = (&'static str, &'static str, T);
+
+/// Parses one of these choices; the help lists them.
+pub(super) fn choice<T>(choices: &'static [Choice<T>]) -> impl TypedValueParser<Value = T> + use<T>
+where
+    T: Clone + Send + Sync + 'static,
+{
+    let shown = choices.iter().map(|(name, help, _)| match *help {
+        "" => PossibleValue::new(*name),
+        help => PossibleValue::new(*name).help(help),
+    });
+    PossibleValuesParser::new(shown).try_map(|given| {
+        let chosen = choices.iter().find(|(name, ..)| *name == given);
+        chosen.map(|(.., value)| value.clone()).ok_or("not a choice")
+    })
+}
+
+const PATHS: &[Choice<&[ExecutionPath]>] = &[
+    ("direct", "", &[ExecutionPath::Direct]),
+    ("compiled", "", &[ExecutionPath::Compiled]),
+    ("both", "", &[ExecutionPath::Direct, ExecutionPath::Compiled]),
+];
 
 /// Options of the measurement; shared by `eval` and `bench run`.
 #[derive(Args)]
@@ -11,7 +54,7 @@ pub(crate) struct MeasureArgs {
     #[arg(long, default_value = "cpu")]
     pub(crate) device: Device,
     /// Rules of the verdicts: `sound`, or `paper` to reproduce upstream's order and constants
-    #[arg(long, value_enum, default_value_t = Mode::Sound)]
+    #[arg(long, value_parser = one_of::<Mode>(&Mode::ALL.map(Mode::name)), default_value_t = Mode::Sound)]
     pub(crate) mode: Mode,
     /// Untimed calls before the first timed one [default: 25]
     #[arg(long)]
@@ -26,8 +69,12 @@ pub(crate) struct MeasureArgs {
     #[arg(long, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(-10..=5))]
     pub(crate) correct_at: Option<i32>,
     /// Ways to run the rewritten graph; with `both`, the direct path is scored [default: both; paper mode: compiled]
-    #[arg(long, value_enum)]
-    pub(crate) paths: Option<Paths>,
+    #[arg(long, value_parser = choice(PATHS))]
+    pub(crate) paths: Option<&'static [ExecutionPath]>,
+    /// Place of the weights: `inputs` (arguments of each call, as in the public harness) or `static` (state of the module)
+    /// [default: that of the suite, else inputs]
+    #[arg(long)]
+    pub(crate) weights: Option<Weights>,
     /// Intra-op threads of each worker
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) threads: u32,
@@ -40,19 +87,6 @@ pub(crate) struct MeasureArgs {
     /// Limit on the host memory of one worker in GiB
     #[arg(long, default_value_t = 16.0)]
     pub(crate) memory: f64,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Mode {
-    Sound,
-    Paper,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Paths {
-    Direct,
-    Compiled,
-    Both,
 }
 
 /// Options that select a part of a suite.

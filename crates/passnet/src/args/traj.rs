@@ -3,8 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use passnet_agent::corpus::By;
 
-use super::shared::{MeasureArgs, SelectionArgs};
+use super::shared::{Choice, MeasureArgs, SelectionArgs, choice};
+
+const SAME_BY: &[Choice<By>] =
+    &[("passes", "The final passes", By::Passes), ("replies", "Everything that the model said", By::Replies)];
 
 #[derive(Subcommand)]
 pub(crate) enum TrajCommand {
@@ -81,16 +85,8 @@ pub(crate) struct TrajDedupArgs {
     #[arg(long)]
     pub(crate) out: PathBuf,
     /// Criterion that makes two trajectories on equal graphs duplicates
-    #[arg(long, value_enum, default_value_t = SameBy::Passes)]
-    pub(crate) by: SameBy,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SameBy {
-    /// The final passes
-    Passes,
-    /// Everything that the model said
-    Replies,
+    #[arg(long, value_parser = choice(SAME_BY), default_value = "passes")]
+    pub(crate) by: By,
 }
 
 #[derive(Args)]

@@ -4,9 +4,10 @@ use std::{net::IpAddr, path::PathBuf};
 
 use clap::{Args, ValueEnum};
 use passnet_record::AuthorSpec;
+use passnet_score::Condition;
+use passnet_site::Extras;
 
 use super::shared::{MeasureArgs, SelectionArgs};
-use crate::fail_on::Condition;
 
 #[derive(Args)]
 pub(crate) struct ReportArgs {
@@ -58,6 +59,19 @@ pub(crate) struct ExtraPageArgs {
     /// Add a page with the published figures of the PassNet paper
     #[arg(long)]
     pub(crate) published: bool,
+}
+
+impl ExtraPageArgs {
+    /// Returns the places of the content.
+    pub(crate) fn extras(&self) -> Extras<'_> {
+        Extras {
+            suites: &self.suite,
+            shapes: !self.no_shapes,
+            dataset: self.dataset.as_deref(),
+            trajectories: &self.trajectories,
+            published: self.published,
+        }
+    }
 }
 
 #[derive(Args)]

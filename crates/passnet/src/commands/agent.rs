@@ -12,13 +12,13 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use passnet_agent::{
-    Evaluator, Event, Limits, Model, RunOptions, RunOutcome, Templates, Trajectory, Update, Usage, VerdictCache,
+    Evaluator, Event, Limits, Model, RunOptions, RunOutcome, Templates, Totals, Trajectory, Update, VerdictCache,
 };
 use passnet_dataset::open_suite;
 use passnet_eval::Referee;
-use passnet_run::Suite;
+use passnet_run::{Suite, plain_name};
 
 pub(crate) use self::client::client;
 use super::{referee, stop::stop_flag};
@@ -26,7 +26,7 @@ use crate::{
     args::{AgentCommand, AgentRunArgs, AttemptArgs},
     failure::{BAD, unfit},
     output::Rows,
-    progress::Lines,
+    progress::{Lines, bar},
 };
 
 /// Runs a subcommand.
@@ -46,12 +46,6 @@ fn attempt_all(args: &AgentRunArgs) -> Result<ExitCode> {
     let referee = referee::start(&args.measure, args.evaluations)?;
     let outcome = attempt_suite(referee, &suite, &model, &options, &directory, &stop)?;
     finish(&outcome, &directory)
-}
-
-impl Drop for AgentLine {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
-    }
 }
 
 /// Runs the attempts with a progress line.
@@ -92,9 +86,7 @@ pub(crate) fn run_options(args: &AttemptArgs, jobs: usize, seed: u64) -> Result<
 }
 
 fn default_directory(suite: &Suite, model: &str) -> PathBuf {
-    let name = format!("{}-{model}", suite.record.name);
-    let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
-    Path::new("agent-runs").join(name.chars().map(plain).collect::<String>())
+    Path::new("agent-runs").join(plain_name(&format!("{}-{model}", suite.record.name)))
 }
 
 /// The table of tasks and what is left to do. Leaves with 1 unless every attempt has ended.
@@ -146,30 +138,13 @@ fn print_tasks(trajectories: &[Trajectory]) -> Result<()> {
 pub(crate) struct AgentLine {
     bar: ProgressBar,
     lines: Lines,
-    counts: Mutex<Counts>,
-}
-
-#[derive(Default)]
-struct Counts {
-    steps: usize,
-    evaluations: usize,
-    suspended: usize,
-    usage: Usage,
-    ended: usize,
-    /// Sum of the logarithms of the ended attempts' scores.
-    log_score: f64,
+    totals: Mutex<Totals>,
 }
 
 impl AgentLine {
     pub(crate) fn new(attempts: usize) -> Self {
-        let bar = ProgressBar::new(attempts as u64);
-        if let Ok(style) =
-            ProgressStyle::with_template("{bar:16} {pos}/{len} attempts  {elapsed}, ETA {eta}  {wide_msg}")
-        {
-            bar.set_style(style);
-        }
-        bar.enable_steady_tick(Duration::from_millis(500));
-        Self { bar, lines: Lines::new(), counts: Mutex::default() }
+        let bar = bar(attempts, "{bar:16} {pos}/{len} attempts  {elapsed}, ETA {eta}  {wide_msg}");
+        Self { bar, lines: Lines::new(), totals: Mutex::default() }
     }
 
     pub(super) fn finish(&self) {
@@ -177,48 +152,38 @@ impl AgentLine {
     }
 
     pub(crate) fn show(&self, update: &Update<'_>) {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        match update {
-            Update::Event { task, event } => log(task, event, &mut counts),
-            Update::Ended(trajectory) => {
-                tracing::info!(
-                    "{}: ended ({:?}), score {:.3}",
-                    trajectory.setup.task.id,
-                    trajectory.exit,
-                    trajectory.score
-                );
-                self.bar.inc(1);
-            }
-            Update::Suspended(suspended) => {
-                tracing::warn!("{}: {}", suspended.task, suspended.why);
-                counts.suspended += 1;
-            }
+        let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        totals.add(update);
+        log(update);
+        if matches!(update, Update::Ended(_)) {
+            self.bar.inc(1);
         }
-        let cost = counts.usage.cost_usd.map(|cost| format!(", ${cost:.2}")).unwrap_or_default();
-        let Counts { steps, evaluations, suspended, usage, ended, log_score } = &*counts;
-        // The score comes first: a narrow terminal cuts the line off at its end.
-        let score =
-            if *ended > 0 { format!("score {:.3}, ", (log_score / *ended as f64).exp()) } else { String::new() };
-        let failed = if *suspended > 0 { format!(", {suspended} suspended") } else { String::new() };
-        let tokens = usage.tokens();
-        let text = format!("{score}{steps} steps, {evaluations} evaluations, {tokens} tokens{cost}{failed}");
+        let text = totals.to_string();
         self.lines.show(&|| text.clone());
         self.bar.set_message(text);
     }
 }
 
-fn log(task: &str, event: &Event, counts: &mut Counts) {
-    match event {
-        Event::Reply { step, reply, usage, retries, .. } => {
-            counts.steps += 1;
-            counts.usage += *usage;
+impl Drop for AgentLine {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn log(update: &Update<'_>) {
+    match update {
+        Update::Event { task, event: Event::Reply { step, reply, usage, retries, .. } } => {
             let calls: Vec<&str> = reply.tool_calls.iter().map(|call| call.name.as_str()).collect();
             tracing::info!("{task}: step {step}: {} ({} tokens, {retries} retries)", calls.join(", "), usage.tokens());
         }
-        Event::Observed { name, observation, .. } => {
-            counts.evaluations += usize::from(observation.outcome.evaluation.is_some());
+        Update::Event { task, event: Event::Observed { name, observation, .. } } => {
             tracing::debug!("{task}: {name}: {}", observation.content);
         }
-        Event::Started(_) | Event::Said { .. } | Event::Ended(_) => {}
+        Update::Event { .. } => {}
+        Update::Ended(trajectory) => {
+            let task = &trajectory.setup.task.id;
+            tracing::info!("{task}: ended ({:?}), score {:.3}", trajectory.exit, trajectory.score);
+        }
+        Update::Suspended(suspended) => tracing::warn!("{}: {}", suspended.task, suspended.why),
     }
 }

@@ -3,13 +3,14 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use passnet_attacks::{AttackError, AttackOptions, Coverage, Outcome, Report};
+use passnet_attacks::{AttackError, AttackOptions, Outcome, Report};
 use passnet_eval::EvalError;
+use passnet_record::{Coverage, counted};
 
 use crate::{
     args::AttacksArgs,
     failure::{BAD, unfit},
-    output::{self, Rows, counted},
+    output::{self, Rows},
 };
 
 /// Runs the suite and prints the outcomes. Exits with 1 unless every attack was caught and every honest pass accepted.

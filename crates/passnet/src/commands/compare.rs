@@ -5,13 +5,12 @@ use std::process::ExitCode;
 use anyhow::Result;
 use passnet_record::SCHEMA_VERSION;
 use passnet_run::archive::load_run;
-use passnet_score::{Change, Comparison, GraphChange, ScoreChange};
+use passnet_score::{Change, Comparison, GraphChange, ScoreChange, Subject, scored_path};
 use passnet_web::{RunView, compare};
 use serde::Serialize;
 
 use crate::{
     args::CompareArgs,
-    fail_on::Subject,
     failure::{BAD, usage},
     output::{self, Rows},
 };
@@ -41,7 +40,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     let subject = Subject { comparison: &comparison, before: &before.score.tally, after: &after.score.tally };
     let mut failed = Vec::new();
     for condition in &args.fail_on {
-        if condition.holds(&subject).map_err(usage)? {
+        if condition.holds(&subject).map_err(|error| usage(error.to_string()))? {
             failed.push(condition.to_string());
         }
     }
@@ -107,6 +106,7 @@ fn remark_differences(before: &RunView, after: &RunView) {
     let differences = [
         ("suites", (&one.suite, &one.suite_version) != (&other.suite, &other.suite_version)),
         ("settings", one.settings != other.settings),
+        ("paths", scored_path(&before.verdicts, &one.settings) != scored_path(&after.verdicts, &other.settings)),
         ("machines or versions", one.fingerprint != other.fingerprint),
     ];
     for (what, _) in differences.iter().filter(|(_, differ)| *differ) {

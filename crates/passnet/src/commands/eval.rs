@@ -1,17 +1,13 @@
 //! `passnet eval`: one task, for a person or a training loop.
 
-use std::{
-    path::{Path, PathBuf},
-    process::ExitCode,
-    sync::atomic::AtomicBool,
-    time::{Duration, SystemTime},
-};
+use std::{process::ExitCode, sync::atomic::AtomicBool, time::Duration};
 
 use anyhow::Result;
-use passnet_author::{Context, submission};
+use passnet_agent::Reward;
+use passnet_author::{Complaint, Context, complaints, modification_times, next_step, submission};
 use passnet_dataset::open_suite;
 use passnet_eval::{Referee, run::Progress};
-use passnet_record::{AuthorSpec, Device, SCHEMA_VERSION, Status, Verdict};
+use passnet_record::{AuthorSpec, Device, OutputComparison, Remark, SCHEMA_VERSION, Status, Verdict, counted};
 use passnet_run::{SampleFolder, Selection, Suite};
 use passnet_score::{Outcomes, ScoreReport, ScoreSettings};
 use serde::Serialize;
@@ -20,7 +16,7 @@ use super::{authors::create, referee};
 use crate::{
     args::EvalArgs,
     failure::{BAD, usage},
-    output::{self, Rows, counted, duration},
+    output::{self, Rows, duration},
     progress::ProgressLine,
 };
 
@@ -35,8 +31,8 @@ struct JsonEvaluation<'a> {
     score: Option<f64>,
     /// AS.
     aggregated: Option<f64>,
-    /// The score minus 1: more than 0 if the passes are correct and faster than eager beyond the noise.
-    reward: Option<f64>,
+    /// The reward for training, as for agents and in the environment: 0 unless all graphs are right and some are faster.
+    reward: f64,
     verdicts: &'a [Verdict],
 }
 
@@ -44,10 +40,10 @@ struct JsonEvaluation<'a> {
 pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode> {
     let author = author(args)?;
     let suite = open_suite(&args.task, &Selection { patterns: args.filter.clone(), ..Selection::default() })?;
-    let referee = referee::start(&args.measure, None)?;
+    let referee = referee::start_for(&suite.record, &args.measure, None)?;
     loop {
         // Read before the evaluation: a change during it causes another one.
-        let stamp = args.passes.as_deref().map(stamp);
+        let stamp = args.passes.as_deref().map(modification_times);
         let verdicts = evaluate(&referee, &suite, &author)?;
         print(args, &verdicts)?;
         if !args.watch {
@@ -55,7 +51,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode> {
             return Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(BAD) });
         }
         eprintln!("waiting for a change of the passes; Ctrl-C ends");
-        while args.passes.as_deref().map(self::stamp) == stamp {
+        while args.passes.as_deref().map(modification_times) == stamp {
             std::thread::sleep(WATCH_EVERY);
         }
     }
@@ -75,7 +71,7 @@ fn author(args: &EvalArgs) -> Result<AuthorSpec> {
     if author.kind() == "llm" {
         return Err(usage("a language model works on tasks in `passnet agent run` or `passnet bench run`"));
     }
-    referee::check_author(&author)?;
+    referee::check_author(&author, args.measure.device)?;
     Ok(author)
 }
 
@@ -100,58 +96,46 @@ fn evaluate(referee: &Referee, suite: &Suite, author: &AuthorSpec) -> Result<Vec
     Ok(verdicts)
 }
 
-/// Times of change of the files of a pass directory.
-fn stamp(directory: &Path) -> Vec<(PathBuf, Option<SystemTime>)> {
-    let mut files = Vec::new();
-    let mut open = vec![directory.to_owned()];
-    while let Some(folder) = open.pop() {
-        for path in std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
-            if path.is_dir() {
-                open.push(path);
-            } else {
-                let changed = path.metadata().and_then(|meta| meta.modified()).ok();
-                files.push((path, changed));
-            }
-        }
-    }
-    files.sort();
-    files
-}
-
 fn print(args: &EvalArgs, verdicts: &[Verdict]) -> Result<()> {
     let correct_at = args.measure.correct_at.unwrap_or(passnet_eval::settings::sound(Device::Cpu).correct_at);
+    let outcomes = Outcomes::from_verdicts(verdicts, correct_at);
     // Without a graph that counts there is no score.
-    let report = ScoreReport::new(&Outcomes::from_verdicts(verdicts, correct_at), &ScoreSettings::default()).ok();
+    let report = ScoreReport::new(&outcomes, &ScoreSettings::default()).ok();
     if args.json {
         let score = report.as_ref().and_then(|report| Some(report.sound.as_ref()?.score));
         return output::json(&JsonEvaluation {
             schema_version: SCHEMA_VERSION,
             score,
             aggregated: report.as_ref().map(|report| report.aggregated),
-            reward: score.map(|score| score - 1.0),
+            reward: Reward::of(&outcomes.graphs).value,
             verdicts,
         });
     }
     print_table(verdicts)?;
     print_reasons(verdicts)?;
+    print_accuracy(verdicts)?;
     if let Some(report) = report {
         let sound = report.sound.map(|sound| format!("sound score {:.3}, ", sound.score)).unwrap_or_default();
         output::text(&format!("\n{sound}AS {:.3}", report.aggregated))?;
     }
-    if let Some(advice) = advice(verdicts) {
+    if let Some(advice) = next_step(verdicts) {
         output::text(&format!("next: {advice}"))?;
     }
     Ok(())
 }
 
+/// Columns of the table of verdicts; the first three are of text.
+const TITLES: [&str; 8] = ["graph", "status", "path", "tolerance", "eager", "candidate", "speed-up", "95% interval"];
+
 fn print_table(verdicts: &[Verdict]) -> Result<()> {
-    let mut rows = Rows::new(&["graph", "status", "tolerance", "eager", "candidate", "speed-up", "95% interval"], 2);
+    let mut rows = Rows::new(&TITLES, 3);
     for verdict in verdicts {
         let timing = verdict.scored_timing();
         let show = |cell: Option<String>| cell.unwrap_or_else(|| "-".to_owned());
         rows.push([
             format!("{}/{}", verdict.id.task, verdict.id.graph),
             verdict.status.name().to_owned(),
+            show(timing.map(|timing| timing.path.to_string())),
             show(verdict.tolerance.map(|t| t.to_string())),
             show(timing.map(|timing| duration(timing.base.median_ns))),
             show(timing.map(|timing| duration(timing.candidate.median_ns))),
@@ -164,34 +148,33 @@ fn print_table(verdicts: &[Verdict]) -> Result<()> {
 
 /// Prints each reason once, with the graphs that it is about.
 fn print_reasons(verdicts: &[Verdict]) -> Result<()> {
-    let mut reasons: Vec<(&str, &str, Vec<String>)> = Vec::new();
-    for verdict in verdicts {
-        let Some(reason) = &verdict.reason else { continue };
-        let graph = format!("{}/{}", verdict.id.task, verdict.id.graph);
-        match reasons.iter_mut().find(|(code, text, _)| (*code, *text) == (&*reason.code, &*reason.message)) {
-            Some((_, _, graphs)) => graphs.push(graph),
-            None => reasons.push((&reason.code, &reason.message, vec![graph])),
-        }
-    }
-    for (code, message, graphs) in reasons {
+    for Complaint { reason, graphs } in complaints(verdicts) {
         let all = if graphs.len() > 1 { format!(" ({})", counted(graphs.len(), "graph")) } else { String::new() };
-        output::text(&format!("\n{}{all}: {code}: {message}", graphs.join(", ")))?;
+        output::text(&format!("\n{}{all}: {}: {}", graphs.join(", "), reason.code, reason.message))?;
     }
     Ok(())
 }
 
-/// The next step for the author of the passes, by the first verdict that is not good.
-fn advice(verdicts: &[Verdict]) -> Option<&'static str> {
-    let bad = verdicts.iter().find(|verdict| verdict.status != Status::Correct);
-    match bad.map(|verdict| verdict.status) {
-        None => verdicts
-            .iter()
-            .filter_map(Verdict::scored_timing)
-            .any(|timing| timing.speedup.low <= 1.0)
-            .then_some("all graphs are correct; some are not faster than eager beyond the noise"),
-        Some(Status::NoMatch) => Some("`passnet new TASK --out DIR` writes the pattern of a task"),
-        Some(Status::Integrity) => Some("`passnet lint DIR` shows the line, `passnet lint --explain RULE` the rule"),
-        Some(Status::Unstable) => Some("the machine is busy; close other programs, or raise --trials"),
-        Some(_) => Some("fix the reason above, then evaluate again; --watch does so on every change"),
+/// Prints how far both sides are from float64 where that decided, and which tolerance paper mode would find.
+fn print_accuracy(verdicts: &[Verdict]) -> Result<()> {
+    for verdict in verdicts {
+        let accepted = |output: &&OutputComparison| {
+            verdict.evidence.notes.contains(&Remark::AcceptedByFloat64 { output: output.index })
+        };
+        for output in verdict.outputs.iter().filter(accepted) {
+            let Some(float64) = &output.float64 else { continue };
+            let largest = |max: Option<f64>| max.map_or("NaN or infinity".to_owned(), |max| format!("{max:.1e}"));
+            let eager = output.tolerance.map_or("at no tolerance".to_owned(), |t| format!("from t = {t} on"));
+            output::text(&format!(
+                "\n{}/{}: output {} is accepted by float64: it is off by up to {}, eager by up to {}; close to eager {eager}, which \
+                 is what paper mode asks",
+                verdict.id.task,
+                verdict.id.graph,
+                output.index,
+                largest(float64.candidate.max),
+                largest(float64.eager.max)
+            ))?;
+        }
     }
+    Ok(())
 }

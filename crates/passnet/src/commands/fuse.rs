@@ -10,24 +10,17 @@ use passnet_author::{
 };
 use passnet_dataset::open_suite;
 use passnet_eval::settings;
-use passnet_record::Device;
+use passnet_record::{Device, counted};
 use passnet_run::Selection;
 use passnet_services::Interpreter;
 
 use super::{referee, stop::stop_flag, tuning::tune};
-use crate::{
-    args::{FuseArgs, FuseDevice},
-    output::{self, counted},
-};
+use crate::{args::FuseArgs, output};
 
 /// Writes one pass directory per task and prints what is in each, or says what would be.
 pub(crate) fn run(args: &FuseArgs) -> Result<ExitCode> {
     let suite = open_suite(&args.task, &Selection { patterns: args.filter.clone(), ..Selection::default() })?;
-    let target = match args.device {
-        FuseDevice::Cpu => Target::Cpu,
-        FuseDevice::Cuda => Target::Cuda,
-    };
-    let typed = TypedSuite::of(&Interpreter::find(), &suite, target)?;
+    let typed = TypedSuite::of(&Interpreter::find(), &suite, args.device)?;
     let choices = choices(args, &typed)?;
     let mut summary = String::new();
     if args.explain {
@@ -57,8 +50,8 @@ fn choices(args: &FuseArgs, typed: &TypedSuite) -> Result<Choices> {
         return Ok(Choices::new());
     }
     let device = match args.device {
-        FuseDevice::Cpu => Device::Cpu,
-        FuseDevice::Cuda => Device::Cuda { index: 0 },
+        Target::Cpu => Device::Cpu,
+        Target::Cuda => Device::Cuda { index: 0 },
     };
     let referee = referee::start_with(settings::sound(device), None)?;
     if let Some(budget) = args.tune_seconds {

@@ -12,6 +12,8 @@ use passnet_lint::{
     rules,
 };
 
+use passnet_record::counted;
+
 use crate::{
     args::{FindingsFormat, LintArgs},
     failure::{BAD, usage},
@@ -47,7 +49,7 @@ pub(crate) fn run(args: &LintArgs) -> Result<ExitCode> {
 }
 
 fn summary(findings: usize, files: usize) -> String {
-    let files = format!("{files} {}", if files == 1 { "file" } else { "files" });
+    let files = counted(files, "file");
     match findings {
         0 => format!("{files}, nothing found"),
         1 => format!("\n{files}, 1 finding"),

@@ -2,20 +2,16 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use fs_err as fs;
+use passnet_author::{Scaffold, Target, scaffold};
 use passnet_dataset::open_suite;
-use passnet_record::GraphId;
-use passnet_run::{Selection, Suite};
+use passnet_run::Selection;
+use passnet_services::Interpreter;
 
 use crate::{args::NewArgs, failure::usage, output};
 
-/// File that names the passes in their order.
-const ORDER_FILE: &str = "sorted_output_pass_rule_names.json";
-/// Name of the one pass.
-const PASS: &str = "my_pass";
-
-/// Writes a pass whose pattern is the first graph of the task, and whose replacement is left to do.
+/// Writes the passes of a task with plain kernels. If there are none, says why and leaves the replacement to do.
 pub(crate) fn run(args: &NewArgs) -> Result<ExitCode> {
     let suite = open_suite(&args.task, &Selection::default())?;
     let [task] = suite.record.tasks.as_slice() else {
@@ -25,113 +21,28 @@ pub(crate) fn run(args: &NewArgs) -> Result<ExitCode> {
             args.task.display()
         )));
     };
-    let graph = suite.visible(task).next().context("a task has a graph that its author may see")?;
     if args.out.exists() && fs::read_dir(&args.out)?.next().is_some() {
         return Err(usage(format!("{}: there is something here already; name a new folder", args.out.display())));
     }
-    let text = pass(&suite, &graph)?;
+    let Scaffold { passes, to_do } = scaffold(&Interpreter::find(), &suite, task, args.device)?;
     fs::create_dir_all(&args.out)?;
-    fs::write(args.out.join(format!("{PASS}.py")), text)?;
-    fs::write(args.out.join(ORDER_FILE), format!("[\"{PASS}\"]\n"))?;
+    for (name, bytes) in passes.files() {
+        fs::write(args.out.join(name), bytes)?;
+    }
+    let names: Vec<&str> =
+        passes.files().iter().map(|(name, _)| name.as_str()).filter(|name| name.ends_with(".py")).collect();
+    let (out, task, device) = (args.out.display(), args.task.display(), args.device);
+    let device = if device == Target::Cpu { "" } else { " --device cuda" };
+    let next = match to_do {
+        None => "the kernels are right; make them faster",
+        Some(why) => {
+            eprintln!("no kernel is generated: {why}");
+            "write the replacement"
+        }
+    };
     output::text(&format!(
-        "wrote {0}/{PASS}.py: the pattern of {1}/{2}\nnext: write the replacement, then `passnet eval {3} --passes {0} --watch`",
-        args.out.display(),
-        graph.task,
-        graph.graph,
-        args.task.display()
+        "wrote {} to {out}\nnext: {next}, then `passnet eval {task} --passes {out}{device} --watch`",
+        names.join(", ")
     ))?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The text of a pass that matches the whole graph.
-fn pass(suite: &Suite, id: &GraphId) -> Result<String> {
-    let path = suite.sample_dir(id).join("model.py");
-    let model = fs::read_to_string(&path)?;
-    let forward = Forward::of(&model).with_context(|| format!("{}: no `forward` with a `return`", path.display()))?;
-    let (inputs, body) = (forward.inputs.join(", "), forward.body);
-    let arguments = if forward.inputs.len() == 1 { format!("({inputs},)") } else { format!("({inputs})") };
-    let mut imports = forward.imports;
-    imports.retain(|line| line != "import torch");
-    let imports: String = imports.iter().map(|line| format!("{line}\n")).collect();
-    Ok(format!(
-        "\"\"\"A pass for {task}. The pattern is the graph {graph}; the replacement is left to do.\"\"\"
-
-import torch
-{imports}
-
-def pattern({inputs}):  # what to look for; use only a part of it to replace less
-{body}
-
-def replacement_args({inputs}):  # the inputs of the pattern that the replacement gets
-    return {arguments}
-
-
-def replacement({inputs}):
-    # Compute what the pattern returns, with a kernel of your own: `passnet.kernels.cpp` on a CPU, Triton on CUDA.
-    # Check the dtype and the layout of the inputs first, and raise an error for those that the kernel does not take.
-    # docs/guides/first-pass.md shows how; `passnet eval` reports a runtime error until then.
-    raise NotImplementedError(\"write the replacement of {PASS}\")
-
-
-def replacement_func():
-    return replacement
-",
-        task = id.task,
-        graph = id.graph,
-    ))
-}
-
-/// The parts of a `model.py`.
-struct Forward {
-    imports: Vec<String>,
-    inputs: Vec<String>,
-    /// Indented by four spaces, with a line break at the end.
-    body: String,
-}
-
-impl Forward {
-    fn of(model: &str) -> Option<Self> {
-        let imports = model.lines().filter(|line| line.starts_with("import ") || line.starts_with("from "));
-        let start = model.find("def forward(")?;
-        let (signature, rest) = model[start + "def forward(".len()..].split_once("):")?;
-        let inputs = signature.split(',').map(|name| name.split(':').next().unwrap_or(name).trim());
-        let inputs: Vec<String> =
-            inputs.filter(|name| *name != "self" && !name.is_empty()).map(str::to_owned).collect();
-        let mut body = String::new();
-        for line in rest.lines().filter(|line| !line.trim().is_empty()) {
-            // Statements after `;` in a line of the capture only drop names, except for the assignment of a new one.
-            let kept = line.split(';').map(str::trim).filter(|part| !part.is_empty() && !part.ends_with("= None"));
-            for statement in kept {
-                let statement = statement
-                    .strip_prefix("return ")
-                    .map_or_else(|| statement.to_owned(), |outputs| format!("return {}", single(outputs)));
-                body += &format!("    {statement}\n");
-            }
-        }
-        let complete = body.lines().last().is_some_and(|line| line.trim_start().starts_with("return "));
-        complete.then(|| Self { imports: imports.map(str::to_owned).collect(), inputs, body })
-    }
-}
-
-/// A pattern returns one output itself, and several as a tuple.
-fn single(outputs: &str) -> &str {
-    let inside = outputs.strip_prefix('(').and_then(|rest| rest.strip_suffix(",)"));
-    inside.filter(|inside| !inside.contains(',')).unwrap_or(outputs)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_body_of_a_capture_becomes_a_pattern() {
-        let model = "import torch\n\n\nclass GraphModule(torch.nn.Module):\n    def forward(self, in_0, in_1 : torch.Tensor):\n        \
-                     tmp_0 = in_0 + in_1;  in_0 = in_1 = None\n        tmp_0 += 1;  tmp_1 = tmp_0;  tmp_0 = None\n        \
-                     return (tmp_1,)\n";
-        let forward = Forward::of(model).unwrap();
-        assert_eq!(forward.inputs, ["in_0", "in_1"]);
-        assert_eq!(forward.body, "    tmp_0 = in_0 + in_1\n    tmp_0 += 1\n    tmp_1 = tmp_0\n    return tmp_1\n");
-        assert_eq!((single("(a, b)"), single("(a,)"), single("(f(a, b),)")), ("(a, b)", "a", "(f(a, b),)"));
-        assert!(Forward::of("def forward(self):\n        pass\n").is_none());
-    }
 }

@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use anyhow::Result;
+use passnet_author::compiler_of;
 use passnet_eval::{Defences, EvalError, Referee, RefereeOptions, ZygoteConfig, settings};
-use passnet_record::{AuthorSpec, CacheMode, Device, ExecutionPath, RunSettings};
+use passnet_record::{AuthorSpec, CacheMode, Device, Mode, RunSettings, Suite, Weights};
 use passnet_run::cache_directory;
-use passnet_services::{Interpreter, device_problem};
+use passnet_services::{Interpreter, compiler_problem, device_problem};
 
 use crate::{
-    args::{MeasureArgs, Mode, Paths},
+    args::MeasureArgs,
     failure::{unfit, usage},
 };
 
@@ -20,12 +21,28 @@ const ACCELERATOR_JOBS: usize = 4;
 
 /// Starts a referee as the flags ask.
 pub(crate) fn start(args: &MeasureArgs, jobs: Option<usize>) -> Result<Referee> {
-    start_with(settings_of(args), jobs)
+    start_with(settings_of(args, None), jobs)
+}
+
+/// Starts a referee as the flags ask, and the suite where they leave a choice.
+pub(crate) fn start_for(suite: &Suite, args: &MeasureArgs, jobs: Option<usize>) -> Result<Referee> {
+    start_with(settings_of(args, suite.weights), jobs)
 }
 
 /// Starts a referee with the default settings, for one evaluation at a time.
 pub(crate) fn start_on(device: Device) -> Result<Referee> {
     start_with(settings::sound(device), Some(1))
+}
+
+/// Starts a referee that authors ask for types and settings. The device need not be on this machine.
+pub(super) fn start_for_authors(settings: RunSettings) -> Result<Referee> {
+    let options = RefereeOptions {
+        zygote: ZygoteConfig::from(Interpreter::find()),
+        defences: Defences::ALL,
+        cache: cache_directory(),
+        jobs: 1,
+    };
+    Ok(Referee::new(settings, options)?)
 }
 
 /// Starts a referee on this machine.
@@ -57,7 +74,12 @@ pub(crate) fn start_with(settings: RunSettings, jobs: Option<usize>) -> Result<R
 ///
 /// # Errors
 /// Wrong use, with the path.
-pub(crate) fn check_author(author: &AuthorSpec) -> Result<()> {
+pub(crate) fn check_author(author: &AuthorSpec, device: Device) -> Result<()> {
+    if let Some((name, file)) = compiler_of(author)
+        && let Some(problem) = compiler_problem(&Interpreter::find(), name, file, &device.to_string())
+    {
+        return Err(unfit(format!("author `{author}` cannot run on {device}: {problem}")));
+    }
     match (author.kind(), author.argument()) {
         ("dir", Some(path)) if !Path::new(path).is_dir() => {
             Err(usage(format!("{path}: there is no such pass directory; `passnet new TASK --out DIR` writes one")))
@@ -66,7 +88,8 @@ pub(crate) fn check_author(author: &AuthorSpec) -> Result<()> {
     }
 }
 
-fn settings_of(args: &MeasureArgs) -> RunSettings {
+/// Returns the settings that the flags ask for, and `weights` where they leave a choice.
+pub(super) fn settings_of(args: &MeasureArgs, weights: Option<Weights>) -> RunSettings {
     let defaults = match args.mode {
         Mode::Sound => settings::sound(args.device),
         Mode::Paper => settings::paper(args.device),
@@ -76,19 +99,12 @@ fn settings_of(args: &MeasureArgs) -> RunSettings {
         warmup: args.warmup.unwrap_or(defaults.warmup),
         trials: args.trials.unwrap_or(defaults.trials),
         correct_at: args.correct_at.unwrap_or(defaults.correct_at),
-        paths: args.paths.map_or(defaults.paths, paths),
+        paths: args.paths.map_or(defaults.paths, <[_]>::to_vec),
+        weights: args.weights.or(weights).unwrap_or_default(),
         cache: if args.cold { CacheMode::Cold } else { CacheMode::Warm },
         threads: args.threads,
         timeout_s: args.timeout,
         memory_bytes: (args.memory * GIB) as u64,
         ..defaults
-    }
-}
-
-fn paths(flag: Paths) -> Vec<ExecutionPath> {
-    match flag {
-        Paths::Direct => vec![ExecutionPath::Direct],
-        Paths::Compiled => vec![ExecutionPath::Compiled],
-        Paths::Both => vec![ExecutionPath::Direct, ExecutionPath::Compiled],
     }
 }

@@ -1,23 +1,16 @@
 //! `passnet report`: runs side by side, for people and for other programs.
 
-mod rows;
-mod text;
-
 use std::{path::Path, process::ExitCode};
 
 use anyhow::Result;
 use fs_err as fs;
-use passnet_dataset::store::TableWriter;
+use passnet_dataset::store::{ResultRow, TableWriter, csv};
 use passnet_record::{RunHeader, SCHEMA_VERSION};
 use passnet_run::archive::load_runs;
 use passnet_score::ScoreReport;
-use passnet_web::{RunView, report_page};
+use passnet_web::{RunView, ranking, report_page};
 use serde::Serialize;
 
-use self::{
-    rows::rows,
-    text::{csv, markdown},
-};
 use crate::{
     args::{ReportArgs, ReportFormat},
     failure::usage,
@@ -50,7 +43,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
             return Ok(ExitCode::SUCCESS);
         }
         ReportFormat::Table => leaderboard(&runs).text(),
-        ReportFormat::Md => markdown(&runs),
+        ReportFormat::Md => ranking::markdown(&runs),
         ReportFormat::Html => report_page(&runs),
         ReportFormat::Json => {
             let runs = runs.iter().map(|run| JsonRun { header: &run.header, score: &run.score }).collect();
@@ -87,9 +80,14 @@ pub(crate) fn print_leaderboard(runs: &[RunView]) -> Result<()> {
 }
 
 fn leaderboard(runs: &[RunView]) -> Rows {
-    let mut rows = Rows::new(&text::TITLES, 2);
-    for run in text::ranked(runs) {
-        rows.push(text::line(run));
+    let mut rows = Rows::new(&ranking::TITLES, 3);
+    for run in ranking::ranked(runs) {
+        rows.push(ranking::line(run));
     }
     rows
+}
+
+/// One row per verdict of all runs.
+fn rows(runs: &[RunView]) -> Vec<ResultRow> {
+    runs.iter().flat_map(|run| run.verdicts.iter().map(|verdict| ResultRow::new(&run.header, verdict))).collect()
 }

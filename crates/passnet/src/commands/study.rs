@@ -10,8 +10,7 @@ use fs_err as fs;
 use passnet_author::{Context, submission};
 use passnet_dataset::open_suite;
 use passnet_eval::run_suite;
-use passnet_record::AuthorSpec;
-use passnet_run::archive::load_run;
+use passnet_run::{archive::load_run, plain_name};
 use passnet_web::study::{Compiler, study_markdown, study_page};
 
 use super::{authors::create, referee, stop::stop_flag};
@@ -46,7 +45,7 @@ fn measured(args: &StudyArgs, path: &Path) -> Result<Option<Vec<PathBuf>>> {
     let referee = referee::start(&args.measure, args.jobs)?;
     let mut runs = Vec::new();
     for author in &args.compilers {
-        let directory = args.out.join("runs").join(directory_name(author));
+        let directory = args.out.join("runs").join(plain_name(&author.to_string()));
         eprintln!("{author}:");
         let line = ProgressLine::new(suite.graphs().count());
         let context =
@@ -60,8 +59,4 @@ fn measured(args: &StudyArgs, path: &Path) -> Result<Option<Vec<PathBuf>>> {
         runs.push(directory);
     }
     Ok(Some(runs))
-}
-
-fn directory_name(author: &AuthorSpec) -> String {
-    author.to_string().chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect()
 }

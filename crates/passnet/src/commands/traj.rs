@@ -1,23 +1,21 @@
 //! `passnet traj`: trajectories as data.
 
-mod lines;
 mod teach;
 
-use std::{collections::BTreeSet, process::ExitCode};
+use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use fs_err as fs;
 use passnet_agent::{
     Trajectory,
-    corpus::{self, By, Criteria, Dedup, EvaluationTasks, Format, Selector, Split, Splitter, Stats},
+    corpus::{self, Criteria, EvaluationTasks, Format, Stats},
 };
 use passnet_dataset::open_suite;
 use passnet_dataset::store::{TableWriter, TrajectoryRow};
 use passnet_run::Selection;
 
-use self::lines::Lines;
 use crate::{
-    args::{FilterArgs, SameBy, SplitArgs, TrajCommand, TrajDedupArgs, TrajExportArgs, TrajFormat, TrajStatsArgs},
+    args::{FilterArgs, SplitArgs, TrajCommand, TrajDedupArgs, TrajExportArgs, TrajFormat, TrajStatsArgs},
     failure::usage,
     output,
 };
@@ -79,7 +77,7 @@ fn stats(args: &TrajStatsArgs) -> Result<ExitCode> {
 }
 
 fn filter(args: &FilterArgs) -> Result<ExitCode> {
-    let mut selector = Selector::new(Criteria {
+    let criteria = Criteria {
         min_score: args.min_score,
         min_reward: args.min_reward,
         correct: args.correct,
@@ -89,15 +87,8 @@ fn filter(args: &FilterArgs) -> Result<ExitCode> {
         max_tokens: args.max_tokens,
         novel: args.novel,
         model: args.model.clone(),
-    });
-    let mut out = Lines::create(&args.out)?;
-    for trajectory in corpus::read(&args.inputs)? {
-        let trajectory = trajectory?;
-        if selector.keeps(&trajectory) {
-            out.push(&trajectory)?;
-        }
-    }
-    out.finish()?;
+    };
+    let selector = corpus::filter(&args.inputs, criteria, &args.out)?;
     let left_out: Vec<String> = selector.left_out.iter().map(|(why, count)| format!("{count} for {why}")).collect();
     let left_out =
         if left_out.is_empty() { "none left out".to_owned() } else { format!("left out: {}", left_out.join(", ")) };
@@ -108,24 +99,8 @@ fn filter(args: &FilterArgs) -> Result<ExitCode> {
 }
 
 fn dedup(args: &TrajDedupArgs) -> Result<ExitCode> {
-    let mut dedup = Dedup::new(match args.by {
-        SameBy::Passes => By::Passes,
-        SameBy::Replies => By::Replies,
-    });
-    let mut total = 0;
-    for trajectory in corpus::read(&args.inputs)? {
-        dedup.add(&trajectory?);
-        total += 1;
-    }
-    let kept: BTreeSet<usize> = dedup.kept();
-    let mut out = Lines::create(&args.out)?;
-    for (index, trajectory) in corpus::read(&args.inputs)?.enumerate() {
-        if kept.contains(&index) {
-            out.push(&trajectory?)?;
-        }
-    }
-    out.finish()?;
-    output::text(&format!("{} of {total} kept", kept.len()))?;
+    let (kept, total) = corpus::dedup(&args.inputs, args.by, &args.out)?;
+    output::text(&format!("{kept} of {total} kept"))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -137,27 +112,7 @@ fn split(args: &SplitArgs) -> Result<ExitCode> {
     for path in &args.eval_suite {
         evaluation.add(&open_suite(path, &Selection::default())?)?;
     }
-    let mut splitter = Splitter::new(evaluation, args.validation);
-    for trajectory in corpus::read(&args.inputs)? {
-        splitter.learn(&trajectory?);
-    }
-    let mut train = Lines::create(&args.out.join("train.jsonl"))?;
-    let mut validation = Lines::create(&args.out.join("validation.jsonl"))?;
-    for trajectory in corpus::read(&args.inputs)? {
-        let trajectory: Trajectory = trajectory?;
-        match splitter.assign(&trajectory) {
-            Split::Train => train.push(&trajectory)?,
-            Split::Validation => validation.push(&trajectory)?,
-            Split::Excluded(_) => {}
-        }
-    }
-    let report = splitter.finish();
-    if report.shared_with_evaluation + report.shared_with_validation > 0 {
-        bail!("the parts share graphs ({report:?}); nothing was written");
-    }
-    train.finish()?;
-    validation.finish()?;
-    fs::write(args.out.join("split.json"), serde_json::to_vec_pretty(&report)?)?;
+    let report = corpus::split(&args.inputs, evaluation, args.validation, &args.out)?;
     let excluded: usize = report.excluded.values().sum();
     output::text(&format!(
         "{} for training, {} for validation, {excluded} left out as evaluation tasks; compared with {} graphs and {} op sequences, \
@@ -168,28 +123,25 @@ fn split(args: &SplitArgs) -> Result<ExitCode> {
 }
 
 fn export(args: &TrajExportArgs) -> Result<ExitCode> {
-    let mut count = 0;
     let format = match args.format {
         TrajFormat::Openai => Format::OpenAi,
         TrajFormat::Sharegpt => Format::ShareGpt,
-        TrajFormat::Parquet => {
-            let mut table = TableWriter::<TrajectoryRow>::create(&args.out)?;
-            for trajectory in corpus::read(&args.inputs)? {
-                table.push(row(&trajectory?)?)?;
-                count += 1;
-            }
-            table.finish()?;
-            output::text(&format!("{count} rows in {}", args.out.display()))?;
-            return Ok(ExitCode::SUCCESS);
-        }
+        TrajFormat::Parquet => return export_table(args),
     };
-    let mut out = Lines::create(&args.out)?;
+    let count = corpus::export(&args.inputs, format, &args.out)?;
+    output::text(&format!("{count} lines in {}", args.out.display()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn export_table(args: &TrajExportArgs) -> Result<ExitCode> {
+    let mut table = TableWriter::<TrajectoryRow>::create(&args.out)?;
+    let mut count = 0;
     for trajectory in corpus::read(&args.inputs)? {
-        out.push(&corpus::example(&trajectory?, format))?;
+        table.push(row(&trajectory?)?)?;
         count += 1;
     }
-    out.finish()?;
-    output::text(&format!("{count} lines in {}", args.out.display()))?;
+    table.finish()?;
+    output::text(&format!("{count} rows in {}", args.out.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -6,6 +6,7 @@ mod agent;
 mod cli;
 mod dataset;
 mod environment;
+mod matches;
 mod messages;
 mod suites;
 mod tuning;

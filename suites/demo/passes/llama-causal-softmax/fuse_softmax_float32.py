@@ -2,9 +2,8 @@
 
 import torch
 
+from masked_softmax import masked_softmax
 from passnet import kernels
-
-from .masked_softmax import masked_softmax
 
 
 def pattern(mask, scores):

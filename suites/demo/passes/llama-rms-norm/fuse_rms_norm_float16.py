@@ -3,8 +3,7 @@
 import torch
 
 from passnet import kernels
-
-from .rms_norm import rms_norm
+from rms_norm import rms_norm
 
 
 def pattern(weight, x):

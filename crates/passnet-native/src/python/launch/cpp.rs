@@ -15,6 +15,7 @@ use super::{
     library::KernelLibrary,
     recording::{Launch, Work, note, unobserved, words_in_order},
     signature::{Described, Place, Signature},
+    traced,
 };
 
 /// Context manager that is entered around each call of a kernel, and a flag that is set while there is one.
@@ -60,7 +61,9 @@ impl CppLauncher {
     fn __call__(this: &Bound<'_, Self>, arguments: &Bound<'_, PyTuple>) -> PyResult<()> {
         let (py, launcher) = (this.py(), this.get());
         let mut words = vec![0; launcher.signature.kinds.len()];
-        unobserved(py, || launcher.signature.words_of(arguments, Place::Cpu, &mut words))?;
+        if let Err(error) = unobserved(py, || launcher.signature.words_of(arguments, Place::Cpu, &mut words)) {
+            return if traced::record(this.as_any(), arguments)? { Ok(()) } else { Err(error) };
+        }
         note(|| {
             let words = words_in_order(&launcher.signature.kinds, arguments)?;
             Ok(Some(Launch { work: Work::Cpp(launcher.function), words, owner: this.clone().into_any().unbind() }))

@@ -5,31 +5,16 @@ use std::time::Duration;
 use anyhow::Result;
 use passnet_agent::client::{Api, Client, ClientOptions, Key, Prices};
 
-use crate::{
-    args::{ApiFlag, ModelArgs},
-    environment,
-    failure::usage,
-};
+use crate::{args::ModelArgs, environment, failure::usage};
 
-/// Variables that hold keys by custom.
-const OPENAI_KEY: &str = "OPENAI_API_KEY";
-const ANTHROPIC_KEY: &str = "ANTHROPIC_API_KEY";
 /// Pause before the first further try.
 const BACKOFF: Duration = Duration::from_secs(1);
 
 /// A client of the server that the flags name. Reads the key and takes it out of the environment, so that no child process
 /// sees it; to be called before any thread is started.
 pub(crate) fn client(model: &str, args: &ModelArgs) -> Result<Client> {
-    let api = match args.api {
-        Some(ApiFlag::Anthropic) => Api::Anthropic,
-        Some(ApiFlag::Openai) => Api::OpenAi,
-        None if model.starts_with("claude") && args.base_url.is_none() => Api::Anthropic,
-        None => Api::OpenAi,
-    };
-    let (url, variable) = match api {
-        Api::OpenAi => ("https://api.openai.com/v1", OPENAI_KEY),
-        Api::Anthropic => ("https://api.anthropic.com", ANTHROPIC_KEY),
-    };
+    let api = args.api.unwrap_or_else(|| Api::of_model(model, args.base_url.is_some()));
+    let (url, variable) = (api.url(), api.key_variable());
     let variable = args.key_env.as_deref().unwrap_or(variable);
     let key = match &args.key_file {
         Some(path) => Key::from_file(path)?,
@@ -37,7 +22,7 @@ pub(crate) fn client(model: &str, args: &ModelArgs) -> Result<Client> {
         None if args.key_env.is_none() && args.base_url.is_some() => Key::default(),
         None => Key::from_env(variable)?,
     };
-    environment::forget(&[OPENAI_KEY, ANTHROPIC_KEY, variable]);
+    environment::forget(&[Api::OpenAi.key_variable(), Api::Anthropic.key_variable(), variable]);
     let base_url = args.base_url.clone().unwrap_or_else(|| url.to_owned());
     if !base_url.starts_with("http://") && !base_url.starts_with("https://") {
         return Err(usage(format!("--base-url {base_url}: an address begins with http:// or https://")));

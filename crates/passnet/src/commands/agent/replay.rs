@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
-use passnet_agent::{Evaluator, Replayed, SCHEMA_VERSION, Task, VerdictCache, corpus, replay};
+use anyhow::Result;
+use passnet_agent::{Evaluator, ReplayedTrajectory, SCHEMA_VERSION, VerdictCache, corpus, replay_trajectory};
 use passnet_dataset::open_suite;
 use passnet_run::Selection;
 use serde::Serialize;
@@ -16,17 +16,9 @@ use crate::{
 };
 
 #[derive(Serialize)]
-struct Comparison {
-    id: String,
-    task: String,
-    attempt: u32,
-    calls: Vec<Replayed>,
-}
-
-#[derive(Serialize)]
 struct Report {
     schema_version: u32,
-    trajectories: Vec<Comparison>,
+    trajectories: Vec<ReplayedTrajectory>,
 }
 
 /// Replays and compares. Leaves with 1 where a verdict differs.
@@ -42,18 +34,7 @@ pub(super) fn run(args: &ReplayArgs) -> Result<ExitCode> {
         if !wanted(trajectory.id.as_str(), &trajectory.setup.task.id) {
             continue;
         }
-        let record = suite.record.tasks.iter().find(|task| task.id == trajectory.setup.task.id);
-        let record = record.with_context(|| format!("the suite has no task `{}`", trajectory.setup.task.id))?;
-        // The run may have been about a part of the graphs.
-        let mut record = record.clone();
-        record.graphs.retain(|graph| trajectory.setup.task.visible.contains(graph));
-        let task = Task::read(&suite, &record)?;
-        trajectories.push(Comparison {
-            id: trajectory.id.short().to_owned(),
-            task: trajectory.setup.task.id.clone(),
-            attempt: trajectory.setup.attempt,
-            calls: replay(&evaluator, &task, &trajectory)?,
-        });
+        trajectories.push(replay_trajectory(&evaluator, &suite, &trajectory)?);
     }
     if trajectories.is_empty() {
         return Err(usage("no trajectory fits"));
@@ -67,7 +48,7 @@ pub(super) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     Ok(if same { ExitCode::SUCCESS } else { ExitCode::from(BAD) })
 }
 
-fn print(trajectories: &[Comparison]) -> Result<()> {
+fn print(trajectories: &[ReplayedTrajectory]) -> Result<()> {
     let mut rows = Rows::new(&["task", "step", "tool", "then", "now", "same"], 6);
     for comparison in trajectories {
         for call in comparison.calls.iter().filter(|call| call.tool == "pass_evaluator" || !call.same) {

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use passnet_dataset::{
-    annotate::{Annotated, Limits, Runner, annotate},
-    kernels::{CountSettings, Counted, count_kernels},
+    annotate::{Limits, Runner, annotate},
+    kernels::{CountSettings, count_kernels},
 };
 use passnet_services::{Helper, HelperPool, Interpreter};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use super::found::{existing, report_failures};
 use crate::{
     args::{AnnotateArgs, KernelsArgs},
     failure::unfit,
-    output::{self, counted},
+    output,
 };
 
 pub(super) fn run_annotate(args: &AnnotateArgs) -> Result<ExitCode> {
@@ -22,39 +22,18 @@ pub(super) fn run_annotate(args: &AnnotateArgs) -> Result<ExitCode> {
     let limits = Limits { max_bytes: args.max_bytes, seconds: args.seconds, ..Limits::default() };
     let pool = pool(Helper::Annotate)?;
     let found = annotate(&dataset, &runner(&pool), &limits, &|done, all| progress("annotate", done, all))?;
-    print_annotated(&found)?;
+    output::text(&found.to_string())?;
     report_failures(&found.failures)
 }
 
-pub(super) fn print_annotated(found: &Annotated) -> Result<()> {
-    output::text(&format!(
-        "{} annotated, {} of them by running them; {} were annotated before",
-        counted(found.graphs, "graph"),
-        found.executed,
-        found.present
-    ))
-}
-
 pub(super) fn run_kernels(args: &KernelsArgs) -> Result<ExitCode> {
-    let (device, exhaustive) = (args.device.name().to_owned(), args.exhaustive);
+    let (device, exhaustive) = (args.device.to_owned(), args.exhaustive);
     let settings = CountSettings { device, exhaustive, most: args.most, longest: args.longest };
     let dataset = existing(&args.dataset)?;
     let pool = pool(Helper::KernelCounts)?;
     let found = count_kernels(&dataset, &runner(&pool), &settings, &|done, all| progress("kernels", done, all))?;
-    print_counted(&found)?;
+    output::text(&found.to_string())?;
     report_failures(&found.failures)
-}
-
-pub(super) fn print_counted(found: &Counted) -> Result<()> {
-    output::text(&format!(
-        "{} of {} counted: {} prefixes in {} compilations ({:.2} per op); {} were counted before",
-        counted(found.subgraphs, "subgraph"),
-        counted(found.ops, "op"),
-        found.prefixes,
-        found.compilations,
-        found.compilations as f64 / found.ops.max(1) as f64,
-        found.present
-    ))
 }
 
 /// A pool of helpers, after one of them has answered.
@@ -72,6 +51,6 @@ pub(super) fn runner(pool: &HelperPool) -> impl Runner {
     |question: &Value| pool.ask(question).map_err(|error| error.to_string())
 }
 
-pub(super) fn progress(stage: &str, done: usize, all: usize) {
+fn progress(stage: &str, done: usize, all: usize) {
     eprintln!("{stage}: {done} of {all}");
 }

@@ -8,16 +8,16 @@ use passnet_dataset::{
     curate::curate,
     dedup::dedup,
     fold::{CanonicalSettings, CompatibleSettings, Policy, SizeBounds},
-    hashes::Rung,
     import::{Transfer, export, import_graphs, import_tasks},
     mine::{Method, mine},
 };
+use passnet_record::counted;
 
 use super::found::{existing, report_failures};
 use crate::{
     args::{CurateArgs, DedupArgs, ExportArgs, FoldArgs, FoldMode, ImportArgs},
     failure::usage,
-    output::{self, Rows, counted},
+    output::{self, Rows},
 };
 
 pub(super) fn import(args: &ImportArgs) -> Result<ExitCode> {
@@ -31,7 +31,7 @@ pub(super) fn import(args: &ImportArgs) -> Result<ExitCode> {
 }
 
 pub(super) fn run_export(args: &ExportArgs) -> Result<ExitCode> {
-    print_transfer(&export(&existing(&args.dataset)?, args.table.into(), &args.out)?)
+    print_transfer(&export(&existing(&args.dataset)?, args.table, &args.out)?)
 }
 
 fn print_transfer(transfer: &Transfer) -> Result<ExitCode> {
@@ -47,8 +47,8 @@ fn print_transfer(transfer: &Transfer) -> Result<ExitCode> {
 pub(super) fn run_dedup(args: &DedupArgs) -> Result<ExitCode> {
     let dataset = existing(&args.dataset)?;
     let out = args.out.as_ref().map_or_else(|| dataset.clone(), Dataset::at);
-    let rung = Rung::from(args.level);
-    let found = dedup(&dataset, args.table.into(), rung, &out)?;
+    let rung = args.level;
+    let found = dedup(&dataset, args.table, rung, &out)?;
     let mut table = Rows::new(&["equal by", "distinct"], 1);
     for (rung, distinct) in &found.distinct {
         table.push([rung.name().to_owned(), distinct.to_string()]);

@@ -1,0 +1,115 @@
+"""Kills parts of a fleet at random moments and compares the verdicts with those of one machine.
+
+    python benches/fleet/faults.py --faults 20 --seed 1 OUT
+
+The fleet is a Ray cluster of this machine with two stations. What is killed in turn at random: a station, its actor, the raylet,
+the server of the cluster's state (gcs_server), the bridge, the driver, and the driver by an interrupt. A driver that ends is
+started again with the same command, until the run is complete. Needs the command (PASSNET_BINARY) and Ray.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "python/tests"))
+
+from agent_command import QUICK, binary  # noqa: E402
+from fleet_processes import below, is_zombie, parent, stations, verdicts, wait_for  # noqa: E402
+
+KINDS = ["station", "actor", "raylet", "gcs_server", "bridge", "driver", "interrupt"]
+LEAST, MOST = 3.0, 25.0
+"""Seconds between two faults."""
+
+
+def named(root: int, name: str) -> list[int]:
+    """The processes below one whose program has this name."""
+    found = []
+    for pid in below(root):
+        try:
+            program = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if any(part.decode(errors="replace").endswith(name) for part in program[:3]):
+            found.append(pid)
+    return found
+
+
+def victims(driver: int, kind: str) -> list[int]:
+    if kind in ("driver", "interrupt"):
+        return [driver]
+    if kind == "station":
+        return stations(driver)
+    if kind == "actor":
+        return [parent(pid) for pid in stations(driver)]
+    return named(driver, "passnet._fleet.bridge" if kind == "bridge" else kind)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--suite", type=Path, default=ROOT / "suites/demo")
+    parser.add_argument("--tasks", default="8")
+    parser.add_argument("--faults", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    chance = random.Random(arguments.seed)
+    what = [str(arguments.suite), "--tasks", arguments.tasks, "--graphs-per-task", "2", *QUICK, "--author", "eager"]
+    alone, fleet = arguments.out / "alone", arguments.out / "fleet"
+    begin = time.monotonic()
+    subprocess.run([binary(), "bench", "run", *what, "--out", str(alone)], check=True, capture_output=True)
+    seconds_alone = time.monotonic() - begin
+    command = [binary(), "fleet", "run", *what, "--out", str(fleet), "--address", "local", "--stations-per-node", "2"]
+    caused: Counter[str] = Counter()
+    starts, survivors, begin = 0, 0, time.monotonic()
+    complete = False
+    while not complete:
+        starts += 1
+        with open(arguments.out / "driver.log", "a") as log:
+            driver = subprocess.Popen(command, stdout=log, stderr=log)
+        processes: set[int] = set()
+        while driver.poll() is None:
+            end = time.monotonic() + chance.uniform(LEAST, MOST)
+            while driver.poll() is None and time.monotonic() < end:
+                processes.update(below(driver.pid))
+                time.sleep(0.1)
+            kind = chance.choice(KINDS)
+            found = victims(driver.pid, kind) if driver.poll() is None and caused.total() < arguments.faults else []
+            if found:
+                try:
+                    signal_ = signal.SIGINT if kind == "interrupt" else signal.SIGKILL
+                    os.kill(chance.choice(found), signal_)
+                    caused[kind] += 1
+                except ProcessLookupError:
+                    pass
+        complete = driver.returncode == 0
+        try:
+            wait_for(lambda pids=processes: all(is_zombie(pid) for pid in pids), 60)
+        except AssertionError:
+            survivors += sum(not is_zombie(pid) for pid in processes)
+    found, expected = verdicts(fleet), verdicts(alone)
+    report = {
+        "faults": dict(caused),
+        "driver_starts": starts,
+        "graphs": len(expected),
+        "equal_sets": set(found) == set(expected),
+        "counted_twice": len(found) - len(set(found)),
+        "survivors": survivors,
+        "seconds_alone": round(seconds_alone, 1),
+        "seconds_with_faults": round(time.monotonic() - begin, 1),
+    }
+    print(json.dumps(report, indent=2))
+    sys.exit(0 if report["equal_sets"] and not report["counted_twice"] and not survivors else 1)
+
+
+if __name__ == "__main__":
+    main()

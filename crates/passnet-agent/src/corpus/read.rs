@@ -1,0 +1,106 @@
+//! Reading of trajectories.
+
+use std::{
+    fs::File,
+    io::{self, BufRead, BufReader},
+    path::{Path, PathBuf},
+};
+
+use crate::{journal::SCHEMA_VERSION, trajectory::Trajectory};
+
+/// Error of reading trajectories.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// A file cannot be read.
+    #[error("{path}: {source}")]
+    Io {
+        /// File.
+        path: PathBuf,
+        /// Cause.
+        source: io::Error,
+    },
+    /// A line is not a trajectory.
+    #[error("{path}:{line}: not a trajectory: {message}")]
+    Malformed {
+        /// File.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// Description of the mistake.
+        message: String,
+    },
+    /// A later version wrote the line.
+    #[error("{path}:{line}: schema version {found} is not known here; install a later passnet")]
+    Version {
+        /// File.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// Version of the line.
+        found: u32,
+    },
+}
+
+/// Name of the file with a run's trajectories.
+const OF_RUN: &str = "trajectories.jsonl";
+
+/// Reads trajectories of files (JSONL, or `.zst` of it) and directories, one at a time. For a run it reads its
+/// `trajectories.jsonl`, for any other directory all `.jsonl` and `.jsonl.zst` files in it, by name.
+///
+/// # Errors
+/// Fails if a file cannot be opened; each item may be a separate error.
+pub fn read(paths: &[PathBuf]) -> Result<impl Iterator<Item = Result<Trajectory, ReadError>> + use<>, ReadError> {
+    let mut files = Vec::new();
+    for path in paths {
+        for path in files_of(path).map_err(|source| ReadError::Io { path: path.clone(), source })? {
+            let lines = open(&path).map_err(|source| ReadError::Io { path: path.clone(), source })?;
+            files.push((path, lines));
+        }
+    }
+    Ok(files.into_iter().flat_map(|(path, lines)| {
+        let lines = lines.lines().enumerate();
+        lines.filter(|(_, line)| !matches!(line, Ok(line) if line.trim().is_empty())).map(move |(index, line)| {
+            let line = line.map_err(|source| ReadError::Io { path: path.clone(), source })?;
+            parse(&path, index + 1, &line)
+        })
+    }))
+}
+
+fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
+    let file = File::open(path)?;
+    Ok(match path.extension() {
+        Some(kind) if kind == "zst" => Box::new(BufReader::new(zstd::Decoder::new(file)?)),
+        _ => Box::new(BufReader::new(file)),
+    })
+}
+
+fn files_of(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let of_run = path.join(OF_RUN);
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    } else if of_run.is_file() || path.join("run.json").is_file() {
+        return Ok(vec![of_run]);
+    }
+    let entries = path.read_dir()?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<PathBuf>>>()?;
+    let holds_lines = |file: &PathBuf| {
+        let name = file.to_string_lossy();
+        name.ends_with(".jsonl") || name.ends_with(".jsonl.zst")
+    };
+    let mut files: Vec<PathBuf> = entries.into_iter().filter(holds_lines).collect();
+    files.sort();
+    Ok(files)
+}
+
+fn parse(path: &Path, line: usize, text: &str) -> Result<Trajectory, ReadError> {
+    let malformed =
+        |error: serde_json::Error| ReadError::Malformed { path: path.to_owned(), line, message: error.to_string() };
+    #[derive(serde::Deserialize)]
+    struct Version {
+        schema_version: u32,
+    }
+    let Version { schema_version: found } = serde_json::from_str(text).map_err(malformed)?;
+    if found > SCHEMA_VERSION {
+        return Err(ReadError::Version { path: path.to_owned(), line, found });
+    }
+    serde_json::from_str(text).map_err(malformed)
+}

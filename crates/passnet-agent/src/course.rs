@@ -1,0 +1,191 @@
+//! Courses: all lessons on the tasks of a suite, in the order in which they are given.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    path::Path,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use passnet_author::TypedGraph;
+use passnet_record::{FilePathError, SuiteTask};
+use passnet_run::Suite;
+
+use crate::{
+    attempt::Limits,
+    evaluator::Evaluator,
+    prompt::Templates,
+    run::{Assignment, RunError, RunOptions, RunOutcome, RunPlan, Update, run_assigned},
+    task::{Task, TaskError},
+    teach::{Approach, Lesson, Teacher, lessons},
+};
+
+/// Limits of an attempt of the teacher, which ends by itself.
+const LIMITS: Limits = Limits {
+    steps: 50,
+    tokens: None,
+    cost_usd: None,
+    time: Duration::from_secs(24 * 3600),
+    patience: None,
+    context: u64::MAX >> 8,
+};
+
+/// Reason why there are no lessons on a task.
+#[derive(Debug, thiserror::Error)]
+pub enum LessonError {
+    /// A graph cannot be read.
+    #[error(transparent)]
+    Task(#[from] TaskError),
+    /// The types of the values of a graph are not known.
+    #[error("{0}")]
+    Types(String),
+    /// A file of the built-in author has a path that no pass directory can have.
+    #[error(transparent)]
+    Path(#[from] FilePathError),
+}
+
+/// Graphs that are taught together, with the lessons on them.
+struct Unit {
+    task: Task,
+    /// Index of this part of its task, from 0.
+    part: usize,
+    lessons: Vec<Lesson>,
+    /// Estimate of the time that its graphs take, in nanoseconds.
+    time: u64,
+}
+
+/// All lessons on the tasks of a suite. `Display` counts them.
+pub struct Course {
+    units: Vec<Unit>,
+    /// Tasks without lessons because of an error, each with the error.
+    pub left_out: Vec<(String, LessonError)>,
+}
+
+impl Course {
+    /// Prepares the lessons, on all graphs of a task together, or on each graph by itself.
+    pub fn prepare(evaluator: &Evaluator, suite: &Suite, each_graph: bool) -> Self {
+        let parts = parts(suite, each_graph);
+        let (units, next) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    while let Some((part, record)) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let unit = unit(evaluator, suite, *part, record);
+                        units.lock().unwrap_or_else(PoisonError::into_inner).push((record.id.clone(), unit));
+                    }
+                });
+            }
+        });
+        let mut course = Self { units: Vec::new(), left_out: Vec::new() };
+        for (task, unit) in units.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            match unit {
+                Ok(unit) if unit.lessons.is_empty() => {}
+                Ok(unit) => course.units.push(unit),
+                // One graph that cannot be read is no reason to teach nothing.
+                Err(why) => course.left_out.push((task, why)),
+            }
+        }
+        // By name first: the number of an attempt must not depend on which thread finished first.
+        course.units.sort_by(|a, b| (&a.task.id, a.part).cmp(&(&b.task.id, b.part)));
+        // Short units come first, so that a run that is ended early has the most to show; no task waits for the second
+        // graph of another.
+        course.units.sort_by_key(|unit| (unit.part, unit.time));
+        course
+    }
+
+    /// Returns the number of lessons.
+    pub fn len(&self) -> usize {
+        self.units.iter().map(|unit| unit.lessons.len()).sum()
+    }
+
+    /// Returns whether there is no lesson.
+    pub fn is_empty(&self) -> bool {
+        self.units.is_empty()
+    }
+
+    /// Returns the number of tasks that have lessons.
+    pub fn tasks(&self) -> usize {
+        self.units.iter().map(|unit| unit.task.id.as_str()).collect::<std::collections::BTreeSet<_>>().len()
+    }
+
+    /// Gives all lessons, or those that are left of an interrupted run in the same directory.
+    ///
+    /// # Errors
+    /// Fails if the directory cannot be used.
+    pub fn give(
+        &self,
+        evaluator: &Evaluator,
+        suite: &Suite,
+        jobs: usize,
+        directory: &Path,
+        stop: &AtomicBool,
+        progress: &(dyn Fn(Update<'_>) + Sync),
+    ) -> Result<RunOutcome, RunError> {
+        let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
+        let (mut assignments, mut taught) = (Vec::new(), Vec::new());
+        for unit in &self.units {
+            let number = numbers.entry(&unit.task.id).or_default();
+            for lesson in &unit.lessons {
+                assignments.push(Assignment { task: &unit.task, attempt: *number });
+                taught.push(((unit.task.id.clone(), *number), lesson.clone()));
+                *number += 1;
+            }
+        }
+        let options = RunOptions {
+            attempts: 1,
+            jobs,
+            limits: LIMITS,
+            seed: 0,
+            tokens: None,
+            cost_usd: None,
+            templates: Templates::default(),
+        };
+        let plan = RunPlan { suite, assignments: &assignments };
+        run_assigned(evaluator, plan, &Teacher::new(taught), &options, directory, stop, progress)
+    }
+}
+
+impl fmt::Display for Course {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lessons = || self.units.iter().flat_map(|unit| &unit.lessons);
+        let count = |approach| lessons().filter(|lesson| lesson.approach == approach).count();
+        write!(
+            f,
+            "{} lessons ({} begin with an operation each, {} with two halves, {} with one of several passes, {} with everything)",
+            self.len(),
+            count(Approach::Operations),
+            count(Approach::Halves),
+            count(Approach::FirstPass),
+            count(Approach::Whole)
+        )
+    }
+}
+
+/// Returns the graphs of each unit as a task, with the index of the unit among those of its task.
+fn parts(suite: &Suite, each_graph: bool) -> Vec<(usize, SuiteTask)> {
+    let mut parts = Vec::new();
+    for task in &suite.record.tasks {
+        if each_graph {
+            let visible = task.graphs.iter().filter(|graph| !task.held_out.contains(graph)).enumerate();
+            let alone =
+                |graph: &String| SuiteTask { graphs: vec![graph.clone()], held_out: Vec::new(), ..task.clone() };
+            parts.extend(visible.map(|(part, graph)| (part, alone(graph))));
+        } else {
+            parts.push((0, task.clone()));
+        }
+    }
+    parts
+}
+
+fn unit(evaluator: &Evaluator, suite: &Suite, part: usize, record: &SuiteTask) -> Result<Unit, LessonError> {
+    let task = Task::read(suite, record)?;
+    let propagator = evaluator.propagator();
+    let typed: &[TypedGraph] = task.typed(propagator).map_err(|why| LessonError::Types(why.to_owned()))?;
+    let (lessons, time) = (lessons(typed, propagator.target())?, Task::rough_time(typed));
+    Ok(Unit { part, lessons, time, task })
+}

@@ -1,0 +1,133 @@
+//! Transports of the training environment: lines on a pair of streams, and HTTP.
+
+use std::{
+    io::{self, BufRead, BufReader, Read as _, Write},
+    net::{TcpListener, TcpStream},
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use crate::{env::EnvServer, semaphore::Semaphore};
+
+/// Requests in work at a time.
+const MAX_REQUESTS: usize = 256;
+/// Bytes of one HTTP request.
+const MAX_BODY: u64 = 64 << 20;
+/// Longest wait for the rest of an HTTP request.
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Answers one request per line of the input with one reply per line of the output, in the order in which replies are
+/// ready. Returns when the input ends.
+///
+/// # Errors
+/// Fails if the input cannot be read.
+pub fn serve_lines(server: &EnvServer, input: impl BufRead, output: impl Write + Send) -> io::Result<()> {
+    let (requests, output) = (Semaphore::new(MAX_REQUESTS), Mutex::new(output));
+    std::thread::scope(|scope| {
+        for line in input.split(b'\n') {
+            // Bytes that are not UTF-8 do not end the loop: the line gets a reply like any other, and other sessions continue.
+            let line = String::from_utf8_lossy(&line?).into_owned();
+            if line.trim().is_empty() {
+                continue;
+            }
+            let permit = requests.acquire();
+            let output = &output;
+            scope.spawn(move || {
+                let reply = server.handle_text(&line) + "\n";
+                let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
+                // A client that stops reading also closes the input, which ends the loop.
+                let _ = output.write_all(reply.as_bytes()).and_then(|()| output.flush());
+                drop(permit);
+            });
+        }
+        Ok(())
+    })
+}
+
+/// Answers HTTP requests as long as the process lives: the body of a POST is a request, the body of the answer its reply.
+pub fn serve_http(server: &EnvServer, listener: &TcpListener) {
+    let requests = Semaphore::new(MAX_REQUESTS);
+    std::thread::scope(|scope| {
+        for stream in listener.incoming() {
+            let Ok(stream) = stream else { continue };
+            let permit = requests.acquire();
+            scope.spawn(move || {
+                if let Err(error) = answer(server, stream) {
+                    tracing::debug!("a request was not answered: {error}");
+                }
+                drop(permit);
+            });
+        }
+    });
+}
+
+fn answer(server: &EnvServer, mut stream: TcpStream) -> io::Result<()> {
+    stream.set_read_timeout(Some(READ_TIMEOUT))?;
+    let mut reader = BufReader::new(stream.try_clone()?.take(MAX_BODY));
+    let (status, body) = match read_request(&mut reader)? {
+        HttpRequest::Post(body) => ("200 OK", server.handle_text(&String::from_utf8_lossy(&body))),
+        // A page of another site may not run passes here.
+        HttpRequest::OfBrowser => ("403 Forbidden", "{\"error\": \"pages of a browser are not served\"}".to_owned()),
+        HttpRequest::Other => ("405 Method Not Allowed", "{\"error\": \"POST a request as JSON\"}".to_owned()),
+    };
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+/// An HTTP request, as far as it matters here.
+#[derive(Debug, PartialEq, Eq)]
+enum HttpRequest {
+    /// A body to answer.
+    Post(Vec<u8>),
+    /// A page in a browser sent it.
+    OfBrowser,
+    /// Another method, or a body that is too long.
+    Other,
+}
+
+fn read_request(reader: &mut impl BufRead) -> io::Result<HttpRequest> {
+    let mut first = String::new();
+    reader.read_line(&mut first)?;
+    let (mut length, mut of_browser) = (0, false);
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line)? == 0 || line.trim().is_empty() {
+            break;
+        }
+        let Some((name, value)) = line.split_once(':') else { continue };
+        if name.eq_ignore_ascii_case("content-length") {
+            length = value.trim().parse().unwrap_or(0);
+        }
+        of_browser |= name.eq_ignore_ascii_case("origin");
+    }
+    if of_browser {
+        return Ok(HttpRequest::OfBrowser);
+    }
+    if !first.starts_with("POST ") || length >= MAX_BODY {
+        return Ok(HttpRequest::Other);
+    }
+    let mut body = Vec::new();
+    reader.take(length).read_to_end(&mut body)?;
+    Ok(HttpRequest::Post(body))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_a_post_of_a_program() {
+        let check = |text: &str, expected| {
+            assert_eq!(read_request(&mut text.as_bytes()).unwrap(), expected, "{text}");
+        };
+        check("POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}rest", HttpRequest::Post(b"{}".to_vec()));
+        check("POST / HTTP/1.1\r\n\r\n", HttpRequest::Post(Vec::new()));
+        check("POST / HTTP/1.1\r\nOrigin: https://example.org\r\ncontent-length: 2\r\n\r\n{}", HttpRequest::OfBrowser);
+        check("GET / HTTP/1.1\r\n\r\n", HttpRequest::Other);
+        check("POST / HTTP/1.1\r\ncontent-length: 99999999999\r\n\r\n{}", HttpRequest::Other);
+        check("", HttpRequest::Other);
+    }
+}

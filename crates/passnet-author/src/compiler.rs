@@ -1,0 +1,72 @@
+//! Authors that are compilers: those of `python/passnet/_compilers`, and `compiler:FILE.py`.
+
+use std::path::Path;
+
+use fs_err as fs;
+use passnet_record::AuthorSpec;
+use passnet_run::Suite;
+
+use crate::author::{Author, AuthorError, Context, Runs};
+
+/// Compilers that are files of `python/passnet/_compilers`.
+pub(crate) const NAMES: &[&str] = &["cudagraphs", "thunder", "hidet", "tensorrt"];
+/// Kind of an author that is a compiler of the user.
+pub(crate) const OWN: &str = "compiler";
+
+/// A compiler behind a function `compile(module)` in Python.
+pub(crate) struct Compiler {
+    spec: AuthorSpec,
+    source: String,
+}
+
+impl Compiler {
+    pub(crate) const fn new(spec: AuthorSpec) -> Self {
+        Self { spec, source: String::new() }
+    }
+}
+
+/// Name and, for a compiler of the user, file of a compiler; `None` for other authors.
+pub fn compiler_of(spec: &AuthorSpec) -> Option<(&str, Option<&Path>)> {
+    match (spec.kind(), spec.argument()) {
+        (OWN, Some(file)) => Some((file, Some(Path::new(file)))),
+        (name, None) if NAMES.contains(&name) => Some((name, None)),
+        _ => None,
+    }
+}
+
+impl Author for Compiler {
+    fn spec(&self) -> &AuthorSpec {
+        &self.spec
+    }
+
+    fn runs(&self) -> Runs {
+        let name = compiler_of(&self.spec).map_or_else(String::new, |(name, _)| name.to_owned());
+        Runs::Compiler { name, source: self.source.clone() }
+    }
+
+    fn prepare(&mut self, _suite: &Suite, _context: &Context<'_>) -> Result<(), AuthorError> {
+        if let Some((_, Some(file))) = compiler_of(&self.spec) {
+            self.source = fs::read_to_string(file)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compilers_are_known_by_their_names() {
+        let of = |name: &str| name.parse().ok().and_then(|spec: AuthorSpec| Some(compiler_of(&spec)?.0.to_owned()));
+        for (name, compiler) in [
+            ("thunder", Some("thunder")),
+            ("compiler:own.py", Some("own.py")),
+            ("inductor", None),
+            ("compiler", None),
+            ("dir:thunder", None),
+        ] {
+            assert_eq!(of(name).as_deref(), compiler, "{name}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Pass directories to begin with: a pattern of a task, and a plain kernel that is right, ready to be made fast.
+
+mod prune;
+mod stub;
+
+use passnet_fuse::{Choices, write_passes};
+use passnet_graph::Target;
+use passnet_record::{GraphId, ORDER_FILE, PassDirectory, SuiteTask};
+use passnet_run::Suite;
+use passnet_services::Interpreter;
+
+use self::{prune::prune_sources, stub::stub};
+use crate::{author::AuthorError, fuse::TypedSuite};
+
+/// Prefix of the names of passes.
+const PASS: &str = "my_pass";
+
+/// A pass directory to begin with.
+#[derive(Clone, Debug)]
+pub struct Scaffold {
+    /// The files.
+    pub passes: PassDirectory,
+    /// Reason why the replacement is left to do; `None` if the kernels are there and right.
+    pub to_do: Option<String>,
+}
+
+/// Writes the passes of one task. The kernels are those of the built-in author, without the parts of its library that they
+/// do not use. If it has none, the pattern is the first graph and the replacement raises an exception.
+///
+/// # Errors
+/// If the first graph cannot be read.
+pub fn scaffold(
+    interpreter: &Interpreter,
+    suite: &Suite,
+    task: &SuiteTask,
+    target: Target,
+) -> Result<Scaffold, AuthorError> {
+    let to_do = match TypedSuite::of(interpreter, suite, target) {
+        Ok(typed) => {
+            let passes = write_passes(typed.graphs(&task.id), target, &Choices::new());
+            let files = renamed(&task.id, &passes);
+            if files.len() > 1 {
+                return Ok(Scaffold { passes: PassDirectory::new(files)?, to_do: None });
+            }
+            "the built-in author has no kernel for these operations; `passnet fuse TASK --explain` says more".to_owned()
+        }
+        Err(error) => error.to_string(),
+    };
+    let first = suite.visible(task).next();
+    let graph: GraphId = first.ok_or_else(|| AuthorError::Refused(format!("task {} has no graph to see", task.id)))?;
+    let files = [(format!("{PASS}.py"), stub(suite, &graph, PASS)?), (ORDER_FILE.to_owned(), order(1))];
+    Ok(Scaffold { passes: PassDirectory::new(files)?, to_do: Some(to_do) })
+}
+
+/// Returns the files under the names of a scaffold, with a remark in each pass and without unused library code.
+fn renamed(task: &str, directory: &PassDirectory) -> Vec<(String, String)> {
+    let listed = directory.order().unwrap_or_default();
+    let text = |name: &String| std::str::from_utf8(directory.file(&format!("{name}.py"))?).ok();
+    let passes: Vec<&str> = listed.iter().filter_map(text).collect();
+    let count = passes.len();
+    let mut renamed = vec![(ORDER_FILE.to_owned(), order(count))];
+    for (index, text) in passes.into_iter().enumerate() {
+        renamed.push((format!("{}.py", name(index, count)), with_remark(task, &prune_sources(text))));
+    }
+    renamed
+}
+
+fn name(index: usize, count: usize) -> String {
+    if count == 1 { PASS.to_owned() } else { format!("{PASS}_{index}") }
+}
+
+fn order(count: usize) -> String {
+    let names: Vec<String> = (0..count).map(|index| format!("\"{}\"", name(index, count))).collect();
+    format!("[{}]\n", names.join(", "))
+}
+
+/// Puts a remark below the first line, which says what the pass replaces.
+fn with_remark(task: &str, text: &str) -> String {
+    let remark = format!(
+        "A pass for {task}, generated and right for the shapes, types and layouts in PLANS. Begin here:\n\
+         - `pattern` has the operations that are replaced, `fused` calls the kernels, other tensors are left to PyTorch.\n\
+         - Change a kernel, then `passnet eval TASK --passes DIR`: it says whether the result is still right, and how fast."
+    );
+    match text.strip_prefix("\"\"\"").and_then(|rest| rest.split_once("\"\"\"\n")) {
+        Some((first, rest)) => format!("\"\"\"{first}\n\n{remark}\n\"\"\"\n{rest}"),
+        None => format!("\"\"\"{remark}\n\"\"\"\n{text}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passes_get_names_in_their_order() {
+        let files = |order: &str, count: usize| -> PassDirectory {
+            let passes = (0..count).map(|index| (format!("fuse_{index}.py"), format!("\"\"\"{index}.\"\"\"\nx = 1\n")));
+            PassDirectory::new(passes.chain([(ORDER_FILE.to_owned(), order.to_owned())])).expect("the paths are plain")
+        };
+        let one = renamed("t", &files("[\"fuse_0\"]", 1));
+        assert_eq!(one[0].1, "[\"my_pass\"]\n");
+        assert!(
+            one[1].1.starts_with("\"\"\"0.\n\nA pass for t,") && one[1].1.ends_with("\"\"\"\nx = 1\n"),
+            "{}",
+            one[1].1
+        );
+        let two = renamed("t", &files("[\"fuse_1\", \"fuse_0\"]", 2));
+        assert_eq!(two[0].1, "[\"my_pass_0\", \"my_pass_1\"]\n");
+        assert_eq!((two[1].0.as_str(), two[2].0.as_str()), ("my_pass_0.py", "my_pass_1.py"));
+        assert!(two[1].1.starts_with("\"\"\"1."));
+    }
+}

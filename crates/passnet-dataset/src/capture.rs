@@ -1,0 +1,128 @@
+//! Results of the capture of models: samples that are read back, and the ledger of what was tried.
+//!
+//! A Python process captures models and writes one JSON line for each ([`follow`]). `docs/reference/extract.md` describes
+//! lines and ledger.
+
+mod error;
+mod ledger;
+mod summary;
+
+use std::{
+    io::BufRead,
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use passnet_graphnet::{graph_module, sample::read_sample_dir};
+use serde::Deserialize;
+
+pub use self::{
+    error::CaptureError,
+    ledger::{LEDGER, Ledger, Model, Settings},
+    summary::Summary,
+};
+
+/// A line of the capturing process.
+#[derive(Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+enum Event {
+    /// Comes first: the number of models, and those that are passed over because they are done.
+    Plan {
+        models: usize,
+        skipped: Vec<String>,
+    },
+    Model(Box<Model>),
+}
+
+/// Progress of a capture.
+#[derive(Clone, Copy, Debug)]
+pub enum Progress<'a> {
+    /// Number of models to capture.
+    Planned(usize),
+    /// A model is done.
+    Done(&'a Model),
+}
+
+/// Reads the lines of a capture into `out` to their end, or until `stop`, and records them. A model whose samples cannot be
+/// read back has failed. Returns `None` if the capture ended before its plan.
+///
+/// # Errors
+/// If a line is malformed or cannot be recorded.
+pub fn follow(
+    lines: impl BufRead,
+    out: &Path,
+    ledger: &mut Ledger,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Option<Summary>, CaptureError> {
+    let (mut models, mut reused) = (Vec::new(), None);
+    for line in lines.lines() {
+        let line = line?;
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        match serde_json::from_str(&line).map_err(|source| CaptureError::Line { line, source })? {
+            Event::Plan { models: count, skipped } => {
+                reused = Some(skipped.len());
+                progress(Progress::Planned(count - skipped.len()));
+                models.extend(skipped.iter().filter_map(|spec| ledger.get(spec).cloned()));
+            }
+            Event::Model(model) => {
+                let model = checked(*model, out);
+                progress(Progress::Done(&model));
+                // A name that stands for no model is asked for again each time.
+                if model.status != "unknown_model" {
+                    ledger.add(model.clone())?;
+                }
+                models.push(model);
+            }
+        }
+    }
+    Ok(reused.map(|reused| Summary::new(models, reused)))
+}
+
+/// Returns the model, failed if one of its samples cannot be read, or reads otherwise once it is printed.
+fn checked(model: Model, out: &Path) -> Model {
+    let fault = model.folders.iter().find_map(|folder| check_sample(&out.join(folder)).err());
+    match fault {
+        Some(reason) => Model { status: "read_failed".to_owned(), reason, ..model },
+        None => model,
+    }
+}
+
+fn check_sample(folder: &Path) -> Result<(), String> {
+    let sample = read_sample_dir(folder).map_err(|error| error.to_string())?;
+    let path = folder.join("model.py").display().to_string();
+    let again = graph_module::parse(&path, &graph_module::print(&sample.graph)).map_err(|error| error.to_string())?;
+    if again != sample.graph {
+        return Err(format!("{path}: the graph reads otherwise once it is printed; please report it"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_without_readable_samples_has_failed() {
+        let out = tempfile::tempdir().unwrap();
+        let mut ledger = Ledger::open(out.path(), Settings { seed: 0, max_parameters: 5e8 }).unwrap();
+        let lines = "{\"event\": \"plan\", \"models\": 3, \"skipped\": [\"before\"]}\n\
+                     {\"event\": \"model\", \"spec\": \"a\", \"status\": \"ok\", \"folders\": [\"gone\"]}\n\
+                     {\"event\": \"model\", \"spec\": \"b\", \"status\": \"unknown_model\"}\n";
+        let mut planned = None;
+        let mut progress = |step: Progress<'_>| {
+            if let Progress::Planned(count) = step {
+                planned = Some(count);
+            }
+        };
+        let stop = AtomicBool::new(false);
+        let summary = follow(lines.as_bytes(), out.path(), &mut ledger, &stop, &mut progress).unwrap().unwrap();
+        assert_eq!((planned, summary.reused, summary.captured, summary.failed), (Some(2), 1, 0, 2));
+        assert_eq!(ledger.get("a").unwrap().status, "read_failed");
+        assert!(ledger.get("b").is_none());
+        assert!(follow("".as_bytes(), out.path(), &mut ledger, &stop, &mut |_| {}).unwrap().is_none());
+        assert!(follow("{}".as_bytes(), out.path(), &mut ledger, &stop, &mut |_| {}).is_err());
+    }
+}

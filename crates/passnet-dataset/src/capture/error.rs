@@ -1,0 +1,30 @@
+//! Errors of recording a capture.
+
+use std::{io, path::PathBuf};
+
+/// Error of recording a capture.
+#[derive(Debug, thiserror::Error)]
+pub enum CaptureError {
+    /// Another process has the ledger open.
+    #[error("another passnet extract writes to {0}")]
+    Busy(PathBuf),
+    /// The ledger cannot be read or written.
+    #[error("the ledger {path}: {source}")]
+    Ledger {
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// A line of the capturing process is not what it should be.
+    #[error("the capture wrote `{line}`: {source}")]
+    Line {
+        /// The line.
+        line: String,
+        /// The mistake.
+        source: serde_json::Error,
+    },
+    /// The lines cannot be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}

@@ -1,0 +1,58 @@
+//! Counts of a capture.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::ledger::Model;
+
+/// The models of this call, those of earlier calls included.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// Version of this schema.
+    pub schema_version: u32,
+    /// Models with samples.
+    pub captured: usize,
+    /// Models without.
+    pub failed: usize,
+    /// Number of these models that earlier calls had recorded.
+    pub reused: usize,
+    /// Graphs of all models.
+    pub graphs: usize,
+    /// Operations of all graphs.
+    pub ops: usize,
+    /// CPU time of all models.
+    pub cpu_seconds: f64,
+    /// Number of failures by kind.
+    pub failures: BTreeMap<String, usize>,
+    /// The models by name.
+    pub models: Vec<Model>,
+}
+
+impl Summary {
+    /// Counts models, `reused` of which an earlier call had recorded.
+    pub fn new(mut models: Vec<Model>, reused: usize) -> Self {
+        models.sort_by(|a, b| a.spec.cmp(&b.spec));
+        let mut failures = BTreeMap::new();
+        for model in models.iter().filter(|model| !model.is_ok()) {
+            *failures.entry(model.status.clone()).or_default() += 1;
+        }
+        let failed = failures.values().sum();
+        Self {
+            schema_version: 1,
+            captured: models.len() - failed,
+            failed,
+            reused,
+            graphs: models.iter().map(|model| model.folders.len()).sum(),
+            ops: models.iter().flat_map(|model| &model.ops).sum(),
+            cpu_seconds: models.iter().map(|model| model.cpu_seconds).sum(),
+            failures,
+            models,
+        }
+    }
+
+    /// Returns whether there are models, and all of them failed in one of these ways.
+    pub fn all_are(&self, statuses: &[&str]) -> bool {
+        !self.models.is_empty() && self.models.iter().all(|model| statuses.contains(&model.status.as_str()))
+    }
+}

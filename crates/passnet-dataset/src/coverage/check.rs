@@ -1,0 +1,207 @@
+//! Matches judged: which types a pass refuses, and where its results are wrong.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use passnet_graph::{Graph, Type, matching::Match, wire};
+use passnet_record::{GraphId, Status};
+use passnet_run::GraphSample;
+use rayon::prelude::*;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{
+    corpus::Corpus,
+    report::{Checked, Outcome, TypeClass},
+    search::{NamedPattern, Places},
+    site::{Site, Typed},
+};
+use crate::annotate::Runner;
+
+/// Amount of checking.
+#[derive(Clone, Debug)]
+pub struct CheckOptions {
+    /// Matches of each pass that are judged; every class of types has one before one has two.
+    pub samples: usize,
+    /// Graphs of each pass whose types are asked for.
+    pub graphs: usize,
+    /// Bytes of inputs above which a match is not judged.
+    pub max_bytes: u64,
+    /// Device that types are for: `cpu` or `cuda`.
+    pub device: String,
+}
+
+/// Verdict on one match.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// Status of the evaluation.
+    pub status: Status,
+    /// Reason, where it is not correct.
+    pub message: Option<String>,
+}
+
+/// Evaluates one pass on the graph of one match. Several threads call it.
+pub trait Judge: Sync {
+    /// Evaluates.
+    ///
+    /// # Errors
+    /// One sentence, if there is no verdict.
+    fn judge(&self, pattern: usize, sample: &GraphSample) -> Result<Judged, String>;
+}
+
+#[derive(Deserialize)]
+struct Types {
+    values: Vec<Type>,
+}
+
+/// A match that can stand alone.
+struct Candidate {
+    path: String,
+    nodes: Vec<String>,
+    site: Site,
+}
+
+/// The matches of one class of types.
+#[derive(Default)]
+struct Class {
+    matches: usize,
+    graphs: BTreeSet<usize>,
+    candidates: Vec<Candidate>,
+}
+
+/// Sorts the matches of each pattern by the types of what they are applied to, and has some of each class judged. One entry
+/// per pattern.
+pub fn check(
+    corpus: &Corpus,
+    (places, patterns): (&[Places], &[NamedPattern]),
+    types: &dyn Runner,
+    judge: &dyn Judge,
+    options: &CheckOptions,
+) -> Vec<Vec<TypeClass>> {
+    let typed = graph_types(corpus, places, types, options);
+    let numbers: Vec<usize> = (0..patterns.len()).collect();
+    let classes = numbers.into_par_iter().map(|pattern| {
+        let own = places.iter().filter(|place| place.pattern == pattern);
+        let classes = classes(corpus, &patterns[pattern].graph, own, &typed, options);
+        judged(pattern, classes, judge, options)
+    });
+    classes.collect()
+}
+
+/// A graph for a device, and its types; or why they are not known.
+type TypedGraph = Result<(Graph, Vec<Type>), String>;
+
+/// Types of the values of some graphs of each pattern, spread evenly over those where it matches.
+fn graph_types(
+    corpus: &Corpus,
+    places: &[Places],
+    runner: &dyn Runner,
+    options: &CheckOptions,
+) -> BTreeMap<usize, TypedGraph> {
+    let mut by_pattern: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for place in places {
+        by_pattern.entry(place.pattern).or_default().push(place.graph);
+    }
+    let wanted: BTreeSet<usize> = by_pattern
+        .values()
+        .flat_map(|graphs| spread(graphs.len(), options.graphs).map(|index| graphs[index]))
+        .collect();
+    let wanted: Vec<usize> = wanted.into_iter().collect();
+    let ask = |&number: &usize| {
+        let sample = &corpus.graphs[number].sample;
+        let graph = sample.graph.with_device(&options.device, None);
+        let inputs: Vec<_> =
+            sample.tensors.iter().map(|meta| json!({"shape": meta.shape, "dtype": meta.dtype})).collect();
+        let question = json!({"graph": wire::to_value(&graph), "inputs": inputs, "device": options.device});
+        let answer = runner.ask(&question).and_then(|answer| {
+            let types: Types = serde_json::from_value(answer).map_err(|error| error.to_string())?;
+            if types.values.len() == graph.num_values() { Ok(types.values) } else { Err("other values".to_owned()) }
+        });
+        (number, answer.map(|types| (graph, types)))
+    };
+    wanted.par_iter().map(ask).collect()
+}
+
+/// At most `most` of `0..count`, spread evenly.
+fn spread(count: usize, most: usize) -> impl Iterator<Item = usize> {
+    let taken = count.min(most);
+    (0..taken).map(move |index| index * count / taken)
+}
+
+fn classes<'p>(
+    corpus: &Corpus,
+    pattern: &Graph,
+    places: impl Iterator<Item = &'p Places>,
+    typed: &BTreeMap<usize, TypedGraph>,
+    options: &CheckOptions,
+) -> BTreeMap<String, Class> {
+    let mut classes: BTreeMap<String, Class> = BTreeMap::new();
+    for place in places {
+        let source = &corpus.graphs[place.graph];
+        for found in &place.matches {
+            let site = match typed.get(&place.graph) {
+                None => Err("not typed: beyond the number of graphs to look at".to_owned()),
+                Some(Err(message)) => Err(format!("types unknown: {message}")),
+                Some(Ok((graph, types))) => Typed { graph, tensors: &source.sample.tensors, types }
+                    .cut(pattern, found)
+                    .map_err(|error| error.to_string()),
+            };
+            let name = site.as_ref().map_or_else(Clone::clone, |site| site.class.clone());
+            let class = classes.entry(name).or_default();
+            class.matches += 1;
+            class.graphs.insert(place.graph);
+            if let Ok(site) = site
+                && site.bytes <= options.max_bytes
+            {
+                let nodes = node_names(&source.sample.graph, found);
+                class.candidates.push(Candidate { path: source.path.clone(), nodes, site });
+            }
+        }
+    }
+    classes
+}
+
+fn node_names(graph: &Graph, found: &Match) -> Vec<String> {
+    found.nodes.iter().flatten().map(|&node| graph.node(node).name.to_owned()).collect()
+}
+
+/// Has candidates judged, those of populous classes first, and small, large and middle ones of each class.
+fn judged(
+    pattern: usize,
+    classes: BTreeMap<String, Class>,
+    judge: &dyn Judge,
+    options: &CheckOptions,
+) -> Vec<TypeClass> {
+    let mut classes: Vec<(String, Class)> = classes.into_iter().collect();
+    classes.sort_by_key(|(_, class)| std::cmp::Reverse(class.matches));
+    let can = classes.iter().filter(|(_, class)| !class.candidates.is_empty()).count();
+    let mut left = options.samples;
+    let mut classified = Vec::new();
+    for (index, (types, mut class)) in classes.into_iter().enumerate() {
+        let share = left.div_ceil(can.saturating_sub(index).max(1)).min(left);
+        class.candidates.sort_by_key(|candidate| candidate.site.bytes);
+        class.candidates.dedup_by(|a, b| a.site.bytes == b.site.bytes && a.site.metas == b.site.metas);
+        let chosen: Vec<&Candidate> = spread(class.candidates.len(), share).map(|n| &class.candidates[n]).collect();
+        left -= chosen.len();
+        let checked: Vec<Checked> = chosen.into_iter().map(|candidate| judge_one(pattern, candidate, judge)).collect();
+        let worst = checked.iter().max_by_key(|checked| checked.outcome);
+        classified.push(TypeClass {
+            types,
+            matches: class.matches,
+            graphs: class.graphs.len(),
+            outcome: worst.map_or(Outcome::Unchecked, |worst| worst.outcome),
+            message: worst.and_then(|worst| worst.message.clone()),
+            checked,
+        });
+    }
+    classified
+}
+
+fn judge_one(pattern: usize, candidate: &Candidate, judge: &dyn Judge) -> Checked {
+    let id = GraphId { task: "match".to_owned(), graph: candidate.path.clone() };
+    let sample = GraphSample::new(id, candidate.site.graph.clone(), candidate.site.metas.clone());
+    let (outcome, message) = match judge.judge(pattern, &sample) {
+        Ok(judged) => (Outcome::of(judged.status), judged.message),
+        Err(message) => (Outcome::Failed, Some(message)),
+    };
+    Checked { graph: candidate.path.clone(), nodes: candidate.nodes.clone(), outcome, message }
+}

@@ -1,0 +1,183 @@
+//! The result, as `docs/reference/match.md` defines its JSON form.
+
+use std::collections::BTreeMap;
+
+use passnet_record::Status;
+use serde::Serialize;
+
+use super::{
+    conflicts::{Conflict, conflicts},
+    corpus::Corpus,
+    search::{NamedPattern, Places},
+};
+
+/// Version of the JSON form.
+pub const COVERAGE_VERSION: u32 = 1;
+/// Graphs that are named as examples.
+const EXAMPLES: usize = 5;
+
+/// Matches of passes in a dataset.
+#[derive(Clone, Debug, Serialize)]
+pub struct Coverage {
+    /// [`COVERAGE_VERSION`].
+    pub schema_version: u32,
+    /// Graphs that were searched.
+    pub graphs: usize,
+    /// Models that they are of.
+    pub models: usize,
+    /// One entry per pass, in the order of directories and of application.
+    pub passes: Vec<PassCoverage>,
+    /// Pairs of passes that want the same nodes; numbers are places in `passes`.
+    pub conflicts: Vec<Conflict>,
+    /// Wall time of each step.
+    pub seconds: Seconds,
+}
+
+/// Matches of one pass.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct PassCoverage {
+    /// Pass directory.
+    pub directory: String,
+    /// Rule name.
+    pub name: String,
+    /// Calls of its pattern.
+    pub nodes: usize,
+    /// Reason why it cannot be searched for.
+    pub error: Option<String>,
+    /// Earlier pass with the same pattern.
+    pub same_as: Option<usize>,
+    /// Graphs in which it matches.
+    pub graphs: usize,
+    /// Models of those graphs.
+    pub models: usize,
+    /// Matches in all graphs.
+    pub matches: usize,
+    /// Some of the graphs.
+    pub examples: Vec<String>,
+    /// Matches by the types of what they are applied to; empty unless matches were checked.
+    pub types: Vec<TypeClass>,
+}
+
+/// Matches whose inputs have the same dtypes and layouts.
+#[derive(Clone, Debug, Serialize)]
+pub struct TypeClass {
+    /// Dtype and layout of what each parameter of the pattern stands for.
+    pub types: String,
+    /// Number of matches.
+    pub matches: usize,
+    /// Number of graphs with such matches.
+    pub graphs: usize,
+    /// Worst outcome of those that were judged.
+    pub outcome: Outcome,
+    /// Reason of the worst outcome.
+    pub message: Option<String>,
+    /// Matches that were judged.
+    pub checked: Vec<Checked>,
+}
+
+/// One match that was judged.
+#[derive(Clone, Debug, Serialize)]
+pub struct Checked {
+    /// Path of the graph.
+    pub graph: String,
+    /// Names of the matched nodes.
+    pub nodes: Vec<String>,
+    /// Outcome.
+    pub outcome: Outcome,
+    /// Reason, where it is not sound.
+    pub message: Option<String>,
+}
+
+/// Outcome for a match, from good to bad.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// No match was judged.
+    Unchecked,
+    /// The results are those of the graph.
+    Sound,
+    /// There is no verdict on the results.
+    Failed,
+    /// The pass raises an exception: its preconditions do not hold.
+    Refused,
+    /// The results are wrong.
+    Unsound,
+}
+
+impl Outcome {
+    /// The outcome for a status of an evaluation without timing.
+    pub const fn of(status: Status) -> Self {
+        match status {
+            Status::Correct | Status::Unstable => Self::Sound,
+            Status::RuntimeError => Self::Refused,
+            Status::Accuracy
+            | Status::TypeMismatch
+            | Status::ShapeMismatch
+            | Status::LayoutDiffers
+            | Status::OutputsShareMemory
+            | Status::NonFinite => Self::Unsound,
+            Status::CompileError
+            | Status::NoMatch
+            | Status::Integrity
+            | Status::Timeout
+            | Status::OutOfMemory
+            | Status::ReferenceError
+            | Status::EagerFail => Self::Failed,
+        }
+    }
+}
+
+/// Wall time in seconds.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Seconds {
+    /// Importing passes.
+    pub patterns: f64,
+    /// Reading and parsing graphs.
+    pub read: f64,
+    /// Bringing calls into the form of patterns.
+    pub canonical: f64,
+    /// Searching.
+    pub search: f64,
+    /// Judging matches.
+    pub check: f64,
+}
+
+impl Coverage {
+    /// Counts what was found. `errors` are the patterns that could not be searched for.
+    pub fn new(corpus: &Corpus, patterns: &[NamedPattern], places: &[Places], errors: &[(usize, String)]) -> Self {
+        let mut by_pattern: Vec<Vec<&Places>> = vec![Vec::new(); patterns.len()];
+        for place in places {
+            by_pattern[place.pattern].push(place);
+        }
+        let mut known = BTreeMap::new();
+        let passes = patterns.iter().zip(by_pattern).enumerate().map(|(number, (pattern, places))| {
+            let text = passnet_graph::hash::structural(&pattern.graph).to_string();
+            let first = *known.entry(text).or_insert(number);
+            PassCoverage {
+                directory: pattern.directory.clone(),
+                name: pattern.name.clone(),
+                nodes: pattern.graph.num_nodes(),
+                error: errors.iter().find(|(failed, _)| *failed == number).map(|(_, message)| message.clone()),
+                same_as: (first != number).then_some(first),
+                graphs: places.len(),
+                models: corpus.models(places.iter().map(|place| &corpus.graphs[place.graph])),
+                matches: places.iter().map(|place| place.matches.len()).sum(),
+                examples: places.iter().take(EXAMPLES).map(|place| corpus.graphs[place.graph].path.clone()).collect(),
+                types: Vec::new(),
+            }
+        });
+        Self {
+            schema_version: COVERAGE_VERSION,
+            graphs: corpus.graphs.len(),
+            models: corpus.models(corpus.graphs.iter()),
+            passes: passes.collect(),
+            conflicts: conflicts(places),
+            seconds: Seconds::default(),
+        }
+    }
+
+    /// True if a match that was judged has wrong results.
+    pub fn is_unsound(&self) -> bool {
+        self.passes.iter().flat_map(|pass| &pass.types).any(|class| class.outcome == Outcome::Unsound)
+    }
+}

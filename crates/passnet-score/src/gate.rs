@@ -1,0 +1,268 @@
+//! Gates on comparisons: `METRIC OP NUMBER[%]`, joined by `and`. `docs/reference/compare.md` describes them.
+
+use std::{fmt, str::FromStr};
+
+use crate::{Change, Comparison, ScoreChange, Tally};
+
+/// Error of a condition, in its text or on the runs that it is evaluated on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConditionError {
+    /// A term without an operator.
+    #[error("`{0}` has no <, <=, > or >=, as in 'AS<-2%'")]
+    NoOperator(String),
+    /// The suffix of a metric is not an end of an interval.
+    #[error("`.{0}` is not known; known are .low and .high")]
+    UnknownEnd(String),
+    /// No metric has that name.
+    #[error("`{name}` is not known; known are {known}")]
+    UnknownMetric {
+        /// The name as given.
+        name: String,
+        /// All names.
+        known: String,
+    },
+    /// The metric has no interval.
+    #[error("`{0}` has no interval; AS and sound have")]
+    NoInterval(String),
+    /// The right side is not a finite number.
+    #[error("`{0}` is not a number")]
+    NotANumber(String),
+    /// The runs lack a number that the condition needs.
+    #[error("cannot evaluate `{0}`: the runs have no such number")]
+    NoValue(String),
+}
+
+/// Quantity of a comparison that a condition can use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Metric {
+    Aggregated,
+    Sound,
+    GeometricMean,
+    Correct,
+    Fast1,
+    NewlyWrong,
+    NewlyRight,
+    Slower,
+    Faster,
+    NotHandedIn,
+}
+
+/// Number of a score: the change itself, or an end of its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Point,
+    Low,
+    High,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operator {
+    Less,
+    AtMost,
+    Greater,
+    AtLeast,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Term {
+    metric: Metric,
+    end: End,
+    operator: Operator,
+    number: f64,
+    percent: bool,
+}
+
+/// Terms that all have to hold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    text: String,
+    terms: Vec<Term>,
+}
+
+const METRICS: [(&str, Metric); 10] = [
+    ("AS", Metric::Aggregated),
+    ("sound", Metric::Sound),
+    ("gmean", Metric::GeometricMean),
+    ("correct", Metric::Correct),
+    ("fast_1", Metric::Fast1),
+    ("newly_wrong", Metric::NewlyWrong),
+    ("newly_right", Metric::NewlyRight),
+    ("slower", Metric::Slower),
+    ("faster", Metric::Faster),
+    ("not_handed_in", Metric::NotHandedIn),
+];
+
+impl FromStr for Condition {
+    type Err = ConditionError;
+
+    fn from_str(text: &str) -> Result<Self, ConditionError> {
+        let terms = text.split(" and ").map(term).collect::<Result<_, _>>()?;
+        Ok(Self { text: text.trim().to_owned(), terms })
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+fn term(text: &str) -> Result<Term, ConditionError> {
+    let text = text.trim();
+    let at = text.find(['<', '>']).ok_or_else(|| ConditionError::NoOperator(text.to_owned()))?;
+    let (name, rest) = text.split_at(at);
+    let (operator, rest) = match rest.as_bytes() {
+        [b'<', b'=', ..] => (Operator::AtMost, &rest[2..]),
+        [b'>', b'=', ..] => (Operator::AtLeast, &rest[2..]),
+        [b'<', ..] => (Operator::Less, &rest[1..]),
+        _ => (Operator::Greater, &rest[1..]),
+    };
+    let (name, end) = match name.trim().split_once('.') {
+        Some((name, "low")) => (name, End::Low),
+        Some((name, "high")) => (name, End::High),
+        Some((_, other)) => return Err(ConditionError::UnknownEnd(other.to_owned())),
+        None => (name.trim(), End::Point),
+    };
+    let known = METRICS.iter().find(|(metric, _)| *metric == name);
+    let &(_, metric) = known.ok_or_else(|| {
+        let names: Vec<&str> = METRICS.iter().map(|(name, _)| *name).collect();
+        ConditionError::UnknownMetric { name: name.to_owned(), known: names.join(", ") }
+    })?;
+    if end != End::Point && !matches!(metric, Metric::Aggregated | Metric::Sound) {
+        return Err(ConditionError::NoInterval(name.to_owned()));
+    }
+    let number = rest.trim();
+    let (digits, percent) = number.strip_suffix('%').map_or((number, false), |digits| (digits.trim(), true));
+    let number = digits.parse().ok().filter(|number: &f64| number.is_finite());
+    let number = number.ok_or_else(|| ConditionError::NotANumber(digits.to_owned()))?;
+    Ok(Term { metric, end, operator, number, percent })
+}
+
+/// The comparison and the runs that conditions are evaluated on.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// The two runs compared.
+    pub comparison: &'a Comparison,
+    /// Counts of the first run.
+    pub before: &'a Tally,
+    /// Counts of the second run.
+    pub after: &'a Tally,
+}
+
+impl Condition {
+    /// Returns whether all terms hold. A term without a value (no sound score, no interval) is an error: a check that cannot be
+    /// made must not pass in silence.
+    ///
+    /// # Errors
+    /// [`ConditionError::NoValue`] if a term has no value.
+    pub fn holds(&self, subject: &Subject<'_>) -> Result<bool, ConditionError> {
+        let mut all = true;
+        for term in &self.terms {
+            let value = term.value(subject).ok_or_else(|| ConditionError::NoValue(self.to_string()))?;
+            all &= match term.operator {
+                Operator::Less => value < term.number,
+                Operator::AtMost => value <= term.number,
+                Operator::Greater => value > term.number,
+                Operator::AtLeast => value >= term.number,
+            };
+        }
+        Ok(all)
+    }
+}
+
+impl Term {
+    fn value(&self, subject: &Subject<'_>) -> Option<f64> {
+        let Subject { comparison, before, after } = *subject;
+        let count = |change| {
+            let count = comparison.count(change) as f64;
+            if self.percent { 100.0 * count / comparison.graphs.len().max(1) as f64 } else { count }
+        };
+        match self.metric {
+            Metric::Aggregated => self.of_score(comparison.aggregated),
+            Metric::Sound => self.of_score(comparison.sound?),
+            Metric::GeometricMean => {
+                let (before, after) = (before.geomean_speedup?, after.geomean_speedup?);
+                self.of_score(ScoreChange { before, after, ratio: after / before, interval: None })
+            }
+            // Shares are in percent already; their change is in percentage points either way.
+            Metric::Correct => Some(after.correct_percent() - before.correct_percent()),
+            Metric::Fast1 => Some(after.fast_1_percent() - before.fast_1_percent()),
+            Metric::NewlyWrong => Some(count(Change::NewlyWrong)),
+            Metric::NewlyRight => Some(count(Change::NewlyRight)),
+            Metric::Slower => Some(count(Change::Slower)),
+            Metric::Faster => Some(count(Change::Faster)),
+            Metric::NotHandedIn => Some(count(Change::NotHandedIn)),
+        }
+    }
+
+    fn of_score(&self, change: ScoreChange) -> Option<f64> {
+        let ratio = match self.end {
+            End::Point => change.ratio,
+            End::Low => change.interval?.low,
+            End::High => change.interval?.high,
+        };
+        Some(if self.percent { 100.0 * (ratio - 1.0) } else { change.before * (ratio - 1.0) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Interval;
+
+    fn holds(text: &str) -> Result<bool, ConditionError> {
+        let change = |before: f64, ratio: f64| ScoreChange {
+            before,
+            after: before * ratio,
+            ratio,
+            interval: Some(Interval { low: ratio - 0.02, high: ratio + 0.02 }),
+        };
+        let comparison = Comparison {
+            graphs: Vec::new(),
+            only_before: 0,
+            only_after: 0,
+            aggregated: change(0.5, 0.97),
+            sound: None,
+        };
+        let tally = |correct| Tally {
+            graphs: 100,
+            correct,
+            fast_1: 50,
+            untimed: 0,
+            unstable: 0,
+            geomean_speedup: Some(1.1),
+            failures: std::collections::BTreeMap::new(),
+        };
+        let (before, after) = (tally(90), tally(85));
+        text.parse::<Condition>()?.holds(&Subject { comparison: &comparison, before: &before, after: &after })
+    }
+
+    #[test]
+    fn conditions_hold_or_not() {
+        for (text, expected) in [
+            ("AS<-2%", true),
+            ("AS < -4 %", false),
+            ("AS<-0.01", true),
+            ("AS<-0.02", false),
+            ("AS.high<-2%", false),
+            ("AS.low<-2%", true),
+            ("correct<-4%", true),
+            ("correct<=-5", true),
+            ("correct<-5", false),
+            ("gmean<0", false),
+            ("newly_wrong>0", false),
+            ("slower>=0%", true),
+            ("AS<-2% and correct<-4%", true),
+            ("AS<-2% and newly_wrong>0", false),
+        ] {
+            assert_eq!(holds(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn bad_conditions_and_missing_numbers_are_errors() {
+        for text in ["sound<0", "AS", "AS<", "AS<x", "AS<nan", "speed>1", "correct.low<1", "AS.mid<1", "", "AS<1 and"] {
+            assert!(holds(text).is_err(), "{text}");
+        }
+    }
+}

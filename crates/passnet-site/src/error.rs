@@ -1,0 +1,50 @@
+//! Errors of sites.
+
+use std::{io, net::SocketAddr, path::PathBuf};
+
+use passnet_agent::corpus::ReadError;
+use passnet_dataset::{OpenError, store::StoreError};
+use passnet_run::archive::ArchiveError;
+
+/// Error of making or serving pages.
+#[derive(Debug, thiserror::Error)]
+pub enum SiteError {
+    /// The folder for the pages holds something else.
+    #[error("{0}: there is something else here; name a new folder")]
+    Occupied(PathBuf),
+    /// The paths that were named hold no run.
+    #[error("there is no run in what was named")]
+    NoRuns,
+    /// The folder of runs does not exist.
+    #[error("{0}: there is no such folder; `passnet bench run` makes runs")]
+    NoFolder(PathBuf),
+    /// The dataset does not exist.
+    #[error("{0}: there is no dataset")]
+    NoDataset(PathBuf),
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// A suite cannot be opened.
+    #[error(transparent)]
+    Suite(#[from] OpenError),
+    /// A run cannot be read.
+    #[error(transparent)]
+    Run(#[from] ArchiveError),
+    /// A table of the dataset cannot be read.
+    #[error(transparent)]
+    Dataset(#[from] StoreError),
+    /// Trajectories cannot be read.
+    #[error(transparent)]
+    Trajectories(#[from] ReadError),
+    /// A record cannot be shown as JSON.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// The system refused to read or write.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}

@@ -1,0 +1,36 @@
+//! From folders to pages: reads runs, suites, datasets and trajectories, and shows them as a site of `passnet-web`.
+//!
+//! ```text
+//! runs, bundles ──────────┐
+//! suites ─► types (PyTorch) ├─► Site + Library ──► publish: files in a folder
+//! dataset, trajectories ──┘                  └──► serve: HTTP, for a browser
+//! ```
+//!
+//! [`publish`] writes every page as a file. A [`Shelf`] keeps the pages of a folder of runs up to date, and [`serve`] answers
+//! requests from it. Nothing here prints: remarks go to the caller.
+//!
+//! ```no_run
+//! use passnet_site::{Extras, Shelf, serve};
+//!
+//! let extras = Extras { suites: &["suites/demo".into()], ..Extras::default() };
+//! let shelf = Shelf::open("runs".as_ref(), &extras, &|remark| println!("{remark}"))?;
+//! serve(shelf, "127.0.0.1:8420".parse()?, None, &|url| Ok(println!("{url}")))?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod dataset;
+mod error;
+mod extras;
+mod graphs;
+mod publish;
+mod serve;
+mod shelf;
+mod trajectories;
+
+pub use self::{
+    error::SiteError,
+    extras::Extras,
+    publish::{Published, publish},
+    serve::serve,
+    shelf::Shelf,
+};

@@ -1,0 +1,107 @@
+//! Every page as a file.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use fs_err as fs;
+use passnet_run::archive::{Library, find_runs, read_source};
+use passnet_web::{PageId, Site};
+
+use crate::{Extras, SiteError, extras::Contents};
+
+/// Marks a folder as a site, which the next one may replace.
+const MARK: &str = ".passnet-site";
+
+/// Size of a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Published {
+    /// Number of pages.
+    pub pages: usize,
+    /// Bytes of all pages.
+    pub bytes: usize,
+}
+
+/// Writes the pages of runs (directories, bundles, or folders of either) to a temporary folder next to their destination
+/// and moves it there when it is complete.
+///
+/// # Errors
+/// If there is no run, the destination holds anything but a site, or a file cannot be read or written.
+pub fn publish(
+    out: &Path,
+    runs: &[PathBuf],
+    extras: &Extras<'_>,
+    remark: &dyn Fn(&str),
+) -> Result<Published, SiteError> {
+    if out.exists() && !out.join(MARK).exists() && fs::read_dir(out)?.next().is_some() {
+        return Err(SiteError::Occupied(out.to_owned()));
+    }
+    let (site, library) = load(runs, extras, remark)?;
+    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    let building = tempfile::Builder::new().prefix(".passnet-site-").tempdir_in(folder)?;
+    let published = write_pages(&site, &library, building.path())?;
+    fs::write(building.path().join(MARK), "This folder is written by `passnet site` and replaced by the next one.\n")?;
+    if out.exists() {
+        fs::remove_dir_all(out)?;
+    }
+    let building = building.keep();
+    make_readable(&building)?;
+    fs::rename(&building, out)?;
+    Ok(published)
+}
+
+/// Makes a folder readable for the web server: a temporary folder is private.
+fn make_readable(folder: &Path) -> Result<(), SiteError> {
+    use std::os::unix::fs::PermissionsExt as _;
+    Ok(fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755))?)
+}
+
+fn load(runs: &[PathBuf], extras: &Extras<'_>, remark: &dyn Fn(&str)) -> Result<(Site, Library), SiteError> {
+    let paths: Vec<PathBuf> = runs.iter().map(|path| find_runs(path)).collect::<Result<Vec<_>, _>>()?.concat();
+    if paths.is_empty() {
+        return Err(SiteError::NoRuns);
+    }
+    let read: Vec<_> = paths.iter().map(|path| read_source(path)).collect::<Result<_, _>>()?;
+    let (runs, sources) = read.into_iter().unzip();
+    Ok(Contents::read(extras, remark)?.site(runs, sources))
+}
+
+/// Renders on all cores.
+fn write_pages(site: &Site, library: &Library, folder: &Path) -> Result<Published, SiteError> {
+    let places: Vec<PageId> = site.page_ids();
+    let (next, bytes) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let failed: Mutex<Option<SiteError>> = Mutex::new(None);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(&place) = places.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    match write_page(site, library, folder, place) {
+                        Ok(size) => drop(bytes.fetch_add(size, Ordering::Relaxed)),
+                        Err(error) => {
+                            next.store(places.len(), Ordering::Relaxed);
+                            *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                        }
+                    }
+                }
+            });
+        }
+    });
+    match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Some(error) => Err(error),
+        None => Ok(Published { pages: places.len(), bytes: bytes.into_inner() }),
+    }
+}
+
+fn write_page(site: &Site, library: &Library, folder: &Path, place: PageId) -> Result<usize, SiteError> {
+    let path = folder.join(place.path(site));
+    let page = site.render(place, library);
+    fs::create_dir_all(path.parent().unwrap_or(folder))?;
+    fs::write(path, &page)?;
+    Ok(page.len())
+}

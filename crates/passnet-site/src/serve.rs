@@ -1,0 +1,111 @@
+//! The server of pages.
+
+mod guard;
+
+use std::{io, net::SocketAddr, sync::Arc};
+
+use axum::{
+    Router,
+    body::Body,
+    extract::{Request, State},
+    http::{HeaderValue, Method, StatusCode, header},
+    response::Response,
+};
+use passnet_web::{PageId, content_security_policy};
+use tokio::{net::TcpListener, sync::Semaphore};
+
+use self::guard::{Entry, Guard};
+use crate::{SiteError, shelf::Shelf};
+
+/// State shared by all requests.
+struct Server {
+    shelf: Shelf,
+    guard: Guard,
+    /// Limits the number of pages that are rendered concurrently to the number of cores.
+    rendering: Semaphore,
+}
+
+/// Serves the pages of a shelf until the process is interrupted. Calls `announce` with the address to open. On any but a
+/// loopback address every client has to show the token; one is made up if none is given.
+///
+/// # Errors
+/// If the address cannot be listened on, or `announce` fails.
+pub fn serve(
+    shelf: Shelf,
+    address: SocketAddr,
+    token: Option<String>,
+    announce: &dyn Fn(&str) -> io::Result<()>,
+) -> Result<(), SiteError> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    runtime.block_on(async {
+        let listener = TcpListener::bind(address).await.map_err(|source| SiteError::Listen { address, source })?;
+        let address = listener.local_addr()?;
+        let guard = Guard::new(address.ip(), token)?;
+        announce(&format!("http://{address}/{}", guard.query()))?;
+        let server = Arc::new(Server { shelf, guard, rendering: Semaphore::new(cores) });
+        let router = Router::new().fallback(answer).with_state(server);
+        let served = axum::serve(listener, router);
+        Ok(served.with_graceful_shutdown(async { drop(tokio::signal::ctrl_c().await) }).await?)
+    })
+}
+
+/// Answers one request with a page, a redirection or a sentence.
+async fn answer(State(server): State<Arc<Server>>, request: Request) -> Response {
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        return sentence(StatusCode::METHOD_NOT_ALLOWED, "pages can only be read");
+    }
+    match server.guard.admits(&request) {
+        Entry::Free => {}
+        Entry::Refused(code, why) => return sentence(code, why),
+        Entry::Remember(cookie) => {
+            let mut response = sentence(StatusCode::SEE_OTHER, "the token is remembered");
+            response.headers_mut().insert(header::SET_COOKIE, cookie);
+            // One slash: two would lead to another host.
+            let to = format!("/{}", request.uri().path().trim_start_matches('/'));
+            let to = HeaderValue::from_str(&to).unwrap_or(HeaderValue::from_static("/"));
+            response.headers_mut().insert(header::LOCATION, to);
+            return response;
+        }
+    }
+    let path = request.uri().path().trim_start_matches('/').to_owned();
+    let Ok(_permit) = server.rendering.acquire().await else {
+        return sentence(StatusCode::SERVICE_UNAVAILABLE, "the server is closing");
+    };
+    let shared = Arc::clone(&server);
+    let page = tokio::task::spawn_blocking(move || {
+        let shown = shared.shelf.current();
+        PageId::at(&path, &shown.site).map(|place| shown.site.render(place, &shown.library))
+    });
+    match page.await {
+        Ok(Some(page)) => respond(StatusCode::OK, "text/html; charset=utf-8", page),
+        Ok(None) => sentence(StatusCode::NOT_FOUND, "there is no such page"),
+        Err(error) => {
+            tracing::error!("a page could not be written: {error}");
+            sentence(StatusCode::INTERNAL_SERVER_ERROR, "the page could not be written; the server's log says why")
+        }
+    }
+}
+
+fn sentence(code: StatusCode, text: &'static str) -> Response {
+    respond(code, "text/plain; charset=utf-8", format!("{text}\n"))
+}
+
+fn respond(code: StatusCode, kind: &'static str, body: String) -> Response {
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = code;
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::CONTENT_TYPE, kind),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::CACHE_CONTROL, "no-cache"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    if let Ok(policy) = HeaderValue::from_str(&content_security_policy()) {
+        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+    }
+    response
+}

@@ -1,0 +1,63 @@
+//! Trajectories as views.
+
+use std::path::PathBuf;
+
+use passnet_agent::{Message, Trajectory, corpus};
+use passnet_web::{TrajectoryView, Turn};
+use serde_json::Value;
+
+use crate::SiteError;
+
+/// Trajectories that are shown.
+const MAX: usize = 5000;
+
+/// Reads JSONL files and folders, as `passnet traj` does.
+///
+/// # Errors
+/// Where a file cannot be read or a line is no trajectory.
+pub(crate) fn trajectories(paths: &[PathBuf]) -> Result<Vec<TrajectoryView>, SiteError> {
+    corpus::read(paths)?.take(MAX).map(|trajectory| Ok(view(&trajectory?)?)).collect()
+}
+
+fn view(trajectory: &Trajectory) -> serde_json::Result<TrajectoryView> {
+    let mut step = 0;
+    let turns = trajectory.messages.iter().map(|message| {
+        let mut calls = Vec::new();
+        // Each reply of the model begins a step.
+        if let Message::Assistant(reply) = message {
+            step += 1;
+            calls.extend(reply.tool_calls.iter().map(|call| (call.name.clone(), arguments(&call.arguments))));
+        }
+        Turn { step, role: message.role().to_owned(), text: message.content().to_owned(), calls }
+    });
+    let turns = turns.collect();
+    let scores = trajectory.evaluations().map(|(step, evaluation)| (step as usize, evaluation.score));
+    let mut facts = vec![("final score".to_owned(), format!("{:.3}", trajectory.score))];
+    if let Value::String(exit) = serde_json::to_value(trajectory.exit)? {
+        facts.insert(0, ("ended".to_owned(), exit));
+    }
+    if let Value::Object(usage) = serde_json::to_value(trajectory.usage)? {
+        facts.extend(usage.iter().map(|(name, value)| (name.replace('_', " "), value.to_string())));
+    }
+    if !trajectory.findings.is_empty() {
+        facts.push(("broken rules".to_owned(), trajectory.findings.join(", ")));
+    }
+    Ok(TrajectoryView {
+        name: format!("{} {} {}", trajectory.setup.model, trajectory.setup.task.id, trajectory.setup.attempt),
+        turns,
+        scores: scores.collect(),
+        facts,
+        task: trajectory.setup.task.id.clone(),
+        model: trajectory.setup.model.clone(),
+    })
+}
+
+/// Arguments as they read best: one after the other, texts on lines of their own.
+fn arguments(value: &Value) -> String {
+    let Value::Object(fields) = value else { return value.to_string() };
+    let field = |(name, value): (&String, &Value)| match value {
+        Value::String(text) => format!("{name}:\n{text}"),
+        other => format!("{name}: {other}"),
+    };
+    fields.iter().map(field).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,86 @@
+//! Costs of runs for a user: compile time, memory, and the calls after which compiling has paid off.
+
+use maud::{Markup, html};
+use passnet_record::{Status, Verdict};
+
+use crate::{
+    compare::RankedRun,
+    format::{duration, ratio},
+};
+
+/// One row per run; medians over the graphs that were timed.
+pub(crate) fn costs(entries: &[RankedRun<'_>]) -> Markup {
+    if entries.iter().all(|entry| entry.run.verdicts.iter().all(|verdict| verdict.evidence.usage.is_none())) {
+        return html! { p.about { "These runs did not record time and memory." } };
+    }
+    html! {
+        p.about {
+            "Medians over graphs. Compile time is loading and the first call less a usual call. Memory is the peak of the process on a "
+            "CPU, and of tensors during timed calls on a GPU, as a multiple of eager. After so many calls, compiling has paid off; graphs "
+            "that are not faster never get there. Workers report these figures themselves."
+        }
+        div.scroll role="region" aria-label="Compile time and memory" tabindex="0" {
+            table.sortable {
+                thead { tr {
+                    th scope="col" { "Author" }
+                    th scope="col" { "Weights" }
+                    th.number scope="col" { "Compile time" }
+                    th.number scope="col" { "Longest" }
+                    th.number scope="col" { "Steady call" }
+                    th.number scope="col" { "Eager call" }
+                    th.number scope="col" { "Memory" }
+                    th.number scope="col" { "Pays off after" }
+                    th.number scope="col" { "Never" }
+                } }
+                tbody { @for entry in entries { (row(entry)) } }
+            }
+        }
+    }
+}
+
+fn row(entry: &RankedRun<'_>) -> Markup {
+    let timed = || entry.run.verdicts.iter().filter(|verdict| verdict.status == Status::Correct);
+    let compile: Vec<f64> = timed().filter_map(Verdict::compile_ns).collect();
+    let steady = timed().filter_map(|verdict| Some(verdict.scored_timing()?.candidate.median_ns)).collect();
+    let eager = timed().filter_map(|verdict| Some(verdict.scored_timing()?.base.median_ns)).collect();
+    let longest = compile.iter().copied().reduce(f64::max);
+    let paid: Vec<Option<f64>> = timed().filter_map(break_even).collect();
+    let never = paid.iter().filter(|calls| calls.is_none()).count();
+    let cell = |value: Option<f64>, show: fn(f64) -> String| match value {
+        Some(value) => html! { td.number data-sort=(value) { (show(value)) } },
+        None => html! { td.number data-sort="–" { "–" } },
+    };
+    html! {
+        tr {
+            th.author scope="row" { (entry.label) }
+            td { (entry.run.header.settings.weights) }
+            (cell(median(compile), duration))
+            (cell(longest, duration))
+            (cell(median(steady), duration))
+            (cell(median(eager), duration))
+            (cell(median(timed().filter_map(memory).collect()), ratio))
+            (cell(median(paid.iter().flatten().copied().collect()), |calls| format!("{calls:.0} calls")))
+            td.number data-sort=(never) { (never) }
+        }
+    }
+}
+
+/// Peak memory of the candidate as a multiple of eager's.
+fn memory(verdict: &Verdict) -> Option<f64> {
+    let usage = verdict.evidence.usage?;
+    let of = |eager: u64, candidate: u64| (eager > 0).then(|| candidate as f64 / eager as f64);
+    of(usage.eager.device_bytes, usage.candidate.device_bytes)
+        .or_else(|| of(usage.eager.host_bytes, usage.candidate.host_bytes))
+}
+
+/// Calls after which compiling has paid off; `Some(None)` if it never does, `None` if it is not known.
+fn break_even(verdict: &Verdict) -> Option<Option<f64>> {
+    let (compile, timing) = (verdict.compile_ns()?, verdict.scored_timing()?);
+    let gain = timing.base.median_ns - timing.candidate.median_ns;
+    Some((gain > 0.0).then(|| (compile / gain).ceil()))
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}

@@ -1,0 +1,37 @@
+//! Data of one curve.
+
+use std::collections::BTreeMap;
+
+use passnet_score::{EsSettings, GraphOutcome, ScoreError, ToleranceScore, tolerance_scores};
+
+/// One compiler of a figure.
+#[derive(Clone, Debug)]
+pub struct FigureSeries {
+    /// Name in the legend.
+    pub name: String,
+    /// S_t and ES_t by tolerance.
+    pub scores: Vec<ToleranceScore>,
+    /// Measured speed-ups of correct graphs, by category.
+    pub speedups: BTreeMap<String, Vec<f64>>,
+}
+
+impl FigureSeries {
+    /// Computes the scores of outcomes. `category` names the violin that a graph belongs to.
+    ///
+    /// # Errors
+    /// No graphs, or settings out of range.
+    pub fn new(
+        name: String,
+        outcomes: &[GraphOutcome],
+        settings: &EsSettings,
+        category: impl Fn(&GraphOutcome) -> String,
+    ) -> Result<Self, ScoreError> {
+        let mut speedups: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        for outcome in outcomes.iter().filter(|outcome| outcome.failure.is_none()) {
+            if let Some(eager) = outcome.eager {
+                speedups.entry(category(outcome)).or_default().push(eager.ratio);
+            }
+        }
+        Ok(Self { name, scores: tolerance_scores(outcomes, settings)?, speedups })
+    }
+}

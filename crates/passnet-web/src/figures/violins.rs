@@ -1,0 +1,118 @@
+//! Distributions of log2 of the speed-ups of correct graphs: by category the density, with a box of quartiles inside.
+
+use maud::{Markup, html};
+
+use super::{
+    frame::{Horizontal, LEFT, PLOT, RIGHT, TOP, Vertical, WIDTH, colour, frame},
+    series::FigureSeries,
+};
+use crate::draw::at;
+
+/// Heights at which a density is computed.
+const STEPS: usize = 80;
+
+/// Violins by category, within it by compiler. With `values`, each has its logarithms in full precision: more than pages have room
+/// for.
+pub(crate) fn violin_figure(series: &[FigureSeries], values: bool) -> Markup {
+    let mut categories: Vec<&str> = series.iter().flat_map(|entry| entry.speedups.keys()).map(String::as_str).collect();
+    categories.sort_unstable();
+    categories.dedup();
+    let logs = |entry: &FigureSeries, category: &str| -> Vec<f64> {
+        let mut logs: Vec<f64> = entry.speedups.get(category).into_iter().flatten().map(|ratio| ratio.log2()).collect();
+        logs.retain(|log| log.is_finite());
+        logs.sort_by(f64::total_cmp);
+        logs
+    };
+    let all = series.iter().flat_map(|entry| categories.iter().flat_map(|category| logs(entry, category)));
+    let (low, high) = all.fold((-0.5_f64, 0.5_f64), |(low, high), log| (low.min(log), high.max(log)));
+    let margin = (high - low) * 0.08;
+    let (low, high) = (low - margin, high + margin);
+    let y = |log: f64| TOP + (1.0 - (log - low) / (high - low)) * PLOT;
+    let group = (WIDTH - LEFT - RIGHT) / categories.len().max(1) as f64;
+    let slot = group / (series.len() as f64 + 0.5);
+    let content = html! {
+        @for (column, category) in categories.iter().enumerate() {
+            @for (index, entry) in series.iter().enumerate() {
+                @let x = LEFT + group * column as f64 + slot * (index as f64 + 0.75);
+                (violin(&logs(entry, category), (x, slot * 0.45), &y, &format!("{}, {category}", entry.name), (colour(index), values)))
+            }
+        }
+    };
+    let ticks = ((low * 2.0).ceil() as i32..=(high * 2.0).floor() as i32).map(|half| f64::from(half) / 2.0);
+    let up = Vertical {
+        title: "log2(speed-up)",
+        ticks: ticks.map(|log| (log, format!("{log:.1}"))).collect(),
+        y: &y,
+        unity: 0.0,
+    };
+    let labels = categories.iter().enumerate();
+    let labels = labels.map(|(column, name)| (LEFT + group * (column as f64 + 0.5), (*name).to_owned())).collect();
+    let across = Horizontal { title: "category", ticks: labels };
+    let names: Vec<&str> = series.iter().map(|entry| entry.name.as_str()).collect();
+    frame("Speed-ups of correct graphs", (&across, &up), &names, &content)
+}
+
+/// One violin of sorted logarithms, around `x`; nothing without values.
+fn violin(
+    logs: &[f64],
+    (x, half): (f64, f64),
+    y: &dyn Fn(f64) -> f64,
+    name: &str,
+    (colour, values): (&str, bool),
+) -> Markup {
+    let (Some(&first), Some(&last)) = (logs.first(), logs.last()) else { return html! {} };
+    let width = bandwidth(logs);
+    let heights: Vec<f64> = (0..=STEPS).map(|step| first + (last - first) * step as f64 / STEPS as f64).collect();
+    let densities: Vec<f64> = heights.iter().map(|&height| density(logs, width, height)).collect();
+    let most = densities.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    let side = |sign: f64| {
+        let points = heights.iter().zip(&densities);
+        points
+            .map(move |(&height, density)| format!("{},{}", at(x + sign * half * density / most), at(y(height))))
+            .collect::<Vec<_>>()
+    };
+    let mut outline = side(-1.0);
+    outline.extend(side(1.0).into_iter().rev());
+    let [low, middle, high] = [0.25, 0.5, 0.75].map(|share| quantile(logs, share));
+    let values = values.then(|| logs.iter().map(|log| format!("{log:?}")).collect::<Vec<_>>().join(" "));
+    html! {
+        g data-violin=(name) data-values=[values] {
+            title { (name) ": " (logs.len()) " graphs, median " (format!("{:.3}", middle.exp2())) }
+            polygon points=(outline.join(" ")) fill=(colour) fill-opacity="0.45" stroke=(colour) {}
+            rect x=(at(x - 3.0)) width="6" y=(at(y(high))) height=(at((y(low) - y(high)).max(1.0))) fill="#333" {}
+            circle cx=(at(x)) cy=(at(y(middle))) r="2.5" fill="#fff" {}
+        }
+    }
+}
+
+/// Scott's rule, as seaborn has it.
+fn bandwidth(sorted: &[f64]) -> f64 {
+    let count = sorted.len() as f64;
+    let mean = sorted.iter().sum::<f64>() / count;
+    let variance = sorted.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
+    (variance.sqrt() * count.powf(-0.2)).max(0.02)
+}
+
+fn density(sorted: &[f64], width: f64, at: f64) -> f64 {
+    sorted.iter().map(|value| (-0.5 * ((at - value) / width).powi(2)).exp()).sum()
+}
+
+/// Quantile with linear interpolation.
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let place = share * (sorted.len() - 1) as f64;
+    let below = place.floor() as usize;
+    let above = (below + 1).min(sorted.len() - 1);
+    sorted[below] + (sorted[above] - sorted[below]) * (place - below as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quantile;
+
+    #[test]
+    fn quartiles_are_interpolated() {
+        let sorted = [0.0, 1.0, 2.0, 4.0];
+        assert_eq!([0.25, 0.5, 0.75].map(|share| quantile(&sorted, share)), [0.75, 1.5, 2.5]);
+        assert_eq!(quantile(&[3.0], 0.5), 3.0);
+    }
+}

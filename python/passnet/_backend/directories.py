@@ -1,0 +1,18 @@
+"""Pass directories by the paths that users give."""
+
+from __future__ import annotations
+
+import os
+
+from passnet._passes.errors import PassError
+from passnet._passes.load import PassDirectory
+
+
+def load_directory(path: str) -> PassDirectory:
+    """The pass directory of a path. Raises `PassError`, whose message names the path."""
+    if not os.path.isdir(path):
+        raise PassError("import", None, f"there is no pass directory `{path}`")
+    try:
+        return PassDirectory.load(path)
+    except PassError as error:
+        raise PassError(error.stage, error.rule, f"pass directory `{path}`: {error}") from error.__cause__

@@ -1,0 +1,42 @@
+"""Notice of changes in the structure of modules: a parameter, buffer or submodule that is registered."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.nn.modules import module as hooks
+
+_lock = threading.Lock()
+_watchers: weakref.WeakKeyDictionary[torch.nn.Module, list[tuple[weakref.ref[Any], Callable[[Any], None]]]]
+_watchers = weakref.WeakKeyDictionary()
+_installed: list[Any] = []
+
+
+def watch(model: torch.nn.Module, owner: Any, changed: Callable[[Any], None]) -> None:
+    """Calls `changed(owner)` after a parameter, buffer or module is registered in the model or a module within it.
+
+    Assignment to an attribute registers too. The owner is not kept alive.
+    """
+    entry = weakref.ref(owner), changed
+    with _lock:
+        if not _installed:
+            _installed.extend(
+                [
+                    hooks.register_module_parameter_registration_hook(_registered),
+                    hooks.register_module_buffer_registration_hook(_registered),
+                    hooks.register_module_module_registration_hook(_registered),
+                ]
+            )
+        for module in model.modules():
+            known = [other for other in _watchers.get(module, []) if other[0]() not in (None, owner)]
+            _watchers[module] = [*known, entry]
+
+
+def _registered(module: torch.nn.Module, _name: str, _value: Any) -> None:
+    for reference, changed in _watchers.get(module, ()):
+        if (owner := reference()) is not None:
+            changed(owner)

@@ -1,0 +1,57 @@
+"""Compilers as authors, one file each (`docs/reference/compilers.md`).
+
+A file defines `compile(module)`, which returns what is called in the place of the module, and may define `problem(device)`: the reason
+why the compiler cannot run on that device, or None.
+
+`python -m passnet._compilers NAME DEVICE [FILE]` prints that reason; nothing, if the compiler can run.
+"""
+
+from __future__ import annotations
+
+import importlib
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from passnet._summary import summary
+
+
+def load(name: str, source: str = "") -> types.ModuleType:
+    """The compiler of that name, or the one that `source` defines. Raises `ValueError` if it has no `compile`."""
+    if source or name.endswith(".py"):
+        module = types.ModuleType(f"passnet_compiler_{Path(name).stem}")
+        exec(compile(source, name, "exec"), vars(module))
+    else:
+        module = importlib.import_module(f"{__name__}.{name}")
+    if not callable(getattr(module, "compile", None)):
+        raise ValueError(f"{name}: a compiler is a file with a function `compile(module)`")
+    return module
+
+
+def compiled(name: str, source: str, module: Any) -> Callable[..., Any]:
+    """What a compiler makes of a module."""
+    return load(name, source).compile(module)
+
+
+def problem(name: str, device: str, source: str = "") -> str | None:
+    """The reason why a compiler cannot run on a device."""
+    try:
+        asked = getattr(load(name, source), "problem", None)
+        return asked(device) if asked is not None else None
+    # The file is of the user and may do anything; so may the import of a compiler.
+    except Exception as error:
+        return summary(error)
+
+
+def missing(package: str, pip: str) -> str | None:
+    """A sentence if a package cannot be imported. Compilers that are too old for this PyTorch fail here."""
+    try:
+        importlib.import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name == package:
+            return f"the Python package `{package}` is not installed; pip install {pip}"
+        return f"the Python package `{package}` cannot be imported: {summary(error)}"
+    except Exception as error:
+        return f"the Python package `{package}` cannot be imported: {summary(error)}"
+    return None

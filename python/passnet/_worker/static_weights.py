@@ -1,0 +1,67 @@
+"""Weights as state of the module instead of arguments of each call."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import torch
+import torch.fx
+
+
+class StaticWeights:
+    """The weights of a graph module: tensors of its own, which keep their addresses while their content changes."""
+
+    def __init__(self, module: torch.fx.GraphModule, names: Collection[str]) -> None:
+        """Turns the placeholders of these names into attributes. They get their content from the first set of inputs."""
+        wanted = set(names)
+        graph = module.graph
+        placeholders = [node for node in graph.nodes if node.op == "placeholder"]
+        self._data = [index for index, node in enumerate(placeholders) if node.target not in wanted]
+        self._places = {index: f"weight_{index}" for index in range(len(placeholders)) if index not in set(self._data)}
+        self._modules = [module]
+        self._filled = False
+        for index, attribute in self._places.items():
+            module.register_buffer(attribute, torch.empty(0))
+            with graph.inserting_after(placeholders[-1]):
+                state = graph.get_attr(attribute)
+            placeholders[index].replace_all_uses_with(state)
+        for index in self._places:
+            graph.erase_node(placeholders[index])
+        module.recompile()
+
+    def shared_with(self, module: torch.fx.GraphModule) -> None:
+        """Has another module, made from the first one, use the same weights."""
+        self._modules.append(module)
+
+    def take(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """Gives the weights the content that a set of inputs has for them; returns the other inputs."""
+        if self._filled:
+            with torch.no_grad():
+                for index, attribute in self._places.items():
+                    getattr(self._modules[0], attribute).copy_(tensors[index])
+        else:
+            self._fill(tensors)
+        return self.data(tensors)
+
+    def data(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """The inputs of a set that are no weights."""
+        return [tensors[index] for index in self._data]
+
+    def write_back(self, tensors: Sequence[torch.Tensor]) -> None:
+        """Shows in a set of inputs what a call made of the weights, so that a change is noticed as that of any input is."""
+        with torch.no_grad():
+            for index, attribute in self._places.items():
+                tensors[index].copy_(getattr(self._modules[0], attribute))
+
+    def _fill(self, tensors: Sequence[torch.Tensor]) -> None:
+        self._filled = True
+        for index, attribute in self._places.items():
+            own = tensors[index].clone()
+            state = torch.nn.Parameter(own, requires_grad=False) if own.is_floating_point() else own
+            for module in self._modules:
+                if attribute in module._buffers:
+                    del module._buffers[attribute]
+                    if isinstance(state, torch.nn.Parameter):
+                        module.register_parameter(attribute, state)
+                    else:
+                        module.register_buffer(attribute, state)

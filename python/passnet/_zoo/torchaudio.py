@@ -1,0 +1,51 @@
+"""torchaudio: models of sound, on a second of it or on a spectrogram."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torchaudio import models
+
+from passnet._zoo import Built, Call, Limits, Recipe, named
+
+
+def _wave(channels: int | None = None) -> Callable[[], tuple[Any, ...]]:
+    shape = (1, 16_000) if channels is None else (1, channels, 16_000)
+    return lambda: (torch.randn(shape),)
+
+
+_MODELS: dict[str, tuple[Callable[[], Any], Callable[[], tuple[Any, ...]]]] = {
+    "conformer": (
+        lambda: models.Conformer(
+            input_dim=80, num_heads=4, ffn_dim=256, num_layers=4, depthwise_conv_kernel_size=31, dropout=0.1
+        ),
+        lambda: (torch.randn(1, 200, 80), torch.tensor([200])),
+    ),
+    "conv_tasnet_base": (models.conv_tasnet_base, _wave(1)),
+    "deepspeech": (lambda: models.DeepSpeech(n_feature=128), lambda: (torch.randn(1, 1, 100, 128),)),
+    "hdemucs_low": (
+        lambda: models.hdemucs_low(["drums", "bass", "other", "vocals"]),
+        lambda: (torch.randn(1, 2, 44_100),),
+    ),
+    "hubert_base": (models.hubert_base, _wave()),
+    "squim_objective_base": (models.squim_objective_base, _wave()),
+    "wav2letter": (lambda: models.Wav2Letter(num_classes=40, input_type="waveform", num_features=1), _wave(1)),
+    "wav2vec2_base": (models.wav2vec2_base, _wave()),
+    "wavlm_base": (models.wavlm_base, _wave()),
+}
+
+
+def recipes(spec: str, pattern: str) -> Iterator[Recipe]:
+    """The models whose name fits `pattern`."""
+    for name in named(spec, "torchaudio", pattern, list(_MODELS)):
+        metadata = {"source": "torchaudio", "heuristic_tag": "audio", "model_name": name}
+        yield Recipe(
+            f"torchaudio:{name}", f"torchaudio/{name}", metadata, lambda limits, name=name: _build(name, limits)
+        )
+
+
+def _build(name: str, _limits: Limits) -> Built:
+    model, inputs = _MODELS[name]
+    return Built(model(), [Call("audio", inputs())])

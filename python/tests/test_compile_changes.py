@@ -1,0 +1,123 @@
+"""`passnet.compile`: changes of the model are seen, and nothing of a call stays behind."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import passnet
+from compiling import Net, check, image, kinds, net
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("PASSNET_CACHE", str(tmp_path))
+
+
+@torch.no_grad()
+def test_training_and_evaluation_are_different_calls():
+    compiled, other = passnet.compile(net()), net()
+    x = image()
+    for training in (False, True, False, True):
+        compiled.train(training)
+        other.train(training)
+        for _ in range(2):
+            torch.manual_seed(3)
+            found = compiled(x)
+            torch.manual_seed(3)
+            torch.testing.assert_close(found, other(x), rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(dict(compiled.model.named_buffers()), dict(other.named_buffers()))
+    compiled.eval().model.drop.train()
+    torch.manual_seed(3)
+    found = compiled(x)
+    other.eval().drop.train()
+    torch.manual_seed(3)
+    torch.testing.assert_close(found, other(x), rtol=1e-4, atol=1e-5)
+
+
+@torch.no_grad()
+def test_compilation_does_not_disturb_random_numbers():
+    model = net().train()
+    torch.manual_seed(5)
+    expected = [model(image()), torch.rand(3)]
+    compiled = passnet.compile(net().train())
+    torch.manual_seed(5)
+    torch.testing.assert_close([compiled(image()), torch.rand(3)], expected, rtol=1e-4, atol=1e-5)
+
+
+@torch.no_grad()
+def test_changes_of_the_model_are_seen():
+    model = net()
+    compiled = passnet.compile(model)
+    x = image()
+    check(compiled, x)
+    model.conv.weight.mul_(2)
+    check(compiled, x)
+    model.head.weight.data = torch.randn_like(model.head.weight)
+    check(compiled, x)
+    model.load_state_dict(Net().state_dict())
+    check(compiled, x)
+    model.load_state_dict(Net().state_dict(), assign=True)
+    check(compiled, x)
+    model.head.weight = torch.nn.Parameter(torch.randn(4, 8))
+    check(compiled, x)
+    model.norm.running_mean = torch.randn(8)
+    check(compiled, x)
+    model.head = torch.nn.Linear(8, 6)
+    check(compiled, x)
+    model.norm.running_var.mul_(1 / 3)
+    model.half().float()
+    check(compiled, x)
+    model.double()
+    check(compiled, x.double())
+    assert compiled.report().eager == {}
+
+
+@torch.no_grad()
+def test_refresh_takes_other_attributes_and_reset_forgets():
+    class Scaled(torch.nn.Module):
+        scale = 2.0
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * self.scale
+
+    model = Scaled()
+    compiled = passnet.compile(model)
+    check(compiled, image())
+    model.scale = 3.0
+    compiled.refresh()
+    check(compiled, image())
+    compiled.reset()
+    assert kinds(compiled) == 0
+    check(compiled, image())
+
+
+@torch.no_grad()
+def test_nothing_of_the_callers_is_kept():
+    compiled = passnet.compile(net())
+    x = image()
+    result = compiled(x)
+    dead = [weakref.ref(x), weakref.ref(result)]
+    del x, result
+    gc.collect()
+    assert [reference() for reference in dead] == [None, None]
+    dead = [weakref.ref(compiled), weakref.ref(compiled.model)]
+    del compiled
+    gc.collect()
+    assert [reference() for reference in dead] == [None, None]
+
+
+@torch.no_grad()
+def test_a_compilation_that_fails_costs_no_result(monkeypatch: pytest.MonkeyPatch):
+    def fail(*_: Any) -> None:
+        raise RuntimeError("no space left")
+
+    monkeypatch.setattr("passnet._compile.compiled.build", fail)
+    compiled = passnet.compile(net())
+    check(compiled, image())
+    assert compiled.report().eager == {"compilation failed: RuntimeError: no space left": 3}
