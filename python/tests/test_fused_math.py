@@ -13,6 +13,7 @@ import torch
 
 from passnet import kernels
 
+_MATH = Path(__file__).parents[2] / "crates/passnet-fuse/src/back/print/cpp/math.hpp"
 _FUNCTIONS = ("exp", "log", "log1p", "sqrt", "sin", "cos", "tanh", "erf", "floor")
 _COUNT = 4096
 _FLAGS = ("-ffp-contract=fast", "-Wno-psabi")
@@ -74,7 +75,7 @@ def _source() -> str:
         'extern "C" void half_rows(const float* x, float16* stored, float* rounded) {\n'
         f"    ::store(x, stored, {_COUNT}), ::load(stored, rounded, {_COUNT});\n}}\n"
     )
-    return "namespace fused {\n" + body + folds + bounds + sums + columns + ends + rounding + "}  // namespace fused\n"
+    return _MATH.read_text() + body + folds + bounds + sums + columns + ends + rounding + "}  // namespace fused\n"
 
 
 @pytest.fixture(scope="module", params=[4, 8, 16], ids="lanes{}".format)

@@ -21,7 +21,7 @@ const GLOBAL_STATE: [&str; 9] = [
     "torch.set_",
 ];
 
-/// Those of them that are assertions.
+/// Prefixes of those that are assertions.
 const ASSERTIONS: [&str; 3] = ["torch._assert", "torch._check", "torch.ops.aten._assert"];
 
 /// Arguments whose storage the call changes.

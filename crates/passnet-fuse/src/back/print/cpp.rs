@@ -22,16 +22,16 @@ use crate::{
     },
 };
 
-/// Text before the kernels: the functions that they use are in this namespace of `passnet.kernels`' prelude.
-pub(crate) const START: &str = "namespace fused {\n\n";
+/// Functions that printed kernels use, to be put before them. It opens a namespace that [`END`] closes.
+pub(crate) const START: &str = include_str!("cpp/math.hpp");
 
 /// Text after the kernels.
 pub(crate) const END: &str = "}  // namespace fused\n";
 
-/// Values per step of a vectorised loop, as the prelude has it.
+/// Values per step of a vectorised loop, as `math.hpp` has it.
 const LANES: i64 = 16;
 
-/// Accumulators of a sum of `float`, by the elements of a row: those of the prelude.
+/// Accumulators of a sum of `float`, by the elements of a row: those of `math.hpp`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sums {
     /// One: to join four takes as long as such a row.
@@ -356,7 +356,7 @@ impl Printer<'_> {
         self.close();
     }
 
-    /// What is left of a row after all whole registers, as one register of which only the first lanes count: for functions that
+    /// Prints the end of a row, after all whole registers, as one register of which only the first lanes count: for functions that
     /// take long one by one.
     fn last_lanes(&mut self, segment: &Segment, here: &[ExprId], actions: &[&Action]) {
         let end = size(segment.innermost.extent);

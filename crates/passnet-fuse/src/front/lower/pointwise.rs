@@ -3,7 +3,10 @@
 use passnet_graph::{Arg, Type};
 use passnet_record::DType;
 
-use super::{Lowering, broadcast_shape, call::Call};
+use super::{
+    Lowering, broadcast_shape,
+    call::{Call, dimension},
+};
 use crate::front::{
     expr::{Binary, Unary},
     scalar::{Scalar, ScalarFn, as_scalar},
@@ -192,6 +195,22 @@ impl<'g> Lowering<'g> {
         let zero = self.fill(0.0, dtype);
         let is_positive = self.map(ScalarFn::Compare(Binary::Lt, dtype), &[zero, x], DType::Bool)?;
         self.map(ScalarFn::Where, &[is_positive, x, scaled], dtype)
+    }
+
+    /// The first half times the sigmoid of the second.
+    pub(super) fn glu(&mut self, call: &Call<'g>) -> Option<TensorId> {
+        let x = self.tensor(call.subject()?)?;
+        let shape = self.tensors[x].shape.clone();
+        let dim = if call.arg(1, "dim").is_some() { call.int(1, "dim")? } else { -1 };
+        let dim = dimension(dim, shape.len())?;
+        let half = shape[dim] / 2;
+        let dtype = self.tensors[x].dtype;
+        let wide = self.widen(x)?;
+        let wide_type = self.tensors[wide].dtype;
+        let (a, b) = (self.slice(wide, dim, 0, 1, half), self.slice(wide, dim, half, 1, half));
+        let gate = self.map(ScalarFn::Sigmoid, &[b], wide_type)?;
+        let product = self.map(ScalarFn::Binary(Binary::Mul), &[a, gate], wide_type)?;
+        Some(self.cast(product, dtype))
     }
 
     /// `x + value * (a * b)`, rounded once.

@@ -130,7 +130,7 @@ impl<'g> Lowering<'g> {
     }
 
     /// `start + step * index` along one dimension.
-    fn slice(&mut self, of: TensorId, dim: usize, start: i64, step: i64, extent: i64) -> TensorId {
+    pub(super) fn slice(&mut self, of: TensorId, dim: usize, start: i64, step: i64, extent: i64) -> TensorId {
         let mut shape = self.tensors[of].shape.clone();
         shape[dim] = extent;
         let (_, mut index) = dimensions(&shape);
@@ -335,22 +335,6 @@ impl<'g> Lowering<'g> {
         }
         let dtype = self.tensors[x].dtype;
         Some(self.tensors.add(shape.to_vec(), dtype, Def::Pad { of: x, before, fill }))
-    }
-
-    /// The first half times the sigmoid of the second.
-    fn glu(&mut self, call: &Call<'g>) -> Option<TensorId> {
-        let x = self.tensor(call.subject()?)?;
-        let shape = self.tensors[x].shape.clone();
-        let dim = if call.arg(1, "dim").is_some() { call.int(1, "dim")? } else { -1 };
-        let dim = dimension(dim, shape.len())?;
-        let half = shape[dim] / 2;
-        let dtype = self.tensors[x].dtype;
-        let wide = self.widen(x)?;
-        let wide_type = self.tensors[wide].dtype;
-        let (a, b) = (self.slice(wide, dim, 0, 1, half), self.slice(wide, dim, half, 1, half));
-        let gate = self.map(ScalarFn::Sigmoid, &[b], wide_type)?;
-        let product = self.map(ScalarFn::Binary(Binary::Mul), &[a, gate], wide_type)?;
-        Some(self.cast(product, dtype))
     }
 }
 

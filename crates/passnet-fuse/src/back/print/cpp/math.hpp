@@ -1,0 +1,393 @@
+namespace fused {
+
+// As many values at a time as a register of the CPU holds: compilers keep wider vectors in memory. Everything below is
+// written once for `float` and `vec`.
+#ifdef __F16C__
+typedef halves signed_halves;
+#endif
+typedef float vec __attribute__((vector_size(4 * lanes)));
+typedef int32_t mask __attribute__((vector_size(4 * lanes)));
+typedef uint32_t words __attribute__((vector_size(4 * lanes)));
+typedef uint16_t halves __attribute__((vector_size(2 * lanes)));
+typedef uint8_t bytes __attribute__((vector_size(lanes)));
+
+template <typename To, typename From> static inline To bits_as(From from) {
+    static_assert(sizeof(To) == sizeof(From), "the same bits");
+    To to;
+    std::memcpy(&to, &from, sizeof to);
+    return to;
+}
+
+static inline vec splat(float x) { return x - vec{}; }
+static inline mask splat(bool x) { return mask{} - int32_t(x); }
+static inline float choose(bool c, float a, float b) { return c ? a : b; }
+static inline vec choose(mask c, vec a, vec b) { return c ? a : b; }
+
+static inline float add_lanes(vec x) {
+    for (int64_t width = lanes / 2; width > 0; width /= 2)
+        for (int64_t i = 0; i < width; ++i) x[i] += x[i + width];
+    return x[0];
+}
+// Short rows go to one register, whose lanes are added pairwise.
+static inline float total(vec sum, float rest) { return rest + add_lanes(sum); }
+
+// Sums of longer rows are taken in the order of PyTorch's `sum` over contiguous rows, and so with its roundings: four accumulators
+// of eight lanes, filled alternately. PyTorch has no wider ones: it uses its code for AVX2 on CPUs with AVX-512 too. The order does
+// not depend on `lanes`, so that each of the 32 numbers is one of `lanes` in a register.
+constexpr int64_t sum_lanes = 8, sum_step = 4 * sum_lanes, sum_parts = sum_step / lanes;
+typedef float sum_vec __attribute__((vector_size(4 * sum_lanes)));
+
+struct turns {
+    vec part[sum_parts] = {};
+};
+// Those of long rows are joined after 16 steps, these sums after 16 such, and so on.
+struct cascade : turns {
+    vec whole[3][sum_parts] = {};
+    int64_t steps = 0;
+};
+static inline void carry(cascade& sum) {
+    ++sum.steps;
+    for (int64_t level = 0; level < 3 && sum.steps % (int64_t(16) << 4 * level) == 0; ++level)
+        for (int64_t i = 0; i < sum_parts; ++i) {
+            vec& from = level == 0 ? sum.part[i] : sum.whole[level - 1][i];
+            sum.whole[level][i] += from;
+            from = vec{};
+        }
+}
+static inline void join(cascade& sum) {
+    for (int64_t level = 0; level < 3; ++level)
+        for (int64_t i = 0; i < sum_parts; ++i) {
+            sum.part[i] += sum.whole[level][i];
+            sum.whole[level][i] = vec{};
+        }
+}
+// Adds what is left of a row of `width` elements after the last whole step. PyTorch adds each whole eight to its first
+// accumulator, and the elements after these one by one: to `rest` here. `k` is the position of `x` in the row.
+static inline void add_left(turns& sum, float& rest, float x, int64_t k, int64_t width) {
+    if constexpr (lanes > sum_lanes)
+        if (k < width - width % sum_lanes) {
+            sum.part[0][k % sum_lanes] += x;
+            return;
+        }
+    rest += x;
+}
+static inline void add_left(turns& sum, float& rest, vec x, int64_t k, int64_t width) {
+    if constexpr (lanes == sum_lanes) {
+        sum.part[0] += x;
+    } else if constexpr (lanes > sum_lanes) {
+        struct pair { sum_vec first, second; };
+        const pair both = bits_as<pair>(x);
+        pair part = bits_as<pair>(sum.part[0]);
+        part.first = part.first + both.first + both.second;
+        sum.part[0] = bits_as<vec>(part);
+    } else if (k < width - width % sum_lanes) {
+        sum.part[k % sum_lanes / lanes] += x;
+    } else {
+        for (int64_t i = 0; i < lanes; ++i) rest += x[i];
+    }
+}
+// The whole, where `rest` is the sum of the elements that fill no eight.
+static inline float total(turns& sum, float rest) {
+    sum_vec part[4];
+    static_assert(sizeof part == sizeof sum.part, "the same lanes");
+    std::memcpy(part, sum.part, sizeof part);
+    const sum_vec all = part[0] + part[1] + part[2] + part[3];
+    for (int64_t i = 0; i < sum_lanes; ++i) rest += all[i];
+    return rest;
+}
+static inline float total(cascade& sum, float rest) {
+    join(sum);
+    return total(static_cast<turns&>(sum), rest);
+}
+
+// Sums down the columns of a block, in the order of PyTorch's `sum` over a dimension that is not the last: rows are added one by one
+// to the first level, which after a power of two of rows goes to the next level, and so on.
+constexpr int64_t columns = 256;
+struct column_sums {
+    float level[4][columns] = {};
+    int64_t rows = 0, power = 4;
+    // `all` is the number of rows.
+    explicit column_sums(int64_t all) {
+        int64_t bits = 1;
+        while ((int64_t(1) << bits) < all) ++bits;
+        power = std::max<int64_t>(4, bits / 4);
+    }
+};
+static inline void add_row(column_sums& sum, int64_t k, float x) { sum.level[0][k] += x; }
+static inline void add_row(column_sums& sum, int64_t k, vec x) {
+    vec all;
+    std::memcpy(&all, sum.level[0] + k, sizeof all);
+    all += x;
+    std::memcpy(sum.level[0] + k, &all, sizeof all);
+}
+static inline void next_row(column_sums& sum, int64_t width) {
+    ++sum.rows;
+    const int64_t step = int64_t(1) << sum.power;
+    if (sum.rows % step != 0) return;
+    for (int64_t at = 1; at < 4; ++at) {
+        for (int64_t k = 0; k < width; ++k) sum.level[at][k] += sum.level[at - 1][k], sum.level[at - 1][k] = 0;
+        if ((sum.rows & (step - 1) << at * sum.power) != 0) break;
+    }
+}
+// Leaves the sums in the first level.
+static inline void finish(column_sums& sum, int64_t width) {
+    for (int64_t at = 1; at < 4; ++at)
+        for (int64_t k = 0; k < width; ++k) sum.level[0][k] += sum.level[at][k];
+}
+
+// Maximum and minimum as PyTorch's: NaN wins. One choice at a time, for which compilers have instructions without a branch.
+template <typename T> static inline T maximum(T a, T b) { T larger = a > b ? a : b; return a != a ? a : larger; }
+template <typename T> static inline T minimum(T a, T b) { T smaller = a < b ? a : b; return a != a ? a : smaller; }
+static inline vec maximum(vec a, vec b) { return (a > b) | (a != a) ? a : b; }
+static inline vec minimum(vec a, vec b) { return (a < b) | (a != a) ? a : b; }
+// Bounds that are numbers: one instruction, which gives `x` where it is NaN.
+template <typename V> static inline V at_least(V bound, V x) { return bound > x ? bound : x; }
+template <typename V> static inline V at_most(V bound, V x) { return bound < x ? bound : x; }
+static inline float max_lanes(vec x) {
+    for (int64_t width = lanes / 2; width > 0; width /= 2)
+        for (int64_t i = 0; i < width; ++i) x[i] = maximum(x[i], x[i + width]);
+    return x[0];
+}
+static inline float min_lanes(vec x) {
+    for (int64_t width = lanes / 2; width > 0; width /= 2)
+        for (int64_t i = 0; i < width; ++i) x[i] = minimum(x[i], x[i + width]);
+    return x[0];
+}
+
+// Elements in memory as float and back, rounding to nearest even.
+static inline float get(float x) { return x; }
+static inline float get(bfloat16 x) { return bf16_to_float(x.bits); }
+static inline void put(float* to, float x) { *to = x; }
+static inline void put(bfloat16* to, float x) { to->bits = float_to_bf16(x); }
+// For values that need no rounding.
+static inline void put_exact(bfloat16* to, float x) { to->bits = static_cast<uint16_t>(bits_of(x) >> 16); }
+static inline float round_bfloat16(float x) { return bf16_to_float(float_to_bf16(x)); }
+#ifdef __F16C__
+static inline float get(float16 x) { return widen8(halves8{static_cast<short>(x.bits)})[0]; }
+static inline void put(float16* to, float x) { to->bits = static_cast<uint16_t>(narrow8(floats8{x})[0]); }
+static inline float round_float16(float x) { return widen8(narrow8(floats8{x}))[0]; }
+#else
+static inline float get(float16 x) { return half_to_float(x.bits); }
+static inline void put(float16* to, float x) { to->bits = float_to_half(x); }
+static inline float round_float16(float x) { return half_to_float(float_to_half(x)); }
+#endif
+
+static inline words bfloat16_bits(vec x) {
+    words b = bits_as<words>(x), rounded = (b + 0x7fffu + (b >> 16 & 1u)) >> 16;
+    return x != x ? b >> 16 | 0x40u : rounded;  // NaN stays NaN
+}
+static inline vec round_bfloat16(vec x) { return bits_as<vec>(bfloat16_bits(x) << 16); }
+#ifdef __F16C__
+static inline vec from_half(halves x) { return bits_as<vec>(widen(bits_as<signed_halves>(x))); }
+static inline halves to_half(vec x) { return bits_as<halves>(narrow(bits_as<floats>(x))); }
+#else
+static inline vec from_half(halves x) {
+    vec y;
+    for (int64_t i = 0; i < lanes; ++i) y[i] = get(bits_as<float16>(uint16_t(x[i])));
+    return y;
+}
+static inline halves to_half(vec x) {
+    halves y;
+    for (int64_t i = 0; i < lanes; ++i) { float16 one; put(&one, x[i]); y[i] = one.bits; }
+    return y;
+}
+#endif
+static inline vec round_float16(vec x) { return from_half(to_half(x)); }
+
+template <typename V, typename T> static inline V read(const T* from) { V x; std::memcpy(&x, from, sizeof x); return x; }
+template <typename V, typename T> static inline void write(T* to, V x) { std::memcpy(to, &x, sizeof x); }
+static inline vec get_row(const float* from) { return read<vec>(from); }
+static inline vec get_row(const bfloat16* from) { return bits_as<vec>(__builtin_convertvector(read<halves>(from), words) << 16); }
+static inline vec get_row(const float16* from) { return from_half(read<halves>(from)); }
+static inline mask get_row(const uint8_t* from) { return __builtin_convertvector(read<bytes>(from), mask) != 0; }
+static inline void put_row(float* to, vec x) { write(to, x); }
+static inline void put_row(bfloat16* to, vec x) { write(to, __builtin_convertvector(bfloat16_bits(x), halves)); }
+static inline void put_row_exact(bfloat16* to, vec x) { write(to, __builtin_convertvector(bits_as<words>(x) >> 16, halves)); }
+static inline void put_row(float16* to, vec x) { write(to, to_half(x)); }
+static inline void put_row(uint8_t* to, mask x) { write(to, __builtin_convertvector(x & 1, bytes)); }
+template <typename T> static inline vec get_strided(const T* from, int64_t stride) {
+    vec x;
+    for (int64_t i = 0; i < lanes; ++i) x[i] = get(from[i * stride]);
+    return x;
+}
+template <typename T> static inline void put_strided(T* to, int64_t stride, vec x) {
+    for (int64_t i = 0; i < lanes; ++i) put(to + i * stride, x[i]);
+}
+
+// The last elements of a row, `left` of them: fewer than a register holds.
+template <typename T> static inline auto get_row(const T* from, int64_t left) {
+    T part[lanes] = {};
+    for (int64_t i = 0; i < left; ++i) part[i] = from[i];
+    return get_row(part);
+}
+template <typename T, typename V> static inline void put_row(T* to, V x, int64_t left) {
+    T part[lanes];
+    put_row(part, x);
+    for (int64_t i = 0; i < left; ++i) to[i] = part[i];
+}
+static inline void put_row_exact(bfloat16* to, vec x, int64_t left) {
+    bfloat16 part[lanes];
+    put_row_exact(part, x);
+    for (int64_t i = 0; i < left; ++i) to[i] = part[i];
+}
+template <typename T> static inline vec get_strided(const T* from, int64_t stride, int64_t left) {
+    vec x = {};
+    for (int64_t i = 0; i < left; ++i) x[i] = get(from[i * stride]);
+    return x;
+}
+template <typename T> static inline void put_strided(T* to, int64_t stride, vec x, int64_t left) {
+    for (int64_t i = 0; i < left; ++i) put(to + i * stride, x[i]);
+}
+// `x` in its first lanes, a number in the others.
+static inline vec first_lanes(vec x, int64_t left, float other) {
+    mask place;
+    for (int64_t i = 0; i < lanes; ++i) place[i] = static_cast<int32_t>(i);
+    return choose(place < static_cast<int32_t>(left), x, splat(other));
+}
+template <typename Sum> static inline void add_left(Sum& sum, float& rest, vec x, int64_t k, int64_t width, int64_t left) {
+    for (int64_t i = 0; i < left; ++i) add_left(sum, rest, x[i], k + i, width);
+}
+
+// Elementary functions without branches; errors of a few units in the last place.
+
+static inline mask whole(vec x) { return __builtin_convertvector(x, mask); }
+
+// 2^(n - 1) from 12582912 + n.
+static inline float power_of_two(float n) { return bits_as<float>((bits_as<uint32_t>(n) + 126) << 23); }
+static inline vec power_of_two(vec n) { return bits_as<vec>((bits_as<words>(n) + 126) << 23); }
+
+// NaN stays NaN.
+static inline float within(float x, float low, float high) { x = x < low ? low : x; return x > high ? high : x; }
+static inline vec within(vec x, float low, float high) {
+    x = choose(x < low, splat(low), x);
+    return choose(x > high, splat(high), x);
+}
+
+// Cody and Waite's reduction to [-ln2/2, ln2/2], then the polynomial of Moshier's Cephes library.
+template <typename V> static inline V exp_of(V x) {
+    // Below -87 the result is 0 instead of one of the smallest numbers, so that 2^(n - 1) is never subnormal.
+    V bounded = within(x, -87.5f, 89.0f);
+    V shifted = bounded * 1.44269504088896341f + 12582912.0f;  // its last bits are the integer n
+    V n = shifted - 12582912.0f;
+    V r = (bounded - n * 0.693359375f) + n * 2.12194440e-4f;
+    V p = r * 1.9875691500e-4f + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    V power = p * (r * r) + r + 1.0f;
+    return (power + power) * power_of_two(shifted);
+}
+static inline double exp_of(double x) { return std::exp(x); }
+
+// Rational approximation of the Eigen library; beyond 4 the result rounds to 1.
+template <typename V> static inline V erf_of(V x) {
+    V bounded = within(x, -4.0f, 4.0f);
+    V s = bounded * bounded;
+    V p = s * -2.72614225801306e-10f + 2.77068142495902e-08f;
+    p = p * s - 2.10102402082508e-06f;
+    p = p * s - 5.69250639462346e-05f;
+    p = p * s - 7.34990630326855e-04f;
+    p = p * s - 2.95459980854025e-03f;
+    p = p * s - 1.60960333262415e-02f;
+    V q = s * -1.45660718464996e-05f - 2.13374055278905e-04f;
+    q = q * s - 1.68282697438203e-03f;
+    q = q * s - 7.37332916720468e-03f;
+    q = q * s - 1.42647390514189e-02f;
+    return bounded * p / q;
+}
+static inline double erf_of(double x) { return std::erf(x); }
+
+// Rational approximation of the Eigen library; beyond 9 the result rounds to 1.
+template <typename V> static inline V tanh_of(V x) {
+    V bounded = within(x, -9.0f, 9.0f);
+    V s = bounded * bounded;
+    V p = s * -2.76076847742355e-16f + 2.00018790482477e-13f;
+    p = p * s - 8.60467152213735e-11f;
+    p = p * s + 5.12229709037114e-08f;
+    p = p * s + 1.48572235717979e-05f;
+    p = p * s + 6.37261928875436e-04f;
+    p = p * s + 4.89352455891786e-03f;
+    V q = s * 1.19825839466702e-06f + 1.18534705686654e-04f;
+    q = q * s + 2.26843463243900e-03f;
+    q = q * s + 4.89352518554385e-03f;
+    return bounded * p / q;
+}
+static inline double tanh_of(double x) { return std::tanh(x); }
+
+// The polynomial of the Cephes library for x = m * 2^e with m in [sqrt(1/2), sqrt(2)).
+static inline vec log_of(vec x) {
+    const mask is_tiny = x < 1.17549435e-38f;  // subnormal numbers have another exponent
+    const vec normal = choose(is_tiny, x * 8388608.0f, x);
+    const mask bits = bits_as<mask>(normal), e = (bits - 0x3f3504f3) >> 23;
+    const vec n = __builtin_convertvector(e, vec) - choose(is_tiny, splat(23.0f), vec{});
+    const vec f = bits_as<vec>(bits - (e << 23)) - 1.0f, s = f * f;
+    vec p = f * 7.0376836292e-2f - 1.1514610310e-1f;
+    p = p * f + 1.1676998740e-1f;
+    p = p * f - 1.2420140846e-1f;
+    p = p * f + 1.4249322787e-1f;
+    p = p * f - 1.6668057665e-1f;
+    p = p * f + 2.0000714765e-1f;
+    p = p * f - 2.4999993993e-1f;
+    p = p * f + 3.3333331174e-1f;
+    vec log = (f + ((p * f * s + n * -2.12194440e-4f) - s * 0.5f)) + n * 0.693359375f;
+    log = choose(x == 0.0f, splat(-INFINITY), log);
+    log = choose(x == INFINITY, x, log);
+    return choose(x >= 0.0f, log, splat(NAN));
+}
+static inline float log_of(float x) { return std::log(x); }
+static inline double log_of(double x) { return std::log(x); }
+// log(1 + x): the rounding of 1 + x is put right by a factor.
+static inline vec log1p_of(vec x) {
+    const vec sum = x + 1.0f, rounded = sum - 1.0f, log = log_of(sum);
+    return choose(rounded == 0.0f, x, choose(x > 16777216.0f, log, log * (x / rounded)));
+}
+static inline float log1p_of(float x) { return std::log1p(x); }
+static inline double log1p_of(double x) { return std::log1p(x); }
+
+// Sine and cosine: Cody and Waite's reduction by multiples of pi/2 to [-pi/4, pi/4], then the polynomials of the Cephes library.
+// `turn` is 0 for the sine and 1 for the cosine, which is a quarter of a turn ahead.
+static inline vec sine(vec x, int32_t turn) {
+    vec n = (x * 0.636619772367581343f + 12582912.0f) - 12582912.0f;
+    vec r = ((x - n * 1.5703125f) - n * 4.837512969970703e-4f) - n * 7.549789948768648e-8f;
+    vec s = r * r;
+    vec odd = ((s * -1.9515295891e-4f + 8.3321608736e-3f) * s - 1.6666654611e-1f) * s * r + r;
+    vec even = ((s * 2.443315711809948e-5f - 1.388731625493765e-3f) * s + 4.166664568298827e-2f) * s * s - s * 0.5f + 1.0f;
+    mask quarter = whole(n) + turn;
+    vec value = choose((quarter & 1) != 0, even, odd);
+    return choose((quarter & 2) != 0, -value, value);
+}
+
+// The reduction is good for some thousand turns; what is beyond goes to the C library, lane by lane.
+static inline bool is_small(vec x) {
+    mask beyond = (x > 8192.0f) | (x < -8192.0f);
+    int32_t any = 0;
+    for (int64_t i = 0; i < lanes; ++i) any |= beyond[i];
+    return any == 0;
+}
+static inline vec sin_of(vec x) {
+    if (is_small(x)) return sine(x, 0);
+    for (int64_t i = 0; i < lanes; ++i) x[i] = std::sin(x[i]);
+    return x;
+}
+static inline vec cos_of(vec x) {
+    if (is_small(x)) return sine(x, 1);
+    for (int64_t i = 0; i < lanes; ++i) x[i] = std::cos(x[i]);
+    return x;
+}
+static inline float sin_of(float x) { return std::sin(x); }
+static inline float cos_of(float x) { return std::cos(x); }
+static inline double sin_of(double x) { return std::sin(x); }
+static inline double cos_of(double x) { return std::cos(x); }
+
+// Lane by lane.
+#define OF_LANES(name, function) \
+    static inline float name(float x) { return function(x); } \
+    static inline double name(double x) { return function(x); } \
+    static inline vec name(vec x) { for (int64_t i = 0; i < lanes; ++i) x[i] = function(x[i]); return x; }
+OF_LANES(sqrt_of, std::sqrt)
+OF_LANES(floor_of, std::floor)
+OF_LANES(ceil_of, std::ceil)
+OF_LANES(trunc_of, std::trunc)
+OF_LANES(abs_of, std::fabs)
+
