@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-__all__ = ["Env", "backend", "extract", "kernels"]
+__all__ = ["Env", "backend", "compile", "extract", "kernels", "load"]
 
 
 def __getattr__(name: str) -> Any:
@@ -18,6 +18,14 @@ def __getattr__(name: str) -> Any:
         from passnet.env import Env
 
         return Env
+    if name == "compile":
+        from passnet._compile.compiled import compile
+
+        return compile
+    if name == "load":
+        from passnet._compile.library import load
+
+        return load
     if name in ("backend", "kernels"):
         return importlib.import_module(f"passnet.{name}")
     raise AttributeError(f"module `passnet` has no attribute `{name}`")

@@ -1,6 +1,6 @@
-"""`torch.compile(model, backend="passnet", options={"passes": DIRECTORY})`.
+"""`torch.compile(model, backend="passnet")`.
 
-An installed PassNet is found by that name without further ado. From a source tree, call `register` first, or give the
+The passes of given directories are applied first, and the built-in author writes passes for the rest. An installed PassNet is found by that name without further ado. From a source tree, call `register` first, or give the
 function `passnet` itself as the backend.
 
 Results are those of PyTorch. A pass is used only for calls that it is written for: PyTorch computes the pattern where a gradient is
@@ -21,6 +21,8 @@ import torch
 import torch._dynamo
 import torch.fx
 
+from passnet._backend.author import NotAuthoredError, author_passes
+from passnet._backend.cache import Store
 from passnet._backend.fallback import Refusals, with_fallback
 from passnet._backend.report import GraphReport, Report
 from passnet._passes.errors import PassError
@@ -34,13 +36,24 @@ class Backend:
     """Rewrites each captured graph by pass directories and runs the result without further compilation.
 
     With `falls_back`, calls that a pass is not written for are left to PyTorch; with `verify` too, the first call of each
-    signature is compared with PyTorch.
+    signature is compared with PyTorch. With `author`, the built-in author then writes passes for what is left; `store` keeps
+    them for the next process.
     """
 
-    def __init__(self, directories: Sequence[PassDirectory], *, falls_back: bool = False, verify: bool = True) -> None:
+    def __init__(
+        self,
+        directories: Sequence[PassDirectory],
+        *,
+        falls_back: bool = False,
+        verify: bool = True,
+        author: bool = False,
+        store: Store | None = None,
+    ) -> None:
         self.passes = [rule for directory in directories for rule in directory.passes]
         self.falls_back = falls_back
         self.verify = verify
+        self.author = author
+        self.store = store
         self.matches = {rule.name: 0 for rule in self.passes}
         """Number of places that each pass has rewritten so far, over all graphs."""
         self.graphs: list[GraphReport] = []
@@ -48,20 +61,45 @@ class Backend:
 
     def __call__(self, module: torch.fx.GraphModule, example_inputs: Sequence[Any], **_: Any) -> Callable[..., Any]:
         graph = GraphReport.of(module, example_inputs)
-        rewriting = rewrite(module, [self._used(rule, graph) for rule in self.passes])
-        graph.set_rewriting(rewriting)
         self.graphs.append(graph)
-        for rule in rewriting.passes:
-            self.matches[rule.name] += rule.matches
-        if self.falls_back and len(self.graphs) == 1 and not any(self.matches.values()):
+        # Dynamo's own class compiles its code when it is first called; rewriting looks at that code.
+        module = torch.fx.GraphModule(module, module.graph)
+        self._rewrite(module, self.passes, graph)
+        if (
+            self.author
+            and torch.is_grad_enabled()
+            and any(getattr(value, "requires_grad", False) for value in example_inputs)
+        ):
+            # Dynamo captures again when this changes.
+            graph.not_authored = "a gradient is wanted, and passes have no backward"
+        elif self.author:
+            self._rewrite(module, self._authored(module, graph), graph)
+        elif self.falls_back and len(self.graphs) == 1 and not any(self.matches.values()):
             self._warn_of_no_match(graph)
-        return rewriting.module.forward
+        return module.forward
+
+    def _rewrite(self, module: torch.fx.GraphModule, passes: Sequence[Pass], graph: GraphReport) -> None:
+        rewriting = rewrite(module, [self._used(rule, graph) for rule in passes])
+        graph.set_rewriting(rewriting)
+        for rule in rewriting.passes:
+            self.matches[rule.name] = self.matches.get(rule.name, 0) + rule.matches
+
+    def _authored(self, module: torch.fx.GraphModule, graph: GraphReport) -> Sequence[Pass]:
+        """The author's passes for what the known passes have left of a graph."""
+        try:
+            authored = author_passes(module.graph, self.store)
+        except NotAuthoredError as error:
+            graph.not_authored = str(error)
+            return ()
+        if authored.faults:
+            graph.not_authored = "; ".join(authored.faults)
+        return authored.passes
 
     def _used(self, rule: Pass, graph: GraphReport) -> Pass:
         """The pass as it is used for a graph."""
         if not self.falls_back:
             return rule
-        graph.refusals[rule.name] = Refusals(rule.name, self._warned[rule.name])
+        graph.refusals[rule.name] = Refusals(rule.name, self._warned.setdefault(rule.name, set()))
         return with_fallback(rule, graph.refusals[rule.name], verify=self.verify)
 
     def _warn_of_no_match(self, graph: GraphReport) -> None:
@@ -69,7 +107,7 @@ class Backend:
             name, miss = next(iter(graph.misses.items()))
             message = f"no pass matches in {graph.source}; `{name}`: {miss}. See `passnet.backend.report()`"
         else:
-            message = "the backend `passnet` has no passes; give `options={'passes': DIRECTORY}`"
+            message = "the backend `passnet` has neither passes nor an author; give `options={'passes': DIRECTORY}`"
         warnings.warn(message, RuntimeWarning, stacklevel=2)
 
 
@@ -82,9 +120,10 @@ def passnet(
 ) -> Callable[..., Any]:
     """The backend that torch finds under the name `passnet`.
 
-    Options: `passes` is a pass directory or a list of them; without it, graphs run as captured. `verify`, on by default,
-    compares the first call of each signature with PyTorch. Raises `ValueError` for another option, and `PassError` for a
-    directory that cannot be loaded.
+    Options: `passes` is a pass directory or a list of them. `author` is `"fuse"`, the built-in author, which writes passes for
+    what they leave, or `None`; it is `"fuse"` unless there are `passes`. `verify`, on by default, compares the first call of each
+    signature with PyTorch. `cache_dir` is the directory for what the author has written (default: `compile` in
+    `PASSNET_CACHE`). Raises `ValueError` for another option, and `PassError` for a directory that cannot be loaded.
     """
     options = options or {}
     for name in options:
@@ -95,7 +134,11 @@ def passnet(
     paths: Paths = options.get("passes", ())
     if isinstance(paths, (str, os.PathLike)):
         paths = (paths,)
-    return _backend(tuple(os.path.abspath(path) for path in paths), options.get("verify", True))(module, example_inputs)
+    author = options.get("author", None if paths else "fuse")
+    if author not in ("fuse", None):
+        raise ValueError(f"the backend `passnet` has no author `{author}`; use 'fuse' or None")
+    key = tuple(os.path.abspath(path) for path in paths), options.get("verify", True), author, options.get("cache_dir")
+    return _backend(*key)(module, example_inputs)
 
 
 def report(model: Any = None) -> Report:
@@ -113,19 +156,22 @@ def register() -> None:
         torch._dynamo.register_backend(passnet)
 
 
-_OPTIONS = ("passes", "verify")
-_backends: dict[tuple[tuple[str, ...], bool], Backend] = {}
+_OPTIONS = ("passes", "author", "verify", "cache_dir")
+_backends: dict[tuple[Any, ...], Backend] = {}
 
 
-def _backend(paths: tuple[str, ...], verify: bool) -> Backend:
+def _backend(paths: tuple[str, ...], verify: bool, author: str | None, cache_dir: str | None) -> Backend:
     # A model gives many graphs; the directories are imported once.
-    key = paths, verify
+    key = paths, verify, author, cache_dir
     if key not in _backends:
-        _backends[key] = Backend([_load(path) for path in paths], falls_back=True, verify=verify)
+        directories = [load_directory(path) for path in paths]
+        store = Store.default() if cache_dir is None else Store(cache_dir)
+        _backends[key] = Backend(directories, falls_back=True, verify=verify, author=author is not None, store=store)
     return _backends[key]
 
 
-def _load(path: str) -> PassDirectory:
+def load_directory(path: str) -> PassDirectory:
+    """The pass directory of a path. Raises `PassError`."""
     if not os.path.isdir(path):
         raise PassError("import", None, f"there is no pass directory `{path}`")
     try:

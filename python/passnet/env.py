@@ -72,10 +72,13 @@ class Env:
         self._current: int | None = None
 
     @classmethod
-    def connect(cls, url: str) -> Env:
-        """Uses a server that was started with `passnet env serve SUITE --listen HOST:PORT`."""
+    def connect(cls, url: str, *, timeout_s: float | None = None) -> Env:
+        """Uses a server that was started with `passnet env serve SUITE --listen HOST:PORT`.
+
+        A request that takes longer than `timeout_s` is an `EnvError`; without it a request waits as long as it takes.
+        """
         env = cls.__new__(cls)
-        env._transport, env._current = _Http(url), None
+        env._transport, env._current = _Http(url, timeout_s), None
         return env
 
     def tasks(self) -> list[str]:
@@ -199,8 +202,8 @@ class _Pipe:
 class _Http:
     """A server that is POSTed one request at a time on each of several connections."""
 
-    def __init__(self, url: str) -> None:
-        self._url = url
+    def __init__(self, url: str, timeout_s: float | None) -> None:
+        self._url, self._timeout_s = url, timeout_s
         self._pool = ThreadPoolExecutor(_PARALLEL_REQUESTS)
 
     def send(self, requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -209,7 +212,8 @@ class _Http:
     def _post(self, request: dict[str, Any]) -> dict[str, Any]:
         body = json.dumps(request).encode()
         try:
-            with urllib.request.urlopen(urllib.request.Request(self._url, data=body)) as response:
+            request = urllib.request.Request(self._url, data=body)
+            with urllib.request.urlopen(request, timeout=self._timeout_s) as response:
                 return json.load(response)
         except OSError as error:
             raise EnvError(f"{self._url}: {error}") from error

@@ -18,17 +18,12 @@ from pydantic import Field
 
 from passnet.env import Env, Prompt, Step
 
-__all__ = ["PassEnv", "PassHarness", "PassTaskset"]
+from .data import PassData
+from .tools import PassToolset, PassToolTask
+
+__all__ = ["PassEnv", "PassHarness", "PassTaskset", "PassToolTask", "PassToolset"]
 
 _RECORD = "passnet"
-
-
-class PassData(vf.TaskData):
-    """One task, and the address of its server."""
-
-    suite: str
-    url: str
-    flags: list[str]
 
 
 class PassTasksetConfig(vf.TasksetConfig):
@@ -40,6 +35,8 @@ class PassTasksetConfig(vf.TasksetConfig):
     """Address of a server that several workers share, started with `passnet env serve SUITE --listen HOST:PORT`."""
     flags: list[str] = Field(default_factory=list)
     """Further flags of `passnet env serve`, e.g. `--device cuda --steps 20`."""
+    tools: bool = False
+    """Offer the tools as a toolset, for harnesses with an agent of their own. Needs `url`."""
 
 
 class PassTask(vf.Task[PassData]):
@@ -63,13 +60,16 @@ class PassTaskset(vf.Taskset[PassTask, PassTasksetConfig]):
         config = self.config
         if not config.suite and not config.url:
             raise ValueError("set --env.taskset.suite to a suite, or --env.taskset.url to a server of one")
+        if config.tools and not config.url:
+            raise ValueError("tools run in a process of their own: start a server and set --env.taskset.url")
+        kind = PassToolTask if config.tools else PassTask
         env = _served(config.suite, config.url, tuple(config.flags))
         for task in env.tasks():
             (begin,) = env.reset_many([task])
             env.close_session(begin.session)
             system, user = (message["content"] for message in begin.messages)
             served = {"suite": config.suite, "url": config.url, "flags": config.flags}
-            yield PassTask(PassData(id=task, name=task, system_prompt=system, prompt=user, **served), config.task)
+            yield kind(PassData(id=task, name=task, system_prompt=system, prompt=user, **served), config.task)
 
 
 class PassHarnessConfig(vf.HarnessConfig):

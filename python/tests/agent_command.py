@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -33,3 +36,38 @@ def passnet(*arguments: object) -> str:
 def hand_written() -> dict[str, str]:
     """The bundled passes of the task by file name."""
     return {path.name: path.read_text() for path in (ROOT / "suites/demo/passes" / TASK).iterdir()}
+
+
+@contextmanager
+def served(*flags: str, suite: str = "suites/demo") -> Iterator[str]:
+    """Serves the environment on one graph of the task, and yields the address."""
+    command = [binary(), "env", "serve", suite, "--listen", "127.0.0.1:0", *ONE_GRAPH, *QUICK, *flags]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as server:
+        try:
+            yield server.stdout.readline().strip()
+        finally:
+            server.kill()
+
+
+def tool_call(name: str, **arguments: object) -> str:
+    """A call of a tool as a model writes it into its text."""
+    return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
+
+
+def writing(files: dict[str, str]) -> str:
+    """A text that writes files and has them evaluated."""
+    calls = [
+        tool_call("file_editor", command="create", path=f"/passes/{name}", file_text=text)
+        for name, text in files.items()
+    ]
+    return "\n".join([*calls, tool_call("pass_evaluator")])
+
+
+def answering(files: dict[str, str]) -> str:
+    """An answer of one turn with files."""
+    return "Here it is.\n\n" + "\n".join(f"```python {name}\n{text}```\n" for name, text in files.items())
+
+
+def wrong(files: dict[str, str]) -> dict[str, str]:
+    """The bundled passes with a wrong constant."""
+    return {name: text.replace("0.044715f", "0.5f") for name, text in files.items()}

@@ -54,7 +54,7 @@ def test_the_compiler_is_set_up_for_workers_and_forgets_the_cache(tmp_path: Path
         compiled = list((tmp_path / "first/inductor").rglob("*.so"))
         assert compiled
         worker = server.fork(cache=str(tmp_path / "second"))
-        loaded = worker.load(trace_pattern(lambda x: torch.relu(x) + 1), kind="inductor", mode="default")
+        loaded = worker.load(trace_pattern(lambda x: torch.relu(x) + 1), kind="inductor", mode="default", compiled=True)
         assert loaded["type"] == "loaded", loaded
         worker.inputs(0, x=torch.ones(4))
         assert worker.call(0)["type"] == "outputs"
@@ -67,7 +67,7 @@ def test_the_compiler_is_set_up_for_workers_and_forgets_the_cache(tmp_path: Path
 def test_half_a_library_in_the_cache_is_compiled_again(server: ForkServer, tmp_path: Path):
     for attempt in range(2):
         worker = server.fork(cache=str(tmp_path / "cache"))
-        loaded = worker.load(trace_pattern(lambda x: torch.relu(x) + x.sum()), kind="inductor", mode="default")
+        loaded = worker.load(trace_pattern(lambda x: torch.relu(x) + x.sum()), kind="inductor", mode="default", compiled=True)
         assert loaded["type"] == "loaded", loaded
         worker.inputs(0, x=torch.ones(4))
         (result,) = worker.outputs(worker.call(0))

@@ -258,3 +258,26 @@ def test_types_are_part_of_the_signature(functions, calls):
         with pytest.raises(ValueError, match=r"the tensor is of torch\.float32, not of torch\.float16"):
             shifted(x, torch.float16)
     assert calls == [torch.float32, *[torch.float16] * 3]
+
+
+def test_symbolic_tracing_records_one_call(functions, calls):
+    shift, _ = functions
+
+    @kernels.prepared
+    def shifted(x, by):
+        calls.append(by)
+        kernels.require(x, dtype=torch.float32)
+        out = torch.empty_like(x)
+        shift(x, out, x.numel(), by)
+        return out
+
+    def twice(x):
+        return shifted(shifted(x, 1.0), by=2.0)
+
+    x = torch.randn(3)
+    for _ in range(2):  # Before it has a plan, and with one.
+        traced = torch.fx.symbolic_trace(twice)
+        targets = [node.target for node in traced.graph.nodes if node.op == "call_function"]
+        assert targets == [shifted, shifted]
+        assert torch.equal(traced(x), x + 1 + 2)
+    assert calls == [1.0, 2.0, 2.0], "the plan of a call is kept, those with names have none"

@@ -69,7 +69,7 @@ def exponential(x: torch.Tensor) -> torch.Tensor:
     [
         ({"pases": "here"}, "no option `pases`; did you mean `passes`?"),
         ({"verifies": True}, "no option `verifies`; did you mean `verify`?"),
-        ({"speed": 1}, "no option `speed`; there are `passes` and `verify`"),
+        ({"speed": 1}, "no option `speed`; there are `passes` and `author` and `verify` and `cache_dir`"),
         ({"passes": "/nowhere/at/all"}, "there is no pass directory `/nowhere/at/all`"),
     ],
 )
@@ -96,8 +96,8 @@ def test_that_no_pass_matches_is_said_once(passes: Path):
 
 
 def test_that_there_are_no_passes_is_said():
-    with pytest.warns(RuntimeWarning, match="has no passes; give `options="):
-        compiled(shifted)(torch.randn(3))
+    with pytest.warns(RuntimeWarning, match="neither passes nor an author; give `options="):
+        compiled(shifted, author=None)(torch.randn(3))
 
 
 def test_a_report_has_matches_and_refusals(passes: Path):

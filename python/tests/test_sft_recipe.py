@@ -179,3 +179,17 @@ def test_a_model_is_taught_served_and_run_as_an_author(work):
     finally:
         server.kill()
         server.wait()
+
+
+def test_low_rank_adapters_are_trained(work):
+    if importlib.util.find_spec("peft") is None:
+        pytest.skip("needs peft")
+    out = work / "adapter"
+    command = [sys.executable, "recipes/sft/train.py", "--model", work / "tiny", "--train", work / "train.jsonl"]
+    command += ["--validation", "", "--out", out, "--bf16", "no", "--gradient-checkpointing", "no", "--lora-rank", "4"]
+    command += ["--batch", "1", "--max-steps", "2", "--max-length", "2048"]
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": ""}
+    run = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=ROOT, env=environment)
+    assert run.returncode == 0, run.stderr
+    assert json.loads((out / "adapter_config.json").read_text())["r"] == 4
+    assert not (out / "model.safetensors").exists(), "the weights of the model stay where they are"

@@ -11,7 +11,7 @@ pytest.importorskip("verifiers.v1", reason="needs the library verifiers")
 
 import verifiers.v1 as vf
 
-from agent_command import ONE_GRAPH, QUICK, ROOT, TASK, binary, hand_written
+from agent_command import ONE_GRAPH, QUICK, ROOT, TASK, binary, hand_written, served
 
 
 def create(name, text):
@@ -86,3 +86,35 @@ def test_a_rollout_is_rewarded_for_its_best_passes(model, monkeypatch):
     (trace,) = episode.traces
     assert trace.info["passnet"]["statuses"] == [["accuracy"]]
     assert trace.reward == 0.0
+
+
+def test_tools_by_the_model_context_protocol():
+    """The toolset behind the protocol's own server. The library's harnesses download their agents, so none runs here."""
+    from types import SimpleNamespace
+
+    from mcp.server.mcpserver import MCPServer
+
+    from passnet_verifiers import PassTaskset, PassToolset
+
+    async def episode(url):
+        taskset = PassTaskset(vf.TasksetConfig.model_validate({"id": "passnet-verifiers"}))
+        taskset.config = SimpleNamespace(suite="", url=url, flags=[], tools=True, task=vf.TaskConfig())
+        (task,) = taskset.load()
+        (toolset,) = task.toolsets(task.config)
+        assert isinstance(toolset, PassToolset)
+        await toolset.setup_task(task.data)
+        server = MCPServer("passnet")
+        toolset.register(server)
+        tools = {tool.name: tool for tool in await server.list_tools()}
+        assert "file_text" in tools["file_editor"].input_schema["properties"]
+        for name, text in hand_written().items():
+            await server.call_tool("file_editor", {"command": "create", "path": f"/passes/{name}", "file_text": text})
+        answer = await server.call_tool("pass_evaluator", {})
+        rollout = toolset._rollout
+        state = SimpleNamespace(session=rollout.session, reward=rollout.reward, done=rollout.done)
+        return str(answer), await task.passes(SimpleNamespace(state=state))
+
+    with served("--steps", "20") as url:
+        answer, reward = asyncio.run(episode(url))
+    assert "1 of 1 graph" in answer or "unstable" in answer
+    assert 0.0 <= reward <= 1.0

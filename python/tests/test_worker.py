@@ -89,7 +89,7 @@ def check_results(worker: Worker, **call: object) -> dict:
 
 
 def test_ready_messages_say_who_speaks(server: ForkServer, worker: Worker):
-    assert server.ready["protocol"] == 5
+    assert server.ready["protocol"] == 6
     assert server.ready["versions"]["torch"] == torch.__version__
     assert worker.ready == {"type": "ready", "pid": worker.pid, "sandbox": {}}
 
@@ -106,9 +106,67 @@ def test_graphs_run_eagerly_and_through_the_backend(worker: Worker, candidate: d
     torch.testing.assert_close(worker.outputs(worker.request("fetch"))[0], F.relu(X + Y))
 
 
-def test_inductor_compiles_in_a_worker(worker: Worker):
-    assert worker.load(trace(model), kind="inductor", mode="default")["type"] == "loaded"
+def test_results_are_read_by_the_methods_of_their_type(worker: Worker, write_passes: WritePasses):
+    body = """\
+out = torch.relu(x + y).t().contiguous().t()
+    out.stride = lambda: (16, 1)
+    out.detach = lambda: torch.zeros(8, 16)
+    out.data_ptr = lambda: 0
+    return out
+"""
+    directory = write_passes(add_relu=ADD_RELU.replace("BODY", body))
+
+    def relu(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return F.relu(x + y)
+
+    worker.load(trace(relu), kind="passes", dir=str(directory), compiled=False)
+    worker.inputs(0, x=X, y=Y)
+    reply = worker.call()
+    (value,) = reply["values"]
+    assert value["stride"] == [1, 8] and value["address"] != 0
+    torch.testing.assert_close(worker.outputs(reply)[0], F.relu(X + Y))
+
+
+def test_a_graph_runs_in_float64(worker: Worker):
+    def graph(x: torch.Tensor, y: torch.Tensor) -> tuple:
+        y.add_(1)
+        half = (x @ y.t()).to(torch.float16)
+        return half.softmax(-1, dtype=torch.float32), torch.full((2,), 0.1), half > 0
+
+    def wide(x: torch.Tensor, y: torch.Tensor) -> tuple:
+        product = x.double() @ (y.double() + 1).t()
+        return product.softmax(-1), torch.full((2,), 0.1, dtype=torch.float64), product > 0
+
+    worker.load(trace(graph), kind="eager")
+    worker.inputs(0, x=X, y=Y)
+    worker.call()
+    reply = worker.request("call_float64", set=0, seed=0)
+    for got, expected in zip(worker.outputs(reply), wide(X, Y), strict=True):
+        torch.testing.assert_close(got, expected, rtol=1e-15, atol=1e-15)
+    (changed,) = reply["mutated"]
+    assert changed["name"] == "y"
+    torch.testing.assert_close(worker.tensor(changed), Y.double() + 1)
+    half = worker.outputs(worker.call())[0]
+    assert half.dtype == torch.float32, "other calls are as before"
+
+
+def test_what_has_no_float64_form_says_why(worker: Worker, write_passes: WritePasses):
+    worker.load(trace(lambda x, y: (x.view(torch.int32), y)), kind="eager")
+    worker.inputs(0, x=X, y=Y)
+    reply = worker.request("call_float64", set=0, seed=0)
+    assert (reply["type"], reply["fatal"]) == ("failed", False)
+    assert "reinterprets" in reply["message"]
+    directory = write_passes(add_relu=CPP + ADD_RELU.replace("BODY", CPP_BODY))
+    worker.load(trace(model), kind="passes", dir=str(directory), compiled=False)
+    assert "runs as it is" in worker.request("call_float64", set=0, seed=0)["message"]
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_inductor_compiles_in_a_worker(worker: Worker, compiled: bool):
+    assert worker.load(trace(model), kind="inductor", mode="default", compiled=compiled)["type"] == "loaded"
     check_results(worker)
+    check_results(worker)
+    assert worker.time()["type"] == "timed"
 
 
 @pytest.mark.parametrize("compiled", [False, True])

@@ -64,7 +64,7 @@ def test_every_candidate_runs_and_is_timed(worker: Worker, write_passes: Callabl
         "control": {"kind": "control"},
         "direct": {"kind": "passes", "dir": directory, "compiled": False},
         "compiled": {"kind": "passes", "dir": directory, "compiled": True},
-        "inductor": {"kind": "inductor", "mode": "default"},
+        "inductor": {"kind": "inductor", "mode": "default", "compiled": True},
     }[candidate]
     loaded = worker.load(trace(model), device="cuda:0", **spec)
     assert loaded["type"] == "loaded", loaded

@@ -66,7 +66,7 @@ impl Author for Fuse {
     fn write(&self, task: &TaskGraphs<'_>) -> Result<PassDirectory, AuthorError> {
         let Some((typed, choices)) = &self.prepared else { return Ok(PassDirectory::empty()) };
         let graphs = typed.graphs(&task.record.id);
-        Ok(PassDirectory::new(write_passes(graphs, typed.target(), choices).files)?)
+        Ok(write_passes(graphs, typed.target(), choices))
     }
 }
 

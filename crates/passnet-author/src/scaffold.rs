@@ -3,8 +3,6 @@
 mod prune;
 mod stub;
 
-use std::collections::BTreeMap;
-
 use passnet_fuse::{Choices, write_passes};
 use passnet_graph::Target;
 use passnet_record::{GraphId, ORDER_FILE, PassDirectory, SuiteTask};
@@ -39,9 +37,9 @@ pub fn scaffold(
 ) -> Result<Scaffold, AuthorError> {
     let to_do = match TypedSuite::of(interpreter, suite, target) {
         Ok(typed) => {
-            let files = write_passes(typed.graphs(&task.id), target, &Choices::new()).files;
-            if files.keys().any(|name| name.ends_with(".py")) {
-                return Ok(Scaffold { passes: PassDirectory::new(renamed(&task.id, &files))?, to_do: None });
+            let written = write_passes(typed.graphs(&task.id), target, &Choices::new());
+            if !written.files().is_empty() {
+                return Ok(Scaffold { passes: PassDirectory::new(renamed(&task.id, &written))?, to_do: None });
             }
             "the built-in author has no kernel for these operations; `passnet fuse TASK --explain` says more".to_owned()
         }
@@ -54,13 +52,16 @@ pub fn scaffold(
 }
 
 /// Returns the files under the names of a scaffold, with a remark in each pass and without unused library code.
-fn renamed(task: &str, files: &BTreeMap<String, String>) -> Vec<(String, String)> {
-    let listed = files.get(ORDER_FILE).and_then(|text| serde_json::from_str::<Vec<String>>(text).ok());
-    let passes: Vec<&String> = listed.iter().flatten().filter_map(|name| files.get(&format!("{name}.py"))).collect();
+fn renamed(task: &str, written: &PassDirectory) -> Vec<(String, String)> {
+    let listed = written.order().unwrap_or_default();
+    let passes: Vec<&[u8]> = listed.iter().filter_map(|name| written.file(&format!("{name}.py"))).collect();
     let count = passes.len();
     let mut renamed = vec![(ORDER_FILE.to_owned(), order(count))];
     for (index, text) in passes.into_iter().enumerate() {
-        renamed.push((format!("{}.py", name(index, count)), with_remark(task, &prune_sources(text))));
+        renamed.push((
+            format!("{}.py", name(index, count)),
+            with_remark(task, &prune_sources(&String::from_utf8_lossy(text))),
+        ));
     }
     renamed
 }
@@ -93,9 +94,9 @@ mod tests {
 
     #[test]
     fn passes_get_names_in_their_order() {
-        let files = |order: &str, count: usize| -> BTreeMap<String, String> {
+        let files = |order: &str, count: usize| {
             let passes = (0..count).map(|index| (format!("fuse_{index}.py"), format!("\"\"\"{index}.\"\"\"\nx = 1\n")));
-            passes.chain([(ORDER_FILE.to_owned(), order.to_owned())]).collect()
+            PassDirectory::new(passes.chain([(ORDER_FILE.to_owned(), order.to_owned())])).unwrap()
         };
         let one = renamed("t", &files("[\"fuse_0\"]", 1));
         assert_eq!(one[0].1, "[\"my_pass\"]\n");

@@ -3,9 +3,11 @@
 mod census;
 mod check;
 mod context;
+mod float64;
 mod measure;
 mod profile;
 mod steps;
 mod stop;
+mod suspect;
 
 pub(crate) use self::{context::Attempt, stop::Stop};

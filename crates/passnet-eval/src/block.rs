@@ -105,6 +105,11 @@ impl InputBlock {
         WorkerRequest::Inputs { set, count, stride: self.stride, tensors: self.layouts(sets.start).collect() }
     }
 
+    /// Returns another handle on the same block.
+    pub(crate) fn share(&self) -> io::Result<Self> {
+        Ok(Self { file: self.file.try_clone()?, first: self.first.clone(), ..*self })
+    }
+
     /// Number of sets.
     pub(crate) fn len(&self) -> usize {
         self.count

@@ -49,7 +49,8 @@ impl Candidate {
                 on(compiled, CandidateSpec::Control, Some(CandidateSpec::Control)),
             ],
             Self::Inductor { mode } => {
-                vec![on(compiled, CandidateSpec::Inductor { mode: mode.clone() }, Some(CandidateSpec::Control))]
+                let spec = |compiled| CandidateSpec::Inductor { mode: mode.clone(), compiled };
+                vec![on(direct, spec(false), None), on(compiled, spec(true), Some(CandidateSpec::Control))]
             }
             Self::Refused(_) => Vec::new(),
             Self::Passes(_) => {
@@ -84,6 +85,9 @@ mod tests {
         assert_eq!(paths(Candidate::Noop, &both), both);
         assert_eq!(paths(Candidate::Eager, &both), [ExecutionPath::Direct]);
         let inductor = Candidate::Inductor { mode: "default".to_owned() };
-        assert_eq!(paths(inductor, &[ExecutionPath::Direct]), [ExecutionPath::Compiled]);
+        assert_eq!(paths(inductor.clone(), &[ExecutionPath::Direct]), [ExecutionPath::Direct]);
+        let direct = &inductor.routes(&both, "/p")[1];
+        assert_eq!(direct.spec, CandidateSpec::Inductor { mode: "default".to_owned(), compiled: false });
+        assert_eq!(direct.control, None, "eager mode itself");
     }
 }

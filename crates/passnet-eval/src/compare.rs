@@ -5,14 +5,16 @@
 //! `c == e`, or where `|c - e|` is finite and `|c - e| <= atol + |rtol * e|`, every operation rounded to the dtype.
 
 mod element;
+mod float64;
 mod loose;
 
 use std::num::NonZero;
 
 use element::{Complex, Element, Ladder};
 pub use element::{FIRST_TOLERANCE, LAST_TOLERANCE};
+pub use float64::{MARGIN, against_float64, rounded};
 use half::{bf16, f16};
-pub use loose::{LooseFailure, loose_bound, loosely_close};
+pub use loose::{Exceptional, LooseFailure, loose_bound, loosely_close};
 use passnet_record::DType;
 
 /// Data above this many bytes are compared by several threads.

@@ -21,7 +21,7 @@ pub struct Defences {
     pub diff: bool,
     /// New contents, seeds and addresses in each round, adversarial contents among them.
     pub contents: bool,
-    /// Inputs must be left as they were, and may not be handed out as outputs.
+    /// Inputs must be left as they were, and may not be handed out as outputs; outputs lie in memory as the graph's do.
     pub storage: bool,
     /// Compare outputs of timed calls, chosen at random.
     pub timed: bool,

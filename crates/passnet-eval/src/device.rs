@@ -28,8 +28,13 @@ pub(crate) struct Measuring<'a> {
 impl DeviceLock {
     /// The lock of a device.
     pub(crate) fn new(device: Device) -> Self {
-        let device = device.to_string().replace(':', "-");
-        let name = format!("passnet-{}-{device}.lock", rustix::process::getuid().as_raw());
+        let name = match device.index() {
+            // Processes that see one GPU each all call it `cuda:0`.
+            Some(_) => format!("{}-{}", device.kind(), physical_name(device)),
+            None => device.to_string(),
+        };
+        let name: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+        let name = format!("passnet-{}-{name}.lock", rustix::process::getuid().as_raw());
         Self { inside: Mutex::new(()), path: std::env::temp_dir().join(name) }
     }
 
@@ -40,6 +45,19 @@ impl DeviceLock {
         let measuring = Measuring { _between_processes: FileLock::acquire(&self.path)?, _inside: inside };
         Ok((measuring, begin.elapsed()))
     }
+}
+
+/// Returns the name of a device as the driver's tools know it: `cpu`, or the entry of `CUDA_VISIBLE_DEVICES`, an index or the id
+/// of a GPU.
+pub fn physical_name(device: Device) -> String {
+    let Some(index) = device.index() else { return device.to_string() };
+    let visible = std::env::var("CUDA_VISIBLE_DEVICES").unwrap_or_default();
+    visible_entry(&visible, index).unwrap_or_else(|| index.to_string())
+}
+
+fn visible_entry(visible: &str, index: u32) -> Option<String> {
+    let entry = visible.split(',').nth(index as usize)?.trim();
+    (!entry.is_empty()).then(|| entry.to_owned())
 }
 
 /// Division of the cores of the CPU.
@@ -88,6 +106,14 @@ mod tests {
             drop(held);
             assert!(waiting.join().unwrap() >= Duration::from_millis(5));
         });
+    }
+
+    #[test]
+    fn a_gpu_has_the_name_that_all_processes_of_the_host_give_it() {
+        assert_eq!(visible_entry("2,GPU-bb", 1).as_deref(), Some("GPU-bb"));
+        assert_eq!(visible_entry("2,GPU-bb", 0).as_deref(), Some("2"));
+        assert_eq!((visible_entry("", 0), visible_entry("2", 1)), (None, None));
+        assert_eq!(physical_name(Device::Cpu), "cpu");
     }
 
     #[test]

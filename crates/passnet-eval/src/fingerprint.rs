@@ -4,6 +4,8 @@ use std::{collections::BTreeMap, path::Path, process::Command};
 
 use passnet_record::{Device, Fingerprint};
 
+use crate::device::physical_name;
+
 /// Looks at the machine. `versions` are those that the fork server reports.
 pub(crate) fn fingerprint(device: Device, versions: &BTreeMap<String, String>) -> Fingerprint {
     let mut versions = versions.clone();
@@ -12,8 +14,11 @@ pub(crate) fn fingerprint(device: Device, versions: &BTreeMap<String, String>) -
         versions.insert("cxx".to_owned(), cxx);
     }
     let query = |field: &str| {
-        let index = device.index()?.to_string();
-        first_line("nvidia-smi", &["-i", &index, &format!("--query-gpu={field}"), "--format=csv,noheader"])
+        device.index()?;
+        first_line(
+            "nvidia-smi",
+            &["-i", &physical_name(device), &format!("--query-gpu={field}"), "--format=csv,noheader"],
+        )
     };
     Fingerprint {
         cpu: cpu(),

@@ -81,17 +81,24 @@ pub fn fill(meta: &TensorMeta, seed: u64, content: Content) -> Result<Vec<u8>, I
             return Err(InputError::DataLength { name, shape, expected, found: data.len() });
         }
     }
-    match meta.dtype {
-        DType::Float64 => fill_real::<f64>(meta, stream, content, &mut out),
-        DType::Float32 => fill_real::<f32>(meta, stream, content, &mut out),
-        DType::Float16 => fill_real::<f16>(meta, stream, content, &mut out),
-        DType::BFloat16 => fill_real::<bf16>(meta, stream, content, &mut out),
-        DType::Complex64 => fill_complex::<f32>(meta, stream, content, &mut out),
-        DType::Complex128 => fill_complex::<f64>(meta, stream, content, &mut out),
-        DType::Bool => fill_bool(meta, stream, &mut out),
-        _ => fill_literal_int(meta, &mut out),
+    fill_by_type(meta, stream, content, &mut out);
+    if content == Content::NonFinite {
+        place_non_finite(meta, stream, &mut out);
     }
     Ok(out)
+}
+
+fn fill_by_type(meta: &TensorMeta, stream: Stream, content: Content, out: &mut [u8]) {
+    match meta.dtype {
+        DType::Float64 => fill_real::<f64>(meta, stream, content, out),
+        DType::Float32 => fill_real::<f32>(meta, stream, content, out),
+        DType::Float16 => fill_real::<f16>(meta, stream, content, out),
+        DType::BFloat16 => fill_real::<bf16>(meta, stream, content, out),
+        DType::Complex64 => fill_complex::<f32>(meta, stream, content, out),
+        DType::Complex128 => fill_complex::<f64>(meta, stream, content, out),
+        DType::Bool => fill_bool(meta, stream, out),
+        _ => fill_literal_int(meta, out),
+    }
 }
 
 /// Splits `out` into parts of whole groups of four elements and fills them, on several threads if there is much to
@@ -210,6 +217,39 @@ fn reverse_middle(out: &mut [u8], size: usize) {
     }
 }
 
+/// Tensors with fewer elements stay finite: a scale or a bias that is NaN would make the whole result NaN and hide everything.
+const NON_FINITE_ELEMENTS: usize = 4;
+
+/// Replaces up to three elements, but at most a quarter of all, by NaN, infinity and negative infinity, in this order.
+/// Tensors that the metadata bounds or gives literally are left alone: the graph may use them as indices or variances.
+fn place_non_finite(meta: &TensorMeta, stream: Stream, out: &mut [u8]) {
+    let is_free = meta.data.is_none() && meta.min_val.is_none() && meta.max_val.is_none();
+    let size = meta.dtype.size();
+    let count = out.len() / size.max(1);
+    if !(meta.dtype.is_float() && is_free) || count < NON_FINITE_ELEMENTS {
+        return;
+    }
+    // Groups are used from the other end than those of the values.
+    let [first, low, high, _] = stream.group(u64::MAX);
+    let distance = 1 + (u64::from(low) | u64::from(high) << 32) % (count as u64 / 4);
+    let values = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
+    for (value, number) in values.into_iter().take(count / 4).zip(0_u64..) {
+        let index = ((u64::from(first) + number * distance) % count as u64) as usize;
+        store(meta.dtype, value, &mut out[index * size..(index + 1) * size]);
+    }
+}
+
+fn store(dtype: DType, value: f64, out: &mut [u8]) {
+    match dtype {
+        DType::Float64 => f64::store(value, out),
+        DType::Float32 => f32::store(value, out),
+        DType::Float16 => f16::store(value, out),
+        DType::BFloat16 => bf16::store(value, out),
+        // No other type is a floating-point type.
+        _ => {}
+    }
+}
+
 fn literal(value: TensorValue) -> f64 {
     match value {
         TensorValue::Bool(value) => f64::from(u8::from(value)),
@@ -266,7 +306,9 @@ impl<'a> Rule<'a> {
         let scaled = R::round(R::round(R::round(normal as f32 as f64) * self.std) * 0.2);
         let random = R::round(scaled + self.mean);
         match self.content {
-            Content::Random | Content::Varied | Content::NearDuplicate => self.within(random, normal, 100.0),
+            Content::Random | Content::Varied | Content::NearDuplicate | Content::NonFinite => {
+                self.within(random, normal, 100.0)
+            }
             Content::Zeros => self.within(0.0, normal, 100.0),
             Content::Large => self.within(random * 1000.0, normal, R::LARGE),
             Content::Negative => self.within(-random.abs(), normal, 100.0),

@@ -1,22 +1,43 @@
 //! Comparison of the candidate's values with the reference's.
 
-use std::{borrow::Cow, collections::BTreeSet, io};
+mod contents;
+mod layout;
+mod tally;
+mod timed;
 
-use passnet_record::{DType, OutputComparison, OutputValue, Remark, Status, TensorValue, WorkerNote};
+use std::{borrow::Cow, collections::BTreeSet, fmt, io};
+
+use passnet_record::{DType, OutputValue, Status, TensorValue, WorkerNote};
 use serde_json::json;
 
-use crate::{
-    block::InputBlock,
-    compare::{Comparison, compare, loosely_close},
-    failure::Failure,
-    inputs::Content,
-    worker::Returned,
-};
+pub(crate) use contents::judge_loosely;
+pub(crate) use layout::remarks;
+pub(crate) use tally::{Agreement, Tally};
+pub(crate) use timed::wrong_values;
+
+use crate::{block::InputBlock, failure::Failure, worker::Returned};
+
+/// Origin of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Origin {
+    /// Returned, at this position.
+    Output(usize),
+    /// An input of this name that was changed.
+    Input(String),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Output(index) => write!(f, "output {index}"),
+            Self::Input(name) => write!(f, "mutated input `{name}`"),
+        }
+    }
+}
 
 /// One value of both sides, of the same type and shape.
 pub(crate) struct Pair<'a> {
-    /// `output 0`, or ``mutated input `x` ``.
-    label: String,
+    origin: Origin,
     dtype: DType,
     shape: Vec<u64>,
     candidate: Cow<'a, [u8]>,
@@ -24,6 +45,27 @@ pub(crate) struct Pair<'a> {
 }
 
 impl Pair<'_> {
+    /// Returns the elements of this value in what the graph returned in float64; `None` where that has no such value.
+    fn float64<'w>(&self, wide: &'w Returned) -> Option<Cow<'w, [u8]>> {
+        let layout = match &self.origin {
+            Origin::Output(index) => match wide.outputs.values.get(*index)? {
+                OutputValue::Tensor { layout, .. } => layout,
+                OutputValue::Scalar { value: TensorValue::Float(value) } => {
+                    return Some(value.to_ne_bytes().to_vec().into());
+                }
+                _ => return None,
+            },
+            Origin::Input(name) => wide.outputs.mutated.iter().find(|layout| layout.name == *name)?,
+        };
+        let is_same = layout.dtype == DType::Float64 && layout.shape == self.shape;
+        is_same.then(|| wide.values(layout).into())
+    }
+
+    /// Returns index per dimension of a flat row-major index.
+    fn place(&self, index: u64) -> Vec<u64> {
+        unravel(index, &self.shape)
+    }
+
     /// True if the reference's value has the bytes of an input of its type and shape.
     pub(crate) fn is_input(&self, inputs: &InputBlock) -> io::Result<bool> {
         for layout in inputs.layouts(0).filter(|layout| layout.dtype == self.dtype && layout.shape == self.shape) {
@@ -33,6 +75,30 @@ impl Pair<'_> {
         }
         Ok(false)
     }
+}
+
+/// Returns index per dimension of a flat row-major index.
+fn unravel(mut index: u64, shape: &[u64]) -> Vec<u64> {
+    let mut place = vec![0; shape.len()];
+    for (position, &extent) in place.iter_mut().zip(shape).rev() {
+        *position = index % extent.max(1);
+        index /= extent.max(1);
+    }
+    place
+}
+
+/// Properties of a call's results that are compared in addition to types, shapes and values.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Guard {
+    /// Other inputs than those that the reference changes are left as they were, and are not handed out as outputs.
+    pub(crate) inputs: bool,
+    /// Outputs have the reference's strides, and share memory only where the reference's do.
+    pub(crate) layout: bool,
+}
+
+impl Guard {
+    /// Everything.
+    pub(crate) const ALL: Self = Self { inputs: true, layout: true };
 }
 
 /// Error of pairing values.
@@ -51,7 +117,7 @@ pub(crate) fn pair<'a>(
     candidate: &'a Returned,
     inputs: &InputBlock,
     set: usize,
-    guard_inputs: bool,
+    guard: Guard,
 ) -> Result<Vec<Pair<'a>>, PairError> {
     let (expected, got) = (&reference.outputs.values, &candidate.outputs.values);
     if expected.len() != got.len() {
@@ -66,9 +132,12 @@ pub(crate) fn pair<'a>(
     for (index, (expected, got)) in expected.iter().zip(got).enumerate() {
         pairs.extend(pair_values(index, (reference, expected), (candidate, got)).map_err(PairError::Failure)?);
     }
-    if guard_inputs {
+    if guard.inputs {
         refuse_extra_mutations(reference, candidate).map_err(PairError::Failure)?;
         refuse_handed_out_inputs(reference, candidate).map_err(PairError::Failure)?;
+    }
+    if guard.layout {
+        layout::refuse_other_layout(reference, candidate).map_err(PairError::Failure)?;
     }
     pairs.extend(pair_mutations(reference, candidate, inputs, set)?);
     Ok(pairs)
@@ -102,7 +171,7 @@ fn pair_values<'a>(
                 return Err(mismatch(Status::ShapeMismatch, "shape_differs", "shape", expected, got));
             }
             Ok(Some(Pair {
-                label: format!("output {index}"),
+                origin: Origin::Output(index),
                 dtype: expected.dtype,
                 shape: expected.shape.clone(),
                 candidate: candidate.values(got).into(),
@@ -116,7 +185,7 @@ fn pair_values<'a>(
                 return Err(mismatch(Status::TypeMismatch, "type_differs", "a Python number of kind", expected, dtype));
             }
             let (candidate, reference) = (got.into(), expected.into());
-            Ok(Some(Pair { label: format!("output {index}"), dtype, shape: Vec::new(), candidate, reference }))
+            Ok(Some(Pair { origin: Origin::Output(index), dtype, shape: Vec::new(), candidate, reference }))
         }
         (expected, got) => {
             let (expected, got) = (kind_of(expected), kind_of(got));
@@ -192,7 +261,7 @@ fn pair_mutations<'a>(
             },
         };
         pairs.push(Pair {
-            label: format!("mutated input `{}`", layout.name),
+            origin: Origin::Input(layout.name.clone()),
             dtype: layout.dtype,
             shape: layout.shape.clone(),
             candidate,
@@ -202,165 +271,9 @@ fn pair_mutations<'a>(
     Ok(pairs)
 }
 
-/// Agreement over the rounds that count.
-#[derive(Debug, Default)]
-pub(crate) struct Tally {
-    outputs: Vec<Tallied>,
-}
-
-#[derive(Debug)]
-struct Tallied {
-    label: String,
-    dtype: DType,
-    shape: Vec<u64>,
-    worst: Comparison,
-}
-
-impl Tally {
-    /// Adds one round.
-    pub(crate) fn add(&mut self, pairs: &[Pair<'_>], correct_at: i32) {
-        for (index, pair) in pairs.iter().enumerate() {
-            let comparison = compare(pair.dtype, &pair.candidate, &pair.reference, correct_at);
-            match self.outputs.get_mut(index) {
-                Some(tallied) => tallied.worst = tallied.worst.clone().worst_of(comparison),
-                None => self.outputs.push(Tallied {
-                    label: pair.label.clone(),
-                    dtype: pair.dtype,
-                    shape: pair.shape.clone(),
-                    worst: comparison,
-                }),
-            }
-        }
-    }
-
-    /// Smallest tolerance at which everything was close; `None` if at none.
-    pub(crate) fn tolerance(&self) -> Option<i32> {
-        self.outputs
-            .iter()
-            .map(|tallied| tallied.worst.tolerance)
-            .try_fold(i32::MIN, |worst, t| Some(worst.max(t?)))
-            .map(|t| t.max(crate::compare::FIRST_TOLERANCE))
-    }
-
-    /// The report per output.
-    pub(crate) fn report(&self) -> Vec<OutputComparison> {
-        let outputs = self.outputs.iter().enumerate().map(|(index, tallied)| OutputComparison {
-            index,
-            dtype: tallied.dtype,
-            shape: tallied.shape.clone(),
-            tolerance: tallied.worst.tolerance,
-            equal: tallied.worst.equal,
-            max_abs_diff: tallied.worst.max_abs_diff,
-            max_rel_diff: tallied.worst.max_rel_diff,
-            worst_index: tallied.worst.worst.as_ref().map(|worst| worst.index),
-            mismatched: tallied.worst.mismatched,
-        });
-        outputs.collect()
-    }
-
-    /// The failure, if some output is not close at the demanded tolerance.
-    pub(crate) fn failure(&self, correct_at: i32) -> Option<Failure> {
-        let bad = self.outputs.iter().find(|tallied| tallied.worst.tolerance.is_none_or(|t| t > correct_at))?;
-        let Comparison { mismatched, non_finite, worst, tolerance, .. } = &bad.worst;
-        let total: u64 = bad.shape.iter().product();
-        let bound = passnet_score::tolerance(bad.dtype, correct_at)
-            .map_or("exact equality".to_owned(), |(rtol, atol)| format!("rtol {rtol:.1e} and atol {atol:.1e}"));
-        let mut message = format!(
-            "{} ({} {:?}): {mismatched} of {total} elements are not within {bound} (t = {correct_at})",
-            bad.label, bad.dtype, bad.shape
-        );
-        if let Some(worst) = worst {
-            let place = unravel(worst.index, &bad.shape);
-            message.push_str(&format!("; worst at {place:?}: got {}, expected {}", worst.candidate, worst.reference));
-        }
-        match tolerance {
-            Some(t) => message.push_str(&format!(". It is close from t = {t} on")),
-            None => message.push_str(". It is close at no tolerance"),
-        }
-        let (status, code) = if *non_finite > 0 {
-            message.push_str(&format!("; {non_finite} elements are NaN or infinite where the reference is finite"));
-            (Status::NonFinite, "non_finite")
-        } else {
-            (Status::Accuracy, "output_differs")
-        };
-        Some(Failure::new(status, code, message))
-    }
-}
-
-/// Judges a round of adversarial inputs.
-pub(crate) fn judge_loosely(pairs: &[Pair<'_>], content: Content) -> Result<(), Failure> {
-    for pair in pairs {
-        if let Err(bad) = loosely_close(pair.dtype, &pair.candidate, &pair.reference) {
-            let place = unravel(bad.index, &pair.shape);
-            let message = format!(
-                "{} ({} {:?}) is wrong for `{content}` inputs: at {place:?} got {}, expected {} (allowed difference {:.1e}); \
-                 the rewrite must hold for all inputs, not only for those like the sample's",
-                pair.label, pair.dtype, pair.shape, bad.candidate, bad.reference, bad.allowed
-            );
-            let (status, code) = if bad.non_finite {
-                (Status::NonFinite, "adversarial_non_finite")
-            } else {
-                (Status::Accuracy, "adversarial_differs")
-            };
-            return Err(Failure::new(status, code, message).with_detail(json!({"content": content.name()})));
-        }
-    }
-    Ok(())
-}
-
-/// Judges outputs of a timed call: close at `at`, or not comparable because the reference itself is not finite there.
-pub(crate) fn judge_timed(pairs: &[Pair<'_>], at: i32) -> Result<(), Failure> {
-    for pair in pairs {
-        let comparison = compare(pair.dtype, &pair.candidate, &pair.reference, at);
-        let own = compare(pair.dtype, &pair.reference, &pair.reference, at);
-        if comparison.tolerance.is_none_or(|t| t > at) && own.equal {
-            let worst = comparison.worst.map(|worst| {
-                let place = unravel(worst.index, &pair.shape);
-                format!("; worst at {place:?}: got {}, expected {}", worst.candidate, worst.reference)
-            });
-            let message = format!(
-                "{} ({} {:?}) of a timed call is wrong although checked calls were right{}: timed calls must do the same work",
-                pair.label,
-                pair.dtype,
-                pair.shape,
-                worst.unwrap_or_default()
-            );
-            return Err(Failure::new(Status::Integrity, "timed_output_differs", message));
-        }
-    }
-    Ok(())
-}
-
 /// True if two calls of the same side returned the same bytes.
 pub(crate) fn same_bytes(pairs: &[Pair<'_>]) -> bool {
     pairs.iter().all(|pair| pair.candidate == pair.reference)
-}
-
-/// Index per dimension of a flat row-major index.
-fn unravel(mut index: u64, shape: &[u64]) -> Vec<u64> {
-    let mut place = vec![0; shape.len()];
-    for (position, &extent) in place.iter_mut().zip(shape).rev() {
-        *position = index % extent.max(1);
-        index /= extent.max(1);
-    }
-    place
-}
-
-/// Remarks on returned values that do not change the verdict: stride, aliasing.
-pub(crate) fn remarks(reference: &Returned, candidate: &Returned) -> BTreeSet<Remark> {
-    let mut notes = BTreeSet::new();
-    for (index, values) in reference.outputs.values.iter().zip(&candidate.outputs.values).enumerate() {
-        if let (OutputValue::Tensor { stride: a, .. }, OutputValue::Tensor { stride: b, .. }) = values
-            && a != b
-        {
-            notes.insert(Remark::StrideDiffers { output: index });
-        }
-    }
-    let is_alias =
-        |note: &&WorkerNote| matches!(note, WorkerNote::AliasesInput { .. } | WorkerNote::AliasesOutput { .. });
-    let extra = candidate.outputs.notes.iter().filter(is_alias).filter(|note| !reference.outputs.notes.contains(note));
-    notes.extend(extra.cloned().map(Remark::Worker));
-    notes
 }
 
 #[cfg(test)]

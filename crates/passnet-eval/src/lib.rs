@@ -63,6 +63,7 @@ mod zygote_config;
 
 pub use candidate::Candidate;
 pub use defences::{Defences, UnknownLayer};
+pub use device::physical_name;
 pub use error::EvalError;
 pub use options::RefereeOptions;
 pub use referee::{Evaluation, Referee};

@@ -264,11 +264,16 @@ fn check_outputs(outputs: &Outputs, limit: u64) -> Result<(), String> {
     if outputs.values.len().max(outputs.mutated.len()).max(outputs.notes.len()) > MAX_ITEMS {
         return Err(format!("more than {MAX_ITEMS} values or notes"));
     }
-    let returned = outputs.values.iter().filter_map(|value| match value {
-        OutputValue::Tensor { layout, .. } => Some(layout),
-        _ => None,
-    });
-    for layout in returned.chain(&outputs.mutated) {
+    let tensors = || {
+        outputs.values.iter().filter_map(|value| match value {
+            OutputValue::Tensor { layout, stride, .. } => Some((layout, stride)),
+            _ => None,
+        })
+    };
+    if let Some((layout, _)) = tensors().find(|(layout, stride)| layout.shape.len() != stride.len()) {
+        return Err(format!("value `{}` has not one stride per dimension", layout.name));
+    }
+    for layout in tensors().map(|(layout, _)| layout).chain(&outputs.mutated) {
         let size = layout.dtype.size() as u64;
         let nbytes = layout.shape.iter().try_fold(size, |product, &extent| product.checked_mul(extent));
         let end = layout.offset.checked_add(layout.nbytes);
@@ -295,7 +300,7 @@ mod tests {
             nbytes,
         };
         let outputs = |layout| Outputs {
-            values: vec![OutputValue::Tensor { layout, stride: vec![1], device: "cpu".to_owned() }],
+            values: vec![OutputValue::Tensor { layout, stride: vec![1, 1], device: "cpu".to_owned(), address: 0 }],
             mutated: Vec::new(),
             nbytes: 64,
             notes: Vec::new(),

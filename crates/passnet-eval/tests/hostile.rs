@@ -8,7 +8,7 @@ use std::{fs, path::Path, time::Duration};
 
 use common::{fake_referee, graph};
 use passnet_eval::{Candidate, Referee};
-use passnet_record::{Device, PassDirectory, Status, Verdict};
+use passnet_record::{Device, PassDirectory, Remark, Status, Verdict};
 use passnet_run::GraphSample;
 
 const COPY: &str = r#"{"version": 1, "inputs": ["x"], "nodes": [{"name": "clone", "op": "call_function",
@@ -52,6 +52,9 @@ fn every_misbehaviour_has_its_status() {
         ("violation", Status::Integrity, "forbidden_operator"),
         ("mutates", Status::Integrity, "input_mutated"),
         ("wrong", Status::Accuracy, "output_differs"),
+        ("inaccurate_when_timed", Status::Accuracy, "output_differs"),
+        ("other_strides", Status::LayoutDiffers, "layout_differs"),
+        ("fewer_strides", Status::Integrity, "protocol_violation"),
         ("stale", Status::Accuracy, "output_differs"),
         ("other_dtype", Status::TypeMismatch, "dtype_differs"),
         ("other_shape", Status::ShapeMismatch, "shape_differs"),
@@ -65,6 +68,8 @@ fn every_misbehaviour_has_its_status() {
     let verdict = judge(&referee, "honest");
     assert!(matches!(verdict.status, Status::Correct | Status::Unstable), "{:?}", verdict.reason);
     assert!(verdict.outputs[0].equal && !verdict.timings.is_empty());
+    assert!(verdict.outputs[0].float64.is_none());
+    assert!(verdict.evidence.notes.contains(&Remark::NoFloat64 { reason: "no float64 here".to_owned() }));
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! The whole way from the typed graphs of a task to the files of a pass directory.
 
-use std::collections::BTreeMap;
-
 use passnet_graph::{Target, TypedGraph};
+use passnet_record::{ORDER_FILE, PassDirectory};
 
 use crate::{
     back::{
@@ -12,38 +11,19 @@ use crate::{
     plan::select::plan_passes,
 };
 
-/// Name of the file that orders the passes of a directory.
-const ORDER_FILE: &str = "sorted_output_pass_rule_names.json";
-
-/// A pass directory: file names and their content. Empty where nothing is to be rewritten.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PassDir {
-    /// Name and text of each file, the order of the passes included.
-    pub files: BTreeMap<String, String>,
-}
-
-impl PassDir {
-    /// Returns whether there is no pass.
-    pub fn is_empty(&self) -> bool {
-        self.files.is_empty()
-    }
-}
-
-/// Writes the passes of a task, given by its typed graphs. Kernels for which `choices` has no configuration get that of the
-/// cost model.
-pub fn write_passes(task: &[TypedGraph], target: Target, choices: &Choices) -> PassDir {
-    let mut files = BTreeMap::new();
-    let mut names: Vec<String> = Vec::new();
-    for sites in plan_passes(task, target) {
-        let name = format!("fuse_{}", names.len());
-        files.insert(format!("{name}.py"), pass_file(&sites, choices));
-        names.push(name);
-    }
+/// Writes the passes of a task, given by its typed graphs; a directory without files where nothing is to be rewritten.
+/// Kernels for which `choices` has no configuration get that of the cost model.
+pub fn write_passes(task: &[TypedGraph], target: Target, choices: &Choices) -> PassDirectory {
+    let passes = plan_passes(task, target);
+    let names: Vec<String> = (0..passes.len()).map(|number| format!("fuse_{number}")).collect();
+    let mut files: Vec<(String, String)> =
+        names.iter().zip(&passes).map(|(name, sites)| (format!("{name}.py"), pass_file(sites, choices))).collect();
     if !names.is_empty() {
         let list: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
-        files.insert(ORDER_FILE.to_owned(), format!("[{}]\n", list.join(", ")));
+        files.push((ORDER_FILE.to_owned(), format!("[{}]\n", list.join(", "))));
     }
-    PassDir { files }
+    // Names of files are plain and different.
+    PassDirectory::new(files).expect("numbered names are paths of a pass directory")
 }
 
 /// The kernels of a task with the configurations that each can have, in the order of the graphs.

@@ -1,6 +1,8 @@
 //! The module `passnet._native`.
 
+mod author;
 mod confine;
+mod facts;
 mod launch;
 
 use pyo3::{
@@ -9,7 +11,9 @@ use pyo3::{
     types::PyTuple,
 };
 
+use author::write_passes;
 use confine::{Sandbox, prepare_namespaces, restore_child_pid_namespace, unshare_child_pid_namespace};
+use facts::ModuleFacts;
 use launch::{
     CppLauncher, CudaLauncher, KernelLibrary, PreparedFunction, TritonLauncher, judge_kernel_text, judge_kernels,
     kernel_flags, kernel_text, kernels_are_judged, set_kernel_hook,
@@ -191,10 +195,10 @@ mod native {
 
     #[pymodule_export]
     use super::{
-        CppLauncher, CudaLauncher, KernelLibrary, PreparedFunction, Sandbox, TritonLauncher, count_launch,
+        CppLauncher, CudaLauncher, KernelLibrary, ModuleFacts, PreparedFunction, Sandbox, TritonLauncher, count_launch,
         cuda_synchronize, die_with_parent, exit_on_signal, judge_kernel_text, judge_kernels, kernel_flags, kernel_text,
         kernels_are_judged, launches, match_pattern, prepare_namespaces, record_violation, recorded_violations,
         restore_child_pid_namespace, same_bytes, set_child_subreaper, set_idle_kernels, set_kernel_hook, time_calls,
-        unshare_child_pid_namespace,
+        unshare_child_pid_namespace, write_passes,
     };
 }

@@ -22,6 +22,7 @@ mod author;
 mod choice;
 mod device;
 mod dtype;
+pub mod fleet;
 mod id;
 mod message;
 mod named;
@@ -56,7 +57,10 @@ pub use suite::{Suite, SuiteTask};
 pub use tensor::{TensorMeta, TensorValue};
 pub use text::{counted, duration};
 pub use trial_times::{SideTrials, TimeUnit, TrialTimes};
-pub use verdict::{Cost, Evidence, GraphId, OutputComparison, RatioInterval, Reason, SideTiming, Timing, Verdict};
+pub use verdict::{
+    AgainstFloat64, Cost, Deviation, Evidence, GraphId, OutputComparison, RatioInterval, Reason, SideTiming, Timing,
+    Verdict,
+};
 
 /// Version of every persisted schema of this crate. Raised when a field changes its meaning or goes away; a new
 /// optional field does not raise it.

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::{CacheMode, DType, Device, Profile, TensorValue, WorkerNote};
 
 /// Version of the exchange. A worker that speaks another one is refused.
-pub const PROTOCOL_VERSION: u32 = 5;
+pub const PROTOCOL_VERSION: u32 = 6;
 
 /// Description of a fork server that is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,10 +96,12 @@ pub enum CandidateSpec {
     Eager,
     /// The graph through `torch.compile` with PassNet's backend and no passes: the control of the compiled path.
     Control,
-    /// `torch.compile(backend="inductor", mode=...)`.
+    /// TorchInductor.
     Inductor {
-        /// The `mode` argument.
+        /// The `mode` argument of `torch.compile`.
         mode: String,
+        /// Through `torch.compile` (true), or the captured graph directly, without guards (false).
+        compiled: bool,
     },
     /// The graph rewritten by a pass directory.
     Passes {
@@ -181,6 +183,14 @@ pub enum WorkerRequest {
         /// Watch over replacement functions.
         #[serde(default)]
         watch: Watch,
+    },
+    /// One call of the graph itself with all floating-point numbers in float64; the reply carries outputs. Only a worker
+    /// that loaded [`CandidateSpec::Eager`] answers it.
+    CallFloat64 {
+        /// Set of inputs.
+        set: u32,
+        /// Seed of PyTorch's generators for this call.
+        seed: u64,
     },
     /// Timed calls. Outputs of the last one are kept for `Fetch`.
     Time {
@@ -324,6 +334,8 @@ pub enum OutputValue {
         layout: Layout,
         /// Stride in elements.
         stride: Vec<i64>,
+        /// Address of its first element on its device.
+        address: u64,
         /// Device, e.g. `cuda:0`.
         device: String,
     },

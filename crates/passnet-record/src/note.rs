@@ -96,6 +96,16 @@ pub enum Remark {
     },
     /// `reference_not_bitwise_deterministic`: two calls of the reference differ within the tolerance.
     ReferenceNotDeterministic,
+    /// `no_float64:REASON`: the graph has no float64 result to compare with.
+    NoFloat64 {
+        /// Reason, in a few words.
+        reason: String,
+    },
+    /// `accepted_by_float64:OUTPUT`: an output differs from eager's and is at least as close to float64.
+    AcceptedByFloat64 {
+        /// Position among the outputs.
+        output: usize,
+    },
     /// `path_failed:PATH:CODE`: a path that is not scored failed.
     PathFailed {
         /// The path.
@@ -196,6 +206,8 @@ impl fmt::Display for Remark {
             Self::StrideDiffers { output } => write!(f, "stride_differs:{output}"),
             Self::ContentSkipped { content } => write!(f, "content_skipped:{content}"),
             Self::ReferenceNotDeterministic => f.write_str("reference_not_bitwise_deterministic"),
+            Self::NoFloat64 { reason } => write!(f, "no_float64:{reason}"),
+            Self::AcceptedByFloat64 { output } => write!(f, "accepted_by_float64:{output}"),
             Self::PathFailed { path, code } => write!(f, "path_failed:{path}:{code}"),
             Self::Other(text) => f.write_str(text),
         }
@@ -211,6 +223,10 @@ impl From<String> for Remark {
             None if text == "reference_not_bitwise_deterministic" => Some(Self::ReferenceNotDeterministic),
             Some(("stride_differs", output)) => output.parse().ok().map(|output| Self::StrideDiffers { output }),
             Some(("content_skipped", content)) => Some(Self::ContentSkipped { content: content.to_owned() }),
+            Some(("no_float64", reason)) => Some(Self::NoFloat64 { reason: reason.to_owned() }),
+            Some(("accepted_by_float64", output)) => {
+                output.parse().ok().map(|output| Self::AcceptedByFloat64 { output })
+            }
             Some(("path_failed", rest)) => rest
                 .split_once(':')
                 .and_then(|(path, code)| Some(Self::PathFailed { path: path.parse().ok()?, code: code.to_owned() })),
@@ -263,6 +279,8 @@ mod tests {
         let known = [
             ("stride_differs:1", Remark::StrideDiffers { output: 1 }),
             ("content_skipped:zeros", Remark::ContentSkipped { content: "zeros".to_owned() }),
+            ("no_float64:it draws: so", Remark::NoFloat64 { reason: "it draws: so".to_owned() }),
+            ("accepted_by_float64:1", Remark::AcceptedByFloat64 { output: 1 }),
             ("reference_not_bitwise_deterministic", Remark::ReferenceNotDeterministic),
             (
                 "path_failed:compiled:raised",

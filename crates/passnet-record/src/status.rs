@@ -11,6 +11,10 @@ named! {
     TypeMismatch = "type_mismatch",
     /// An output has another shape.
     ShapeMismatch = "shape_mismatch",
+    /// An output has other strides than the reference's, in a dimension of more than one element.
+    LayoutDiffers = "layout_differs",
+    /// Two outputs share memory where the reference's do not.
+    OutputsShareMemory = "outputs_share_memory",
     /// An output is NaN or infinite where the reference is finite.
     NonFinite = "non_finite",
     /// The rewritten graph raised while running, or its worker died.

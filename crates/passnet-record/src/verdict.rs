@@ -46,6 +46,31 @@ pub struct OutputComparison {
     pub worst_index: Option<u64>,
     /// Elements not close at the demanded tolerance, in the worst round.
     pub mismatched: u64,
+    /// Distances of both sides from the graph computed in float64; `None` where there is no such result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub float64: Option<AgainstFloat64>,
+}
+
+/// Distances of both sides of an output from the graph computed in float64, in the worst round that was computed so.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AgainstFloat64 {
+    /// Distance of eager.
+    pub eager: Deviation,
+    /// Distance of the candidate.
+    pub candidate: Deviation,
+    /// The candidate is at least as close as eager, up to the margin that `docs/reference/referee.md` states.
+    pub accepted: bool,
+}
+
+/// Distance of an output from float64.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Deviation {
+    /// Largest distance of an element; `None` if an element is NaN or infinite where float64 is not.
+    pub max: Option<f64>,
+    /// Root of the mean square of the distances; `None` as for `max`.
+    pub rms: Option<f64>,
+    /// Elements that are not close to float64 at the demanded tolerance.
+    pub outside: u64,
 }
 
 /// Times of one side of a comparison, over all its trials.

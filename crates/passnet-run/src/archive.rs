@@ -82,8 +82,10 @@ impl Archive for Library {
     }
 }
 
-/// Wraps the text of a bare `forward` in the module that samples have.
+/// Wraps the text of a bare `forward` in the module that samples have. Replacements are called by bare names, which samples
+/// never have, so they become functions of `torch` for the reader.
 fn as_module(text: &str) -> String {
-    let body: Vec<String> = text.trim().lines().map(|line| format!("    {line}")).collect();
+    let body: Vec<String> =
+        text.trim().lines().map(|line| format!("    {}", line.replace("= passnet_", "= torch.passnet_"))).collect();
     format!("import torch\nclass GraphModule(torch.nn.Module):\n{}\n", body.join("\n"))
 }

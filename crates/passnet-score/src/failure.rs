@@ -75,7 +75,11 @@ impl Interpretation {
                 _ => class("2", 3),
             },
             (Self::MismatchExtended, failure) => match failure {
-                Status::TypeMismatch | Status::ShapeMismatch | Status::NonFinite => class("2", 2),
+                Status::TypeMismatch
+                | Status::ShapeMismatch
+                | Status::LayoutDiffers
+                | Status::OutputsShareMemory
+                | Status::NonFinite => class("2", 2),
                 Status::CompileError => class("4", 4),
                 _ => class("3", 3),
             },

@@ -1,9 +1,7 @@
 //! Leaderboards: groups of comparable runs, with ranks.
 
-use std::collections::BTreeSet;
-
-use passnet_record::{ExecutionPath, RunHeader, Status};
-use passnet_score::Interval;
+use passnet_record::{RunHeader, Status};
+use passnet_score::{Interval, scored_path};
 
 use crate::{site::Site, view::RunView};
 
@@ -77,13 +75,7 @@ pub(crate) fn device_of(header: &RunHeader) -> String {
 
 /// Returns the path on which the scored measurements of a run were made: `direct`, `compiled`, or `direct and compiled`.
 pub(crate) fn path_of(run: &RunView) -> String {
-    let timings = run.verdicts.iter().filter_map(|verdict| verdict.scored_timing());
-    let measured: BTreeSet<&str> = timings.map(|timing| timing.path.name()).collect();
-    if measured.is_empty() {
-        // Nothing was timed, so the first path of the settings is the one that would have counted.
-        return run.header.settings.paths.first().map_or("none", |&path: &ExecutionPath| path.name()).to_owned();
-    }
-    measured.into_iter().rev().collect::<Vec<_>>().join(" and ")
+    scored_path(&run.verdicts, &run.header.settings)
 }
 
 /// Assigns ranks: 1 plus the number of runs that are certainly better, i.e. whose interval lies above.

@@ -64,15 +64,15 @@ fn decade_ticks() -> impl Iterator<Item = f64> {
     (-3..=2).flat_map(|exponent| [1.0, 2.0, 5.0].map(|digit| digit * 10_f64.powi(exponent))).chain([1000.0])
 }
 
-/// Draws the curves; nothing for no runs.
-pub(crate) fn curves(entries: &[RankedRun<'_>]) -> Markup {
+/// Draws the curves; nothing for no runs. Ids of the drawing begin with `id`.
+pub(crate) fn curves(entries: &[RankedRun<'_>], id: &str) -> Markup {
     let Some(axes) = Axes::of(entries) else { return html! {} };
     let rows = entries.len().div_ceil(LEGEND_COLUMNS);
     let height = TOP + PLOT_HEIGHT + AXIS_HEIGHT + rows as f64 * LEGEND_ROW;
     html! {
-        svg.curves viewBox=(format!("0 0 {WIDTH} {height}")) role="img" aria-labelledby="curves-title curves-desc" {
-            title id="curves-title" { "ES by tolerance" }
-            desc id="curves-desc" { "One line per author; the values are in the table below the figure." }
+        svg.curves viewBox=(format!("0 0 {WIDTH} {height}")) role="img" aria-labelledby=(format!("{id}-title {id}-desc")) {
+            title id=(format!("{id}-title")) { "ES by tolerance" }
+            desc id=(format!("{id}-desc")) { "One line per author; the values are in the table below the figure." }
             (grid(&axes))
             @for entry in entries { (curve(&axes, entry)) }
             (legend(entries))

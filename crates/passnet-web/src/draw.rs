@@ -1,9 +1,11 @@
 //! Drawings as inline SVG.
 
 pub(crate) mod bars;
+pub(crate) mod difference;
 pub(crate) mod graph;
 mod layout;
 pub(crate) mod plots;
+pub(crate) mod scatter;
 
 /// A coordinate, to a tenth of a unit.
 pub(crate) fn at(coordinate: f64) -> String {

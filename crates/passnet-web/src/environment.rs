@@ -13,7 +13,7 @@ pub(crate) fn environment(entries: &[RankedRun<'_>]) -> Markup {
             table {
                 thead {
                     tr {
-                        th scope="col" { "" }
+                        th scope="col" { "Fact" }
                         @for entry in entries { th.author scope="col" { (entry.label) } }
                     }
                 }

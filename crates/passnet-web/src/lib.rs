@@ -19,6 +19,7 @@ mod curves;
 mod draw;
 mod environment;
 mod failures;
+mod families;
 mod format;
 mod leaderboard;
 mod page;

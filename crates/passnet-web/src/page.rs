@@ -28,7 +28,7 @@ pub fn report_page(runs: &[RunView]) -> String {
         Vec::new()
     } else {
         let figure = html! {
-            div.scroll role="region" aria-label="Figure" tabindex="0" { (curves(&entries)) }
+            div.scroll role="region" aria-label="Figure" tabindex="0" { (curves(&entries, "curves")) }
             (curve_table(&entries))
         };
         vec![
@@ -39,7 +39,7 @@ pub fn report_page(runs: &[RunView]) -> String {
             section("environment", "Environment", environment(&entries)),
         ]
     };
-    document(&Document { title: &title, crumbs: Vec::new(), lead, sections })
+    document(&Document { title: &title, places: Vec::new(), crumbs: Vec::new(), lead, sections })
 }
 
 fn title(runs: &[RunView]) -> String {

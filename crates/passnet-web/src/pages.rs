@@ -13,7 +13,7 @@ mod trajectory;
 
 use self::context::Context;
 use crate::{
-    shell::{self, Crumb, Document},
+    shell::{self, Crumb, Document, Place},
     site::{PageId, Site},
     view::Archive,
 };
@@ -41,9 +41,23 @@ fn document(context: &Context<'_>) -> String {
     };
     let crumb = |(title, place): &(String, PageId)| Crumb { title: title.clone(), href: context.href(*place) };
     let mut crumbs: Vec<Crumb> = Vec::new();
-    if here != PageId::Index {
+    if !page.above.is_empty() {
         crumbs.push(Crumb { title: "Leaderboard".to_owned(), href: context.href(PageId::Index) });
     }
     crumbs.extend(page.above.iter().map(crumb));
-    shell::document(&Document { title: &page.title, crumbs, lead: page.lead, sections: page.sections })
+    let places = places(context);
+    shell::document(&Document { title: &page.title, places, crumbs, lead: page.lead, sections: page.sections })
+}
+
+/// Returns the main pages that the site has.
+fn places(context: &Context<'_>) -> Vec<Place> {
+    let site = context.site;
+    let pages = [
+        (true, "Leaderboard", PageId::Index),
+        (site.dataset.is_some(), "Dataset", PageId::Dataset),
+        (!site.trajectories.is_empty(), "Trajectories", PageId::Trajectories),
+        (site.published, "Published figures", PageId::Published),
+    ];
+    let place = |(_, title, page)| Place { title, href: context.href(page), is_here: page == context.here };
+    pages.into_iter().filter(|&(exists, ..)| exists).map(place).collect()
 }

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use passnet_score::scored_path;
+
 use crate::RunView;
 
-/// Columns of the leaderboard; the first two are of text.
-pub const TITLES: [&str; 9] =
-    ["author", "device", "AS", "sound", "95% interval", "G-mean", "correct", "fast_1", "graphs"];
+/// Columns of the leaderboard; the first three are of text.
+pub const TITLES: [&str; 10] =
+    ["author", "device", "path", "AS", "sound", "95% interval", "G-mean", "correct", "fast_1", "graphs"];
 
 /// Returns the runs by sound score, best first; by AS where there is none.
 pub fn ranked(runs: &[RunView]) -> Vec<&RunView> {
@@ -17,7 +19,7 @@ pub fn ranked(runs: &[RunView]) -> Vec<&RunView> {
 }
 
 /// Returns a run's line of the leaderboard.
-pub fn line(run: &RunView) -> [String; 9] {
+pub fn line(run: &RunView) -> [String; 10] {
     let score = &run.score;
     let sound = score.sound.as_ref();
     let dash = || "-".to_owned();
@@ -25,6 +27,7 @@ pub fn line(run: &RunView) -> [String; 9] {
     [
         run.header.author.to_string(),
         run.header.settings.device.to_string(),
+        scored_path(&run.verdicts, &run.header.settings),
         format!("{:.3}", score.aggregated),
         sound.map_or_else(dash, |sound| format!("{:.3}", sound.score)),
         interval.map_or_else(dash, |interval| format!("{:.3}-{:.3}", interval.low, interval.high)),
@@ -48,7 +51,7 @@ pub fn markdown(runs: &[RunView]) -> String {
     let mut text = String::new();
     let mut row = |cells: &[String]| text.push_str(&format!("| {} |\n", cells.join(" | ")));
     row(&TITLES.map(str::to_owned));
-    row(&TITLES.map(|title| if matches!(title, "author" | "device") { "---" } else { "---:" }.to_owned()));
+    row(&TITLES.map(|title| if matches!(title, "author" | "device" | "path") { "---" } else { "---:" }.to_owned()));
     let ranked = ranked(runs);
     for run in &ranked {
         row(&line(run).map(|cell| escaped(&cell)));

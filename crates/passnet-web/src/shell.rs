@@ -20,6 +20,27 @@ pub(crate) fn section(id: &'static str, heading: &str, content: Markup) -> Secti
     Section { id, heading: heading.to_owned(), content }
 }
 
+/// The mark: three operations that become one. `currentColor` follows the colour scheme.
+const MARK: &str = concat!(
+    r#"<svg class="logo" viewBox="0 0 32 32" aria-hidden="true"><path d="M7 6v6l9 5m9-11v6l-9 5m0-11v20" fill="none" "#,
+    r#"stroke="currentColor" stroke-width="2.5"/><g fill="currentColor"><circle cx="7" cy="6" r="3.5"/><circle cx="16" cy="6" r="3.5"/>"#,
+    r#"<circle cx="25" cy="6" r="3.5"/><rect x="10" y="20" width="12" height="8" rx="2.5"/></g></svg>"#
+);
+/// The mark as an icon. Without one, browsers request a file from the server.
+const ICON: &str = concat!(
+    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E%3Cpath d='M7 6v6l9 5m9-11v6l-9 5m0-11v20' ",
+    "fill='none' stroke='%230b62c4' stroke-width='3'/%3E%3Cg fill='%230b62c4'%3E%3Ccircle cx='7' cy='6' r='4'/%3E%3Ccircle cx='16' ",
+    "cy='6' r='4'/%3E%3Ccircle cx='25' cy='6' r='4'/%3E%3Crect x='10' y='19' width='12' height='9' rx='2.5'/%3E%3C/g%3E%3C/svg%3E"
+);
+
+/// A main page of the site, in the bar at the top.
+pub(crate) struct Place {
+    pub(crate) title: &'static str,
+    pub(crate) href: String,
+    /// True on the page itself.
+    pub(crate) is_here: bool,
+}
+
 /// A page above this one.
 pub(crate) struct Crumb {
     pub(crate) title: String,
@@ -29,6 +50,8 @@ pub(crate) struct Crumb {
 /// Content of a page.
 pub(crate) struct Document<'a> {
     pub(crate) title: &'a str,
+    /// Main pages of the site; empty for a file of its own.
+    pub(crate) places: Vec<Place>,
     pub(crate) crumbs: Vec<Crumb>,
     pub(crate) lead: Markup,
     pub(crate) sections: Vec<Section>,
@@ -54,13 +77,13 @@ pub(crate) fn document(document: &Document<'_>) -> String {
                 meta name="color-scheme" content="light dark";
                 meta http-equiv="Content-Security-Policy" content=(content_security_policy());
                 title { (document.title) }
-                // Without an icon, browsers request one from the server.
-                link rel="icon" href="data:,";
+                link rel="icon" href=(ICON);
                 style { (PreEscaped(STYLE)) }
             }
             body {
                 a.skip href="#content" { "Skip to content" }
                 header {
+                    (bar(&document.places))
                     @if !document.crumbs.is_empty() {
                         nav aria-label="Way back" {
                             @for (at, crumb) in document.crumbs.iter().enumerate() {
@@ -74,7 +97,7 @@ pub(crate) fn document(document: &Document<'_>) -> String {
                 }
                 main id="content" {
                     @for section in &document.sections {
-                        section aria-labelledby=(section.id) {
+                        section {
                             h2 id=(section.id) { (section.heading) }
                             (section.content)
                         }
@@ -86,6 +109,22 @@ pub(crate) fn document(document: &Document<'_>) -> String {
         }
     };
     page.into_string()
+}
+
+/// The bar with the mark and the main pages.
+fn bar(places: &[Place]) -> Markup {
+    html! {
+        div.bar {
+            span.brand { (PreEscaped(MARK)) "PassNet" }
+            @if !places.is_empty() {
+                nav aria-label="Site" {
+                    @for place in places {
+                        a href=(place.href) aria-current=[place.is_here.then_some("page")] { (place.title) }
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// A table that scrolls sideways where the screen is narrow. `name` is for screen readers.

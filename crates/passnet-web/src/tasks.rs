@@ -116,7 +116,8 @@ fn without_speed(tally: &Tally) -> String {
     }
 }
 
-fn step(speedup: f64) -> &'static str {
+/// Returns the colour class of a speed-up.
+pub(crate) fn step(speedup: f64) -> &'static str {
     let position = STEPS.iter().filter(|&&bound| speedup >= bound).count();
     CLASSES[position]
 }

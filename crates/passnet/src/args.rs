@@ -3,6 +3,7 @@
 mod agent;
 mod dataset;
 mod extract;
+mod fleet;
 mod shared;
 mod traj;
 mod web;
@@ -20,6 +21,7 @@ pub(crate) use self::dataset::{
     ImportArgs, KernelsArgs, QueryArgs, ShowArgs, StatsArgs,
 };
 pub(crate) use self::extract::ExtractArgs;
+pub(crate) use self::fleet::{FleetArgs, FleetCommand, FleetRunArgs, SimulateArgs};
 pub(crate) use self::shared::{Format, MeasureArgs, SelectionArgs};
 pub(crate) use self::traj::{
     EnvCommand, EnvServeArgs, FilterArgs, SplitArgs, TeachArgs, TrajCommand, TrajDedupArgs, TrajExportArgs, TrajFormat,
@@ -79,6 +81,9 @@ pub(crate) enum Command {
     /// Evaluate a whole suite
     #[command(subcommand)]
     Bench(BenchCommand),
+    /// Evaluate on the devices of a Ray cluster
+    #[command(subcommand)]
+    Fleet(FleetCommand),
     /// Let a language model work on tasks with tools
     #[command(subcommand)]
     Agent(AgentCommand),

@@ -11,6 +11,7 @@ mod doctor;
 mod env;
 mod eval;
 mod extract;
+mod fleet;
 mod fuse;
 mod lint;
 mod new;
@@ -40,6 +41,7 @@ pub(crate) fn run(command: Command) -> Result<ExitCode> {
         Command::Dataset(command) => dataset::run(&command),
         Command::Eval(args) => eval::run(&args),
         Command::Bench(BenchCommand::Run(args)) => bench::run(&args),
+        Command::Fleet(command) => fleet::run(&command),
         Command::Agent(command) => agent::run(&command),
         Command::Traj(command) => traj::run(&command),
         Command::Env(command) => env::run(&command),

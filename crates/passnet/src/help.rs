@@ -11,7 +11,7 @@ use crate::{args::Arguments, output};
 /// Every command of the program, by purpose.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Write and check passes", &["new", "eval", "lint", "fuse"]),
-    ("Measure authors and compilers", &["bench", "study", "score"]),
+    ("Measure authors and compilers", &["bench", "fleet", "study", "score"]),
     ("Show and share runs", &["report", "compare", "serve", "site", "bundle"]),
     ("Build datasets", &["extract", "dataset"]),
     ("Language models", &["agent", "traj", "env"]),

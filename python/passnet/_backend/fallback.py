@@ -102,7 +102,7 @@ class _Decisions:
         self.rule = rule
         self.refusals = refusals
         self.verify = verify
-        self.run = _with_arguments(rule)
+        self.run = bound_replacement(rule)
         self.signatures: list[_Signature] = []
         self.kinds: dict[tuple, _Signature] = {}
 
@@ -338,7 +338,7 @@ def _is_capturing() -> bool:
     return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
 
 
-def _with_arguments(rule: Pass) -> Callable[..., Any]:
+def bound_replacement(rule: Pass) -> Callable[..., Any]:
     """The replacement as a function of what the pattern's parameters are bound to."""
     marks = {name: object() for name in rule.parameters}
     try:

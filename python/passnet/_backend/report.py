@@ -31,6 +31,8 @@ class GraphReport:
     """By pass that matched nowhere: how far it came."""
     refusals: dict[str, Refusals] = field(default_factory=dict)
     """By pass: the calls that were left to PyTorch."""
+    not_authored: str | None = None
+    """Why the built-in author wrote nothing for the graph."""
     _code: types.CodeType | None = None
     _tensors: list[weakref.ref[torch.Tensor]] = field(default_factory=list)
 
@@ -65,6 +67,7 @@ class GraphReport:
         return {
             "source": self.source,
             "operations": self.operations,
+            "not_authored": self.not_authored,
             "passes": [
                 {
                     "name": name,
@@ -82,6 +85,8 @@ class GraphReport:
     def lines(self) -> Iterable[str]:
         """The report as text."""
         yield f"{self.source}: {self.operations} operations"
+        if self.not_authored:
+            yield f"    the author wrote nothing: {self.not_authored}"
         for name, count in self.matches.items():
             if not count:
                 yield f"    {name}: no match; {self.misses[name]}"

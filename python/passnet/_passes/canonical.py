@@ -32,7 +32,7 @@ class CanonicalGraph:
     """The canonical form of a graph, and the nodes behind its value numbers."""
 
     def __init__(self, graph: torch.fx.Graph) -> None:
-        self._encoder = _OpaqueEncoder()
+        self._encoder = OpaqueEncoder()
         inputs = [node for node in graph.nodes if node.op in ("placeholder", "get_attr")]
         calls = [node for node in graph.nodes if node.op not in ("placeholder", "get_attr", "output")]
         for node in inputs:
@@ -73,7 +73,7 @@ class CanonicalGraph:
         elif node.op == "call_module":
             target = f"{_OPAQUE}.module_{target.replace('.', '_')}"
         else:
-            function, target = target, _name(target)
+            function, target = target, function_name(target)
             if function in (operator.getitem, operator.setitem):
                 args[1] = _with_marked_lists(args[1])
             if function is not builtins.getattr and not target.startswith(("operator.", _OPAQUE)):
@@ -107,7 +107,8 @@ def _without_marks(value: Any) -> Any:
     return items if is_list else tuple(items)
 
 
-def _name(function: Callable[..., Any]) -> str:
+def function_name(function: Callable[..., Any]) -> str:
+    """The name of a function in wire form; one by its identity where the form has none."""
     try:
         name = target_name(function)
     except WireError:
@@ -115,7 +116,7 @@ def _name(function: Callable[..., Any]) -> str:
     return _RENAMED.get(name, name)
 
 
-class _OpaqueEncoder(Encoder):
+class OpaqueEncoder(Encoder):
     """Names by identity what the wire form cannot say, instead of refusing it."""
 
     def __init__(self) -> None:

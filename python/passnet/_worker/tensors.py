@@ -8,7 +8,7 @@ import mmap
 import os
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -28,6 +28,13 @@ _DTYPES = {
     )
 }
 _DTYPE_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
+# Methods of the type, taken before a pass is imported. An instance of `torch.Tensor` can have attributes of its own, and they
+# would be found first: `result.stride = lambda: ...` says whatever it likes, `result.detach` computes when it is fetched.
+_DATA_PTR = torch.Tensor.data_ptr
+_DETACH = torch.Tensor.detach
+_NUMEL = torch.Tensor.numel
+_STORAGE = torch._C.TensorBase.untyped_storage
+_STRIDE = torch.Tensor.stride
 
 
 class Layouts:
@@ -79,10 +86,14 @@ class InputSet:
             empty = start == end
             yield torch.empty(shape, dtype=dtype) if empty else self._block[start:end].view(dtype).view(shape)
 
+    def copies(self) -> list[torch.Tensor]:
+        """New tensors on the device with the first content."""
+        return [original.to(self._device, copy=True) for original in self._originals()]
+
     def restore(self) -> None:
         """Gives all tensors their first content."""
         if self._saved is None:
-            self._saved = [original.to(self._device) for original in self._originals()]
+            self._saved = self.copies()
         for tensor, saved in zip(self.tensors, self._saved, strict=True):
             tensor.copy_(saved)
 
@@ -128,7 +139,7 @@ def _place(layout: dict[str, Any]) -> tuple[int, int, torch.dtype, list[int]]:
 
 
 def _storage_address(tensor: torch.Tensor) -> int:
-    return tensor.untyped_storage().data_ptr() if tensor.layout == torch.strided else 0
+    return _STORAGE(tensor).data_ptr() if tensor.layout == torch.strided else 0
 
 
 def _is_plain(value: Any) -> bool:
@@ -140,9 +151,17 @@ def _is_plain(value: Any) -> bool:
     )
 
 
-def ship(result: Any, inputs: InputSet) -> tuple[dict[str, Any], int | None]:
+class Inputs(Protocol):
+    """Inputs of a call, afterwards."""
+
+    def mutated(self) -> list[tuple[str, torch.Tensor]]: ...
+
+    def aliases(self, tensor: torch.Tensor) -> str | None: ...
+
+
+def ship(result: Any, inputs: Inputs) -> tuple[dict[str, Any], int | None]:
     """The `outputs` reply for what a call returned, and the descriptor of its block (the caller closes it)."""
-    values = result if isinstance(result, (tuple, list)) else (result,)
+    values = _values(result)
     block = _Block()
     described = [_describe(position, value, block) for position, value in enumerate(values)]
     mutated = [block.add(name, tensor) for name, tensor in inputs.mutated()]
@@ -156,12 +175,27 @@ def ship(result: Any, inputs: InputSet) -> tuple[dict[str, Any], int | None]:
     return reply, block.write()
 
 
+def _values(result: Any) -> list[Any]:
+    """The values that a call returned: the elements that a sequence holds, not those that its type hands out when asked."""
+    if isinstance(result, tuple):
+        return list(tuple.__iter__(result))
+    if isinstance(result, list):
+        return list(list.__iter__(result))
+    return [result]
+
+
 def _describe(position: int, value: Any, block: _Block) -> dict[str, Any]:
     if value is None:
         return {"kind": "none"}
     if _is_plain(value):
         layout = block.add(str(position), value)
-        return {"kind": "tensor", "layout": layout, "stride": list(value.stride()), "device": str(value.device)}
+        return {
+            "kind": "tensor",
+            "layout": layout,
+            "stride": list(_STRIDE(value)),
+            "address": _DATA_PTR(value),
+            "device": str(value.device),
+        }
     if type(value) in (bool, int, float) and (type(value) is not int or -(2**63) <= value < 2**63):
         finite = type(value) is not float or math.isfinite(value)
         return {"kind": "scalar", "value": value if finite else str(value)}
@@ -172,7 +206,7 @@ def _describe(position: int, value: Any, block: _Block) -> dict[str, Any]:
     return {"kind": "other", "type_name": name}
 
 
-def _aliases(values: Any, inputs: InputSet) -> list[str]:
+def _aliases(values: Any, inputs: Inputs) -> list[str]:
     notes = []
     seen: dict[int, int] = {}
     for position, value in enumerate(values):
@@ -196,7 +230,7 @@ class _Block:
 
     def add(self, name: str, tensor: torch.Tensor) -> dict[str, Any]:
         """Reserves room; returns the layout."""
-        offset, nbytes = self.nbytes, tensor.numel() * tensor.element_size()
+        offset, nbytes = self.nbytes, _NUMEL(tensor) * tensor.dtype.itemsize
         self._parts.append((offset, tensor))
         self.nbytes = -(-(offset + nbytes) // _ALIGNMENT) * _ALIGNMENT
         shape = list(tensor.shape)
@@ -216,7 +250,7 @@ class _Block:
         os.ftruncate(descriptor, self.nbytes)
         memory = mmap.mmap(descriptor, self.nbytes)
         for offset, tensor in self._parts:
-            if tensor.numel():
-                place = torch.frombuffer(memory, dtype=tensor.dtype, count=tensor.numel(), offset=offset)
-                place.view(tensor.shape).copy_(tensor.detach())
+            if count := _NUMEL(tensor):
+                place = torch.frombuffer(memory, dtype=tensor.dtype, count=count, offset=offset)
+                place.view(tensor.shape).copy_(_DETACH(tensor))
         return descriptor

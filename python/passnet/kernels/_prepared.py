@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.fx
 from torch.overrides import TorchFunctionMode
 
 from passnet import _native
@@ -57,18 +58,35 @@ def prepared(function: Callable[..., Any]) -> Any:
     Later ones repeat its allocations and launches, and run none of its Python. So the function may look at shapes, strides,
     types and devices, allocate with `torch.empty`, `empty_like` or `empty_strided`, launch kernels of this module, and return
     what it has allocated or was given, alone or in a tuple or list. Its work must follow from the signature alone. Where
-    it calls anything else of PyTorch, it continues as if it had not been prepared; so does a call under a mode of PyTorch.
+    it calls anything else of PyTorch, it continues as if it had not been prepared; so does a call under a mode of PyTorch. A call with
+    proxies of `torch.fx` is recorded as one node.
     """
+    leaf = _leaf(function)
     if not hasattr(_guards, "TensorGuards"):
-        return function
+        return leaf
     stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
-    return functools.update_wrapper(_native.PreparedFunction(function, _observed, stream), function)
+    prepared_function = functools.update_wrapper(_native.PreparedFunction(leaf, _observed, stream), function)
+    leaf.__dict__["target"] = prepared_function
+    return prepared_function
+
+
+def _leaf(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which under symbolic tracing becomes one call in the traced graph: its body looks at real tensors."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for value in (*args, *kwargs.values()):
+            if isinstance(value, torch.fx.Proxy):
+                return value.tracer.create_proxy("call_function", call.__dict__.get("target", call), args, kwargs)
+        return function(*args, **kwargs)
+
+    return call
 
 
 def _observed(function: Callable[..., Any], arguments: tuple) -> tuple[Any, bool, tuple | None]:
     """Calls the function; what `PreparedFunction` asks to know of that."""
     tensors = [value for value in arguments if isinstance(value, torch.Tensor)]
-    if not _is_ordinary(tensors):
+    if not _is_ordinary(tensors) or any(isinstance(value, torch.fx.Proxy) for value in arguments):
         return function(*arguments), False, None
     with _Observer() as observer:
         result = function(*arguments)

@@ -43,7 +43,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "passnet-author",
         &["passnet-record", "passnet-graph", "passnet-run", "passnet-services", "passnet-fuse", "passnet-eval"],
     ),
-    ("passnet-native", &["passnet-record", "passnet-graph", "passnet-objects"]),
+    ("passnet-native", &["passnet-record", "passnet-graph", "passnet-objects", "passnet-fuse"]),
     (
         "passnet-agent",
         &[
@@ -59,6 +59,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "passnet-author",
         ],
     ),
+    ("passnet-fleet", &["passnet-record", "passnet-graph", "passnet-run", "passnet-services", "passnet-eval"]),
     ("passnet-attacks", &["passnet-record", "passnet-graphnet", "passnet-run", "passnet-services", "passnet-eval"]),
     ("passnet-web", &["passnet-record", "passnet-graph", "passnet-score"]),
     (
@@ -78,6 +79,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "passnet-agent",
             "passnet-attacks",
+            "passnet-fleet",
             "passnet-record",
             "passnet-graph",
             "passnet-graphnet",

@@ -42,13 +42,13 @@ pub struct Lesson {
 /// # Errors
 /// If a file of the built-in author has a path that no pass directory can have.
 pub fn lessons(graphs: &[TypedGraph], target: Target) -> Result<Vec<Lesson>, FilePathError> {
-    let whole = written(graphs, target)?;
+    let whole = written(graphs, target);
     if whole.files().is_empty() {
         return Ok(Vec::new());
     }
     let firsts = [
-        (Approach::Operations, written(&cut(graphs, |nodes| nodes), target)?),
-        (Approach::Halves, written(&cut(graphs, |_| 2), target)?),
+        (Approach::Operations, written(&cut(graphs, |nodes| nodes), target)),
+        (Approach::Halves, written(&cut(graphs, |_| 2), target)),
         (Approach::FirstPass, first_pass(&whole)?),
     ];
     let mut seen = BTreeSet::from([whole.id().clone()]);
@@ -64,8 +64,8 @@ pub fn lessons(graphs: &[TypedGraph], target: Target) -> Result<Vec<Lesson>, Fil
     Ok(lessons)
 }
 
-fn written(graphs: &[TypedGraph], target: Target) -> Result<PassDirectory, FilePathError> {
-    PassDirectory::new(passnet_fuse::write_passes(graphs, target, &passnet_fuse::Choices::new()).files)
+fn written(graphs: &[TypedGraph], target: Target) -> PassDirectory {
+    passnet_fuse::write_passes(graphs, target, &passnet_fuse::Choices::new())
 }
 
 /// Cuts each graph into parts of about equally many operations; parts of views alone are dropped.

@@ -11,7 +11,7 @@ use std::{
 use passnet_eval::{Candidate, EvalError, Referee};
 use passnet_fuse::{Config, KernelKey, TunableKernel, tunable_kernels, write_passes};
 use passnet_graph::TypedGraph;
-use passnet_record::{Baseline, ExecutionPath, PassDirectory, RatioInterval, RunSettings, Verdict};
+use passnet_record::{Baseline, ExecutionPath, RatioInterval, RunSettings, Verdict};
 use passnet_run::GraphSample;
 
 use super::{
@@ -121,7 +121,7 @@ impl Tuner {
         for config in std::iter::once(model).chain(place.candidates.iter().copied()) {
             let choices = BTreeMap::from([(place.key.clone(), config)]);
             let passes = write_passes(std::slice::from_ref(graph), suite.target(), &choices);
-            let candidate = Candidate::Passes(PassDirectory::new(passes.files)?);
+            let candidate = Candidate::Passes(passes);
             let verdict = self.referee.evaluate(sample, &candidate)?.verdict;
             let Some(speedup) = speedup(&verdict) else { continue };
             measured.push(Measured { config, speedup: speedup.ratio });

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use passnet_fuse::Choices;
 use passnet_graph::{Target, TypedGraph};
-use passnet_record::{FilePathError, PassDirectory};
+use passnet_record::PassDirectory;
 use passnet_run::{GraphSample, Suite};
 use passnet_services::{Interpreter, PropagateError, propagate};
 
@@ -66,13 +66,9 @@ impl TypedSuite {
     }
 
     /// One pass directory per task, empty where there is nothing to gain.
-    ///
-    /// # Errors
-    /// If a file that the author wrote has a path that no pass directory can have.
-    pub fn passes(&self, choices: &Choices) -> Result<BTreeMap<String, PassDirectory>, FilePathError> {
-        let directory =
-            |graphs: &[TypedGraph]| PassDirectory::new(passnet_fuse::write_passes(graphs, self.target, choices).files);
-        self.tasks().map(|(task, graphs)| Ok((task.to_owned(), directory(graphs)?))).collect()
+    pub fn passes(&self, choices: &Choices) -> BTreeMap<String, PassDirectory> {
+        let directory = |graphs: &[TypedGraph]| passnet_fuse::write_passes(graphs, self.target, choices);
+        self.tasks().map(|(task, graphs)| (task.to_owned(), directory(graphs))).collect()
     }
 
     /// For each task the plan of its passes in words.

@@ -13,7 +13,7 @@ use crate::{
     failure::Failure,
     inputs::Content,
     integrity,
-    judge::{pair, same_bytes},
+    judge::{Guard, pair, same_bytes},
     philox::Stream,
     worker::{Fault, Worker},
 };
@@ -58,7 +58,7 @@ impl Attempt<'_> {
         }
         let first = call(1, plain).candidate(phase)?;
         let second = call(2, plain).candidate(phase)?;
-        let pairs = |a, b, content: usize| pair(a, b, &blocks[content], 0, false).ok();
+        let pairs = |a, b, content: usize| pair(a, b, &blocks[content], 0, Guard::default()).ok();
         let same = |a, b, content: usize| pairs(a, b, content).is_some_and(|pairs| same_bytes(&pairs));
         if !(same(&first, &without[0], 1) && same(&second, &without[1], 2) && !same(&first, &second, 1)) {
             return Ok(());

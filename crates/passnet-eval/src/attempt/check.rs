@@ -11,7 +11,7 @@ use crate::{
     failure::Failure,
     inputs::{Content, byte_size},
     integrity,
-    judge::{Tally, judge_loosely, pair, remarks, same_bytes},
+    judge::{Agreement, Guard, Pair, Tally, judge_loosely, pair, remarks, same_bytes},
     philox::Stream,
     worker::{Fault, Returned, Worker},
 };
@@ -27,6 +27,33 @@ pub(super) struct Round {
     pub(super) content: Content,
     pub(super) inputs_seed: u64,
     pub(super) call_seed: u64,
+}
+
+/// A round about which the graph in float64 decides.
+struct Undecided {
+    set: usize,
+    round: Round,
+    expected: Returned,
+    got: Returned,
+}
+
+/// Returns whether a round needs the graph in float64: where the candidate differs from eager, and in the first round, whose distances
+/// are reported.
+fn needs_float64(round: &Round, pairs: &[Pair<'_>], tally: &Tally) -> bool {
+    match round.content {
+        Content::Random => tally.is_empty() || !Agreement::of(pairs, tally.correct_at()).is_close(tally.correct_at()),
+        content => judge_loosely(pairs, content, None).is_err(),
+    }
+}
+
+/// Adds a round that counts to the tally, or judges an adversarial one.
+fn judge(round: &Round, pairs: &[Pair<'_>], wide: Option<&Returned>, tally: &mut Tally) -> Result<(), Failure> {
+    if round.content == Content::Random {
+        tally.add(pairs, Agreement::of(pairs, tally.correct_at()), wide);
+        return Ok(());
+    }
+    // What is wrong on plain inputs already is said of those.
+    judge_loosely(pairs, round.content, wide).map_err(|failure| tally.failure().unwrap_or(failure))
 }
 
 /// Rounds that are sent together, with their inputs.
@@ -105,6 +132,7 @@ impl<'a> Attempt<'a> {
             0 => MAX_OUTPUT,
             limit => limit,
         };
+        let mut undecided = Vec::new();
         for (set, round) in rounds.iter().enumerate() {
             let phase = format!("running on `{}` inputs", round.content);
             let expected = match reference.receive_outputs(limit, self.deadline) {
@@ -132,19 +160,22 @@ impl<'a> Attempt<'a> {
             if let Some(failure) = integrity::violation_seen(&got.outputs.notes) {
                 return Err(failure.into());
             }
-            let pairs = pair(&expected, &got, block, set, self.machine.options.defences.storage)?;
+            let pairs = pair(&expected, &got, block, set, self.guard())?;
             for note in remarks(&expected, &got) {
                 if !self.report.evidence.notes.contains(&note) {
                     self.report.evidence.notes.push(note);
                 }
             }
-            if round.content == Content::Random {
-                tally.add(&pairs, self.machine.settings.correct_at);
+            if self.asks_float64() && needs_float64(round, &pairs, tally) {
+                undecided.push(Undecided { set, round: *round, expected, got });
             } else {
-                // What is wrong on plain inputs already is said of those.
-                let plain = || tally.failure(self.machine.settings.correct_at);
-                judge_loosely(&pairs, round.content).map_err(|failure| plain().unwrap_or(failure))?;
+                judge(round, &pairs, None, tally)?;
             }
+        }
+        for Undecided { set, round, expected, got } in undecided {
+            let wide = self.float64(reference, set, round.call_seed)?;
+            let pairs = pair(&expected, &got, block, set, Guard::default())?;
+            judge(&round, &pairs, wide.as_ref(), tally)?;
         }
         reference.drop_inputs(self.deadline).reference("forgetting inputs")?;
         candidate.drop_inputs(self.deadline).candidate("forgetting inputs")
@@ -160,12 +191,13 @@ impl<'a> Attempt<'a> {
             reference.receive_outputs(MAX_OUTPUT, self.deadline).reference(phase)
         };
         let (other_seed, again) = (call()?, call()?);
-        let repeats = pair(first, &again, block, set, true)?;
-        let mut tally = Tally::default();
-        tally.add(&repeats, self.machine.settings.correct_at);
+        let repeats = pair(first, &again, block, set, Guard::ALL)?;
+        let correct_at = self.machine.settings.correct_at;
+        let mut tally = Tally::new(correct_at);
+        tally.add(&repeats, Agreement::of(&repeats, correct_at), None);
         let sound = self.machine.settings.mode != Mode::Paper;
         if !same_bytes(&repeats) {
-            if sound && tally.failure(self.machine.settings.correct_at).is_some() {
+            if sound && tally.failure().is_some() {
                 let message = "the graph gives different results for the same inputs and seeds; it cannot be judged";
                 return Err(Failure::new(Status::ReferenceError, "not_deterministic", message).into());
             }
@@ -176,8 +208,9 @@ impl<'a> Attempt<'a> {
             return Err(Failure::new(Status::ReferenceError, "reference_nan", message).into());
         }
         self.output_bytes = own_bytes(first);
-        let random = !same_bytes(&pair(first, &other_seed, block, set, true)?);
+        let random = !same_bytes(&pair(first, &other_seed, block, set, Guard::ALL)?);
         self.report.evidence.mutated_inputs = first.outputs.mutated.iter().map(|layout| layout.name.clone()).collect();
+        self.draws = random;
         self.restore = random || !first.outputs.mutated.is_empty();
         Ok(())
     }

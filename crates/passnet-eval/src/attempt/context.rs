@@ -8,12 +8,12 @@ use std::{
 };
 
 use passnet_record::{
-    CandidateSpec, Cost, Depth, Evidence, LoadReport, OutputComparison, Remark, Status, Timing, Watch, WorkerReply,
-    WorkerRequest,
+    CandidateSpec, Cost, Depth, Evidence, LoadReport, Mode, OutputComparison, Remark, Status, Timing, Watch,
+    WorkerReply, WorkerRequest,
 };
 use passnet_run::GraphSample;
 
-use super::stop::Stop;
+use super::{float64::Float64, stop::Stop};
 use crate::{
     block::InputBlock,
     candidate::{Candidate, Route},
@@ -21,6 +21,7 @@ use crate::{
     failure::{Failure, no_match},
     inputs::Content,
     integrity,
+    judge::Guard,
     machine::Machine,
     scratch::{Scratch, write_pass_directory},
     worker::{Fault, Worker, WorkerOptions, unexpected},
@@ -53,6 +54,10 @@ pub(crate) struct Attempt<'a> {
     pub(super) report: Report,
     /// The graph draws random numbers, or changes its inputs: both are reset before each call.
     pub(super) restore: bool,
+    /// The graph draws random numbers.
+    pub(super) draws: bool,
+    /// Availability of the graph in float64.
+    pub(super) float64: Float64,
     /// `restore` is known.
     pub(super) learned: bool,
     /// Bytes that any candidate has to write; known when `learned`.
@@ -80,6 +85,8 @@ impl<'a> Attempt<'a> {
             deadline,
             report,
             restore: false,
+            draws: false,
+            float64: Float64::default(),
             learned: false,
             output_bytes: 0,
         })
@@ -152,6 +159,13 @@ impl<'a> Attempt<'a> {
             (WorkerReply::Loaded(report), _) => Ok(report),
             (other, _) => Err(unexpected("loaded", &other)),
         }
+    }
+
+    /// Returns the properties of results that are compared. The public harness compares values only: in `paper` mode another layout
+    /// is a remark.
+    pub(super) fn guard(&self) -> Guard {
+        let storage = self.machine.options.defences.storage;
+        Guard { inputs: storage, layout: storage && self.machine.settings.mode == Mode::Sound }
     }
 
     pub(super) fn take_evidence(&mut self, loaded: &LoadReport, candidate: &Worker) {

@@ -8,12 +8,13 @@ use rustix::thread::CpuSet;
 use super::{
     context::{Attempt, MAX_OUTPUT},
     stop::{OrStop as _, Stop, block_stop},
+    suspect::Suspect,
 };
 use crate::{
     block::InputBlock,
     candidate::Route,
     failure::Failure,
-    judge::{judge_timed, pair},
+    judge::{pair, wrong_values},
     stats::summarize,
     timing::{Measurement, Plan, SideFault, SideRounds, TimingInputs, describe, unexplained_time},
     worker::{Fault, Worker},
@@ -180,22 +181,25 @@ impl Attempt<'_> {
 
     fn measure_once(&mut self, plan: &Plan<'_>, sides: &mut [&mut Worker], at: i32) -> Result<Measurement, Stop> {
         let last = sides.len() - 1;
-        let mut wrong = Ok(());
+        let mut suspect = Ok(None);
         let mut checked = 0;
-        let (timed, storage) = (self.machine.options.defences.timed, self.machine.options.defences.storage);
+        let (timed, guard) = (self.machine.options.defences.timed, self.guard());
         let measurement = plan.run(sides, &mut |returned, block, set| {
             checked += 1;
             if let (Some(expected), Some(got)) = (returned.first(), returned.get(last))
-                && wrong.is_ok()
+                && matches!(suspect, Ok(None))
                 && timed
             {
-                wrong = pair(expected, got, block, set, storage)
+                suspect = pair(expected, got, block, set, guard)
                     .map_err(Stop::from)
-                    .and_then(|pairs| Ok(judge_timed(&pairs, at)?));
+                    .map(|pairs| wrong_values(&pairs, at, None).is_some())
+                    .and_then(|is_wrong| is_wrong.then(|| Suspect::new(block, set, expected, got)).transpose());
             }
         });
         self.report.evidence.timed_calls_checked += checked;
-        wrong?;
+        if let (Some(suspect), [reference, .., candidate]) = (suspect?, &mut *sides) {
+            self.examine(&suspect, (reference, candidate), plan.call_seed, at)?;
+        }
         measurement.map_err(|SideFault { side, fault }| {
             let failed: Result<(), Fault> = Err(fault);
             let stop = if side == last { failed.candidate("being timed") } else { failed.reference("being timed") };

@@ -29,6 +29,10 @@ struct Sides<'w> {
 impl Attempt<'_> {
     /// Runs all steps. A failure that is given back, not raised, left measurements behind.
     pub(crate) fn run(&mut self, adversarial: &[Content]) -> Result<Option<Failure>, Stop> {
+        if let Some(unseen) = self.sample.graph().unseen() {
+            let message = format!("{unseen}; its results cannot show whether a candidate is right");
+            return Err(Failure::new(Status::ReferenceError, "unseen_results", message).into());
+        }
         let routes = self.prepare()?;
         let (scored, others) = routes.split_first().ok_or_else(|| {
             Failure::new(Status::RuntimeError, "no_path", "the settings ask for no path that this author has")
@@ -69,7 +73,7 @@ impl Attempt<'_> {
         let first = batches.next().transpose().map_err(block_stop)?;
         self.load(&mut sides, scored)?;
         let tally = self.check_all(&mut sides, first.into_iter().map(Ok).chain(batches), scored)?;
-        let failure = tally.failure(self.machine.settings.correct_at);
+        let failure = tally.failure();
         let Some(tolerance) = tally.tolerance() else { return Ok(failure) };
         let unstable = if self.depth >= Depth::Timing { self.time(route, &mut sides, tolerance)? } else { None };
         if scored && self.candidate.is_foreign() && self.machine.options.defences.census {
@@ -143,7 +147,7 @@ impl Attempt<'_> {
         scored: bool,
     ) -> Result<Tally, Stop> {
         let begin = Instant::now();
-        let mut tally = Tally::default();
+        let mut tally = Tally::new(self.machine.settings.correct_at);
         let checked = batches.try_for_each(|batch| {
             let (rounds, block) = batch.map_err(block_stop)?;
             self.check(sides.reference, &mut sides.candidate, rounds, &block, &mut tally)
@@ -152,6 +156,7 @@ impl Attempt<'_> {
             // No tolerance forgives a failure on adversarial inputs.
             self.report.tolerance = if checked.is_ok() { tally.tolerance() } else { None };
             self.report.outputs = tally.report();
+            self.report.evidence.notes.extend(tally.remarks());
         }
         self.report.cost.check_ns += elapsed(begin);
         checked.map(|()| tally)

@@ -35,6 +35,11 @@ pub(super) trait Element: Copy + Send + Sync {
     /// |self|.
     fn magnitude(self) -> f64;
 
+    /// True if both are NaN, or the same value. Anything may be either.
+    fn agrees(self, other: Self) -> bool {
+        self.equal(other) || (self.magnitude().is_nan() && other.magnitude().is_nan())
+    }
+
     /// For messages.
     fn text(self) -> String;
 }
@@ -224,6 +229,11 @@ macro_rules! complex {
 
             fn magnitude(self) -> f64 {
                 f64::from(self.0).hypot(f64::from(self.1))
+            }
+
+            /// Products of complex infinities have no one answer: the standard of C and the textbook formula differ.
+            fn agrees(self, other: Self) -> bool {
+                self.equal(other) || !(self.magnitude().is_finite() || other.magnitude().is_finite())
             }
 
             fn text(self) -> String {

@@ -21,8 +21,19 @@ pub struct LooseFailure {
     pub reference: String,
     /// Allowed value of `|candidate - reference|`.
     pub allowed: f64,
-    /// The candidate is NaN or infinite there.
+    /// The candidate is NaN or infinite there, and the reference is not.
     pub non_finite: bool,
+    /// The reference is NaN or infinite there, and the candidate is something else.
+    pub lost: bool,
+}
+
+/// Meaning of a reference that is NaN or infinite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exceptional {
+    /// The inputs were finite: an intermediate left the range of its type, which another order of operations may avoid.
+    Overflow,
+    /// The inputs had NaN and infinities: the candidate's value must be the same, NaN for NaN.
+    Expected,
 }
 
 /// Allowed difference relative to the tensor's largest finite reference magnitude; `None` for exact types.
@@ -36,37 +47,82 @@ pub const fn loose_bound(dtype: DType) -> Option<f64> {
 }
 
 /// Smallest allowed difference, so that rounding noise around an exact zero is no fault.
-const FLOOR: f64 = 1e-5;
+pub(super) const FLOOR: f64 = 1e-5;
 
-/// Judges all elements whose reference is finite. Exact types must be equal.
-pub fn loosely_close(dtype: DType, candidate: &[u8], reference: &[u8]) -> Result<(), LooseFailure> {
+/// Judges all elements whose reference is finite, and those where it is not if that is expected. Exact types must be equal, but
+/// integers made of NaN are not compared: conversions of it are undefined.
+///
+/// With a `second` reference of the same type and length, each element has to be right by one of the two.
+pub fn loosely_close(
+    dtype: DType,
+    candidate: &[u8],
+    reference: &[u8],
+    second: Option<&[u8]>,
+    exceptional: Exceptional,
+) -> Result<(), LooseFailure> {
+    if dtype.is_int() && exceptional == Exceptional::Expected {
+        return Ok(());
+    }
     match dtype {
-        DType::Float64 => judge::<f64>(dtype, candidate, reference),
-        DType::Float32 => judge::<f32>(dtype, candidate, reference),
-        DType::Float16 => judge::<f16>(dtype, candidate, reference),
-        DType::BFloat16 => judge::<bf16>(dtype, candidate, reference),
-        DType::Int64 => judge::<i64>(dtype, candidate, reference),
-        DType::Int32 => judge::<i32>(dtype, candidate, reference),
-        DType::Int16 => judge::<i16>(dtype, candidate, reference),
-        DType::Int8 => judge::<i8>(dtype, candidate, reference),
-        DType::UInt8 | DType::Bool => judge::<u8>(dtype, candidate, reference),
-        DType::Complex64 => judge::<Complex<f32>>(dtype, candidate, reference),
-        DType::Complex128 => judge::<Complex<f64>>(dtype, candidate, reference),
+        DType::Float64 => judge::<f64>(dtype, candidate, reference, second, exceptional),
+        DType::Float32 => judge::<f32>(dtype, candidate, reference, second, exceptional),
+        DType::Float16 => judge::<f16>(dtype, candidate, reference, second, exceptional),
+        DType::BFloat16 => judge::<bf16>(dtype, candidate, reference, second, exceptional),
+        DType::Int64 => judge::<i64>(dtype, candidate, reference, second, exceptional),
+        DType::Int32 => judge::<i32>(dtype, candidate, reference, second, exceptional),
+        DType::Int16 => judge::<i16>(dtype, candidate, reference, second, exceptional),
+        DType::Int8 => judge::<i8>(dtype, candidate, reference, second, exceptional),
+        DType::UInt8 | DType::Bool => judge::<u8>(dtype, candidate, reference, second, exceptional),
+        DType::Complex64 => judge::<Complex<f32>>(dtype, candidate, reference, second, exceptional),
+        DType::Complex128 => judge::<Complex<f64>>(dtype, candidate, reference, second, exceptional),
     }
 }
 
-fn judge<E: Element>(dtype: DType, candidate: &[u8], reference: &[u8]) -> Result<(), LooseFailure> {
-    let allowed = loose_bound(dtype).map_or(0.0, |bound| {
-        let scale = E::elements(reference).map(E::magnitude).filter(|m| m.is_finite()).fold(0.0, f64::max);
-        FLOOR.max(bound * scale)
-    });
-    for (index, (c, e)) in (0_u64..).zip(E::elements(candidate).zip(E::elements(reference))) {
-        // A NaN distance is within nothing.
-        let within = c.equal(e) || c.distance(e) <= allowed;
-        if !within && e.magnitude().is_finite() {
-            let (candidate, reference) = (c.text(), e.text());
-            return Err(LooseFailure { index, candidate, reference, allowed, non_finite: !c.magnitude().is_finite() });
+/// Rule for the elements of one tensor.
+struct Rule {
+    allowed: f64,
+    exceptional: Exceptional,
+}
+
+impl Rule {
+    fn of<E: Element>(dtype: DType, reference: &[u8], exceptional: Exceptional) -> Self {
+        let allowed = loose_bound(dtype).map_or(0.0, |bound| {
+            let scale = E::elements(reference).map(E::magnitude).filter(|m| m.is_finite()).fold(0.0, f64::max);
+            FLOOR.max(bound * scale)
+        });
+        Self { allowed, exceptional }
+    }
+
+    fn holds<E: Element>(&self, candidate: E, reference: E) -> bool {
+        match self.exceptional {
+            // A NaN distance is within nothing.
+            _ if reference.magnitude().is_finite() => {
+                candidate.equal(reference) || candidate.distance(reference) <= self.allowed
+            }
+            Exceptional::Overflow => true,
+            Exceptional::Expected => candidate.agrees(reference),
         }
+    }
+}
+
+fn judge<E: Element>(
+    dtype: DType,
+    candidate: &[u8],
+    reference: &[u8],
+    second: Option<&[u8]>,
+    exceptional: Exceptional,
+) -> Result<(), LooseFailure> {
+    let rule = Rule::of::<E>(dtype, reference, exceptional);
+    let mut second = second.map(|second| (Rule::of::<E>(dtype, second, exceptional), E::elements(second)));
+    for (index, (c, e)) in (0_u64..).zip(E::elements(candidate).zip(E::elements(reference))) {
+        let by_second = second.as_mut().and_then(|(rule, elements)| Some((&*rule, elements.next()?)));
+        if rule.holds(c, e) || by_second.is_some_and(|(rule, value)| rule.holds(c, value)) {
+            continue;
+        }
+        let (is_finite, allowed) = (e.magnitude().is_finite(), rule.allowed);
+        let non_finite = is_finite && !c.magnitude().is_finite();
+        let (candidate, reference) = (c.text(), e.text());
+        return Err(LooseFailure { index, candidate, reference, allowed, non_finite, lost: !is_finite });
     }
     Ok(())
 }
@@ -82,15 +138,61 @@ mod tests {
     #[test]
     fn the_bound_follows_the_scale_of_the_reference() {
         let reference = bytes(&[1e6, -3.0, f32::INFINITY]);
-        assert_eq!(loosely_close(DType::Float32, &bytes(&[1.001e6, 200.0, 0.0]), &reference), Ok(()));
-        let failure = loosely_close(DType::Float32, &bytes(&[0.0, 0.0, 0.0]), &reference).unwrap_err();
+        assert_eq!(
+            loosely_close(DType::Float32, &bytes(&[1.001e6, 200.0, 0.0]), &reference, None, Exceptional::Overflow),
+            Ok(())
+        );
+        let failure = loosely_close(DType::Float32, &bytes(&[0.0, 0.0, 0.0]), &reference, None, Exceptional::Overflow)
+            .unwrap_err();
         assert_eq!((failure.index, failure.non_finite), (0, false));
-        let failure = loosely_close(DType::Float32, &bytes(&[f32::NAN, 0.0, 0.0]), &reference).unwrap_err();
+        let failure =
+            loosely_close(DType::Float32, &bytes(&[f32::NAN, 0.0, 0.0]), &reference, None, Exceptional::Overflow)
+                .unwrap_err();
         assert!(failure.non_finite);
     }
 
     #[test]
+    fn each_element_may_be_right_by_another_reference() {
+        let (reference, second) = (bytes(&[1.0, f32::NAN, 5.0]), bytes(&[1.5, 2.0, 5.0]));
+        let close = |values: &[f32]| {
+            loosely_close(DType::Float32, &bytes(values), &reference, Some(&second), Exceptional::Expected).is_ok()
+        };
+        assert!(close(&[1.0, 2.0, 5.0]) && close(&[1.5, f32::NAN, 5.0]));
+        assert!(!close(&[1.25, 2.0, 5.0]) && !close(&[1.0, 3.0, 5.0]) && !close(&[1.0, 2.0, 6.0]));
+    }
+
+    #[test]
     fn exact_types_must_be_equal() {
-        assert!(loosely_close(DType::Int32, &5_i32.to_ne_bytes(), &6_i32.to_ne_bytes()).is_err());
+        let close =
+            |exceptional| loosely_close(DType::Int32, &5_i32.to_ne_bytes(), &6_i32.to_ne_bytes(), None, exceptional);
+        assert!(close(Exceptional::Overflow).is_err());
+        assert_eq!(close(Exceptional::Expected), Ok(()), "a conversion of NaN gives any integer");
+        assert!(loosely_close(DType::Bool, &[1], &[0], None, Exceptional::Expected).is_err());
+    }
+
+    #[test]
+    fn nan_and_infinities_that_are_expected_must_come_out() {
+        let (nan, inf) = (f32::NAN, f32::INFINITY);
+        for (candidate, reference, is_right) in [
+            (nan, nan, true),
+            (-nan, nan, true),
+            (inf, inf, true),
+            (-inf, inf, false),
+            (nan, inf, false),
+            (inf, nan, false),
+            (0.0, nan, false),
+            (f32::MAX, inf, false),
+            (nan, 1.0, false),
+        ] {
+            let judged =
+                loosely_close(DType::Float32, &bytes(&[candidate]), &bytes(&[reference]), None, Exceptional::Expected);
+            assert_eq!(judged.is_ok(), is_right, "{candidate} for {reference}");
+            if let Err(failure) = judged {
+                assert_eq!((failure.lost, failure.non_finite), (!reference.is_finite(), reference.is_finite()));
+            }
+        }
+        let complex = |re: f32, im: f32| bytes(&[re, im]);
+        let close = |c: &[u8], e: &[u8]| loosely_close(DType::Complex64, c, e, None, Exceptional::Expected).is_ok();
+        assert!(close(&complex(inf, nan), &complex(nan, nan)) && !close(&complex(1.0, 0.0), &complex(nan, 0.0)));
     }
 }

@@ -17,12 +17,14 @@ pub enum Content {
     Tiny,
     /// The random content of the same seed with the middle half of each tensor reversed.
     NearDuplicate,
+    /// Random, with a few elements of each floating-point tensor replaced by NaN and both infinities.
+    NonFinite,
 }
 
 impl Content {
     /// All contents except the random one.
-    pub const ADVERSARIAL: [Self; 6] =
-        [Self::Varied, Self::Zeros, Self::Large, Self::Negative, Self::Tiny, Self::NearDuplicate];
+    pub const ADVERSARIAL: [Self; 7] =
+        [Self::Varied, Self::Zeros, Self::Large, Self::Negative, Self::Tiny, Self::NearDuplicate, Self::NonFinite];
 
     /// The name in settings and messages.
     pub const fn name(self) -> &'static str {
@@ -34,6 +36,7 @@ impl Content {
             Self::Negative => "negative",
             Self::Tiny => "tiny",
             Self::NearDuplicate => "near_duplicate",
+            Self::NonFinite => "non_finite",
         }
     }
 }
@@ -46,7 +49,7 @@ impl fmt::Display for Content {
 
 /// A content name that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown input content `{0}`; known are varied, zeros, large, negative, tiny, near_duplicate")]
+#[error("unknown input content `{0}`; known are varied, zeros, large, negative, tiny, near_duplicate, non_finite")]
 pub struct UnknownContent(pub String);
 
 impl FromStr for Content {

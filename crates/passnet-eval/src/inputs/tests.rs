@@ -98,6 +98,28 @@ fn variances_stay_above_their_bound_and_nan_is_repaired() {
 }
 
 #[test]
+fn non_finite_contents_have_few_exceptions_and_leave_bounded_tensors_alone() {
+    let count = |meta: &TensorMeta, is: fn(&f32) -> bool| {
+        floats(&fill(meta, 9, Content::NonFinite).unwrap()).iter().filter(|value| is(value)).count()
+    };
+    let non_finite: fn(&f32) -> bool = |value| !value.is_finite();
+    for (elements, expected) in [(3, 0), (4, 1), (8, 2), (12, 3), (1000, 3)] {
+        assert_eq!(count(&meta(DType::Float32, &[elements]), non_finite), expected, "{elements}");
+    }
+    let large = meta(DType::Float32, &[1000]);
+    let kinds: [fn(&f32) -> bool; 3] =
+        [|value| value.is_nan(), |value| *value == f32::INFINITY, |value| *value == f32::NEG_INFINITY];
+    assert_eq!(kinds.map(|kind| count(&large, kind)), [1, 1, 1]);
+    for bounded in [
+        TensorMeta { min_val: Some(0.0), ..large.clone() },
+        TensorMeta { max_val: Some(9.0), ..large.clone() },
+        TensorMeta { data: Some(vec![TensorValue::Float(0.5); 1000]), ..large },
+    ] {
+        assert_eq!(count(&bounded, non_finite), 0);
+    }
+}
+
+#[test]
 fn a_near_duplicate_has_the_same_values_and_the_same_ends() {
     let meta = meta(DType::Float32, &[40]);
     let random = floats(&fill(&meta, 9, Content::Random).unwrap());
@@ -122,13 +144,14 @@ fn sizes_that_overflow_are_errors() {
 
 proptest! {
     #[test]
-    fn every_content_is_finite_and_bounded(
+    fn every_other_content_is_finite_and_bounded(
         dtype in proptest::sample::select(vec![DType::Float16, DType::BFloat16, DType::Float32, DType::Float64]),
         mean in proptest::num::f64::ANY, std in proptest::num::f64::ANY, seed: u64,
     ) {
         let mut meta = meta(dtype, &[33]);
         (meta.mean, meta.std) = (Some(mean), Some(std));
-        for content in [Content::Random].into_iter().chain(Content::ADVERSARIAL) {
+        let contents = [Content::Random].into_iter().chain(Content::ADVERSARIAL);
+        for content in contents.filter(|&content| content != Content::NonFinite) {
             let bytes = fill(&meta, seed, content).unwrap();
             prop_assert_eq!(bytes.len(), 33 * dtype.size());
             let zeros = vec![0; bytes.len()];

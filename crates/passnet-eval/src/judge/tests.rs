@@ -1,6 +1,7 @@
 use passnet_record::{Layout, Outputs, TensorMeta};
 
 use super::*;
+use crate::inputs::Content;
 
 fn tensor(name: &str, values: &[f32], shape: &[u64], offset: u64) -> (OutputValue, Layout, Vec<u8>) {
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
@@ -11,7 +12,11 @@ fn tensor(name: &str, values: &[f32], shape: &[u64], offset: u64) -> (OutputValu
         offset,
         nbytes: bytes.len() as u64,
     };
-    (OutputValue::Tensor { layout: layout.clone(), stride: vec![1], device: "cpu".to_owned() }, layout, bytes)
+    (
+        OutputValue::Tensor { layout: layout.clone(), stride: vec![1], device: "cpu".to_owned(), address: 64 },
+        layout,
+        bytes,
+    )
 }
 
 fn returned(values: Vec<OutputValue>, mutated: Vec<Layout>, bytes: Vec<u8>) -> Returned {
@@ -40,8 +45,12 @@ fn inputs() -> InputBlock {
     InputBlock::new(&[meta], &[(0, Content::Random)], 0).unwrap()
 }
 
+fn add(tally: &mut Tally, pairs: &[Pair<'_>]) {
+    tally.add(pairs, Agreement::of(pairs, -5), None);
+}
+
 fn failure(reference: &Returned, candidate: &Returned) -> (Status, String) {
-    match pair(reference, candidate, &inputs(), 0, true) {
+    match pair(reference, candidate, &inputs(), 0, Guard::ALL) {
         Err(PairError::Failure(failure)) => (failure.status, failure.reason.code),
         other => panic!("{:?}", other.map(|pairs| pairs.len())),
     }
@@ -63,18 +72,18 @@ fn number_type_and_shape_come_before_values() {
 
 #[test]
 fn an_accuracy_message_names_place_and_values() {
-    let mut tally = Tally::default();
+    let mut tally = Tally::new(-5);
     let (reference, candidate) = (one(&[1.0, 2.0, 3.0, 4.0], &[2, 2]), one(&[1.0, 2.0, 3.0, 5.0], &[2, 2]));
-    tally.add(&pair(&reference, &candidate, &inputs(), 0, true).unwrap(), -5);
-    let failure = tally.failure(-5).unwrap();
+    add(&mut tally, &pair(&reference, &candidate, &inputs(), 0, Guard::ALL).unwrap());
+    let failure = tally.failure().unwrap();
     assert_eq!(failure.status, Status::Accuracy);
     for part in ["1 of 4", "[1, 1]", "got 5e0, expected 4e0", "rtol 1.3e-6"] {
         assert!(failure.reason.message.contains(part), "{}", failure.reason.message);
     }
     assert_eq!(tally.tolerance(), Some(0));
     let nan = one(&[1.0, f32::NAN, 3.0, 4.0], &[2, 2]);
-    tally.add(&pair(&reference, &nan, &inputs(), 0, true).unwrap(), -5);
-    assert_eq!((tally.failure(-5).unwrap().status, tally.tolerance()), (Status::NonFinite, None));
+    add(&mut tally, &pair(&reference, &nan, &inputs(), 0, Guard::ALL).unwrap());
+    assert_eq!((tally.failure().unwrap().status, tally.tolerance()), (Status::NonFinite, None));
 }
 
 #[test]
@@ -84,11 +93,11 @@ fn mutations_are_outputs_if_the_graph_makes_them_and_faults_if_not() {
     let unchanged = returned(Vec::new(), Vec::new(), Vec::new());
     assert_eq!(failure(&unchanged, &changed), (Status::Integrity, "input_mutated".to_owned()));
     let block = inputs();
-    let pairs = pair(&changed, &unchanged, &block, 0, true).unwrap();
-    let mut tally = Tally::default();
-    tally.add(&pairs, -5);
-    assert!(tally.failure(-5).unwrap().reason.message.contains("got 1e0, expected 6e0"));
-    assert!(same_bytes(&pair(&changed, &changed, &block, 0, true).unwrap()));
+    let pairs = pair(&changed, &unchanged, &block, 0, Guard::ALL).unwrap();
+    let mut tally = Tally::new(-5);
+    add(&mut tally, &pairs);
+    assert!(tally.failure().unwrap().reason.message.contains("got 1e0, expected 6e0"));
+    assert!(same_bytes(&pair(&changed, &changed, &block, 0, Guard::ALL).unwrap()));
 }
 
 #[test]
@@ -96,9 +105,10 @@ fn adversarial_rounds_are_judged_by_scale() {
     let reference = one(&[1000.0, 1.0], &[2]);
     let near = one(&[1000.0, 2.0], &[2]);
     let block = inputs();
-    assert_eq!(judge_loosely(&pair(&reference, &near, &block, 0, true).unwrap(), Content::Large), Ok(()));
+    assert_eq!(judge_loosely(&pair(&reference, &near, &block, 0, Guard::ALL).unwrap(), Content::Large, None), Ok(()));
     let stale = one(&[0.0, 1.0], &[2]);
-    let failure = judge_loosely(&pair(&reference, &stale, &block, 0, true).unwrap(), Content::Large).unwrap_err();
+    let failure =
+        judge_loosely(&pair(&reference, &stale, &block, 0, Guard::ALL).unwrap(), Content::Large, None).unwrap_err();
     assert_eq!(failure.reason.code, "adversarial_differs");
     assert!(failure.reason.message.contains("`large`"));
 }
@@ -106,7 +116,46 @@ fn adversarial_rounds_are_judged_by_scale() {
 #[test]
 fn graphs_without_outputs_agree() {
     let nothing = returned(vec![OutputValue::None], Vec::new(), Vec::new());
-    let mut tally = Tally::default();
-    tally.add(&pair(&nothing, &nothing, &inputs(), 0, true).unwrap(), -5);
-    assert_eq!((tally.tolerance(), tally.failure(-5)), (Some(crate::compare::FIRST_TOLERANCE), None));
+    let mut tally = Tally::new(-5);
+    add(&mut tally, &pair(&nothing, &nothing, &inputs(), 0, Guard::ALL).unwrap());
+    assert_eq!((tally.tolerance(), tally.failure()), (Some(crate::compare::FIRST_TOLERANCE), None));
+}
+
+/// One output of type float64, as the graph returns it in float64.
+fn wide(values: &[f64], shape: &[u64]) -> Returned {
+    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
+    let (name, nbytes) = ("0".to_owned(), bytes.len() as u64);
+    let layout = Layout { name, dtype: DType::Float64, shape: shape.to_vec(), offset: 0, nbytes };
+    let value = OutputValue::Tensor { layout, stride: vec![1], device: "cpu".to_owned(), address: 64 };
+    returned(vec![value], Vec::new(), bytes)
+}
+
+#[test]
+fn float64_accepts_the_closer_side_at_the_demanded_tolerance() {
+    let truth = wide(&[0.25, 100.0], &[2]);
+    let judged = |candidate: &[f32], eager: &[f32], truth: &Returned| {
+        let (candidate, eager) = (one(candidate, &[2]), one(eager, &[2]));
+        let pairs = pair(&eager, &candidate, &inputs(), 0, Guard::ALL).unwrap();
+        let mut tally = Tally::new(-5);
+        tally.add(&pairs, Agreement::of(&pairs, -5), Some(truth));
+        let accepted = tally.remarks().count();
+        (tally.failure().map(|failure| failure.reason.message), tally.tolerance(), accepted, tally.report().remove(0))
+    };
+    let (failure, tolerance, accepted, output) = judged(&[0.25, 100.0], &[0.0, 100.0], &truth);
+    assert_eq!((failure, tolerance, accepted), (None, Some(-5), 1));
+    assert_eq!((output.tolerance, output.float64.unwrap().accepted), (Some(0), true), "against eager");
+    let (failure, tolerance, accepted, _) = judged(&[0.0, 100.0], &[0.25, 100.0], &truth);
+    assert!(failure.unwrap().contains("from eager by up to 0.0e0") && tolerance == Some(0) && accepted == 0);
+    let other = wide(&[0.25], &[1]);
+    let (failure, _, _, output) = judged(&[0.25, 100.0], &[0.0, 100.0], &other);
+    assert!(failure.is_some() && output.float64.is_none(), "a float64 result of another shape decides nothing");
+}
+
+#[test]
+fn timed_values_are_judged_by_float64_too() {
+    let (eager, candidate) = (one(&[0.0, 100.0], &[2]), one(&[0.25, 100.0], &[2]));
+    let block = inputs();
+    let pairs = pair(&eager, &candidate, &block, 0, Guard::ALL).unwrap();
+    assert!(wrong_values(&pairs, -4, None).unwrap().contains("2.5e-1 instead of 0e0"));
+    assert_eq!(wrong_values(&pairs, -4, Some(&wide(&[0.25, 100.0], &[2]))), None);
 }

@@ -4,7 +4,7 @@
 
 use crate::common::{graph, referee};
 use passnet_eval::{Candidate, Defences, Referee, RefereeOptions, settings};
-use passnet_record::{Baseline, Device, ExecutionPath, ORDER_FILE, PassDirectory, RunSettings, Status};
+use passnet_record::{Baseline, Device, ExecutionPath, Mode, ORDER_FILE, PassDirectory, Remark, RunSettings, Status};
 
 const LINEAR_GELU: &str = r#"{"version": 1, "inputs": ["x", "w", "b"], "nodes": [
     {"name": "linear", "op": "call_function", "target": "torch.nn.functional.linear",
@@ -21,6 +21,8 @@ fn eager_against_itself_is_correct_and_equal() {
     assert!(matches!(verdict.status, Status::Correct | Status::Unstable), "{:?}", verdict.reason);
     assert_eq!(verdict.tolerance, Some(-10));
     assert!(verdict.outputs.iter().all(|output| output.equal));
+    let float64 = verdict.outputs[0].float64.unwrap();
+    assert!(float64.accepted && float64.eager == float64.candidate && float64.eager.max > Some(0.0), "{float64:?}");
     let timing = verdict.scored_timing().unwrap();
     assert_eq!((timing.path, timing.base.trials, timing.candidate.trials), (ExecutionPath::Direct, 20, 20));
     assert!(verdict.control_timing().is_some() && verdict.evidence.timed_calls_checked > 0);
@@ -45,7 +47,7 @@ from passnet import kernels
 
 SOURCE = """
 void add_relu(const float* x, const float* y, float* out, int64_t n) {{
-    for (int64_t i = 0; i < n; ++i) {{ float v = x[i] + y[i]; out[i] = v > 0 ? v : 0; }}
+    for (int64_t i = 0; i < n; ++i) {{ float v = x[i] + y[i]; out[i] = v < 0 ? 0 : v; }}
 }}
 """
 add_relu = kernels.cpp(SOURCE, "void add_relu(const float* x, const float* y, float* out, int64_t n);")
@@ -100,6 +102,12 @@ fn passes_are_judged_by_what_they_do() {
             Status::Accuracy,
             "output_differs",
         ),
+        (
+            "columns",
+            indent(&["out = torch.empty_strided(x.shape, (1, x.shape[0]))", "return out"]),
+            Status::LayoutDiffers,
+            "layout_differs",
+        ),
         ("raises", "    raise ValueError('too bad')".to_owned(), Status::RuntimeError, "raised"),
         ("syntax", "    return (".to_owned(), Status::CompileError, "import_failed"),
     ] {
@@ -131,6 +139,74 @@ fn passes_are_judged_by_what_they_do() {
     let verdict = referee.evaluate(&other, &add_relu_pass(HONEST)).unwrap().verdict;
     assert_eq!(verdict.status, Status::NoMatch, "{:?}", verdict.reason);
     assert!(verdict.reason.unwrap().message.contains("`fuse`"));
+}
+
+#[test]
+fn nan_has_to_come_out_where_the_graph_gives_it() {
+    let Some(referee) = referee(|settings| settings.trials = 4) else { return };
+    let sample = graph(ADD_RELU, &[("x", &[8, 8]), ("y", &[8, 8])]);
+    let source = add_relu_source(HONEST).replace("v < 0 ? 0 : v", "v > 0 ? v : 0");
+    let verdict = referee.check(&sample, &pass(&source)).unwrap();
+    let reason = verdict.reason.unwrap();
+    assert_eq!((verdict.status, reason.code.as_str()), (Status::Accuracy, "adversarial_differs"), "{reason:?}");
+    assert!(reason.message.contains("`non_finite`") && reason.message.contains("expected NaN"), "{reason:?}");
+}
+
+/// In eager mode `(large + y) - large` loses most digits of y.
+const CANCELS: &str = r#"{"version": 1, "inputs": ["x", "y"], "nodes": [
+    {"name": "large", "op": "call_function", "target": "operator.mul", "args": [{"ref": 0}, 100000000], "kwargs": []},
+    {"name": "sum", "op": "call_function", "target": "operator.add", "args": [{"ref": 2}, {"ref": 1}], "kwargs": []},
+    {"name": "sub", "op": "call_function", "target": "operator.sub", "args": [{"ref": 3}, {"ref": 2}], "kwargs": []}],
+    "outputs": [{"ref": 4}]}"#;
+
+#[test]
+fn a_result_closer_to_float64_than_eager_is_right_in_sound_mode_only() {
+    let source = r#"
+import torch
+from passnet import kernels
+
+copy = kernels.cpp("void copy(const float* y, float* out, int64_t n) { for (int64_t i = 0; i < n; ++i) out[i] = y[i]; }",
+                   "void copy(const float* y, float* out, int64_t n)")
+
+def pattern(x, y):
+    large = x * 100000000
+    return large + y - large
+
+def replacement_args(x, y):
+    return (y,)
+
+def fused(y):
+    out = torch.empty_like(y)
+    copy(y, out, y.numel())
+    return out
+
+def replacement_func():
+    return fused
+"#;
+    for (mode, status) in [(Mode::Sound, Status::Correct), (Mode::Paper, Status::Accuracy)] {
+        let adjust = |settings: &mut RunSettings| {
+            // Only the content that counts: infinities are no numbers to cancel.
+            (settings.mode, settings.adversarial) = (mode, Vec::new());
+        };
+        let Some(referee) = referee(adjust) else { return };
+        let sample = graph(CANCELS, &[("x", &[16, 16]), ("y", &[16, 16])]);
+        let verdict = referee.check(&sample, &pass(source)).unwrap();
+        assert_eq!(verdict.status, status, "{:?}", verdict.reason);
+        assert!(verdict.outputs[0].tolerance.is_none_or(|t| t > -2), "against eager");
+        let accepted = verdict.evidence.notes.contains(&Remark::AcceptedByFloat64 { output: 0 });
+        assert_eq!((accepted, verdict.outputs[0].float64.is_some()), (mode == Mode::Sound, mode == Mode::Sound));
+        assert!(mode == Mode::Paper || verdict.tolerance == Some(-2));
+    }
+}
+
+#[test]
+fn work_that_nobody_sees_is_no_task() {
+    let Some(referee) = referee(|_| ()) else { return };
+    let sample =
+        graph(&ADD_RELU.replace(r#""outputs": [{"ref": 3}]"#, r#""outputs": []"#), &[("x", &[8]), ("y", &[8])]);
+    let verdict = referee.evaluate(&sample, &Candidate::Noop).unwrap().verdict;
+    let reason = verdict.reason.unwrap();
+    assert_eq!((verdict.status, reason.code.as_str()), (Status::ReferenceError, "unseen_results"), "{reason:?}");
 }
 
 #[test]

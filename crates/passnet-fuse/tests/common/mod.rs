@@ -14,8 +14,8 @@
 
 use std::{collections::BTreeMap, iter::Peekable, str::Chars};
 
-use passnet_fuse::PassDir;
 use passnet_graph::{Arg, Builder, Graph, TensorType, Type, TypedGraph, ValueId};
+use passnet_record::PassDirectory;
 
 /// Reads a graph; panics at the first thing that is not of the text form.
 pub(crate) fn typed_graph(text: &str) -> TypedGraph {
@@ -168,10 +168,11 @@ impl Reader<'_> {
 }
 
 /// All passes, without the functions that every kernel in C++ begins with.
-pub(crate) fn text(passes: &PassDir) -> String {
-    let own = |content: &String| match (content.split_once("SOURCE = \"\"\"\n"), content.split_once("extern \"C\"")) {
+pub(crate) fn text(passes: &PassDirectory) -> String {
+    let own = |content: &str| match (content.split_once("SOURCE = \"\"\"\n"), content.split_once("extern \"C\"")) {
         (Some((before, _)), Some((_, after))) => format!("{before}SOURCE = ...\nextern \"C\"{after}"),
-        _ => content.clone(),
+        _ => content.to_owned(),
     };
-    passes.files.iter().map(|(name, content)| format!("== {name}\n{}", own(content))).collect()
+    let file = |(name, bytes): &(String, Vec<u8>)| format!("== {name}\n{}", own(std::str::from_utf8(bytes).unwrap()));
+    passes.files().iter().map(file).collect()
 }

@@ -23,6 +23,16 @@ pub(crate) fn coverage_bar(parts: Coverage) -> Markup {
     }
 }
 
+/// Draws a part of a whole; the number stands next to it as text.
+pub(crate) fn share_bar(part: usize, whole: usize) -> Markup {
+    html! {
+        svg.share viewBox="0 0 100 8" preserveAspectRatio="none" {
+            rect.all x="0" y="0" width="100" height="8" {}
+            rect.part x="0" y="0" width=(at(100.0 * part as f64 / whole.max(1) as f64)) height="8" {}
+        }
+    }
+}
+
 /// Logarithmic axis that the scores of a board share; it contains 1.
 #[derive(Clone, Copy)]
 pub(crate) struct ScoreAxis {

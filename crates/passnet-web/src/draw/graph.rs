@@ -24,10 +24,10 @@ struct NodeBox {
     title: String,
 }
 
-/// Draws a graph. `types` are of its values, inputs first; missing ones are left out. A graph that is too large to be
-/// read as a drawing is given as text alone.
-pub(crate) fn graph_drawing(graph: &Graph, types: &[Option<String>], label: &str) -> Markup {
-    let drawing = drawing(graph, types, label);
+/// Draws a graph. `types` are of its values, inputs first; missing ones are left out. `replaced` marks values that a
+/// rewriting removes; missing ones stay. A graph that is too large to be read as a drawing is given as text alone.
+pub(crate) fn graph_drawing(graph: &Graph, types: &[Option<String>], replaced: &[bool], label: &str) -> Markup {
+    let drawing = drawing(graph, types, replaced, label);
     html! {
         @if let Some(drawing) = &drawing {
             div.scroll.drawing role="region" aria-label=(label) tabindex="0" { (drawing) }
@@ -50,8 +50,8 @@ fn clipped(text: &str) -> String {
     }
 }
 
-fn drawing(graph: &Graph, types: &[Option<String>], label: &str) -> Option<Markup> {
-    let (boxes, edges) = parts(graph, types)?;
+fn drawing(graph: &Graph, types: &[Option<String>], replaced: &[bool], label: &str) -> Option<Markup> {
+    let (boxes, edges) = parts(graph, types, replaced)?;
     let widths: Vec<f64> = boxes
         .iter()
         .map(|item| item.name.chars().count().max(item.kind.chars().count()).max(4) as f64 * CHAR + 16.0)
@@ -74,7 +74,7 @@ fn drawing(graph: &Graph, types: &[Option<String>], label: &str) -> Option<Marku
 }
 
 /// Boxes in program order, the result last, and the edges between them. Inputs that nothing uses are left out.
-fn parts(graph: &Graph, types: &[Option<String>]) -> Option<(Vec<NodeBox>, Vec<Edge>)> {
+fn parts(graph: &Graph, types: &[Option<String>], replaced: &[bool]) -> Option<(Vec<NodeBox>, Vec<Edge>)> {
     if graph.num_values() + 1 > MAX_BOXES {
         return None;
     }
@@ -96,7 +96,11 @@ fn parts(graph: &Graph, types: &[Option<String>]) -> Option<(Vec<NodeBox>, Vec<E
         let used = uses.iter().any(|&(from, _)| from == value);
         if used || graph.node_of(value).is_some() {
             place[value.index()] = boxes.len();
-            boxes.push(value_box(graph, value, types.get(value.index()).and_then(Option::as_deref)));
+            let mut item = value_box(graph, value, types.get(value.index()).and_then(Option::as_deref));
+            if replaced.get(value.index()).copied().unwrap_or_default() {
+                item.class = "op gone";
+            }
+            boxes.push(item);
         }
     }
     place[end] = boxes.len();
@@ -123,7 +127,7 @@ fn value_box(graph: &Graph, value: ValueId, kind: Option<&str>) -> NodeBox {
         },
         Some(node) => {
             let callee = graph.node(node).callee;
-            let is_new = matches!(callee, Callee::Function(target) if target.starts_with("passnet_"));
+            let is_new = op_name(callee).starts_with("passnet_");
             NodeBox {
                 class: if is_new { "op new" } else { "op" },
                 name: shortened(&op_name(callee)),

@@ -6,11 +6,18 @@ use super::context::{Context, Page};
 use crate::{
     Origin, PageId,
     boards::{Board, Ranked, boards, coverage, score_interval},
-    draw::bars::{ScoreAxis, coverage_bar, score_mark},
+    compare::RankedRun,
+    curves::curves,
+    draw::{
+        bars::{ScoreAxis, coverage_bar, score_mark},
+        scatter::{Point, scatter},
+    },
     format::{counted, duration, interval, ratio, score},
     shell::{scrolling, section},
 };
 
+/// Runs that the figures of a board show.
+const MAX_CURVES: usize = 8;
 /// Columns of a board after rank and author.
 const NUMBERS: [&str; 3] = ["AS", "G-mean", "Cost"];
 
@@ -22,11 +29,9 @@ pub(super) fn page(context: &Context<'_>) -> Page {
         section("suites", "Suites", suites(context)),
     ];
     let lead = html! {
-        p { (counted(site.runs.len(), "run")) " on " (counted(boards.len(), "board")) " over " (counted(site.suites.len(), "suite")) "."
-            @if site.dataset.is_some() { " " (context.link(PageId::Dataset, "Dataset")) }
-            @if !site.trajectories.is_empty() { " " (context.link(PageId::Trajectories, "Trajectories")) }
-            @if site.published { " " (context.link(PageId::Published, "Published figures")) }
-        }
+        p { "Authors rewrite small graphs of real PyTorch models with custom kernels. A referee compares each rewritten graph with "
+            "eager mode, and times both in sandboxed processes." }
+        p { (counted(site.runs.len(), "run")) " on " (counted(boards.len(), "board")) " over " (counted(site.suites.len(), "suite")) "." }
     };
     Page { title: "PassNet leaderboard".to_owned(), above: Vec::new(), lead, sections }
 }
@@ -78,11 +83,11 @@ fn leaderboard(context: &Context<'_>, boards: &[Board]) -> Markup {
             label { input type="checkbox" data-hide="baseline"; " hide baselines" }
             output data-count {}
         }
-        div id="boards" { @for board in boards { (table(context, board, &titles[board.conditions.suite])) } }
+        div id="boards" { @for (index, board) in boards.iter().enumerate() { (table(context, board, index, &titles[board.conditions.suite])) } }
     }
 }
 
-fn table(context: &Context<'_>, board: &Board, suite: &str) -> Markup {
+fn table(context: &Context<'_>, board: &Board, index: usize, suite: &str) -> Markup {
     let runs = &context.site.runs;
     let axis = ScoreAxis::of(board.rows.iter().filter_map(|row| score_interval(&runs[row.run])));
     let conditions = &board.conditions;
@@ -108,8 +113,47 @@ fn table(context: &Context<'_>, board: &Board, suite: &str) -> Markup {
                 ", " (counted(board.rows.len(), "run"))
             }
             (scrolling(&format!("Leaderboard of {suite} on {}, {} path", conditions.device, conditions.path), table))
+            (figures(context, board, index))
         }
     }
+}
+
+/// Figures of a board with several runs: scores against correctness, and scores by tolerance.
+fn figures(context: &Context<'_>, board: &Board, index: usize) -> Markup {
+    if board.rows.len() < 2 {
+        return html! {};
+    }
+    let entries: Vec<RankedRun<'_>> = board.rows.iter().take(MAX_CURVES).map(|row| context.entry(row.run)).collect();
+    let points: Vec<Point<'_>> = entries.iter().filter_map(point).collect();
+    let shown = if board.rows.len() > MAX_CURVES { format!(", the best {MAX_CURVES} runs") } else { String::new() };
+    html! {
+        details {
+            summary { "Figures" }
+            div.sides {
+                figure {
+                    figcaption { "Sound score (95 % interval) against correctness" (shown) }
+                    (scatter(&points, "Sound score against the share of correct graphs"))
+                }
+                figure {
+                    figcaption { "Score by tolerance" (shown) }
+                    (scrolling("Score by tolerance", curves(&entries, &format!("curves-{index}"))))
+                }
+            }
+        }
+    }
+}
+
+/// Returns a run's point; `None` without a sound score or without graphs.
+fn point<'a>(entry: &'a RankedRun<'_>) -> Option<Point<'a>> {
+    let (sound, parts) = (entry.run.score.sound.as_ref()?, coverage(entry.run));
+    (parts.graphs > 0).then_some(())?;
+    Some(Point {
+        name: &entry.label,
+        series: entry.series,
+        correct: parts.correct as f64 / parts.graphs as f64,
+        score: sound.score,
+        bounds: score_interval(entry.run)?,
+    })
 }
 
 fn run_row(context: &Context<'_>, board: &Board, row: &Ranked, suite: &str, axis: ScoreAxis) -> Markup {

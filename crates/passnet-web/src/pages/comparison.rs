@@ -41,7 +41,7 @@ pub(super) fn page(context: &Context<'_>, before: usize, after: usize) -> Page {
     };
     let mut sections = vec![section("summary", "Summary", summary(&comparison))];
     for (change, id, heading) in KINDS {
-        sections.push(section(id, heading, listed(context, after, &comparison, change)));
+        sections.push(section(id, heading, listed(context, after, &comparison, change, heading)));
     }
     let ratios: Vec<f64> = comparison.graphs.iter().filter_map(|graph| graph.ratio.map(|(ratio, _)| ratio)).collect();
     sections.push(section("ratios", "Change of speed", html! {
@@ -58,7 +58,7 @@ fn summary(comparison: &Comparison) -> Markup {
     let scores = [("AS", Some(comparison.aggregated)), ("Sound score", comparison.sound)];
     let table = html! {
         table {
-            thead { tr { th scope="col" { "" } @for name in ["Before", "After", "Change", "95 % interval"] { th.number scope="col" { (name) } } th scope="col" { "" } } }
+            thead { tr { th scope="col" { "Score" } @for name in ["Before", "After", "Change", "95 % interval"] { th.number scope="col" { (name) } } th scope="col" { "Verdict" } } }
             tbody { @for (name, change) in scores { @if let Some(change) = change { tr {
                 th scope="row" { (name) }
                 td.number { (score(change.before)) } td.number { (score(change.after)) } td.number { (signed(change.ratio)) }
@@ -97,7 +97,7 @@ fn direction(change: &ScoreChange) -> &'static str {
     }
 }
 
-fn listed(context: &Context<'_>, after: usize, comparison: &Comparison, change: Change) -> Markup {
+fn listed(context: &Context<'_>, after: usize, comparison: &Comparison, change: Change, heading: &str) -> Markup {
     let mut graphs: Vec<&GraphChange> = comparison.graphs.iter().filter(|graph| graph.change == change).collect();
     if graphs.is_empty() {
         return html! { p { "None." } };
@@ -121,7 +121,7 @@ fn listed(context: &Context<'_>, after: usize, comparison: &Comparison, change: 
         }
     };
     html! {
-        (scrolling("Graphs", table))
+        (scrolling(&format!("Graphs: {heading}"), table))
         @if graphs.len() > MAX_GRAPHS { p.about { (counted(graphs.len() - MAX_GRAPHS, "further graph")) " with smaller changes." } }
     }
 }

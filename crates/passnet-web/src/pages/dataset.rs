@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use super::context::{Context, Page};
 use crate::{
     DatasetView, TableView,
+    draw::bars::share_bar,
     format::counted,
     shell::{Section, scrolling, section},
 };
@@ -37,7 +38,7 @@ fn counts(id: &'static str, table: &TableView) -> Section {
                     tbody { @for (name, count) in counts.iter().take(MAX_COUNTS) { tr {
                         th scope="row" { (name) }
                         td.number { (count) }
-                        td aria-hidden="true" { meter min="0" max=(most) value=(count) {} }
+                        td aria-hidden="true" { (share_bar(*count, most)) }
                     } } }
                 }
             }

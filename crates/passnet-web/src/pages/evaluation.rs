@@ -6,7 +6,7 @@ use passnet_record::{ExecutionPath, GraphId, Remark, Timing, Verdict};
 use super::context::{Context, Page};
 use crate::{
     PageId, PassText, Trials,
-    draw::{graph::graph_drawing, plots},
+    draw::{difference::replaced, graph::graph_drawing, plots},
     failures::message,
     format::{counted, duration, ratio},
     shell::{scrolling, section},
@@ -39,13 +39,12 @@ pub(super) fn page(context: &Context<'_>, run: usize, task: usize, part: usize) 
         }
         (parts)
     };
-    let mut sections = Vec::new();
+    let mut sections = vec![section("graphs", "Graphs", graphs)];
     if part == 0
         && let Some(set) = site.runs[run].passes.iter().find(|set| set.task == *id)
     {
         sections.push(section("passes", "Passes", passes(&context.archive.passes(run, set))));
     }
-    sections.push(section("graphs", "Graphs", graphs));
     let lead = html! {
         p { (context.link(PageId::Run(run), &entry.label)) " on " (context.link(PageId::Task(entry.suite, task), id)) ": " (counted(count, "graph")) "." }
     };
@@ -109,18 +108,19 @@ fn graph(context: &Context<'_>, run: usize, verdict: &Verdict, is_first: bool) -
     let is_right = reason.is_none();
     html! {
         article id=(format!("graph-{}", id.graph)) aria-label=(format!("Graph {}", id.graph)) {
-            h3 { "Graph " (id.graph) " " span.status.good[is_right] { (status.name()) } }
+            h3 { "Graph " (id.graph) " " span.status.good[is_right] { (status.name()) } (headline(verdict)) }
             @if let Some(reason) = reason {
                 p { code { (reason.code) } " " (message(&reason.message)) }
                 @if let Some(detail) = &reason.detail {
                     details { summary { "Detail" } pre tabindex="0" { (clipped(&format!("{detail:#}"), MAX_REWRITTEN)) } }
                 }
             }
-            @if !verdict.outputs.is_empty() { (outputs(verdict)) }
             @if !verdict.timings.is_empty() {
-                (timings(&verdict.timings))
+                (timings(&id.graph, &verdict.timings))
                 (trials(context, run, &verdict.timings))
             }
+            (rewriting(context, run, verdict, is_first))
+            @if !verdict.outputs.is_empty() { (outputs(verdict)) }
             dl.facts {
                 div { dt { "Close from t" } dd { (tolerance.map_or_else(|| "–".to_owned(), |t| t.to_string())) } }
                 div { dt { "Calls before, after" } dd { (evidence.nodes_before) ", " (evidence.nodes_after) } }
@@ -131,9 +131,15 @@ fn graph(context: &Context<'_>, run: usize, verdict: &Verdict, is_first: bool) -
                 @for (name, value) in &evidence.sandbox { div { dt { (name) } dd { (value) } } }
                 div { dt { "Evaluation" } dd { (duration(verdict.cost.wall_ns as f64)) } }
             }
-            (rewriting(context, run, verdict, is_first))
         }
     }
+}
+
+/// Returns the scored speed-up with its interval, to stand next to the status.
+fn headline(verdict: &Verdict) -> Markup {
+    let Some(timing) = verdict.scored_timing() else { return html! {} };
+    let speedup = timing.speedup;
+    html! { " " strong { (ratio(speedup.ratio)) } " " small { (format!("[{:.2}, {:.2}], {} path", speedup.low, speedup.high, timing.path)) } }
 }
 
 fn clipped(text: &str, most: usize) -> String {
@@ -160,12 +166,12 @@ fn outputs(verdict: &Verdict) -> Markup {
         }
     };
     html! {
-        (scrolling("Outputs", table))
+        (scrolling(&format!("Outputs of graph {}", verdict.id.graph), table))
         @if verdict.outputs.len() > MAX_OUTPUTS { p.about { (counted(verdict.outputs.len() - MAX_OUTPUTS, "further output")) "." } }
     }
 }
 
-fn timings(timings: &[Timing]) -> Markup {
+fn timings(graph: &str, timings: &[Timing]) -> Markup {
     let table = html! {
         table {
             thead { tr {
@@ -183,7 +189,7 @@ fn timings(timings: &[Timing]) -> Markup {
             } } }
         }
     };
-    scrolling("Timings", table)
+    scrolling(&format!("Timings of graph {graph}"), table)
 }
 
 /// One plot for each measurement whose trial times were kept; two baselines may share one.
@@ -229,8 +235,14 @@ fn rewriting(context: &Context<'_>, run: usize, verdict: &Verdict, draw: bool) -
         details open[draw] {
             summary { "Before and after rewriting" }
             div.sides {
-                @if let Some(before) = before { figure { figcaption { "Before" } (graph_drawing(&before.graph, &before.types, "Graph before rewriting")) } }
-                @if let Some(after) = &after { figure { figcaption { "After" } (graph_drawing(after, &[], "Graph after rewriting")) } }
+                @if let Some(before) = &before {
+                    @let marks = after.as_ref().map(|after| replaced(&before.graph, after)).unwrap_or_default();
+                    figure {
+                        figcaption { "Before" @if marks.contains(&true) { "; the replaced calls are marked" } }
+                        (graph_drawing(&before.graph, &before.types, &marks, "Graph before rewriting"))
+                    }
+                }
+                @if let Some(after) = &after { figure { figcaption { "After" } (graph_drawing(after, &[], &[], "Graph after rewriting")) } }
                 @else { pre tabindex="0" { (clipped(text.trim(), MAX_REWRITTEN)) } }
             }
         }

@@ -42,7 +42,7 @@ pub(super) fn page(context: &Context<'_>, index: usize) -> Page {
             "Score by tolerance",
             html! {
                 p.about { "From t = 1 on, failures are forgiven class by class; the table shows the share of each class." }
-                (scrolling("Figure", curves(&own)))
+                (scrolling("Figure", curves(&own, "curves")))
                 (curve_table(&own))
                 (classes(context, index))
             },

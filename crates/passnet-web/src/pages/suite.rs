@@ -7,9 +7,10 @@ use crate::{
     PageId,
     compare::{RankedRun, cautions},
     curves::{curve_table, curves},
+    families::{Family, FamilyResult, families},
     format::counted,
     shell::{scrolling, section},
-    tasks::{brief_cell, legend},
+    tasks::{brief_cell, legend, step},
 };
 
 /// Curves that one drawing can hold.
@@ -28,15 +29,68 @@ pub(super) fn page(context: &Context<'_>, index: usize, part: usize) -> Page {
     if part == 0 {
         sections.push(section("curves", "Score by tolerance", html! {
             @if suite.runs.len() > MAX_CURVES { p.about { "The best " (MAX_CURVES) " of " (suite.runs.len()) " runs." } }
-            (scrolling("Figure", curves(&entries)))
+            (scrolling("Figure", curves(&entries, "curves")))
             (curve_table(&entries))
         }));
+    }
+    if part == 0 {
+        sections.push(section("families", "By family", by_family(context, index)));
     }
     sections.push(section("tasks", "Tasks", tasks(context, index, part)));
     if part == 0 && suite.runs.len() > 1 {
         sections.push(section("pairs", "Run against run", pairs(context, index)));
     }
     Page { title: format!("Suite {}", suite.title()), above: Vec::new(), lead, sections }
+}
+
+/// Table of speed-ups by family of graphs, one column per run.
+fn by_family(context: &Context<'_>, index: usize) -> Markup {
+    let shown: Vec<usize> = context.site.suites[index].runs.iter().copied().take(MAX_CURVES).collect();
+    let runs: Vec<_> = shown.iter().map(|&run| &context.site.runs[run]).collect();
+    let families = families(&runs);
+    if families.is_empty() {
+        return html! { p { "No graph was timed." } };
+    }
+    let table = html! {
+        table.matrix {
+            thead { tr {
+                th scope="col" { "Family" } th.number scope="col" { "Graphs" }
+                @for &run in &shown { th.number.author scope="col" { (context.site.entries[run].label) } }
+            } }
+            tbody { @for (at, family) in families.iter().enumerate() {
+                @if at == 0 || families[at - 1].property != family.property {
+                    tr.group { th scope="colgroup" colspan=(2 + shown.len()) { (family.property) } }
+                }
+                (family_row(family))
+            } }
+        }
+    };
+    html! {
+        p.about {
+            "Geometric mean speed-up against eager over correct graphs, with the number of correct graphs where not all are. The best run "
+            "of each family is bold."
+        }
+        (scrolling("Speed-up by family", table))
+    }
+}
+
+fn family_row(family: &Family) -> Markup {
+    let best = family.results.iter().filter_map(|result| result.speedup).fold(f64::NEG_INFINITY, f64::max);
+    html! {
+        tr {
+            th scope="row" { (family.value) }
+            td { (family.graphs) }
+            @for FamilyResult { speedup, correct, graphs } in &family.results {
+                @match speedup {
+                    Some(mean) => td.(step(*mean)) {
+                        @if *mean >= best { strong { (format!("{mean:.2}")) } } @else { (format!("{mean:.2}")) }
+                        @if correct < graphs { " " small.wrong { (correct) "/" (graphs) } }
+                    },
+                    None => td { "–" },
+                }
+            }
+        }
+    }
 }
 
 fn tasks(context: &Context<'_>, index: usize, part: usize) -> Markup {

@@ -96,7 +96,7 @@ fn drawings(graphs: &[(&str, GraphView)]) -> Markup {
         @for (view, names) in distinct.iter().take(MAX_DRAWINGS) {
             figure {
                 figcaption { "Graph " (names.join(", ")) @if !view.model.is_empty() { ", captured from " (view.model) } }
-                (graph_drawing(&view.graph, &view.types, "Graph"))
+                (graph_drawing(&view.graph, &view.types, &[], "Graph"))
                 details { summary { "model.py" } pre tabindex="0" { (view.source.chars().take(MAX_SOURCE).collect::<String>()) } }
             }
         }

@@ -30,7 +30,7 @@ pub fn study_page(compilers: &[Compiler]) -> String {
         sections.push(section(id, &of.name, compiler(of)));
     }
     let lead = html! { p { "Eager against compilers, subgraph by subgraph; both sides alternate on one core, and only settled measurements count." } };
-    document(&Document { title: "Compilers against eager", crumbs: Vec::new(), lead, sections })
+    document(&Document { title: "Compilers against eager", places: Vec::new(), crumbs: Vec::new(), lead, sections })
 }
 
 fn shares(compilers: &[Compiler]) -> Markup {

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 use passnet_author::{AuthorError, Context, submission};
 use passnet_dataset::open_suite;
 use passnet_eval::run_suite;
-use passnet_record::counted;
+use passnet_record::{AuthorSpec, Device, counted};
 use passnet_run::{Suite, archive::score_run, plain_name, remove_run};
 
 use super::{authors::create_for_bench, referee, report::print_leaderboard, stop::stop_flag};
@@ -23,7 +23,7 @@ use crate::{
 pub(crate) fn run(args: &BenchRunArgs) -> Result<ExitCode> {
     referee::check_author(&args.author)?;
     let suite = open_suite(&args.suite, &args.selection.selection())?;
-    let directory = args.out.clone().unwrap_or_else(|| default_directory(args, &suite));
+    let directory = args.out.clone().unwrap_or_else(|| run_directory(&suite, &args.author, args.measure.device));
     if args.fresh {
         remove_run(&directory)?;
     }
@@ -54,12 +54,12 @@ pub(crate) fn run(args: &BenchRunArgs) -> Result<ExitCode> {
 }
 
 /// `runs/SUITE-AUTHOR-DEVICE`, with nothing in the name that a path could trip over.
-fn default_directory(args: &BenchRunArgs, suite: &Suite) -> PathBuf {
-    let author = match (args.author.kind(), args.author.argument()) {
+pub(super) fn run_directory(suite: &Suite, author: &AuthorSpec, device: Device) -> PathBuf {
+    let author = match (author.kind(), author.argument()) {
         ("dir", Some(path)) => {
             Path::new(path).file_name().map_or_else(|| "passes".into(), |name| name.to_string_lossy().into_owned())
         }
-        _ => args.author.to_string(),
+        _ => author.to_string(),
     };
-    Path::new("runs").join(plain_name(&format!("{}-{author}-{}", suite.record.name, args.measure.device)))
+    Path::new("runs").join(plain_name(&format!("{}-{author}-{}", suite.record.name, device)))
 }

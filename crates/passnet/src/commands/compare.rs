@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use passnet_record::SCHEMA_VERSION;
 use passnet_run::archive::load_run;
-use passnet_score::{Change, Comparison, GraphChange, ScoreChange, Subject};
+use passnet_score::{Change, Comparison, GraphChange, ScoreChange, Subject, scored_path};
 use passnet_web::{RunView, compare};
 use serde::Serialize;
 
@@ -106,6 +106,7 @@ fn remark_differences(before: &RunView, after: &RunView) {
     let differences = [
         ("suites", (&one.suite, &one.suite_version) != (&other.suite, &other.suite_version)),
         ("settings", one.settings != other.settings),
+        ("paths", scored_path(&before.verdicts, &one.settings) != scored_path(&after.verdicts, &other.settings)),
         ("machines or versions", one.fingerprint != other.fingerprint),
     ];
     for (what, _) in differences.iter().filter(|(_, differ)| *differ) {

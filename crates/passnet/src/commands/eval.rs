@@ -7,7 +7,7 @@ use passnet_agent::Reward;
 use passnet_author::{Complaint, Context, complaints, modification_times, next_step, submission};
 use passnet_dataset::open_suite;
 use passnet_eval::{Referee, run::Progress};
-use passnet_record::{AuthorSpec, Device, SCHEMA_VERSION, Status, Verdict, counted};
+use passnet_record::{AuthorSpec, Device, OutputComparison, Remark, SCHEMA_VERSION, Status, Verdict, counted};
 use passnet_run::{SampleFolder, Selection, Suite};
 use passnet_score::{Outcomes, ScoreReport, ScoreSettings};
 use serde::Serialize;
@@ -113,6 +113,7 @@ fn print(args: &EvalArgs, verdicts: &[Verdict]) -> Result<()> {
     }
     print_table(verdicts)?;
     print_reasons(verdicts)?;
+    print_accuracy(verdicts)?;
     if let Some(report) = report {
         let sound = report.sound.map(|sound| format!("sound score {:.3}, ", sound.score)).unwrap_or_default();
         output::text(&format!("\n{sound}AS {:.3}", report.aggregated))?;
@@ -123,14 +124,18 @@ fn print(args: &EvalArgs, verdicts: &[Verdict]) -> Result<()> {
     Ok(())
 }
 
+/// Columns of the table of verdicts; the first three are of text.
+const TITLES: [&str; 8] = ["graph", "status", "path", "tolerance", "eager", "candidate", "speed-up", "95% interval"];
+
 fn print_table(verdicts: &[Verdict]) -> Result<()> {
-    let mut rows = Rows::new(&["graph", "status", "tolerance", "eager", "candidate", "speed-up", "95% interval"], 2);
+    let mut rows = Rows::new(&TITLES, 3);
     for verdict in verdicts {
         let timing = verdict.scored_timing();
         let show = |cell: Option<String>| cell.unwrap_or_else(|| "-".to_owned());
         rows.push([
             format!("{}/{}", verdict.id.task, verdict.id.graph),
             verdict.status.name().to_owned(),
+            show(timing.map(|timing| timing.path.to_string())),
             show(verdict.tolerance.map(|t| t.to_string())),
             show(timing.map(|timing| duration(timing.base.median_ns))),
             show(timing.map(|timing| duration(timing.candidate.median_ns))),
@@ -146,6 +151,30 @@ fn print_reasons(verdicts: &[Verdict]) -> Result<()> {
     for Complaint { reason, graphs } in complaints(verdicts) {
         let all = if graphs.len() > 1 { format!(" ({})", counted(graphs.len(), "graph")) } else { String::new() };
         output::text(&format!("\n{}{all}: {}: {}", graphs.join(", "), reason.code, reason.message))?;
+    }
+    Ok(())
+}
+
+/// Prints how far both sides are from float64 where that decided, and which tolerance paper mode would find.
+fn print_accuracy(verdicts: &[Verdict]) -> Result<()> {
+    for verdict in verdicts {
+        let accepted = |output: &&OutputComparison| {
+            verdict.evidence.notes.contains(&Remark::AcceptedByFloat64 { output: output.index })
+        };
+        for output in verdict.outputs.iter().filter(accepted) {
+            let Some(float64) = &output.float64 else { continue };
+            let largest = |max: Option<f64>| max.map_or("NaN or infinity".to_owned(), |max| format!("{max:.1e}"));
+            let eager = output.tolerance.map_or("at no tolerance".to_owned(), |t| format!("from t = {t} on"));
+            output::text(&format!(
+                "\n{}/{}: output {} is accepted by float64: it is off by up to {}, eager by up to {}; close to eager {eager}, which \
+                 is what paper mode asks",
+                verdict.id.task,
+                verdict.id.graph,
+                output.index,
+                largest(float64.candidate.max),
+                largest(float64.eager.max)
+            ))?;
+        }
     }
     Ok(())
 }

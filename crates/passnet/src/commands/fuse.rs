@@ -29,7 +29,7 @@ pub(crate) fn run(args: &FuseArgs) -> Result<ExitCode> {
         }
     }
     if let Some(out) = &args.out {
-        for (task, directory) in typed.passes(&choices)? {
+        for (task, directory) in typed.passes(&choices) {
             let place = out.join(task);
             fs::create_dir_all(&place)?;
             for (name, bytes) in directory.files() {

@@ -28,6 +28,17 @@ pub(crate) fn start_on(device: Device) -> Result<Referee> {
     start_with(settings::sound(device), Some(1))
 }
 
+/// Starts a referee that authors ask for types and settings. The device need not be on this machine.
+pub(super) fn start_for_authors(settings: RunSettings) -> Result<Referee> {
+    let options = RefereeOptions {
+        zygote: ZygoteConfig::from(Interpreter::find()),
+        defences: Defences::ALL,
+        cache: cache_directory(),
+        jobs: 1,
+    };
+    Ok(Referee::new(settings, options)?)
+}
+
 /// Starts a referee on this machine.
 pub(crate) fn start_with(settings: RunSettings, jobs: Option<usize>) -> Result<Referee> {
     let on_cpu = settings.device.is_cpu();
@@ -66,7 +77,8 @@ pub(crate) fn check_author(author: &AuthorSpec) -> Result<()> {
     }
 }
 
-fn settings_of(args: &MeasureArgs) -> RunSettings {
+/// Returns the settings that the flags ask for.
+pub(super) fn settings_of(args: &MeasureArgs) -> RunSettings {
     let defaults = match args.mode {
         Mode::Sound => settings::sound(args.device),
         Mode::Paper => settings::paper(args.device),

@@ -80,7 +80,7 @@ pub(crate) fn print_leaderboard(runs: &[RunView]) -> Result<()> {
 }
 
 fn leaderboard(runs: &[RunView]) -> Rows {
-    let mut rows = Rows::new(&ranking::TITLES, 2);
+    let mut rows = Rows::new(&ranking::TITLES, 3);
     for run in ranking::ranked(runs) {
         rows.push(ranking::line(run));
     }

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use fs_err as fs;
 use passnet_record::Mode;
 use passnet_run::archive::load_run;
-use passnet_score::{EsSettings, Outcomes, ScoreReport, ScoreSettings, read_log};
+use passnet_score::{EsSettings, Outcomes, ScoreReport, ScoreSettings, read_log, scored_path};
 
 use crate::{
     args::{Format, ScoreArgs},
@@ -20,22 +20,24 @@ const LOG_CORRECT_AT: i32 = 0;
 
 /// Prints S_t and ES_t by tolerance, AS, the sound score and their counts.
 pub(crate) fn run(args: &ScoreArgs) -> Result<ExitCode> {
-    let outcomes = read_outcomes(&args.input)?;
+    let (outcomes, path) = read_outcomes(&args.input)?;
     let es =
         EsSettings { slowdown_penalty: args.penalty, error_base: args.error_base, interpretation: args.interpretation };
     let settings = ScoreSettings { es, weights: args.weights.clone(), ..ScoreSettings::default() };
     let report = ScoreReport::new(&outcomes, &settings).context(args.input.display().to_string())?;
     match args.format {
         Format::Json => output::json(&report)?,
-        Format::Table => print_tables(&report, args.mode)?,
+        Format::Table => print_tables(&report, args.mode, path.as_deref())?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn read_outcomes(input: &Path) -> Result<Outcomes> {
+/// Outcomes, and the path on which they were measured; logs do not say it.
+fn read_outcomes(input: &Path) -> Result<(Outcomes, Option<String>)> {
     if input.is_dir() {
         let run = load_run(input)?;
-        return Ok(Outcomes::from_verdicts(&run.verdicts, run.header.settings.correct_at));
+        let path = scored_path(&run.verdicts, &run.header.settings);
+        return Ok((Outcomes::from_verdicts(&run.verdicts, run.header.settings.correct_at), Some(path)));
     }
     if !input.exists() {
         return Err(usage(format!("{}: there is no run and no evaluation log", input.display())));
@@ -45,10 +47,10 @@ fn read_outcomes(input: &Path) -> Result<Outcomes> {
     for quirk in &log.quirks {
         tracing::info!("{}:{}: {}", input.display(), quirk.line, quirk.kind);
     }
-    Ok(log.outcomes(LOG_CORRECT_AT))
+    Ok((log.outcomes(LOG_CORRECT_AT), None))
 }
 
-fn print_tables(report: &ScoreReport, mode: Mode) -> Result<()> {
+fn print_tables(report: &ScoreReport, mode: Mode, path: Option<&str>) -> Result<()> {
     let mut curve = Rows::new(&["t", "S_t", "ES_t", "alpha", "beta", "lambda", "eta", "gamma"], 0);
     for row in &report.by_tolerance {
         let p = &row.parameters;
@@ -69,6 +71,7 @@ fn print_tables(report: &ScoreReport, mode: Mode) -> Result<()> {
     lines.push(format!("G-mean       {mean} over {} correct graphs", tally.correct - tally.untimed));
     lines.push(format!("correct      {:.1}% of {} graphs", tally.correct_percent(), tally.graphs));
     lines.push(format!("fast_1       {:.1}%", tally.fast_1_percent()));
+    lines.extend(path.map(|path| format!("path         {path}")));
     for (failure, count) in &tally.failures {
         lines.push(format!("{:<12} {count}", failure.name()));
     }

@@ -7,6 +7,7 @@ mod cli;
 mod dataset;
 mod environment;
 mod messages;
+mod new;
 mod suites;
 mod tuning;
 

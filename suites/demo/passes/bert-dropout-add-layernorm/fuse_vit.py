@@ -2,7 +2,7 @@
 
 import torch
 
-from .add_norm import add_and_norm
+from add_norm import add_and_norm
 
 
 def pattern(bias, weight, residual, x):

@@ -2,7 +2,7 @@
 
 import torch
 
-from .add_norm import add_then_norm
+from add_norm import add_then_norm
 
 
 def pattern(bias, weight, x, residual):

@@ -4,7 +4,7 @@ import torch
 
 from passnet import kernels
 
-from .masked_softmax import masked_softmax
+from masked_softmax import masked_softmax
 
 
 def pattern(mask, scores):

@@ -4,7 +4,7 @@ import torch
 
 from passnet import kernels
 
-from .rms_norm import rms_norm
+from rms_norm import rms_norm
 
 
 def pattern(weight, x):

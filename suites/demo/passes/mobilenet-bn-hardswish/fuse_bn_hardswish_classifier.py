@@ -2,7 +2,7 @@
 
 import torch
 
-from .bn_hardswish import bn_hardswish
+from bn_hardswish import bn_hardswish
 
 
 def pattern(mean, variance, bias, weight, x):

@@ -93,7 +93,7 @@ def bn_add_relu_kernel(
     # In the order of the CUDA kernel of eager mode, which is not that of the CPU.
     normal = ((x - mean) * scale + bias).to(T).to(tl.float32)
     total = normal + tl.load(residual_ptr + i, mask=inside, other=0.0).to(tl.float32)
-    tl.store(out_ptr + i, tl.maximum(total, 0.0).to(T), mask=inside)
+    tl.store(out_ptr + i, tl.where(total < 0, 0.0, total).to(T), mask=inside)
 
 
 @kernels.prepared

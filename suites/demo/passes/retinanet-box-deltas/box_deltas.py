@@ -29,8 +29,8 @@ void apply(const float* codes, const float* x, const float* y, const float* heig
         }
         for (int64_t i = 0; i < n; ++i) {
             float wider = dw[i] / scale, higher = dh[i] / scale;
-            new_width[start + i] = fast_exp(wider < limit ? wider : limit) * aw[i];
-            new_height[start + i] = fast_exp(higher < limit ? higher : limit) * ah[i];
+            new_width[start + i] = fast_exp(wider > limit ? limit : wider) * aw[i];
+            new_height[start + i] = fast_exp(higher > limit ? limit : higher) * ah[i];
         }
     }
 }
@@ -54,14 +54,23 @@ def apply_kernel(
     code = codes + 4 * i
     tl.store(new_x + i, tl.load(code, mask=inside) / shift * w + tl.load(x + anchor, mask=inside), mask=inside)
     tl.store(new_y + i, tl.load(code + 1, mask=inside) / shift * h + tl.load(y + anchor, mask=inside), mask=inside)
-    wider = tl.minimum(tl.load(code + 2, mask=inside) / scale, 4.135166556742356)
-    higher = tl.minimum(tl.load(code + 3, mask=inside) / scale, 4.135166556742356)
+    # Not `tl.minimum`, which drops NaN.
+    wider = tl.load(code + 2, mask=inside) / scale
+    wider = tl.where(wider > 4.135166556742356, 4.135166556742356, wider)
+    higher = tl.load(code + 3, mask=inside) / scale
+    higher = tl.where(higher > 4.135166556742356, 4.135166556742356, higher)
     tl.store(new_width + i, tl.exp(wider) * w, mask=inside)
     tl.store(new_height + i, tl.exp(higher) * h, mask=inside)
 
 
-@kernels.prepared
 def box_deltas(codes, x, y, height, width, shift, scale):
+    # Four values also where a tracer of `torch.fx` sees one call.
+    new_x, new_y, new_height, new_width = apply_deltas(codes, x, y, height, width, shift, scale)
+    return new_x, new_y, new_height, new_width
+
+
+@kernels.prepared
+def apply_deltas(codes, x, y, height, width, shift, scale):
     kernels.require(codes, dtype=torch.float32, shape=(None, None))
     kernels.require(x, y, height, width, like=codes, shape=codes.shape[:1])
     anchors, classes = codes.shape[0], codes.shape[1] // 4

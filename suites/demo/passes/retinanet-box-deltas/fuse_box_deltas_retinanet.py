@@ -2,7 +2,7 @@
 
 import torch
 
-from .box_deltas import box_deltas
+from box_deltas import box_deltas
 
 
 def pattern(codes, x, y, height, width):

@@ -16,7 +16,7 @@ import time
 def main(control):
     sock = socket.socket(fileno=control)
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
-    send(sock, {"type": "ready", "protocol": 5, "pid": os.getpid(), "versions": {"python": sys.version.split()[0]}})
+    send(sock, {"type": "ready", "protocol": 6, "pid": os.getpid(), "versions": {"python": sys.version.split()[0]}})
     workers = {}
     while True:
         readable, _, _ = select.select([sock], [], [], 0.02)
@@ -136,7 +136,14 @@ class Worker:
             case "mutates":
                 data, layout = self.sets[message["set"]]
                 return self.ship(data, layout, mutated=True)
-        self.ship(*self.sets[message["set"]])
+        data, layout = self.sets[message["set"]]
+        if self.behaviour == "inaccurate_when_timed" and self.last is not None:
+            data = bytes(len(data))
+        self.ship(data, layout)
+
+    def call_float64(self, _message, _descriptor):
+        error = {"stage": "run", "exception": "RuntimeError", "message": "no float64 here", "traceback": ""}
+        send(self.sock, {"type": "failed", **error, "pass": None, "fatal": False})
 
     def ship(self, data, layout, notes=(), mutated=False):
         match self.behaviour:
@@ -161,7 +168,11 @@ class Worker:
             case "pipe":
                 block, self.writer = os.pipe()
         layout = {**layout, "offset": offset}
-        value = {"kind": "tensor", "layout": {**layout, "name": "0"}, "stride": [1], "device": "cpu"}
+        stride = [4, 1, 1] if self.behaviour == "other_shape" else [4, 1]
+        if self.behaviour in ("other_strides", "fewer_strides"):
+            stride = [1, 4] if self.behaviour == "other_strides" else [4]
+        place = {"stride": stride, "address": 4096, "device": "cpu"}
+        value = {"kind": "tensor", "layout": {**layout, "name": "0"}, **place}
         changed = [layout] if mutated else []
         outputs = {"values": [value], "mutated": changed, "nbytes": nbytes, "notes": list(notes)}
         send(self.sock, {"type": "outputs", **outputs}, block)
@@ -192,7 +203,7 @@ class Worker:
 
     def fetch(self, _message, _descriptor):
         data, layout = self.last
-        if self.behaviour == "wrong_when_timed":
+        if self.behaviour in ("wrong_when_timed", "inaccurate_when_timed"):
             data = bytes(len(data))
         self.ship(data, layout)
 

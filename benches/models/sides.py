@@ -1,0 +1,141 @@
+"""Sides of a comparison of whole models: eager, `passnet.compile`, the modes of `torch.compile`; called in turns."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+import passnet
+from models import build
+from passnet._compile.compiled import Compiled
+
+Side = Callable[..., Any]
+CALLS = 40
+
+
+def say(**fields: Any) -> None:
+    print(json.dumps(fields), flush=True)
+
+
+def leaves(value: Any) -> list[torch.Tensor]:
+    return [leaf for leaf in torch.utils._pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+
+
+def error(found: Any, expected: Any) -> float:
+    """The largest difference relative to the largest value."""
+    return max(
+        ((a.double() - b.double()).abs().max() / b.double().abs().max().clamp(min=1e-30)).item()
+        for a, b in zip(leaves(found), leaves(expected), strict=True)
+    )
+
+
+def compare(models: Sequence[str], device: str, sides: Sequence[str], until: float) -> None:
+    """Measures models until the time is over, and says geometric means against eager."""
+    ratios: dict[str, list[float]] = {}
+    for name in models:
+        if time.monotonic() > until - 15:
+            break
+        try:
+            times = measure(name, device, sides, until - 5)
+        except Exception as fault:
+            say(model=name, error=f"{type(fault).__name__}: {fault}"[:400], at=traceback.format_exc()[-900:])
+            continue
+        for side, value in times.items():
+            ratios.setdefault(side, []).append(math.log(times["eager"] / value))
+    means = {side: round(math.exp(statistics.fmean(logs)), 3) for side, logs in ratios.items()}
+    say(summary=means, models={side: len(logs) for side, logs in ratios.items()})
+
+
+def side_of(model: torch.nn.Module, side: str) -> Side:
+    match side:
+        case "passnet":
+            return passnet.compile(model)
+        case "passnet frozen":
+            return passnet.compile(model, freeze=True)
+        case "passnet+graphs":
+            return passnet.compile(model, cuda_graphs=True)
+    return torch.compile(model, mode=side)
+
+
+def measure(name: str, device: str, sides: Sequence[str], until: float) -> dict[str, float]:
+    """Median microseconds of a model by side; says each."""
+    torch._dynamo.reset()
+    model, inputs = build(name, device)
+    with torch.no_grad():
+        expected = model(*inputs)
+        exact = _exact(name, device, inputs)
+        ready: dict[str, Side] = {"eager": model}
+        seconds: dict[str, float] = {"eager": 0.0}
+        for side in sides:
+            if time.monotonic() > until:
+                break
+            started = time.perf_counter()
+            try:
+                function = side_of(model, side)
+                for _ in range(3):
+                    function(*inputs)
+                _wait(device)
+            except Exception as fault:
+                say(model=name, side=side, error=f"{type(fault).__name__}: {fault}"[:400])
+                continue
+            seconds[side] = time.perf_counter() - started
+            ready[side] = function
+        times = in_turns(ready, inputs, device, until)
+        for side, function in ready.items():
+            found = function(*inputs)
+            extra: dict[str, Any] = {"error": error(found, expected)}
+            if exact is not None:
+                extra["error64"] = error(found, exact)
+            if isinstance(function, Compiled):
+                extra["report"] = summary(function.report().as_dict())
+                function.reset()
+            say(model=name, side=side, us=round(times[side], 1), compile_s=round(seconds[side], 2), **extra)
+    return times
+
+
+def in_turns(ready: dict[str, Side], inputs: tuple[torch.Tensor, ...], device: str, until: float) -> dict[str, float]:
+    """Median microseconds of a call by side, called in turns."""
+    samples: dict[str, list[int]] = {side: [] for side in ready}
+    for number in range(CALLS):
+        for side, function in ready.items():
+            _wait(device)
+            started = time.perf_counter_ns()
+            function(*inputs)
+            _wait(device)
+            samples[side].append(time.perf_counter_ns() - started)
+        if number >= 10 and time.monotonic() > until:
+            break
+    return {side: statistics.median(values) / 1e3 for side, values in samples.items()}
+
+
+def _wait(device: str) -> None:
+    if device != "cpu":
+        torch.cuda.synchronize()
+
+
+def _exact(name: str, device: str, inputs: tuple[torch.Tensor, ...]) -> Any:
+    wide, _ = build(name, device)
+    try:
+        return wide.double()(*(value.double() if value.is_floating_point() else value for value in inputs))
+    except Exception:
+        return None
+
+
+def summary(report: dict[str, Any]) -> list[dict[str, Any]]:
+    """Of each specialisation: how much was kept, why the rest was not, and the CUDA graph."""
+    return [
+        {
+            "kept": sum(region["kept"] for region in known["regions"]),
+            "regions": len(known["regions"]),
+            "left": sorted({f"{r['rule']}: {r['reason']}"[:160] for r in known["regions"] if not r["kept"]})[:6],
+            **{key: known[key] for key in ("operations", "compile_s", "eager_ns", "fused_ns", "cuda_graph", "notes")},
+        }
+        for known in report["specialisations"]
+    ] + [{"eager": report["eager"]}]

@@ -1,0 +1,81 @@
+//! The graph in float64, which decides between the candidate and eager where they differ.
+
+use passnet_record::{Mode, Remark, WorkerRequest};
+
+use super::{
+    context::{Attempt, MAX_OUTPUT},
+    stop::{OrStop as _, Stop},
+};
+use crate::{
+    inputs::byte_size,
+    worker::{Fault, Returned, Worker},
+};
+
+/// Longest reason that is recorded.
+const REASON_CHARS: usize = 200;
+/// Bytes that a call in float64 may take in all, per byte of inputs and outputs: four times as much per number, inputs twice, and
+/// as much again for intermediate values.
+const GROWTH: u64 = 16;
+
+/// Availability of a float64 result.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Float64 {
+    /// Nobody has asked yet.
+    #[default]
+    Unknown,
+    /// The graph runs in float64.
+    Usable,
+    /// It does not; the reason was recorded.
+    Unusable,
+}
+
+impl Attempt<'_> {
+    /// True if a float64 result decides about values that differ from eager's. The public harness knows eager only.
+    pub(super) fn asks_float64(&self) -> bool {
+        self.machine.settings.mode == Mode::Sound && !matches!(self.float64, Float64::Unusable)
+    }
+
+    /// Has the reference run one set of inputs, which it holds, in float64. `None` where the graph cannot.
+    pub(super) fn float64(&mut self, reference: &mut Worker, set: usize, seed: u64) -> Result<Option<Returned>, Stop> {
+        if matches!(self.float64, Float64::Unknown)
+            && let Some(reason) = self.no_float64()
+        {
+            self.refuse_float64(reason);
+        }
+        if !self.asks_float64() {
+            return Ok(None);
+        }
+        let phase = "running in float64";
+        let request = WorkerRequest::CallFloat64 { set: set as u32, seed };
+        reference.send(&request, None, self.deadline).reference(phase)?;
+        match reference.receive_outputs(MAX_OUTPUT, self.deadline) {
+            Ok(returned) => {
+                self.float64 = Float64::Usable;
+                Ok(Some(returned))
+            }
+            Err(Fault::Failed(error)) if !error.fatal => {
+                let text = error.message.lines().next().unwrap_or_default();
+                self.refuse_float64(text.chars().take(REASON_CHARS).collect());
+                Ok(None)
+            }
+            Err(fault) => Err(fault).reference(phase),
+        }
+    }
+
+    /// Returns why no float64 result is to be asked for.
+    fn no_float64(&self) -> Option<String> {
+        if self.draws {
+            return Some("it draws random numbers".to_owned());
+        }
+        let inputs: u64 =
+            self.sample.metas().iter().filter_map(|meta| byte_size(meta).ok()).map(|size| size as u64).sum();
+        let needed = (inputs + self.output_bytes).saturating_mul(GROWTH);
+        let limit = self.machine.settings.memory_bytes;
+        (limit > 0 && needed > limit).then(|| format!("it may need {needed} bytes, the limit is {limit}"))
+    }
+
+    fn refuse_float64(&mut self, reason: String) {
+        self.float64 = Float64::Unusable;
+        self.report.evidence.notes.push(Remark::NoFloat64 { reason });
+    }
+}

@@ -1,0 +1,184 @@
+//! Where outputs lie: their strides, and the memory that they share.
+//!
+//! Code that uses a graph's outputs may rely on both: a kernel that takes strides for granted reads wrong elements of a
+//! transposed view, and a write to one of two outputs must not show in the other.
+
+use passnet_record::{Layout, OutputValue, Remark, Status, WorkerNote};
+use serde_json::json;
+
+use crate::{failure::Failure, worker::Returned};
+
+/// Returns an error for an output that is laid out in another way than the reference's, or shares memory with another output
+/// where the reference's does not. The values have been paired: both sides return as many, of the same shapes.
+pub(super) fn refuse_other_layout(reference: &Returned, candidate: &Returned) -> Result<(), Failure> {
+    let (expected, got) = (Placed::all(reference), Placed::all(candidate));
+    for (index, (expected, got)) in expected.iter().zip(&got).enumerate() {
+        if let (Some(expected), Some(got)) = (expected, got)
+            && !expected.is_laid_out_like(got)
+        {
+            return Err(layout_differs(index, expected, got));
+        }
+    }
+    let shared = |outputs: &[Option<Placed<'_>>], first: usize, second: usize| {
+        outputs[first].as_ref().zip(outputs[second].as_ref()).is_some_and(|(a, b)| a.overlaps(b))
+    };
+    for second in 1..got.len() {
+        if let Some(first) = (0..second).find(|&first| shared(&got, first, second) && !shared(&expected, first, second))
+        {
+            return Err(outputs_share_memory(first, second));
+        }
+    }
+    Ok(())
+}
+
+fn layout_differs(index: usize, expected: &Placed<'_>, got: &Placed<'_>) -> Failure {
+    let message = format!(
+        "output {index} ({} {:?}): expected strides {:?}, got {:?}; the elements are right only if they lie where the graph's do: \
+         allocate the result with the graph's strides (`torch.empty_strided`) and write it in that order",
+        got.layout.dtype, got.layout.shape, expected.stride, got.stride
+    );
+    let detail = json!({"output": index, "expected": expected.stride, "got": got.stride});
+    Failure::new(Status::LayoutDiffers, "layout_differs", message).with_detail(detail)
+}
+
+fn outputs_share_memory(first: usize, second: usize) -> Failure {
+    let message = format!(
+        "outputs {first} and {second} share memory, where the graph returns separate tensors: a write to one would show in the \
+         other; allocate one tensor for each"
+    );
+    Failure::new(Status::OutputsShareMemory, "outputs_share_memory", message)
+        .with_detail(json!({"outputs": [first, second]}))
+}
+
+/// A tensor with at least one element and its place.
+struct Placed<'a> {
+    layout: &'a Layout,
+    stride: &'a [i64],
+    device: &'a str,
+    address: u64,
+}
+
+impl<'a> Placed<'a> {
+    /// Returns one entry per output; `None` for what has no memory.
+    fn all(returned: &'a Returned) -> Vec<Option<Self>> {
+        returned.outputs.values.iter().map(Self::of).collect()
+    }
+
+    fn of(value: &'a OutputValue) -> Option<Self> {
+        match value {
+            OutputValue::Tensor { layout, stride, device, address } if layout.nbytes > 0 => {
+                Some(Self { layout, stride, device, address: *address })
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns extent and stride of each dimension that has a neighbour to step to.
+    fn steps(&self) -> impl Iterator<Item = (u64, i64)> {
+        self.layout.shape.iter().copied().zip(self.stride.iter().copied()).filter(|&(extent, _)| extent > 1)
+    }
+
+    fn is_laid_out_like(&self, other: &Self) -> bool {
+        self.steps().eq(other.steps())
+    }
+
+    /// Returns whether the spans from the first to the last element meet. Views that interleave without a common element count
+    /// as sharing too.
+    fn overlaps(&self, other: &Self) -> bool {
+        let ((start, end), (other_start, other_end)) = (self.span(), other.span());
+        self.device == other.device && start < other_end && other_start < end
+    }
+
+    fn span(&self) -> (i128, i128) {
+        let size = self.layout.dtype.size() as i128;
+        let start = i128::from(self.address);
+        // A worker may say anything; sums that saturate overlap with everything, which harms that worker's candidate only.
+        let reach = self.steps().fold(0_i128, |reach, (extent, stride)| {
+            reach.saturating_add((i128::from(extent) - 1).saturating_mul(i128::from(stride.max(0))))
+        });
+        (start, start.saturating_add(reach.saturating_add(1).saturating_mul(size)))
+    }
+}
+
+/// Returns remarks on places that differ: what is a verdict in `sound` mode, and what is none in any mode.
+pub(crate) fn remarks(reference: &Returned, candidate: &Returned) -> std::collections::BTreeSet<Remark> {
+    let mut notes = std::collections::BTreeSet::new();
+    for (index, values) in Placed::all(reference).iter().zip(&Placed::all(candidate)).enumerate() {
+        if let (Some(expected), Some(got)) = values
+            && !expected.is_laid_out_like(got)
+        {
+            notes.insert(Remark::StrideDiffers { output: index });
+        }
+    }
+    let is_alias =
+        |note: &&WorkerNote| matches!(note, WorkerNote::AliasesInput { .. } | WorkerNote::AliasesOutput { .. });
+    let extra = candidate.outputs.notes.iter().filter(is_alias).filter(|note| !reference.outputs.notes.contains(note));
+    notes.extend(extra.cloned().map(Remark::Worker));
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use passnet_record::{DType, Outputs};
+
+    use super::*;
+
+    /// Shape, strides, address of a float32 tensor.
+    type Place<'a> = (&'a [u64], &'a [i64], u64);
+
+    fn returned(places: &[Place<'_>]) -> Returned {
+        let value = |&(shape, stride, address): &Place<'_>| OutputValue::Tensor {
+            layout: Layout {
+                name: String::new(),
+                dtype: DType::Float32,
+                shape: shape.to_vec(),
+                offset: 0,
+                nbytes: 4 * shape.iter().product::<u64>(),
+            },
+            stride: stride.to_vec(),
+            device: "cpu".to_owned(),
+            address,
+        };
+        let values = places.iter().map(value).collect();
+        Returned { outputs: Outputs { values, mutated: Vec::new(), nbytes: 0, notes: Vec::new() }, bytes: Vec::new() }
+    }
+
+    fn check(reference: &[Place<'_>], candidate: &[Place<'_>], expected: Option<Status>) {
+        let found = refuse_other_layout(&returned(reference), &returned(candidate)).err();
+        assert_eq!(found.map(|failure| failure.status), expected, "{reference:?} {candidate:?}");
+    }
+
+    #[test]
+    fn strides_matter_where_a_dimension_has_a_neighbour() {
+        let differs = Some(Status::LayoutDiffers);
+        check(&[(&[3, 4], &[4, 1], 64)], &[(&[3, 4], &[4, 1], 640)], None);
+        check(&[(&[3, 4], &[4, 1], 64)], &[(&[3, 4], &[1, 3], 64)], differs);
+        check(&[(&[3, 4], &[4, 1], 64)], &[(&[3, 4], &[8, 1], 64)], differs);
+        check(&[(&[3, 4], &[4, 1], 64)], &[(&[3, 4], &[0, 1], 64)], differs);
+        check(&[(&[1, 4], &[4, 1], 64)], &[(&[1, 4], &[1, 1], 64)], None);
+        check(&[(&[0, 4], &[4, 1], 0)], &[(&[0, 4], &[1, 1], 0)], None);
+        check(&[(&[], &[], 64)], &[(&[], &[], 64)], None);
+    }
+
+    #[test]
+    fn memory_is_shared_where_the_graph_shares_it() {
+        let shares = Some(Status::OutputsShareMemory);
+        let place = |address| (&[4_u64][..], &[1_i64][..], address);
+        let apart = [place(64), place(80)];
+        check(&apart, &[place(64), place(64)], shares);
+        check(&apart, &[place(64), place(76)], shares);
+        check(&apart, &apart, None);
+        check(&[place(64), place(64)], &apart, None);
+        check(&[place(64), place(64)], &[place(640), place(640)], None);
+        check(&[place(0), place(16), place(16)], &[place(0), place(0), place(0)], shares);
+        let rows = (&[2_u64, 2][..], &[8_i64, 1][..]);
+        check(&[(rows.0, rows.1, 0), (rows.0, rows.1, 64)], &[(rows.0, rows.1, 0), (rows.0, rows.1, 8)], shares);
+        check(&[(&[0], &[1], 0), (&[0], &[1], 64)], &[(&[0], &[1], 64), (&[0], &[1], 64)], None);
+    }
+
+    #[test]
+    fn lies_about_strides_overflow_nothing() {
+        let lie = (&[2_u64, 2, 2][..], &[i64::MAX, i64::MAX, i64::MIN][..], u64::MAX);
+        check(&[lie, lie], &[lie, lie], None);
+    }
+}

@@ -1,0 +1,168 @@
+//! Agreement of outputs over the rounds that count.
+
+use passnet_record::{AgainstFloat64, DType, OutputComparison, Remark, Status};
+
+use super::{Origin, Pair};
+use crate::{
+    compare::{Comparison, FIRST_TOLERANCE, against_float64, compare},
+    failure::Failure,
+    worker::Returned,
+};
+
+/// Comparison of one round's values with those of eager, in their order.
+pub(crate) struct Agreement(Vec<Comparison>);
+
+impl Agreement {
+    pub(crate) fn of(pairs: &[Pair<'_>], correct_at: i32) -> Self {
+        Self(pairs.iter().map(|pair| compare(pair.dtype, &pair.candidate, &pair.reference, correct_at)).collect())
+    }
+
+    /// True if every value is close at a tolerance.
+    pub(crate) fn is_close(&self, at: i32) -> bool {
+        self.0.iter().all(|comparison| comparison.tolerance.is_some_and(|t| t <= at))
+    }
+}
+
+/// Agreement over the rounds that count.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    correct_at: i32,
+    outputs: Vec<Tallied>,
+}
+
+#[derive(Debug)]
+struct Tallied {
+    origin: Origin,
+    dtype: DType,
+    shape: Vec<u64>,
+    /// Against eager.
+    worst: Comparison,
+    float64: Option<AgainstFloat64>,
+    /// In every round it was close to eager, or no worse than eager by float64.
+    is_right: bool,
+}
+
+impl Tallied {
+    fn is_close(&self, at: i32) -> bool {
+        self.worst.tolerance.is_some_and(|t| t <= at)
+    }
+
+    /// Smallest tolerance at which it counts as right. A value that float64 has accepted is right at the demanded tolerance, not
+    /// at a stricter one: stricter ones compare with eager.
+    fn tolerance(&self, correct_at: i32) -> Option<i32> {
+        if self.is_right && !self.is_close(correct_at) { Some(correct_at) } else { self.worst.tolerance }
+    }
+}
+
+impl Tally {
+    /// Returns a tally of no rounds.
+    pub(crate) const fn new(correct_at: i32) -> Self {
+        Self { correct_at, outputs: Vec::new() }
+    }
+
+    /// The demanded tolerance.
+    pub(crate) const fn correct_at(&self) -> i32 {
+        self.correct_at
+    }
+
+    /// True if no round was added yet.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.outputs.is_empty()
+    }
+
+    /// Adds one round, with what the graph returned in float64 if that was asked for.
+    pub(crate) fn add(&mut self, pairs: &[Pair<'_>], agreement: Agreement, wide: Option<&Returned>) {
+        for (index, (pair, comparison)) in pairs.iter().zip(agreement.0).enumerate() {
+            let float64 = wide.and_then(|wide| pair.float64(wide)).and_then(|float64| {
+                against_float64(pair.dtype, &pair.candidate, &pair.reference, &float64, self.correct_at)
+            });
+            let is_close = comparison.tolerance.is_some_and(|t| t <= self.correct_at);
+            let is_right = is_close || float64.is_some_and(|float64| float64.accepted);
+            match self.outputs.get_mut(index) {
+                Some(tallied) => {
+                    // A round in which float64 had to decide says more than one in which it did not.
+                    if tallied.is_right && !is_close || tallied.float64.is_none() {
+                        tallied.float64 = float64.or(tallied.float64);
+                    }
+                    tallied.worst = tallied.worst.clone().worst_of(comparison);
+                    tallied.is_right &= is_right;
+                }
+                None => self.outputs.push(Tallied {
+                    origin: pair.origin.clone(),
+                    dtype: pair.dtype,
+                    shape: pair.shape.clone(),
+                    worst: comparison,
+                    float64,
+                    is_right,
+                }),
+            }
+        }
+    }
+
+    /// Smallest tolerance at which everything counts as right; `None` if at none.
+    pub(crate) fn tolerance(&self) -> Option<i32> {
+        let tolerances = self.outputs.iter().map(|tallied| tallied.tolerance(self.correct_at));
+        tolerances.into_iter().try_fold(FIRST_TOLERANCE, |worst, t| Some(worst.max(t?)))
+    }
+
+    /// The report per output.
+    pub(crate) fn report(&self) -> Vec<OutputComparison> {
+        let outputs = self.outputs.iter().enumerate().map(|(index, tallied)| OutputComparison {
+            index,
+            dtype: tallied.dtype,
+            shape: tallied.shape.clone(),
+            tolerance: tallied.worst.tolerance,
+            equal: tallied.worst.equal,
+            max_abs_diff: tallied.worst.max_abs_diff,
+            max_rel_diff: tallied.worst.max_rel_diff,
+            worst_index: tallied.worst.worst.as_ref().map(|worst| worst.index),
+            mismatched: tallied.worst.mismatched,
+            float64: tallied.float64,
+        });
+        outputs.collect()
+    }
+
+    /// Remarks on outputs that differ from eager's and are right by float64.
+    pub(crate) fn remarks(&self) -> impl Iterator<Item = Remark> {
+        let outputs = self.outputs.iter().enumerate();
+        outputs
+            .filter(|(_, tallied)| tallied.is_right && !tallied.is_close(self.correct_at))
+            .map(|(output, _)| Remark::AcceptedByFloat64 { output })
+    }
+
+    /// The failure, if some output is not right at the demanded tolerance.
+    pub(crate) fn failure(&self) -> Option<Failure> {
+        let bad = self.outputs.iter().find(|tallied| !tallied.is_right)?;
+        let Comparison { mismatched, non_finite, worst, tolerance, .. } = &bad.worst;
+        let total: u64 = bad.shape.iter().product();
+        let bound = passnet_score::tolerance(bad.dtype, self.correct_at)
+            .map_or("exact equality".to_owned(), |(rtol, atol)| format!("rtol {rtol:.1e} and atol {atol:.1e}"));
+        let mut message = format!(
+            "{} ({} {:?}): {mismatched} of {total} elements are not within {bound} (t = {})",
+            bad.origin, bad.dtype, bad.shape, self.correct_at
+        );
+        if let Some(worst) = worst {
+            let place = super::unravel(worst.index, &bad.shape);
+            message.push_str(&format!("; worst at {place:?}: got {}, expected {}", worst.candidate, worst.reference));
+        }
+        match tolerance {
+            Some(t) => message.push_str(&format!(". It is close from t = {t} on")),
+            None => message.push_str(". It is close at no tolerance"),
+        }
+        if let Some(AgainstFloat64 { eager, candidate, .. }) = &bad.float64 {
+            let largest = |max: Option<f64>| max.map_or("NaN or infinity".to_owned(), |max| format!("{max:.1e}"));
+            message.push_str(&format!(
+                ". The graph in float64 differs from it by up to {}, from eager by up to {}",
+                largest(candidate.max),
+                largest(eager.max)
+            ));
+        }
+        let (status, code) = if *non_finite > 0 {
+            message.push_str(&format!("; {non_finite} elements are NaN or infinite where the reference is finite"));
+            (Status::NonFinite, "non_finite")
+        } else {
+            (Status::Accuracy, "output_differs")
+        };
+        Some(Failure::new(status, code, message))
+    }
+}

@@ -1,0 +1,33 @@
+//! Judging of outputs of timed calls.
+
+use super::Pair;
+use crate::{
+    compare::{against_float64, compare},
+    worker::Returned,
+};
+
+/// Returns a description of the first value that is not close at `at`, unless it is at least as close to float64 as the reference
+/// is, or the reference is not comparable because it is not finite itself.
+pub(crate) fn wrong_values(pairs: &[Pair<'_>], at: i32, wide: Option<&Returned>) -> Option<String> {
+    pairs.iter().find_map(|pair| {
+        let comparison = compare(pair.dtype, &pair.candidate, &pair.reference, at);
+        if comparison.tolerance.is_some_and(|t| t <= at) {
+            return None;
+        }
+        if !compare(pair.dtype, &pair.reference, &pair.reference, at).equal {
+            return None;
+        }
+        let float64 = wide.and_then(|wide| pair.float64(wide));
+        let against =
+            float64.and_then(|float64| against_float64(pair.dtype, &pair.candidate, &pair.reference, &float64, at));
+        if against.is_some_and(|against| against.accepted) {
+            return None;
+        }
+        let mut description = format!("{} ({} {:?})", pair.origin, pair.dtype, pair.shape);
+        if let Some(worst) = comparison.worst {
+            let place = pair.place(worst.index);
+            description.push_str(&format!(", worst at {place:?}: {} instead of {},", worst.candidate, worst.reference));
+        }
+        Some(description)
+    })
+}

@@ -1,0 +1,131 @@
+//! The bridge: a Python process that starts stations on a cluster and carries lines to and from them.
+
+use std::{
+    collections::VecDeque,
+    ffi::OsString,
+    io::{BufRead as _, BufReader, Write as _},
+    os::unix::process::CommandExt as _,
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::{Arc, Mutex, PoisonError, mpsc},
+    time::Duration,
+};
+
+use passnet_record::fleet::{ClusterEvent, ClusterRequest};
+use passnet_services::Interpreter;
+
+use crate::error::{FleetError, message};
+
+/// Lines of stderr that are kept for messages.
+const LAST_WORDS: usize = 8;
+/// Longest wait for the bridge to end its stations.
+const END_WAIT: Duration = Duration::from_secs(20);
+
+/// How to start the bridge.
+#[derive(Clone, Debug)]
+pub struct BridgeConfig {
+    /// Python with the cluster's package.
+    pub interpreter: Interpreter,
+    /// Module of the bridge.
+    pub module: &'static str,
+    /// Arguments of the module.
+    pub arguments: Vec<OsString>,
+}
+
+/// News of the bridge.
+#[derive(Debug)]
+pub(crate) enum BridgeNews {
+    Event(ClusterEvent),
+    /// A line that is no event.
+    Garbage(FleetError),
+    /// The bridge is gone, and all stations with it. Its last words.
+    Ended(String),
+}
+
+/// A running bridge. Dropping it ends it and its stations.
+pub(crate) struct Bridge {
+    child: Child,
+    input: Option<ChildStdin>,
+    news: mpsc::Receiver<BridgeNews>,
+}
+
+impl Bridge {
+    pub(crate) fn start(config: &BridgeConfig) -> Result<Self, FleetError> {
+        let mut command: Command = config.interpreter.module(config.module);
+        // A group of its own: an interrupt of the terminal is for the driver, which lets the stations finish.
+        command.args(&config.arguments).process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command
+            .spawn()
+            .map_err(|source| FleetError::Bridge { python: config.interpreter.python.clone(), source })?;
+        let words = Arc::new(Mutex::new(VecDeque::new()));
+        if let Some(stderr) = child.stderr.take() {
+            let words = Arc::clone(&words);
+            std::thread::spawn(move || keep_last_words(BufReader::new(stderr), &words));
+        }
+        let (sender, news) = mpsc::channel();
+        if let Some(stdout) = child.stdout.take() {
+            std::thread::spawn(move || {
+                for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                    let news = message(&line).map_or_else(BridgeNews::Garbage, BridgeNews::Event);
+                    if sender.send(news).is_err() {
+                        return;
+                    }
+                }
+                // The last words come through another pipe.
+                std::thread::sleep(Duration::from_millis(200));
+                let words = words.lock().unwrap_or_else(PoisonError::into_inner);
+                let words: Vec<String> = words.iter().cloned().collect();
+                let _ = sender.send(BridgeNews::Ended(words.join("\n")));
+            });
+        }
+        Ok(Self { input: child.stdin.take(), child, news })
+    }
+
+    /// Sends a request. One to a bridge that is gone is dropped: the news say that it is gone.
+    pub(crate) fn send(&mut self, request: &ClusterRequest) {
+        let mut line = serde_json::to_vec(request).unwrap_or_default();
+        line.push(b'\n');
+        if let Some(input) = &mut self.input
+            && input.write_all(&line).and_then(|()| input.flush()).is_err()
+        {
+            self.input = None;
+        }
+    }
+
+    /// Waits for news.
+    pub(crate) fn next(&self, wait: Duration) -> Option<BridgeNews> {
+        match self.news.recv_timeout(wait) {
+            Ok(news) => Some(news),
+            Err(mpsc::RecvTimeoutError::Timeout) => None,
+            Err(mpsc::RecvTimeoutError::Disconnected) => Some(BridgeNews::Ended(String::new())),
+        }
+    }
+}
+
+impl Drop for Bridge {
+    fn drop(&mut self) {
+        // The end of its input asks it to end.
+        self.input = None;
+        let begin = std::time::Instant::now();
+        while begin.elapsed() < END_WAIT {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        // Both fail only where it has ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn keep_last_words(stderr: impl std::io::BufRead, words: &Mutex<VecDeque<String>>) {
+    for line in stderr.lines().map_while(Result::ok) {
+        tracing::debug!("bridge: {line}");
+        let mut words = words.lock().unwrap_or_else(PoisonError::into_inner);
+        words.push_back(line);
+        if words.len() > LAST_WORDS {
+            words.pop_front();
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The device of a station: its name, its memory, and cores for it.
+
+use std::{
+    env, io,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use passnet_eval::physical_name;
+use passnet_record::Device;
+use passnet_run::FileLock;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// Returns the memory of a device that is in use, in bytes; `None` for a CPU, or where the driver's tool does not say.
+pub(crate) fn memory_in_use(device: Device) -> Option<u64> {
+    device.index()?;
+    let name = physical_name(device);
+    let query = ["-i", &name, "--query-gpu=memory.used", "--format=csv,noheader,nounits"];
+    let output = Command::new("nvidia-smi").args(query).output().ok().filter(|output| output.status.success())?;
+    mebibytes(&String::from_utf8_lossy(&output.stdout))
+}
+
+fn mebibytes(text: &str) -> Option<u64> {
+    text.lines().next()?.trim().parse::<u64>().ok().map(|mib| mib << 20)
+}
+
+/// Cores that no other station of this host has claimed. They are free again when the process ends, however it ends.
+#[derive(Debug)]
+pub(crate) struct ClaimedCores {
+    cores: Vec<u32>,
+    _locks: Vec<FileLock>,
+}
+
+impl ClaimedCores {
+    /// Claims cores and moves this process to them, those near the device first. Fewer if there are not so many.
+    pub(crate) fn claim(wanted: usize, device: Device) -> io::Result<Self> {
+        let all = sched_getaffinity(None)?;
+        let allowed: Vec<u32> = (0..CpuSet::MAX_CPU).filter(|&core| all.is_set(core)).map(|core| core as u32).collect();
+        let near = near_cores(device);
+        let (mut ordered, far): (Vec<u32>, Vec<u32>) = allowed.into_iter().partition(|core| near.contains(core));
+        ordered.extend(far);
+        let claimed = Self::claim_in(&env::temp_dir(), wanted, &ordered)?;
+        if !claimed.cores.is_empty() {
+            let mut set = CpuSet::new();
+            claimed.cores.iter().for_each(|&core| set.set(core as usize));
+            sched_setaffinity(None, &set)?;
+        }
+        Ok(claimed)
+    }
+
+    fn claim_in(directory: &Path, wanted: usize, ordered: &[u32]) -> io::Result<Self> {
+        let (mut cores, mut locks) = (Vec::new(), Vec::new());
+        let user = rustix::process::getuid().as_raw();
+        for &core in ordered {
+            if cores.len() == wanted {
+                break;
+            }
+            let path: PathBuf = directory.join(format!("passnet-{user}-core-{core}.lock"));
+            if let Some(lock) = FileLock::try_acquire(&path)? {
+                cores.push(core);
+                locks.push(lock);
+            }
+        }
+        cores.sort_unstable();
+        Ok(Self { cores, _locks: locks })
+    }
+
+    pub(crate) fn cores(&self) -> &[u32] {
+        &self.cores
+    }
+}
+
+/// Cores of the NUMA node of a GPU; none where the system does not say.
+fn near_cores(device: Device) -> Vec<u32> {
+    let of = || {
+        device.index()?;
+        let name = physical_name(device);
+        let query = ["-i", &name, "--query-gpu=pci.bus_id", "--format=csv,noheader"];
+        let output = Command::new("nvidia-smi").args(query).output().ok().filter(|output| output.status.success())?;
+        let text = String::from_utf8_lossy(&output.stdout).trim().to_lowercase();
+        // The tool prints eight digits of the domain, the kernel has four.
+        let address = text.get(text.len().checked_sub("0000:00:00.0".len())?..)?;
+        std::fs::read_to_string(format!("/sys/bus/pci/devices/{address}/local_cpulist")).ok()
+    };
+    of().map(|list| ranges(&list)).unwrap_or_default()
+}
+
+/// Numbers of a list such as `0-3,8`.
+fn ranges(list: &str) -> Vec<u32> {
+    let numbers = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (first.trim().parse::<u32>().ok()?, last.trim().parse::<u32>().ok()?);
+        Some(first..=last.min(first.saturating_add(4096)))
+    };
+    list.split(',').filter_map(numbers).flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_the_system_are_read() {
+        assert_eq!(ranges("0-3,8\n"), [0, 1, 2, 3, 8]);
+        assert_eq!(ranges("what"), [0; 0]);
+        assert_eq!(mebibytes("1234\n"), Some(1234 << 20));
+        assert_eq!(mebibytes("[N/A]\n"), None);
+    }
+
+    #[test]
+    fn two_stations_never_share_a_core() {
+        let directory = tempfile::tempdir().unwrap();
+        let first = ClaimedCores::claim_in(directory.path(), 2, &[4, 5, 0, 1]).unwrap();
+        let second = ClaimedCores::claim_in(directory.path(), 3, &[4, 5, 0, 1]).unwrap();
+        assert_eq!((first.cores(), second.cores()), ([4, 5].as_slice(), [0, 1].as_slice()));
+        drop(first);
+        assert_eq!(ClaimedCores::claim_in(directory.path(), 1, &[4, 5]).unwrap().cores(), [4]);
+    }
+}

@@ -1,0 +1,172 @@
+//! Health of devices: the A/A check.
+//!
+//! A station measures a graph against itself. A sound device gives a ratio of 1, and the time that its peers take.
+
+use std::collections::BTreeMap;
+
+use passnet_record::{Status, Verdict};
+use serde::Serialize;
+
+use crate::job::SlotId;
+
+/// Limits of a healthy device.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct HealthPolicy {
+    /// Largest distance of the A/A ratio from 1 that an interval without 1 may have.
+    pub ratio: f64,
+    /// Largest excess of the time of the graph over the median of all devices.
+    pub slower: f64,
+    /// Leases between two checks; 0 for a check at the start only.
+    pub every: usize,
+    /// Memory of the device that may be in use before a check, in bytes.
+    pub foreign_memory_bytes: u64,
+}
+
+impl Default for HealthPolicy {
+    fn default() -> Self {
+        Self { ratio: 0.05, slower: 0.15, every: 50, foreign_memory_bytes: 1 << 30 }
+    }
+}
+
+/// Result of an A/A check.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Check {
+    /// Ratio of the graph's time to itself, and the bounds of its interval.
+    pub ratio: (f64, f64, f64),
+    /// Median time of the graph, in nanoseconds.
+    pub median_ns: f64,
+    /// Memory of the device in use before the check, in bytes.
+    pub memory_bytes: u64,
+}
+
+/// Reason why a device is set aside.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Illness {
+    /// The check gave no measurement.
+    #[error("the A/A check gave `{status}`: {reason}")]
+    NoMeasurement {
+        /// Status of the verdict.
+        status: Status,
+        /// Reason of the verdict.
+        reason: String,
+    },
+    /// The graph is faster or slower than itself.
+    #[error("the A/A check gave a ratio of {ratio:.3} [{low:.3}, {high:.3}] instead of 1")]
+    Biased {
+        /// The ratio.
+        ratio: f64,
+        /// Lower bound.
+        low: f64,
+        /// Upper bound.
+        high: f64,
+    },
+    /// The device is slower than its peers, or than it was.
+    #[error("the device takes {factor:.2} times as long as the median of the fleet: it throttles, or others use it")]
+    Slow {
+        /// Time divided by the median of the fleet.
+        factor: f64,
+    },
+    /// Another process holds memory of the device.
+    #[error("{mib} MiB of the device are in use by other processes")]
+    ForeignMemory {
+        /// Size.
+        mib: u64,
+    },
+}
+
+impl Illness {
+    /// True if verdicts since the last good check are in doubt.
+    pub const fn casts_doubt(&self) -> bool {
+        matches!(self, Self::Biased { .. })
+    }
+}
+
+impl Check {
+    /// Reads the verdict of a graph on author `eager`.
+    ///
+    /// # Errors
+    /// If it has no measurement that settled.
+    pub fn of(verdict: &Verdict, memory_bytes: Option<u64>) -> Result<Self, Illness> {
+        let timing = verdict.scored_timing().filter(|_| verdict.status == Status::Correct);
+        let Some(timing) = timing else {
+            let reason = verdict.reason.as_ref().map(|reason| reason.message.clone()).unwrap_or_default();
+            return Err(Illness::NoMeasurement { status: verdict.status, reason });
+        };
+        let ratio = (timing.speedup.ratio, timing.speedup.low, timing.speedup.high);
+        Ok(Self { ratio, median_ns: timing.base.median_ns, memory_bytes: memory_bytes.unwrap_or_default() })
+    }
+}
+
+/// The times of all devices that were found healthy.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Peers(BTreeMap<SlotId, f64>);
+
+impl Peers {
+    /// Judges a check. A healthy one joins the peers.
+    pub(crate) fn judge(&mut self, slot: SlotId, check: &Check, policy: &HealthPolicy) -> Result<(), Illness> {
+        if check.memory_bytes > policy.foreign_memory_bytes {
+            return Err(Illness::ForeignMemory { mib: check.memory_bytes >> 20 });
+        }
+        let (ratio, low, high) = check.ratio;
+        let contains_one = low <= 1.0 && 1.0 <= high;
+        if !contains_one && (ratio - 1.0).abs() > policy.ratio {
+            return Err(Illness::Biased { ratio, low, high });
+        }
+        if let Some(median) = self.median() {
+            let factor = check.median_ns / median;
+            if factor > 1.0 + policy.slower {
+                return Err(Illness::Slow { factor });
+            }
+        }
+        self.0.insert(slot, check.median_ns);
+        Ok(())
+    }
+
+    /// Forgets a device that is gone.
+    pub(crate) fn forget(&mut self, slot: SlotId) {
+        self.0.remove(&slot);
+    }
+
+    fn median(&self) -> Option<f64> {
+        let mut times: Vec<f64> = self.0.values().copied().collect();
+        times.sort_by(f64::total_cmp);
+        times.get(times.len() / 2).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIT: Check = Check { ratio: (1.0, 0.99, 1.01), median_ns: 100.0, memory_bytes: 0 };
+
+    fn judge(peers: &mut Peers, slot: u64, check: Check) -> Result<(), Illness> {
+        peers.judge(SlotId(slot), &check, &HealthPolicy::default())
+    }
+
+    #[test]
+    fn a_device_is_held_against_itself_and_its_peers() {
+        let mut peers = Peers::default();
+        judge(&mut peers, 0, FIT).unwrap();
+        judge(&mut peers, 1, Check { median_ns: 104.0, ..FIT }).unwrap();
+        // An interval without 1 comes by chance in one of twenty checks; a distance from 1 does not.
+        judge(&mut peers, 2, Check { ratio: (1.02, 1.01, 1.03), ..FIT }).unwrap();
+        judge(&mut peers, 2, Check { ratio: (1.2, 0.9, 1.5), ..FIT }).unwrap();
+        let biased = judge(&mut peers, 2, Check { ratio: (1.2, 1.1, 1.3), ..FIT }).unwrap_err();
+        assert!(biased.casts_doubt());
+        let slow = judge(&mut peers, 3, Check { median_ns: 150.0, ..FIT }).unwrap_err();
+        assert!(matches!(slow, Illness::Slow { factor } if factor > 1.4) && !slow.casts_doubt());
+        let full = judge(&mut peers, 3, Check { memory_bytes: 2 << 30, ..FIT }).unwrap_err();
+        assert_eq!(full.to_string(), "2048 MiB of the device are in use by other processes");
+    }
+
+    #[test]
+    fn a_slow_device_does_not_move_the_median() {
+        let mut peers = Peers::default();
+        judge(&mut peers, 0, FIT).unwrap();
+        for _ in 0..10 {
+            judge(&mut peers, 1, Check { median_ns: 200.0, ..FIT }).unwrap_err();
+        }
+        judge(&mut peers, 1, Check { median_ns: 101.0, ..FIT }).unwrap();
+    }
+}

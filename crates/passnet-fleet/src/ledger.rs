@@ -1,0 +1,205 @@
+//! The logs of a run over a fleet, one for each author. Only the driver writes them.
+//!
+//! The authors of a task are compared with each other. So the verdicts of a graph are written when all authors have theirs, from
+//! one lease: those of a lease that is lost half-way are dropped and reached again together.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use passnet_eval::Submission;
+use passnet_record::{
+    Fingerprint, GraphId, RunEvent, RunHeader, RunSettings, SCHEMA_VERSION, SourceFile, Verdict,
+    fleet::{FileContent, KnownVerdict},
+};
+use passnet_run::{RunLog, RunStore, StoreError, Suite, now_rfc3339};
+
+use crate::{error::FleetError, job::LeaseId};
+
+/// What one author submits, and where its run is.
+#[derive(Clone, Debug)]
+pub struct AuthorRun {
+    /// Candidates by task.
+    pub submission: Submission,
+    /// Directory of the run.
+    pub directory: PathBuf,
+}
+
+/// A verdict with its blobs, or the news that the log has it.
+#[derive(Clone, Debug)]
+pub(crate) enum News {
+    Known,
+    Verdict(Box<Verdict>, Vec<FileContent>),
+}
+
+/// The logs.
+pub(crate) struct Ledger {
+    stores: Vec<RunStore>,
+    headers: Vec<RunHeader>,
+    /// Verdicts by author, as the logs have them.
+    verdicts: Vec<BTreeMap<GraphId, Verdict>>,
+    /// News that wait for those of the other authors.
+    gathering: BTreeMap<(LeaseId, GraphId), Vec<Option<News>>>,
+    /// Graphs that this process has settled.
+    settled: BTreeMap<GraphId, ()>,
+    pub(crate) reused: usize,
+}
+
+/// Returns the machine that existing runs were made on; `None` if all are new.
+pub(crate) fn recorded_machine(authors: &[AuthorRun]) -> Result<Option<Fingerprint>, StoreError> {
+    for author in authors {
+        match RunLog::read(&author.directory) {
+            Ok(log) => return Ok(Some(log.header.fingerprint)),
+            Err(StoreError::Missing { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(None)
+}
+
+impl Ledger {
+    /// Begins the runs, or continues them.
+    pub(crate) fn open(
+        suite: &Suite,
+        authors: &[AuthorRun],
+        settings: &RunSettings,
+        fingerprint: &Fingerprint,
+    ) -> Result<Self, FleetError> {
+        let (mut stores, mut headers, mut verdicts) = (Vec::new(), Vec::new(), Vec::new());
+        for author in authors {
+            let name = author.directory.file_name().map(|name| name.to_string_lossy().into_owned());
+            let header = RunHeader {
+                schema_version: SCHEMA_VERSION,
+                run: name.unwrap_or_default(),
+                suite: suite.record.name.clone(),
+                suite_version: suite.record.version.clone(),
+                graphs: suite.graphs().count(),
+                author: author.submission.author.clone(),
+                settings: settings.clone(),
+                fingerprint: fingerprint.clone(),
+                started: now_rfc3339(),
+            };
+            let known = match RunLog::read(&author.directory) {
+                Ok(log) => log.verdicts().into_iter().map(|verdict| (verdict.id.clone(), verdict.clone())).collect(),
+                Err(StoreError::Missing { .. }) => BTreeMap::new(),
+                Err(error) => return Err(error.into()),
+            };
+            let mut store = RunStore::open(&author.directory, &header)?;
+            for task in &suite.record.tasks {
+                record_passes(&mut store, &task.id, &author.submission)?;
+            }
+            stores.push(store);
+            headers.push(header);
+            verdicts.push(known);
+        }
+        let (gathering, settled) = Default::default();
+        Ok(Self { stores, headers, verdicts, gathering, settled, reused: 0 })
+    }
+
+    /// The verdicts that the logs have of these graphs, for a parcel.
+    pub(crate) fn known<'a>(&self, ids: impl Iterator<Item = &'a GraphId> + Clone) -> Vec<KnownVerdict> {
+        let of_author = |(author, verdicts): (usize, &BTreeMap<GraphId, Verdict>)| {
+            let found = ids.clone().filter_map(|id| verdicts.get(id)).map(|verdict| KnownVerdict {
+                author,
+                graph: verdict.id.graph.clone(),
+                key: verdict.key.clone(),
+            });
+            found.collect::<Vec<_>>()
+        };
+        self.verdicts.iter().enumerate().flat_map(of_author).collect()
+    }
+
+    /// Takes news of one author. Returns the graph's verdicts if this settles it; news that come twice change nothing.
+    pub(crate) fn add(
+        &mut self,
+        lease: LeaseId,
+        author: usize,
+        id: &GraphId,
+        news: News,
+    ) -> Result<Option<Vec<(Verdict, bool)>>, FleetError> {
+        if author >= self.stores.len() || self.settled.contains_key(id) {
+            return Ok(None);
+        }
+        let authors = self.stores.len();
+        let key = (lease, id.clone());
+        let gathered = self.gathering.entry(key.clone()).or_insert_with(|| vec![None; authors]);
+        gathered[author] = Some(news);
+        if gathered.iter().any(Option::is_none) {
+            return Ok(None);
+        }
+        let gathered = self.gathering.remove(&key).unwrap_or_default();
+        let mut verdicts = Vec::new();
+        for (author, news) in gathered.into_iter().flatten().enumerate() {
+            verdicts.push(self.write(author, id, news)?);
+        }
+        self.settled.insert(id.clone(), ());
+        Ok(Some(verdicts.into_iter().flatten().collect()))
+    }
+
+    fn write(&mut self, author: usize, id: &GraphId, news: News) -> Result<Option<(Verdict, bool)>, FleetError> {
+        match news {
+            News::Known => {
+                self.reused += 1;
+                Ok(self.verdicts[author].get(id).map(|verdict| (verdict.clone(), true)))
+            }
+            News::Verdict(verdict, blobs) => {
+                let store = &mut self.stores[author];
+                for blob in blobs {
+                    store.put_blob(&blob.into_bytes()?)?;
+                }
+                store.append(&RunEvent::Verdict(verdict.clone()))?;
+                self.verdicts[author].insert(id.clone(), verdict.as_ref().clone());
+                Ok(Some((*verdict, false)))
+            }
+        }
+    }
+
+    /// True if all these graphs are settled.
+    pub(crate) fn has<'a>(&self, mut ids: impl Iterator<Item = &'a GraphId>) -> bool {
+        ids.all(|id| self.settled.contains_key(id))
+    }
+
+    /// Number of graphs that are settled.
+    pub(crate) fn settled(&self) -> usize {
+        self.settled.len()
+    }
+
+    /// Opens graphs again whose verdicts are in doubt. The later verdict counts.
+    pub(crate) fn reopen<'a>(&mut self, ids: impl Iterator<Item = &'a GraphId>) {
+        for id in ids {
+            self.settled.remove(id);
+            for verdicts in &mut self.verdicts {
+                verdicts.remove(id);
+            }
+        }
+    }
+
+    /// Ends the run: header and verdicts of each author, in the order of the suite.
+    pub(crate) fn close(
+        self,
+        suite: &Suite,
+        wall_ns: u64,
+        complete: bool,
+    ) -> Result<Vec<(RunHeader, Vec<Verdict>)>, FleetError> {
+        let mut runs = Vec::new();
+        for ((store, header), mut verdicts) in self.stores.into_iter().zip(self.headers).zip(self.verdicts) {
+            if complete {
+                store.finish(wall_ns)?;
+            }
+            runs.push((header, suite.graphs().filter_map(|id| verdicts.remove(&id)).collect()));
+        }
+        Ok(runs)
+    }
+}
+
+/// Keeps the files of a task's passes, once.
+fn record_passes(store: &mut RunStore, task: &str, submission: &Submission) -> Result<(), StoreError> {
+    let Some(passnet_eval::Candidate::Passes(passes)) = submission.candidates.get(task) else { return Ok(()) };
+    if store.has_passes(task, passes.id()) {
+        return Ok(());
+    }
+    let files = passes
+        .files()
+        .iter()
+        .map(|(path, bytes)| store.put_blob(bytes).map(|blob| SourceFile { path: path.clone(), blob }));
+    let files = files.collect::<Result<_, _>>()?;
+    store.append(&RunEvent::Passes { task: task.to_owned(), id: passes.id().clone(), files })
+}

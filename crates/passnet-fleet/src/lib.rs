@@ -1,0 +1,64 @@
+//! A run over many devices.
+//!
+//! ```text
+//!  driver (passnet fleet run)                 bridge (Python)            cluster, one per device
+//!  ┌─────────────────────────────┐  lines   ┌─────────────────┐  Ray   ┌────────────────────────────┐
+//!  │ Suite ─► Scheduler ─► lease ─┼─────────►│ starts stations │───────►│ actor ─► station           │
+//!  │ run logs ◄─ Ledger ◄─ news ◄─┼──────────│ carries lines   │◄───────│ (passnet fleet station)    │
+//!  └─────────────────────────────┘          └─────────────────┘        │  └► Referee ─► its workers │
+//!                                                                      └────────────────────────────┘
+//! ```
+//!
+//! - A *station* owns one device and the existing referee, and needs no file of the driver: graphs and candidates come in
+//!   parcels. Verdicts are reached in Rust on both sides; Python carries lines that it does not read.
+//! - The *driver* alone writes run logs, in the format of `passnet bench run`. A verdict has a content key and a graph, so news
+//!   that come twice change nothing, and news of a lease that was lost are ignored.
+//! - The [`Scheduler`] is a state machine without clock, processes and files. The driver and the simulation use the same one.
+//! - A *task* with all its authors is leased to one station. The verdicts of a graph are written together for all authors, from one lease.
+//! - A station that is lost costs the graphs that it worked on; they go back to the queue. A device that measures a graph
+//!   against itself and does not get 1, that is slower than its peers, or whose memory others use, is set aside and checked again later.
+//! - The cluster's tokens and addresses stay in the actor: a station gets an allow-list of variables, and the referee's workers
+//!   another one.
+//!
+//! This crate never evaluates and never decides a verdict: [`passnet_eval::Referee`] does.
+//!
+//! ```
+//! use std::time::Duration;
+//! use passnet_fleet::{Action, Event, JobId, Policy, Priority, Scheduler, SlotId};
+//!
+//! let mut scheduler = Scheduler::new(Policy::default());
+//! scheduler.submit(JobId(0), "run", Priority::Batch)?;
+//! scheduler.handle(Duration::ZERO, Event::Joined(SlotId(0)));
+//! let actions = scheduler.handle(Duration::ZERO, Event::Ready { slot: SlotId(0), capacity: 1, foreign: None });
+//! assert!(matches!(actions[..], [Action::Check { .. }]));
+//! # Ok::<(), passnet_fleet::QueueFull>(())
+//! ```
+
+mod bridge;
+mod device;
+mod driver;
+mod error;
+mod health;
+mod job;
+mod ledger;
+mod metrics;
+mod parcel;
+mod queue;
+mod schedule;
+mod simulate;
+mod slot;
+mod station;
+
+pub use self::{
+    bridge::BridgeConfig,
+    driver::{FleetOptions, FleetOutcome, FleetProgress, FleetRun},
+    error::FleetError,
+    health::{Check, HealthPolicy, Illness},
+    job::{JobId, LeaseId, Priority, SlotId},
+    ledger::AuthorRun,
+    metrics::prometheus,
+    queue::{QueueFull, Quota},
+    schedule::{Action, Counts, Event, Policy, Scheduler},
+    simulate::{Simulation, SimulationReport, simulate},
+    station::{StartReferee, serve_station},
+};

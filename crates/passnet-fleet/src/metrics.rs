@@ -1,0 +1,50 @@
+//! Metrics of a fleet as Prometheus text.
+
+use std::fmt::Write as _;
+
+use crate::schedule::Counts;
+
+/// Returns the text exposition (version 0.0.4) of a fleet. `graphs` are those with verdicts by now.
+pub fn prometheus(counts: &Counts, graphs: usize) -> String {
+    let mut text = String::new();
+    let mut metric = |name: &str, kind: &str, help: &str, rows: &[(&str, f64)]| {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "# HELP passnet_fleet_{name} {help}\n# TYPE passnet_fleet_{name} {kind}");
+        for (labels, value) in rows {
+            let _ = writeln!(text, "passnet_fleet_{name}{labels} {value}");
+        }
+    };
+    let stations = [
+        ("{state=\"starting\"}", counts.starting as f64),
+        ("{state=\"admitted\"}", counts.admitted as f64),
+        ("{state=\"aside\"}", counts.aside as f64),
+    ];
+    metric("stations", "gauge", "Stations by state.", &stations);
+    metric("places", "gauge", "Tasks that all admitted stations can work on.", &[("", counts.places as f64)]);
+    metric("leases", "gauge", "Tasks that stations work on.", &[("", counts.leases as f64)]);
+    let waiting = [
+        ("{priority=\"training\"}", counts.waiting_training as f64),
+        ("{priority=\"batch\"}", counts.waiting_batch as f64),
+    ];
+    metric("waiting", "gauge", "Tasks that wait for a station.", &waiting);
+    metric("tasks_finished_total", "counter", "Tasks done.", &[("", counts.finished as f64)]);
+    metric("leases_wasted_total", "counter", "Leases that ended without a result.", &[("", counts.wasted as f64)]);
+    metric("graphs_total", "counter", "Graphs with verdicts.", &[("", graphs as f64)]);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_is_a_comment_or_a_sample() {
+        let text = prometheus(&Counts { admitted: 3, leases: 2, ..Counts::default() }, 7);
+        for line in text.lines() {
+            let value = line.rsplit_once(' ').map(|(_, value)| value.parse::<f64>());
+            assert!(line.starts_with("# ") || matches!(value, Some(Ok(_))), "{line}");
+        }
+        assert!(text.contains("passnet_fleet_stations{state=\"admitted\"} 3\n"), "{text}");
+        assert!(text.contains("passnet_fleet_graphs_total 7\n"), "{text}");
+    }
+}

@@ -1,0 +1,431 @@
+//! The scheduler: events in, actions out. It has no clock, no processes and no files, so that a simulation runs it unchanged.
+//!
+//! ```text
+//!            ready              check is good
+//! Starting ────────► Unchecked ───────────────► Admitted ──► leases, and a check every N
+//!                          │ check is bad          │ check is bad
+//!                          └─────────► Aside ◄─────┘
+//!                                      │   ▲ when its leases are over and its time is up:
+//!                                      └───┘ checked again
+//! ```
+//!
+//! A check of a station that works is measured among its leases, as they are; nothing waits for it.
+//!
+//! A job is in one place at a time: the queue, one lease, or done. A station that is lost gives its jobs back to the queue.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use crate::{
+    health::{Check, HealthPolicy, Illness, Peers},
+    job::{JobId, LeaseId, Priority, SlotId},
+    queue::{FairQueue, QueueFull, Quota},
+    slot::{Lease, Slot, State, Work},
+};
+
+/// Rules of the scheduler.
+#[derive(Clone, Copy, Debug)]
+pub struct Policy {
+    /// Limits of each client.
+    pub quota: Quota,
+    /// Health of devices.
+    pub health: HealthPolicy,
+    /// Stations that may be lost or fail under one job before it is given up.
+    pub attempts: u32,
+    /// Longest silence of a station with a lease, or that starts.
+    pub silence: Duration,
+    /// Time aside after the first bad check; doubled for each further one, at most 64 times.
+    pub aside: Duration,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            quota: Quota::default(),
+            health: HealthPolicy::default(),
+            attempts: 8,
+            silence: Duration::from_secs(900),
+            aside: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// A station was started.
+    Joined(SlotId),
+    /// Its referee runs.
+    Ready {
+        /// The station.
+        slot: SlotId,
+        /// Leases that it works on at a time.
+        capacity: usize,
+        /// Reason why this run cannot use it at all.
+        foreign: Option<String>,
+    },
+    /// A station is gone.
+    Lost(SlotId),
+    /// A lease gave a sign of life.
+    Progress(LeaseId),
+    /// A job is done.
+    Finished(LeaseId),
+    /// The machine failed under a lease, not the job.
+    Failed(LeaseId, String),
+    /// An A/A check is done.
+    Checked(LeaseId, Result<Check, Illness>),
+    /// Time has passed.
+    Tick,
+}
+
+/// Something to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Give a job to a station.
+    Lease {
+        /// The station.
+        slot: SlotId,
+        /// The lease.
+        lease: LeaseId,
+        /// The job.
+        job: JobId,
+    },
+    /// Have a station measure a graph against itself.
+    Check {
+        /// The station.
+        slot: SlotId,
+        /// The lease.
+        lease: LeaseId,
+    },
+    /// End a station; another one will be started in its place.
+    Restart {
+        /// The station.
+        slot: SlotId,
+        /// The reason.
+        reason: String,
+    },
+    /// A station takes leases from now on.
+    Admitted(SlotId),
+    /// A station takes no leases until a later check.
+    SetAside {
+        /// The station.
+        slot: SlotId,
+        /// The reason.
+        reason: String,
+    },
+    /// A job was done on a device that then gave biased measurements: evaluate it again.
+    Doubt(JobId),
+    /// A job lost too many stations.
+    GiveUp {
+        /// The job.
+        job: JobId,
+        /// The last reason.
+        reason: String,
+    },
+}
+
+/// A job that is not done.
+#[derive(Clone, Debug)]
+struct Job {
+    client: String,
+    priority: Priority,
+    attempts: u32,
+}
+
+/// Numbers for metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Counts {
+    /// Stations that start.
+    pub starting: usize,
+    /// Stations that take leases.
+    pub admitted: usize,
+    /// Stations that are set aside, are checked or end.
+    pub aside: usize,
+    /// Leases under way, without checks.
+    pub leases: usize,
+    /// Leases that all admitted stations could work on.
+    pub places: usize,
+    /// Waiting jobs of trainers.
+    pub waiting_training: usize,
+    /// Waiting jobs of runs.
+    pub waiting_batch: usize,
+    /// Jobs done.
+    pub finished: u64,
+    /// Leases that ended without a result.
+    pub wasted: u64,
+}
+
+/// The scheduler.
+#[derive(Debug)]
+pub struct Scheduler {
+    policy: Policy,
+    queue: FairQueue,
+    jobs: BTreeMap<JobId, Job>,
+    slots: BTreeMap<SlotId, Slot>,
+    /// Admitted stations with room, so that a lease does not look at all stations.
+    open: BTreeSet<SlotId>,
+    /// Stations that wait for a check, for the same reason.
+    unchecked: BTreeSet<SlotId>,
+    holders: BTreeMap<LeaseId, SlotId>,
+    peers: Peers,
+    next_lease: u64,
+    finished: u64,
+    wasted: u64,
+}
+
+impl Scheduler {
+    /// Creates a scheduler without stations and jobs.
+    pub fn new(policy: Policy) -> Self {
+        Self {
+            queue: FairQueue::new(policy.quota),
+            policy,
+            jobs: BTreeMap::new(),
+            slots: BTreeMap::new(),
+            open: BTreeSet::new(),
+            unchecked: BTreeSet::new(),
+            holders: BTreeMap::new(),
+            peers: Peers::default(),
+            next_lease: 0,
+            finished: 0,
+            wasted: 0,
+        }
+    }
+
+    /// Adds a job to the queue.
+    ///
+    /// # Errors
+    /// If the client has too many waiting jobs.
+    pub fn submit(&mut self, job: JobId, client: &str, priority: Priority) -> Result<(), QueueFull> {
+        self.queue.push(job, client, priority)?;
+        self.jobs.insert(job, Job { client: client.to_owned(), priority, attempts: 0 });
+        Ok(())
+    }
+
+    /// Forgets a job. One that runs is forgotten too: what its station reports about it is ignored.
+    pub fn cancel(&mut self, job: JobId) {
+        if let Some(found) = self.jobs.remove(&job) {
+            self.queue.remove(job, &found.client, found.priority);
+        }
+    }
+
+    /// Number of jobs that are not done.
+    pub fn unfinished(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// The job of a lease that is under way.
+    pub fn job_of(&self, lease: LeaseId) -> Option<JobId> {
+        match self.slots.get(self.holders.get(&lease)?)?.leases.get(&lease)?.work {
+            Work::Job(job) => self.jobs.contains_key(&job).then_some(job),
+            Work::Check => None,
+        }
+    }
+
+    /// Returns numbers for metrics.
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts {
+            waiting_training: self.queue.waiting(Priority::Training),
+            waiting_batch: self.queue.waiting(Priority::Batch),
+            finished: self.finished,
+            wasted: self.wasted,
+            ..Counts::default()
+        };
+        for slot in self.slots.values() {
+            match slot.state {
+                State::Starting { .. } => counts.starting += 1,
+                State::Admitted => {
+                    counts.admitted += 1;
+                    counts.places += slot.capacity;
+                }
+                State::Unchecked | State::Aside { .. } | State::Ending => counts.aside += 1,
+            }
+            counts.leases += slot.leases.values().filter(|lease| lease.work != Work::Check).count();
+        }
+        counts
+    }
+
+    /// Takes note of an event and says what to do. `now` never goes back.
+    pub fn handle(&mut self, now: Duration, event: Event) -> Vec<Action> {
+        let mut actions = Vec::new();
+        match event {
+            Event::Joined(slot) => drop(self.slots.insert(slot, Slot::starting(now))),
+            Event::Ready { slot, capacity, foreign } => self.ready(slot, capacity, foreign, &mut actions),
+            Event::Lost(slot) => self.lost(now, slot, "the station was lost", &mut actions),
+            Event::Progress(lease) => self.progress(now, lease),
+            Event::Finished(lease) => self.finished(now, lease),
+            Event::Failed(lease, reason) => self.failed(now, lease, &reason, &mut actions),
+            Event::Checked(lease, check) => self.checked(now, lease, check, &mut actions),
+            Event::Tick => self.find_silent(now, &mut actions),
+        }
+        self.begin_checks(now, &mut actions);
+        self.give_leases(now, &mut actions);
+        actions
+    }
+
+    fn ready(&mut self, id: SlotId, capacity: usize, foreign: Option<String>, actions: &mut Vec<Action>) {
+        let Some(slot) = self.slots.get_mut(&id) else { return };
+        if !matches!(slot.state, State::Starting { .. }) {
+            return;
+        }
+        slot.capacity = capacity.max(1);
+        slot.state = State::Unchecked;
+        self.unchecked.insert(id);
+        if let Some(reason) = foreign {
+            self.unchecked.remove(&id);
+            slot.state = State::Aside { until: None };
+            actions.push(Action::SetAside { slot: id, reason });
+        }
+    }
+
+    fn lost(&mut self, now: Duration, id: SlotId, reason: &str, actions: &mut Vec<Action>) {
+        let Some(slot) = self.slots.remove(&id) else { return };
+        self.open.remove(&id);
+        self.unchecked.remove(&id);
+        self.peers.forget(id);
+        for (lease, held) in slot.leases {
+            self.holders.remove(&lease);
+            self.give_back(now, held, reason, actions);
+        }
+    }
+
+    /// A lease ended without a result.
+    fn give_back(&mut self, now: Duration, lease: Lease, reason: &str, actions: &mut Vec<Action>) {
+        let Work::Job(id) = lease.work else { return };
+        self.wasted += 1;
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        job.attempts += 1;
+        let (client, priority) = (job.client.clone(), job.priority);
+        self.queue.release(&client, priority, now.saturating_sub(lease.begun), false);
+        if job.attempts < self.policy.attempts {
+            self.queue.put_back(id, &client, priority);
+        } else {
+            self.jobs.remove(&id);
+            actions.push(Action::GiveUp { job: id, reason: reason.to_owned() });
+        }
+    }
+
+    fn progress(&mut self, now: Duration, lease: LeaseId) {
+        let slot = self.holders.get(&lease).and_then(|slot| self.slots.get_mut(slot));
+        if let Some(held) = slot.and_then(|slot| slot.leases.get_mut(&lease)) {
+            held.seen = now;
+        }
+    }
+
+    /// Ends a lease of this kind; `None` if there is none under way, as for news that come twice.
+    fn end(&mut self, id: LeaseId, kind: impl Fn(Work) -> bool) -> Option<(SlotId, Lease)> {
+        let slot_id = *self.holders.get(&id)?;
+        let slot = self.slots.get_mut(&slot_id)?;
+        let lease = *slot.leases.get(&id).filter(|lease| kind(lease.work))?;
+        slot.leases.remove(&id);
+        self.holders.remove(&id);
+        if slot.has_room() {
+            self.open.insert(slot_id);
+        }
+        Some((slot_id, lease))
+    }
+
+    fn finished(&mut self, now: Duration, lease: LeaseId) {
+        let Some((slot_id, lease)) = self.end(lease, |work| work != Work::Check) else { return };
+        let Work::Job(id) = lease.work else { return };
+        if let Some(job) = self.jobs.remove(&id) {
+            self.finished += 1;
+            self.queue.release(&job.client, job.priority, now.saturating_sub(lease.begun), true);
+        }
+        let every = self.policy.health.every;
+        let Some(slot) = self.slots.get_mut(&slot_id) else { return };
+        slot.since_check.push(id);
+        if slot.state == State::Admitted && every > 0 && slot.since_check.len() >= every {
+            self.unchecked.insert(slot_id);
+        }
+    }
+
+    fn failed(&mut self, now: Duration, id: LeaseId, reason: &str, actions: &mut Vec<Action>) {
+        let Some((slot_id, lease)) = self.end(id, |_| true) else { return };
+        self.give_back(now, lease, reason, actions);
+        self.restart(slot_id, reason, actions);
+    }
+
+    fn restart(&mut self, id: SlotId, reason: &str, actions: &mut Vec<Action>) {
+        let Some(slot) = self.slots.get_mut(&id) else { return };
+        self.open.remove(&id);
+        self.unchecked.remove(&id);
+        if slot.state != State::Ending {
+            slot.state = State::Ending;
+            actions.push(Action::Restart { slot: id, reason: reason.to_owned() });
+        }
+    }
+
+    fn checked(&mut self, now: Duration, id: LeaseId, check: Result<Check, Illness>, actions: &mut Vec<Action>) {
+        let Some((slot_id, _)) = self.end(id, |work| work == Work::Check) else { return };
+        let judged = check.and_then(|check| self.peers.judge(slot_id, &check, &self.policy.health));
+        let Some(slot) = self.slots.get_mut(&slot_id).filter(|slot| slot.state != State::Ending) else { return };
+        let Err(illness) = judged else {
+            slot.failures = 0;
+            slot.since_check.clear();
+            self.unchecked.remove(&slot_id);
+            if slot.state != State::Admitted {
+                slot.state = State::Admitted;
+                self.open.insert(slot_id);
+                actions.push(Action::Admitted(slot_id));
+            }
+            return;
+        };
+        self.open.remove(&slot_id);
+        self.unchecked.insert(slot_id);
+        let wait = self.policy.aside * 2_u32.pow(slot.failures.min(6));
+        slot.failures += 1;
+        slot.state = State::Aside { until: Some(now + wait) };
+        let since = std::mem::take(&mut slot.since_check);
+        if illness.casts_doubt() {
+            actions.extend(since.into_iter().map(Action::Doubt));
+        }
+        actions.push(Action::SetAside { slot: slot_id, reason: illness.to_string() });
+    }
+
+    fn find_silent(&mut self, now: Duration, actions: &mut Vec<Action>) {
+        let silence = self.policy.silence;
+        let is_silent = |slot: &Slot| match slot.state {
+            State::Starting { since } => now.saturating_sub(since) > silence,
+            _ => slot.leases.values().any(|lease| now.saturating_sub(lease.seen) > silence),
+        };
+        let silent: Vec<SlotId> = self.slots.iter().filter(|(_, slot)| is_silent(slot)).map(|(&id, _)| id).collect();
+        for id in silent {
+            self.restart(id, &format!("no sign of life for {} s", silence.as_secs()), actions);
+        }
+    }
+
+    fn begin_checks(&mut self, now: Duration, actions: &mut Vec<Action>) {
+        let wants = |id: &&SlotId| self.slots.get(id).is_some_and(|slot| slot.wants_check(now));
+        let due: Vec<SlotId> = self.unchecked.iter().filter(wants).copied().collect();
+        for slot in due {
+            let lease = self.lease(now, slot, Work::Check);
+            actions.push(Action::Check { slot, lease });
+        }
+    }
+
+    fn give_leases(&mut self, now: Duration, actions: &mut Vec<Action>) {
+        while let Some(slot) = self.open.first().copied() {
+            let Some(job) = self.queue.take() else { break };
+            let lease = self.lease(now, slot, Work::Job(job));
+            actions.push(Action::Lease { slot, lease, job });
+        }
+    }
+
+    fn lease(&mut self, now: Duration, id: SlotId, work: Work) -> LeaseId {
+        let lease = LeaseId(self.next_lease);
+        self.next_lease += 1;
+        self.holders.insert(lease, id);
+        if let Some(slot) = self.slots.get_mut(&id) {
+            slot.leases.insert(lease, Lease { work, begun: now, seen: now });
+            if !slot.has_room() {
+                self.open.remove(&id);
+            }
+        }
+        lease
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,192 @@
+//! Calls whose results somebody can see.
+//!
+//! A graph is a task only if its work shows: in what it returns, or in inputs that it changes. A compiler that removes the rest is
+//! right, and infinitely fast.
+
+use std::fmt;
+
+use crate::{
+    Graph,
+    effects::{Storage, mutated, touches_global_state},
+};
+
+/// Reason why a graph is no task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unseen {
+    /// It returns nothing that it computes, and changes no input.
+    Everything,
+    /// More than half of its calls contribute neither to an output nor to a changed input.
+    Most {
+        /// Calls that contribute nothing.
+        dead: usize,
+        /// All calls, without those that only set global state.
+        calls: usize,
+    },
+}
+
+impl fmt::Display for Unseen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Everything => f.write_str("the graph returns nothing that it computes and changes no input"),
+            Self::Most { dead, calls } => {
+                write!(f, "{dead} of {calls} calls of the graph contribute neither to an output nor to a changed input")
+            }
+        }
+    }
+}
+
+impl Graph {
+    /// Returns why the work of this graph cannot be judged by its results; `None` if it can, and for a graph without calls.
+    pub fn unseen(&self) -> Option<Unseen> {
+        let seen = self.seen();
+        let counts = |index: &usize| !touches_global_state(&self.node(crate::NodeId(*index as u32)));
+        let (mut calls, mut dead) = (0, 0);
+        for index in (0..self.num_nodes()).filter(counts) {
+            calls += 1;
+            dead += usize::from(!seen[index]);
+        }
+        match (calls, dead) {
+            (0, _) => None,
+            (calls, dead) if dead == calls => Some(Unseen::Everything),
+            (calls, dead) if 2 * dead > calls => Some(Unseen::Most { dead, calls }),
+            _ => None,
+        }
+    }
+
+    /// Returns for each node whether its result can be seen. In doubt it can.
+    fn seen(&self) -> Vec<bool> {
+        let storage = Storage::new(self);
+        // Classes of storage that somebody looks at after the call.
+        let mut watched = vec![false; self.num_values()];
+        for value in self.inputs().chain(self.output_values()) {
+            watched[storage.class(value) as usize] = true;
+        }
+        let mut seen = vec![false; self.num_nodes()];
+        for value in self.output_values() {
+            if let Some(node) = self.node_of(value) {
+                seen[node.index()] = true;
+            }
+        }
+        for node in self.nodes().rev() {
+            let changes_watched = mutated(self, &node).into_iter().any(|arg| {
+                let mut any = false;
+                self.for_each_value(arg, &mut |value| any |= watched[storage.class(value) as usize]);
+                any
+            });
+            if !(seen[node.id.index()] || changes_watched) {
+                continue;
+            }
+            seen[node.id.index()] = true;
+            for value in node.operands() {
+                watched[storage.class(value) as usize] = true;
+                if let Some(node) = self.node_of(value) {
+                    seen[node.index()] = true;
+                }
+            }
+        }
+        seen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Builder;
+
+    fn check(build: impl FnOnce(&mut Builder) -> Vec<crate::Arg>, expected: Option<Unseen>) {
+        let mut builder = Graph::builder();
+        let outputs = build(&mut builder);
+        let graph = builder.finish(&outputs).unwrap();
+        assert_eq!(graph.unseen(), expected, "{graph:?}");
+    }
+
+    #[test]
+    fn graphs_whose_results_are_returned_are_tasks() {
+        check(
+            |g| {
+                let x = g.input("x");
+                let y = g.call_function("y", "torch.relu", &[x.into()], &[]);
+                let z = g.call_function("z", "torch.exp", &[y.into()], &[]);
+                vec![z.into()]
+            },
+            None,
+        );
+        check(|g| vec![g.input("x").into()], None);
+    }
+
+    #[test]
+    fn results_that_nobody_gets_are_no_task() {
+        let relu = |g: &mut Builder| {
+            let x = g.input("x");
+            g.call_function("y", "torch.relu", &[x.into()], &[]);
+            x
+        };
+        check(
+            |g| {
+                relu(g);
+                vec![]
+            },
+            Some(Unseen::Everything),
+        );
+        check(|g| vec![relu(g).into()], Some(Unseen::Everything));
+        // Changed in place, but only a value that nobody gets.
+        check(
+            |g| {
+                let x = g.input("x");
+                let y = g.call_function("y", "torch.relu", &[x.into()], &[]);
+                g.call_method("z", "add_", &[y.into(), y.into()], &[]);
+                vec![]
+            },
+            Some(Unseen::Everything),
+        );
+    }
+
+    #[test]
+    fn most_calls_must_contribute() {
+        let graph = |dead: u32| {
+            move |g: &mut Builder| {
+                let x = g.input("x");
+                let y = g.call_function("y", "torch.relu", &[x.into()], &[]);
+                for number in 0..dead {
+                    g.call_function(&format!("dead_{number}"), "torch.exp", &[y.into()], &[]);
+                }
+                vec![y.into()]
+            }
+        };
+        check(graph(1), None);
+        check(graph(2), Some(Unseen::Most { dead: 2, calls: 3 }));
+    }
+
+    #[test]
+    fn changes_of_inputs_and_of_outputs_are_seen() {
+        check(
+            |g| {
+                let x = g.input("x");
+                let y = g.call_function("y", "torch.relu", &[x.into()], &[]);
+                g.call_method("z", "add_", &[x.into(), y.into()], &[]);
+                vec![]
+            },
+            None,
+        );
+        // A view of an input is that input; a change of what is returned later shows.
+        check(
+            |g| {
+                let x = g.input("x");
+                let v = g.call_method("v", "view", &[x.into()], &[]);
+                g.call_method("z", "zero_", &[v.into()], &[]);
+                vec![]
+            },
+            None,
+        );
+        check(
+            |g| {
+                let x = g.input("x");
+                let y = g.call_function("y", "torch.relu", &[x.into()], &[]);
+                let v = g.call_method("v", "view", &[y.into()], &[]);
+                g.call_method("z", "zero_", &[v.into()], &[]);
+                vec![y.into()]
+            },
+            None,
+        );
+    }
+}

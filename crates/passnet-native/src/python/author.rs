@@ -1,0 +1,34 @@
+//! The built-in author in the process of its user: a typed graph to the text of passes, without files.
+
+use passnet_fuse::{Choices, write_passes as write};
+use passnet_graph::{Target, Type, TypedGraph, wire};
+use pyo3::{exceptions::PyValueError, prelude::*};
+
+/// Writes the passes of the built-in author for one graph.
+///
+/// `graph` is in wire form (`docs/reference/graph-wire.md`), `types` a JSON list with the type of each value, inputs first,
+/// as `passnet._services.propagate` writes them. `target` is `cpu` or `cuda`. Returns pairs of a name and the text of a
+/// pass, in the order of their application.
+#[pyfunction]
+pub(super) fn write_passes(py: Python<'_>, graph: &str, types: &str, target: &str) -> PyResult<Vec<(String, String)>> {
+    let target = match target {
+        "cpu" => Target::Cpu,
+        "cuda" => Target::Cuda,
+        other => return Err(PyValueError::new_err(format!("there is no target `{other}`; use `cpu` or `cuda`"))),
+    };
+    // Other threads of the user run meanwhile.
+    py.detach(|| passes_of(graph, types, target)).map_err(PyValueError::new_err)
+}
+
+fn passes_of(graph: &str, types: &str, target: Target) -> Result<Vec<(String, String)>, String> {
+    let graph = wire::from_json(graph).map_err(|error| error.to_string())?;
+    let types: Vec<Type> = serde_json::from_str(types).map_err(|error| format!("types: {error}"))?;
+    let typed = TypedGraph::new(graph, types).map_err(|error| error.to_string())?;
+    let mut files = write(&[typed], target, &Choices::new()).files;
+    let passes = (0..files.len()).map_while(|number| {
+        let name = format!("fuse_{number}");
+        let text = files.remove(&format!("{name}.py"))?;
+        Some((name, text))
+    });
+    Ok(passes.collect())
+}

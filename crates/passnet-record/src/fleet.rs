@@ -1,0 +1,328 @@
+//! Messages of a fleet, one JSON object per line.
+//!
+//! ```text
+//! driver ── ClusterRequest ──► bridge ── StationRequest ──► station     (bridge and cluster see lines, not their meaning)
+//! driver ◄── ClusterEvent ─── bridge ◄── StationReply ──── station
+//! ```
+//!
+//! A *station* is a referee on one device, in a process of its own. The *driver* gives it leases and writes the run log. The
+//! *bridge* starts stations on a cluster and carries lines. A line may arrive twice and a station may disappear at any time:
+//! every reply names its lease, and a verdict has a content key.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{ContentId, Fingerprint, GraphId, PassDirectory, RunSettings, TensorMeta, Verdict};
+
+/// Version of these messages. Driver and station have to agree on it.
+pub const FLEET_PROTOCOL: u32 = 1;
+
+/// Request of the driver to a station.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case")]
+pub enum StationRequest {
+    /// Starts the referee. The first request.
+    Open(Box<OpenStation>),
+    /// Evaluates all candidates of a task. Answered by verdicts, then [`StationReply::Done`] or [`StationReply::Failed`].
+    Evaluate {
+        /// Lease that the replies repeat.
+        lease: u64,
+        /// The task.
+        parcel: Box<Parcel>,
+    },
+    /// Measures a graph against itself. Answered by [`StationReply::Checked`] or [`StationReply::Failed`].
+    Check {
+        /// Lease that the reply repeats.
+        lease: u64,
+        /// The graph.
+        graph: Box<GraphParcel>,
+    },
+    /// Finishes the graphs in work, begins no others, and ends.
+    Stop,
+}
+
+/// Settings of a station.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OpenStation {
+    /// [`FLEET_PROTOCOL`] of the driver.
+    pub protocol: u32,
+    /// Settings of every evaluation.
+    pub settings: RunSettings,
+    /// Evaluations at a time; `None` for the default of the device.
+    pub jobs: Option<usize>,
+    /// Cores that the station claims for itself; 0 to run on any.
+    pub cores: usize,
+    /// Memory of the device that may be in use before the station starts, in bytes.
+    pub foreign_memory_bytes: u64,
+}
+
+/// Reply of a station.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum StationReply {
+    /// The referee runs.
+    Ready(Box<StationFacts>),
+    /// The device cannot be used now: no PyTorch, no device, memory of other processes. The station ends.
+    Unfit {
+        /// The reason.
+        reason: String,
+    },
+    /// A graph is done.
+    Verdict {
+        /// The lease.
+        lease: u64,
+        /// Place of the candidate in the parcel.
+        author: usize,
+        /// The verdict.
+        verdict: Box<Verdict>,
+        /// Blobs that the verdict refers to.
+        blobs: Vec<FileContent>,
+    },
+    /// The parcel says that a graph has a verdict with the key that this evaluation would have.
+    Known {
+        /// The lease.
+        lease: u64,
+        /// Place of the candidate in the parcel.
+        author: usize,
+        /// The graph.
+        id: GraphId,
+    },
+    /// The lease is over.
+    Done {
+        /// The lease.
+        lease: u64,
+        /// False if the station was asked to stop before all graphs were done.
+        complete: bool,
+    },
+    /// The lease is over because the machine or the installation failed.
+    Failed {
+        /// The lease.
+        lease: u64,
+        /// The error.
+        message: String,
+    },
+    /// A graph was measured against itself.
+    Checked {
+        /// The lease.
+        lease: u64,
+        /// The verdict on author `eager`.
+        verdict: Box<Verdict>,
+        /// Memory of the device in use before the check, in bytes; `None` on a CPU, and among other evaluations.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        memory_bytes: Option<u64>,
+    },
+}
+
+/// Description of a station.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StationFacts {
+    /// Machine, as it goes into the header of a run.
+    pub fingerprint: Fingerprint,
+    /// Leases that the station works on at a time.
+    pub capacity: usize,
+    /// Cores that it has claimed; empty if it runs on any.
+    pub cores: Vec<u32>,
+    /// Name of the physical device on its host: `cpu`, or the id of a GPU.
+    pub device: String,
+}
+
+/// A task on its way to a station.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Parcel {
+    /// Name of the task.
+    pub task: String,
+    /// Its graphs.
+    pub graphs: Vec<GraphParcel>,
+    /// The candidate of each author.
+    pub candidates: Vec<CandidateParcel>,
+    /// Verdicts that the run has: they are not reached again.
+    pub known: Vec<KnownVerdict>,
+}
+
+/// A graph with what is known of its inputs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GraphParcel {
+    /// Place in the suite.
+    pub id: GraphId,
+    /// The sample.
+    pub content: SampleContent,
+}
+
+/// A sample, or why there is none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SampleContent {
+    /// A graph.
+    Graph {
+        /// Wire form.
+        graph: Value,
+        /// One entry per input, in their order.
+        inputs: Vec<TensorMeta>,
+    },
+    /// The folder cannot be read, which is a verdict too.
+    Unreadable {
+        /// The error.
+        message: String,
+    },
+}
+
+/// Candidate of an author for a task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum CandidateParcel {
+    /// The graph itself.
+    Eager,
+    /// The path of passes without any.
+    Noop,
+    /// TorchInductor in a mode.
+    Inductor {
+        /// The `mode` argument of `torch.compile`.
+        mode: String,
+    },
+    /// Passes.
+    Passes {
+        /// Path and content of each file.
+        files: Vec<(String, FileContent)>,
+    },
+    /// A pass directory that is not one.
+    Refused {
+        /// The reason.
+        reason: String,
+    },
+}
+
+impl CandidateParcel {
+    /// Returns the parcel of a pass directory.
+    pub fn of_passes(passes: &PassDirectory) -> Self {
+        let files = passes.files().iter().map(|(path, bytes)| (path.clone(), FileContent::of(bytes)));
+        Self::Passes { files: files.collect() }
+    }
+}
+
+/// A verdict that a run has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownVerdict {
+    /// Place of the candidate in the parcel.
+    pub author: usize,
+    /// Name of the graph.
+    pub graph: String,
+    /// Content key.
+    pub key: ContentId,
+}
+
+/// Bytes of a file: text where they are UTF-8, else hexadecimal digits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileContent {
+    /// UTF-8.
+    Text(String),
+    /// Two digits per byte.
+    Hex(String),
+}
+
+/// Error of a [`FileContent`] that is not hexadecimal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the content of a file is not hexadecimal")]
+pub struct InvalidContent;
+
+impl FileContent {
+    /// Encodes bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        match str::from_utf8(bytes) {
+            Ok(text) => Self::Text(text.to_owned()),
+            Err(_) => Self::Hex(bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
+        }
+    }
+
+    /// Returns the bytes.
+    ///
+    /// # Errors
+    /// If the digits are not hexadecimal.
+    pub fn into_bytes(self) -> Result<Vec<u8>, InvalidContent> {
+        match self {
+            Self::Text(text) => Ok(text.into_bytes()),
+            Self::Hex(digits) if digits.len() % 2 == 0 && digits.bytes().all(|digit| digit.is_ascii_hexdigit()) => {
+                let pair = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).map_err(|_| InvalidContent);
+                (0..digits.len()).step_by(2).map(pair).collect()
+            }
+            Self::Hex(_) => Err(InvalidContent),
+        }
+    }
+}
+
+/// Request of the driver to the bridge.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case")]
+pub enum ClusterRequest {
+    /// Carries a line to a station.
+    Send {
+        /// The station.
+        slot: u64,
+        /// A [`StationRequest`] as JSON.
+        line: String,
+    },
+    /// Ends a station. The bridge then starts another one in its place.
+    Restart {
+        /// The station.
+        slot: u64,
+    },
+}
+
+/// Event that the bridge reports. Numbers of stations are never used twice.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum ClusterEvent {
+    /// A station was started.
+    Joined {
+        /// The station.
+        slot: u64,
+        /// Name of its host.
+        node: String,
+    },
+    /// A station wrote a line.
+    Line {
+        /// The station.
+        slot: u64,
+        /// A [`StationReply`] as JSON.
+        line: String,
+    },
+    /// A station is gone with everything that it worked on.
+    Lost {
+        /// The station.
+        slot: u64,
+        /// The reason.
+        reason: String,
+    },
+    /// Text for people.
+    Note {
+        /// The text.
+        text: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_bytes_survive() {
+        for bytes in [b"".as_slice(), b"import torch\n", "é".as_bytes(), &[0xff, 0x00, 0x7f]] {
+            let json = serde_json::to_string(&FileContent::of(bytes)).unwrap();
+            let content: FileContent = serde_json::from_str(&json).unwrap();
+            assert_eq!(content.into_bytes().unwrap(), bytes, "{json}");
+        }
+        for digits in ["0", "0g", "é"] {
+            assert_eq!(FileContent::Hex(digits.to_owned()).into_bytes(), Err(InvalidContent));
+        }
+    }
+
+    #[test]
+    fn messages_are_tagged_objects() {
+        let text = serde_json::to_string(&ClusterEvent::Lost { slot: 3, reason: "killed".to_owned() }).unwrap();
+        assert_eq!(text, r#"{"event":"lost","slot":3,"reason":"killed"}"#);
+        let request: StationRequest = serde_json::from_str(r#"{"op":"stop"}"#).unwrap();
+        assert_eq!(request, StationRequest::Stop);
+        let parcel = serde_json::to_string(&CandidateParcel::of_passes(&PassDirectory::empty())).unwrap();
+        assert_eq!(parcel, r#"{"kind":"passes","files":[]}"#);
+    }
+}

@@ -1,0 +1,178 @@
+//! `passnet fleet`: runs over the devices of a cluster.
+
+mod simulate;
+
+use std::{
+    cell::Cell,
+    env,
+    ffi::OsString,
+    io::{self, BufReader},
+    path::PathBuf,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use anyhow::Result;
+use passnet_author::{Context, submission};
+use passnet_dataset::open_suite;
+use passnet_eval::{Submission, run::Progress};
+use passnet_fleet::{
+    AuthorRun, BridgeConfig, Counts, FleetError, FleetOptions, FleetProgress, FleetRun, HealthPolicy, Policy,
+    prometheus, serve_station,
+};
+use passnet_record::{AuthorSpec, Device, RunSettings, counted};
+use passnet_run::{Suite, archive::score_run, remove_run};
+use passnet_services::Interpreter;
+
+use super::{authors::create, bench::run_directory, referee, report::print_leaderboard, stop::stop_flag};
+use crate::{
+    args::{FleetArgs, FleetCommand, FleetRunArgs},
+    failure::{BAD, unfit, usage},
+    progress::ProgressLine,
+};
+
+/// Cores of a station with a GPU: as many as evaluations that run at once.
+const GPU_CORES: usize = 4;
+
+/// Pause between two writes of the metrics.
+const METRICS_EVERY: Duration = Duration::from_secs(5);
+
+/// Runs a subcommand.
+pub(crate) fn run(command: &FleetCommand) -> Result<ExitCode> {
+    match command {
+        FleetCommand::Run(args) => run_suite(args),
+        FleetCommand::Simulate(args) => simulate::run(args),
+        FleetCommand::Station => station(),
+    }
+}
+
+fn station() -> Result<ExitCode> {
+    let start = |settings: RunSettings, jobs| referee::start_with(settings, jobs).map_err(|error| error.to_string());
+    serve_station(BufReader::new(io::stdin()), io::stdout(), &start)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_suite(args: &FleetRunArgs) -> Result<ExitCode> {
+    for author in &args.authors {
+        if author.kind() == "llm" {
+            return Err(usage("a language model works on tasks in `passnet agent run` or `passnet bench run`"));
+        }
+        referee::check_author(author)?;
+    }
+    let suite = open_suite(&args.suite, &args.selection.selection())?;
+    let settings = referee::settings_of(&args.measure);
+    let authors = submissions(args, &suite, &settings)?;
+    if args.fresh {
+        authors.iter().try_for_each(|author| remove_run(&author.directory))?;
+    }
+    let stop = stop_flag()?;
+    let options = options(&args.fleet, settings.device)?;
+    let line = ProgressLine::new(suite.graphs().count());
+    let metrics = Metrics::new(args.fleet.metrics.clone());
+    let progress = |event: FleetProgress<'_>| match event {
+        FleetProgress::Verdict { verdict, reused, done, total } => {
+            line.show(&Progress::Done { verdict, reused, done, total });
+        }
+        FleetProgress::State { counts, graphs } => metrics.show(&counts, graphs),
+        FleetProgress::Note(text) => tracing::warn!("{text}"),
+    };
+    let run = FleetRun {
+        suite: &suite,
+        authors: &authors,
+        settings: &settings,
+        options: &options,
+        stop: &stop,
+        progress: &progress,
+    };
+    let outcome = run.run();
+    line.finish();
+    let outcome = outcome.map_err(|error| match error {
+        error @ (FleetError::Unreachable { .. } | FleetError::NoStation { .. }) => unfit(error.to_string()),
+        error => error.into(),
+    })?;
+    let complete = outcome.complete;
+    let scored = outcome.runs.into_iter().filter(|(_, verdicts)| !verdicts.is_empty());
+    let scored = scored.map(|(header, verdicts)| score_run(header, verdicts)).collect::<Result<Vec<_>, _>>()?;
+    if !scored.is_empty() {
+        print_leaderboard(&scored)?;
+    }
+    if complete {
+        let places: Vec<String> = authors.iter().map(|author| author.directory.display().to_string()).collect();
+        eprintln!("run complete in {} ({} reused)", places.join(", "), counted(outcome.reused, "verdict"));
+        return Ok(ExitCode::SUCCESS);
+    }
+    eprintln!("interrupted; run the same command again to continue");
+    Ok(ExitCode::from(BAD))
+}
+
+/// The file of the metrics.
+struct Metrics {
+    path: Option<PathBuf>,
+    written: Cell<Option<Instant>>,
+}
+
+impl Metrics {
+    const fn new(path: Option<PathBuf>) -> Self {
+        Self { path, written: Cell::new(None) }
+    }
+
+    /// Writes the file if it is old. A reader never sees half of it.
+    fn show(&self, counts: &Counts, graphs: usize) {
+        let Some(path) = &self.path else { return };
+        if self.written.get().is_some_and(|written| written.elapsed() < METRICS_EVERY) {
+            return;
+        }
+        self.written.set(Some(Instant::now()));
+        let part = path.with_extension("part");
+        let written = fs_err::write(&part, prometheus(counts, graphs)).and_then(|()| fs_err::rename(&part, path));
+        if let Err(error) = written {
+            tracing::warn!("the metrics are not written: {error}");
+        }
+    }
+}
+
+/// Has each author write its passes, on this machine: they are the same as those of `bench run`.
+fn submissions(args: &FleetRunArgs, suite: &Suite, settings: &RunSettings) -> Result<Vec<AuthorRun>> {
+    let referee = referee::start_for_authors(settings.clone())?;
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let one = |author: &AuthorSpec| -> Result<AuthorRun> {
+        let name = run_directory(suite, author, settings.device);
+        let directory = match &args.out {
+            Some(out) if args.authors.len() == 1 => out.clone(),
+            Some(out) => out.join(name.file_name().unwrap_or_default()),
+            None => name,
+        };
+        let context =
+            Context { referee: &referee, directory: &directory, stop: &stop, progress: &|step| eprintln!("{step}") };
+        let submission: Submission = submission(create(author)?.as_mut(), suite, &context)?;
+        Ok(AuthorRun { submission, directory })
+    };
+    args.authors.iter().map(one).collect()
+}
+
+/// The options of a fleet.
+fn options(args: &FleetArgs, device: Device) -> Result<FleetOptions> {
+    let cores = args.cores.unwrap_or(if device.is_cpu() { 0 } else { GPU_CORES });
+    // The clocks of CPUs vary, and their cores share caches and memory.
+    let health = if device.is_cpu() {
+        HealthPolicy { ratio: 0.25, slower: 1.0, ..HealthPolicy::default() }
+    } else {
+        HealthPolicy::default()
+    };
+    let health = HealthPolicy { every: args.check_every, ..health };
+    let flag = |name: &str, value: String| [OsString::from(name), OsString::from(value)];
+    let command: PathBuf = env::current_exe()?;
+    let mut arguments = Vec::new();
+    arguments.extend(flag("--address", args.address.clone()));
+    arguments.extend(flag("--device", device.kind().to_owned()));
+    arguments.extend(flag("--stations-per-node", args.stations_per_node.to_string()));
+    arguments.extend(flag("--cores", cores.to_string()));
+    arguments.extend([OsString::from("--command"), command.into_os_string()]);
+    Ok(FleetOptions {
+        policy: Policy { health, silence: args.silence, ..Policy::default() },
+        jobs: args.jobs,
+        cores,
+        patience: args.patience,
+        bridge: BridgeConfig { interpreter: Interpreter::find(), module: "passnet._fleet.bridge", arguments },
+    })
+}

@@ -1,0 +1,50 @@
+//! `passnet fleet simulate`.
+
+use std::{collections::BTreeMap, path::Path, process::ExitCode, time::Duration};
+
+use anyhow::Result;
+use passnet_fleet::{HealthPolicy, Policy, Simulation, simulate};
+use passnet_run::RunLog;
+
+use crate::{args::SimulateArgs, failure::usage, output};
+
+/// Runs a simulation and prints its report as JSON.
+pub(super) fn run(args: &SimulateArgs) -> Result<ExitCode> {
+    let mut durations = Vec::new();
+    for run in &args.runs {
+        durations.extend(task_durations(run)?);
+    }
+    if durations.is_empty() {
+        return Err(usage("the runs have no verdicts"));
+    }
+    let hours = |hours: f64| (hours > 0.0).then(|| Duration::from_secs_f64(hours.min(1e6) * 3600.0));
+    let health = HealthPolicy { every: args.check_every, ..HealthPolicy::default() };
+    let report = simulate(&Simulation {
+        policy: Policy { health, ..Policy::default() },
+        devices: args.devices,
+        devices_per_node: args.devices_per_node,
+        capacity: args.jobs,
+        tasks: args.tasks,
+        durations,
+        actions_per_second: args.actions_per_second,
+        trainers: args.trainers,
+        start: args.start,
+        check: args.check,
+        station_mtbf: hours(args.station_mtbf_hours),
+        node_mtbf: hours(args.node_mtbf_hours),
+        biased: args.biased,
+        seed: args.seed,
+    });
+    output::json(&report)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the wall time of each task of a run.
+fn task_durations(run: &Path) -> Result<Vec<Duration>> {
+    let log = RunLog::read(run)?;
+    let mut tasks = BTreeMap::<&str, u64>::new();
+    for verdict in log.verdicts() {
+        *tasks.entry(&verdict.id.task).or_default() += verdict.cost.wall_ns;
+    }
+    Ok(tasks.into_values().map(Duration::from_nanos).collect())
+}

@@ -1,0 +1,151 @@
+"""The built-in author in the process of its user: a captured graph to passes, without files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.fx
+
+from passnet import _native
+from passnet._backend.cache import Store, key_of
+from passnet._backend.sources import load_passes
+from passnet._passes.canonical import OpaqueEncoder, function_name
+from passnet._passes.load import Pass
+from passnet._passes.wire import VERSION
+
+_DTYPES = frozenset(
+    "float64 float32 float16 bfloat16 int64 int32 int16 int8 uint8 bool complex64 complex128".split()  # noqa: SIM905
+)
+# Calls that change what the calls after them mean. Graphs with one are left alone.
+_MODES = ("_enter_autocast", "_set_grad_enabled", "_enter_inference_mode", "_vmap_increment_nesting")
+
+
+class NotAuthoredError(Exception):
+    """The author has nothing to say about a graph; the message says why."""
+
+
+@dataclass(frozen=True)
+class Authored:
+    """What the author wrote for a graph."""
+
+    passes: list[Pass]
+    """In their order of application."""
+    texts: dict[str, str]
+    """The text of each pass by its name."""
+    faults: list[str]
+    """Why some passes cannot be used."""
+
+
+def author_passes(graph: torch.fx.Graph, store: Store | None = None) -> Authored:
+    """The passes of the built-in author for a graph of Dynamo.
+
+    The types of values are those that Dynamo noted (`example_value`); values of unknown type, such as those with symbolic sizes,
+    stay as they are. With a store, passes that were written before are read from there. Raises `NotAuthoredError`.
+    """
+    target = _target(graph)
+    for node in graph.nodes:
+        if node.op == "call_function" and getattr(node.target, "__name__", "") in _MODES:
+            raise NotAuthoredError(f"`{node.target.__name__}` changes a mode of PyTorch within the graph")
+    wire, types = _typed(graph, target)
+    key = key_of("author", _native.VERSION, torch.__version__, target, wire, types)
+    texts = store.read(key) if store is not None else None
+    if texts is None:
+        try:
+            texts = _native.write_passes(wire, types, target)
+        except ValueError as error:
+            raise NotAuthoredError(f"the graph cannot be given to the author: {error}") from None
+        if store is not None:
+            store.write(key, texts)
+    named = [(f"author:{name}", text) for name, text in texts]
+    passes, faults = load_passes(named)
+    return Authored(passes, dict(named), faults)
+
+
+def _target(graph: torch.fx.Graph) -> str:
+    """The kind of device that a graph runs on."""
+    devices = {value.device for node in graph.nodes for value in [_example(node)] if isinstance(value, torch.Tensor)}
+    accelerators = {device for device in devices if device.type != "cpu"}
+    if len(accelerators) > 1:
+        raise NotAuthoredError(f"the graph runs on {' and '.join(sorted(map(str, accelerators)))}")
+    target = accelerators.pop().type if accelerators else "cpu"
+    if target not in ("cpu", "cuda"):
+        raise NotAuthoredError(f"the author writes for `cpu` and `cuda`, not for `{target}`")
+    return target
+
+
+def _typed(graph: torch.fx.Graph, target: str) -> tuple[str, str]:
+    """The wire form of a graph, and the types of its values, both as JSON."""
+    encoder = OpaqueEncoder()
+    inputs = [node for node in graph.nodes if node.op in ("placeholder", "get_attr")]
+    calls = [node for node in graph.nodes if node.op not in ("placeholder", "get_attr", "output")]
+    for node in inputs:
+        encoder.define(node)
+    encoded = []
+    for node in calls:
+        encoded.append(_call(node, encoder))
+        encoder.define(node)
+    outputs = graph.output_node().args[0]
+    if not isinstance(outputs, (tuple, list)):
+        outputs = (outputs,)
+    wire = {
+        "version": VERSION,
+        "inputs": [node.name for node in inputs],
+        "nodes": encoded,
+        "outputs": [encoder.encode(output) for output in outputs],
+    }
+    return json.dumps(wire), json.dumps([_type(_example(node), target) for node in (*inputs, *calls)])
+
+
+def _call(node: torch.fx.Node, encoder: OpaqueEncoder) -> dict[str, Any]:
+    op, target = "call_function", node.target
+    if node.op == "call_method":
+        op = "call_method"
+    elif node.op == "call_module":
+        target = f"torch.ops.passnet_opaque.module_{str(target).replace('.', '_')}"
+    else:
+        target = function_name(target)
+    return {
+        "name": node.name,
+        "op": op,
+        "target": target,
+        "args": [encoder.encode(arg) for arg in node.args],
+        "kwargs": [[key, encoder.encode(arg)] for key, arg in node.kwargs.items()],
+    }
+
+
+def _example(node: torch.fx.Node) -> Any:
+    return node.meta.get("example_value")
+
+
+def _type(value: Any, target: str) -> Any:
+    """The type of a value as `passnet._services.propagate` says it."""
+    match value:
+        case torch.Tensor():
+            return _tensor_type(value, target)
+        case bool() | None:
+            return None
+        case int():
+            return {"int": value}
+        case list() | tuple():
+            return {"list": [_type(element, target) for element in value]}
+    return None
+
+
+def _tensor_type(value: torch.Tensor, target: str) -> Any:
+    dtype = str(value.dtype).removeprefix("torch.")
+    if value.layout != torch.strided or dtype not in _DTYPES or value.is_quantized:
+        return None
+    shape, stride = _sizes(value.shape), _sizes(value.stride())
+    if shape is None or stride is None:
+        return None
+    own = {"shape": shape, "stride": stride, "dtype": dtype}
+    return own if value.device.type == target else {"host": own}
+
+
+def _sizes(sizes: Sequence[Any]) -> list[int] | None:
+    """Sizes as numbers; None where one is symbolic."""
+    return list(sizes) if all(type(size) is int for size in sizes) else None

@@ -1,0 +1,74 @@
+"""Passes from text, without files."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import linecache
+import os
+import sys
+import threading
+import types
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from passnet._passes.errors import PassError
+from passnet._passes.load import Pass
+from passnet.kernels._errors import KernelCompileError
+
+_lock = threading.Lock()
+_passes: dict[str, Pass | str] = {}
+
+
+def load_passes(texts: Sequence[tuple[str, str]]) -> tuple[list[Pass], list[str]]:
+    """The passes of modules given as pairs of a name and a text, and why some cannot be used.
+
+    Equal texts give the same pass, with the same kernels.
+    """
+    with _lock:
+        digests = {hashlib.sha256(text.encode()).hexdigest()[:24]: named for named in texts for text in [named[1]]}
+        new = {digest: named for digest, named in digests.items() if digest not in _passes}
+        # Compilers run at the same time; tracing patterns changes functions of torch meanwhile, and is done in turn.
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            modules = list(pool.map(_module, new, (text for _, text in new.values())))
+        for (digest, (name, _)), module in zip(new.items(), modules, strict=True):
+            _passes[digest] = _pass(name, module)
+        loaded = [(name, _passes[digest]) for digest, (name, _) in digests.items()]
+    passes = [_named(rule, name) for name, rule in loaded if isinstance(rule, Pass)]
+    return passes, [fault for _, fault in loaded if isinstance(fault, str)]
+
+
+def _named(rule: Pass, name: str) -> Pass:
+    """The pass under the name that it has for this graph; what was computed for it is shared."""
+    if rule.name == name:
+        return rule
+    named = dataclasses.replace(rule, name=name)
+    vars(named)["canonical"] = rule.canonical
+    return named
+
+
+def _pass(name: str, module: types.ModuleType | str) -> Pass | str:
+    if isinstance(module, str):
+        return f"`{name}`: {module}"
+    try:
+        return Pass.of_module(name, module)
+    except PassError as error:
+        return str(error)
+
+
+def _module(digest: str, text: str) -> types.ModuleType | str:
+    """The module of a text; where its kernels cannot be compiled, why."""
+    name = f"passnet_author_{digest}"
+    module = types.ModuleType(name)
+    path = f"<passnet author {name}>"
+    # Triton reads the source of its kernels, and tracebacks show lines.
+    linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
+    module.__file__ = path
+    # Registered, since `inspect` and `pickle` look functions up by the name of their module.
+    sys.modules[name] = module
+    try:
+        exec(compile(text, path, "exec"), module.__dict__)
+    except (KernelCompileError, ImportError) as error:
+        # No compiler, or no Triton: PyTorch computes what the pass would replace.
+        return str(error)
+    return module

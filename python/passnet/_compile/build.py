@@ -1,0 +1,185 @@
+"""From a captured call to the function that runs it: passes, verification, CUDA graph."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+import torch.fx
+
+from passnet._backend.author import NotAuthoredError, author_passes
+from passnet._backend.cache import Store
+from passnet._backend.fallback import Refusals, with_fallback
+from passnet._compile.capture import Captured
+from passnet._compile.freeze import freeze
+from passnet._compile.graphs import GraphedCall, NotGraphedError, Pool, refusal
+from passnet._compile.options import Options
+from passnet._compile.regions import Judge, Region, direct, drop, regions_of
+from passnet._compile.report import Specialisation, described
+from passnet._compile.stopwatch import compare_times
+from passnet._passes.errors import PassError
+from passnet._passes.load import Pass
+from passnet._passes.rewrite import rewrite
+
+Run = Callable[..., Sequence[Any]]
+
+
+class Built:
+    """A captured call, ready to run: `run` takes the inputs that the graph uses."""
+
+    def __init__(self, run: Run, report: Specialisation, graphed: GraphedCall | None) -> None:
+        self.run = run
+        self.report = report
+        self.graphed = graphed
+
+    def reset(self) -> None:
+        """Gives back what the call holds on its device."""
+        if self.graphed is not None:
+            self.graphed.reset()
+
+
+def build(captured: Captured, known: Sequence[Pass], options: Options, store: Store, pool: Pool | None) -> Built:
+    """Rewrites, verifies and records a captured call. `pool` is for a CUDA graph, if one is wanted."""
+    started = time.perf_counter()
+    report = Specialisation([described(tensor) for tensor in captured.inputs], _operations(captured.module), 0.0)
+    if options.freeze:
+        report.notes.append(freeze(captured, captured.example))
+    module = captured.module
+    plain = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
+    with _undisturbed(captured) as example:
+        used = _rewrite(captured, known, options, store, report)
+        if options.verify and used:
+            _verify(module, used, example, report)
+        if options.verify and any(region.kept for region in report.regions):
+            module = _faster(plain, module, example, report)
+        graphed = _graphed(captured, module, pool, options, example, report) if pool is not None else None
+    for node in (*module.graph.nodes, *plain.graph.nodes):
+        # Types of values that only compilation needs.
+        node.meta.clear()
+    report.compile_s += time.perf_counter() - started
+    return Built(graphed or _with_state(module.forward, captured.state), report, graphed)
+
+
+def _operations(module: torch.fx.GraphModule) -> int:
+    return sum(node.op not in ("placeholder", "output", "get_attr") for node in module.graph.nodes)
+
+
+@contextlib.contextmanager
+def _undisturbed(captured: Captured) -> Iterator[list[torch.Tensor]]:
+    """Arguments to run the graph with, so that neither the user's tensors nor the random numbers after it change."""
+    devices = {tensor.device.index for tensor in captured.example if tensor.device.type == "cuda"}
+    with torch.random.fork_rng(devices=[device for device in devices if device is not None]):
+        yield [value.clone() if place in captured.mutated else value for place, value in enumerate(captured.example)]
+
+
+def _rewrite(
+    captured: Captured, known: Sequence[Pass], options: Options, store: Store, report: Specialisation
+) -> list[Pass]:
+    """Applies the known passes and then those of the author. Returns the ones whose places can be verified."""
+    module = captured.module
+    used = [_usable(rule, captured, options) for rule in known]
+    _apply(module, used, report)
+    if options.author is not None:
+        try:
+            written = author_passes(module.graph, store)
+        except NotAuthoredError as error:
+            report.notes.append(f"the author wrote nothing: {error}")
+        else:
+            authored = [_usable(rule, captured, options) for rule in written.passes]
+            _apply(module, authored, report)
+            used += authored
+            report.notes += written.faults
+            report.texts = written.texts
+    if not options.verify:
+        report.regions = [Region(rule.name, 0) for rule in regions_of(module.graph, used).values()]
+    return used
+
+
+def _usable(rule: Pass, captured: Captured, options: Options) -> Pass:
+    # A replacement that fails after something was written cannot be computed again by PyTorch.
+    if captured.mutated and not options.verify:
+        return with_fallback(rule, Refusals(rule.name), verify=False)
+    return direct(rule)
+
+
+def _apply(module: torch.fx.GraphModule, passes: Sequence[Pass], report: Specialisation) -> None:
+    for rule in passes:
+        try:
+            rewrite(module, [rule])
+        except PassError as error:
+            report.notes.append(str(error))
+
+
+def _verify(
+    module: torch.fx.GraphModule, passes: Sequence[Pass], example: Sequence[torch.Tensor], report: Specialisation
+) -> None:
+    judge = Judge(module, passes)
+    judge.run(*example)
+    for node, region in judge.regions.items():
+        report.regions.append(region)
+        if not region.kept:
+            drop(module.graph, node, judge.sites[node])
+    module.graph.lint()
+    module.recompile()
+
+
+def _faster(
+    plain: torch.fx.GraphModule, fused: torch.fx.GraphModule, example: Sequence[torch.Tensor], report: Specialisation
+) -> torch.fx.GraphModule:
+    """The faster of the two graphs, as measured."""
+    device = next((tensor.device for tensor in example if tensor.device.type != "cpu"), torch.device("cpu"))
+    times = compare_times(lambda: plain.forward(*example), lambda: fused.forward(*example), device)
+    report.eager_ns, report.fused_ns = times.eager_ns, times.fused_ns
+    if not times.loses:
+        return fused
+    report.notes.append("the rewritten graph is slower than the captured one, which runs instead")
+    for region in report.regions:
+        region.kept, region.reason = False, "the whole graph is slower with the passes"
+    return plain
+
+
+def _graphed(
+    captured: Captured,
+    module: torch.fx.GraphModule,
+    pool: Pool,
+    options: Options,
+    example: Sequence[torch.Tensor],
+    report: Specialisation,
+) -> GraphedCall | None:
+    reason = refusal(captured)
+    if reason is None:
+        inputs = example[: len(captured.used)]
+        try:
+            graphed = GraphedCall(module.forward, inputs, captured.state, pool)
+        except NotGraphedError as error:
+            reason = str(error)
+        else:
+            if options.cuda_graphs is True or _wins(graphed, module, captured, inputs):
+                report.cuda_graph = "on"
+                return graphed
+            graphed.reset()
+            reason = "it is not faster"
+    report.cuda_graph = f"refused: {reason}"
+    return None
+
+
+def _wins(
+    graphed: GraphedCall, module: torch.fx.GraphModule, captured: Captured, inputs: Sequence[torch.Tensor]
+) -> bool:
+    device = captured.example[0].device
+    return not compare_times(lambda: module.forward(*inputs, *captured.state), lambda: graphed(*inputs), device).loses
+
+
+def _with_state(forward: Run, state: Sequence[torch.Tensor]) -> Run:
+    held = tuple(state)
+    if not held:
+        return forward
+
+    def run(*inputs: Any) -> Sequence[Any]:
+        return forward(*inputs, *held)
+
+    return run

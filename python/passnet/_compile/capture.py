@@ -1,0 +1,301 @@
+"""Capture of one call of a model by Dynamo: the graph, what its inputs are, and how its result is put together."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch._dynamo
+import torch.fx
+from torch._dynamo.symbolic_convert import InstructionTranslator
+from torch._guards import TracingContext
+
+from passnet._backend.effects import effects_of
+from passnet._compile.layout import Constant, Layout, LayoutError, Leaf, Mapping, containers_of, layout_of
+from passnet._compile.layout import Sequence as Items
+
+_numbers = itertools.count(1)
+_SUBMODULE = re.compile(r"\._modules\['([^']+)'\]")
+_MODE = re.compile(r"L\['model'\](\._modules\['[^']+'\])*\.training")
+
+
+class NotCapturedError(Exception):
+    """A call cannot be captured as one graph; the message says why. `result` has what it returned, if it ran."""
+
+    def __init__(self, reason: str, result: tuple[Any, ...] = ()) -> None:
+        super().__init__(reason)
+        self.result = result
+
+
+@dataclass
+class Captured:
+    """One graph for calls of one kind."""
+
+    module: torch.fx.GraphModule
+    """Takes the inputs that it uses, then the state; returns a tuple."""
+    call: Layout
+    """Layout of the arguments, `(args, kwargs)`; its leaves are the numbers of the inputs."""
+    inputs: list[torch.Tensor]
+    """The tensors among the arguments."""
+    used: list[int]
+    """Numbers of the inputs that the graph takes."""
+    state: list[torch.Tensor]
+    """Parameters, buffers and other tensors of the model that the graph takes."""
+    owned: list[torch.Tensor]
+    """What `state` was when the call was captured; also where weights have been folded since."""
+    output: Layout
+    """Layout of the result; its leaves are outputs of the graph, then inputs, then `owned`."""
+    count: int
+    """Number of outputs of the graph."""
+    mutated: frozenset[int]
+    """Places of arguments of the graph that it writes to."""
+    modes: list[str] | None
+    """Names of the modules whose flag `training` the code read; None if that is not known."""
+    result: Any = None
+    """The result of the captured call, as PyTorch computes it."""
+
+    @property
+    def example(self) -> list[torch.Tensor]:
+        """The arguments of the graph in the captured call."""
+        return [*(self.inputs[number] for number in self.used), *self.state]
+
+
+def capture(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Captured:
+    """Calls a model and captures the call. Raises `NotCapturedError`, and any exception of the model."""
+    inputs: list[torch.Tensor] = []
+    call = _call_layout(args, kwargs, inputs)
+    recorder = _Recorder()
+    function = _entry(model)
+    try:
+        result = torch.compile(function, backend=recorder, fullgraph=True, dynamic=False)(*args, **kwargs)
+    except Exception as error:
+        if recorder.has_run:
+            raise
+        raise NotCapturedError(f"Dynamo cannot capture the call as one graph: {_first_line(error)}") from error
+    finally:
+        torch._dynamo.reset_code(function.__code__)
+    try:
+        return _assemble(model, recorder, call, inputs, (args, kwargs), result)
+    except (NotCapturedError, LayoutError) as error:
+        raise NotCapturedError(str(error), (result,)) from error
+
+
+def _call_layout(args: tuple[Any, ...], kwargs: dict[str, Any], inputs: list[torch.Tensor]) -> Layout:
+    def leaf(tensor: torch.Tensor) -> Layout:
+        if any(tensor is other for other in inputs):
+            raise LayoutError("one tensor is given twice")
+        inputs.append(tensor)
+        return Leaf(len(inputs) - 1)
+
+    try:
+        return layout_of((args, kwargs), leaf)
+    except LayoutError as error:
+        raise NotCapturedError(f"the arguments cannot be guarded: {error}") from None
+
+
+def _entry(model: Callable[..., Any]) -> types.FunctionType:
+    """A function that calls the model, with a code object of its own: Dynamo keeps what it compiles with the code."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return model(*args, **kwargs)
+
+    code = call.__code__.replace(co_firstlineno=next(_numbers))
+    return types.FunctionType(code, globals(), "call", None, call.__closure__)
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
+@dataclass
+class _Recorder:
+    """The backend of a capture: runs the graph as it is, and keeps what went in and out."""
+
+    module: torch.fx.GraphModule | None = None
+    graphs: int = 0
+    has_run: bool = False
+    effect: str | None = None
+    modes: list[str] | None = None
+    given: Sequence[Any] = ()
+    returned: Sequence[Any] = ()
+    mutated: frozenset[int] = field(default_factory=frozenset)
+
+    def __call__(self, module: torch.fx.GraphModule, _inputs: Sequence[Any]) -> Callable[..., Any]:
+        self.graphs += 1
+        # Dynamo's own class compiles its code when it is first called; rewriting looks at that code.
+        module = self.module = torch.fx.GraphModule(module, module.graph)
+        self.effect = _python_effect()
+        self.modes = _modes_read()
+
+        def run(*values: Any) -> Any:
+            self.has_run = True
+            self.given = values
+            versions = [_version(value) for value in values]
+            statistics = {place: values[place].clone() for place in _statistics(module.graph, values)}
+            self.returned = module.forward(*values)
+            if None in versions:
+                effects = effects_of(module.forward, values)
+                mutated = set(range(len(values))) if effects is None else set(effects.mutated)
+            else:
+                mutated = {place for place, version in enumerate(versions) if version != _version(values[place])}
+            mutated |= {place for place, before in statistics.items() if not torch.equal(before, values[place])}
+            self.mutated = frozenset(mutated)
+            return self.returned
+
+        return run
+
+
+def _statistics(graph: torch.fx.Graph, values: Sequence[Any]) -> list[int]:
+    """Places of the arguments that a normalisation may write to: PyTorch does not count its writes to running statistics."""
+    places = [node for node in graph.nodes if node.op == "placeholder"]
+    return [
+        number
+        for number, (node, value) in enumerate(zip(places, values, strict=True))
+        if isinstance(value, torch.Tensor)
+        and not isinstance(value, torch.nn.Parameter)
+        and any("norm" in str(getattr(user.target, "__name__", user.target)) for user in node.users)
+    ]
+
+
+def _version(value: Any) -> int | None:
+    """The number of writes to a tensor; None if it does not count them."""
+    return None if not isinstance(value, torch.Tensor) or value.is_inference() else value._version
+
+
+def _python_effect() -> str | None:
+    """What the captured code changes in Python, which a graph does not repeat."""
+    effects = InstructionTranslator.current_tx().output.side_effects
+    if effects.tensor_hooks or effects.save_for_backward:
+        return "it registers hooks on tensors"
+    for variable in effects.id_to_variable.values():
+        is_new = type(variable.mutation_type).__name__.endswith("New")
+        if not is_new and effects.is_modified(variable):
+            return f"it changes a Python object that exists outside ({variable.python_type_name()})"
+    return None
+
+
+def _modes_read() -> list[str] | None:
+    """Names of the modules whose flag `training` the captured code read, by Dynamo's guards."""
+    names: list[str] = []
+    for guard in TracingContext.get().guards_context.dynamo_guards:
+        # A method until PyTorch 2.14.
+        name = guard.name if isinstance(guard.name, str) else guard.name()
+        if name.endswith(".training"):
+            if _MODE.fullmatch(name) is None:
+                return None
+            names.append(".".join(_SUBMODULE.findall(name)))
+    return sorted(set(names))
+
+
+def _assemble(
+    model: Callable[..., Any],
+    recorder: _Recorder,
+    call: Layout,
+    inputs: list[torch.Tensor],
+    arguments: tuple[Any, ...],
+    result: Any,
+) -> Captured:
+    module = recorder.module
+    if module is None:
+        raise NotCapturedError("the call computes nothing with tensors")
+    if recorder.graphs != 1 or not recorder.has_run:
+        raise NotCapturedError(f"Dynamo captured {recorder.graphs} graphs")
+    if recorder.effect is not None:
+        raise NotCapturedError(f"the code has an effect in addition to its result: {recorder.effect}")
+    numbers = {id(tensor): number for number, tensor in enumerate(inputs)}
+    owned = owned_tensors(model)
+    used: list[int] = []
+    state: list[torch.Tensor] = []
+    for value in recorder.given:
+        if not isinstance(value, torch.Tensor):
+            raise NotCapturedError(f"the graph takes a `{type(value).__name__}` that changes from call to call")
+        if id(value) in numbers and id(value) in owned:
+            raise NotCapturedError("an argument is a tensor of the model")
+        if id(value) in numbers:
+            used.append(numbers[id(value)])
+        elif id(value) in owned:
+            state.append(value)
+        else:
+            raise NotCapturedError("the code reads a tensor that is neither an argument nor part of the model")
+    order = _inputs_first(module, [id(value) in numbers for value in recorder.given])
+    output = _output_layout(recorder.returned, inputs, state, arguments, result)
+    return Captured(
+        module,
+        call,
+        inputs,
+        used,
+        state,
+        list(state),
+        output,
+        len(recorder.returned),
+        frozenset(order.index(place) for place in recorder.mutated),
+        recorder.modes,
+        result,
+    )
+
+
+def owned_tensors(model: Callable[..., Any]) -> dict[int, torch.Tensor]:
+    """Parameters, buffers and tensor attributes of a module by identity; none of a function."""
+    if not isinstance(model, torch.nn.Module):
+        return {}
+    return {
+        id(value): value
+        for module in model.modules()
+        for values in (module._parameters, module._buffers, module.__dict__)
+        for value in values.values()
+        if isinstance(value, torch.Tensor)
+    }
+
+
+def _inputs_first(module: torch.fx.GraphModule, is_input: Sequence[bool]) -> list[int]:
+    """Moves the placeholders of inputs before those of state; returns the old places in their new order."""
+    places = [node for node in module.graph.nodes if node.op == "placeholder"]
+    order = sorted(range(len(places)), key=lambda place: not is_input[place])
+    for place in order:
+        first_call = next(node for node in module.graph.nodes if node.op != "placeholder")
+        if places[place].next is not first_call:
+            first_call.prepend(places[place])
+    module.recompile()
+    return order
+
+
+def _output_layout(
+    returned: Sequence[Any],
+    inputs: Sequence[torch.Tensor],
+    state: Sequence[torch.Tensor],
+    arguments: tuple[Any, ...],
+    result: Any,
+) -> Layout:
+    numbers: dict[int, int] = {}
+    for number, value in enumerate((*returned, *inputs, *state)):
+        numbers.setdefault(id(value), number)
+    given = {id(container) for container in containers_of(arguments)}
+    if any(id(container) in given for container in containers_of(result)):
+        raise NotCapturedError("the result contains a list or dictionary that is an argument")
+
+    def leaf(tensor: torch.Tensor) -> Layout:
+        if id(tensor) not in numbers:
+            raise NotCapturedError("the result has a tensor that is no output of the graph")
+        return Leaf(numbers[id(tensor)])
+
+    layout = layout_of(result, leaf)
+    if any(not isinstance(value, torch.Tensor) for value in returned) and _has_number(layout):
+        raise NotCapturedError("the result has a number that the graph computes")
+    return layout
+
+
+def _has_number(layout: Layout) -> bool:
+    match layout:
+        case Constant(value):
+            return isinstance(value, (int, float, complex)) and not isinstance(value, bool)
+        case Items(_, items):
+            return any(_has_number(item) for item in items)
+        case Mapping(_, items):
+            return any(_has_number(item) for _, item in items)
+    return False

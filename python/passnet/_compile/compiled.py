@@ -1,0 +1,239 @@
+"""`passnet.compile`: a model as a light callable."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any, Literal
+
+import torch
+import torch._dynamo
+
+from passnet._backend.cache import Store
+from passnet._compile.build import Built, build
+from passnet._compile.capture import NotCapturedError, capture, owned_tensors
+from passnet._compile.entry import MISS, make_entry, module_facts
+from passnet._compile.graphs import Pool
+from passnet._compile.options import DEFAULT_LIMIT, Options, Paths
+from passnet._compile.registry import unwatch, watch
+from passnet._compile.report import CompileReport
+from passnet._passes.load import Pass
+from passnet.backend import Backend, load_directory
+from passnet.kernels._errors import is_fatal
+
+Entry = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+
+# Dynamo captures one frame at a time, and its settings are those of the process.
+_capturing = threading.RLock()
+
+
+def compile(
+    model: Callable[..., Any],
+    *,
+    passes: Paths = (),
+    author: str | None = "fuse",
+    cuda_graphs: bool | Literal["auto"] = False,
+    verify: bool = True,
+    freeze: bool = False,
+    cache_dir: str | None = None,
+    limit: int = DEFAULT_LIMIT,
+) -> Compiled:
+    """Compiles a module or a function for inference; each kind of call is compiled when it first comes.
+
+    A kind of call is the structure of the arguments, the types, sizes, strides and devices of their tensors, the values of
+    all else, and PyTorch's modes. Later calls of that kind run the compiled graph; a call that cannot be compiled runs the
+    model itself, and `Compiled.report` says why.
+
+    - `passes`: directories of passes, which are applied first.
+    - `author`: `"fuse"`, the built-in author, writes passes for what they leave; `None` writes none.
+    - `cuda_graphs`: whether calls on a CUDA device become CUDA graphs; `"auto"` takes the faster.
+    - `verify`: compares each rewritten region with PyTorch at the first call, times both, and drops what is wrong or loses.
+    - `freeze`: folds batch norm into convolutions. The weights are constants then, until `refresh`.
+    - `cache_dir`: directory for what can be used again in other processes (default: `compile` in `PASSNET_CACHE`).
+    - `limit`: number of kinds of calls that are compiled; further ones run the model itself.
+
+    Raises `ValueError` for another value of an option, and `PassError` for a directory that cannot be loaded.
+    """
+    options = Options.of(
+        passes,
+        author=author,
+        cuda_graphs=cuda_graphs,
+        verify=verify,
+        freeze=freeze,
+        cache_dir=cache_dir,
+        limit=limit,
+    )
+    return Compiled(model, options)
+
+
+class Compiled:
+    """A model whose calls run compiled where they can, and as the model itself runs them otherwise.
+
+    Values of parameters may change in place at any time, also through an optimiser or `load_state_dict`. A parameter, buffer or
+    module that is assigned is noticed too. Other attributes and hooks are those of the first call; `refresh` takes new ones.
+    """
+
+    def __init__(self, model: Callable[..., Any], options: Options) -> None:
+        self.model = model
+        self.options = options
+        self._known: list[Pass] = [rule for path in options.passes for rule in load_directory(path).passes]
+        self._store = Store.default() if options.cache_dir is None else Store(options.cache_dir)
+        self._lock = threading.RLock()
+        self._entries: tuple[Entry, ...] = ()
+        self._built: list[Built] = []
+        self._counts: dict[str, int] = {}
+        self._pool: Pool | None = None
+        self._dynamo: Callable[..., Any] | None = None
+        self._is_stale = False
+        self._warned: set[str] = set()
+        if isinstance(model, torch.nn.Module):
+            watch(model, self._changed)
+        functools.update_wrapper(self, model if not isinstance(model, torch.nn.Module) else type(model).forward)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        for entry in self._entries:
+            result = entry(args, kwargs)
+            if result is not MISS:
+                return result
+        if torch.compiler.is_compiling():
+            return self.model(*args, **kwargs)
+        return self._other_call(args, kwargs)
+
+    def report(self) -> CompileReport:
+        """What was compiled, what each region gives, and which calls PyTorch ran instead. Print it, or take `as_dict()`."""
+        return CompileReport([built.report for built in self._built], dict(self._counts))
+
+    def refresh(self) -> None:
+        """Takes the model as it is now: calls are compiled again when they come."""
+        with self._lock:
+            self._forget()
+            if isinstance(self.model, torch.nn.Module):
+                # Modules that are new are watched too.
+                unwatch(self.model, self._changed)
+                watch(self.model, self._changed)
+
+    def reset(self) -> None:
+        """Forgets all that was compiled, and gives back the memory of CUDA graphs."""
+        with self._lock:
+            self._forget()
+            self._counts.clear()
+            self._pool = None
+
+    def train(self, mode: bool = True) -> Compiled:
+        """Sets the model to training, or to evaluation."""
+        self._module().train(mode)
+        return self
+
+    def eval(self) -> Compiled:
+        """Sets the model to evaluation."""
+        return self.train(False)
+
+    def _module(self) -> torch.nn.Module:
+        if not isinstance(self.model, torch.nn.Module):
+            raise TypeError("a compiled function has no mode; compile a module")
+        return self.model
+
+    def _changed(self) -> None:
+        """The model's structure has changed: no entry holds any longer."""
+        self._entries = ()
+        self._is_stale = True
+
+    def _forget(self) -> None:
+        self._entries = ()
+        for built in self._built:
+            built.reset()
+        self._built.clear()
+        self._dynamo = None
+        self._is_stale = False
+
+    def _other_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call that no entry knows."""
+        if reason := self._eager_reason(args, kwargs):
+            return self._eager(reason, args, kwargs)
+        with self._lock:
+            if self._is_stale:
+                self.refresh()
+            for entry in self._entries:
+                # Another thread may have compiled this kind of call meanwhile.
+                if (result := entry(args, kwargs)) is not MISS:
+                    return result
+            if self._dynamo is not None:
+                return self._dynamo(*args, **kwargs)
+            if len(self._built) >= self.options.limit:
+                reason = f"{self.options.limit} kinds of calls are compiled already (`limit`)"
+                return self._eager(reason, args, kwargs)
+            return self._compile(args, kwargs)
+
+    def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Runs a call of a new kind, and compiles it for later ones."""
+        try:
+            with _capturing:
+                captured = capture(self.model, args, kwargs)
+                built = build(captured, self._known, self.options, self._store, self._graph_pool(args, kwargs))
+        except NotCapturedError as error:
+            return self._not_captured(error, args, kwargs)
+        self._built.append(built)
+        if not self._is_stale:
+            entry = make_entry(captured, built.run, module_facts(self.model, captured))
+            self._entries = (*self._entries, self._guarded(entry))
+        return captured.result
+
+    def _guarded(self, entry: Entry) -> Entry:
+        """The entry; where a replacement refuses a call after all, the model runs it, and the entry is not used again."""
+
+        def guarded(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            try:
+                return entry(args, kwargs)
+            except Exception as error:
+                if is_fatal(error):
+                    raise
+                self._entries = tuple(known for known in self._entries if known is not guarded)
+                reason = f"a compiled call failed: {type(error).__name__}: {error}"
+                return self._eager(reason, args, kwargs)
+
+        return guarded
+
+    def _not_captured(self, error: NotCapturedError, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Leaves the model to `torch.compile` with PassNet as its backend, which follows what one graph cannot."""
+        reason = f"not one graph, run by torch.compile: {error}"
+        self._counts[reason] = self._counts.get(reason, 0) + 1
+        backend = Backend([], falls_back=True, verify=self.options.verify, store=self._store, author=True)
+        backend.passes = self._known
+        self._dynamo = torch.compile(self.model, backend=backend)
+        return error.result[0] if error.result else self._dynamo(*args, **kwargs)
+
+    def _graph_pool(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pool | None:
+        if not self.options.cuda_graphs or not torch.cuda.is_available():
+            return None
+        self._pool = self._pool or Pool()
+        return self._pool
+
+    def _eager(self, reason: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        self._counts[reason] = self._counts.get(reason, 0) + 1
+        return self.model(*args, **kwargs)
+
+    def _eager_reason(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+        """Why a call is left to the model itself."""
+        if torch._C._is_any_autocast_enabled():
+            return "autocast is enabled"
+        if torch._C._len_torch_dispatch_stack() or torch._C._len_torch_function_stack():
+            return "a mode of PyTorch wants to see the operations"
+        if torch._C._functorch.peek_interpreter_stack() is not None:
+            return "a transform of torch.func is active"
+        tensors = [leaf for leaf in torch.utils._pytree.tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+        if any(type(tensor) not in (torch.Tensor, torch.nn.Parameter) for tensor in tensors):
+            return "an argument is a subclass of torch.Tensor"
+        if torch.cuda.is_available() and torch.cuda.is_current_stream_capturing():
+            return "a CUDA graph is being captured"
+        if torch.is_grad_enabled() and self._wants_gradient(tensors):
+            if "gradient" not in self._warned:
+                self._warned.add("gradient")
+                message = "gradients are enabled, so the model runs without compilation; for inference, call it under"
+                warnings.warn(f"{message} `torch.no_grad()`", RuntimeWarning, stacklevel=5)
+            return "a gradient is wanted"
+        return None
+
+    def _wants_gradient(self, tensors: list[torch.Tensor]) -> bool:
+        return any(tensor.requires_grad for tensor in (*tensors, *owned_tensors(self.model).values()))

@@ -1,0 +1,106 @@
+"""The call path of a compiled model: Python code made for one kind of call, with PyTorch's native checks of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch._C._dynamo import guards
+
+from passnet import _native
+from passnet._compile.capture import Captured
+from passnet._compile.layout import Code, Constant, Layout, Leaf
+from passnet._compile.layout import Sequence as Items
+from passnet.kernels._prepared import signature_check
+
+MISS = object()
+"""The answer of an entry to a call of another kind."""
+
+
+def make_entry(captured: Captured, run: Callable[..., Sequence[Any]], facts: _native.ModuleFacts) -> Callable[..., Any]:
+    """A function of `(args, kwargs)` that checks a call and runs it, or returns `MISS`.
+
+    `run` takes the inputs that the graph uses and returns its outputs. Checked are the structure of the arguments, their
+    constants, the types, sizes, strides and devices of their tensors, PyTorch's global state, and `facts`.
+    """
+    code = Code()
+    leaves: dict[int, str] = {}
+    # A call without keyword arguments is the common one: `{}` is checked by its truth.
+    checks = list(_checks(code, captured.call, leaves))
+    tensors = [leaves[number] for number in range(len(captured.inputs))]
+    lines = [f"    {_variable(number)} = {leaves[number]}" for number in range(len(tensors))]
+    variables = ", ".join(_variable(number) for number in range(len(tensors)))
+    native = [
+        f"{code.name(signature_check(captured.inputs))}({variables})",
+        f"{code.name(guards.GlobalStateGuard().check)}()",
+        f"{code.name(facts.hold)}()",
+    ]
+    arguments = ", ".join(_variable(number) for number in captured.used)
+    miss, call = code.name(MISS), code.name(run)
+    result = code.builds(captured.output, lambda number: _output(captured, number, code))
+    text = "\n".join(
+        [
+            "def entry(args, kwargs):",
+            f"    if not ({' and '.join(checks)}):",
+            f"        return {miss}",
+            *lines,
+            f"    if not ({' and '.join(native)}):",
+            f"        return {miss}",
+            f"    out = {call}({arguments})",
+            f"    return {result}",
+        ]
+    )
+    namespace = dict(code.names)
+    exec(compile(text, "<passnet entry>", "exec"), namespace)
+    return namespace["entry"]
+
+
+def _checks(code: Code, call: Layout, leaves: dict[int, str]) -> Sequence[str]:
+    assert isinstance(call, Items)
+    args, kwargs = call.items
+    assert isinstance(args, Items) and not isinstance(kwargs, (Leaf, Constant, Items))
+    checks = [f"len(args) == {len(args.items)}"]
+    for place, item in enumerate(args.items):
+        checks += code.checks(item, f"args[{place}]", leaves)
+    if not kwargs.items:
+        return [*checks, "not kwargs"]
+    names = {name for name, _ in kwargs.items}
+    # Callers may give keyword arguments in any order.
+    checks.append(f"kwargs.keys() == {code.name(names)}")
+    for name, item in kwargs.items:
+        checks += code.checks(item, f"kwargs[{name!r}]", leaves)
+    return checks
+
+
+def _variable(number: int) -> str:
+    return f"x{number}"
+
+
+def _output(captured: Captured, number: int, code: Code) -> str:
+    if number < captured.count:
+        return f"out[{number}]"
+    number -= captured.count
+    if number < len(captured.inputs):
+        return _variable(number)
+    return code.name(captured.owned[number - len(captured.inputs)])
+
+
+def module_facts(model: Callable[..., Any], captured: Captured) -> _native.ModuleFacts:
+    """What each call checks of a model: the flags `training` that the code read, and the buffers and tensor attributes that the
+    graph takes.
+
+    A new Parameter is noticed when it is registered (`passnet._compile.registry`).
+    """
+    entries: list[tuple[dict[str, Any], str, Any]] = []
+    if not isinstance(model, torch.nn.Module):
+        return _native.ModuleFacts(entries)
+    taken = {id(tensor) for tensor in captured.owned}
+    modes = None if captured.modes is None else {id(model.get_submodule(path)) for path in captured.modes}
+    for module in model.modules():
+        attributes = module.__dict__
+        if "training" in attributes and (modes is None or id(module) in modes):
+            entries.append((attributes, "training", module.training))
+        for values in (module._buffers, attributes):
+            entries += [(values, name, value) for name, value in values.items() if id(value) in taken]
+    return _native.ModuleFacts(entries)

@@ -1,0 +1,146 @@
+"""Layout of nested values: tuples, lists and dictionaries of tensors and constants, and code that checks or builds them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+_CONSTANTS = (int, float, complex, str, bytes, bool, type(None), torch.dtype, torch.device, torch.layout)
+_CONSTANTS += (torch.memory_format, type(...))
+
+
+class LayoutError(Exception):
+    """A value is in an object that is no tuple, list, dictionary, tensor or constant."""
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A tensor, by its number in a flat list."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A value that is the same in all calls."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """A tuple, a list, a named tuple, or a shape."""
+
+    kind: type
+    items: tuple[Layout, ...]
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """A dictionary with its keys in order."""
+
+    kind: type
+    items: tuple[tuple[Any, Layout], ...]
+
+
+Layout = Leaf | Constant | Sequence | Mapping
+
+
+def layout_of(value: Any, leaf: Callable[[torch.Tensor], Layout]) -> Layout:
+    """The layout of a value; `leaf` gives that of a tensor. Raises `LayoutError`."""
+    if isinstance(value, torch.Tensor):
+        return leaf(value)
+    kind = type(value)
+    if kind in _CONSTANTS:
+        return Constant(value)
+    if kind in (tuple, list, torch.Size) or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
+        return Sequence(kind, tuple(layout_of(item, leaf) for item in value))
+    if kind is dict:
+        if not all(type(key) in (str, int) for key in value):
+            raise LayoutError("a dictionary has keys that are neither text nor integers")
+        return Mapping(kind, tuple((key, layout_of(item, leaf)) for key, item in value.items()))
+    registered = torch.utils._pytree.SUPPORTED_NODES.get(kind)
+    if registered is not None and issubclass(kind, dict):
+        # An ordered dictionary, or an output class of a model library.
+        return Mapping(kind, tuple((key, layout_of(item, leaf)) for key, item in value.items()))
+    raise LayoutError(f"a value is a `{kind.__module__}.{kind.__qualname__}`")
+
+
+def containers_of(value: Any) -> Iterator[Any]:
+    """The mutable containers within a value."""
+    if isinstance(value, dict):
+        yield value
+        for item in value.values():
+            yield from containers_of(item)
+    elif isinstance(value, (list, tuple)):
+        if isinstance(value, list):
+            yield value
+        for item in value:
+            yield from containers_of(item)
+
+
+class Code:
+    """Python text with the objects that it names."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, Any] = {}
+
+    def name(self, value: Any) -> str:
+        """The name of an object in the text."""
+        name = f"_{len(self.names)}"
+        self.names[name] = value
+        return name
+
+    def checks(self, layout: Layout, path: str, leaves: dict[int, str]) -> Iterator[str]:
+        """Expressions that hold if the value of `path` has this layout. Notes in `leaves` where its tensors are."""
+        match layout:
+            case Leaf(number):
+                leaves[number] = path
+            case Constant(value):
+                yield self._equals(value, path)
+            case Sequence(kind, items):
+                yield f"type({path}) is {self.name(kind)}"
+                yield f"len({path}) == {len(items)}"
+                for place, item in enumerate(items):
+                    yield from self.checks(item, f"{path}[{place}]", leaves)
+            case Mapping(kind, items):
+                yield f"type({path}) is {self.name(kind)}"
+                yield f"[*{path}] == {[key for key, _ in items]!r}"
+                for key, item in items:
+                    yield from self.checks(item, f"{path}[{key!r}]", leaves)
+
+    def _equals(self, value: Any, path: str) -> str:
+        if value is None or value is ... or isinstance(value, bool):
+            return f"{path} is {value!r}" if value is not ... else f"{path} is ..."
+        same = f"type({path}) is {self.name(type(value))}"
+        if isinstance(value, (float, complex)):
+            # Zeros differ in sign, and no NaN equals another.
+            return f"{same} and repr({path}) == {repr(value)!r}"
+        return f"{same} and {path} == {self.name(value)}"
+
+    def builds(self, layout: Layout, leaf: Callable[[int], str]) -> str:
+        """An expression for a value of this layout; `leaf` is the expression of a tensor."""
+        match layout:
+            case Leaf(number):
+                return leaf(number)
+            case Constant(value):
+                return self.name(value)
+            case Sequence(kind, items):
+                parts = [self.builds(item, leaf) for item in items]
+                if kind is tuple:
+                    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+                items_text = ", ".join(parts)
+                if kind is list:
+                    return f"[{items_text}]"
+                # A named tuple takes its items one by one.
+                return f"{self.name(kind)}({f'[{items_text}]' if kind is torch.Size else items_text})"
+            case Mapping(kind, items):
+                parts = [f"{key!r}: {self.builds(item, leaf)}" for key, item in items]
+                text = f"{{{', '.join(parts)}}}"
+                if kind is dict:
+                    return text
+                is_dataclass = hasattr(kind, "__dataclass_fields__")
+                return f"{self.name(kind)}(**{text})" if is_dataclass else f"{self.name(kind)}({text})"

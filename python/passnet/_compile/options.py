@@ -1,0 +1,40 @@
+"""Options of `passnet.compile`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+# Kinds of calls that are captured, as for Dynamo's own limit of recompilations.
+DEFAULT_LIMIT = 8
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a model is compiled with; `passnet.compile` says what each means."""
+
+    passes: tuple[str, ...] = ()
+    author: str | None = "fuse"
+    cuda_graphs: bool | Literal["auto"] = False
+    verify: bool = True
+    freeze: bool = False
+    cache_dir: str | None = None
+    limit: int = DEFAULT_LIMIT
+
+    @classmethod
+    def of(cls, passes: Paths, **options: Any) -> Options:
+        """Checks what a user gave. Raises `ValueError`."""
+        if isinstance(passes, (str, os.PathLike)):
+            passes = (passes,)
+        made = cls(passes=tuple(os.path.abspath(path) for path in passes), **options)
+        if made.author not in ("fuse", None):
+            raise ValueError(f"there is no author `{made.author}`; use 'fuse' or None")
+        if made.cuda_graphs not in (True, False, "auto"):
+            raise ValueError(f"`cuda_graphs` is {made.cuda_graphs!r}; use True, False or 'auto'")
+        if made.limit < 1:
+            raise ValueError(f"`limit` is {made.limit}; at least one kind of call has to be captured")
+        return made

@@ -1,0 +1,208 @@
+"""Regions of a graph that passes have rewritten: comparison with PyTorch and timing on real values, and removal of those that
+are wrong or lose.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.fx
+
+from passnet._backend.compare import difference
+from passnet._backend.effects import effects_of
+from passnet._backend.fallback import bound_replacement
+from passnet._compile.precision import is_as_precise
+from passnet._compile.stopwatch import compare_times
+from passnet._passes.load import Pass
+from passnet._passes.rewrite import only_result
+from passnet.kernels._errors import is_fatal
+
+
+@dataclass
+class Region:
+    """A place where a pass replaces operations, and what was found out about it."""
+
+    rule: str
+    operations: int
+    kept: bool = True
+    reason: str = "not measured"
+    eager_ns: float = math.nan
+    fused_ns: float = math.nan
+
+    def as_dict(self) -> dict[str, Any]:
+        """The region as plain data; times that were not measured are null."""
+        times = {name: None if math.isnan(getattr(self, name)) else getattr(self, name) for name in _TIMES}
+        return {"rule": self.rule, "operations": self.operations, "kept": self.kept, "reason": self.reason, **times}
+
+
+_TIMES = ("eager_ns", "fused_ns")
+
+
+def direct(rule: Pass) -> Pass:
+    """The pass with a replacement that takes what the pattern's parameters stand for, without any check of its own."""
+    run = bound_replacement(rule)
+
+    # A function of this module for each graph: FX calls it by its name, and its sites are found by it.
+    def replacement(*values: Any) -> Any:
+        return run(*values)
+
+    made = dataclasses.replace(rule, replacement=replacement, replacement_args=lambda *values: values)
+    vars(made)["canonical"] = rule.canonical
+    return made
+
+
+def regions_of(graph: torch.fx.Graph, passes: Sequence[Pass]) -> dict[torch.fx.Node, Pass]:
+    """The calls of replacements in a graph."""
+    rules = {rule.replacement: rule for rule in passes}
+    return {
+        node: rules[node.target] for node in graph.nodes if node.op == "call_function" and _known(node.target, rules)
+    }
+
+
+def _known(target: Any, rules: dict[Any, Pass]) -> bool:
+    try:
+        return target in rules
+    except TypeError:
+        return False
+
+
+class Judge(torch.fx.Interpreter):
+    """Runs a rewritten graph on real values, and decides about each region: kept, or not and why."""
+
+    def __init__(self, module: torch.fx.GraphModule, passes: Sequence[Pass], *, timed: bool = True) -> None:
+        super().__init__(module)
+        self.sites = regions_of(module.graph, passes)
+        self.timed = timed
+        self.regions: dict[torch.fx.Node, Region] = {}
+        self._known: dict[tuple, Region] = {}
+
+    def run_node(self, node: torch.fx.Node) -> Any:
+        rule = self.sites.get(node)
+        if rule is None:
+            return super().run_node(node)
+        values, _ = self.fetch_args_kwargs_from_env(node)
+        region = self._region(rule, values)
+        self.regions[node] = region
+        return rule.replacement(*values) if region.kept else _pattern(rule)(*values)
+
+    def _region(self, rule: Pass, values: Sequence[Any]) -> Region:
+        # Layers of a model repeat: one judgement for all places of one rule with values of one kind.
+        key = rule.replacement, *(_kind(value) for value in values)
+        if key not in self._known:
+            region = Region(rule.name, _operations(rule))
+            self._decide(rule, values, region)
+            self._known[key] = region
+        return dataclasses.replace(self._known[key])
+
+    def _decide(self, rule: Pass, values: Sequence[Any], region: Region) -> None:
+        pattern = _pattern(rule)
+        effects = effects_of(pattern, values)
+        if effects is None or effects.is_random:
+            region.kept, region.reason = False, "what it computes depends on random numbers, or is not known beforehand"
+            return
+        try:
+            fault = _fault(rule, pattern, values)
+        except Exception as error:
+            if is_fatal(error):
+                raise
+            fault = f"its replacement refuses the arguments: {error}"
+        if fault is not None:
+            region.kept, region.reason = False, fault
+            return
+        region.reason = "equal to PyTorch"
+        if self.timed:
+            eager, fused = (_copies(values) if effects.mutated else values for _ in range(2))
+            times = compare_times(lambda: pattern(*eager), lambda: rule.replacement(*fused), _device(values))
+            region.eager_ns, region.fused_ns = times.eager_ns, times.fused_ns
+            if times.loses:
+                region.kept, region.reason = False, "slower than PyTorch"
+
+
+def drop(graph: torch.fx.Graph, node: torch.fx.Node, rule: Pass) -> None:
+    """Puts the operations of a pattern where the graph calls its replacement."""
+    placeholders = [part for part in rule.pattern.nodes if part.op == "placeholder"]
+    bound: dict[torch.fx.Node, Any] = dict(zip(placeholders, node.args, strict=True))
+    with graph.inserting_before(node):
+        results = graph.graph_copy(rule.pattern, bound)
+    if not rule.returns_sequence:
+        node.replace_all_uses_with(results)
+    else:
+        parts = list(results) if isinstance(results, (tuple, list)) else [results]
+        for user in list(node.users):
+            # Either `getitem(call, place)` or `only_result(call)`.
+            user.replace_all_uses_with(parts[0 if user.target is only_result else user.args[1]])
+            graph.erase_node(user)
+    graph.erase_node(node)
+
+
+def _pattern(rule: Pass) -> Callable[..., Any]:
+    return torch.fx.GraphModule({}, rule.pattern).forward
+
+
+def _operations(rule: Pass) -> int:
+    return sum(node.op not in ("placeholder", "output") for node in rule.pattern.nodes)
+
+
+def _kind(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.dtype, value.device, tuple(value.shape), value.stride(), value.is_inference()
+    return type(value), repr(value)
+
+
+def _device(values: Sequence[Any]) -> torch.device:
+    devices = [value.device for value in values if isinstance(value, torch.Tensor)]
+    return next((device for device in devices if device.type != "cpu"), torch.device("cpu"))
+
+
+def _copies(values: Sequence[Any]) -> list[Any]:
+    """The values in memory of their own, with their strides, and sharing it with each other as they did."""
+    storages: dict[int, torch.UntypedStorage] = {}
+
+    def copy(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        storage = value.untyped_storage()
+        own = storages.setdefault(storage._cdata, storage.clone())
+        fresh = torch.empty(0, dtype=value.dtype, device=value.device)
+        return fresh.set_(own, value.storage_offset(), value.shape, value.stride())
+
+    return [copy(value) for value in values]
+
+
+def _fault(rule: Pass, pattern: Callable[..., Any], values: Sequence[Any]) -> str | None:
+    """The difference between a replacement and its pattern; None if there is none.
+
+    The arguments are compared afterwards too: neither may write to what the other does not.
+    """
+    eager, fused = _copies(values), _copies(values)
+    theirs, ours = (pattern(*eager), *eager), (rule.replacement(*fused), *fused)
+    if (reason := _difference(ours, theirs, eager, fused)) is None:
+        return None
+    exact = _exact(pattern, values)
+    return (
+        None if exact is not None and is_as_precise(ours, theirs, exact) else f"its result is not PyTorch's: {reason}"
+    )
+
+
+def _difference(ours: Any, theirs: Any, eager: Sequence[Any], fused: Sequence[Any]) -> str | None:
+    # The arguments come after the results, and may of course be in their own memory.
+    reason = difference(ours[0], theirs[0], [*eager, *fused])
+    return reason or difference(ours[1:], theirs[1:], ())
+
+
+def _exact(pattern: Callable[..., Any], values: Sequence[Any]) -> Any | None:
+    """What a pattern computes in float64; None where it does not run in it."""
+    wide = [
+        value.double() if isinstance(value, torch.Tensor) and value.dtype.is_floating_point else value
+        for value in _copies(values)
+    ]
+    try:
+        result = pattern(*wide)
+    except Exception:  # Any that an operator raises for a type that it does not take.
+        return None
+    return (result, *wide)

@@ -1,0 +1,77 @@
+"""What became of the calls of a compiled model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from passnet._compile.regions import Region
+
+
+@dataclass
+class Specialisation:
+    """One kind of call that was captured."""
+
+    inputs: list[str]
+    operations: int
+    compile_s: float
+    regions: list[Region] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    eager_ns: float | None = None
+    """Time of the captured graph without passes."""
+    fused_ns: float | None = None
+    """Time of the rewritten graph."""
+    cuda_graph: str = "off"
+    """`on`, or why not."""
+    texts: dict[str, str] = field(default_factory=dict, repr=False)
+    """The texts of the author's passes by name."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The specialisation as plain data, without the texts of passes."""
+        fields = {name: value for name, value in vars(self).items() if name != "texts"}
+        return {**fields, "regions": [region.as_dict() for region in self.regions]}
+
+    def lines(self) -> Iterator[str]:
+        """The specialisation as text."""
+        kept = [region for region in self.regions if region.kept]
+        yield f"({', '.join(self.inputs)}): {self.operations} operations, compiled in {self.compile_s:.2f} s"
+        covered = sum(region.operations for region in kept)
+        yield f"    {len(kept)} of {len(self.regions)} regions kept, which replace {covered} operations"
+        if self.eager_ns is not None and self.fused_ns is not None:
+            yield f"    {self.fused_ns / 1e3:.1f} us instead of {self.eager_ns / 1e3:.1f} us"
+        yield f"    CUDA graph: {self.cuda_graph}"
+        for region in self.regions:
+            if not region.kept:
+                yield f"    left to PyTorch: {region.rule} ({region.operations} operations): {region.reason}"
+        yield from (f"    {note}" for note in self.notes)
+
+
+@dataclass
+class CompileReport:
+    """Specialisations of a model, and the calls that run otherwise."""
+
+    specialisations: list[Specialisation]
+    eager: dict[str, int]
+    """Number of calls that PyTorch ran, by reason."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as plain data, for JSON."""
+        return {
+            "schema_version": 1,
+            "specialisations": [known.as_dict() for known in self.specialisations],
+            "eager": dict(self.eager),
+        }
+
+    def __repr__(self) -> str:
+        lines = [line for known in self.specialisations for line in known.lines()]
+        lines += [f"{count} call{'s' if count > 1 else ''} run by PyTorch: {why}" for why, count in self.eager.items()]
+        return "\n".join(lines) or "no call yet"
+
+
+def described(tensor: torch.Tensor) -> str:
+    """An input in words, e.g. `float32[2, 3] cpu`."""
+    sizes = ", ".join(map(str, tensor.shape))
+    return f"{str(tensor.dtype).removeprefix('torch.')}[{sizes}] {tensor.device}"

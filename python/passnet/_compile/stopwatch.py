@@ -1,0 +1,82 @@
+"""Times of two functions that compute the same, called in turns."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+_ROUNDS = 7
+_ROUND_NS = 100_000
+_MAX_REPEATS = 32
+# A comparison ends after this time, with the rounds that it has; three at least.
+_BUDGET_NS = 1_000_000_000
+
+
+# Below this a difference is the clock's noise.
+_NOISE = 1.02
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Times of two functions in nanoseconds by round, work of the device included."""
+
+    eager: tuple[float, ...]
+    fused: tuple[float, ...]
+
+    @property
+    def eager_ns(self) -> float:
+        """Time of the first function in the round that was least disturbed."""
+        return min(self.eager)
+
+    @property
+    def fused_ns(self) -> float:
+        """Time of the second function in the round that was least disturbed."""
+        return min(self.fused)
+
+    @property
+    def loses(self) -> bool:
+        """Whether the second function is slower, by its best round as well as in most rounds: other work disturbs some."""
+        ratios = [fused / eager for eager, fused in zip(self.eager, self.fused, strict=True)]
+        return min(self.fused_ns / self.eager_ns, statistics.median(ratios)) > _NOISE
+
+
+def compare_times(eager: Callable[[], Any], fused: Callable[[], Any], device: torch.device) -> Comparison:
+    """Calls two functions in turns."""
+    clocks = (_Clock(eager, device), _Clock(fused, device))
+    started = time.perf_counter_ns()
+    times: tuple[list[float], list[float]] = ([], [])
+    for number in range(_ROUNDS):
+        # The order changes, so that neither always finds the caches as the other left them.
+        for place in (0, 1) if number % 2 else (1, 0):
+            times[place].append(clocks[place].read())
+        if number >= 2 and time.perf_counter_ns() - started > _BUDGET_NS:
+            break
+    return Comparison(tuple(times[0]), tuple(times[1]))
+
+
+class _Clock:
+    """Times a function, with as many calls in a row as a reading needs to be steady."""
+
+    def __init__(self, function: Callable[[], Any], device: torch.device) -> None:
+        self.function = function
+        self.device = device
+        function()
+        self.repeats = 1
+        self.repeats = max(1, min(_MAX_REPEATS, int(_ROUND_NS / max(self.read(), 1.0))))
+
+    def read(self) -> float:
+        self._wait()
+        started = time.perf_counter_ns()
+        for _ in range(self.repeats):
+            self.function()
+        self._wait()
+        return (time.perf_counter_ns() - started) / self.repeats
+
+    def _wait(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)

@@ -1,0 +1,203 @@
+"""The bridge between the driver and a Ray cluster (messages: `crates/passnet-record/src/fleet.rs`).
+
+    python -m passnet._fleet.bridge --address auto --device cuda
+
+It keeps one station per device, carries lines that it does not read, and reports stations that are gone. Its end, however it
+comes, is the end of its actors, and theirs is the end of their stations.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from typing import Any, TextIO
+
+from passnet._fleet import station
+from passnet._fleet.plan import Node, Plan
+
+_FETCH_WAIT = 5.0
+"""Longest wait of an actor for lines, in seconds."""
+_LOOK_EVERY = 1.0
+"""Pause between two looks at the nodes, in seconds."""
+
+
+class Bridge:
+    """The actors of one driver."""
+
+    def __init__(self, ray: Any, plan: Plan, hints: dict[str, str], out: TextIO) -> None:
+        self._ray, self._plan, self._hints, self._out = ray, plan, hints, out
+        self._actors: dict[int, Any] = {}
+        self._sent: dict[int, int] = {}
+        self._taken: dict[int, int] = {}
+        self._waiting: dict[Any, int] = {}  # Object reference -> station.
+        self._joined: set[int] = set()
+        self._looked = 0.0
+        self._actor_class = ray.remote(station.Station)
+
+    def step(self, requests: queue.SimpleQueue[dict[str, Any] | None]) -> bool:
+        """One round; false at the end of the requests."""
+        if not self._take_requests(requests):
+            return False
+        self._look_at_nodes()
+        self._take_lines()
+        return True
+
+    def close(self) -> None:
+        """Ends all actors."""
+        for actor in self._actors.values():
+            self._ray.kill(actor)
+
+    def _emit(self, event: str, **fields: Any) -> None:
+        self._out.write(json.dumps({"event": event, **fields}) + "\n")
+        self._out.flush()
+
+    def _take_requests(self, requests: queue.SimpleQueue[dict[str, Any] | None]) -> bool:
+        while True:
+            try:
+                # Without stations there is nothing else to wait for.
+                request = requests.get(timeout=0 if self._waiting else 0.2)
+            except queue.Empty:
+                return True
+            if request is None:
+                return False
+            number = request["slot"]
+            if number not in self._actors:
+                continue
+            if request["op"] == "send":
+                self._actors[number].send.remote(self._sent[number], request["line"])
+                self._sent[number] += 1
+            elif request["op"] == "restart":
+                self._ray.kill(self._actors[number])
+
+    def _look_at_nodes(self) -> None:
+        now = time.monotonic()
+        if now - self._looked < _LOOK_EVERY:
+            return
+        self._looked = now
+        alive = [node for node in self._ray.nodes() if node["Alive"]]
+        nodes = [
+            Node(node["NodeID"], int(node["Resources"].get("GPU", 0)), int(node["Resources"].get("CPU", 0)))
+            for node in alive
+        ]
+        for number, node in self._plan.due(nodes, now):
+            self._start(number, node)
+
+    def _start(self, number: int, node: Node) -> None:
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        actor = self._actor_class.options(
+            **self._plan.resources(node),
+            max_restarts=0,
+            max_concurrency=4,
+            scheduling_strategy=NodeAffinitySchedulingStrategy(node.id, soft=False),
+        ).remote(self._plan.device, self._hints)
+        self._actors[number], self._sent[number], self._taken[number] = actor, 0, 0
+        self._waiting[actor.hello.remote()] = number
+
+    def _take_lines(self) -> None:
+        if not self._waiting:
+            return
+        references = list(self._waiting)
+        # Requests come meanwhile: the wait is short.
+        if not self._ray.wait(references, num_returns=1, timeout=0.02)[0]:
+            return
+        ready, _ = self._ray.wait(references, num_returns=len(references), timeout=0)
+        for reference in ready:
+            number = self._waiting.pop(reference)
+            try:
+                answer = self._ray.get(reference)
+            except self._ray.exceptions.RayError as error:
+                self._lose(number, str(error).strip().splitlines()[0])
+                continue
+            self._answer(number, answer)
+
+    def _answer(self, number: int, answer: Any) -> None:
+        if number not in self._joined:
+            self._joined.add(number)
+            self._emit("joined", slot=number, node=answer)
+        else:
+            lines, ended = answer
+            for place, line in lines:
+                if place >= self._taken[number]:
+                    self._emit("line", slot=number, line=line)
+                    self._taken[number] = place + 1
+            if ended is not None:
+                self._lose(number, ended)
+                return
+        fetch = self._actors[number].fetch.remote(self._taken[number], _FETCH_WAIT)
+        self._waiting[fetch] = number
+
+    def _lose(self, number: int, reason: str) -> None:
+        has_worked = self._taken.pop(number, 0) > 1
+        if self._plan.lost(number, time.monotonic(), has_worked=has_worked):
+            self._ray.kill(self._actors.pop(number))
+            if number in self._joined:
+                self._emit("lost", slot=number, reason=reason)
+            else:
+                self._emit("note", text=f"an actor did not start: {reason}")
+
+
+def _connect(address: str) -> Any:
+    # Stations see all GPUs of a node otherwise, if they asked for none.
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "1")
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+    except ImportError:
+        sys.exit("the package ray is missing; pip install 'passnet[ray]'")
+    options = {"log_to_driver": False, "logging_level": "error"}
+    try:
+        if address == "local":
+            ray.init(address="local", include_dashboard=False, **options)
+        else:
+            ray.init(address=address, **options)
+    except (ConnectionError, RuntimeError) as error:
+        sys.exit(f"no cluster at {address}: {error}; start one with `ray start --head`, or use --address local")
+    ray.cloudpickle.register_pickle_by_value(station)
+    return ray
+
+
+def _read(requests: queue.SimpleQueue[dict[str, Any] | None]) -> None:
+    for line in sys.stdin:
+        requests.put(json.loads(line))
+    requests.put(None)
+
+
+def main() -> None:
+    """Serves one driver until the end of standard input."""
+    parser = argparse.ArgumentParser(prog="passnet._fleet.bridge", description=__doc__)
+    parser.add_argument("--address", default="auto", help="address of the cluster: auto, local, HOST:PORT, ray://...")
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    parser.add_argument("--stations-per-node", type=int, default=1, help="on the CPU")
+    parser.add_argument("--cores", type=int, default=0, help="cores of a station")
+    parser.add_argument("--command", default="", help="path of the command on the driver")
+    arguments = parser.parse_args()
+    # Messages have standard output for themselves; what Ray prints goes to standard error.
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    ray = _connect(arguments.address)
+    hints = {name: os.environ[name] for name in ("PASSNET_PYTHON", "PASSNET_SITE") if name in os.environ}
+    hints["PASSNET_BINARY"] = arguments.command
+    plan = Plan(arguments.device, arguments.stations_per_node, arguments.cores)
+    requests: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(requests,), daemon=True).start()
+    bridge = Bridge(ray, plan, hints, out)
+    try:
+        while bridge.step(requests):
+            pass
+    except BrokenPipeError:
+        pass  # The driver is gone.
+    finally:
+        bridge.close()
+        ray.shutdown()
+
+
+if __name__ == "__main__":
+    main()

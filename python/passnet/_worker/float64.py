@@ -1,0 +1,73 @@
+"""The graph in float64: the result that says how far others are from the truth."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map
+
+from passnet._worker.tensors import InputSet
+
+_WIDE = {
+    torch.float16: torch.float64,
+    torch.bfloat16: torch.float64,
+    torch.float32: torch.float64,
+    torch.complex64: torch.complex128,
+}
+
+
+class NoFloat64Error(RuntimeError):
+    """The graph says nothing in float64."""
+
+
+class _Wide(TorchDispatchMode):
+    """Runs every operator in float64, also those that are asked for another type."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        if func is torch.ops.aten.view.dtype:
+            raise NoFloat64Error("it reinterprets the bits of numbers")
+        args, kwargs = tree_map(_widened_type, (args, kwargs or {}))
+        return func(*args, **kwargs)
+
+
+def _widened_type(value: Any) -> Any:
+    return _WIDE.get(value, value) if isinstance(value, torch.dtype) else value
+
+
+@contextlib.contextmanager
+def everything() -> Iterator[None]:
+    """All floating-point numbers that PyTorch makes are in float64."""
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with _Wide():
+            yield
+    finally:
+        torch.set_default_dtype(default)
+
+
+class WideInputs:
+    """The first content of a set of inputs, in float64."""
+
+    def __init__(self, inputs: InputSet) -> None:
+        self.names = inputs.names
+        self.tensors = tuple(tensor.to(_WIDE.get(tensor.dtype, tensor.dtype)) for tensor in inputs.copies())
+        self._before = tuple(tensor.clone() for tensor in self.tensors)
+
+    def mutated(self) -> list[tuple[str, torch.Tensor]]:
+        """Name and present content of each tensor that was changed."""
+        triples = zip(self.names, self.tensors, self._before, strict=True)
+        return [(name, tensor.cpu()) for name, tensor, before in triples if not _same(tensor, before)]
+
+    def aliases(self, tensor: torch.Tensor) -> str | None:
+        """Nothing is asked about the memory of these outputs."""
+        return None
+
+
+def _same(tensor: torch.Tensor, before: torch.Tensor) -> bool:
+    # NaN is the same as NaN.
+    return tensor.shape == before.shape and torch.equal(torch.nan_to_num(tensor), torch.nan_to_num(before))

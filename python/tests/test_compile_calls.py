@@ -1,0 +1,381 @@
+"""`passnet.compile`: results are those of the model, for all kinds of calls."""
+
+from __future__ import annotations
+
+import collections
+import copy
+import threading
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import passnet
+from passnet._compile.compiled import Compiled
+
+Pair = collections.namedtuple("Pair", ["first", "second"])
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("PASSNET_CACHE", str(tmp_path))
+
+
+class Net(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.norm = torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.BatchNorm2d(8)
+        self.drop, self.head = torch.nn.Dropout(0.5), torch.nn.Linear(8, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = torch.relu(self.norm(self.conv(x)))
+        return self.head(self.drop(x.mean((2, 3))))
+
+
+def net() -> Net:
+    torch.manual_seed(0)
+    model = Net().eval()
+    with torch.no_grad():
+        model.norm.running_mean.normal_()
+        model.norm.running_var.uniform_(0.5, 2)
+    return model
+
+
+def image(batch: int = 2, size: int = 8) -> torch.Tensor:
+    return torch.randn(batch, 3, size, size)
+
+
+def check(compiled: Compiled, *args: Any, **kwargs: Any) -> None:
+    """Three calls give what the model gives."""
+    for _ in range(3):
+        expected = compiled.model(*copy.deepcopy(args), **copy.deepcopy(kwargs))
+        found = compiled(*copy.deepcopy(args), **copy.deepcopy(kwargs))
+        assert type(found) is type(expected)
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def kinds(compiled: Compiled) -> int:
+    return len(compiled.report().specialisations)
+
+
+@torch.no_grad()
+def test_a_module_is_compiled_once_for_a_kind_of_call():
+    compiled = passnet.compile(net())
+    for _ in range(3):
+        check(compiled, image())
+    report = compiled.report()
+    assert len(report.specialisations) == 1 and report.eager == {}
+    assert report.as_dict()["specialisations"][0]["inputs"] == ["float32[2, 3, 8, 8] cpu"]
+    assert "1 operations" not in repr(report) and "float32[2, 3, 8, 8]" in repr(report)
+
+
+X = torch.randn(4, 5)
+CALLS = {
+    "positional": (lambda x, y: x + y, (X, X * 2), {}),
+    "by name": (lambda x, *, y, z=1.5: (x - y) * z, (X,), {"z": 2.5, "y": X * 2}),
+    "nested": (lambda p: p[0]["a"] + p[1][0] * p[1][1], (({"a": X}, [X * 2, 3]),), {}),
+    "none": (lambda x, mask=None: x if mask is None else x * mask, (X * 1,), {"mask": None}),
+    "named tuple": (lambda p: Pair(p.first + p.second, p.first.sum()), (Pair(X, X * 3),), {}),
+    "dictionary": (lambda x: {"a": x + 1, "b": [x * 2, (x - 1, None)], "c": 7, "d": None}, (X,), {}),
+    "input returned": (lambda x, y: (x, y * 2, x), (X, X + 1), {}),
+    "same result twice": (lambda x: (lambda y: [y, y])(x.relu()), (X,), {}),
+    "integers": (lambda x, n: x.repeat(n, 1).sum(0), (X, 3), {}),
+    "dtype": (lambda x, dtype: x.to(dtype), (X, torch.float64), {}),
+    "shape in the result": (lambda x: (x.shape, x.shape[0], x + 1), (X,), {}),
+    "integer tensors": (lambda i: i.cumsum(0) + 1, (torch.arange(6),), {}),
+    "empty": (lambda x: x.relu() + 1, (torch.empty(0, 3),), {}),
+    "strided": (lambda x: x.relu() + x, (torch.randn(6, 4).t(),), {}),
+    "scalar": (lambda x: x.exp() * 2, (torch.tensor(0.5),), {}),
+    "complex": (lambda x: (x * x.conj()).real, (torch.randn(4, dtype=torch.complex64),), {}),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@torch.no_grad()
+def test_arguments_and_results_may_be_nested(name: str):
+    function, args, kwargs = CALLS[name]
+    compiled = passnet.compile(function)
+    check(compiled, *args, **kwargs)
+    assert kinds(compiled) == 1, compiled.report()
+
+
+@torch.no_grad()
+def test_a_call_of_another_kind_is_another_specialisation():
+    compiled = passnet.compile(lambda x, n=1: x.relu() * n)
+    calls = [(X,), (X.double(),), (X[:2],), (X.t().contiguous().t(),), (X, 2), (X, 2.0), (X, True), (X.clone(), 2)]
+    for call in calls:
+        check(compiled, *call)
+    assert kinds(compiled) == 7
+
+
+@torch.no_grad()
+def test_zeros_of_both_signs_are_two_constants():
+    compiled = passnet.compile(lambda x, c: x * c)
+    x = torch.ones(2)
+    assert str(compiled(x, 0.0)[0].item()) == "0.0"
+    assert str(compiled(x, -0.0)[0].item()) == "-0.0"
+    assert str(compiled(x, 0.0)[0].item()) == "0.0"
+
+
+@torch.no_grad()
+def test_kinds_beyond_the_limit_are_left_to_the_model():
+    compiled = passnet.compile(net(), limit=2)
+    for size in (4, 5, 6, 7, 4):
+        check(compiled, image(size=size))
+    assert kinds(compiled) == 2
+    assert list(compiled.report().eager.values()) == [6]
+
+
+def test_gradients_are_those_of_the_model_with_one_warning():
+    model = net()
+    compiled = passnet.compile(model)
+    x = image().requires_grad_()
+    with pytest.warns(RuntimeWarning, match="no_grad"):
+        compiled(x).sum().backward()
+    found = [x.grad.clone(), model.conv.weight.grad.clone()]
+    x.grad = model.conv.weight.grad = None
+    model(x).sum().backward()
+    torch.testing.assert_close(found, [x.grad, model.conv.weight.grad])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compiled(x)
+    assert compiled.report().eager == {"a gradient is wanted": 2}
+
+
+def test_modes_are_noticed_between_calls():
+    model = net()
+    compiled = passnet.compile(model)
+    x = image()
+    with torch.no_grad():
+        check(compiled, x)
+    with torch.inference_mode():
+        check(compiled, x)
+        assert compiled(x).is_inference()
+    with pytest.warns(RuntimeWarning):
+        assert compiled(x).requires_grad
+    with torch.no_grad():
+        with torch.autocast("cpu"):
+            assert compiled(x).dtype == torch.bfloat16
+        found = torch.func.vmap(compiled)(torch.stack([x, x + 1]))
+        torch.testing.assert_close(found, torch.stack([model(x), model(x + 1)]), rtol=1e-4, atol=1e-5)
+        assert not compiled(x).requires_grad
+
+
+class Tagged(torch.Tensor):
+    pass
+
+
+@torch.no_grad()
+def test_subclasses_of_tensors_are_left_to_the_model():
+    compiled = passnet.compile(lambda x: x + 1)
+    assert isinstance(compiled(torch.ones(2).as_subclass(Tagged)), Tagged)
+    assert not isinstance(compiled(torch.ones(2)), Tagged)
+
+
+@torch.no_grad()
+def test_training_and_evaluation_are_different_calls():
+    compiled, other = passnet.compile(net()), net()
+    x = image()
+    for training in (False, True, False, True):
+        compiled.train(training)
+        other.train(training)
+        for _ in range(2):
+            torch.manual_seed(3)
+            found = compiled(x)
+            torch.manual_seed(3)
+            torch.testing.assert_close(found, other(x), rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(dict(compiled.model.named_buffers()), dict(other.named_buffers()))
+    compiled.eval().model.drop.train()
+    torch.manual_seed(3)
+    found = compiled(x)
+    other.eval().drop.train()
+    torch.manual_seed(3)
+    torch.testing.assert_close(found, other(x), rtol=1e-4, atol=1e-5)
+
+
+@torch.no_grad()
+def test_compilation_does_not_disturb_random_numbers():
+    model = net().train()
+    torch.manual_seed(5)
+    expected = [model(image()), torch.rand(3)]
+    compiled = passnet.compile(net().train())
+    torch.manual_seed(5)
+    torch.testing.assert_close([compiled(image()), torch.rand(3)], expected, rtol=1e-4, atol=1e-5)
+
+
+@torch.no_grad()
+def test_changes_of_the_model_are_seen():
+    model = net()
+    compiled = passnet.compile(model)
+    x = image()
+    check(compiled, x)
+    model.conv.weight.mul_(2)
+    check(compiled, x)
+    model.head.weight.data = torch.randn_like(model.head.weight)
+    check(compiled, x)
+    model.load_state_dict(Net().state_dict())
+    check(compiled, x)
+    model.load_state_dict(Net().state_dict(), assign=True)
+    check(compiled, x)
+    model.head.weight = torch.nn.Parameter(torch.randn(4, 8))
+    check(compiled, x)
+    model.norm.running_mean = torch.randn(8)
+    check(compiled, x)
+    model.head = torch.nn.Linear(8, 6)
+    check(compiled, x)
+    model.norm.running_var.mul_(1 / 3)
+    model.half().float()
+    check(compiled, x)
+    model.double()
+    check(compiled, x.double())
+    assert compiled.report().eager == {}
+
+
+@torch.no_grad()
+def test_refresh_takes_other_attributes_and_reset_forgets():
+    class Scaled(torch.nn.Module):
+        scale = 2.0
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * self.scale
+
+    model = Scaled()
+    compiled = passnet.compile(model)
+    check(compiled, X)
+    model.scale = 3.0
+    compiled.refresh()
+    check(compiled, X)
+    compiled.reset()
+    assert kinds(compiled) == 0
+    check(compiled, X)
+
+
+@torch.no_grad()
+def test_writes_to_arguments_reach_the_caller():
+    def write(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        x.mul_(2).add_(y)
+        return x.relu() + 1
+
+    compiled = passnet.compile(write)
+    for _ in range(3):
+        ours, theirs = X.clone(), X.clone()
+        torch.testing.assert_close(compiled(ours, X), write(theirs, X))
+        torch.testing.assert_close(ours, theirs)
+
+
+@torch.no_grad()
+def test_one_tensor_in_two_places():
+    def write(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        x.add_(1)
+        return x * y
+
+    compiled = passnet.compile(write)
+    torch.testing.assert_close(compiled(torch.ones(3), torch.ones(3)), torch.full((3,), 2.0))
+    for _ in range(2):
+        x = torch.ones(3)
+        torch.testing.assert_close(compiled(x, x), torch.full((3,), 4.0))
+
+
+@torch.no_grad()
+def test_code_that_no_graph_can_hold_runs_through_torch_compile():
+    seen: list[int] = []
+
+    class Breaks(torch.nn.Module):
+        calls = 0
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = x.relu()
+            seen.append(1)
+            self.calls += 1
+            if y.sum().item() > 1:
+                return y + 1
+            return y - 1
+
+    model = Breaks()
+    compiled = passnet.compile(model)
+    for number, x in enumerate([torch.ones(4), -torch.ones(4), torch.ones(4)], 1):
+        torch.testing.assert_close(compiled(x), x.relu() + (1 if x[0] > 0 else -1))
+        assert len(seen) == number and model.calls == number
+    (reason,) = compiled.report().eager
+    assert reason.startswith("not one graph, run by torch.compile")
+
+
+@torch.no_grad()
+def test_effects_in_python_happen_in_each_call():
+    seen: list[torch.Tensor] = []
+
+    def collect(x: torch.Tensor) -> torch.Tensor:
+        seen.append(x + 1)
+        return x.relu()
+
+    compiled = passnet.compile(collect)
+    for number in range(1, 4):
+        torch.testing.assert_close(compiled(X * number), (X * number).relu())
+        assert len(seen) == number
+        torch.testing.assert_close(seen[-1], X * number + 1)
+
+
+WEIGHT = torch.ones(5)
+
+
+@torch.no_grad()
+def test_tensors_from_elsewhere_are_not_frozen():
+    global WEIGHT
+    compiled = passnet.compile(lambda x: x.relu() * WEIGHT)
+    check(compiled, X)
+    WEIGHT = torch.full((5,), 2.0)
+    check(compiled, X)
+
+
+@torch.no_grad()
+def test_an_exception_of_the_model_is_the_callers():
+    def refuse(x: torch.Tensor) -> torch.Tensor:
+        if x.shape[0] != 4:
+            raise KeyError("four rows")
+        return x.relu()
+
+    compiled = passnet.compile(refuse)
+    check(compiled, X)
+    for _ in range(2):
+        with pytest.raises(KeyError, match="four rows"):
+            compiled(X[:2])
+    check(compiled, X)
+
+
+@torch.no_grad()
+def test_calls_from_several_threads():
+    compiled = passnet.compile(net())
+    faults: list[str] = []
+
+    def work(seed: int) -> None:
+        with torch.no_grad():
+            for number in range(30):
+                x = torch.full((1 + (seed + number) % 3, 3, 8, 8), float(seed + 1))
+                if not torch.allclose(compiled(x), compiled.model(x), rtol=1e-3, atol=1e-4):
+                    faults.append(f"thread {seed}, call {number}")
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not faults
+    assert kinds(compiled) == 3
+
+
+@torch.no_grad()
+def test_a_compiled_model_may_be_called_by_torch_compile():
+    compiled = passnet.compile(net())
+    outer = torch.compile(lambda x: compiled(x) * 2, backend="eager")
+    x = image()
+    for _ in range(2):
+        torch.testing.assert_close(outer(x), compiled.model(x) * 2, rtol=1e-4, atol=1e-5)
+    torch._dynamo.reset()
+
+
+@pytest.mark.parametrize("options", [{"author": "me"}, {"cuda_graphs": "yes"}, {"limit": 0}])
+def test_other_values_of_options_are_refused(options: dict[str, Any]):
+    with pytest.raises(ValueError, match=next(iter(options)) if "author" not in options else "author"):
+        passnet.compile(net(), **options)

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Evaluates authors on the first graph of some tasks, and writes OUT/results.json and OUT/results.md after each.
+#
+#   recipes/from_scratch/evaluate.sh PASSNET TASKS OUT NAME=AUTHOR...
+#
+# PASSNET is the command, TASKS a file with one name per line, AUTHOR what `--author` takes. SUITE (suites/passbench-f), DEVICE (cuda),
+# JOBS, TRIALS (20) and LEFT, the seconds after which nothing more is begun, are variables of the environment. A run that is cut off
+# counts the tasks that it has.
+set -uo pipefail
+python=${PASSNET_PYTHON:-python3} passnet=$1 out=$3
+mapfile -t tasks <"$2"
+shift 3
+suite=${SUITE:-suites/passbench-f} device=${DEVICE:-cuda} left=${LEFT:-3600}
+mkdir -p "$out/runs"
+for pair in "$@"; do
+    name=${pair%%=*} author=${pair#*=}
+    remaining=$((left - SECONDS))
+    if ((remaining < 15)); then
+        echo "$name: no time left"
+        continue
+    fi
+    timeout --foreground --kill-after=10 "$remaining" "$passnet" bench run "$suite" --author "$author" --device "$device" \
+        "${tasks[@]/#/--filter=}" --graphs-per-task 1 --paths direct --trials "${TRIALS:-20}" --warmup 5 --timeout 30 \
+        ${JOBS:+--jobs "$JOBS"} --out "$out/runs/$name" >"$out/runs/$name.log" 2>&1
+    "$python" "$(dirname "$0")/results.py" "$passnet" "$out"
+done
+tar -C "$out" -czf "$out/runs.tar.gz" --exclude blobs runs && rm -rf "$out/runs"
