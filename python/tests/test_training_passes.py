@@ -49,8 +49,7 @@ def assert_trains_like_eager(task: str, passes: Path) -> None:
             fast(*(value.clone() for value in inputs))
         # The compiled code of inference must not serve training: the order matters.
         expected, found = trained(model, inputs), trained(fast, inputs)
-    [matches] = next(iter(backend._backends.values())).matches.values()
-    assert matches, "the pass is not in the graph"
+    assert sum(next(iter(backend._backends.values())).matches.values()), "no pass is in the graph"
     for theirs, ours in zip(expected[0], found[0], strict=True):
         assert torch.equal(ours, theirs)
     assert any(gradient is not None for gradient in expected[1]) or not any(map(torch.is_floating_point, inputs))
