@@ -62,11 +62,11 @@ pub fn replay(evaluator: &Evaluator, task: &Task, trajectory: &Trajectory) -> Re
 pub struct ReplayedTrajectory {
     /// Short id of the trajectory.
     pub id: String,
-    /// Its task.
+    /// Name of the task.
     pub task: String,
     /// Number of the attempt.
     pub attempt: u32,
-    /// Its calls.
+    /// Calls of the trajectory, in order.
     pub calls: Vec<Replayed>,
 }
 

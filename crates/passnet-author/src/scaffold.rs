@@ -37,10 +37,9 @@ pub fn scaffold(
 ) -> Result<Scaffold, AuthorError> {
     let to_do = match TypedSuite::of(interpreter, suite, target) {
         Ok(typed) => {
-            let passes = write_passes(typed.graphs(&task.id), target, &Choices::new());
-            let files = renamed(&task.id, &passes);
-            if files.len() > 1 {
-                return Ok(Scaffold { passes: PassDirectory::new(files)?, to_do: None });
+            let written = write_passes(typed.graphs(&task.id), target, &Choices::new());
+            if !written.files().is_empty() {
+                return Ok(Scaffold { passes: PassDirectory::new(renamed(&task.id, &written))?, to_do: None });
             }
             "the built-in author has no kernel for these operations; `passnet fuse TASK --explain` says more".to_owned()
         }
@@ -53,14 +52,16 @@ pub fn scaffold(
 }
 
 /// Returns the files under the names of a scaffold, with a remark in each pass and without unused library code.
-fn renamed(task: &str, directory: &PassDirectory) -> Vec<(String, String)> {
-    let listed = directory.order().unwrap_or_default();
-    let text = |name: &String| std::str::from_utf8(directory.file(&format!("{name}.py"))?).ok();
-    let passes: Vec<&str> = listed.iter().filter_map(text).collect();
+fn renamed(task: &str, written: &PassDirectory) -> Vec<(String, String)> {
+    let listed = written.order().unwrap_or_default();
+    let passes: Vec<&[u8]> = listed.iter().filter_map(|name| written.file(&format!("{name}.py"))).collect();
     let count = passes.len();
     let mut renamed = vec![(ORDER_FILE.to_owned(), order(count))];
     for (index, text) in passes.into_iter().enumerate() {
-        renamed.push((format!("{}.py", name(index, count)), with_remark(task, &prune_sources(text))));
+        renamed.push((
+            format!("{}.py", name(index, count)),
+            with_remark(task, &prune_sources(&String::from_utf8_lossy(text))),
+        ));
     }
     renamed
 }
@@ -93,9 +94,9 @@ mod tests {
 
     #[test]
     fn passes_get_names_in_their_order() {
-        let files = |order: &str, count: usize| -> PassDirectory {
+        let files = |order: &str, count: usize| {
             let passes = (0..count).map(|index| (format!("fuse_{index}.py"), format!("\"\"\"{index}.\"\"\"\nx = 1\n")));
-            PassDirectory::new(passes.chain([(ORDER_FILE.to_owned(), order.to_owned())])).expect("the paths are plain")
+            PassDirectory::new(passes.chain([(ORDER_FILE.to_owned(), order.to_owned())])).unwrap()
         };
         let one = renamed("t", &files("[\"fuse_0\"]", 1));
         assert_eq!(one[0].1, "[\"my_pass\"]\n");

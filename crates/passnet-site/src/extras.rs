@@ -10,7 +10,7 @@ use passnet_web::{DatasetView, RunView, Site, TrajectoryView};
 
 use crate::{SiteError, dataset::dataset_view, graphs::suite_graphs, trajectories::trajectories};
 
-/// Where the content of pages other than runs is.
+/// Places of the content of pages other than runs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Extras<'a> {
     /// Suites that runs are of, so that their graphs can be drawn.

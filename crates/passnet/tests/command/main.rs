@@ -9,6 +9,7 @@ mod environment;
 mod interrupt;
 mod matches;
 mod messages;
+mod new;
 mod suites;
 mod tuning;
 
