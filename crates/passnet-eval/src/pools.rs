@@ -34,8 +34,15 @@ pub(crate) struct Pools {
 }
 
 impl Pools {
-    /// Draws pools under a seed, with at least `calls` windows.
-    pub(crate) fn new(metas: &[TensorMeta], seed: u64, calls: u64, limit: u64) -> Result<Self, BlockError> {
+    /// Draws pools under a seed, with at least `calls` windows. Inputs of the names `fixed` do not change between calls.
+    pub(crate) fn new(
+        metas: &[TensorMeta],
+        seed: u64,
+        calls: u64,
+        fixed: &[&str],
+        limit: u64,
+    ) -> Result<Self, BlockError> {
+        let is_drawn = |meta: &TensorMeta| is_drawn(meta) && !fixed.contains(&meta.name.as_str());
         let usual =
             if metas.iter().filter(|meta| is_drawn(meta)).count() > MANY_INPUTS { FEW_WINDOWS } else { WINDOWS };
         let windows = usual.max(calls.next_power_of_two());
@@ -167,7 +174,7 @@ mod tests {
             meta("small", DType::Float16, &[3], 1.0),
             meta("constant", DType::Float32, &[7], 0.0),
         ];
-        let pools = Pools::new(&metas, 3, 100, 0).unwrap();
+        let pools = Pools::new(&metas, 3, 100, &[], 0).unwrap();
         assert_eq!(pools.calls(), WINDOWS);
         let contents: Vec<_> = (0..500).map(|call| read(&pools, call)).collect();
         let distinct = |tensor: usize| contents.iter().map(|content| &content[tensor]).collect::<BTreeSet<_>>().len();
@@ -183,10 +190,11 @@ mod tests {
     #[test]
     fn a_block_continues_where_the_one_before_it_ended() {
         let metas = [meta("x", DType::Float32, &[10], 1.0)];
-        let pools = Pools::new(&metas, 9, 100, 0).unwrap();
+        let pools = Pools::new(&metas, 9, 100, &[], 0).unwrap();
         let (first, later) = (pools.windows(0)[0], pools.windows(40)[0]);
         assert_eq!((first.start + 40 * first.step) % pools.calls(), later.start);
-        assert!(Pools::new(&metas, 9, 20_000, 0).unwrap().calls() >= 20_000);
+        assert_eq!(Pools::new(&metas, 9, 100, &["x"], 0).unwrap().windows(7), [Windows { start: 0, step: 1 }]);
+        assert!(Pools::new(&metas, 9, 20_000, &[], 0).unwrap().calls() >= 20_000);
     }
 
     /// Attacks that know the contents of timed calls have them from here.
@@ -213,6 +221,6 @@ mod tests {
     #[test]
     fn limits_hold() {
         let metas = [meta("x", DType::Float32, &[1 << 20], 1.0)];
-        assert!(matches!(Pools::new(&metas, 1, 1, 1 << 20), Err(BlockError::TooLarge { .. })));
+        assert!(matches!(Pools::new(&metas, 1, 1, &[], 1 << 20), Err(BlockError::TooLarge { .. })));
     }
 }

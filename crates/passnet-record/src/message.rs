@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Version of the exchange. A worker that speaks another one is refused.
-pub const PROTOCOL_VERSION: u32 = 6;
+pub const PROTOCOL_VERSION: u32 = 7;
 
 /// Description of a fork server that is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -331,12 +331,15 @@ class _Worker:
             raise protocol.ProtocolError("`time` before `load` and `pools`")
         seed, restore, cuda = message["seed"], message["restore"], self.device.type == "cuda"
 
+        # Weights of the module keep their addresses, and have the content of the first set in all calls of a block.
+        arguments = [tuple(self.arguments(pools.sets[0])), tuple(self.data(pools.sets[1]))]
+
         def before(number: int, call: int) -> None:
             if cuda:
                 pools.fill(number, call, windows)
-            if self.weights is not None:
-                self.weights.take(pools.sets[number].tensors)
             if restore:
+                if self.weights is not None:
+                    self.weights.take(pools.sets[number].tensors)
                 self.seed_generators(seed)
 
         self.forget_last_call()
@@ -353,7 +356,7 @@ class _Worker:
             with torch.no_grad():
                 block = _native.time_calls(
                     function,
-                    [tuple(self.data(inputs)) for inputs in pools.sets],
+                    arguments,
                     pools.sources(windows, restore=restore),
                     message["warmup"],
                     message["trials"],
@@ -361,7 +364,7 @@ class _Worker:
                     message["keep"],
                     cuda=cuda,
                     cold=message["cache"] == "cold",
-                    before=before if cuda or restore or self.weights is not None else None,
+                    before=before if cuda or restore else None,
                     retire=overwrite if cuda and message["overwrite"] else message["overwrite"],
                 )
         finally:

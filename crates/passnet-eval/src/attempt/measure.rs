@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use passnet_record::{Baseline, ContentId, Device, SCHEMA_VERSION, Status, TimeUnit, Timing, TrialTimes};
+use passnet_record::{Baseline, ContentId, Device, SCHEMA_VERSION, Status, TimeUnit, Timing, TrialTimes, Weights};
 use rustix::thread::CpuSet;
 
 use super::{
@@ -186,7 +186,12 @@ impl Attempt<'_> {
         let (metas, settings) = (self.sample.metas(), &self.machine.settings);
         let pools = if self.machine.options.defences.contents {
             let seed = self.seeds.seed("timed contents", number);
-            Pools::new(metas, seed, least_calls(settings), settings.memory_bytes)
+            // Weights that are state of the module stay as they are while it is timed.
+            let fixed: Vec<&str> = match settings.weights {
+                Weights::Static => self.sample.weights().collect(),
+                Weights::Inputs => Vec::new(),
+            };
+            Pools::new(metas, seed, least_calls(settings), &fixed, settings.memory_bytes)
         } else {
             Pools::fixed(metas, self.seeds.seed("timed contents", 0), settings.memory_bytes)
         };

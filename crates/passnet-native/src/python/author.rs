@@ -24,11 +24,9 @@ fn passes_of(graph: &str, types: &str, target: Target) -> Result<Vec<(String, St
     let graph = wire::from_json(graph).map_err(|error| error.to_string())?;
     let types: Vec<Type> = serde_json::from_str(types).map_err(|error| format!("types: {error}"))?;
     let typed = TypedGraph::new(graph, types).map_err(|error| error.to_string())?;
-    let mut files = write(&[typed], target, &Choices::new()).files;
-    let passes = (0..files.len()).map_while(|number| {
-        let name = format!("fuse_{number}");
-        let text = files.remove(&format!("{name}.py"))?;
-        Some((name, text))
-    });
-    Ok(passes.collect())
+    let written = write(&[typed], target, &Choices::new());
+    // A directory without passes has no order.
+    let order = written.order().unwrap_or_default();
+    let text = |name: &str| std::str::from_utf8(written.file(&format!("{name}.py"))?).ok().map(str::to_owned);
+    Ok(order.into_iter().filter_map(|name| text(&name).map(|text| (name, text))).collect())
 }
