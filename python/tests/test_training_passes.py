@@ -27,7 +27,7 @@ def fresh() -> Iterator[None]:
 
 
 def trained(
-    call: Callable[..., Any], inputs: list[torch.Tensor]
+    call: Callable[..., Any], inputs: list[torch.Tensor], least_dim: int
 ) -> tuple[list[torch.Tensor], list[torch.Tensor | None]]:
     """The results of a call, and the gradients of its floating-point inputs."""
     torch.manual_seed(0)
