@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from server import ForkServer
+from server import ForkServer, Worker
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -23,6 +23,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
     server = ForkServer(tmp_path_factory.mktemp("workers"))
     yield server
     server.close()
+
+
+@pytest.fixture
+def worker(server: ForkServer) -> Worker:
+    """A worker of its own for each test."""
+    return server.fork()
 
 
 @pytest.fixture

@@ -24,11 +24,15 @@ ARROWS = {
     "_services": {"_summary", "_passes", "_capture"},
     "_backend": {"_passes", "kernels"},
     "backend": {"_backend", "_passes"},
-    "_worker": {"_monitor", "_passes", "backend", "kernels"},
+    "_compile": {"_backend", "_passes", "backend", "kernels"},
+    "_compilers": {"_summary"},
+    "_fleet": {"_summary"},
+    "_worker": {"_compilers", "_monitor", "_passes", "backend", "kernels"},
     "env": {"_command"},
     "trainers": {"env"},
     "extract": {"_capture", "_zoo"},
-    "__init__": {"_capture", "env"},
+    "optimize": {"_compile", "_summary"},
+    "__init__": {"_capture", "_compile", "env"},
     "__main__": {"_command"},
 }
 

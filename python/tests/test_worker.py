@@ -74,11 +74,6 @@ def model(x: torch.Tensor, y: torch.Tensor) -> tuple:
 X, Y = torch.randn(8, 16), torch.randn(8, 16)
 
 
-@pytest.fixture
-def worker(server: ForkServer) -> Worker:
-    return server.fork()
-
-
 def check_results(worker: Worker, **call: object) -> dict:
     assert worker.inputs(0, x=X, y=Y) == {"type": "done"}
     reply = worker.call(**call)
@@ -89,7 +84,7 @@ def check_results(worker: Worker, **call: object) -> dict:
 
 
 def test_ready_messages_say_who_speaks(server: ForkServer, worker: Worker):
-    assert server.ready["protocol"] == 6
+    assert server.ready["protocol"] == protocol.VERSION
     assert server.ready["versions"]["torch"] == torch.__version__
     assert worker.ready == {"type": "ready", "pid": worker.pid, "sandbox": {}}
 
@@ -256,65 +251,6 @@ def test_what_a_call_changes_and_shares_is_reported(worker: Worker):
     torch.testing.assert_close(worker.tensor(worker.request("fetch")["mutated"][0]), X + 1)
     worker.time(restore=False, warmup=1, trials=2, keep=0)
     torch.testing.assert_close(worker.tensor(worker.request("fetch")["mutated"][0]), X + 3)
-
-
-def test_each_call_sees_its_window_and_any_may_be_kept(worker: Worker):
-    worker.load(trace(lambda x: (x * 2, x.add_(1))), kind="eager")
-    worker.pools(windows=64, x=torch.arange(67, dtype=torch.float32))
-    kept = []
-    for keep in (0, 3, 7):
-        timed = worker.time(warmup=10, trials=4, calls=2, keep=keep, windows=[{"start": 60, "step": 3}])
-        assert len(timed["e2e_ns"]) == 4
-        reply = worker.request("fetch")
-        kept.append([tensor.tolist() for tensor in worker.outputs(reply)])
-        assert worker.tensor(reply["mutated"][0]).tolist() == kept[-1][1]
-    first = [(60 + 3 * (10 + keep)) % 64 for keep in (0, 3, 7)]
-    assert kept == [[[2 * (x + i) for i in range(4)], [x + i + 1 for i in range(4)]] for x in map(float, first)]
-    assert worker.request("drop_inputs") == {"type": "done"}
-    assert worker.time(windows=[])["exception"] == "ProtocolError"
-
-
-FRESH_MEMORY = '''
-from passnet import kernels
-
-sums = kernels.cpp(
-    """
-    void sums(const float* x, float* out, float* before, int64_t n) {
-        for (int64_t i = 0; i < n; ++i) before[i] = out[i];
-        for (int64_t i = 0; i < n; ++i) out[i] = x[i] + x[i];
-    }
-    """,
-    "void sums(const float* x, float* out, float* before, int64_t n)",
-)
-'''
-
-
-def test_results_are_overwritten_before_their_memory_is_used_again(worker: Worker, write_passes: WritePasses):
-    body = "out, before = torch.empty_like(x), torch.zeros_like(x); sums(x, out, before, x.numel()); return out, before"
-    source = FRESH_MEMORY + ADD_RELU.replace("BODY", body).replace(
-        "return torch.nn.functional.relu(x + y)", "return x + y, x - y"
-    )
-    directory = write_passes(add_relu=source)
-    loaded = worker.load(trace(lambda x, y: (x + y, x - y)), kind="passes", dir=str(directory), compiled=False)
-    assert loaded["passes"][0]["matches"] == 1, loaded
-    worker.pools(windows=1, x=torch.ones(40_000), y=torch.ones(40_000))
-    worker.time(trials=10, keep=9)
-    out, before = worker.outputs(worker.request("fetch"))
-    assert bool((out == 2).all())
-    # Each call writes twos where the next one reads.
-    assert not bool((before == 2).any())
-
-
-def test_a_constant_that_is_returned_is_not_overwritten(worker: Worker):
-    def constant(x: torch.Tensor) -> tuple:
-        return x, x.view(-1), x + 1
-
-    worker.load(trace(constant), kind="control")
-    worker.pools(x=torch.ones(5))
-    worker.inputs(0, x=torch.ones(5))
-    worker.call()
-    worker.time(warmup=3, trials=3, keep=2)
-    assert [tensor.tolist() for tensor in worker.outputs(worker.request("fetch"))] == [[1.0] * 5, [1.0] * 5, [2.0] * 5]
 
 
 def test_seeds_decide_random_numbers(worker: Worker):

@@ -11,4 +11,7 @@ mod steps;
 mod stop;
 mod suspect;
 
-pub(crate) use self::{context::Attempt, stop::Stop};
+pub(crate) use self::{
+    context::{Attempt, Report},
+    stop::Stop,
+};

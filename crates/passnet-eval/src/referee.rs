@@ -16,7 +16,7 @@ use passnet_run::{GraphSample, SampleFolder};
 use passnet_services::Interpreter;
 
 use crate::{
-    attempt::{Attempt, Stop},
+    attempt::{Attempt, Report, Stop},
     candidate::Candidate,
     defences::Defences,
     error::EvalError,
@@ -263,24 +263,34 @@ impl Referee {
             // Only now: until here nobody but this process knows it.
             report.evidence.seed = Some(seeds.root());
             report.cost.wall_ns = begin.elapsed().as_nanos() as u64;
-            let (status, reason) = match failure {
-                Some(failure) => (failure.status, Some(failure.reason)),
-                None => (Status::Correct, None),
-            };
-            let verdict = Verdict {
-                schema_version: SCHEMA_VERSION,
-                id: sample.id().clone(),
-                key: self.key(sample, candidate),
-                status,
-                reason,
-                tolerance: report.tolerance,
-                outputs: report.outputs,
-                timings: report.timings,
-                evidence: report.evidence,
-                cost: report.cost,
-            };
-            return Ok(Evaluation { verdict, blobs: report.blobs });
+            return Ok(self.evaluation(sample, candidate, report, failure));
         }
+    }
+
+    fn evaluation(
+        &self,
+        sample: &GraphSample,
+        candidate: &Candidate,
+        report: Report,
+        failure: Option<Failure>,
+    ) -> Evaluation {
+        let (status, reason) = match failure {
+            Some(failure) => (failure.status, Some(failure.reason)),
+            None => (Status::Correct, None),
+        };
+        let verdict = Verdict {
+            schema_version: SCHEMA_VERSION,
+            id: sample.id().clone(),
+            key: self.key(sample, candidate),
+            status,
+            reason,
+            tolerance: report.tolerance,
+            outputs: report.outputs,
+            timings: report.timings,
+            evidence: report.evidence,
+            cost: report.cost,
+        };
+        Evaluation { verdict, blobs: report.blobs }
     }
 
     /// Returns the content key for a sample folder, readable or not.

@@ -6,6 +6,7 @@ use passnet_score::Outcomes;
 use crate::{
     compare::RankedRun,
     figures::{FigureSeries, es_figure, s_figure, violin_figure},
+    shell::scrolling,
 };
 
 /// Tasks up to which each is a category of its own.
@@ -22,9 +23,9 @@ pub(crate) fn published_figures(entries: &[RankedRun<'_>]) -> Markup {
         p.about {
             "The figures as GraphNet publishes them. " code { "passnet plot" } " writes them as files, also from upstream logs."
         }
-        @for figure in [s_figure(&series, &settings), es_figure(&series, &settings), violin_figure(&series, false)] {
-            div.scroll role="region" aria-label="Figure" tabindex="0" { (figure) }
-        }
+        (scrolling("S by tolerance", s_figure(&series, &settings)))
+        (scrolling("ES by tolerance, as published", es_figure(&series, &settings)))
+        (scrolling("Distribution of speed-ups", violin_figure(&series, false)))
     }
 }
 

@@ -11,8 +11,8 @@ use crate::{args::Arguments, output};
 /// Every command of the program, by purpose.
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Make a model faster", &["optimize"]),
-    ("Write and check passes", &["new", "eval", "lint", "fuse"]),
-    ("Measure authors and compilers", &["bench", "fleet", "study", "score"]),
+    ("Write and check passes", &["new", "eval", "lint", "fuse", "match"]),
+    ("Measure authors and compilers", &["bench", "fleet", "study", "score", "plot", "bisect"]),
     ("Show and share runs", &["report", "compare", "serve", "site", "bundle"]),
     ("Build datasets", &["extract", "dataset"]),
     ("Language models", &["agent", "traj", "env"]),

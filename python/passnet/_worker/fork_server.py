@@ -43,7 +43,7 @@ import torch._dynamo.repro.after_dynamo  # Dynamo imports it with its first grap
 import torch.fx
 
 from passnet import _native
-from passnet._worker import protocol, worker
+from passnet._worker import protocol, rehearsal, worker
 
 LOG_NAME = "output.log"
 
@@ -56,7 +56,7 @@ _NAMESPACES = ("net:", "ipc:", "uts:")
 def main(control: int) -> NoReturn:
     """Serves requests on the socket with descriptor `control` until its end."""
     torch.set_num_threads(1)
-    worker.warm_up()
+    rehearsal.warm_up()
     _settle()
     _native.set_child_subreaper()
     server = _Server(socket.socket(fileno=control))
@@ -128,7 +128,7 @@ class _Server:
         if not _HAS_GPU:
             _keep_inductors_files_in(cache / "inductor")
             try:
-                worker.rehearse_compiler()
+                rehearsal.rehearse_compiler()
             except Exception:  # The worker that compiles reports the error.
                 sys.excepthook(*sys.exc_info())
         self.send({"type": "compiled"})
@@ -255,7 +255,7 @@ def _run_worker(
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         _close_all_but(waiting.fileno(), *_NAMESPACES)
         if warm:
-            worker.rehearse()
+            rehearsal.rehearse()
         frame = protocol.receive(waiting)
         if frame is None or frame[1] is None:
             os._exit(0)

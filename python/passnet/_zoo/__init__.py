@@ -5,59 +5,18 @@ Weights are random: capture needs shapes and operations, not accuracy, and so no
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 import fnmatch
 import importlib
 import importlib.util
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from passnet._summary import summary
+from passnet._zoo import variant
+from passnet._zoo.recipe import Built, Call, Limits, MissingLibraryError, Recipe, SpecError
 
-
-class SpecError(ValueError):
-    """A model specification that cannot be resolved; the message says how to fix it."""
-
-
-class MissingLibraryError(SpecError):
-    """The library that the specification names is not installed."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Call:
-    """One way to call a model: what it stands for, and the arguments."""
-
-    label: str
-    args: tuple[Any, ...] = ()
-    kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
-
-
-@dataclasses.dataclass(frozen=True)
-class Built:
-    """A model, the ways to call it, richest first, and its fields of ``graph_net.json``."""
-
-    model: Callable[..., Any]
-    calls: Iterable[Call]
-    metadata: dict[str, Any] = dataclasses.field(default_factory=dict)
-
-
-@dataclasses.dataclass(frozen=True)
-class Limits:
-    """Limits of the models that a recipe builds: transformers models with more parameters are reduced."""
-
-    parameters: float
-
-
-@dataclasses.dataclass(frozen=True)
-class Recipe:
-    """One model: its specification, the folder of its samples, what its samples say, and how to build it."""
-
-    spec: str
-    name: str
-    metadata: dict[str, Any]
-    build: Callable[[Limits], Built]
+__all__ = ["Built", "Call", "Limits", "MissingLibraryError", "Recipe", "SpecError", "named", "resolve"]
 
 
 _LIBRARIES = {
@@ -89,9 +48,6 @@ def resolve(spec: str) -> Iterator[Recipe]:
         for line in _lines(Path(spec[1:])):
             yield from resolve(line)
         return
-    # Imported here: it needs the types of this module.
-    from passnet._zoo import variant
-
     base, wanted = variant.split(spec)
     if wanted is not None:
         yield from (variant.varied(recipe, wanted, spec.removeprefix(base)) for recipe in resolve(base))

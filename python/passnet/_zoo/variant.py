@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
-from passnet._zoo import Built, Call, Limits, Recipe, SpecError
+from passnet._zoo.recipe import Built, Call, Limits, Recipe, SpecError
 
 _SUFFIX = re.compile(r"^(dtype|batch)=[^&]*(&(dtype|batch)=[^&]*)*$")
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}

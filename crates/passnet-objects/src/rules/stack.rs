@@ -137,7 +137,8 @@ enum Movement {
 
 /// The register that an instruction copies the stack pointer to.
 fn saved(instruction: &Instruction) -> Option<Register> {
-    let is_copy = instruction.mnemonic() == Mnemonic::Mov
+    // Where general registers are short, compilers keep a stack pointer in a vector register.
+    let is_copy = matches!(instruction.mnemonic(), Mnemonic::Mov | Mnemonic::Movq | Mnemonic::Vmovq)
         && instruction.op1_kind() == OpKind::Register
         && instruction.op1_register() == Register::RSP;
     (is_copy && instruction.op0_kind() == OpKind::Register).then(|| instruction.op0_register())
@@ -185,6 +186,9 @@ fn movement(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> 
             OpKind::Register => Movement::Restored(instruction.op1_register()),
             _ => Movement::Strange,
         },
+        Mnemonic::Movq | Mnemonic::Vmovq if instruction.op1_kind() == OpKind::Register => {
+            Movement::Restored(instruction.op1_register())
+        }
         _ => Movement::Strange,
     }
 }
@@ -202,5 +206,22 @@ fn arithmetic(instruction: &Instruction) -> Movement {
         // Alignment: at most so many bytes below.
         _ if immediate < 0 => Movement::Down(immediate.unsigned_abs()),
         _ => Movement::Strange,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iced_x86::{Decoder, DecoderOptions};
+
+    use super::*;
+
+    #[test]
+    fn a_stack_pointer_may_be_kept_in_a_vector_register() {
+        let decoded = |bytes: &[u8]| Decoder::new(64, bytes, DecoderOptions::NONE).decode();
+        // vmovq %rsp,%xmm0; vmovq %xmm0,%rsp
+        let (save, restore) = (decoded(&[0xC4, 0xE1, 0xF9, 0x6E, 0xC4]), decoded(&[0xC4, 0xE1, 0xF9, 0x7E, 0xC4]));
+        assert_eq!(saved(&save), Some(Register::XMM0));
+        let moved = movement(&restore, &mut InstructionInfoFactory::new());
+        assert!(matches!(moved, Movement::Restored(Register::XMM0)));
     }
 }

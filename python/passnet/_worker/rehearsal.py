@@ -1,0 +1,69 @@
+"""Work that a fork server does once, so that no worker pays for it: tables are filled, libraries set themselves up."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+import torch._dynamo
+import torch._inductor.codecache
+import torch.fx
+
+from passnet._passes import wire
+from passnet._passes.canonical import CanonicalGraph
+from passnet._passes.trace import trace_pattern
+from passnet._worker.worker import Worker
+
+
+def warm_up() -> None:
+    """Fills tables of torch's functions and schemas, which takes tens of milliseconds. Computes nothing."""
+    graph = trace_pattern(lambda x: torch.nn.functional.relu(x).sum(1))
+    CanonicalGraph(graph)
+    torch.fx.GraphModule(torch.nn.Module(), graph)
+
+
+def rehearse() -> None:
+    """Does once, on a small graph on the CPU, what every worker does.
+
+    The first time costs tens of milliseconds: pages shared with the fork server are copied, libraries set themselves up.
+    Nothing of it is left but that. No thread is started: the worker may have to confine itself later.
+    """
+    graph = trace_pattern(_rehearsed)
+    worker = Worker()
+    worker.load(wire.from_graph(graph), "cpu", 1, {"kind": "eager"})
+    block = os.memfd_create("rehearsal", os.MFD_CLOEXEC)
+    try:
+        os.truncate(block, 4 * 64)
+        layout = {"name": "x", "dtype": "float32", "shape": [1, 8, 8], "offset": 0, "nbytes": 4 * 64}
+        worker.answer({"type": "inputs", "set": 0, "count": 1, "stride": 0, "tensors": [layout]}, block)
+        _, outputs = worker.answer({"type": "call", "set": 0, "seed": 0, "watch": {}}, None)
+        if outputs is not None:
+            os.close(outputs)
+        worker.answer({"type": "pools", "pools": [{"window": layout, "windows": 1}]}, block)
+        calls = {"warmup": 1, "trials": 1, "calls": 1, "keep": 0, "windows": [{"start": 0, "step": 0}]}
+        worker.answer({"type": "time", **calls, "cache": "warm", "overwrite": True, "restore": False, "seed": 0}, None)
+    finally:
+        os.close(block)
+
+
+def rehearse_compiler() -> None:
+    """Compiles a small graph for the CPU, as a worker would.
+
+    The first time costs two seconds more than the next: patterns of graph passes are traced, compiler and instruction
+    set are looked at.
+    """
+    module = torch.fx.GraphModule(torch.nn.Module(), trace_pattern(_rehearsed))
+    with torch.no_grad():
+        torch.compile(module, backend="inductor", dynamic=False)(torch.ones(1, 8, 8))
+    torch._dynamo.reset()
+    # It remembers a path in a cache that other workers may not see.
+    if remembered := getattr(torch._inductor.codecache, "_precompile_header", None):
+        remembered.cache_clear()
+
+
+def _rehearsed(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Operators of the kinds that most graphs consist of."""
+    functional = torch.nn.functional
+    y = functional.gelu(functional.layer_norm(functional.linear(x, x[0]), (8,)))
+    z = functional.conv2d(x.unsqueeze(0), x.unsqueeze(0)).mean(1)
+    return torch.cat([y, x.transpose(1, 2) + 1.0], dim=-1).softmax(-1), functional.relu(z)

@@ -1,0 +1,82 @@
+"""Timed calls of a worker: their contents, the one that is kept, and the memory of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from passnet._passes.trace import trace_pattern as trace
+from server import Worker
+
+WritePasses = Callable[..., Path]
+
+
+def test_each_call_sees_its_window_and_any_may_be_kept(worker: Worker):
+    worker.load(trace(lambda x: (x * 2, x.add_(1))), kind="eager")
+    worker.pools(windows=64, x=torch.arange(67, dtype=torch.float32))
+    kept = []
+    for keep in (0, 3, 7):
+        timed = worker.time(warmup=10, trials=4, calls=2, keep=keep, windows=[{"start": 60, "step": 3}])
+        assert len(timed["e2e_ns"]) == 4
+        reply = worker.request("fetch")
+        kept.append([tensor.tolist() for tensor in worker.outputs(reply)])
+        assert worker.tensor(reply["mutated"][0]).tolist() == kept[-1][1]
+    first = [(60 + 3 * (10 + keep)) % 64 for keep in (0, 3, 7)]
+    assert kept == [[[2 * (x + i) for i in range(4)], [x + i + 1 for i in range(4)]] for x in map(float, first)]
+    assert worker.request("drop_inputs") == {"type": "done"}
+    assert worker.time(windows=[])["exception"] == "ProtocolError"
+
+
+FRESH_MEMORY = '''
+import torch
+from passnet import kernels
+
+sums = kernels.cpp(
+    """
+    void sums(const float* x, float* out, float* before, int64_t n) {
+        for (int64_t i = 0; i < n; ++i) before[i] = out[i];
+        for (int64_t i = 0; i < n; ++i) out[i] = x[i] + x[i];
+    }
+    """,
+    "void sums(const float* x, float* out, float* before, int64_t n)",
+)
+
+def pattern(x, y):
+    return x + y, x - y
+
+def replacement_args(x, y):
+    return (x, y)
+
+def fresh(x, y):
+    BODY
+
+def replacement_func():
+    return fresh
+'''
+
+
+def test_results_are_overwritten_before_their_memory_is_used_again(worker: Worker, write_passes: WritePasses):
+    body = "out, before = torch.empty_like(x), torch.zeros_like(x); sums(x, out, before, x.numel()); return out, before"
+    directory = write_passes(fresh=FRESH_MEMORY.replace("BODY", body))
+    loaded = worker.load(trace(lambda x, y: (x + y, x - y)), kind="passes", dir=str(directory), compiled=False)
+    assert loaded["passes"][0]["matches"] == 1, loaded
+    worker.pools(windows=1, x=torch.ones(40_000), y=torch.ones(40_000))
+    worker.time(trials=10, keep=9)
+    out, before = worker.outputs(worker.request("fetch"))
+    assert bool((out == 2).all())
+    # Each call writes twos where the next one reads.
+    assert not bool((before == 2).any())
+
+
+def test_a_constant_that_is_returned_is_not_overwritten(worker: Worker):
+    def constant(x: torch.Tensor) -> tuple:
+        return x, x.view(-1), x + 1
+
+    worker.load(trace(constant), kind="control")
+    worker.pools(x=torch.ones(5))
+    worker.inputs(0, x=torch.ones(5))
+    worker.call()
+    worker.time(warmup=3, trials=3, keep=2)
+    assert [tensor.tolist() for tensor in worker.outputs(worker.request("fetch"))] == [[1.0] * 5, [1.0] * 5, [2.0] * 5]
