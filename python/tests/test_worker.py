@@ -162,6 +162,7 @@ def test_inductor_compiles_in_a_worker(worker: Worker, compiled: bool):
     assert worker.load(trace(model), kind="inductor", mode="default", compiled=compiled)["type"] == "loaded"
     check_results(worker)
     check_results(worker)
+    worker.pools(x=X, y=Y)
     assert worker.time()["type"] == "timed"
 
 

@@ -173,9 +173,9 @@ class Worker:
             case "pipe":
                 block, self.writer = os.pipe()
         layout = {**layout, "offset": offset}
-        stride = [4, 1, 1] if self.behaviour == "other_shape" else [4, 1]
+        stride = contiguous(layout["shape"])
         if self.behaviour in ("other_strides", "fewer_strides"):
-            stride = [1, 4] if self.behaviour == "other_strides" else [4]
+            stride = stride[::-1] if self.behaviour == "other_strides" else stride[:-1]
         place = {"stride": stride, "address": 4096, "device": "cpu"}
         value = {"kind": "tensor", "layout": {**layout, "name": "0"}, **place}
         changed = [layout] if mutated else []
@@ -198,7 +198,7 @@ class Worker:
         if self.behaviour == "inflates":
             times = [10**12 for _ in times]
         total = time.monotonic_ns() - begin
-        (block, pool), (windows,) = self.pool, message["windows"]
+        (block, pool), windows = self.pool, message["windows"][0]
         number = (windows["start"] + (message["warmup"] + message["keep"]) * windows["step"]) % pool["windows"]
         layout = pool["window"]
         data = os.pread(block, layout["nbytes"], layout["offset"] + 4 * number)
@@ -216,6 +216,15 @@ class Worker:
         if self.behaviour in ("wrong_when_timed", "inaccurate_when_timed"):
             data = bytes(len(data))
         self.ship(data, layout)
+
+
+def contiguous(shape):
+    """The strides of a contiguous tensor."""
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.insert(0, step)
+        step *= size
+    return strides
 
 
 def leave_a_daemon(pids):
