@@ -16,9 +16,15 @@ HERE = ROOT / "recipes/from_scratch"
 
 @pytest.fixture(scope="module", autouse=True)
 def recipe_on_path():
+    # Other tests import files of the same names.
+    names = [file.stem for file in HERE.glob("*.py")]
+    hidden = {name: sys.modules.pop(name) for name in names if name in sys.modules}
     sys.path.insert(0, str(HERE))
     yield
     sys.path.remove(str(HERE))
+    for name in names:
+        sys.modules.pop(name, None)
+    sys.modules.update(hidden)
 
 
 @pytest.fixture(scope="module")

@@ -31,9 +31,12 @@ pub struct Places {
     pub matches: Vec<Match>,
 }
 
+/// Number of a pattern that cannot be searched for, with the reason.
+type Unsearchable = (usize, String);
+
 /// Finds all matches, in the order of graphs and then of patterns. Second are the patterns that cannot be searched for, with
 /// the reason.
-pub fn find(graphs: &[Graph], patterns: &[NamedPattern]) -> (Vec<Places>, Vec<(usize, String)>) {
+pub fn find(graphs: &[Graph], patterns: &[NamedPattern]) -> (Vec<Places>, Vec<Unsearchable>) {
     let mut errors = Vec::new();
     let mut prepared = Vec::new();
     for (number, pattern) in patterns.iter().enumerate() {
@@ -42,7 +45,7 @@ pub fn find(graphs: &[Graph], patterns: &[NamedPattern]) -> (Vec<Places>, Vec<(u
             Err(error) => errors.push((number, error.to_string())),
         }
     }
-    let found: Vec<(Vec<Places>, Vec<(usize, String)>)> =
+    let found: Vec<(Vec<Places>, Vec<Unsearchable>)> =
         graphs.par_iter().enumerate().map(|(number, graph)| find_in(number, graph, &prepared)).collect();
     let mut places = Vec::new();
     for (here, failed) in found {
@@ -54,7 +57,7 @@ pub fn find(graphs: &[Graph], patterns: &[NamedPattern]) -> (Vec<Places>, Vec<(u
     (places, errors)
 }
 
-fn find_in(number: usize, graph: &Graph, patterns: &[(usize, Pattern<'_>)]) -> (Vec<Places>, Vec<(usize, String)>) {
+fn find_in(number: usize, graph: &Graph, patterns: &[(usize, Pattern<'_>)]) -> (Vec<Places>, Vec<Unsearchable>) {
     // Most patterns do not occur in most graphs, which their ops tell.
     let may: Vec<_> = patterns.iter().filter(|(_, pattern)| pattern.may_occur_in(graph)).collect();
     if may.is_empty() {
