@@ -9,6 +9,8 @@ use crate::philox::Stream;
 /// Time of a block's calls that is aimed at. Sending a request and reading its reply takes tens of microseconds, and those
 /// of both sides are held against each other.
 const BLOCK: Duration = Duration::from_millis(2);
+/// Time of the calls of a block of the slowest side, as long as a trial has several calls.
+const LONGEST_BLOCK: Duration = Duration::from_millis(40);
 /// Share of blocks whose kept outputs are compared.
 const CHECKED_SHARE: f64 = 0.5;
 /// Trials of the block that finds out how long a call takes.
@@ -68,12 +70,21 @@ fn more(word: u64, settings: &RunSettings) -> u32 {
     if is_exact { 0 } else { (word % 3) as u32 }
 }
 
+/// Times of a call of the fastest and of the slowest side.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CallTimes {
+    pub(crate) fastest: Duration,
+    pub(crate) slowest: Duration,
+}
+
 /// The blocks of all rounds, for calls that take `call`, of which at most `most` may be made.
-pub(crate) fn blocks(settings: &RunSettings, seed: u64, call: Duration, most: u64) -> Vec<BlockPlan> {
+pub(crate) fn blocks(settings: &RunSettings, seed: u64, call: CallTimes, most: u64) -> Vec<BlockPlan> {
     let (rounds, base) = (settings.rounds.max(1), trials_per_round(settings));
     let stream = Stream::new(seed, "blocks");
     let fits = most.saturating_sub(least_calls(settings)) / (u64::from(rounds) * u64::from(base)) + 1;
-    let wanted = BLOCK.as_nanos() / (call.as_nanos().max(1) * u128::from(base)) + 1;
+    let within = |time: Duration, call: Duration| time.as_nanos() / (call.as_nanos().max(1) * u128::from(base)) + 1;
+    // A slow side, such as a kernel in an interpreter, must not take minutes because the other one is fast.
+    let wanted = within(BLOCK, call.fastest).min(within(LONGEST_BLOCK, call.slowest));
     // Each call after an emptied cache is a trial of its own, and the published harness has no such thing.
     let is_fixed = settings.cache == CacheMode::Cold || settings.mode == Mode::Paper;
     let calls = if is_fixed { 1 } else { wanted.min(u128::from(fits.min(1 << 10))) as u32 };
@@ -106,6 +117,18 @@ mod tests {
     use passnet_record::Device;
 
     use super::*;
+
+    /// Sides of the same speed.
+    fn alike(call: Duration) -> CallTimes {
+        CallTimes { fastest: call, slowest: call }
+    }
+
+    #[test]
+    fn a_slow_side_is_not_called_as_often_as_a_fast_one_could_be() {
+        let settings = settings::sound(passnet_record::Device::Cpu);
+        let call = CallTimes { fastest: Duration::from_micros(2), slowest: Duration::from_millis(30) };
+        assert!(blocks(&settings, 1, call, 8192).iter().all(|plan| plan.calls == 1));
+    }
     use crate::settings;
 
     #[test]
@@ -114,7 +137,7 @@ mod tests {
             let settings = RunSettings { trials, rounds, ..settings::sound(Device::Cpu) };
             for seed in 0..50 {
                 for call in [Duration::from_micros(2), Duration::from_millis(20)] {
-                    let blocks = blocks(&settings, seed, call, 8192);
+                    let blocks = blocks(&settings, seed, alike(call), 8192);
                     assert_eq!(blocks.iter().map(|block| block.trials).sum::<u32>(), trials.div_ceil(rounds) * rounds);
                     let all: u64 = blocks.iter().map(|block| block.all()).sum();
                     assert!(all + sizing(&settings, seed).all() <= 8192, "{blocks:?}");
@@ -128,16 +151,16 @@ mod tests {
     #[test]
     fn fast_calls_are_made_more_often() {
         let settings = settings::sound(Device::Cpu);
-        let calls = |call| blocks(&settings, 1, Duration::from_micros(call), 8192)[0].calls;
+        let calls = |call| blocks(&settings, 1, alike(Duration::from_micros(call)), 8192)[0].calls;
         assert!(calls(2) > 50 && calls(50) >= 4 && calls(1000) == 1, "{} {} {}", calls(2), calls(50), calls(1000));
         let cold = RunSettings { cache: CacheMode::Cold, ..settings.clone() };
-        assert_eq!(blocks(&cold, 1, Duration::from_micros(2), 8192)[0].calls, 1);
+        assert_eq!(blocks(&cold, 1, alike(Duration::from_micros(2)), 8192)[0].calls, 1);
     }
 
     #[test]
     fn any_timed_call_may_be_the_one_that_is_kept() {
         let settings = settings::sound(Device::Cpu);
-        let of = |seed| blocks(&settings, seed, Duration::from_millis(1), 8192);
+        let of = |seed| blocks(&settings, seed, alike(Duration::from_millis(1)), 8192);
         let all: Vec<BlockPlan> = (0..200).flat_map(of).collect();
         let kept: BTreeSet<u32> = all.iter().map(|block| block.keep).collect();
         assert!((0..15).all(|call| kept.contains(&call)), "{kept:?}");

@@ -18,7 +18,7 @@ use crate::{
     accounting::{SideRounds, charge, charged},
     block::InputBlock,
     pools::Pools,
-    schedule::{BlockPlan, blocks, sizing},
+    schedule::{BlockPlan, CallTimes, blocks, sizing},
     stats::{combined, quantile, ratio_of_medians, summarize},
     worker::{Fault, Returned, Worker, unexpected},
 };
@@ -89,7 +89,7 @@ impl Plan<'_> {
         let mut sides: Vec<Side> = workers.iter().map(|_| Side::default()).collect();
         let last = workers.len().saturating_sub(1);
         let first = sizing(self.settings, self.seed);
-        let call = self.call_time(workers, first)?;
+        let call = self.call_times(workers, first)?;
         let plans = blocks(self.settings, self.seed, call, self.pools.calls());
         let (mut made, mut elsewhere) = (first.all(), (Duration::ZERO, Duration::ZERO));
         for (round, &plan) in plans.iter().enumerate() {
@@ -135,9 +135,9 @@ impl Plan<'_> {
         if forward { (0..sides).collect() } else { (0..sides).rev().collect() }
     }
 
-    /// Sends the pools and makes the first block of each side; returns the time of the fastest side's calls.
-    fn call_time(&self, workers: &mut [&mut Worker], plan: BlockPlan) -> Result<Duration, SideFault> {
-        let mut fastest = Duration::MAX;
+    /// Sends the pools and makes the first block of each side; returns the times of the sides' calls.
+    fn call_times(&self, workers: &mut [&mut Worker], plan: BlockPlan) -> Result<CallTimes, SideFault> {
+        let mut call = CallTimes { fastest: Duration::MAX, slowest: Duration::ZERO };
         for (side, worker) in workers.iter_mut().enumerate() {
             let of_side = |fault| SideFault { side, fault };
             let sent = worker.send(&self.pools.request(), Some(self.pools.as_fd()), self.deadline);
@@ -146,9 +146,10 @@ impl Plan<'_> {
             self.block(worker, plan, 0, &mut sized).map_err(of_side)?;
             let mut times: Vec<f64> = sized.rounds.times.flat().iter().map(|&ns| ns as f64).collect();
             times.sort_unstable_by(f64::total_cmp);
-            fastest = fastest.min(Duration::from_nanos(quantile(&times, 0.5) as u64));
+            let median = Duration::from_nanos(quantile(&times, 0.5) as u64);
+            call = CallTimes { fastest: call.fastest.min(median), slowest: call.slowest.max(median) };
         }
-        Ok(fastest)
+        Ok(call)
     }
 
     /// One block of one side, before which it has made `made` calls.
