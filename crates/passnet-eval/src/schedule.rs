@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_slow_side_is_not_called_as_often_as_a_fast_one_could_be() {
-        let settings = settings::sound(passnet_record::Device::Cpu);
+        let settings = settings::sound(Device::Cpu);
         let call = CallTimes { fastest: Duration::from_micros(2), slowest: Duration::from_millis(30) };
         assert!(blocks(&settings, 1, call, 8192).iter().all(|plan| plan.calls == 1));
     }
