@@ -62,7 +62,7 @@ struct PyCalls<'py> {
     sources: Vec<Source>,
     /// Untimed calls at the beginning.
     warmup: usize,
-    /// Called before each call, after the copies: the state of the module and of generators is set anew.
+    /// Called before each call, after the copies: the state of the module and of generators is set again.
     restore: Option<Bound<'py, PyAny>>,
     /// Overwrite the memory of results that nobody needs.
     overwrites: bool,
