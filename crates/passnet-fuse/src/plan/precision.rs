@@ -24,6 +24,9 @@ const MOST_MULTIPLIED: i64 = 16_384;
 /// Most elements of a half type of which hardly one falls to the other side of a rounding in all contents of an evaluation.
 const MOST_UNSEEN: i64 = 32;
 
+/// Most elements of a product of half types of which hardly one falls to the other side of a rounding and is added to its opposite.
+const MOST_SURE: i64 = 1024;
+
 /// Roundings of a reduction that a value carries.
 #[derive(Clone, Copy, Debug, Default)]
 struct Trace {
@@ -67,8 +70,12 @@ fn fragile_in(typed: &TypedGraph, target: Target) -> BTreeSet<NodeId> {
         if op.is_some_and(|op| op.is_product) {
             traces.values_mut().for_each(|trace| trace.is_signed = true);
         }
+        // A product of matrices of a half type may be the author's own, which takes its sums in another order.
+        let is_matrix = target == Target::Cuda
+            && op.is_some_and(|op| op.is_product)
+            && ty.is_some_and(|ty| is_half(ty.dtype) && ty.numel() > MOST_SURE);
         let is_approximated = target == Target::Cpu && op.is_some_and(|op| op.is_approximated);
-        if op.is_some_and(|op| op.is_reduction) || is_approximated {
+        if op.is_some_and(|op| op.is_reduction) || is_approximated || is_matrix {
             traces.insert(node.id, Trace { in_half: false, is_signed: !op.is_some_and(|op| op.is_non_negative) });
         }
         if ty.is_some_and(|ty| is_half(ty.dtype) && ty.numel() > MOST_UNSEEN) {

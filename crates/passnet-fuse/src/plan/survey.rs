@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use passnet_graph::{Node, NodeId, Target, TypedGraph, ValueId, is_barrier};
 
 use super::{
-    flow::{depend_on, first_levels, inputs_of, is_of, last_levels, live_nodes},
+    flow::{Expressible, depend_on, first_levels, inputs_of, is_of, last_levels, live_nodes},
     region::{Copies, Input, Output, Region},
 };
 use crate::front::{
@@ -49,15 +49,19 @@ impl<'g> Survey<'g> {
         let mut trial = Lowering::new(typed, target);
         // A pattern has no dead nodes: those of the graph stay as they are.
         let live = live_nodes(graph);
-        let mut expressible: BTreeSet<NodeId> = graph
-            .nodes()
-            .filter(|node| live.contains(&node.id) && !kept.contains(&node.id))
-            .filter_map(|node| trial.lower(node).map(|()| node.id))
-            .collect();
+        let (mut expressible, mut products) = (BTreeSet::new(), BTreeSet::new());
+        for node in graph.nodes().filter(|node| live.contains(&node.id) && !kept.contains(&node.id)) {
+            let before = trial.tensors.count_products();
+            if trial.lower(node).is_some() {
+                expressible.insert(node.id);
+                products.extend((trial.tensors.count_products() > before).then_some(node.id));
+            }
+        }
         let storage = Storage::of(typed, &|node| expressible.contains(&node) || kept.contains(&node));
         loop {
-            let first = first_levels(typed, &expressible);
-            let last = last_levels(typed, &expressible, &first);
+            let nodes = Expressible { all: &expressible, products: &products };
+            let first = first_levels(typed, nodes);
+            let last = last_levels(typed, nodes, &first);
             let changes = |levels: &[usize]| {
                 let can_join = |nodes: &BTreeSet<NodeId>| {
                     let mut levels = nodes.iter().map(|node| levels[node.index()]);

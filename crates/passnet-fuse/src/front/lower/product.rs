@@ -15,6 +15,10 @@ use crate::front::{
 const MOST_VECTORS: i64 = 4;
 /// Most products in all: above, matrix units pay even for thin factors.
 const MOST_PRODUCTS: i64 = 1 << 23;
+/// Most products of matrix units in all: above, the library's own kernels are faster by more than a launch costs.
+const LARGEST: i64 = 1 << 30;
+/// Longest sum that one program takes: longer ones are split by the library.
+const MOST_TERMS: i64 = 4096;
 /// Longest sum in `float32`: libraries take longer ones in an order that shows at the narrowest tolerance.
 const LONGEST_SUM: i64 = 32;
 
@@ -57,8 +61,10 @@ impl<'g> Lowering<'g> {
         let count = shape.iter().product::<i64>() * length;
         let is_half = matches!(dtype, DType::Float16 | DType::BFloat16) && self.target == Target::Cuda;
         let is_short = *length <= LONGEST_SUM && dtype == DType::Float32;
-        let is_thin = (*rows).min(*columns) <= MOST_VECTORS && count <= MOST_PRODUCTS;
-        (is_thin && (is_half || is_short)).then_some(())?;
+        let is_thin = (*rows).min(*columns) <= MOST_VECTORS && count <= MOST_PRODUCTS && (is_half || is_short);
+        // A matrix unit's work: several times as much for each element of memory.
+        let is_matrix = is_half && count <= LARGEST && *length <= MOST_TERMS;
+        (is_thin || is_matrix).then_some(())?;
         let (a, b) = (self.widen(a)?, self.widen(b)?);
         let wide = self.tensors[a].dtype;
         let whole = [batch.as_slice(), &[*rows, *columns, *length]].concat();
@@ -67,6 +73,9 @@ impl<'g> Lowering<'g> {
         let products = self.map(ScalarFn::Binary(Binary::Mul), &[a, b], wide)?;
         let reduced: Vec<bool> = (0..rank).map(|dim| dim + 1 == rank).collect();
         let sum = self.reduce(Fold::Sum, products, &reduced, false);
+        if !is_thin && matches!(self.tensors[sum].def, Def::Reduce { .. }) {
+            self.tensors.mark_product(sum);
+        }
         Some(self.cast(sum, dtype))
     }
 
