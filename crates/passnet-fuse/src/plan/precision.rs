@@ -39,12 +39,19 @@ struct Trace {
 /// By reduction.
 type Traces = BTreeMap<NodeId, Trace>;
 
-/// For each graph of a task the nodes that must give PyTorch's own bits, for its results to be within tolerance. A pass
+/// For each graph of a task the nodes that are left, and those that must give PyTorch's own bits, for its results to be within
+/// tolerance. A pass
 /// matches the same operations in all graphs: what is to stay in one stays in all that have the same operations.
-pub(crate) fn find_fragile_nodes(task: &[TypedGraph], target: Target) -> Vec<BTreeSet<NodeId>> {
+pub(crate) fn find_fragile_nodes(
+    task: &[TypedGraph],
+    target: Target,
+    left: &BTreeMap<usize, BTreeSet<NodeId>>,
+) -> Vec<BTreeSet<NodeId>> {
     let mut by_operations: BTreeMap<Vec<&str>, BTreeSet<NodeId>> = BTreeMap::new();
-    for typed in task {
-        by_operations.entry(operations(typed)).or_default().extend(fragile_in(typed, target));
+    for (graph, typed) in task.iter().enumerate() {
+        let nodes = by_operations.entry(operations(typed)).or_default();
+        nodes.extend(fragile_in(typed, target));
+        nodes.extend(left.get(&graph).into_iter().flatten());
     }
     task.iter().map(|typed| by_operations.get(&operations(typed)).cloned().unwrap_or_default()).collect()
 }
