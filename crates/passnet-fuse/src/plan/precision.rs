@@ -24,8 +24,8 @@ const MOST_MULTIPLIED: i64 = 16_384;
 /// Most elements of a half type of which hardly one falls to the other side of a rounding in all contents of an evaluation.
 const MOST_UNSEEN: i64 = 32;
 
-/// Most elements of a product of half types of which hardly one falls to the other side of a rounding and is added to its opposite.
-const MOST_SURE: i64 = 1024;
+/// Most terms of a sum of half types that matrix units of any kernel take in the same order: longer ones are split.
+const MOST_UNSPLIT: i64 = 1024;
 
 /// Roundings of a reduction that a value carries.
 #[derive(Clone, Copy, Debug, Default)]
@@ -77,10 +77,9 @@ fn fragile_in(typed: &TypedGraph, target: Target) -> BTreeSet<NodeId> {
         if op.is_some_and(|op| op.is_product) {
             traces.values_mut().for_each(|trace| trace.is_signed = true);
         }
-        // A product of matrices of a half type may be the author's own, which takes its sums in another order.
         let is_matrix = target == Target::Cuda
             && op.is_some_and(|op| op.is_product)
-            && ty.is_some_and(|ty| is_half(ty.dtype) && ty.numel() > MOST_SURE);
+            && ty.is_some_and(|ty| !has_known_sums(typed, node.operands(), ty));
         let is_approximated = target == Target::Cpu && op.is_some_and(|op| op.is_approximated);
         if op.is_some_and(|op| op.is_reduction) || is_approximated || is_matrix {
             traces.insert(node.id, Trace { in_half: false, is_signed: !op.is_some_and(|op| op.is_non_negative) });
@@ -132,6 +131,15 @@ fn shown(
         }
         _ => Vec::new(),
     }
+}
+
+/// Returns whether a product of matrices on matrix units has the same sums from any kernel: of half types, by measurement
+/// (`benches/gpu/products.py`), where they are not split. The last dimension of the first factor is at least as long as the sums of
+/// `linear` and `matmul`.
+fn has_known_sums(typed: &TypedGraph, operands: impl Iterator<Item = ValueId>, result: &TensorType) -> bool {
+    let mut operands = operands;
+    let terms = operands.next().and_then(|value| typed.tensor(value)).and_then(|ty| ty.shape.last().copied());
+    is_half(result.dtype) && terms.is_some_and(|terms| terms <= MOST_UNSPLIT)
 }
 
 /// The traces of a value that is computed from values with these traces.

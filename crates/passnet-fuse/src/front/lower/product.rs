@@ -19,7 +19,10 @@ const MOST_PRODUCTS: i64 = 1 << 23;
 const LARGEST: i64 = 1 << 30;
 /// Longest sum that one program takes: longer ones are split by the library.
 const MOST_TERMS: i64 = 4096;
-/// Longest sum in `float32`: libraries take longer ones in an order that shows at the narrowest tolerance.
+/// The same for `float32`, of which matrix units take three products for one.
+const LARGEST_SINGLE: i64 = 1 << 26;
+const MOST_TERMS_SINGLE: i64 = 1024;
+/// Longest sum in `float32` on a CPU: libraries take longer ones in an order that shows at the narrowest tolerance.
 const LONGEST_SUM: i64 = 32;
 
 impl<'g> Lowering<'g> {
@@ -61,9 +64,12 @@ impl<'g> Lowering<'g> {
         let count = shape.iter().product::<i64>() * length;
         let is_half = matches!(dtype, DType::Float16 | DType::BFloat16) && self.target == Target::Cuda;
         let is_short = *length <= LONGEST_SUM && dtype == DType::Float32;
-        let is_thin = (*rows).min(*columns) <= MOST_VECTORS && count <= MOST_PRODUCTS && (is_half || is_short);
+        let is_single = dtype == DType::Float32 && self.target == Target::Cuda && *length <= MOST_TERMS_SINGLE;
+        let is_vector = (*rows).min(*columns) <= MOST_VECTORS && count <= MOST_PRODUCTS;
+        let is_thin = is_vector && (is_half || is_short || is_single);
         // A matrix unit's work: several times as much for each element of memory.
-        let is_matrix = is_half && count <= LARGEST && *length <= MOST_TERMS;
+        let is_matrix =
+            (is_half && count <= LARGEST && *length <= MOST_TERMS) || (is_single && count <= LARGEST_SINGLE);
         (is_thin || is_matrix).then_some(())?;
         let (a, b) = (self.widen(a)?, self.widen(b)?);
         let wide = self.tensors[a].dtype;

@@ -1,6 +1,8 @@
 //! Products of matrices: a program computes a tile of the result with matrix units, and all that follows from it.
 
-use super::{AXES, Axes, Loop, Printer, value::storage_type};
+use passnet_record::DType;
+
+use super::{AXES, Axes, Loop, Printer, extent::Extent, value::storage_type};
 use crate::{
     back::print::size,
     front::expr::{Expr, ExprId},
@@ -61,7 +63,9 @@ pub(super) fn body(program: &Program, stage: &Stage, contraction: &Contraction, 
     let left = printer.factor(contraction, contraction.left);
     printer.turn(RIGHT, tile(deep, across), right_terms, columns.clone());
     let right = printer.factor(contraction, contraction.right);
-    printer.line(&format!("{sum} = tl.dot({left}, {right}, {sum}, input_precision=\"ieee\")"));
+    // Three products of TF32 have the precision of `float32`, with other roundings.
+    let precision = if contraction.dtype == DType::Float32 { "tf32x3" } else { "ieee" };
+    printer.line(&format!("{sum} = tl.dot({left}, {right}, {sum}, input_precision=\"{precision}\")"));
     printer.indent -= 1;
     printer.turn(AXES, tile(down, across), rows, columns);
     printer.folds.insert(contraction.tensor, sum);
@@ -105,8 +109,13 @@ impl Printer<'_> {
     fn factor(&mut self, contraction: &Contraction, id: ExprId) -> String {
         let text = match self.arena.get(id) {
             Expr::Load { buffer, at, .. } => self.stored(*buffer, at, 0),
-            _ => format!("({}).to({})", self.value(id, 0), storage_type(contraction.dtype)),
+            _ => format!("{}.to({})", self.value(id, 0), storage_type(contraction.dtype)),
         };
+        let Tile { block_rows, block_columns, .. } = self.tile;
+        // A vector is a matrix of equal columns: those after the first are not stored.
+        let is_whole = self.extents[&id] == Extent { rows: true, columns: true };
+        let shape = format!("({}, {})", size(block_rows), size(block_columns));
+        let text = if is_whole { text } else { format!("tl.broadcast_to({text}, {shape})") };
         let name = self.fresh("x");
         self.line(&format!("{name} = {text}"));
         name
