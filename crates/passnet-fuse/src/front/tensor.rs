@@ -129,11 +129,6 @@ impl Tensors {
         self.products.insert(id);
     }
 
-    /// Number of products of matrices.
-    pub(crate) fn count_products(&self) -> usize {
-        self.products.len()
-    }
-
     /// Returns whether a tensor is a product of matrices.
     pub(crate) fn is_product(&self, id: TensorId) -> bool {
         self.products.contains(&id)

@@ -25,8 +25,8 @@ pub(crate) fn live_nodes(graph: &Graph) -> BTreeSet<NodeId> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expressible<'s> {
     pub(crate) all: &'s BTreeSet<NodeId>,
-    /// Products of matrices: each element of a factor is read by many programs, so that its region begins with them.
-    pub(crate) products: &'s BTreeSet<NodeId>,
+    /// Those that begin a region, because each element of their operands is read many times.
+    pub(crate) begins: &'s BTreeSet<NodeId>,
 }
 
 /// For each node the number of nodes that stay, or begin a region, on the longest path to it: nodes of one level lie on no path
@@ -35,7 +35,7 @@ pub(crate) fn first_levels(typed: &TypedGraph, nodes: Expressible<'_>) -> Vec<us
     let graph = typed.graph();
     let mut levels: Vec<usize> = Vec::with_capacity(graph.num_nodes());
     for node in graph.nodes() {
-        let begins = nodes.products.contains(&node.id);
+        let begins = nodes.begins.contains(&node.id);
         let operands = node.operands().filter_map(|value| graph.node_of(value));
         let level = operands.map(|operand| {
             let maker = if begins { maker_of(typed, operand) } else { Some(operand) };
@@ -61,7 +61,7 @@ pub(crate) fn last_levels(typed: &TypedGraph, nodes: Expressible<'_>, first: &[u
         }
         for operand in node.operands().filter_map(|value| graph.node_of(value)) {
             last[operand.index()] = last[operand.index()].min(last[place]);
-            let maker = maker_of(typed, operand).filter(|_| nodes.products.contains(&node.id));
+            let maker = maker_of(typed, operand).filter(|_| nodes.begins.contains(&node.id));
             if let Some(maker) = maker {
                 last[maker.index()] = last[maker.index()].min(last[place].saturating_sub(1)).max(first[maker.index()]);
             }

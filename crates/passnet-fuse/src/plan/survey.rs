@@ -49,17 +49,15 @@ impl<'g> Survey<'g> {
         let mut trial = Lowering::new(typed, target);
         // A pattern has no dead nodes: those of the graph stay as they are.
         let live = live_nodes(graph);
-        let (mut expressible, mut products) = (BTreeSet::new(), BTreeSet::new());
-        for node in graph.nodes().filter(|node| live.contains(&node.id) && !kept.contains(&node.id)) {
-            let before = trial.tensors.count_products();
-            if trial.lower(node).is_some() {
-                expressible.insert(node.id);
-                products.extend((trial.tensors.count_products() > before).then_some(node.id));
-            }
-        }
+        let mut expressible: BTreeSet<NodeId> = graph
+            .nodes()
+            .filter(|node| live.contains(&node.id) && !kept.contains(&node.id))
+            .filter_map(|node| trial.lower(node).map(|()| node.id))
+            .collect();
+        let begins: BTreeSet<NodeId> = trial.begins.iter().filter_map(|&value| graph.node_of(value)).collect();
         let storage = Storage::of(typed, &|node| expressible.contains(&node) || kept.contains(&node));
         loop {
-            let nodes = Expressible { all: &expressible, products: &products };
+            let nodes = Expressible { all: &expressible, begins: &begins };
             let first = first_levels(typed, nodes);
             let last = last_levels(typed, nodes, &first);
             let changes = |levels: &[usize]| {

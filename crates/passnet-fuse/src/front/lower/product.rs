@@ -33,14 +33,28 @@ impl<'g> Lowering<'g> {
                 let (a, b) = (call.subject()?, call.arg(1, "other").or_else(|| call.arg(1, "mat2"))?);
                 let (a, b) = (self.tensor(a)?, self.tensor(b)?);
                 let b = self.swapped(b)?;
-                self.rows_by_rows(a, b, &shape)
+                let product = self.rows_by_rows(a, b, &shape)?;
+                self.begin(call, product);
+                Some(product)
             }
             "linear" => {
                 let (x, weight) = (self.tensor(call.subject()?)?, self.tensor(call.arg(1, "weight")?)?);
                 let product = self.rows_by_rows(x, weight, &shape)?;
+                self.begin(call, product);
                 self.biased(product, call.given(2, "bias"))
             }
             _ => None,
+        }
+    }
+
+    /// Has a region begin with a call whose result is a product for matrix units, or such a product rounded.
+    fn begin(&mut self, call: &Call<'_>, product: TensorId) {
+        let sum = match &self.tensors[product].def {
+            Def::Map { function: ScalarFn::Cast, of } => of[0],
+            _ => product,
+        };
+        if self.tensors.is_product(sum) {
+            self.begins.insert(call.value);
         }
     }
 
