@@ -79,7 +79,7 @@ fn fragile_in(typed: &TypedGraph, target: Target) -> BTreeSet<NodeId> {
         }
         let is_matrix = target == Target::Cuda
             && op.is_some_and(|op| op.is_product)
-            && ty.is_some_and(|ty| !has_known_sums(typed, node.operands(), ty));
+            && ty.is_some_and(|ty| !has_known_sums(typed, &call, node.operands(), ty));
         let is_approximated = target == Target::Cpu && op.is_some_and(|op| op.is_approximated);
         if op.is_some_and(|op| op.is_reduction) || is_approximated || is_matrix {
             traces.insert(node.id, Trace { in_half: false, is_signed: !op.is_some_and(|op| op.is_non_negative) });
@@ -133,10 +133,18 @@ fn shown(
     }
 }
 
-/// Returns whether a product of matrices on matrix units has the same sums from any kernel: of half types, by measurement
-/// (`benches/gpu/products.py`), where they are not split. The last dimension of the first factor is at least as long as the sums of
-/// `linear` and `matmul`.
-fn has_known_sums(typed: &TypedGraph, operands: impl Iterator<Item = ValueId>, result: &TensorType) -> bool {
+/// Returns whether the author's kernel for a product has the sums of PyTorch's: of half types on matrix units, by measurement
+/// (`benches/gpu/products.py`), where sums are not split; of depthwise convolutions where these are not cuDNN's. The last dimension of
+/// the first factor is at least as long as the sums of `linear` and `matmul`.
+fn has_known_sums(
+    typed: &TypedGraph,
+    call: &Call<'_>,
+    operands: impl Iterator<Item = ValueId>,
+    result: &TensorType,
+) -> bool {
+    if call.op().is_some_and(|op| op.is_convolution) {
+        return result.dtype != DType::Float16;
+    }
     let mut operands = operands;
     let terms = operands.next().and_then(|value| typed.tensor(value)).and_then(|ty| ty.shape.last().copied());
     is_half(result.dtype) && terms.is_some_and(|terms| terms <= MOST_UNSPLIT)

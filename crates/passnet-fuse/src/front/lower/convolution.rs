@@ -18,6 +18,16 @@ use crate::front::{
 /// Fewest channels of `float16` that PyTorch gives to cuDNN.
 const CHANNELS_OF_CUDNN: i64 = 32;
 
+impl Window {
+    /// Returns whether PyTorch may give a depthwise convolution of `float16` to cuDNN (`use_cudnn_depthwise`).
+    fn may_be_for_cudnn(&self, from: &[i64]) -> bool {
+        let Self { size, step, dilation, .. } = *self;
+        let &[_, channels, height, width] = from else { return true };
+        let is_common = size[0] == size[1] && [1, 3, 5].contains(&size[0]) && width >= 7 && step[0] <= 2;
+        channels >= CHANNELS_OF_CUDNN && dilation == [1, 1] && (is_common || height == 1)
+    }
+}
+
 impl<'g> Lowering<'g> {
     pub(super) fn convolution(&mut self, call: &Call<'g>) -> Option<TensorId> {
         (call.name == "conv2d" && self.target == Target::Cuda).then_some(())?;
@@ -37,10 +47,7 @@ impl<'g> Lowering<'g> {
         let groups = call.int(6, "groups")?;
         let is_depthwise = groups == channels && channels > 1 && result.shape.len() == 4;
         let is_row_major = from.is_contiguous() && filter.is_contiguous() && result.is_contiguous();
-        let may_be_cudnn = from.dtype == DType::Float16
-            && bias.is_some()
-            && window.dilation == [1, 1]
-            && channels >= CHANNELS_OF_CUDNN;
+        let may_be_cudnn = from.dtype == DType::Float16 && bias.is_some() && window.may_be_for_cudnn(&from.shape);
         let is_float = matches!(from.dtype, DType::Float32 | DType::Float16 | DType::BFloat16);
         let is_own = is_depthwise && is_row_major && is_float && !may_be_cudnn && height * width <= LARGEST_WINDOW;
         (is_own && from.dtype == filter.dtype && result.shape[1] % channels == 0).then_some(())?;
