@@ -1,10 +1,11 @@
 """Matrix products in Triton next to PyTorch's, by shape, type and tile: device time, and how many elements are equal to the last bit.
 
-    python benches/gpu/products.py OUT.jsonl [SECONDS]
+    python benches/gpu/products.py OUT.jsonl [SECONDS [TYPE]]
 
 Needs a CUDA device. Each line is one shape and type: time of PyTorch, time of each tile (rows, columns, terms of a step, warps,
 stages), and the share of the elements that are PyTorch's. Times are of one product among twenty in a CUDA graph, in
-microseconds, the median of eleven replays. The cost model of the built-in author (`plan::product`) is fitted to them.
+microseconds, the median of eleven replays. The limits of the built-in author (`front::lower::product`) and the rule of equal sums
+(`plan::precision`) come from them.
 """
 
 from __future__ import annotations
@@ -140,7 +141,8 @@ def measure(shape: tuple[int, int, int, int], dtype: torch.dtype) -> dict[str, o
         step = block_terms if dtype != torch.float32 else 32
         out = torch.empty(batch, rows, columns, device="cuda", dtype=dtype)
         grid = (batch * triton.cdiv(rows, block_rows) * triton.cdiv(columns, block_columns),)
-        arguments = (a, b, out, rows, columns, terms, block_rows, block_columns, step, "ieee")
+        precision = "tf32x3" if dtype == torch.float32 else "ieee"
+        arguments = (a, b, out, rows, columns, terms, block_rows, block_columns, step, precision)
 
         def call(grid=grid, arguments=arguments, warps=warps, stages=stages) -> None:
             product[grid](*arguments, num_warps=warps, num_stages=stages)
@@ -159,17 +161,17 @@ def measure(shape: tuple[int, int, int, int], dtype: torch.dtype) -> dict[str, o
     return line
 
 
-def main(place: str, seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
+def main(place: str, seconds: str = "60", wanted: str = "bfloat16 float16 float32") -> None:
+    end = time.monotonic() + float(seconds)
     with Path(place).open("w") as file:
         header = {"schema_version": 1, "device": torch.cuda.get_device_name(), "torch": torch.__version__}
         file.write(json.dumps({**header, "triton": triton.__version__}) + "\n")
         for shape in SHAPES:
-            for dtype in (torch.bfloat16, torch.float16, torch.float32):
+            for name in wanted.split():
                 if time.monotonic() < end:
-                    file.write(json.dumps(measure(shape, dtype)) + "\n")
+                    file.write(json.dumps(measure(shape, getattr(torch, name))) + "\n")
                     file.flush()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *map(float, sys.argv[2:]))
+    main(*sys.argv[1:])
