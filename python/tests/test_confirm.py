@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+
 from passnet._passes.trace import trace_pattern
 from passnet._passes.wire import from_graph
 from passnet._services import confirm
