@@ -27,8 +27,11 @@ from passnet._backend.cache import Store
 from passnet._backend.directories import load_directory
 from passnet._backend.fallback import Refusals, with_fallback
 from passnet._backend.report import GraphReport, Report
+from passnet._compile.stages import Stages
 from passnet._passes.load import Pass, PassDirectory
 from passnet._passes.rewrite import rewrite
+from passnet._summary import summary
+from passnet.kernels._errors import is_fatal
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -66,18 +69,33 @@ class Backend:
         # Dynamo's own class compiles its code when it is first called; rewriting looks at that code.
         module = torch.fx.GraphModule(module, module.graph)
         self._rewrite(module, self.passes, graph)
-        if (
-            self.author
-            and torch.is_grad_enabled()
-            and any(getattr(value, "requires_grad", False) for value in example_inputs)
-        ):
-            # Dynamo captures again when this changes.
-            graph.not_authored = "a gradient is wanted, and passes have no backward"
-        elif self.author:
+        wants_gradient = torch.is_grad_enabled() and any(
+            getattr(value, "requires_grad", False) for value in example_inputs
+        )
+        # Dynamo captures again when this changes.
+        if self.author and wants_gradient:
+            return self._trained(module, example_inputs, graph)
+        if self.author:
             self._rewrite(module, self._authored(module, graph), graph)
         elif self.falls_back and len(self.graphs) == 1 and not any(self.matches.values()):
             self._warn_of_no_match(graph)
         return module.forward
+
+    def _trained(
+        self, module: torch.fx.GraphModule, example_inputs: Sequence[Any], graph: GraphReport
+    ) -> Callable[..., Any]:
+        """The graph with compiled gradients; where AOTAutograd cannot follow it, with those of PyTorch and one warning."""
+        stages = Stages([], self.store or Store.default(), verify=self.verify)
+        try:
+            differentiable = stages.differentiable(module, example_inputs)
+        except Exception as error:
+            if is_fatal(error):
+                raise
+            graph.not_authored = f"a gradient is wanted, and AOTAutograd cannot give it: {summary(error)}"
+            warnings.warn(f"{graph.source}: {graph.not_authored}", RuntimeWarning, stacklevel=2)
+            return module.forward
+        graph.stages = stages.reports
+        return differentiable
 
     def _rewrite(self, module: torch.fx.GraphModule, passes: Sequence[Pass], graph: GraphReport) -> None:
         rewriting = rewrite(module, [self._used(rule, graph) for rule in passes])

@@ -22,6 +22,7 @@ class Options:
     cuda_graphs: bool | Literal["auto"] = False
     verify: bool = True
     freeze: bool = False
+    training: bool = True
     cache_dir: str | None = None
     limit: int = DEFAULT_LIMIT
 

@@ -183,7 +183,7 @@ def _fault(rule: Pass, pattern: Callable[..., Any], values: Sequence[Any]) -> st
     theirs, ours = (pattern(*eager), *eager), (rule.replacement(*fused), *fused)
     if (reason := _difference(ours, theirs, eager, fused)) is None:
         return None
-    exact = _exact(pattern, values)
+    exact = exact_results(pattern, values)
     return (
         None if exact is not None and is_as_precise(ours, theirs, exact) else f"its result is not PyTorch's: {reason}"
     )
@@ -195,7 +195,7 @@ def _difference(ours: Any, theirs: Any, eager: Sequence[Any], fused: Sequence[An
     return reason or difference(ours[1:], theirs[1:], ())
 
 
-def _exact(pattern: Callable[..., Any], values: Sequence[Any]) -> Any | None:
+def exact_results(pattern: Callable[..., Any], values: Sequence[Any]) -> Any | None:
     """Results of a pattern in float64; None where it does not run in it."""
     wide = [
         value.double() if isinstance(value, torch.Tensor) and value.dtype.is_floating_point else value
