@@ -14,6 +14,7 @@ import argparse
 import math
 import statistics
 import time
+import traceback
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -125,10 +126,15 @@ def main() -> None:
     for name in arguments.models:
         if time.monotonic() > until - 10:
             break
-        times = measure(name, arguments.device, tuple(arguments.sides), until)
+        try:
+            times = measure(name, arguments.device, tuple(arguments.sides), until)
+        except Exception as fault:
+            say(model=name, error=f"{type(fault).__name__}: {fault}"[:400], at=traceback.format_exc()[-900:])
+            continue
         for side, value in times.items():
             ratios.setdefault(side, []).append(math.log(times["eager"] / value))
-    say(summary={side: round(math.exp(statistics.fmean(logs)), 3) for side, logs in ratios.items()})
+    if ratios:
+        say(summary={side: round(math.exp(statistics.fmean(logs)), 3) for side, logs in ratios.items()})
 
 
 if __name__ == "__main__":

@@ -41,6 +41,7 @@ def compile(
     verify: bool = True,
     freeze: bool = False,
     training: bool = True,
+    then: str | None = None,
     cache_dir: str | None = None,
     limit: int = DEFAULT_LIMIT,
 ) -> Compiled:
@@ -57,6 +58,7 @@ def compile(
     - `freeze`: folds batch norm into weights, and lays images and weights out with channels innermost where that is faster. The
       weights are constants then, until `refresh`.
     - `training`: whether calls that want gradients are compiled, forward and backward; otherwise the model itself runs.
+    - `then`: `"inductor"` gives what the passes leave to TorchInductor, where that is faster; for calls without gradients.
     - `cache_dir`: directory for what can be used again in other processes (default: `compile` in `PASSNET_CACHE`).
     - `limit`: number of kinds of calls that are compiled; further ones run the model itself.
 
@@ -69,6 +71,7 @@ def compile(
         verify=verify,
         freeze=freeze,
         training=training,
+        then=then,
         cache_dir=cache_dir,
         limit=limit,
     )

@@ -21,10 +21,8 @@ from torch._functorch.partitioners import default_partition
 
 from passnet._backend.author import NotAuthoredError, author_passes
 from passnet._backend.cache import Store
-from passnet._backend.compare import difference
 from passnet._compile.aten import ALL, POINTWISE, formulas, in_torch
-from passnet._compile.precision import is_as_precise
-from passnet._compile.regions import Judge, Region, direct, drop, exact_results, regions_of
+from passnet._compile.regions import Judge, Region, difference_of, direct, drop, fork_random, regions_of
 from passnet._compile.stopwatch import compare_times
 from passnet._passes.errors import PassError
 from passnet._passes.load import Pass
@@ -139,7 +137,7 @@ class Stage:
         tables = [POINTWISE] if _device(values).type == "cpu" else [ALL, POINTWISE]
         if not self.options.verify:
             tables = tables[:1]
-        with undisturbed(values), torch.no_grad():
+        with fork_random(values), torch.no_grad():
             chosen: _Candidate | None = None
             for table in tables:
                 candidate = self._candidate(table, values, best)
@@ -170,7 +168,7 @@ class Stage:
             return None
         if not self.options.verify:
             return candidate
-        if reason := _fault(candidate.run, self.module, values):
+        if reason := difference_of(candidate.module.forward, self.module.forward, values):
             self.report.notes.append(f"a rewritten graph is not used: {reason}")
             return None
         times = compare_times(lambda: best(list(values)), lambda: candidate.run(list(values)), _device(values))
@@ -265,32 +263,6 @@ def _results(module: torch.fx.GraphModule, key: str) -> list[torch.Tensor | None
     outputs = module.graph.output_node().args[0]
     values = [node.meta.get(key) if isinstance(node, torch.fx.Node) else None for node in outputs]
     return [value if isinstance(value, torch.Tensor) else None for value in values]
-
-
-def _fault(run: Run, plain: torch.fx.GraphModule, values: Sequence[Any]) -> str | None:
-    """The difference between two stages on these values; None if there is none."""
-    with repeated(values):
-        theirs = tuple(plain.forward(*values))
-    with repeated(values):
-        ours = tuple(run(list(values)))
-    if (reason := difference(ours, theirs, ())) is None:
-        return None
-    exact = exact_results(plain.forward, values)
-    return None if exact is not None and is_as_precise(ours, theirs, tuple(exact[0])) else reason
-
-
-@contextlib.contextmanager
-def undisturbed(values: Sequence[Any]) -> Iterator[None]:
-    """Random numbers after it are those that would have come without it."""
-    devices = {
-        value.device.index for value in values if isinstance(value, torch.Tensor) and value.device.type == "cuda"
-    }
-    with torch.random.fork_rng(devices=[device for device in devices if device is not None]):
-        yield
-
-
-# Each repetition begins with the same random numbers.
-repeated = undisturbed
 
 
 def _device(values: Sequence[Any]) -> torch.device:

@@ -13,8 +13,9 @@ from passnet._backend.compare import difference
 from passnet._compile.capture import Captured
 from passnet._compile.options import Options
 from passnet._compile.precision import is_as_precise
+from passnet._compile.regions import fork_random
 from passnet._compile.report import Specialisation, described
-from passnet._compile.stages import Stages, repeated
+from passnet._compile.stages import Stages
 from passnet._compile.stopwatch import compare_times
 from passnet._passes.load import Pass
 from passnet.kernels._errors import is_fatal
@@ -84,7 +85,8 @@ class _Step:
     def take(self, run: Run, *, exact: bool = False) -> list[Any]:
         """Results, gradients of the arguments, and the arguments that were written to."""
         given = [self._argument(place, value, exact) for place, value in enumerate(self.captured.example)]
-        with repeated(given):
+        # Each step begins with the same random numbers.
+        with fork_random(given):
             results = list(run(*given))
             ends = [value for value in results if isinstance(value, torch.Tensor) and value.requires_grad]
             starts = [value for value in given if value.requires_grad]
