@@ -2,6 +2,7 @@
 
 mod census;
 mod check;
+mod contents;
 mod context;
 mod float64;
 mod measure;

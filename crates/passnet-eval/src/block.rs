@@ -88,11 +88,6 @@ impl InputBlock {
         WorkerRequest::Inputs { set, count, stride: self.stride, tensors: self.layouts(sets.start).collect() }
     }
 
-    /// Returns another handle on the same block.
-    pub(crate) fn share(&self) -> io::Result<Self> {
-        Ok(Self { file: self.file.try_clone()?, first: self.first.clone(), ..*self })
-    }
-
     /// The values of one tensor.
     pub(crate) fn read(&self, layout: &Layout) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; layout.nbytes as usize];

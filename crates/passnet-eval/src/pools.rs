@@ -3,11 +3,7 @@
 //! A window begins one element after the one before it, so that all elements change from call to call, at the price of a
 //! copy. The workers make that copy, into the same tensors, between the calls; here a window is a place in a file.
 
-use std::{
-    fs::File,
-    io,
-    os::fd::{AsFd, BorrowedFd},
-};
+use std::{fs::File, io, os::fd::AsFd as _, time::Instant};
 
 use passnet_record::{Layout, Pool, TensorMeta, Windows, WorkerRequest};
 
@@ -15,6 +11,7 @@ use crate::{
     block::{BlockError, InputBlock, align, memory_file, seal},
     inputs::{Content, fill},
     philox::Stream,
+    worker::{Fault, Worker},
 };
 
 /// Windows of a pool, a power of two: more than a measurement has calls, so that none sees what another one saw.
@@ -89,9 +86,9 @@ impl Pools {
         self.windows
     }
 
-    /// The request that sends the pools. The file goes with it.
-    pub(crate) fn request(&self) -> WorkerRequest {
-        WorkerRequest::Pools { pools: self.pools.clone() }
+    /// Sends the pools to a worker, without waiting for its reply.
+    pub(crate) fn send(&self, worker: &mut Worker, deadline: Instant) -> Result<(), Fault> {
+        worker.send(&WorkerRequest::Pools { pools: self.pools.clone() }, Some(self.file.as_fd()), deadline)
     }
 
     /// The windows of the calls of a measurement from number `first` on.
@@ -115,12 +112,6 @@ impl Pools {
         };
         let layouts = self.pools.iter().zip(self.windows(call)).map(place).collect();
         Ok(InputBlock::part_of(self.file.try_clone()?, layouts))
-    }
-}
-
-impl AsFd for Pools {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
     }
 }
 

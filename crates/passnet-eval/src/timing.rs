@@ -4,10 +4,7 @@
 //! A B ...), so that a drift of the machine hits both alike. Each call sees a content of its own, and any timed call may be
 //! the one whose outputs are compared.
 
-use std::{
-    os::fd::AsFd as _,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use passnet_record::{
     Baseline, ContentId, ExecutionPath, Mode, OutputValue, RatioInterval, RunSettings, SideTiming, SideTrials, Timing,
@@ -32,6 +29,8 @@ pub(crate) struct SideFault {
 /// One measurement: all rounds of all sides.
 pub(crate) struct Measurement {
     pub(crate) sides: Vec<SideRounds>,
+    /// Calls of each side, warm-up calls included.
+    pub(crate) made: u64,
     /// Calls per trial.
     pub(crate) calls: u32,
     /// Largest IQR / median of any side.
@@ -55,12 +54,15 @@ impl Measurement {
 }
 
 /// Receiver of the outputs of a checked round: all sides' outputs in order, and the content that they are for.
-pub(crate) type CheckOutputs<'a> = &'a mut dyn FnMut(&[Returned], &InputBlock);
+pub(crate) type CheckOutputs<'a> = &'a mut dyn FnMut(Vec<Returned>, InputBlock);
 
 /// Plan of a measurement.
 pub(crate) struct Plan<'a> {
     pub(crate) settings: &'a RunSettings,
+    /// Contents, which the workers have.
     pub(crate) pools: &'a Pools,
+    /// Windows of the pools that earlier calls have seen.
+    pub(crate) seen: u64,
     /// Reset generators, and inputs that do not change, before each call.
     pub(crate) restore: bool,
     /// Overwrite what calls return.
@@ -90,7 +92,7 @@ impl Plan<'_> {
         let last = workers.len().saturating_sub(1);
         let first = sizing(self.settings, self.seed);
         let call = self.call_times(workers, first)?;
-        let plans = blocks(self.settings, self.seed, call, self.pools.calls());
+        let plans = blocks(self.settings, self.seed, call, self.pools.calls().saturating_sub(self.seen));
         let (mut made, mut elsewhere) = (first.all(), (Duration::ZERO, Duration::ZERO));
         for (round, &plan) in plans.iter().enumerate() {
             let order = self.order(round, workers.len());
@@ -107,14 +109,11 @@ impl Plan<'_> {
             }
             if plan.checked {
                 let returned = self.fetch(workers, &order, &mut sides)?;
-                let kept = made + u64::from(plan.warmup) + u64::from(plan.keep);
+                let kept = self.seen + made + u64::from(plan.warmup) + u64::from(plan.keep);
                 let content = self.pools.content(kept);
-                check(&returned, &content.map_err(|error| SideFault { side: 0, fault: error.into() })?);
+                check(returned, content.map_err(|error| SideFault { side: 0, fault: error.into() })?);
             }
             made += plan.all();
-        }
-        for (side, worker) in workers.iter_mut().enumerate() {
-            worker.drop_inputs(self.deadline).map_err(|fault| SideFault { side, fault })?;
         }
         let sides: Vec<SideRounds> = sides.into_iter().map(|side| side.rounds).collect();
         let noise = sides.iter().map(|side| noise(&summarize(&side.times.e2e_ns, &[]))).fold(0.0, f64::max);
@@ -123,7 +122,7 @@ impl Plan<'_> {
             _ => 0,
         };
         let calls = plans.first().map_or(1, |plan| plan.calls);
-        Ok(Measurement { sides, calls, noise, elsewhere, charged_ns })
+        Ok(Measurement { sides, made, calls, noise, elsewhere, charged_ns })
     }
 
     /// The sides in the order of a round. The public harness runs the candidate first.
@@ -135,13 +134,11 @@ impl Plan<'_> {
         if forward { (0..sides).collect() } else { (0..sides).rev().collect() }
     }
 
-    /// Sends the pools and makes the first block of each side; returns the times of the sides' calls.
+    /// Makes the first block of each side; returns the times of the sides' calls.
     fn call_times(&self, workers: &mut [&mut Worker], plan: BlockPlan) -> Result<CallTimes, SideFault> {
         let mut call = CallTimes { fastest: Duration::MAX, slowest: Duration::ZERO };
         for (side, worker) in workers.iter_mut().enumerate() {
             let of_side = |fault| SideFault { side, fault };
-            let sent = worker.send(&self.pools.request(), Some(self.pools.as_fd()), self.deadline);
-            sent.and_then(|()| worker.receive_done(self.deadline)).map_err(of_side)?;
             let mut sized = Side::default();
             self.block(worker, plan, 0, &mut sized).map_err(of_side)?;
             let mut times: Vec<f64> = sized.rounds.times.flat().iter().map(|&ns| ns as f64).collect();
@@ -155,7 +152,7 @@ impl Plan<'_> {
     /// One block of one side, before which it has made `made` calls.
     fn block(&self, worker: &mut Worker, plan: BlockPlan, made: u64, side: &mut Side) -> Result<(), Fault> {
         let request = WorkerRequest::Time {
-            windows: self.pools.windows(made),
+            windows: self.pools.windows(self.seen + made),
             warmup: plan.warmup,
             trials: plan.trials,
             calls: plan.calls,

@@ -10,4 +10,4 @@ mod timer;
 
 pub use driver::CudaError;
 pub use launch::{Grid, Kernel, MAX_ARGUMENTS, Module, current_device};
-pub use timer::Timer;
+pub use timer::{Timer, overwrite};

@@ -4,6 +4,7 @@ mod author;
 mod confine;
 mod facts;
 mod launch;
+mod poison;
 mod timed;
 
 use pyo3::{
@@ -19,7 +20,8 @@ use launch::{
     kernel_flags, kernel_text, kernels_are_judged, set_kernel_hook,
 };
 use passnet_graph::matching::match_json;
-use timed::{overwrite, time_calls};
+use poison::overwrite;
+use timed::time_calls;
 
 use crate::{census, cuda, process, violations};
 

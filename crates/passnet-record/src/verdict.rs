@@ -211,6 +211,9 @@ pub struct Cost {
     pub check_ns: u64,
     /// Measuring, waiting for the device included.
     pub time_ns: u64,
+    /// Holding the device alone, while others wait for it. Zero in older logs.
+    #[serde(default)]
+    pub held_ns: u64,
     /// Sum of all timed and warm-up calls of both sides: what no harness can avoid.
     pub trials_ns: u64,
 }

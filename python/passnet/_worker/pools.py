@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import collections
-import sys
 from typing import Any
 
 import torch
 
 from passnet import _native
-from passnet._monitor.intercept import fill_with_poison
 from passnet._worker import tensors
 
 
@@ -32,15 +29,13 @@ class Pools:
         self.on_device = [self._typed(i).to(device) for i in range(len(pools))] if device.type != "cpu" else []
 
     def sources(self, windows: list[dict[str, int]], *, restore: bool) -> list[dict[str, Any]]:
-        """What `_native.time_calls` copies before each call, for tensors in the memory of the host.
+        """The copies that `_native.time_calls` makes before each call.
 
         An input that does not change is copied only where the graph may have changed it.
         """
-        if self.on_device:
-            return []
         return [
             {
-                "address": self.base.data_ptr() + start,
+                "address": self.on_device[i].data_ptr() if self.on_device else self.base.data_ptr() + start,
                 "places": [inputs.address(i) for inputs in self.sets],
                 "nbytes": end - start,
                 "element": self.elements[i],
@@ -50,12 +45,6 @@ class Pools:
             for i, (start, end, _, _) in enumerate(self.places)
             if restore or self.counts[i] > 1
         ]
-
-    def fill(self, number: int, call: int, windows: list[dict[str, int]]) -> None:
-        """Copies the windows of a call into the tensors of a set, on a device."""
-        for i, target in enumerate(self.sets[number].targets()):
-            first = self._window(i, call, windows)
-            target.copy_(self.on_device[i][first : first + target.numel()].view(target.shape))
 
     def kept(self, call: int, windows: list[dict[str, int]]) -> tensors.InputSet:
         """The set that the kept call saw; the other one comes first in the next block."""
@@ -73,21 +62,6 @@ class Pools:
         return self.base[start:end].view(dtype) if start < end else torch.empty(0, dtype=dtype)
 
 
-def overwrite(result: Any) -> None:
-    """Overwrites the memory of each tensor in a tuple or list on a device, unless something else holds it."""
-    values = list(result) if isinstance(result, (tuple, list)) else []
-    # References of the result, of `values`, of the loop and of the call.
-    own = [v for v in values if isinstance(v, torch.Tensor) and not v.is_cpu and sys.getrefcount(v) <= 4]
-    addresses = collections.Counter(v.untyped_storage().data_ptr() for v in own if v.layout == torch.strided)
-    for value in own:
-        if value.layout == torch.strided:
-            storage = value.untyped_storage()
-            # The tensors' references, and that of `storage`.
-            if torch._C._storage_Use_Count(storage._cdata) <= addresses[storage.data_ptr()] + 1:
-                fill_with_poison(storage, value.dtype)
-
-
 def let_go(holder: list[Any]) -> None:
     """Overwrites the one result in a list, which is its only holder, and forgets it."""
-    overwrite(holder[0])
     _native.overwrite(holder.pop())

@@ -78,7 +78,6 @@ class InputSet:
         self._guarded = False
         # Bytes from the place of each tensor in the block to what it last got from there.
         self.shifts = [0] * len(self._places)
-        self._targets: list[torch.Tensor] | None = None
 
     def _copies(self, address: int) -> Iterator[torch.Tensor]:
         # A third of the time that views and their copies take.
@@ -99,16 +98,6 @@ class InputSet:
     def address(self, index: int) -> int:
         """The address of a tensor's storage."""
         return self._storages[index].data_ptr()
-
-    def targets(self) -> list[torch.Tensor]:
-        """The tensors as they were made."""
-        if self._targets is None:
-            places = zip(self._storages, self._places, strict=True)
-            self._targets = [
-                torch.empty(0, dtype=dtype, device=self._device).set_(storage, 0, shape)
-                for storage, (_, _, dtype, shape) in places
-            ]
-        return self._targets
 
     def restore(self) -> None:
         """Gives all tensors their first content."""

@@ -26,7 +26,7 @@ from passnet._passes.load import PassDirectory
 from passnet._passes.rewrite import Rewriting, rewrite
 from passnet._worker import errors, protocol, tensors, triton_interpreter
 from passnet._worker.inductor import DirectGraph
-from passnet._worker.pools import Pools, let_go, overwrite
+from passnet._worker.pools import Pools, let_go
 from passnet._worker.static_weights import StaticWeights
 from passnet.backend import Backend
 
@@ -279,13 +279,10 @@ class Worker:
         # Weights of the module keep their addresses, and have the content of the first set in all calls of a block.
         arguments = [tuple(self.arguments(pools.sets[0])), tuple(self.data(pools.sets[1]))]
 
-        def before(number: int, call: int) -> None:
-            if cuda:
-                pools.fill(number, call, windows)
-            if restore:
-                if self.weights is not None:
-                    self.weights.take(pools.sets[number].tensors)
-                self.seed_generators(seed)
+        def set_state(number: int) -> None:
+            if self.weights is not None:
+                self.weights.take(pools.sets[number].tensors)
+            self.seed_generators(seed)
 
         self.forget_last_call()
         self.stage = "run"
@@ -309,8 +306,8 @@ class Worker:
                     message["keep"],
                     cuda=cuda,
                     cold=message["cache"] == "cold",
-                    before=before if cuda or restore else None,
-                    retire=overwrite if cuda and message["overwrite"] else message["overwrite"],
+                    restore=set_state if restore else None,
+                    overwrites=message["overwrite"],
                 )
         finally:
             gc.enable()

@@ -1,22 +1,20 @@
 //! Measuring, and what is written down of it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use passnet_record::{Baseline, ContentId, Device, SCHEMA_VERSION, Status, TimeUnit, Timing, TrialTimes, Weights};
+use passnet_record::{Baseline, ContentId, Device, SCHEMA_VERSION, Status, TimeUnit, Timing, TrialTimes};
 use rustix::thread::CpuSet;
 
 use super::{
-    context::{Attempt, MAX_OUTPUT},
-    stop::{OrStop as _, Stop, block_stop},
-    suspect::Suspect,
+    contents::TimedContents,
+    context::{Attempt, MAX_OUTPUT, elapsed},
+    stop::{OrStop as _, Stop},
+    suspect::KeptOutputs,
 };
 use crate::{
     accounting::{SideRounds, unexplained_time},
     candidate::Route,
     failure::Failure,
-    judge::{pair, wrong_values},
-    pools::Pools,
-    schedule::least_calls,
     stats::{disagree, summarize},
     timing::{Measurement, Plan, SideFault, describe, pooled},
     worker::{Fault, Worker},
@@ -56,10 +54,20 @@ fn clock_disagrees(hidden: Duration) -> Failure {
     Failure::new(Status::Integrity, "clock_disagrees", message)
 }
 
+/// The fault of a side while it was timed.
+fn of_side(SideFault { side, fault }: SideFault, sides: &[&mut Worker]) -> Stop {
+    let failed: Result<(), Fault> = Err(fault);
+    let is_candidate = side + 1 == sides.len();
+    let stop = if is_candidate { failed.candidate("being timed") } else { failed.reference("being timed") };
+    stop.err().unwrap_or(Stop::Failure(Failure::new(Status::RuntimeError, "raised", "being timed")))
+}
+
 /// The measurements of a path, one per pair of processes.
 #[derive(Default)]
 pub(super) struct Measured {
     best: Vec<Measurement>,
+    /// Contents of the last measurement; later ones use further windows that no call has seen.
+    contents: Option<TimedContents>,
     remeasured: u32,
     has_control: bool,
 }
@@ -91,19 +99,27 @@ impl Attempt<'_> {
         let settings = &machine.settings;
         measured.has_control = control.is_some();
         let mut sides: Vec<&mut Worker> = std::iter::once(reference).chain(control).chain([candidate]).collect();
-        let (measuring, waited) = self.acquire_device()?;
-        self.deadline += waited;
-        sides.iter().for_each(|side| side.pin(&machine.cores.timing));
         // The next evaluation's workers are forked while this one's wait for the clock, on the other cores.
         self.zygote.prepare(sides.len() as u32, machine.cores.spare.clone());
         let mut best: Option<Measurement> = None;
         let (mut remeasured, mut disturbed) = (0, 0);
+        let mut has_contents = false;
         loop {
             let number = (measured.pairs() as u64) << 32 | u64::from(remeasured + disturbed);
-            let measurement = self.measure_once(number, &mut sides, at)?;
-            if let Some(candidate) = sides.last() {
-                self.refuse_moved(candidate, &machine.cores.timing)?;
+            let mut contents = match measured.contents.take().filter(TimedContents::has_room) {
+                Some(contents) => contents,
+                None => {
+                    has_contents = false;
+                    self.timed_contents(number)?
+                }
+            };
+            if !has_contents {
+                self.drop_contents(&mut sides).map_err(|fault| of_side(fault, &sides))?;
+                self.send_contents(&contents.pools, &mut sides).map_err(|fault| of_side(fault, &sides))?;
+                has_contents = true;
             }
+            let measurement = self.measure_once(number, &mut sides, &mut contents, at)?;
+            measured.contents = Some(contents);
             for side in &measurement.sides {
                 self.report.cost.trials_ns += side.calls.as_nanos() as u64;
             }
@@ -123,10 +139,7 @@ impl Attempt<'_> {
             }
             remeasured += 1;
         }
-        if let Some(cores) = &machine.cores.other {
-            sides.iter().for_each(|side| side.pin(cores));
-        }
-        drop(measuring);
+        self.drop_contents(&mut sides).map_err(|fault| of_side(fault, &sides))?;
         measured.remeasured += remeasured;
         measured.best.extend(best);
         Ok(())
@@ -181,30 +194,24 @@ impl Attempt<'_> {
         }
     }
 
-    /// The contents of one measurement.
-    fn pools(&self, number: u64) -> Result<Pools, Stop> {
-        let (metas, settings) = (self.sample.metas(), &self.machine.settings);
-        let pools = if self.machine.options.defences.contents {
-            let seed = self.seeds.seed("timed contents", number);
-            // Weights that are state of the module stay as they are while it is timed.
-            let fixed: Vec<&str> = match settings.weights {
-                Weights::Static => self.sample.weights().collect(),
-                Weights::Inputs => Vec::new(),
-            };
-            Pools::new(metas, seed, least_calls(settings), &fixed, settings.memory_bytes)
-        } else {
-            Pools::fixed(metas, self.seeds.seed("timed contents", 0), settings.memory_bytes)
-        };
-        pools.map_err(block_stop)
-    }
-
-    /// Makes the measurement of a number, under contents and seeds of its own.
-    fn measure_once(&mut self, number: u64, sides: &mut [&mut Worker], at: i32) -> Result<Measurement, Stop> {
+    /// Makes the measurement of a number, with contents that its calls are the first to see. The device is held only while the
+    /// sides run; results are compared after it.
+    fn measure_once(
+        &mut self,
+        number: u64,
+        sides: &mut [&mut Worker],
+        contents: &mut TimedContents,
+        at: i32,
+    ) -> Result<Measurement, Stop> {
         let machine = self.machine;
-        let pools = self.pools(number)?;
+        let (measuring, waited) = self.acquire_device()?;
+        let held = Instant::now();
+        self.deadline += waited;
+        sides.iter().for_each(|side| side.pin(&machine.cores.timing));
         let plan = Plan {
             settings: &machine.settings,
-            pools: &pools,
+            pools: &contents.pools,
+            seen: contents.seen,
             restore: self.restore,
             overwrite: machine.options.defences.poison,
             call_seed: self.timed_call_seed(number),
@@ -213,31 +220,26 @@ impl Attempt<'_> {
             output_limit: MAX_OUTPUT,
             check_clock: machine.options.defences.clock,
         };
-        let last = sides.len() - 1;
-        let mut suspect = Ok(None);
-        let mut checked = 0;
-        let (timed, guard) = (self.machine.options.defences.timed, self.guard());
-        let measurement = plan.run(sides, &mut |returned, content| {
-            checked += 1;
-            if let (Some(expected), Some(got)) = (returned.first(), returned.get(last))
-                && matches!(suspect, Ok(None))
-                && timed
-            {
-                suspect = pair(expected, got, content, 0, guard)
-                    .map_err(Stop::from)
-                    .map(|pairs| wrong_values(&pairs, at, None).is_some())
-                    .and_then(|is_wrong| is_wrong.then(|| Suspect::new(content, 0, expected, got)).transpose());
-            }
-        });
-        self.report.evidence.timed_calls_checked += checked;
-        if let (Some(suspect), [reference, .., candidate]) = (suspect?, &mut *sides) {
-            self.examine(&suspect, (reference, candidate), plan.call_seed, at)?;
+        let mut outputs = KeptOutputs::new(self.guard(), at);
+        let measurement = plan.run(sides, &mut |returned, content| outputs.enter(returned, content));
+        let (call_seed, measurement) = (plan.call_seed, measurement.map_err(|fault| of_side(fault, sides))?);
+        contents.enter(measurement.made);
+        if let Some(candidate) = sides.last() {
+            self.refuse_moved(candidate, &machine.cores.timing)?;
         }
-        measurement.map_err(|SideFault { side, fault }| {
-            let failed: Result<(), Fault> = Err(fault);
-            let stop = if side == last { failed.candidate("being timed") } else { failed.reference("being timed") };
-            stop.err().unwrap_or(Stop::Failure(Failure::new(Status::RuntimeError, "raised", "being timed")))
-        })
+        if let Some(cores) = &machine.cores.other {
+            sides.iter().for_each(|side| side.pin(cores));
+        }
+        self.report.cost.held_ns += elapsed(held);
+        drop(measuring);
+        self.report.evidence.timed_calls_checked += outputs.rounds();
+        if machine.options.defences.timed
+            && let Some(suspect) = outputs.suspect()?
+            && let [reference, .., candidate] = &mut *sides
+        {
+            self.examine(&suspect, (reference, candidate), call_seed, at)?;
+        }
+        Ok(measurement)
     }
 
     /// Records the measurements. Returns instability as a failure.

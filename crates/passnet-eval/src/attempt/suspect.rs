@@ -4,14 +4,17 @@ use passnet_record::{Status, Watch};
 
 use super::{
     context::{Attempt, MAX_OUTPUT},
-    stop::{OrStop as _, Stop, block_stop},
+    stop::{OrStop as _, Stop},
 };
 use crate::{
-    block::{BlockError, InputBlock},
+    block::InputBlock,
     failure::Failure,
     judge::{Guard, pair, wrong_values},
     worker::{Returned, Worker},
 };
+
+/// Bytes of outputs that wait to be compared.
+const MOST_WAITING: usize = 256 << 20;
 
 /// The outputs of a timed call that are not close to the reference's, and the contents of that call.
 pub(super) struct Suspect {
@@ -21,11 +24,57 @@ pub(super) struct Suspect {
     got: Returned,
 }
 
-impl Suspect {
-    /// Keeps what both sides returned.
-    pub(super) fn new(block: &InputBlock, set: usize, expected: &Returned, got: &Returned) -> Result<Self, Stop> {
-        let block = block.share().map_err(|error| block_stop(BlockError::Io(error)))?;
-        Ok(Self { block, set, expected: expected.clone(), got: got.clone() })
+/// Outputs of checked rounds. They are compared when the device is free: that can take longer than the calls themselves.
+pub(super) struct KeptOutputs {
+    guard: Guard,
+    at: i32,
+    waiting: Vec<(Vec<Returned>, InputBlock)>,
+    nbytes: usize,
+    rounds: u64,
+    found: Result<Option<Suspect>, Stop>,
+}
+
+impl KeptOutputs {
+    /// Outputs that are to be close at a tolerance.
+    pub(super) fn new(guard: Guard, at: i32) -> Self {
+        Self { guard, at, waiting: Vec::new(), nbytes: 0, rounds: 0, found: Ok(None) }
+    }
+
+    /// Rounds that were entered.
+    pub(super) fn rounds(&self) -> u64 {
+        self.rounds
+    }
+
+    /// Takes the outputs of a round, the reference's first and the candidate's last. Where many wait, they are compared now.
+    pub(super) fn enter(&mut self, returned: Vec<Returned>, content: InputBlock) {
+        self.rounds += 1;
+        self.nbytes += returned.iter().map(|one| one.bytes.len()).sum::<usize>();
+        self.waiting.push((returned, content));
+        if self.nbytes > MOST_WAITING {
+            self.compare();
+        }
+    }
+
+    /// Compares all outputs; returns those of the first call that are not close.
+    pub(super) fn suspect(mut self) -> Result<Option<Suspect>, Stop> {
+        self.compare();
+        self.found
+    }
+
+    fn compare(&mut self) {
+        self.nbytes = 0;
+        for (returned, content) in std::mem::take(&mut self.waiting) {
+            if matches!(self.found, Ok(None)) {
+                self.found = self.compared(returned, content);
+            }
+        }
+    }
+
+    fn compared(&self, returned: Vec<Returned>, block: InputBlock) -> Result<Option<Suspect>, Stop> {
+        let mut sides = returned.into_iter();
+        let (Some(expected), Some(got)) = (sides.next(), sides.next_back()) else { return Ok(None) };
+        let is_wrong = wrong_values(&pair(&expected, &got, &block, 0, self.guard)?, self.at, None).is_some();
+        Ok(is_wrong.then_some(Suspect { block, set: 0, expected, got }))
     }
 }
 

@@ -71,6 +71,24 @@ impl Timer {
         self.driver.check("cuMemsetD8Async", status)
     }
 
+    /// Copies within the memory of the device, in the order of its default stream.
+    ///
+    /// # Errors
+    ///
+    /// If the driver reports an error.
+    ///
+    /// # Safety
+    ///
+    /// Both addresses are device memory of the current context, of `nbytes` bytes, and stay so until the copy is done.
+    pub unsafe fn copy(&self, to: usize, from: usize, nbytes: usize) -> Result<(), CudaError> {
+        if nbytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: the caller vouches for the memory.
+        let status = unsafe { (self.driver.memcpy_async)(to as DevicePtr, from as DevicePtr, nbytes, LEGACY_STREAM) };
+        self.driver.check("cuMemcpyDtoDAsync", status)
+    }
+
     /// Marks the begin of a call on the device.
     ///
     /// # Errors
@@ -104,6 +122,23 @@ impl Timer {
         self.driver.check("cuEventElapsedTime", status)?;
         Ok((f64::from(milliseconds) * 1e6) as u64)
     }
+}
+
+/// Overwrites memory of the device, in the order of its default stream.
+///
+/// # Errors
+///
+/// No driver, or an error that it reports.
+///
+/// # Safety
+///
+/// The address is device memory of the current context, of `nbytes` bytes, that nothing else needs any more.
+#[expect(unsafe_code, reason = "calls of the driver with an address")]
+pub unsafe fn overwrite(address: usize, byte: u8, nbytes: usize) -> Result<(), CudaError> {
+    let driver = Driver::get()?;
+    // SAFETY: the caller vouches for the memory.
+    let status = unsafe { (driver.memset_async)(address as DevicePtr, byte, nbytes, LEGACY_STREAM) };
+    driver.check("cuMemsetD8Async", status)
 }
 
 impl Drop for Timer {

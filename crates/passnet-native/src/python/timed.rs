@@ -5,17 +5,15 @@ use pyo3::{
     exceptions::PyValueError,
     intern,
     prelude::*,
-    types::{PyDict, PyList, PyTuple},
+    types::{PyDict, PyTuple},
 };
 
 use crate::{
     cache::{Sweeper, last_level_bytes},
     cuda,
+    python::poison::{overwrite_all, values},
     timing::{Plan, Subject, time_block},
 };
-
-/// Byte that outputs are overwritten with: not a number, as any floating-point type.
-const POISON: u8 = 0xFF;
 
 /// Source of the contents of one input: call `i` sees the window of number `(start + i * step) % windows`.
 #[derive(FromPyObject)]
@@ -35,18 +33,23 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Copies the window of a call to the tensor of a set.
-    fn fill(&self, call: usize, set: usize) {
+    /// Copies the window of a call to the tensor of a set, on the device whose timer it is or on the CPU.
+    fn fill(&self, call: usize, set: usize, device: Option<&cuda::Timer>) -> PyResult<()> {
         let number = (u128::from(self.start) + call as u128 * u128::from(self.step)) % u128::from(self.windows.max(1));
         let from = self.address + number as usize * self.element;
-        // SAFETY: `passnet._worker.pools` vouches for the addresses: a mapping that holds all windows, and storages of
-        // `nbytes` bytes, which it keeps alive. They do not overlap. With no bytes nothing is read or written.
+        // SAFETY: `passnet._worker.pools` vouches for the addresses: memory of the device that holds all windows, and
+        // storages of `nbytes` bytes, which it keeps alive. They do not overlap. With no bytes nothing is read or written.
         #[expect(unsafe_code, reason = "tensors are known by address")]
         unsafe {
-            if self.nbytes > 0 {
-                std::ptr::copy_nonoverlapping(from as *const u8, self.places[set] as *mut u8, self.nbytes);
+            match device {
+                Some(device) => device.copy(self.places[set], from, self.nbytes)?,
+                None if self.nbytes > 0 => {
+                    std::ptr::copy_nonoverlapping(from as *const u8, self.places[set] as *mut u8, self.nbytes);
+                }
+                None => {}
             }
         }
+        Ok(())
     }
 }
 
@@ -57,8 +60,12 @@ struct PyCalls<'py> {
     sets: Vec<Bound<'py, PyTuple>>,
     set: usize,
     sources: Vec<Source>,
-    before: Option<Bound<'py, PyAny>>,
-    retire: Retire<'py>,
+    /// Untimed calls at the beginning.
+    warmup: usize,
+    /// Called before each call, after the copies: the state of the module and of generators is set again.
+    restore: Option<Bound<'py, PyAny>>,
+    /// Overwrite the memory of results that nobody needs.
+    overwrites: bool,
     sweeper: Option<Sweeper>,
     cuda: Option<cuda::Timer>,
     last: Option<Bound<'py, PyAny>>,
@@ -66,23 +73,16 @@ struct PyCalls<'py> {
     digests: Vec<String>,
 }
 
-/// Treatment of results that nobody needs.
-enum Retire<'py> {
-    /// Let go of them.
-    Drop,
-    /// Overwrite their memory, which is the host's, first.
-    Overwrite,
-    /// Have a function overwrite it.
-    Call(Bound<'py, PyAny>),
-}
-
 impl Subject for PyCalls<'_> {
     type Error = PyErr;
 
     fn prepare(&mut self, call: usize) -> PyResult<()> {
-        self.sources.iter().for_each(|source| source.fill(call, self.set));
-        if let Some(before) = &self.before {
-            before.call1((self.set, call))?;
+        // Untimed calls may share a content, unless they change it.
+        if call == 0 || call >= self.warmup || self.restore.is_some() {
+            self.sources.iter().try_for_each(|source| source.fill(call, self.set, self.cuda.as_ref()))?;
+        }
+        if let Some(restore) = &self.restore {
+            restore.call1((self.set,))?;
         }
         if let Some(sweeper) = &mut self.sweeper {
             sweeper.sweep();
@@ -116,23 +116,10 @@ impl Subject for PyCalls<'_> {
             self.kept = Some(result);
             return Ok(());
         }
-        match &self.retire {
-            Retire::Drop => {}
-            Retire::Overwrite => overwrite_all(&result),
-            Retire::Call(function) => drop(function.call1((result,))?),
+        if self.overwrites {
+            overwrite_all(&result);
         }
         Ok(())
-    }
-}
-
-/// Values that a call returned, as a list.
-fn values<'py>(result: &Bound<'py, PyAny>) -> Vec<Bound<'py, PyAny>> {
-    if let Ok(tuple) = result.cast::<PyTuple>() {
-        return tuple.iter().collect();
-    }
-    match result.cast::<PyList>() {
-        Ok(list) => list.iter().collect(),
-        Err(_) => vec![result.clone()],
     }
 }
 
@@ -157,77 +144,19 @@ fn digest(value: &Bound<'_, PyAny>) -> String {
     of_tensor().unwrap_or_default()
 }
 
-/// Memory of one tensor of a result.
-struct Memory {
-    address: usize,
-    nbytes: usize,
-    element: usize,
-    /// References to the storage, one of them this program's own.
-    references: usize,
-}
-
-impl Memory {
-    /// The memory of a plain tensor on the host that nothing but its result refers to.
-    fn of(value: &Bound<'_, PyAny>) -> Option<Self> {
-        let py = value.py();
-        // SAFETY: `value` is a live object.
-        #[expect(unsafe_code, reason = "a count that only the interpreter's own interface has")]
-        let references = unsafe { pyo3::ffi::Py_REFCNT(value.as_ptr()) };
-        // One reference here, and one in the tuple or list, or the caller's if the result is the tensor itself.
-        if references != 2 || !value.getattr(intern!(py, "is_cpu")).ok()?.is_truthy().ok()? {
-            return None;
-        }
-        let storage = value.call_method0(intern!(py, "untyped_storage")).ok()?;
-        let count = py.import(intern!(py, "torch._C")).ok()?.getattr(intern!(py, "_storage_Use_Count")).ok()?;
-        let number = |value: PyResult<Bound<'_, PyAny>>| value.ok()?.extract::<usize>().ok();
-        Some(Self {
-            address: number(storage.call_method0(intern!(py, "data_ptr")))?,
-            nbytes: number(storage.call_method0(intern!(py, "nbytes")))?,
-            element: number(value.call_method0(intern!(py, "element_size")))?,
-            references: number(count.call1((storage.getattr(intern!(py, "_cdata")).ok()?,)))?,
-        })
-    }
-}
-
-/// Overwrites the memory of each tensor of a result that nobody else holds.
-fn overwrite_all(result: &Bound<'_, PyAny>) {
-    let values = values(result);
-    let memories: Vec<Memory> = values.iter().filter_map(Memory::of).collect();
-    for memory in &memories {
-        let sharing = memories.iter().filter(|other| other.address == memory.address).count();
-        // An input, or a constant of the graph, has more references than those of the result.
-        if memory.address == 0 || memory.nbytes == 0 || memory.references > sharing + 1 {
-            continue;
-        }
-        // A bool is 0 or 1 to any code that reads it.
-        let byte = if memory.element == 1 { 1 } else { POISON };
-        // SAFETY: the storage has `nbytes` writable bytes in the memory of the host, and only `values` refers to it.
-        #[expect(unsafe_code, reason = "tensors are known by address")]
-        unsafe {
-            std::ptr::write_bytes(memory.address as *mut u8, byte, memory.nbytes);
-        }
-    }
-}
-
-/// Overwrites the memory of each tensor of a result that only the caller holds, on the CPU.
-#[pyfunction]
-pub(super) fn overwrite(result: &Bound<'_, PyAny>) {
-    overwrite_all(result);
-}
-
 /// Calls `callable(*arguments[set])`, first `warmup` times untimed, then `trials` times `calls` times between two readings of
 /// CLOCK_MONOTONIC. The set is 0 up to the timed call of number `keep`, whose result is kept, and 1 after it.
 ///
-/// `sources`: what is copied into the tensors before each call, outside the clock ([`Source`]). `before`: called after that
-/// with the number of the set and of the call. `cuda`: the device is the CUDA device whose context is current; each call is
-/// enclosed by device events and ends with a synchronisation of the context. `cold`: the last-level cache (CPU) or the L2
-/// cache (CUDA) is overwritten before each call. `retire`: true to overwrite the memory of results that are not kept, or a
-/// function that does.
+/// `sources`: contents that are copied into the tensors before each timed call, outside the clock ([`Source`]). `restore`:
+/// called after that with the number of the set; the contents are then copied before untimed calls, too. `cuda`: the device is
+/// the CUDA device whose context is current; each call is enclosed by device events and ends with a synchronisation of the
+/// context. `cold`: the last-level cache (CPU) or the L2 cache (CUDA) is overwritten before each call. `overwrites`: overwrite
+/// the memory of results that are not kept.
 ///
 /// Returns a dictionary: `e2e_ns`, `device_ns` (means of a trial's calls), `total_ns`, `result`, and `kept`: content ids of the
 /// values of `result`.
 #[pyfunction]
-#[pyo3(signature = (callable, arguments, sources, warmup, trials, calls, keep, *, cuda, cold, before, retire))]
+#[pyo3(signature = (callable, arguments, sources, warmup, trials, calls, keep, *, cuda, cold, restore, overwrites))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub(super) fn time_calls<'py>(
     callable: Bound<'py, PyAny>,
@@ -239,8 +168,8 @@ pub(super) fn time_calls<'py>(
     keep: u32,
     cuda: bool,
     cold: bool,
-    before: Option<Bound<'py, PyAny>>,
-    retire: Bound<'py, PyAny>,
+    restore: Option<Bound<'py, PyAny>>,
+    overwrites: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let py = callable.py();
     if arguments.is_empty() || sources.iter().any(|source| source.places.len() != arguments.len()) {
@@ -251,12 +180,9 @@ pub(super) fn time_calls<'py>(
         sets: arguments,
         set: 0,
         sources,
-        before,
-        retire: match retire.extract::<bool>() {
-            Ok(true) => Retire::Overwrite,
-            Ok(false) => Retire::Drop,
-            Err(_) => Retire::Call(retire),
-        },
+        warmup: warmup as usize,
+        restore,
+        overwrites,
         sweeper: (cold && !cuda).then(|| Sweeper::new(last_level_bytes())),
         cuda: if cuda { Some(cuda::Timer::new(cold)?) } else { None },
         last: None,
