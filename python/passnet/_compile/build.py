@@ -126,7 +126,7 @@ def _rewrite(
     _apply(module, used, report)
     if options.author is not None:
         try:
-            written = author_passes(module.graph, store)
+            written = author_passes(module.graph, store, judged=options.verify)
         except NotAuthoredError as error:
             report.notes.append(f"the author wrote nothing: {error}")
         else:

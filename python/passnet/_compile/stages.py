@@ -199,7 +199,7 @@ class _Candidate:
         texts: dict[str, str] = {}
         notes: list[str] = []
         if options.author:
-            written = author_passes(translated.graph, options.store)
+            written = author_passes(translated.graph, options.store, judged=options.verify)
             authored = [direct(rule) for rule in written.passes]
             rewrite(translated, authored)
             used += authored
