@@ -30,7 +30,7 @@ pub(crate) use self::fleet::{FleetArgs, FleetCommand, FleetRunArgs, SimulateArgs
 pub(crate) use self::matches::MatchArgs;
 pub(crate) use self::optimize::OptimizeArgs;
 pub(crate) use self::plot::PlotArgs;
-pub(crate) use self::shared::{Format, MeasureArgs, SelectionArgs};
+pub(crate) use self::shared::{Format, MeasureArgs, MetadataArgs, SelectionArgs};
 pub(crate) use self::traj::{
     EnvCommand, EnvServeArgs, FilterArgs, SplitArgs, TeachArgs, TrajCommand, TrajDedupArgs, TrajExportArgs, TrajFormat,
     TrajStatsArgs,
@@ -213,8 +213,13 @@ pub(crate) struct BenchRunArgs {
     /// remembered are used and the others are as a model has them
     #[arg(long, value_name = "N", value_parser = shared::seconds)]
     pub(crate) tune_seconds: Option<Duration>,
+    /// Author fuse: keep passes that are slower than eager mode on this device
+    #[arg(long)]
+    pub(crate) no_confirm: bool,
     #[command(flatten)]
     pub(crate) measure: MeasureArgs,
+    #[command(flatten, next_help_heading = "Description for boards")]
+    pub(crate) metadata: MetadataArgs,
     #[command(flatten, next_help_heading = "Authors llm:MODEL")]
     pub(crate) model: ModelArgs,
     #[command(flatten)]
@@ -247,6 +252,9 @@ pub(crate) struct FuseArgs {
     /// remembered are used and the others are as a model has them
     #[arg(long, value_name = "N", value_parser = shared::seconds)]
     pub(crate) tune_seconds: Option<Duration>,
+    /// Drop passes that are slower than eager mode on this device, which has to be there
+    #[arg(long)]
+    pub(crate) confirm: bool,
 }
 
 const TARGETS: &[shared::Choice<Target>] = &[("cpu", "", Target::Cpu), ("cuda", "", Target::Cuda)];

@@ -1,6 +1,6 @@
 //! The sites of a task, in passes and in the order of the passes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use passnet_graph::{NodeId, Target, TypedGraph};
 
@@ -16,9 +16,14 @@ use super::{
 };
 use crate::front::lower::{call::Call, storage::is_view_node};
 
-/// The sites of a task. Sites of one pass are together; passes are in the order in which they are applied.
-pub(crate) fn plan_passes(task: &[TypedGraph], target: Target) -> Vec<Vec<Site>> {
-    plan_around(task, target, &find_fragile_nodes(task, target))
+/// The sites of a task, without nodes that are left. Sites of one pass are together; passes are in the order in which they
+/// are applied.
+pub(crate) fn plan_passes(
+    task: &[TypedGraph],
+    target: Target,
+    left: &BTreeMap<usize, BTreeSet<NodeId>>,
+) -> Vec<Vec<Site>> {
+    plan_around(task, target, &find_fragile_nodes(task, target, left))
 }
 
 /// The same, with all nodes that can be expressed: for a caller who compares each region with exact results.

@@ -4,6 +4,7 @@
 
 mod agent;
 mod cli;
+mod confirm;
 mod dataset;
 mod environment;
 mod interrupt;
