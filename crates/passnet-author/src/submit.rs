@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use passnet_eval::{Candidate, Submission};
+use passnet_record::RunMetadata;
 use passnet_run::Suite;
 
 use crate::author::{Author, AuthorError, Context, Runs, TaskGraphs};
@@ -17,7 +18,7 @@ pub fn submission(author: &mut dyn Author, suite: &Suite, context: &Context<'_>)
     for record in &suite.record.tasks {
         candidates.insert(record.id.clone(), candidate(author, &TaskGraphs { suite, record })?);
     }
-    Ok(Submission { author: author.spec().clone(), candidates })
+    Ok(Submission { author: author.spec().clone(), candidates, metadata: RunMetadata::default() })
 }
 
 fn candidate(author: &dyn Author, task: &TaskGraphs<'_>) -> Result<Candidate, AuthorError> {

@@ -10,7 +10,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use passnet_record::{AuthorSpec, GraphId, PassDirectory, RunEvent, RunHeader, SCHEMA_VERSION, SourceFile, Verdict};
+use passnet_record::{
+    AuthorSpec, GraphId, PassDirectory, RunEvent, RunHeader, RunMetadata, SCHEMA_VERSION, SourceFile, Verdict,
+};
 use passnet_run::{RunStore, SampleFolder, StoreError, Suite, now_rfc3339};
 
 use crate::{Candidate, EvalError, Referee};
@@ -36,13 +38,15 @@ pub struct Submission {
     pub author: AuthorSpec,
     /// Candidate of each task; a task that is missing is evaluated without passes and gets `no_match`.
     pub candidates: BTreeMap<String, Candidate>,
+    /// Description for boards, as recorded in the run.
+    pub metadata: RunMetadata,
 }
 
 impl Submission {
     /// Returns a submission of one candidate for all tasks of a suite.
     pub fn uniform(author: AuthorSpec, candidate: &Candidate, suite: &Suite) -> Self {
         let tasks = suite.record.tasks.iter().map(|task| (task.id.clone(), candidate.clone()));
-        Self { author, candidates: tasks.collect() }
+        Self { author, candidates: tasks.collect(), metadata: RunMetadata::default() }
     }
 }
 
@@ -125,6 +129,7 @@ pub fn run_suite(
         settings: referee.settings().clone(),
         fingerprint: referee.fingerprint().clone(),
         started: now_rfc3339(),
+        metadata: submission.metadata.clone(),
     };
     let mut store = RunStore::open(directory, &header)?;
     for (task, candidate) in tasks.iter().zip(&candidates) {

@@ -79,6 +79,7 @@ impl Ledger {
                 settings: settings.clone(),
                 fingerprint: fingerprint.clone(),
                 started: now_rfc3339(),
+                metadata: author.submission.metadata.clone(),
             };
             let known = match RunLog::read(&author.directory) {
                 Ok(log) => log.verdicts().into_iter().map(|verdict| (verdict.id.clone(), verdict.clone())).collect(),

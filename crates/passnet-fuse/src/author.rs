@@ -11,7 +11,10 @@ use crate::{
         tuning::{Choices, TunableKernel},
     },
     front::lower::call::Call,
-    plan::{select::plan_passes, site::Site},
+    plan::{
+        select::{plan_judged_passes, plan_passes},
+        site::Site,
+    },
 };
 
 /// Writes the passes of a task, given by its typed graphs; a directory without files where nothing is to be rewritten.
@@ -55,10 +58,21 @@ pub struct Place {
 /// Writes the passes of a task as [`write_passes`] does, without those operations that are left to PyTorch. What is left in one
 /// graph is left in all that have the same operations.
 pub fn write_passes_without(task: &[TypedGraph], target: Target, choices: &Choices, left: &Left) -> Written {
-    let passes = plan_passes(task, target, left);
+    written(task, &plan_passes(task, target, left), choices)
+}
+
+/// Like [`write_passes`], but also operations whose roundings later ones enlarge, such as a normalisation before a
+/// convolution in TF32. For a caller who compares each region with exact results: a model's results are then as precise
+/// as PyTorch's, but not within a narrow tolerance of them.
+pub fn write_judged_passes(task: &[TypedGraph], target: Target, choices: &Choices) -> PassDirectory {
+    written(task, &plan_judged_passes(task, target), choices).directory
+}
+
+/// The files of passes.
+fn written(task: &[TypedGraph], passes: &[Vec<Site>], choices: &Choices) -> Written {
     let names: Vec<String> = (0..passes.len()).map(|number| format!("fuse_{number}")).collect();
     let mut files: Vec<(String, String)> =
-        names.iter().zip(&passes).map(|(name, sites)| (format!("{name}.py"), pass_file(sites, choices))).collect();
+        names.iter().zip(passes).map(|(name, sites)| (format!("{name}.py"), pass_file(sites, choices))).collect();
     if !names.is_empty() {
         let list: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
         files.push((ORDER_FILE.to_owned(), format!("[{}]\n", list.join(", "))));
@@ -77,7 +91,7 @@ pub fn write_passes_without(task: &[TypedGraph], target: Target, choices: &Choic
             .collect(),
     };
     let written = |(name, sites): (String, &Vec<Site>)| WrittenPass { name, places: sites.iter().map(place).collect() };
-    Written { directory, passes: names.into_iter().zip(&passes).map(written).collect() }
+    Written { directory, passes: names.into_iter().zip(passes).map(written).collect() }
 }
 
 fn is_product(graph: &Graph, node: NodeId) -> bool {

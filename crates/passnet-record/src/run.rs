@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AuthorSpec, CacheMode, ContentId, Device, ExecutionPath, Mode, Verdict, Weights};
+use crate::{AuthorSpec, CacheMode, ContentId, Device, ExecutionPath, Mode, RunMetadata, Verdict, Weights};
 
 /// Hardware and versions, which can change a timing or a result.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,6 +102,9 @@ pub struct RunHeader {
     pub fingerprint: Fingerprint,
     /// When the run began, RFC 3339, UTC.
     pub started: String,
+    /// Description for boards; empty in logs of before 0.3.
+    #[serde(default, skip_serializing_if = "RunMetadata::is_empty")]
+    pub metadata: RunMetadata,
 }
 
 /// A file of a pass directory, for the record.

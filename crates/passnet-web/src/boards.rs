@@ -96,6 +96,37 @@ pub(crate) fn score_interval(run: &RunView) -> Option<Interval> {
     Some(sound.interval.unwrap_or(Interval { low: sound.score, high: sound.score }))
 }
 
+/// Change of an author since its previous run on the same board.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Movement {
+    pub(crate) previous: usize,
+    /// Difference of the sound scores.
+    pub(crate) change: f64,
+    /// The intervals of the two scores do not overlap.
+    pub(crate) is_certain: bool,
+}
+
+/// Compares a run with the last one of the same author on the board that began earlier, and covers as many graphs; `None` if
+/// there is none, or one of them has no sound score.
+pub(crate) fn movement(site: &Site, board: &Board, run: usize) -> Option<Movement> {
+    let runs = &site.runs;
+    let is_earlier = |other: &RunView| {
+        other.author_name() == runs[run].author_name()
+            && other.header.started < runs[run].header.started
+            && other.header.graphs == runs[run].header.graphs
+            && other.is_complete()
+    };
+    let earlier = board.rows.iter().map(|row| row.run).filter(|&other| is_earlier(&runs[other]));
+    let previous = earlier.max_by(|&a, &b| runs[a].header.started.cmp(&runs[b].header.started))?;
+    let score = |run: usize| Some(runs[run].score.sound.as_ref()?.score);
+    let (now, before) = (score_interval(&runs[run])?, score_interval(&runs[previous])?);
+    Some(Movement {
+        previous,
+        change: score(run)? - score(previous)?,
+        is_certain: now.low > before.high || before.low > now.high,
+    })
+}
+
 /// Graphs of a run: all that count, and the parts that each contain the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Coverage {

@@ -20,7 +20,7 @@ impl RankedRun<'_> {
 
 /// Names runs by author, and by run where an author occurs twice; best first (sound score, then AS).
 pub(crate) fn ranked(runs: &[RunView]) -> Vec<RankedRun<'_>> {
-    let authors: Vec<String> = runs.iter().map(|run| run.header.author.to_string()).collect();
+    let authors: Vec<String> = runs.iter().map(RunView::author_name).collect();
     let mut entries: Vec<RankedRun<'_>> = runs
         .iter()
         .zip(&authors)

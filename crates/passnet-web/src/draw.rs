@@ -3,6 +3,7 @@
 pub(crate) mod bars;
 pub(crate) mod difference;
 pub(crate) mod graph;
+pub(crate) mod history;
 mod layout;
 pub(crate) mod plots;
 pub(crate) mod scatter;

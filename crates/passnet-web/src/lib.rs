@@ -24,6 +24,7 @@ mod families;
 mod figures;
 mod format;
 mod leaderboard;
+mod metadata;
 mod page;
 mod pages;
 mod published;

@@ -1,5 +1,6 @@
 //! One module per page.
 
+mod author;
 mod board;
 pub(crate) mod comparison;
 mod context;
@@ -38,6 +39,8 @@ fn document(context: &Context<'_>) -> String {
         PageId::Trajectories => trajectory::list(context),
         PageId::Dataset => dataset::page(context),
         PageId::Published => published::page(),
+        PageId::Author(index) => author::page(context, index),
+        PageId::Authors => author::list(context),
     };
     let crumb = |(title, place): &(String, PageId)| Crumb { title: title.clone(), href: context.href(*place) };
     let mut crumbs: Vec<Crumb> = Vec::new();
@@ -54,6 +57,7 @@ fn places(context: &Context<'_>) -> Vec<Place> {
     let site = context.site;
     let pages = [
         (true, "Leaderboard", PageId::Index),
+        (!site.authors.is_empty(), "Authors", PageId::Authors),
         (site.dataset.is_some(), "Dataset", PageId::Dataset),
         (!site.trajectories.is_empty(), "Trajectories", PageId::Trajectories),
         (site.published, "Published figures", PageId::Published),

@@ -1,5 +1,6 @@
 //! A site: runs and what belongs to them, with a page for each thing and a path for each page.
 
+mod authors;
 mod model;
 mod page_id;
 mod paths;

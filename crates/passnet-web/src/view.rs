@@ -20,6 +20,14 @@ pub struct RunView {
 }
 
 impl RunView {
+    /// Name of the author for people: that of the run's description, else that of the author.
+    pub fn author_name(&self) -> String {
+        match self.header.metadata.name.as_str() {
+            "" => self.header.author.to_string(),
+            name => name.to_owned(),
+        }
+    }
+
     /// True if the author submitted no passes: a baseline or a compiler, which others are compared with.
     pub fn is_baseline(&self) -> bool {
         self.passes.is_empty()

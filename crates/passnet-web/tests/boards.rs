@@ -109,3 +109,66 @@ fn unmatched_graphs_are_not_covered_and_published_figures_are_off_by_default() {
     assert!(site.render(PageId::Published, &Empty).contains("TorchInductor"));
     assert_eq!(PageId::at("published.html", &site), Some(PageId::Published));
 }
+
+/// A run of that time and author, with these metadata.
+fn dated(name: &str, day: &str, score: f64, low: f64, high: f64) -> RunView {
+    let mut run = run(name, score, low, high);
+    run.header.started = format!("2026-01-{day}T12:00:00Z");
+    run.header.metadata.name = "Example compiler".to_owned();
+    run.header.metadata.organisation = "Example & Sons".to_owned();
+    run.header.metadata.commit = format!("c0ffee{day}");
+    run.header.metadata.link = "https://example.org/compiler".to_owned();
+    run
+}
+
+#[test]
+fn runs_of_an_author_are_compared_with_the_previous_one() {
+    let runs = vec![
+        dated("third", "05", 1.3, 1.2, 1.35),
+        dated("first", "01", 1.0, 0.9, 1.1),
+        dated("second", "03", 1.5, 1.4, 1.6),
+        dated("fourth", "07", 1.32, 1.22, 1.4),
+    ];
+    let site = Site::new(runs, Vec::new(), None);
+    let page = site.render(PageId::Index, &Empty);
+    for (change, count) in [("▲ +0.500", 1), ("▼ −0.200", 1), ("≈ +0.020", 1)] {
+        assert_eq!(page.matches(change).count(), count, "{change}");
+    }
+    assert!(
+        page.contains("Example &amp; Sons") && page.contains("2026-01-07"),
+        "organisation and date are on the board"
+    );
+    let author = PageId::at("author/example-compiler.html", &site).expect("an author has a page");
+    let page = site.render(author, &Empty);
+    let order: Vec<usize> =
+        ["first", "second", "third", "fourth"].map(|run| page.find(&format!(">{run}<")).unwrap()).into();
+    assert!(order.is_sorted(), "{order:?}");
+    assert!(page.contains("c0ffee03") && page.contains("https://example.org/compiler"));
+    insta::assert_snapshot!("author", &page[page.find("<main").unwrap()..page.find("</main>").unwrap()]);
+}
+
+#[test]
+fn runs_of_other_boards_and_unfinished_ones_are_no_previous_run() {
+    let changes: [fn(&mut RunView); 4] = [
+        |run| run.header.settings.correct_at = 0,
+        |run| run.header.metadata.name = "Another".to_owned(),
+        |run| drop(run.verdicts.pop()),
+        |run| run.header.started = "2026-02-01T12:00:00Z".to_owned(),
+    ];
+    for change in changes {
+        let mut before = dated("before", "01", 1.0, 0.9, 1.1);
+        change(&mut before);
+        let page = board_page(vec![before, dated("after", "03", 1.5, 1.4, 1.6)]);
+        assert!(!page.contains("▲ +"), "there is nothing to compare with");
+    }
+}
+
+#[test]
+fn a_link_that_would_run_a_script_is_not_shown() {
+    let mut run = dated("run", "01", 1.0, 0.9, 1.1);
+    run.header.metadata.link = "javascript:alert(1)".to_owned();
+    let site = Site::new(vec![run], Vec::new(), None);
+    for page in [PageId::Run(0), PageId::Author(0), PageId::Index] {
+        assert!(!site.render(page, &Empty).contains("javascript:"));
+    }
+}

@@ -30,7 +30,7 @@ pub(crate) use self::fleet::{FleetArgs, FleetCommand, FleetRunArgs, SimulateArgs
 pub(crate) use self::matches::MatchArgs;
 pub(crate) use self::optimize::OptimizeArgs;
 pub(crate) use self::plot::PlotArgs;
-pub(crate) use self::shared::{Format, MeasureArgs, SelectionArgs};
+pub(crate) use self::shared::{Format, MeasureArgs, MetadataArgs, SelectionArgs};
 pub(crate) use self::traj::{
     EnvCommand, EnvServeArgs, FilterArgs, SplitArgs, TeachArgs, TrajCommand, TrajDedupArgs, TrajExportArgs, TrajFormat,
     TrajStatsArgs,
@@ -218,6 +218,8 @@ pub(crate) struct BenchRunArgs {
     pub(crate) no_confirm: bool,
     #[command(flatten)]
     pub(crate) measure: MeasureArgs,
+    #[command(flatten, next_help_heading = "Description for boards")]
+    pub(crate) metadata: MetadataArgs,
     #[command(flatten, next_help_heading = "Authors llm:MODEL")]
     pub(crate) model: ModelArgs,
     #[command(flatten)]

@@ -9,12 +9,14 @@ use passnet_record::RunHeader;
 
 use super::error::StoreError;
 
-/// Compares what makes two parts of a run comparable: everything but the time of the start.
+/// Compares what makes two parts of a run comparable: everything but the time of the start and the description for
+/// boards.
 pub(super) fn same_run(directory: &Path, before: &RunHeader, now: &RunHeader) -> Result<(), StoreError> {
     let flat = |header: &RunHeader| {
         let mut value = serde_json::to_value(header).unwrap_or_default();
         if let Some(fields) = value.as_object_mut() {
             fields.remove("started");
+            fields.remove("metadata");
         }
         let mut fields = BTreeMap::new();
         flatten("", &value, &mut fields);

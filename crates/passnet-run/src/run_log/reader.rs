@@ -15,7 +15,7 @@ pub(super) const PACKED_LOG: &str = "run.jsonl.zst";
 /// The content of a run log.
 #[derive(Clone, Debug)]
 pub struct RunLog {
-    /// The first header.
+    /// The first header, with the last description for boards.
     pub header: RunHeader,
     /// All events in order.
     pub events: Vec<RunEvent>,
@@ -52,12 +52,17 @@ impl RunLog {
     pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, StoreError> {
         let missing = || StoreError::Missing { path: path.to_owned() };
         let (events, _) = parse(path, bytes)?;
-        let header = events.iter().find_map(|event| match event {
-            RunEvent::Started(header) => Some(header.as_ref().clone()),
+        let mut headers = events.iter().filter_map(|event| match event {
+            RunEvent::Started(header) => Some(header.as_ref()),
             _ => None,
         });
+        let mut header = headers.next().cloned().ok_or_else(missing)?;
+        // A run that is continued may correct its description, and keeps it where it says nothing.
+        if let Some(described) = headers.filter(|header| !header.metadata.is_empty()).last() {
+            header.metadata = described.metadata.clone();
+        }
         let finished = matches!(events.last(), Some(RunEvent::Finished { .. }));
-        Ok(Self { header: header.ok_or_else(missing)?, events, finished })
+        Ok(Self { header, events, finished })
     }
 
     /// The verdicts, one per graph, in the order in which they were first reached; where a graph has several, the last.

@@ -1,6 +1,6 @@
 use passnet_record::{
     AuthorSpec, CacheMode, ContentId, Cost, Device, Evidence, ExecutionPath, Fingerprint, GraphId, Mode, RunEvent,
-    RunHeader, RunSettings, SCHEMA_VERSION, Status, Verdict,
+    RunHeader, RunMetadata, RunSettings, SCHEMA_VERSION, Status, Verdict,
 };
 
 use fs_err as fs;
@@ -41,6 +41,7 @@ fn header() -> RunHeader {
         },
         fingerprint: Fingerprint::default(),
         started: now_rfc3339(),
+        metadata: RunMetadata::default(),
     }
 }
 
@@ -153,4 +154,25 @@ fn a_log_that_is_cut_short_is_named_and_not_overwritten() {
         assert!(message.contains("run.jsonl.zst") && message.contains("--fresh"), "{message}");
     }
     assert_eq!(fs::read(&path).unwrap().len(), packed.len() / 2);
+}
+
+#[test]
+fn a_description_is_kept_until_another_replaces_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let named = |name: &str| {
+        let metadata = RunMetadata { name: name.to_owned(), ..RunMetadata::default() };
+        RunHeader { metadata, ..header() }
+    };
+    for (given, kept) in [("", ""), ("first", "first"), ("", "first"), ("second", "second")] {
+        drop(RunStore::open(directory.path(), &named(given)).unwrap());
+        assert_eq!(RunLog::read(directory.path()).unwrap().header.metadata.name, kept);
+    }
+}
+
+#[test]
+fn logs_without_a_description_load() {
+    let text = serde_json::to_value(RunEvent::Started(Box::new(header()))).unwrap();
+    assert!(text.get("metadata").is_none());
+    let log = RunLog::parse("run.jsonl".as_ref(), format!("{text}\n").as_bytes()).unwrap();
+    assert!(log.header.metadata.is_empty());
 }

@@ -2,7 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::context::{Context, Page};
+use super::{
+    author::change,
+    context::{Context, Page},
+};
 use crate::{
     Origin, PageId,
     boards::{Board, Ranked, boards, coverage, score_interval},
@@ -13,6 +16,7 @@ use crate::{
         scatter::{Point, scatter},
     },
     format::{counted, duration, interval, ratio, score},
+    metadata::day,
     shell::{scrolling, section},
 };
 
@@ -73,7 +77,8 @@ fn leaderboard(context: &Context<'_>, boards: &[Board]) -> Markup {
             "The bar shows three nested parts of the graphs: "
             span.key.covered { "covered" } " (a pass was handed in), " span.key.correct { "correct" } ", and "
             span.key.faster { "faster" } " than eager (95 % interval above 1). AS is the published score, G-mean the geometric mean "
-            "speed-up of correct graphs, cost the wall time of all evaluations."
+            "speed-up of correct graphs, cost the wall time of all evaluations. Change is that of the sound score since the "
+            "author's previous run on the board: ▲ and ▼ where the two intervals do not overlap, else ≈."
         }
         div.filters data-for="boards" role="search" {
             label { "Find " input type="search" data-find placeholder="author, run …" aria-keyshortcuts="/"; }
@@ -99,7 +104,8 @@ fn table(context: &Context<'_>, board: &Board, index: usize, suite: &str) -> Mar
                 th.number scope="col" { "Sound score" }
                 th scope="col" { "Covered · correct · faster" }
                 @for name in NUMBERS { th.number scope="col" { (name) } }
-                th scope="col" { "Path" }
+                th scope="col" { "Change" }
+                th scope="col" { "Date" }
             } }
             tbody { @for row in &board.rows { (run_row(context, board, row, suite, axis)) } }
         }
@@ -168,6 +174,7 @@ fn run_row(context: &Context<'_>, board: &Board, row: &Ranked, suite: &str, axis
             }
             th.author scope="row" data-sort=(entry.label) {
                 (context.link(PageId::Run(row.run), &entry.label))
+                @if !run.header.metadata.organisation.is_empty() { " " small { (run.header.metadata.organisation) } }
                 @if run.is_baseline() { " " span.tag { "baseline" } }
                 @if !run.is_complete() { " " span.tag { "unfinished" } }
                 @if let Origin::Bundle { id } = &run.origin { " " span.tag title=(format!("verified bundle {id}")) { "bundle" } }
@@ -186,7 +193,8 @@ fn run_row(context: &Context<'_>, board: &Board, row: &Ranked, suite: &str, axis
                 None => td.number data-sort="–" { span title="no correct graph was timed" { "–" } },
             }
             td.number data-sort=(cost) { (duration(cost as f64)) }
-            td { (conditions.path) }
+            td { (change(context, board, row.run)) }
+            td { (day(&run.header.started)) }
         }
     }
 }

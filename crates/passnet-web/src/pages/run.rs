@@ -13,6 +13,7 @@ use crate::{
     environment::environment,
     failures::message,
     format::{counted, duration, interval, percent, ratio, score},
+    metadata::described,
     shell::{scrolling, section},
     tasks::cell,
 };
@@ -64,6 +65,7 @@ pub(super) fn page(context: &Context<'_>, index: usize) -> Page {
         p { (run.header.author) " over " (context.link(PageId::Suite(entry.suite, 0), &suite.title())) ", begun " (run.header.started) "."
             @if !run.is_complete() { " " span.tag { "unfinished" } }
         }
+        (described(&run.header))
         @if let Origin::Bundle { id } = &run.origin {
             p { "From a bundle whose hashes were verified; its id is " code { (id) } "." }
         }

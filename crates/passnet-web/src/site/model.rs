@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use passnet_record::Verdict;
 use passnet_score::TaskScore;
 
-use super::slug::Slugs;
+use super::{
+    authors::{AuthorEntry, authors},
+    slug::Slugs,
+};
 use crate::view::{DatasetView, RunView, TrajectoryView};
 
 /// Graphs that one evaluation page shows.
@@ -75,6 +78,7 @@ pub struct Site {
     pub(crate) runs: Vec<RunView>,
     pub(crate) entries: Vec<RunEntry>,
     pub(crate) suites: Vec<SuiteEntry>,
+    pub(crate) authors: Vec<AuthorEntry>,
     pub(crate) trajectories: Vec<TrajectoryView>,
     pub(super) trajectory_slugs: Vec<String>,
     pub(crate) dataset: Option<DatasetView>,
@@ -104,7 +108,8 @@ impl Site {
             suite.runs.sort_by(|&a, &b| rank(&runs[b]).total_cmp(&rank(&runs[a])));
         }
         let by_slug = entries.iter().enumerate().map(|(index, entry)| (entry.slug.clone(), index)).collect();
-        Self { runs, entries, suites, trajectories, trajectory_slugs, dataset, published: false, by_slug }
+        let authors = authors(&runs);
+        Self { runs, entries, authors, suites, trajectories, trajectory_slugs, dataset, published: false, by_slug }
     }
 
     /// Adds a page with the published figures of the PassNet paper; off by default.
@@ -160,7 +165,7 @@ fn rank(run: &RunView) -> f64 {
 
 fn labels(runs: &[RunView]) -> Vec<String> {
     let mut seen: BTreeMap<(&str, &str, String), usize> = BTreeMap::new();
-    let key = |run: &RunView| (run.header.author.to_string(), run.header.settings.device.to_string());
+    let key = |run: &RunView| (run.author_name(), run.header.settings.device.to_string());
     for run in runs {
         let (author, device) = key(run);
         *seen.entry((&run.header.suite, &run.header.suite_version, author + &device)).or_default() += 1;

@@ -15,6 +15,10 @@ pub enum PageId {
     Evaluation(usize, usize, usize),
     /// Two runs over one suite.
     Compare(usize, usize),
+    /// An author over time.
+    Author(usize),
+    /// The list of authors.
+    Authors,
     /// The conversation of an agent.
     Trajectory(usize),
     /// The list of conversations.
@@ -29,8 +33,8 @@ impl PageId {
     /// Returns the relative path from this page to the root: `../` for each folder.
     pub(crate) fn up(self) -> &'static str {
         match self {
-            Self::Index | Self::Dataset | Self::Published | Self::Trajectories => "",
-            Self::Suite(..) | Self::Run(_) | Self::Trajectory(_) => "../",
+            Self::Index | Self::Authors | Self::Dataset | Self::Published | Self::Trajectories => "",
+            Self::Suite(..) | Self::Author(_) | Self::Run(_) | Self::Trajectory(_) => "../",
             Self::Task(..) | Self::Evaluation(..) | Self::Compare(..) => "../../",
         }
     }

@@ -19,6 +19,8 @@ impl Site {
                 pages.extend((0..self.evaluation_parts(run, task)).map(|part| PageId::Evaluation(run, task, part)));
             }
         }
+        pages.extend((0..self.authors.len()).map(PageId::Author));
+        pages.extend((!self.authors.is_empty()).then_some(PageId::Authors));
         pages.extend((0..self.trajectories.len()).map(PageId::Trajectory));
         pages.extend((!self.trajectories.is_empty()).then_some(PageId::Trajectories));
         pages.extend(self.dataset.is_some().then_some(PageId::Dataset));
@@ -37,6 +39,8 @@ impl Site {
             PageId::Compare(before, after) => {
                 before != after && self.entries[before].suite == self.entries[after].suite
             }
+            PageId::Author(index) => index < self.authors.len(),
+            PageId::Authors => !self.authors.is_empty(),
             PageId::Trajectory(index) => index < self.trajectories.len(),
             PageId::Trajectories => !self.trajectories.is_empty(),
             PageId::Dataset => self.dataset.is_some(),
@@ -68,6 +72,8 @@ impl PageId {
             Self::Compare(before, after) => {
                 format!("compare/{}/{}.html", site.entries[before].slug, site.entries[after].slug)
             }
+            Self::Author(index) => format!("author/{}.html", site.authors[index].slug),
+            Self::Authors => "authors.html".to_owned(),
             Self::Trajectory(index) => format!("trajectory/{}.html", site.trajectory_slugs[index]),
             Self::Trajectories => "trajectories.html".to_owned(),
             Self::Dataset => "dataset.html".to_owned(),
@@ -100,6 +106,8 @@ impl PageId {
                 Self::Evaluation(run, site.suites[site.entries[run].suite].task_named(task)?, part)
             }
             ["compare", before, after] => Self::Compare(site.run_named(before)?, site.run_named(after)?),
+            ["authors"] => Self::Authors,
+            ["author", name] => Self::Author(site.authors.iter().position(|author| author.slug == *name)?),
             ["trajectory", name] => Self::Trajectory(site.trajectory_slugs.iter().position(|slug| slug == name)?),
             _ => return None,
         };

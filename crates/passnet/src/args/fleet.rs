@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, Subcommand};
 use passnet_record::AuthorSpec;
 
-use super::shared::{MeasureArgs, SelectionArgs, seconds};
+use super::shared::{MeasureArgs, MetadataArgs, SelectionArgs, seconds};
 
 #[derive(Subcommand)]
 pub(crate) enum FleetCommand {
@@ -38,6 +38,8 @@ pub(crate) struct FleetRunArgs {
     pub(crate) fresh: bool,
     #[command(flatten)]
     pub(crate) measure: MeasureArgs,
+    #[command(flatten, next_help_heading = "Description for boards")]
+    pub(crate) metadata: MetadataArgs,
     #[command(flatten, next_help_heading = "Fleet")]
     pub(crate) fleet: FleetArgs,
 }

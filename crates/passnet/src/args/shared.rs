@@ -6,7 +6,7 @@ use clap::{
     Args, ValueEnum,
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
 };
-use passnet_record::{Device, ExecutionPath, Mode, UnknownName, Weights};
+use passnet_record::{Device, ExecutionPath, MetadataError, Mode, RunMetadata, UnknownName, Weights};
 use passnet_run::Selection;
 
 /// A number of seconds, fractions allowed.
@@ -101,6 +101,37 @@ pub(crate) struct SelectionArgs {
     /// Only the first graphs of each task
     #[arg(long)]
     pub(crate) graphs_per_task: Option<usize>,
+}
+
+/// Description of a run for readers of a board.
+#[derive(Args)]
+pub(crate) struct MetadataArgs {
+    /// Name that boards show instead of the author's
+    #[arg(long)]
+    name: Option<String>,
+    /// Organisation or person that answers for the run
+    #[arg(long)]
+    organisation: Option<String>,
+    /// Address of a page about the author
+    #[arg(long, value_name = "URL")]
+    link: Option<String>,
+    /// Commit of the author's code
+    #[arg(long)]
+    commit: Option<String>,
+}
+
+impl MetadataArgs {
+    /// Returns the description, as a run log keeps it.
+    ///
+    /// # Errors
+    /// If a board could not show it.
+    pub(crate) fn metadata(&self) -> Result<RunMetadata, MetadataError> {
+        let of = |field: &Option<String>| field.clone().unwrap_or_default();
+        let (name, organisation) = (of(&self.name), of(&self.organisation));
+        let metadata = RunMetadata { name, organisation, link: of(&self.link), commit: of(&self.commit) };
+        metadata.check()?;
+        Ok(metadata)
+    }
 }
 
 impl SelectionArgs {

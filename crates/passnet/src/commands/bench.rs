@@ -15,13 +15,14 @@ use passnet_run::{Suite, archive::score_run, plain_name, remove_run};
 use super::{authors::create_for_bench, referee, report::print_leaderboard, stop::stop_flag};
 use crate::{
     args::BenchRunArgs,
-    failure::{BAD, unfit},
+    failure::{BAD, unfit, usage},
     progress::ProgressLine,
 };
 
 /// Evaluates, or continues where an earlier call ended, then prints the run's line of the leaderboard.
 pub(crate) fn run(args: &BenchRunArgs) -> Result<ExitCode> {
     referee::check_author(&args.author, args.measure.device)?;
+    let metadata = args.metadata.metadata().map_err(|error| usage(error.to_string()))?;
     let suite = open_suite(&args.suite, &args.selection.selection())?;
     let directory = args.out.clone().unwrap_or_else(|| run_directory(&suite, &args.author, args.measure.device));
     if args.fresh {
@@ -30,7 +31,7 @@ pub(crate) fn run(args: &BenchRunArgs) -> Result<ExitCode> {
     let referee = referee::start_for(&suite.record, &args.measure, args.jobs)?;
     // Until here there is nothing to keep, and an interrupt ends the process.
     let stop = stop_flag()?;
-    let submission = {
+    let mut submission = {
         let mut author = create_for_bench(args, suite.record.tasks.len())?;
         let context =
             Context { referee: &referee, directory: &directory, stop: &stop, progress: &|step| eprintln!("{step}") };
@@ -39,6 +40,7 @@ pub(crate) fn run(args: &BenchRunArgs) -> Result<ExitCode> {
             error => error.into(),
         })?
     };
+    submission.metadata = metadata;
     let line = ProgressLine::new(suite.graphs().count());
     let outcome = run_suite(&referee, &suite, &submission, &directory, &stop, &|event| line.show(&event));
     line.finish();

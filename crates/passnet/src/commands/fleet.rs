@@ -133,6 +133,7 @@ impl Metrics {
 
 /// Has each author write its passes, on this machine: they are the same as those of `bench run`.
 fn submissions(args: &FleetRunArgs, suite: &Suite, settings: &RunSettings) -> Result<Vec<AuthorRun>> {
+    let metadata = args.metadata.metadata().map_err(|error| usage(error.to_string()))?;
     let referee = referee::start_for_authors(settings.clone())?;
     let stop = std::sync::atomic::AtomicBool::new(false);
     let one = |author: &AuthorSpec| -> Result<AuthorRun> {
@@ -145,6 +146,7 @@ fn submissions(args: &FleetRunArgs, suite: &Suite, settings: &RunSettings) -> Re
         let context =
             Context { referee: &referee, directory: &directory, stop: &stop, progress: &|step| eprintln!("{step}") };
         let submission: Submission = submission(create(author)?.as_mut(), suite, &context)?;
+        let submission = Submission { metadata: metadata.clone(), ..submission };
         Ok(AuthorRun { submission, directory })
     };
     args.authors.iter().map(one).collect()

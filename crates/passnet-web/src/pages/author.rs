@@ -1,0 +1,122 @@
+//! One author over time: all its runs, board by board.
+
+use maud::{Markup, html};
+
+use super::context::{Context, Page};
+use crate::{
+    PageId,
+    boards::{Board, boards, coverage, movement, score_interval},
+    draw::{bars::coverage_bar, history::history},
+    format::{counted, interval, score},
+    metadata::{day, described},
+    shell::{scrolling, section},
+};
+
+pub(super) fn page(context: &Context<'_>, index: usize) -> Page {
+    let site = context.site;
+    let author = &site.authors[index];
+    let boards: Vec<Board> =
+        boards(site).into_iter().filter(|board| board.rows.iter().any(|row| author.runs.contains(&row.run))).collect();
+    let content = html! {
+        @for board in &boards { (over_time(context, board, &author.runs)) }
+    };
+    let lead = html! {
+        p { (counted(author.runs.len(), "run")) " on " (counted(boards.len(), "board")) "." }
+        @if let Some(&last) = author.runs.last() { (described(&site.runs[last].header)) }
+    };
+    Page {
+        title: format!("Author {}", author.name),
+        above: vec![("Authors".to_owned(), PageId::Authors)],
+        lead,
+        sections: vec![section("time", "Runs over time", content)],
+    }
+}
+
+/// The runs of an author on one board, oldest first, as a figure and a table.
+fn over_time(context: &Context<'_>, board: &Board, runs: &[usize]) -> Markup {
+    let site = context.site;
+    let conditions = &board.conditions;
+    let of_board = |run: &&usize| board.rows.iter().find(|row| row.run == **run);
+    let rows: Vec<_> = runs.iter().filter_map(|run| of_board(&run)).collect();
+    let points: Vec<_> = rows
+        .iter()
+        .filter_map(|row| {
+            let run = &site.runs[row.run];
+            Some((day(&run.header.started), run.score.sound.as_ref()?.score, score_interval(run)?))
+        })
+        .collect();
+    let suite = site.suites[conditions.suite].title();
+    let table = html! {
+        table {
+            thead { tr {
+                th scope="col" { "Date" } th scope="col" { "Run" } th.number scope="col" { "Rank" }
+                th.number scope="col" { "Sound score" } th scope="col" { "Change" }
+                th scope="col" { "Covered · correct · faster" } th scope="col" { "Commit" }
+            } }
+            tbody { @for row in &rows {
+                @let run = &site.runs[row.run];
+                tr {
+                    td { (day(&run.header.started)) }
+                    th scope="row" { (context.link(PageId::Run(row.run), &run.header.run)) }
+                    td.number { @match row.rank { Some(rank) => (rank), None => "–" } }
+                    td.number { @match (&run.score.sound, score_interval(run)) {
+                        (Some(sound), Some(bounds)) => { strong { (score(sound.score)) } " " small { (interval(bounds)) } },
+                        _ => "–",
+                    } }
+                    td { (change(context, board, row.run)) }
+                    td.parts { (coverage_bar(coverage(run))) }
+                    td { code { (run.header.metadata.commit) } }
+                }
+            } }
+        }
+    };
+    html! {
+        h3 { (context.link(PageId::Suite(conditions.suite, 0), &suite)) " on " (conditions.device) ", " (conditions.path) " path, t = "
+            (conditions.correct_at.to_string().replace('-', "−")) }
+        (history(&points, &format!("Sound score of each run over {suite}")))
+        (scrolling(&format!("Runs over {suite}"), table))
+    }
+}
+
+/// The change of the sound score since the author's previous run on the same board, with a link to the comparison.
+pub(super) fn change(context: &Context<'_>, board: &Board, run: usize) -> Markup {
+    let Some(movement) = movement(context.site, board, run) else { return html! { "–" } };
+    let (sign, class, title) = match (movement.is_certain, movement.change > 0.0) {
+        (false, _) => ("≈", "same", "the intervals of the two scores overlap"),
+        (true, true) => ("▲", "up", "better than the previous run: the intervals do not overlap"),
+        (true, false) => ("▼", "down", "worse than the previous run: the intervals do not overlap"),
+    };
+    let text = format!("{sign} {:+.3}", movement.change).replace('-', "−");
+    html! {
+        span.(format!("movement {class}")) title=(title) { (context.link(context.pair(run, movement.previous), &text)) }
+    }
+}
+
+/// The list of authors.
+pub(super) fn list(context: &Context<'_>) -> Page {
+    let site = context.site;
+    let table = html! {
+        table.sortable {
+            thead { tr {
+                th scope="col" { "Author" } th scope="col" { "Organisation" } th.number scope="col" { "Runs" }
+                th scope="col" { "First" } th scope="col" { "Last" }
+            } }
+            tbody { @for (index, author) in site.authors.iter().enumerate() {
+                @let of = |run: Option<&usize>| run.map(|&run| &site.runs[run].header);
+                tr {
+                    th scope="row" { (context.link(PageId::Author(index), &author.name)) }
+                    td { (of(author.runs.last()).map_or("", |header| &header.metadata.organisation)) }
+                    td.number { (author.runs.len()) }
+                    td { (of(author.runs.first()).map_or("", |header| day(&header.started))) }
+                    td { (of(author.runs.last()).map_or("", |header| day(&header.started))) }
+                }
+            } }
+        }
+    };
+    Page {
+        title: "Authors".to_owned(),
+        above: Vec::new(),
+        lead: html! { p { (counted(site.authors.len(), "author")) ". Each has a page with its runs over time." } },
+        sections: vec![section("authors", "All authors", scrolling("Authors", table))],
+    }
+}

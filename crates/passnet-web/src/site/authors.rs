@@ -1,0 +1,29 @@
+//! Authors of a site, each with its runs in order of time.
+
+use std::collections::BTreeMap;
+
+use super::slug::Slugs;
+use crate::view::RunView;
+
+/// An author: all runs with one name.
+#[derive(Debug)]
+pub(crate) struct AuthorEntry {
+    pub(crate) name: String,
+    pub(crate) slug: String,
+    /// Runs, oldest first.
+    pub(crate) runs: Vec<usize>,
+}
+
+/// Groups runs by the name that boards show.
+pub(super) fn authors(runs: &[RunView]) -> Vec<AuthorEntry> {
+    let mut by_name: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (index, run) in runs.iter().enumerate() {
+        by_name.entry(run.author_name()).or_default().push(index);
+    }
+    let mut slugs = Slugs::default();
+    let entry = |(name, mut of): (String, Vec<usize>)| {
+        of.sort_by(|&a, &b| runs[a].header.started.cmp(&runs[b].header.started));
+        AuthorEntry { slug: slugs.name(&name), name, runs: of }
+    };
+    by_name.into_iter().map(entry).collect()
+}
