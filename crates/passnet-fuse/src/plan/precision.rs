@@ -145,9 +145,10 @@ fn has_known_sums(
     if call.op().is_some_and(|op| op.is_convolution) {
         return true;
     }
-    let mut operands = operands;
-    let terms = operands.next().and_then(|value| typed.tensor(value)).and_then(|ty| ty.shape.last().copied());
-    is_half(result.dtype) && terms.is_some_and(|terms| terms <= MOST_UNSPLIT)
+    let factors: Vec<ValueId> = operands.collect();
+    let terms = factors.first().and_then(|&value| typed.tensor(value)).and_then(|ty| ty.shape.last().copied());
+    // With a bias the library's sums are others, by measurement as well.
+    is_half(result.dtype) && factors.len() == 2 && terms.is_some_and(|terms| terms <= MOST_UNSPLIT)
 }
 
 /// The traces of a value that is computed from values with these traces.
