@@ -39,7 +39,7 @@ impl Graph {
     /// Returns why the work of this graph cannot be judged by its results; `None` if it can, and for a graph without calls.
     pub fn unseen(&self) -> Option<Unseen> {
         let seen = self.seen();
-        let counts = |index: &usize| !touches_global_state(&self.node(crate::NodeId(*index as u32)));
+        let counts = |index: &usize| !touches_global_state(&self.node(NodeId(*index as u32)));
         let (mut calls, mut dead) = (0, 0);
         for index in (0..self.num_nodes()).filter(counts) {
             calls += 1;
