@@ -54,3 +54,11 @@ def test_a_smaller_batch_takes_the_first_examples(file: Path) -> None:
 def test_bad_variants_are_named(file: Path, suffix: str, part: str) -> None:
     with pytest.raises(_zoo.SpecError, match=part):
         list(_zoo.resolve(f"{file}:make@{suffix}"))
+
+
+def test_each_configuration_has_a_folder_of_its_own() -> None:
+    pytest.importorskip("transformers")
+    specs = ["", "?num_hidden_layers=1", "?num_hidden_layers=2", "?hidden_act='a/b'", "?hidden_act='a b'"]
+    names = [recipe.name for spec in specs for recipe in _zoo.resolve(f"transformers:bert{spec}")]
+    assert names[0] == "transformers/bert" and len(set(names)) == len(specs)
+    assert all(name.count("/") == 1 for name in names), names

@@ -129,9 +129,17 @@ impl Varied<'_> {
     /// A range without its text, which is most of the work.
     ///
     /// # Errors
-    /// If the range is no range of the graph, or a value that crosses its boundary is no tensor or not known.
+    /// If the range is no range of the graph, if no call in it has a result that anyone sees, or if a value that crosses its
+    /// boundary is no tensor or not known.
     pub(crate) fn piece(&self, range: OpRange) -> Result<Piece, String> {
         let slice = self.graph.slice(range.indices(), SliceOrder::ByDefinition).map_err(|error| error.to_string())?;
+        let slice = slice.without_dead_calls().map_err(|error| error.to_string())?;
+        if let Some(unseen) = slice.graph.unseen() {
+            return Err(unseen.to_string());
+        }
+        if slice.graph.num_nodes() == 0 {
+            return Err("no call of the range has a result that is used".to_owned());
+        }
         let tensors = self.tensors(&slice)?;
         let id = tensors
             .as_ref()

@@ -1,6 +1,9 @@
 //! Folders to rows and back, many at a time.
 
-use std::{collections::BTreeSet, path::Path};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use passnet_graph::VerifyError;
 use passnet_graphnet::{
@@ -96,7 +99,7 @@ pub(crate) fn parse(path: &str, files: &SampleFiles) -> Result<Sample, DescribeE
 /// so the same call continues an interrupted one.
 ///
 /// # Errors
-/// If `folder` cannot be listed or the dataset cannot be written; a sample that is malformed is a failure in the result.
+/// If `folder` cannot be listed or has no sample, or the dataset cannot be written; a sample that is malformed is a failure in the result.
 pub fn import_graphs(dataset: &Dataset, folder: &Path) -> Result<Transfer, TransferError> {
     import_samples(dataset, Table::Graphs, Kind::Full, folder)
 }
@@ -137,6 +140,9 @@ fn import_samples(dataset: &Dataset, table: Table, kind: Kind, folder: &Path) ->
         transfer.note(row, |row| known.extend([row.path]));
     }
     let found = find_samples(folder)?;
+    if found.is_empty() {
+        return Err(TransferError::Empty(folder.to_owned()));
+    }
     let new: Vec<&String> = found.iter().filter(|path| !known.contains(*path)).collect();
     transfer.present = found.len() - new.len();
     let mut writer = dataset.append(table)?;
@@ -210,4 +216,7 @@ pub enum TransferError {
     /// Tables.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// There is nothing to import.
+    #[error("{0}: there is no sample folder in it, at any depth; `passnet extract MODEL --out DIR` writes some")]
+    Empty(PathBuf),
 }

@@ -47,6 +47,15 @@ fn rows(dataset: &Dataset, table: Table) -> Vec<SampleRow> {
 }
 
 #[test]
+fn an_empty_import_is_an_error() {
+    let scratch = tempfile::tempdir().unwrap();
+    fs::create_dir_all(scratch.path().join("samples/empty")).unwrap();
+    let dataset = Dataset::at(scratch.path().join("dataset"));
+    let error = import_graphs(&dataset, &scratch.path().join("samples")).unwrap_err();
+    assert!(error.to_string().contains("there is no sample folder"), "{error}");
+}
+
+#[test]
 fn import_continues_and_export_gives_the_same_folders() {
     let scratch = tempfile::tempdir().unwrap();
     let samples = scratch.path().join("samples");

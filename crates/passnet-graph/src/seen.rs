@@ -6,7 +6,7 @@
 use std::fmt;
 
 use crate::{
-    Graph,
+    Graph, NodeId, Slice, VerifyError,
     effects::{Storage, mutated, touches_global_state},
 };
 
@@ -39,7 +39,7 @@ impl Graph {
     /// Returns why the work of this graph cannot be judged by its results; `None` if it can, and for a graph without calls.
     pub fn unseen(&self) -> Option<Unseen> {
         let seen = self.seen();
-        let counts = |index: &usize| !touches_global_state(&self.node(crate::NodeId(*index as u32)));
+        let counts = |index: &usize| !touches_global_state(&self.node(NodeId(*index as u32)));
         let (mut calls, mut dead) = (0, 0);
         for index in (0..self.num_nodes()).filter(counts) {
             calls += 1;
@@ -88,10 +88,53 @@ impl Graph {
     }
 }
 
+impl Slice {
+    /// The slice without its dead calls: those that contribute neither to an output nor to a changed input. Inputs that only dead
+    /// calls use are removed, too. A slice without dead calls is returned as it is.
+    ///
+    /// # Errors
+    /// If a law is broken by what remains.
+    pub fn without_dead_calls(self) -> Result<Self, VerifyError> {
+        let seen = self.graph.seen();
+        let lives = |node: &NodeId| seen[node.index()] || touches_global_state(&self.graph.node(*node));
+        let kept: Vec<NodeId> = (0..seen.len() as u32).map(NodeId).filter(lives).collect();
+        if kept.len() == seen.len() {
+            return Ok(self);
+        }
+        let rest = self.graph.subset(&kept, |value| self.graph.output_values().any(|output| output == value))?;
+        // The first values of a graph are its inputs, and outputs of a slice are in order of definition in both.
+        let inputs = rest.inputs.iter().map(|value| self.inputs[value.index()]).collect();
+        let place = |value| self.graph.output_values().position(|output| output == value);
+        let outputs = rest.outputs.iter().filter_map(|&value| place(value)).map(|index| self.outputs[index]).collect();
+        Ok(Self { graph: rest.graph, inputs, outputs })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Builder;
+    use crate::{Builder, SliceOrder};
+
+    #[test]
+    fn dead_calls_of_a_slice_are_removed_with_their_inputs() {
+        let mut b = Graph::builder();
+        let (x, y) = (b.input("x"), b.input("y"));
+        let a = b.call_function("a", "torch.exp", &[y.into()], &[]);
+        let c = b.call_function("c", "torch.relu", &[x.into()], &[]);
+        b.call_function("d", "operator.add", &[a.into(), c.into()], &[]);
+        b.call_method("e", "mul_", &[x.into(), c.into()], &[]);
+        let e = b.call_function("f", "torch.exp", &[c.into()], &[]);
+        let graph = b.finish(&[e.into()]).unwrap();
+        let whole = graph.slice(0..5, SliceOrder::ByDefinition).unwrap();
+        let live = whole.without_dead_calls().unwrap();
+        assert_eq!(live.graph.op_names(), ["relu", "Tensor.mul_", "exp"]);
+        assert_eq!((live.inputs.as_slice(), live.outputs.as_slice()), ([x].as_slice(), [e].as_slice()));
+        // `d` is used by nobody, and what it reads is only for it.
+        let dead = graph.slice(2..3, SliceOrder::ByDefinition).unwrap().without_dead_calls().unwrap();
+        assert_eq!(dead.graph.num_nodes(), 0);
+        let untouched = graph.slice(1..2, SliceOrder::ByDefinition).unwrap();
+        assert_eq!(untouched.clone().without_dead_calls().unwrap(), untouched);
+    }
 
     fn check(build: impl FnOnce(&mut Builder) -> Vec<crate::Arg>, expected: Option<Unseen>) {
         let mut builder = Graph::builder();

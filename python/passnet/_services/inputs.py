@@ -11,7 +11,8 @@ from typing import Any
 
 import torch
 
-_INTEGERS = {"int8", "int16", "int32", "int64", "uint8"}
+# Dtypes whose values may be indices.
+INTEGERS = {"int8", "int16", "int32", "int64", "uint8"}
 
 
 def make_inputs(metas: Sequence[dict[str, Any]], seed: int = 0) -> list[Any]:
@@ -23,7 +24,7 @@ def make_inputs(metas: Sequence[dict[str, Any]], seed: int = 0) -> list[Any]:
 def _make(meta: dict[str, Any], generator: torch.Generator) -> torch.Tensor:
     shape, dtype = meta["shape"], getattr(torch, meta["dtype"])
     low, high = meta.get("min_val"), meta.get("max_val")
-    if meta["dtype"] in _INTEGERS and low is not None and high is not None:
+    if meta["dtype"] in INTEGERS and low is not None and high is not None:
         return torch.randint(int(low), int(high) + 1, shape, generator=generator).to(dtype)
     if meta.get("data") is not None:
         literals = [float(x) if isinstance(x, str) else x for x in meta["data"]]

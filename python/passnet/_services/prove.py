@@ -3,11 +3,14 @@
 ``python -m passnet._services.prove`` answers lines ``{"graphs": [{"graph": WIRE, "inputs": [META, ...]}, ...], "max_bytes": N}``
 with ``{"results": [...]}``: for each graph ``{"bytes": n}``, the bytes of its inputs and of all its values, or
 ``{"error": reason}``. Shapes are propagated first, so that what takes more than `max_bytes` is never allocated; then
-the graph is called twice, on the CPU: a graph that returns NaN, or something else the second time, is refused.
+the graph is called twice, on the CPU: a graph that returns NaN, or something else the second time, is refused. So is one whose
+answer is constant: called on other inputs, with recorded literals drawn again from their range, it has to return, or to leave
+in an input that it changes, something else.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -15,7 +18,7 @@ import torch.fx
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from passnet._passes.wire import to_graph_module
-from passnet._services.inputs import make_inputs
+from passnet._services.inputs import INTEGERS, make_inputs
 from passnet._services.serve import serve_in_children
 from passnet._summary import summary
 
@@ -63,7 +66,50 @@ def _prove_one(graph: dict[str, Any], max_bytes: int) -> int:
         raise ProofError("it returns NaN")
     if not all(torch.equal(a, b) for a, b in zip(outputs, again, strict=True)):
         raise ProofError("it returns something else when it is called again")
+    if _is_constant(module, metas):
+        raise ProofError("it returns the same for all inputs")
     return sizes.nbytes
+
+
+def _is_constant(module: torch.fx.GraphModule, metas: list[dict[str, Any]]) -> bool:
+    """Whether outputs and changed inputs are the same for three draws of the inputs; a graph without inputs is constant."""
+    if not metas:
+        return True
+    first = _effects(module, make_inputs(metas, seed=0))
+    for seed in (1, 2):
+        other = _effects(module, make_inputs([_without_literals(meta) for meta in metas], seed))
+        if len(first) != len(other) or not all(map(_same, first, other)):
+            return False
+    return True
+
+
+def _effects(module: torch.fx.GraphModule, inputs: list[Any]) -> list[Any]:
+    """The outputs, and for each input what it is after the call, None where the call did not change it."""
+    before = [value.clone() for value in inputs]
+    with torch.no_grad():
+        outputs = list(module(*inputs))
+    return outputs + [None if _same(old, new) else new for old, new in zip(before, inputs, strict=True)]
+
+
+def _same(a: Any, b: Any) -> bool:
+    if a is None or b is None:
+        return a is b
+    return a.shape == b.shape and a.dtype == b.dtype and torch.equal(a.nan_to_num(), b.nan_to_num())
+
+
+def _without_literals(meta: dict[str, Any]) -> dict[str, Any]:
+    """The description with the range, mean and deviation of its literals in the place of the literals."""
+    literals = [float(value) for value in meta.get("data") or []]
+    finite = [value for value in literals if math.isfinite(value)]
+    if not finite or len(finite) < len(literals):
+        return meta
+    changed = {**meta, "data": None}
+    if meta["dtype"] in INTEGERS:
+        # An index of the same table: between the least and the greatest one recorded.
+        return {**changed, "min_val": min(finite), "max_val": max(finite)}
+    mean = sum(finite) / len(finite)
+    deviation = math.sqrt(sum((value - mean) ** 2 for value in finite) / len(finite))
+    return {**changed, "mean": mean, "std": deviation or 0.5 * abs(mean) or 1.0}
 
 
 if __name__ == "__main__":

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import fnmatch
 import functools
+import hashlib
 import inspect
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,10 +35,18 @@ def recipes(spec: str, request: str) -> Iterator[Recipe]:
             metadata = {"source": "huggingface_hub", "model_name": model_type, "model_class": class_name}
             yield Recipe(
                 f"transformers:{own}{'?' if overrides else ''}{overrides}",
-                f"transformers/{own}",
+                f"transformers/{own}{_folder_suffix(overrides)}",
                 metadata,
                 functools.partial(_build, model_type, class_name, fields),
             )
+
+
+def _folder_suffix(overrides: str) -> str:
+    """The end of the folder of a configuration: readable, and different for each; empty for the default one."""
+    if not overrides:
+        return ""
+    readable = re.sub(r"[^A-Za-z0-9_.=]+", "-", overrides)[:60].strip("-")
+    return f"-{readable}-{hashlib.sha256(overrides.encode()).hexdigest()[:8]}"
 
 
 @functools.cache
