@@ -75,9 +75,11 @@ def measure(name: str, device: str, sides: Sequence[str], until: float) -> dict[
         exact = _exact(name, device, inputs)
         ready: dict[str, Side] = {"eager": model}
         seconds: dict[str, float] = {"eager": 0.0}
+        peaks: dict[str, float] = {"eager": _peak(model, inputs, _reserved(device), device)}
         for side in sides:
             if time.monotonic() > until:
                 break
+            before = _reserved(device)
             started = time.perf_counter()
             try:
                 function = side_of(model, side)
@@ -88,11 +90,14 @@ def measure(name: str, device: str, sides: Sequence[str], until: float) -> dict[
                 say(model=name, side=side, error=f"{type(fault).__name__}: {fault}"[:400])
                 continue
             seconds[side] = time.perf_counter() - started
+            peaks[side] = _peak(function, inputs, before, device)
             ready[side] = function
         times = in_turns(ready, inputs, device, until)
         for side, function in ready.items():
             found = function(*inputs)
             extra: dict[str, Any] = {"error": error(found, expected)}
+            if device != "cpu":
+                extra["peak_mib"] = round(peaks[side], 1)
             if exact is not None:
                 extra["error64"] = error(found, exact)
             if isinstance(function, Compiled):
@@ -100,6 +105,26 @@ def measure(name: str, device: str, sides: Sequence[str], until: float) -> dict[
                 function.reset()
             say(model=name, side=side, us=round(times[side], 1), compile_s=round(seconds[side], 2), **extra)
     return times
+
+
+def _reserved(device: str) -> int:
+    """Bytes that PyTorch holds on the device, without what it keeps for later."""
+    if device == "cpu":
+        return 0
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    return torch.cuda.memory_reserved()
+
+
+def _peak(function: Side, inputs: tuple[torch.Tensor, ...], before: int, device: str) -> float:
+    """MiB that a side holds during a call in addition to what was held before it was made; pools of CUDA graphs count."""
+    if device == "cpu":
+        return 0.0
+    _reserved(device)
+    torch.cuda.reset_peak_memory_stats()
+    function(*inputs)
+    torch.cuda.synchronize()
+    return (torch.cuda.max_memory_reserved() - before) / 2**20
 
 
 def in_turns(ready: dict[str, Side], inputs: tuple[torch.Tensor, ...], device: str, until: float) -> dict[str, float]:

@@ -12,6 +12,7 @@ of reason says that the pass is not used, and why.
 
 from __future__ import annotations
 
+import copy
 import difflib
 import os
 import warnings
@@ -27,8 +28,12 @@ from passnet._backend.cache import Store
 from passnet._backend.directories import load_directory
 from passnet._backend.fallback import Refusals, with_fallback
 from passnet._backend.report import GraphReport, Report
+from passnet._compile.inductor import compile_rest
+from passnet._compile.stages import Stages
 from passnet._passes.load import Pass, PassDirectory
 from passnet._passes.rewrite import rewrite
+from passnet._summary import summary
+from passnet.kernels._errors import is_fatal
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -38,7 +43,7 @@ class Backend:
 
     With `falls_back`, calls that a pass is not written for are left to PyTorch; with `verify` too, the first call of each
     signature is compared with PyTorch. With `author`, the built-in author then writes passes for what is left; `store` keeps
-    them for the next process.
+    them for the next process. `then="inductor"` gives what is left after that to TorchInductor.
     """
 
     def __init__(
@@ -49,12 +54,14 @@ class Backend:
         verify: bool = True,
         author: bool = False,
         store: Store | None = None,
+        then: str | None = None,
     ) -> None:
         self.passes = [rule for directory in directories for rule in directory.passes]
         self.falls_back = falls_back
         self.verify = verify
         self.author = author
         self.store = store
+        self.then = then
         self.matches = {rule.name: 0 for rule in self.passes}
         """Number of places that each pass has rewritten so far, over all graphs."""
         self.graphs: list[GraphReport] = []
@@ -65,22 +72,55 @@ class Backend:
         self.graphs.append(graph)
         # Dynamo's own class compiles its code when it is first called; rewriting looks at that code.
         module = torch.fx.GraphModule(module, module.graph)
-        self._rewrite(module, self.passes, graph)
-        if (
-            self.author
-            and torch.is_grad_enabled()
-            and any(getattr(value, "requires_grad", False) for value in example_inputs)
-        ):
-            # Dynamo captures again when this changes.
-            graph.not_authored = "a gradient is wanted, and passes have no backward"
-        elif self.author:
-            self._rewrite(module, self._authored(module, graph), graph)
+        wants_gradient = torch.is_grad_enabled() and any(
+            getattr(value, "requires_grad", False) for value in example_inputs
+        )
+        if self.then is not None:
+            return self._with_rest(module, example_inputs, graph, wants_gradient)
+        self._rewrite(module, [self._used(rule, graph) for rule in self.passes], graph)
+        # Dynamo captures again when this changes.
+        if self.author and wants_gradient:
+            return self._trained(module, example_inputs, graph)
+        if self.author:
+            self._rewrite(module, [self._used(rule, graph) for rule in self._authored(module, graph)], graph)
         elif self.falls_back and len(self.graphs) == 1 and not any(self.matches.values()):
             self._warn_of_no_match(graph)
         return module.forward
 
+    def _with_rest(
+        self, module: torch.fx.GraphModule, example_inputs: Sequence[Any], graph: GraphReport, wants_gradient: bool
+    ) -> Callable[..., Any]:
+        """The graph compiled by TorchInductor, with the passes applied by its hook."""
+        if wants_gradient:
+            graph.not_authored = "a gradient is wanted: TorchInductor compiles the whole graph"
+            return compile_rest(module, example_inputs, [])[0]
+        trial = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
+        used = [self._used(rule, graph) for rule in self.passes]
+        self._rewrite(trial, used, graph)
+        if self.author:
+            written = [self._used(rule, graph) for rule in self._authored(trial, graph)]
+            self._rewrite(trial, written, graph)
+            used += written
+        return compile_rest(module, example_inputs, used)[0]
+
+    def _trained(
+        self, module: torch.fx.GraphModule, example_inputs: Sequence[Any], graph: GraphReport
+    ) -> Callable[..., Any]:
+        """The graph with compiled gradients; where AOTAutograd cannot follow it, with those of PyTorch and one warning."""
+        stages = Stages([], self.store or Store.default(), verify=self.verify)
+        try:
+            differentiable = stages.differentiable(module, example_inputs)
+        except Exception as error:
+            if is_fatal(error):
+                raise
+            graph.not_authored = f"a gradient is wanted, and AOTAutograd cannot give it: {summary(error)}"
+            warnings.warn(f"{graph.source}: {graph.not_authored}", RuntimeWarning, stacklevel=2)
+            return module.forward
+        graph.stages = stages.reports
+        return differentiable
+
     def _rewrite(self, module: torch.fx.GraphModule, passes: Sequence[Pass], graph: GraphReport) -> None:
-        rewriting = rewrite(module, [self._used(rule, graph) for rule in passes])
+        rewriting = rewrite(module, passes)
         graph.set_rewriting(rewriting)
         for rule in rewriting.passes:
             self.matches[rule.name] = self.matches.get(rule.name, 0) + rule.matches
@@ -124,7 +164,7 @@ def passnet(
     Options: `passes` is a pass directory or a list of them. `author` is `"fuse"`, the built-in author, which writes passes for
     what they leave, or `None`; it is `"fuse"` unless there are `passes`. `verify`, on by default, compares the first call of each
     signature with PyTorch. `cache_dir` is the directory for what the author has written (default: `compile` in
-    `PASSNET_CACHE`). Raises `ValueError` for another option, and `PassError` for a directory that cannot be loaded.
+    `PASSNET_CACHE`). `then="inductor"` gives what the passes leave to TorchInductor. Raises `ValueError` for another option, and `PassError` for a directory that cannot be loaded.
     """
     options = options or {}
     for name in options:
@@ -138,7 +178,11 @@ def passnet(
     author = options.get("author", None if paths else "fuse")
     if author not in ("fuse", None):
         raise ValueError(f"the backend `passnet` has no author `{author}`; use 'fuse' or None")
-    key = tuple(os.path.abspath(path) for path in paths), options.get("verify", True), author, options.get("cache_dir")
+    then = options.get("then")
+    if then not in ("inductor", None):
+        raise ValueError(f"the backend `passnet` has nothing called `{then}` for the rest; use 'inductor' or None")
+    places = tuple(os.path.abspath(path) for path in paths)
+    key = places, options.get("verify", True), author, options.get("cache_dir"), then
     return _backend(*key)(module, example_inputs)
 
 
@@ -157,15 +201,19 @@ def register() -> None:
         torch._dynamo.register_backend(passnet)
 
 
-_OPTIONS = ("passes", "author", "verify", "cache_dir")
+_OPTIONS = ("passes", "author", "verify", "cache_dir", "then")
 _backends: dict[tuple[Any, ...], Backend] = {}
 
 
-def _backend(paths: tuple[str, ...], verify: bool, author: str | None, cache_dir: str | None) -> Backend:
+def _backend(
+    paths: tuple[str, ...], verify: bool, author: str | None, cache_dir: str | None, then: str | None
+) -> Backend:
     # A model gives many graphs; the directories are imported once.
-    key = paths, verify, author, cache_dir
+    key = paths, verify, author, cache_dir, then
     if key not in _backends:
         directories = [load_directory(path) for path in paths]
         store = Store.default() if cache_dir is None else Store(cache_dir)
-        _backends[key] = Backend(directories, falls_back=True, verify=verify, author=author is not None, store=store)
+        _backends[key] = Backend(
+            directories, falls_back=True, verify=verify, author=author is not None, store=store, then=then
+        )
     return _backends[key]

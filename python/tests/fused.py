@@ -123,6 +123,9 @@ def _stand_in_for_libdevice() -> None:
     import triton.language as tl
     from triton.language.extra import libdevice
 
+    from passnet._worker.triton_interpreter import correct_products
+
+    correct_products()
     # The interpreter puts its own functions into `tl` while a kernel runs.
     for name in ("exp", "log", "sin", "cos", "erf", "sqrt", "rsqrt", "floor", "ceil"):
         setattr(libdevice, name, lambda x, name=name: getattr(tl, name)(x))

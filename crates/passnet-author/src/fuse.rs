@@ -1,18 +1,20 @@
-//! Author `fuse`: passes of the built-in author, with the configurations that the tuning database knows.
+//! Author `fuse`: passes of the built-in author, with the configurations that the tuning database knows, without those that lose.
 
+mod confirm;
 mod database;
 mod tune;
 mod typed_suite;
 
-use std::{path::Path, sync::atomic::AtomicBool, time::Duration};
+use std::{collections::BTreeMap, path::Path, sync::atomic::AtomicBool, time::Duration};
 
 use passnet_eval::Referee;
-use passnet_fuse::{Choices, write_passes};
+use passnet_fuse::Choices;
 use passnet_graph::Target;
 use passnet_record::{AuthorSpec, Device, PassDirectory};
 use passnet_run::Suite;
 
 pub use self::{
+    confirm::{Confirmed, Confirmer},
     database::{Database, Measured},
     tune::{Tuned, Tuner},
     typed_suite::TypedSuite,
@@ -23,13 +25,21 @@ use crate::author::{Author, AuthorError, Context, Runs, TaskGraphs};
 pub struct Fuse {
     spec: AuthorSpec,
     tuning: Option<Duration>,
-    prepared: Option<(TypedSuite, Choices)>,
+    confirms: bool,
+    prepared: BTreeMap<String, PassDirectory>,
 }
 
 impl Fuse {
     /// Creates an author that uses what the tuning database knows.
     pub const fn new(spec: AuthorSpec) -> Self {
-        Self { spec, tuning: None, prepared: None }
+        Self { spec, tuning: None, confirms: false, prepared: BTreeMap::new() }
+    }
+
+    /// Times each pass against eager mode, and drops those that lose.
+    #[must_use]
+    pub const fn with_confirmation(mut self, confirms: bool) -> Self {
+        self.confirms = confirms;
+        self
     }
 
     /// Measures unknown kernels for this long first.
@@ -49,6 +59,10 @@ impl Author for Fuse {
         Runs::Passes
     }
 
+    fn is_deterministic(&self) -> bool {
+        !self.confirms
+    }
+
     fn prepare(&mut self, suite: &Suite, context: &Context<'_>) -> Result<(), AuthorError> {
         let referee = context.referee;
         let typed = TypedSuite::of(&referee.interpreter(), suite, target_of(referee.settings().device))?;
@@ -59,14 +73,18 @@ impl Author for Fuse {
             (context.progress)(&tuned.to_string());
         }
         let choices = known_choices(referee, &typed);
-        self.prepared = Some((typed, choices));
+        self.prepared = if self.confirms {
+            let (passes, confirmed) = Confirmer::new(referee)?.passes(&typed, &choices, context.stop);
+            (context.progress)(&confirmed.to_string());
+            passes
+        } else {
+            typed.passes(&choices)
+        };
         Ok(())
     }
 
     fn write(&self, task: &TaskGraphs<'_>) -> Result<PassDirectory, AuthorError> {
-        let Some((typed, choices)) = &self.prepared else { return Ok(PassDirectory::empty()) };
-        let graphs = typed.graphs(&task.record.id);
-        Ok(write_passes(graphs, typed.target(), choices))
+        Ok(self.prepared.get(&task.record.id).cloned().unwrap_or_else(PassDirectory::empty))
     }
 }
 

@@ -121,22 +121,56 @@ impl AsFd for InputBlock {
     }
 }
 
-/// Copies a block that a worker sent. It is read, never mapped: the sender may shrink it at any time.
-///
-/// # Errors
-/// Where the descriptor is no memory file, or holds less than announced.
-pub(crate) fn copy_out(descriptor: OwnedFd, nbytes: u64) -> io::Result<Vec<u8>> {
-    let invalid = |message: String| io::Error::new(io::ErrorKind::InvalidData, message);
-    let stat = fstat(&descriptor)?;
-    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        return Err(invalid("the block of values is not a memory file".to_owned()));
+/// A block of values that a worker sent. It is read, never mapped: a sender may shrink what it can still write.
+#[derive(Debug)]
+pub(crate) enum SentBlock {
+    /// It was read at once.
+    Read(Vec<u8>),
+    /// Nobody can change it any more: it may be read later.
+    Sealed {
+        /// Memory file.
+        file: File,
+        /// Bytes to read.
+        nbytes: u64,
+    },
+}
+
+impl SentBlock {
+    /// Takes a block, and seals it if its sender has no mapping that it could write to.
+    ///
+    /// # Errors
+    /// Where the descriptor is no memory file, or holds less than announced.
+    pub(crate) fn take(descriptor: OwnedFd, nbytes: u64) -> io::Result<Self> {
+        let invalid = |message: String| io::Error::new(io::ErrorKind::InvalidData, message);
+        let stat = fstat(&descriptor)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(invalid("the block of values is not a memory file".to_owned()));
+        }
+        let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
+        let is_sealed = fcntl_add_seals(&descriptor, seals).is_ok();
+        // After the seal: before it the size could change.
+        let size = fstat(&descriptor)?.st_size;
+        if u64::try_from(size).unwrap_or(0) < nbytes {
+            return Err(invalid(format!("{nbytes} bytes of values were announced, the block has {size}")));
+        }
+        let sealed = Self::Sealed { file: File::from(descriptor), nbytes };
+        if is_sealed { Ok(sealed) } else { sealed.read().map(Self::Read) }
     }
-    if u64::try_from(stat.st_size).unwrap_or(0) < nbytes {
-        return Err(invalid(format!("{nbytes} bytes of values were announced, the block has {}", stat.st_size)));
+
+    /// The bytes.
+    ///
+    /// # Errors
+    /// Where they cannot be read.
+    pub(crate) fn read(self) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Read(bytes) => Ok(bytes),
+            Self::Sealed { file, nbytes } => {
+                let mut bytes = vec![0; nbytes as usize];
+                file.read_exact_at(&mut bytes, 0)?;
+                Ok(bytes)
+            }
+        }
     }
-    let mut bytes = vec![0; nbytes as usize];
-    File::from(descriptor).read_exact_at(&mut bytes, 0)?;
-    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -195,8 +229,27 @@ mod tests {
     #[test]
     fn blocks_that_lie_are_refused() {
         let short = memfd_create("short", MemfdFlags::CLOEXEC).unwrap();
-        assert!(copy_out(short, 10).unwrap_err().to_string().contains("announced"));
+        assert!(SentBlock::take(short, 10).unwrap_err().to_string().contains("announced"));
         let (pipe, _writer) = io::pipe().unwrap();
-        assert!(copy_out(pipe.into(), 10).unwrap_err().to_string().contains("memory file"));
+        assert!(SentBlock::take(pipe.into(), 10).unwrap_err().to_string().contains("memory file"));
+    }
+
+    #[test]
+    fn a_sender_cannot_change_what_is_read_later() {
+        let sent = File::from(memfd_create("values", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap());
+        sent.write_all_at(b"right", 0).unwrap();
+        let block = SentBlock::take(sent.try_clone().unwrap().into(), 5).unwrap();
+        assert!(matches!(block, SentBlock::Sealed { .. }));
+        assert!(sent.write_all_at(b"wrong", 0).is_err() && sent.set_len(0).is_err());
+        assert_eq!(block.read().unwrap(), b"right");
+    }
+
+    #[test]
+    fn a_block_that_cannot_be_sealed_is_read_at_once() {
+        let sent = File::from(memfd_create("values", MemfdFlags::CLOEXEC).unwrap());
+        sent.write_all_at(b"right", 0).unwrap();
+        let block = SentBlock::take(sent.try_clone().unwrap().into(), 5).unwrap();
+        sent.write_all_at(b"wrong", 0).unwrap();
+        assert_eq!(block.read().unwrap(), b"right");
     }
 }

@@ -83,7 +83,7 @@ pub(crate) struct Cores {
 
 impl Cores {
     /// The last `threads` cores that this process may use are for measuring. If several evaluations run at once and
-    /// there are cores besides, those are kept free of anything else.
+    /// there are other cores, those are kept free of anything else, and so are the cores that share their hardware.
     pub(crate) fn divide(threads: u32, jobs: usize) -> io::Result<Self> {
         let all = sched_getaffinity(None)?;
         let mut cores: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&core| all.is_set(core)).collect();
@@ -93,10 +93,30 @@ impl Cores {
             cores.iter().for_each(|&core| set.set(core));
             set
         };
+        // A sibling slows its core down by a quarter or more while it computes.
+        let siblings: Vec<usize> = for_timing.iter().flat_map(|&core| siblings(core)).collect();
+        if cores.iter().any(|core| !siblings.contains(core)) {
+            cores.retain(|core| !siblings.contains(core));
+        }
         let other = (jobs > 1 && !cores.is_empty()).then(|| set(&cores));
         let spare = cores.into_iter().filter_map(|core| u32::try_from(core).ok()).collect();
         Ok(Self { timing: set(&for_timing), other, spare })
     }
+}
+
+/// The cores that share their hardware with a core, itself included; empty where the system does not say.
+fn siblings(core: usize) -> Vec<usize> {
+    let path = format!("/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list");
+    std::fs::read_to_string(path).map(|list| cores_of(&list)).unwrap_or_default()
+}
+
+/// Reads a list of cores as the kernel writes it, such as `0-1,8`. Parts that are no numbers are left out.
+fn cores_of(list: &str) -> Vec<usize> {
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.parse().ok()?..=last.parse::<usize>().ok()?.min(CpuSet::MAX_CPU - 1))
+    };
+    list.trim().split(',').filter_map(range).flatten().collect()
 }
 
 #[cfg(test)]
@@ -137,12 +157,23 @@ mod tests {
     }
 
     #[test]
+    fn lists_of_cores_are_read_as_the_kernel_writes_them() {
+        assert_eq!(cores_of("0-1,8\n"), [0, 1, 8]);
+        assert_eq!(cores_of("3"), [3]);
+        assert_eq!(cores_of("x,5-,2"), [2]);
+        assert!(cores_of("").is_empty() && cores_of("0-99999999999").len() <= CpuSet::MAX_CPU);
+    }
+
+    #[test]
     fn cores_for_timing_are_kept_free_only_if_others_remain() {
         let alone = Cores::divide(1, 1).unwrap();
         assert_eq!((alone.timing.count(), alone.other.is_none()), (1, true));
         let shared = Cores::divide(1, 4).unwrap();
         let total = sched_getaffinity(None).unwrap().count();
-        assert_eq!(shared.other.map_or(0, |set| set.count()), total - 1);
+        let other = shared.other.unwrap_or_default();
+        assert!(total == 1 || other.count() > 0);
+        assert!((0..CpuSet::MAX_CPU).all(|core| !(other.is_set(core) && shared.timing.is_set(core))));
+        assert!(shared.spare.iter().all(|&core| other.is_set(core as usize)));
         assert_eq!(Cores::divide(10_000, 4).unwrap().timing.count(), total);
     }
 }

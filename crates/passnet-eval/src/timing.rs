@@ -7,8 +7,8 @@
 use std::time::{Duration, Instant};
 
 use passnet_record::{
-    Baseline, ContentId, ExecutionPath, Mode, OutputValue, RatioInterval, RunSettings, SideTiming, SideTrials, Timing,
-    WorkerReply, WorkerRequest,
+    Baseline, ExecutionPath, Mode, RatioInterval, RunSettings, SideTiming, SideTrials, Timing, WorkerReply,
+    WorkerRequest,
 };
 
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
     pools::Pools,
     schedule::{BlockPlan, CallTimes, blocks, sizing},
     stats::{combined, quantile, ratio_of_medians, summarize},
-    worker::{Fault, Returned, Worker, unexpected},
+    worker::{Fault, Sent, Worker, unexpected},
 };
 
 /// Fault of one side of a measurement.
@@ -53,8 +53,18 @@ impl Measurement {
     }
 }
 
-/// Receiver of the outputs of a checked round: all sides' outputs in order, and the content that they are for.
-pub(crate) type CheckOutputs<'a> = &'a mut dyn FnMut(Vec<Returned>, InputBlock);
+/// Outputs of a checked round.
+pub(crate) struct CheckedRound {
+    /// Outputs of all sides in order.
+    pub(crate) sent: Vec<Sent>,
+    /// Content ids of the values of each side when the call had returned; empty where they are not known.
+    pub(crate) kept: Vec<Vec<String>>,
+    /// The content that they are for.
+    pub(crate) content: InputBlock,
+}
+
+/// Receiver of the outputs of checked rounds.
+pub(crate) type CheckOutputs<'a> = &'a mut dyn FnMut(CheckedRound);
 
 /// Plan of a measurement.
 pub(crate) struct Plan<'a> {
@@ -108,10 +118,11 @@ impl Plan<'_> {
                 }
             }
             if plan.checked {
-                let returned = self.fetch(workers, &order, &mut sides)?;
+                let sent = self.fetch(workers, &order, &mut sides)?;
                 let kept = self.seen + made + u64::from(plan.warmup) + u64::from(plan.keep);
-                let content = self.pools.content(kept);
-                check(returned, content.map_err(|error| SideFault { side: 0, fault: error.into() })?);
+                let content = self.pools.content(kept).map_err(|error| SideFault { side: 0, fault: error.into() })?;
+                let kept = |side: &mut Side| if self.check_clock { std::mem::take(&mut side.kept) } else { Vec::new() };
+                check(CheckedRound { sent, kept: sides.iter_mut().map(kept).collect(), content });
             }
             made += plan.all();
         }
@@ -172,39 +183,17 @@ impl Plan<'_> {
     }
 
     /// The outputs of the kept calls, one side after the other, under this process's clock.
-    fn fetch(
-        &self,
-        workers: &mut [&mut Worker],
-        order: &[usize],
-        sides: &mut [Side],
-    ) -> Result<Vec<Returned>, SideFault> {
-        let mut returned: Vec<Option<Returned>> = workers.iter().map(|_| None).collect();
+    fn fetch(&self, workers: &mut [&mut Worker], order: &[usize], sides: &mut [Side]) -> Result<Vec<Sent>, SideFault> {
+        let mut fetched: Vec<Option<Sent>> = workers.iter().map(|_| None).collect();
         for &side in order {
             let (worker, of_side) = (&mut *workers[side], |fault| SideFault { side, fault });
             let sent = Instant::now();
             worker.send(&WorkerRequest::Fetch, None, self.deadline).map_err(of_side)?;
-            let outputs = worker.receive_outputs(self.output_limit, self.deadline).map_err(of_side)?;
+            fetched[side] = Some(worker.receive_sent(self.output_limit, self.deadline).map_err(of_side)?);
             sides[side].rounds.enter_fetch(sent.elapsed());
-            if self.check_clock {
-                check_kept(&outputs, &sides[side].kept).map_err(of_side)?;
-            }
-            returned[side] = Some(outputs);
         }
-        Ok(returned.into_iter().flatten().collect())
+        Ok(fetched.into_iter().flatten().collect())
     }
-}
-
-/// Checks that values are those that there were when the call had returned.
-fn check_kept(returned: &Returned, kept: &[String]) -> Result<(), Fault> {
-    for (index, (value, kept)) in returned.outputs.values.iter().zip(kept).enumerate() {
-        if let OutputValue::Tensor { layout, .. } = value
-            && !kept.is_empty()
-            && *kept != ContentId::of(returned.values(layout)).as_str()
-        {
-            return Err(Fault::Rewritten(index));
-        }
-    }
-    Ok(())
 }
 
 /// IQR / median.

@@ -16,7 +16,7 @@ use rustix::{
 };
 
 use crate::{
-    block::copy_out,
+    block::SentBlock,
     channel::{Channel, ChannelError},
     tree,
     watch::{Excess, Limits},
@@ -110,6 +110,29 @@ impl Returned {
     }
 }
 
+/// Values of a call that were sent, but perhaps not read yet.
+#[derive(Debug)]
+pub(crate) struct Sent {
+    outputs: Outputs,
+    block: SentBlock,
+}
+
+impl Sent {
+    /// Bytes of the values.
+    pub(crate) fn nbytes(&self) -> u64 {
+        self.outputs.nbytes
+    }
+
+    /// Reads the values.
+    ///
+    /// # Errors
+    /// The block cannot be read.
+    pub(crate) fn read(self) -> Result<Returned, Fault> {
+        let bytes = self.block.read().map_err(|error| Fault::Broken(error.to_string()))?;
+        Ok(Returned { outputs: self.outputs, bytes })
+    }
+}
+
 /// A worker. Dropping it kills it and all its descendants.
 #[derive(Debug)]
 pub(crate) struct Worker {
@@ -188,17 +211,22 @@ impl Worker {
 
     /// The next reply, which has to be `outputs` with at most `limit` bytes of values.
     pub(crate) fn receive_outputs(&mut self, limit: u64, deadline: Instant) -> Result<Returned, Fault> {
+        self.receive_sent(limit, deadline)?.read()
+    }
+
+    /// Receives the values of a call, to be read later.
+    pub(crate) fn receive_sent(&mut self, limit: u64, deadline: Instant) -> Result<Sent, Fault> {
         let (reply, descriptor) = self.receive(deadline)?;
         let WorkerReply::Outputs(outputs) = reply else { return Err(unexpected("outputs", &reply)) };
         check_outputs(&outputs, limit).map_err(Fault::Broken)?;
-        let bytes = match (outputs.nbytes, descriptor) {
-            (0, _) => Vec::new(),
+        let block = match (outputs.nbytes, descriptor) {
+            (0, _) => SentBlock::Read(Vec::new()),
             (nbytes, Some(descriptor)) => {
-                copy_out(descriptor, nbytes).map_err(|error| Fault::Broken(error.to_string()))?
+                SentBlock::take(descriptor, nbytes).map_err(|error| Fault::Broken(error.to_string()))?
             }
             (_, None) => return Err(Fault::Broken("outputs came without their block".to_owned())),
         };
-        Ok(Returned { outputs, bytes })
+        Ok(Sent { outputs, block })
     }
 
     /// Returns the CPU time of the worker and its descendants, if the system reports it.

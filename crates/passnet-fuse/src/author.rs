@@ -1,6 +1,8 @@
 //! The whole way from the typed graphs of a task to the files of a pass directory.
 
-use passnet_graph::{Target, TypedGraph};
+use std::collections::{BTreeMap, BTreeSet};
+
+use passnet_graph::{Graph, NodeId, Target, TypedGraph};
 use passnet_record::{ORDER_FILE, PassDirectory};
 
 use crate::{
@@ -8,27 +10,97 @@ use crate::{
         emit::pass_file,
         tuning::{Choices, TunableKernel},
     },
-    plan::select::plan_passes,
+    front::lower::call::Call,
+    plan::{
+        select::{plan_judged_passes, plan_passes},
+        site::Site,
+    },
 };
 
 /// Writes the passes of a task, given by its typed graphs; a directory without files where nothing is to be rewritten.
 /// Kernels for which `choices` has no configuration get that of the cost model.
 pub fn write_passes(task: &[TypedGraph], target: Target, choices: &Choices) -> PassDirectory {
-    let passes = plan_passes(task, target);
+    write_passes_without(task, target, choices, &Left::new()).directory
+}
+
+/// Operations of a task that stay with PyTorch: nodes by position of their graph.
+pub type Left = BTreeMap<usize, BTreeSet<NodeId>>;
+
+/// Passes with the parts of the task that each replaces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The files.
+    pub directory: PassDirectory,
+    /// The passes in the order in which they are applied.
+    pub passes: Vec<WrittenPass>,
+}
+
+/// One pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenPass {
+    /// Name of its file, without the suffix.
+    pub name: String,
+    /// The parts of graphs that it was written for.
+    pub places: Vec<Place>,
+}
+
+/// A part of a graph that one call replaces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Position of the graph in the task.
+    pub graph: usize,
+    /// Operations that the call replaces.
+    pub nodes: BTreeSet<NodeId>,
+    /// Those of them that are products of matrices, which a library computes otherwise.
+    pub products: BTreeSet<NodeId>,
+}
+
+/// Writes the passes of a task as [`write_passes`] does, without those operations that are left to PyTorch. What is left in one
+/// graph is left in all that have the same operations.
+pub fn write_passes_without(task: &[TypedGraph], target: Target, choices: &Choices, left: &Left) -> Written {
+    written(task, &plan_passes(task, target, left), choices)
+}
+
+/// Like [`write_passes`], but also operations whose roundings later ones enlarge, such as a normalisation before a
+/// convolution in TF32. For a caller who compares each region with exact results: a model's results are then as precise
+/// as PyTorch's, but not within a narrow tolerance of them.
+pub fn write_judged_passes(task: &[TypedGraph], target: Target, choices: &Choices) -> PassDirectory {
+    written(task, &plan_judged_passes(task, target), choices).directory
+}
+
+/// The files of passes.
+fn written(task: &[TypedGraph], passes: &[Vec<Site>], choices: &Choices) -> Written {
     let names: Vec<String> = (0..passes.len()).map(|number| format!("fuse_{number}")).collect();
     let mut files: Vec<(String, String)> =
-        names.iter().zip(&passes).map(|(name, sites)| (format!("{name}.py"), pass_file(sites, choices))).collect();
+        names.iter().zip(passes).map(|(name, sites)| (format!("{name}.py"), pass_file(sites, choices))).collect();
     if !names.is_empty() {
         let list: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
         files.push((ORDER_FILE.to_owned(), format!("[{}]\n", list.join(", "))));
     }
     // Names of files are plain and different.
-    PassDirectory::new(files).expect("numbered names are paths of a pass directory")
+    let directory = PassDirectory::new(files).expect("numbered names are paths of a pass directory");
+    let place = |site: &Site| Place {
+        graph: site.graph,
+        nodes: site.region.nodes.iter().copied().collect(),
+        products: site
+            .region
+            .nodes
+            .iter()
+            .copied()
+            .filter(|&node| is_product(task[site.graph].graph(), node))
+            .collect(),
+    };
+    let written = |(name, sites): (String, &Vec<Site>)| WrittenPass { name, places: sites.iter().map(place).collect() };
+    Written { directory, passes: names.into_iter().zip(passes).map(written).collect() }
+}
+
+fn is_product(graph: &Graph, node: NodeId) -> bool {
+    Call::of(graph, graph.node(node)).and_then(|call| call.op()).is_some_and(|op| op.is_product)
 }
 
 /// The kernels of a task with the configurations that each can have, in the order of the graphs.
 pub fn tunable_kernels(task: &[TypedGraph], target: Target) -> Vec<TunableKernel> {
-    let passes = plan_passes(task, target);
+    let passes = plan_passes(task, target, &Left::new());
     let sites = passes.iter().flatten();
     let mut kernels: Vec<TunableKernel> =
         sites.filter_map(|site| Some(TunableKernel::new(site.graph, site.program()?, site.target))).collect();

@@ -1,6 +1,9 @@
 //! The plan for a task in words: what became one call, why, and what that is expected to give.
 
-use std::{collections::BTreeSet, fmt::Write};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write,
+};
 
 use passnet_graph::{Graph, NodeId, Target, TypedGraph, ValueId};
 
@@ -71,7 +74,7 @@ impl Cost {
 
 /// The plan for a task, graph by graph, as text. Times are predictions from bytes and calls alone, without the arithmetic.
 pub fn explain(task: &[TypedGraph], target: Target, choices: &Choices) -> String {
-    let groups = plan_passes(task, target);
+    let groups = plan_passes(task, target, &BTreeMap::new());
     let mut text = String::new();
     for (number, typed) in task.iter().enumerate() {
         let graph = typed.graph();

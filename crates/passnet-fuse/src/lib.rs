@@ -32,7 +32,9 @@ mod explain;
 mod front;
 mod plan;
 
-pub use author::{tunable_kernels, write_passes};
+pub use author::{
+    Left, Place, Written, WrittenPass, tunable_kernels, write_judged_passes, write_passes, write_passes_without,
+};
 pub use back::tuning::{Choices, KernelKey, TunableKernel};
 pub use explain::explain;
 pub use plan::config::{Config, Nests, Tiles};

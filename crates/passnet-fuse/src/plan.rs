@@ -1,6 +1,7 @@
 //! Plan: the parts of a graph that are rewritten, and their loops.
 
 pub(crate) mod config;
+pub(crate) mod contraction;
 pub(crate) mod dry_run;
 pub(crate) mod flow;
 pub(crate) mod pattern;

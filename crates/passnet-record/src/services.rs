@@ -13,7 +13,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -84,6 +84,41 @@ pub struct PropagateRequest {
 pub struct PropagateReply<T> {
     /// One entry per input and node, in order.
     pub values: Vec<T>,
+}
+
+/// Request to apply passes to a graph and to time each call of one next to the operations that it replaces.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ConfirmRequest {
+    /// The graph, with its devices already replaced.
+    pub graph: Value,
+    /// One entry per input, in order.
+    pub inputs: Vec<TensorMeta>,
+    /// `cpu`, `cuda` or `cuda:N`.
+    pub device: String,
+    /// Intra-op threads.
+    pub threads: u32,
+    /// File that is locked while calls are timed: helpers compile at the same time, and time one after the other.
+    pub lock: PathBuf,
+    /// Files of the pass directory, by name.
+    pub passes: BTreeMap<String, String>,
+}
+
+/// Reply to [`ConfirmRequest`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ConfirmReply {
+    /// One entry per kind of call; calls of one pass with arguments of the same types are one.
+    pub calls: Vec<ConfirmedCall>,
+}
+
+/// A call of a pass and the operations that it replaces.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfirmedCall {
+    /// Name of the pass.
+    pub pass: String,
+    /// The difference between its result and PyTorch's, or the error of the call.
+    pub fault: Option<String>,
+    /// Nanoseconds of the operations, and of the call right before or after them. Empty where there is a fault.
+    pub pairs: Vec<[u64; 2]>,
 }
 
 /// Graph with the metas of its inputs.

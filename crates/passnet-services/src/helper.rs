@@ -15,6 +15,8 @@ pub enum Helper {
     Canonical,
     /// Graphs that run, twice with equal results and without NaN.
     Prove,
+    /// Times of calls of passes next to the operations that they replace.
+    Confirm,
 }
 
 impl Helper {
@@ -26,6 +28,7 @@ impl Helper {
             Self::KernelCounts => "passnet._services.kernel_counts",
             Self::Canonical => "passnet._services.canonical",
             Self::Prove => "passnet._services.prove",
+            Self::Confirm => "passnet._services.confirm",
         }
     }
 }

@@ -219,6 +219,9 @@ pub(crate) struct BenchRunArgs {
     /// remembered are used and the others are as a model has them
     #[arg(long, value_name = "N", value_parser = shared::seconds)]
     pub(crate) tune_seconds: Option<Duration>,
+    /// Author fuse: keep passes that are slower than eager mode on this device
+    #[arg(long)]
+    pub(crate) no_confirm: bool,
     #[command(flatten)]
     pub(crate) measure: MeasureArgs,
     #[command(flatten, next_help_heading = "Description for boards")]
@@ -255,6 +258,9 @@ pub(crate) struct FuseArgs {
     /// remembered are used and the others are as a model has them
     #[arg(long, value_name = "N", value_parser = shared::seconds)]
     pub(crate) tune_seconds: Option<Duration>,
+    /// Drop passes that are slower than eager mode on this device, which has to be there
+    #[arg(long)]
+    pub(crate) confirm: bool,
 }
 
 const TARGETS: &[shared::Choice<Target>] = &[("cpu", "", Target::Cpu), ("cuda", "", Target::Cuda)];

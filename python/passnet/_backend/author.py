@@ -40,22 +40,23 @@ class Authored:
     """Why some passes cannot be used."""
 
 
-def author_passes(graph: torch.fx.Graph, store: Store | None = None) -> Authored:
+def author_passes(graph: torch.fx.Graph, store: Store | None = None, *, judged: bool = False) -> Authored:
     """The passes of the built-in author for a graph of Dynamo.
 
     The types of values are those that Dynamo noted (`example_value`); values of unknown type, such as those with symbolic sizes,
-    stay as they are. With a store, passes that were written before are read from there. Raises `NotAuthoredError`.
+    stay as they are. With a store, passes that were written before are read from there. `judged` says that each
+    region will be compared with exact results: the author then takes operations too whose roundings later ones enlarge. Raises `NotAuthoredError`.
     """
     target = _target(graph)
     for node in graph.nodes:
         if node.op == "call_function" and getattr(node.target, "__name__", "") in _MODES:
             raise NotAuthoredError(f"`{node.target.__name__}` changes a mode of PyTorch within the graph")
     wire, types = _typed(graph, target)
-    key = key_of("author", _native.VERSION, torch.__version__, target, wire, types)
+    key = key_of("author", _native.VERSION, torch.__version__, target, str(judged), wire, types)
     texts = store.read(key) if store is not None else None
     if texts is None:
         try:
-            texts = _native.write_passes(wire, types, target)
+            texts = _native.write_passes(wire, types, target, judged)
         except ValueError as error:
             raise NotAuthoredError(f"the graph cannot be given to the author: {error}") from None
         if store is not None:

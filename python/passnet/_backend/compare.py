@@ -65,6 +65,8 @@ def _other_values(ours: torch.Tensor, theirs: torch.Tensor) -> str | None:
     tolerance = _TOLERANCES.get(theirs.dtype, _DEFAULT_TOLERANCE)
     if theirs.element_size() < 4:
         ours, theirs = ours.float(), theirs.float()
+    if not theirs.numel():
+        return None
     largest = theirs.abs().nan_to_num(0, 0, 0).amax().item()
     if torch.allclose(ours, theirs, rtol=tolerance, atol=tolerance * largest, equal_nan=True):
         return None

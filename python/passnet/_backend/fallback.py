@@ -91,7 +91,7 @@ def with_fallback(rule: Pass, refusals: Refusals, *, verify: bool = True) -> Pas
 
     safe = dataclasses.replace(rule, replacement=replacement, replacement_args=lambda *values: values)
     # Computed once for a pass, not for each graph.
-    vars(safe)["canonical"] = rule.canonical
+    vars(safe).update(canonical=rule.canonical, origin=rule)
     return safe
 
 

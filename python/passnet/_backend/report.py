@@ -33,6 +33,8 @@ class GraphReport:
     """By pass: the calls that were left to PyTorch."""
     not_authored: str | None = None
     """Why the built-in author wrote nothing for the graph."""
+    stages: Sequence[Any] = ()
+    """Reports of forward and backward where gradients are wanted (`passnet._compile.stages.StageReport`)."""
     _code: types.CodeType | None = None
     _tensors: list[weakref.ref[torch.Tensor]] = field(default_factory=list)
 
@@ -68,6 +70,7 @@ class GraphReport:
             "source": self.source,
             "operations": self.operations,
             "not_authored": self.not_authored,
+            "stages": [stage.as_dict() for stage in self.stages],
             "passes": [
                 {
                     "name": name,
@@ -87,6 +90,9 @@ class GraphReport:
         yield f"{self.source}: {self.operations} operations"
         if self.not_authored:
             yield f"    the author wrote nothing: {self.not_authored}"
+        for stage in self.stages:
+            yield f"    {stage.name}: {sum(region.kept for region in stage.regions)} of {len(stage.regions)} regions kept"
+            yield from (f"        {note}" for note in stage.notes)
         for name, count in self.matches.items():
             if not count:
                 yield f"    {name}: no match; {self.misses[name]}"

@@ -19,13 +19,16 @@ from passnet._compile.capture import Captured
 from passnet._compile.channels import channels_last
 from passnet._compile.freeze import freeze
 from passnet._compile.graphs import GraphedCall, NotGraphedError, Pool, refusal
+from passnet._compile.inductor import compile_rest
 from passnet._compile.options import Options
-from passnet._compile.regions import Judge, Region, direct, drop, regions_of
+from passnet._compile.regions import Judge, Region, difference_of, direct, drop, regions_of
 from passnet._compile.report import Specialisation, described
 from passnet._compile.stopwatch import compare_times
 from passnet._passes.errors import PassError
 from passnet._passes.load import Pass
 from passnet._passes.rewrite import rewrite
+from passnet._summary import summary
+from passnet.kernels._errors import is_fatal
 
 Run = Callable[..., Sequence[Any]]
 
@@ -58,12 +61,15 @@ def build(captured: Captured, known: Sequence[Pass], options: Options, store: St
             _verify(module, used, example, report)
         if options.verify and any(region.kept for region in report.regions):
             module = _faster(plain, module, example, report)
-        graphed = _graphed(captured, module, pool, options, example, report) if pool is not None else None
+        run: Run = module.forward
+        if options.then is not None:
+            run = _rest(plain, run, used, example, options, report)
+        graphed = _graphed(captured, run, pool, options, example, report) if pool is not None else None
     for node in (*module.graph.nodes, *plain.graph.nodes):
         # Types of values that only compilation needs.
         node.meta.clear()
     report.compile_s += time.perf_counter() - started
-    return Built(graphed or _with_state(module.forward, captured.state), report, graphed)
+    return Built(graphed or _with_state(run, captured.state), report, graphed)
 
 
 def _operations(module: torch.fx.GraphModule) -> int:
@@ -120,7 +126,7 @@ def _rewrite(
     _apply(module, used, report)
     if options.author is not None:
         try:
-            written = author_passes(module.graph, store)
+            written = author_passes(module.graph, store, judged=options.verify)
         except NotAuthoredError as error:
             report.notes.append(f"the author wrote nothing: {error}")
         else:
@@ -177,9 +183,42 @@ def _faster(
     return plain
 
 
+def _rest(
+    plain: torch.fx.GraphModule,
+    run: Run,
+    used: Sequence[Pass],
+    example: Sequence[torch.Tensor],
+    options: Options,
+    report: Specialisation,
+) -> Run:
+    """The captured graph with the kept passes, all else compiled by TorchInductor; `run` where that is wrong or slower."""
+    left = {region.rule for region in report.regions if not region.kept}
+    passes = [rule for rule in used if rule.name not in left]
+    try:
+        compiled, places = compile_rest(plain, example, passes)
+        fault = difference_of(compiled, plain.forward, example) if options.verify else None
+    except Exception as error:
+        if is_fatal(error):
+            raise
+        report.notes.append(f"TorchInductor compiles nothing: {summary(error)}")
+        return run
+    if fault is not None:
+        report.notes.append(f"what TorchInductor makes of the rest is not used: {fault}")
+        return run
+    if options.verify:
+        times = compare_times(lambda: run(*example), lambda: compiled(*example), _device(example))
+        if times.loses:
+            report.notes.append("what TorchInductor makes of the rest is not used: it is slower")
+            return run
+        report.fused_ns = times.fused_ns
+        report.eager_ns = report.eager_ns or times.eager_ns
+    report.notes.append(f"TorchInductor compiles what {places} regions leave")
+    return compiled
+
+
 def _graphed(
     captured: Captured,
-    module: torch.fx.GraphModule,
+    run: Run,
     pool: Pool,
     options: Options,
     example: Sequence[torch.Tensor],
@@ -189,11 +228,11 @@ def _graphed(
     if reason is None:
         inputs = example[: len(captured.used)]
         try:
-            graphed = GraphedCall(module.forward, inputs, captured.state, pool)
+            graphed = GraphedCall(run, inputs, captured.state, pool)
         except NotGraphedError as error:
             reason = str(error)
         else:
-            if options.cuda_graphs is True or _wins(graphed, module, captured, inputs):
+            if options.cuda_graphs is True or _wins(graphed, run, captured, inputs):
                 report.cuda_graph = "on"
                 return graphed
             graphed.reset()
@@ -202,11 +241,9 @@ def _graphed(
     return None
 
 
-def _wins(
-    graphed: GraphedCall, module: torch.fx.GraphModule, captured: Captured, inputs: Sequence[torch.Tensor]
-) -> bool:
+def _wins(graphed: GraphedCall, run: Run, captured: Captured, inputs: Sequence[torch.Tensor]) -> bool:
     device = captured.example[0].device
-    return not compare_times(lambda: module.forward(*inputs, *captured.state), lambda: graphed(*inputs), device).loses
+    return not compare_times(lambda: run(*inputs, *captured.state), lambda: graphed(*inputs), device).loses
 
 
 def _with_state(forward: Run, state: Sequence[torch.Tensor]) -> Run:

@@ -15,12 +15,13 @@ from torch.compiler import is_compiling
 from passnet._backend.cache import Store
 from passnet._backend.directories import load_directory
 from passnet._compile.build import Built, build
-from passnet._compile.capture import NotCapturedError, capture, owned_tensors
+from passnet._compile.capture import Captured, NotCapturedError, capture, owned_tensors
 from passnet._compile.entry import MISS, make_entry, module_facts
 from passnet._compile.graphs import Pool
 from passnet._compile.options import DEFAULT_LIMIT, Options, Paths
 from passnet._compile.registry import watch
 from passnet._compile.report import CompileReport
+from passnet._compile.training import build_training
 from passnet._passes.load import Pass
 from passnet.backend import Backend
 from passnet.kernels._errors import is_fatal
@@ -39,10 +40,12 @@ def compile(
     cuda_graphs: bool | Literal["auto"] = False,
     verify: bool = True,
     freeze: bool = False,
+    training: bool = True,
+    then: str | None = None,
     cache_dir: str | None = None,
     limit: int = DEFAULT_LIMIT,
 ) -> Compiled:
-    """Compiles a module or a function for inference; each kind of call is compiled when it first comes.
+    """Compiles a module or a function for inference and training; each kind of call is compiled when it first comes.
 
     A kind of call is the structure of the arguments, the types, sizes, strides and devices of their tensors, the values of
     all else, and PyTorch's modes. Later calls of that kind run the compiled graph; a call that cannot be compiled runs the
@@ -54,6 +57,8 @@ def compile(
     - `verify`: compares each rewritten region with PyTorch at the first call, times both, and drops what is wrong or loses.
     - `freeze`: folds batch norm into weights, and lays images and weights out with channels innermost where that is faster. The
       weights are constants then, until `refresh`.
+    - `training`: whether calls that want gradients are compiled, forward and backward; otherwise the model itself runs.
+    - `then`: `"inductor"` gives what the passes leave to TorchInductor, where that is faster; for calls without gradients.
     - `cache_dir`: directory for what can be used again in other processes (default: `compile` in `PASSNET_CACHE`).
     - `limit`: number of kinds of calls that are compiled; further ones run the model itself.
 
@@ -65,6 +70,8 @@ def compile(
         cuda_graphs=cuda_graphs,
         verify=verify,
         freeze=freeze,
+        training=training,
+        then=then,
         cache_dir=cache_dir,
         limit=limit,
     )
@@ -180,7 +187,10 @@ class Compiled:
             except NotCapturedError as error:
                 return self._not_captured(error, args, kwargs)
             try:
-                built = build(captured, self._known, self.options, self._store, self._graph_pool())
+                if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in captured.example):
+                    built = self._trained(captured)
+                else:
+                    built = build(captured, self._known, self.options, self._store, self._graph_pool())
             except Exception as error:
                 if is_fatal(error):
                     raise
@@ -193,6 +203,17 @@ class Compiled:
             entry = make_entry(captured, built.run, module_facts(self.model, captured))
             self._entries = (*self._entries, self._guarded(entry))
         return captured.result
+
+    def _trained(self, captured: Captured) -> Built:
+        """The call with compiled gradients, or with those of PyTorch and one warning."""
+        run, report = build_training(captured, self._known, self.options, self._store)
+        if self._graph_pool() is not None:
+            report.cuda_graph = "refused: gradients are wanted"
+        if report.left is not None and "gradient" not in self._warned:
+            self._warned.add("gradient")
+            message = f"PyTorch computes the gradients of {type(self.model).__name__}: {report.left}"
+            warnings.warn(message, RuntimeWarning, stacklevel=6)
+        return Built(run, report, None)
 
     def _guarded(self, entry: Entry) -> Entry:
         """The entry; where a replacement refuses a call after all, the model runs it, and the entry is not used again."""
@@ -232,8 +253,6 @@ class Compiled:
 
     def _eager_reason(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
         """Why a call is left to the model itself."""
-        if torch._C._is_any_autocast_enabled():
-            return "autocast is enabled"
         if torch._C._len_torch_dispatch_stack() or torch._C._len_torch_function_stack():
             return "a mode of PyTorch wants to see the operations"
         if torch._C._functorch.peek_interpreter_stack() is not None:
@@ -243,10 +262,13 @@ class Compiled:
             return "an argument is a subclass of torch.Tensor"
         if torch.cuda.is_available() and torch.cuda.is_current_stream_capturing():
             return "a CUDA graph is being captured"
-        if torch.is_grad_enabled() and self._wants_gradient(tensors):
+        wants_gradient = torch.is_grad_enabled() and self._wants_gradient(tensors)
+        if torch._C._is_any_autocast_enabled() and not (wants_gradient and self.options.training):
+            return "autocast is enabled"
+        if wants_gradient and not self.options.training:
             if "gradient" not in self._warned:
                 self._warned.add("gradient")
-                message = "gradients are enabled, so the model runs without compilation; for inference, call it under"
+                message = "gradients are enabled, so with `training=False` the model itself runs; for inference, call it under"
                 warnings.warn(f"{message} `torch.no_grad()`", RuntimeWarning, stacklevel=5)
             return "a gradient is wanted"
         return None

@@ -22,9 +22,12 @@ def make_entry(captured: Captured, run: Callable[..., Sequence[Any]], facts: _na
     """A function of `(args, kwargs)` that checks a call and runs it, or returns `MISS`.
 
     `run` takes the inputs that the graph uses and returns its outputs. Checked are the structure of the arguments, their
-    constants, the types, sizes, strides and devices of their tensors, PyTorch's global state, and `facts`.
+    constants, the types, sizes, strides and devices of their tensors, PyTorch's global state, and `facts`;
+    with gradients enabled the types of parameters too, since `requires_grad` is one of their properties.
     """
     code = Code()
+    # Without gradients, it does not matter which parameters want one.
+    is_guarded = torch.is_grad_enabled() and bool(captured.owned)
     leaves: dict[int, str] = {}
     # A call without keyword arguments is the common one: `{}` is checked by its truth.
     checks = list(_checks(code, captured.call, leaves))
@@ -36,6 +39,8 @@ def make_entry(captured: Captured, run: Callable[..., Sequence[Any]], facts: _na
         f"{code.name(guards.GlobalStateGuard().check)}()",
         f"{code.name(facts.hold)}()",
     ]
+    if is_guarded:
+        native.append(f"{code.name(signature_check(captured.owned))}(*{code.name(tuple(captured.owned))})")
     arguments = ", ".join(_variable(number) for number in captured.used)
     miss, call = code.name(MISS), code.name(run)
     result = code.builds(captured.output, lambda number: _output(captured, number, code))

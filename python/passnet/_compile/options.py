@@ -22,6 +22,8 @@ class Options:
     cuda_graphs: bool | Literal["auto"] = False
     verify: bool = True
     freeze: bool = False
+    training: bool = True
+    then: str | None = None
     cache_dir: str | None = None
     limit: int = DEFAULT_LIMIT
 
@@ -33,6 +35,8 @@ class Options:
         made = cls(passes=tuple(os.path.abspath(path) for path in passes), **options)
         if made.author not in ("fuse", None):
             raise ValueError(f"there is no author `{made.author}`; use 'fuse' or None")
+        if made.then not in ("inductor", None):
+            raise ValueError(f"nothing is called `{made.then}` that could compile the rest; use 'inductor' or None")
         if made.cuda_graphs not in (True, False, "auto"):
             raise ValueError(f"`cuda_graphs` is {made.cuda_graphs!r}; use True, False or 'auto'")
         if made.limit < 1:

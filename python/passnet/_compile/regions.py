@@ -4,9 +4,10 @@ are wrong or lose.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,7 +53,7 @@ def direct(rule: Pass) -> Pass:
         return run(*values)
 
     made = dataclasses.replace(rule, replacement=replacement, replacement_args=lambda *values: values)
-    vars(made)["canonical"] = rule.canonical
+    vars(made).update(canonical=rule.canonical, origin=rule)
     return made
 
 
@@ -183,10 +184,33 @@ def _fault(rule: Pass, pattern: Callable[..., Any], values: Sequence[Any]) -> st
     theirs, ours = (pattern(*eager), *eager), (rule.replacement(*fused), *fused)
     if (reason := _difference(ours, theirs, eager, fused)) is None:
         return None
-    exact = _exact(pattern, values)
+    exact = exact_results(pattern, values)
     return (
         None if exact is not None and is_as_precise(ours, theirs, exact) else f"its result is not PyTorch's: {reason}"
     )
+
+
+def difference_of(run: Callable[..., Any], plain: Callable[..., Any], values: Sequence[Any]) -> str | None:
+    """The difference between two functions of these values, each with copies and the same random numbers; None if there is none."""
+    results = []
+    for function in (plain, run):
+        with fork_random(values):
+            results.append(tuple(function(*_copies(values))))
+    theirs, ours = results
+    if (reason := difference(ours, theirs, ())) is None:
+        return None
+    exact = exact_results(plain, values)
+    return None if exact is not None and is_as_precise(ours, theirs, tuple(exact[0])) else reason
+
+
+@contextlib.contextmanager
+def fork_random(values: Sequence[Any]) -> Iterator[None]:
+    """Random numbers after it are those that would have come without it."""
+    devices = {
+        value.device.index for value in values if isinstance(value, torch.Tensor) and value.device.type == "cuda"
+    }
+    with torch.random.fork_rng(devices=[device for device in devices if device is not None]):
+        yield
 
 
 def _difference(ours: Any, theirs: Any, eager: Sequence[Any], fused: Sequence[Any]) -> str | None:
@@ -195,7 +219,7 @@ def _difference(ours: Any, theirs: Any, eager: Sequence[Any], fused: Sequence[An
     return reason or difference(ours[1:], theirs[1:], ())
 
 
-def _exact(pattern: Callable[..., Any], values: Sequence[Any]) -> Any | None:
+def exact_results(pattern: Callable[..., Any], values: Sequence[Any]) -> Any | None:
     """Results of a pattern in float64; None where it does not run in it."""
     wide = [
         value.double() if isinstance(value, torch.Tensor) and value.dtype.is_floating_point else value

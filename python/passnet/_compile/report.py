@@ -28,6 +28,10 @@ class Specialisation:
     """`on`, or why not."""
     texts: dict[str, str] = field(default_factory=dict, repr=False)
     """The texts of the author's passes by name."""
+    trains: bool = False
+    """Whether the call wants gradients; times are then those of forward and backward."""
+    left: str | None = None
+    """Why PyTorch computes the gradients of such a call."""
 
     def as_dict(self) -> dict[str, Any]:
         """The specialisation as plain data, without the texts of passes."""
@@ -43,6 +47,8 @@ class Specialisation:
         if self.eager_ns is not None and self.fused_ns is not None:
             yield f"    {self.fused_ns / 1e3:.1f} us instead of {self.eager_ns / 1e3:.1f} us"
         yield f"    CUDA graph: {self.cuda_graph}"
+        if self.trains:
+            yield f"    gradients: {'compiled' if self.left is None else f'left to PyTorch: {self.left}'}"
         for region in self.regions:
             if not region.kept:
                 yield f"    left to PyTorch: {region.rule} ({region.operations} operations): {region.reason}"

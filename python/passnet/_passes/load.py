@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import functools
+import hashlib
 import importlib
 import importlib.util
 import inspect
@@ -47,6 +48,19 @@ class Pass:
     def canonical(self) -> CanonicalGraph:
         """The pattern in the form that is compared with graphs."""
         return CanonicalGraph(self.pattern)
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """Hash of the code of the pass; equal in all processes. A pass made of another has that one's (`origin`)."""
+        if (origin := vars(self).get("origin")) is not None:
+            return origin.digest
+        module = self.replacement_args.__module__
+        file = Path(getattr(sys.modules.get(module), "__file__", None) or module)
+        # The modules next to it may be its helpers. One without a file has the hash of its text in its name.
+        files = sorted(file.parent.glob("*.py")) if file.is_file() else []
+        parts = [self.canonical.text, file.name if files else module]
+        content = [part.encode() for part in parts] + [path.read_bytes() for path in files]
+        return hashlib.sha256(b"\0".join(content)).hexdigest()
 
     @classmethod
     def of_module(cls, name: str, module: Any) -> Pass:

@@ -20,6 +20,8 @@ from passnet._monitor import intercept
 warnings.filterwarnings("ignore", message="The given buffer is not writable")
 
 _ALIGNMENT = 64
+# Memory through which values of a device leave it, at a time.
+_STAGE_BYTES = 8 << 20
 _DTYPES = {
     name: getattr(torch, name)
     for name in (
@@ -122,11 +124,22 @@ class InputSet:
         address = self._block.data_ptr()
         tensors = zip(self.names, self._storages, self._places, self.shifts, strict=True)
         for name, storage, (start, end, dtype, shape), shift in tensors:
-            host = storage.cpu()
-            if not _native.same_bytes(host.data_ptr(), address + start + shift, end - start):
-                now = torch.empty(0, dtype=dtype).set_(host, 0, shape)
-                changed.append((name, now))
+            if self._device.type == "cpu":
+                is_same = _native.same_bytes(storage.data_ptr(), address + start + shift, end - start)
+            else:
+                is_same = self._is_same_on_device(storage, start + shift, end - start)
+            if not is_same:
+                changed.append((name, torch.empty(0, dtype=dtype).set_(storage.cpu(), 0, shape)))
         return changed
+
+    def _is_same_on_device(self, storage: torch.UntypedStorage, start: int, nbytes: int) -> bool:
+        """Returns whether a storage of the device begins with the bytes of the block from `start` on.
+
+        They are copied to the device again: what lies there could have been changed with the storage.
+        """
+        original = self._block[start : start + nbytes].to(self._device)
+        now = torch.empty(0, dtype=torch.uint8, device=self._device).set_(storage)[:nbytes]
+        return bool((now == original).all())
 
     def aliases(self, tensor: torch.Tensor) -> str | None:
         """Name of the input that shares the tensor's storage."""
@@ -251,14 +264,36 @@ class _Block:
         }
 
     def write(self) -> int | None:
-        """Copies everything, contiguous; returns the descriptor, or `None` where there is nothing."""
+        """Copies everything, contiguous; returns the descriptor, or `None` where there is nothing.
+
+        Nothing maps the block, so that the referee can seal it against changes as soon as it has it.
+        """
         if self.nbytes == 0:
             return None
-        descriptor = os.memfd_create("outputs", os.MFD_CLOEXEC)
+        descriptor = os.memfd_create("outputs", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(descriptor, self.nbytes)
-        memory = mmap.mmap(descriptor, self.nbytes)
         for offset, tensor in self._parts:
-            if count := _NUMEL(tensor):
-                place = torch.frombuffer(memory, dtype=tensor.dtype, count=count, offset=offset)
-                place.view(tensor.shape).copy_(_DETACH(tensor))
+            if _NUMEL(tensor):
+                _write_values(descriptor, offset, _DETACH(tensor).contiguous())
         return descriptor
+
+
+def _write_values(descriptor: int, offset: int, tensor: torch.Tensor) -> None:
+    """Writes the values of a contiguous tensor to a file."""
+    if tensor.is_cpu:
+        _write_memory(descriptor, offset, tensor.data_ptr(), tensor.nbytes)
+        return
+    # Through memory that the device can reach by itself: a copy to fresh memory spends most of its time on page faults.
+    values = tensor.view(-1).view(torch.uint8)
+    stage = torch.empty(min(_STAGE_BYTES, values.numel()), dtype=torch.uint8, pin_memory=True)
+    for part in values.split(_STAGE_BYTES):
+        stage[: part.numel()].copy_(part)
+        _write_memory(descriptor, offset, stage.data_ptr(), part.numel())
+        offset += part.numel()
+
+
+def _write_memory(descriptor: int, offset: int, address: int, nbytes: int) -> None:
+    memory = memoryview((ctypes.c_char * nbytes).from_address(address)).cast("B")
+    while memory:
+        written = os.pwrite(descriptor, memory, offset)
+        memory, offset = memory[written:], offset + written

@@ -25,6 +25,29 @@ def enable() -> None:
     except ImportError:
         return
     driver.set_active(_Driver())
+    correct_products()
+
+
+def correct_products() -> None:
+    """Has the interpreter multiply matrices of bfloat16 by their values: it keeps them as bits, and multiplies these."""
+    import numpy
+    from triton.runtime import interpreter
+
+    plain = interpreter.InterpreterBuilder.create_dot
+    if getattr(plain, "knows_bfloat16", False):
+        return
+
+    def create_dot(self: Any, a: Any, b: Any, *rest: Any) -> Any:
+        def of_values(handle: Any) -> Any:
+            if handle.dtype.scalar.name != "bf16" or handle.data.dtype != numpy.uint16:
+                return handle
+            values = (handle.data.astype(numpy.uint32) << 16).view(numpy.float32)
+            return interpreter.TensorHandle(values, interpreter.tl.float32)
+
+        return plain(self, of_values(a), of_values(b), *rest)
+
+    create_dot.knows_bfloat16 = True  # type: ignore[attr-defined]
+    interpreter.InterpreterBuilder.create_dot = create_dot
 
 
 def is_interpreted(value: Any) -> bool:

@@ -15,6 +15,8 @@ pub(super) struct TimedContents {
     pub(super) seen: u64,
     /// Calls of the last measurement.
     last: u64,
+    /// The workers have them.
+    pub(super) is_sent: bool,
 }
 
 impl TimedContents {
@@ -45,13 +47,22 @@ impl Attempt<'_> {
         } else {
             Pools::fixed(metas, self.seeds.seed("timed contents", 0), settings.memory_bytes)
         };
-        Ok(TimedContents { pools: pools.map_err(block_stop)?, seen: 0, last: least })
+        Ok(TimedContents { pools: pools.map_err(block_stop)?, seen: 0, last: least, is_sent: false })
     }
 
-    /// Gives pools to all sides, at once: each makes its tensors while the others do.
-    pub(super) fn send_contents(&self, pools: &Pools, sides: &mut [&mut Worker]) -> Result<(), SideFault> {
+    /// Gives contents to all sides that lack them, at once: each makes its tensors while the others do.
+    pub(super) fn send_contents(
+        &self,
+        contents: &mut TimedContents,
+        sides: &mut [&mut Worker],
+    ) -> Result<(), SideFault> {
+        if std::mem::replace(&mut contents.is_sent, true) {
+            return Ok(());
+        }
+        // Those that they had are no longer needed.
+        self.drop_contents(sides)?;
         for (side, worker) in sides.iter_mut().enumerate() {
-            pools.send(worker, self.deadline).map_err(|fault| SideFault { side, fault })?;
+            contents.pools.send(worker, self.deadline).map_err(|fault| SideFault { side, fault })?;
         }
         for (side, worker) in sides.iter_mut().enumerate() {
             worker.receive_done(self.deadline).map_err(|fault| SideFault { side, fault })?;

@@ -2,14 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use passnet_record::{Baseline, ContentId, Device, SCHEMA_VERSION, Status, TimeUnit, Timing, TrialTimes};
+use passnet_record::{
+    Baseline, CandidateSpec, ContentId, Device, SCHEMA_VERSION, Status, TimeUnit, Timing, TrialTimes,
+};
 use rustix::thread::CpuSet;
 
 use super::{
     contents::TimedContents,
     context::{Attempt, MAX_OUTPUT, elapsed},
     stop::{OrStop as _, Stop},
-    suspect::KeptOutputs,
+    suspect::{KeptOutputs, Suspect},
 };
 use crate::{
     accounting::{SideRounds, unexplained_time},
@@ -63,8 +65,9 @@ fn of_side(SideFault { side, fault }: SideFault, sides: &[&mut Worker]) -> Stop 
 }
 
 /// The measurements of a path, one per pair of processes.
-#[derive(Default)]
 pub(super) struct Measured {
+    /// The candidate, to repeat a call of it in a fresh process.
+    spec: CandidateSpec,
     best: Vec<Measurement>,
     /// Contents of the last measurement; later ones use further windows that no call has seen.
     contents: Option<TimedContents>,
@@ -73,6 +76,11 @@ pub(super) struct Measured {
 }
 
 impl Measured {
+    /// No measurement of a candidate yet.
+    pub(super) fn new(spec: CandidateSpec) -> Self {
+        Self { spec, best: Vec::new(), contents: None, remeasured: 0, has_control: false }
+    }
+
     pub(super) fn pairs(&self) -> usize {
         self.best.len()
     }
@@ -103,22 +111,21 @@ impl Attempt<'_> {
         self.zygote.prepare(sides.len() as u32, machine.cores.spare.clone());
         let mut best: Option<Measurement> = None;
         let (mut remeasured, mut disturbed) = (0, 0);
-        let mut has_contents = false;
+        if let Some(contents) = &mut measured.contents {
+            contents.is_sent = false;
+        }
         loop {
             let number = (measured.pairs() as u64) << 32 | u64::from(remeasured + disturbed);
             let mut contents = match measured.contents.take().filter(TimedContents::has_room) {
                 Some(contents) => contents,
-                None => {
-                    has_contents = false;
-                    self.timed_contents(number)?
-                }
+                None => self.timed_contents(number)?,
             };
-            if !has_contents {
-                self.drop_contents(&mut sides).map_err(|fault| of_side(fault, &sides))?;
-                self.send_contents(&contents.pools, &mut sides).map_err(|fault| of_side(fault, &sides))?;
-                has_contents = true;
+            self.send_contents(&mut contents, &mut sides).map_err(|fault| of_side(fault, &sides))?;
+            let (measurement, suspect) = self.measure_once(number, &mut sides, &mut contents, at)?;
+            if let (Some(suspect), Some(reference)) = (suspect, sides.first_mut()) {
+                contents.is_sent = false;
+                self.examine(&suspect, reference, &measured.spec, at)?;
             }
-            let measurement = self.measure_once(number, &mut sides, &mut contents, at)?;
             measured.contents = Some(contents);
             for side in &measurement.sides {
                 self.report.cost.trials_ns += side.calls.as_nanos() as u64;
@@ -202,7 +209,7 @@ impl Attempt<'_> {
         sides: &mut [&mut Worker],
         contents: &mut TimedContents,
         at: i32,
-    ) -> Result<Measurement, Stop> {
+    ) -> Result<(Measurement, Option<Suspect>), Stop> {
         let machine = self.machine;
         let (measuring, waited) = self.acquire_device()?;
         let held = Instant::now();
@@ -220,9 +227,10 @@ impl Attempt<'_> {
             output_limit: MAX_OUTPUT,
             check_clock: machine.options.defences.clock,
         };
-        let mut outputs = KeptOutputs::new(self.guard(), at);
-        let measurement = plan.run(sides, &mut |returned, content| outputs.enter(returned, content));
-        let (call_seed, measurement) = (plan.call_seed, measurement.map_err(|fault| of_side(fault, sides))?);
+        let at = machine.options.defences.timed.then_some(at);
+        let mut outputs = KeptOutputs::new(self.guard(), at, plan.call_seed);
+        let measurement = plan.run(sides, &mut |round| outputs.enter(round));
+        let measurement = measurement.map_err(|fault| of_side(fault, sides))?;
         contents.enter(measurement.made);
         if let Some(candidate) = sides.last() {
             self.refuse_moved(candidate, &machine.cores.timing)?;
@@ -233,13 +241,7 @@ impl Attempt<'_> {
         self.report.cost.held_ns += elapsed(held);
         drop(measuring);
         self.report.evidence.timed_calls_checked += outputs.rounds();
-        if machine.options.defences.timed
-            && let Some(suspect) = outputs.suspect()?
-            && let [reference, .., candidate] = &mut *sides
-        {
-            self.examine(&suspect, (reference, candidate), call_seed, at)?;
-        }
-        Ok(measurement)
+        Ok((measurement, outputs.suspect()?))
     }
 
     /// Records the measurements. Returns instability as a failure.

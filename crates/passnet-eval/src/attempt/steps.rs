@@ -201,7 +201,7 @@ impl Attempt<'_> {
         }
         let begin = Instant::now();
         let at = tolerance.max(self.machine.settings.correct_at) + 1;
-        let mut measured = Measured::default();
+        let mut measured = Measured::new(route.spec.clone());
         self.measure(sides.reference, sides.control.as_mut(), &mut sides.candidate, at, &mut measured)?;
         let wanted = if scored { self.machine.settings.pairs as usize } else { 1 };
         while measured.pairs() < wanted && measured.differs() {

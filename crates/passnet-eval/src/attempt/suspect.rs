@@ -1,6 +1,6 @@
 //! A timed call whose outputs are not those of the reference: less accurate than it should be, or other work than in checked calls.
 
-use passnet_record::{Status, Watch};
+use passnet_record::{CandidateSpec, ContentId, OutputValue, Status, Watch};
 
 use super::{
     context::{Attempt, MAX_OUTPUT},
@@ -10,34 +10,38 @@ use crate::{
     block::InputBlock,
     failure::Failure,
     judge::{Guard, pair, wrong_values},
-    worker::{Returned, Worker},
+    timing::CheckedRound,
+    worker::{Fault, Returned, Sent, Worker},
 };
 
 /// Bytes of outputs that wait to be compared.
-const MOST_WAITING: usize = 256 << 20;
+const MOST_WAITING: u64 = 256 << 20;
 
 /// The outputs of a timed call that are not close to the reference's, and the contents of that call.
 pub(super) struct Suspect {
     block: InputBlock,
-    set: usize,
+    /// Seed of the generators of the call.
+    seed: u64,
     expected: Returned,
     got: Returned,
 }
 
-/// Outputs of checked rounds. They are compared when the device is free: that can take longer than the calls themselves.
+/// Outputs of checked rounds. They are read and compared when the device is free: that can take longer than the calls.
 pub(super) struct KeptOutputs {
     guard: Guard,
-    at: i32,
-    waiting: Vec<(Vec<Returned>, InputBlock)>,
-    nbytes: usize,
+    /// Tolerance; `None` to compare no values.
+    at: Option<i32>,
+    seed: u64,
+    waiting: Vec<CheckedRound>,
+    nbytes: u64,
     rounds: u64,
     found: Result<Option<Suspect>, Stop>,
 }
 
 impl KeptOutputs {
-    /// Outputs that are to be close at a tolerance.
-    pub(super) fn new(guard: Guard, at: i32) -> Self {
-        Self { guard, at, waiting: Vec::new(), nbytes: 0, rounds: 0, found: Ok(None) }
+    /// Outputs that are to be close at a tolerance, if there is one.
+    pub(super) fn new(guard: Guard, at: Option<i32>, seed: u64) -> Self {
+        Self { guard, at, seed, waiting: Vec::new(), nbytes: 0, rounds: 0, found: Ok(None) }
     }
 
     /// Rounds that were entered.
@@ -46,10 +50,10 @@ impl KeptOutputs {
     }
 
     /// Takes the outputs of a round, the reference's first and the candidate's last. Where many wait, they are compared now.
-    pub(super) fn enter(&mut self, returned: Vec<Returned>, content: InputBlock) {
+    pub(super) fn enter(&mut self, round: CheckedRound) {
         self.rounds += 1;
-        self.nbytes += returned.iter().map(|one| one.bytes.len()).sum::<usize>();
-        self.waiting.push((returned, content));
+        self.nbytes += round.sent.iter().map(Sent::nbytes).sum::<u64>();
+        self.waiting.push(round);
         if self.nbytes > MOST_WAITING {
             self.compare();
         }
@@ -63,61 +67,88 @@ impl KeptOutputs {
 
     fn compare(&mut self) {
         self.nbytes = 0;
-        for (returned, content) in std::mem::take(&mut self.waiting) {
+        for round in std::mem::take(&mut self.waiting) {
             if matches!(self.found, Ok(None)) {
-                self.found = self.compared(returned, content);
+                self.found = self.compared(round);
             }
         }
     }
 
-    fn compared(&self, returned: Vec<Returned>, block: InputBlock) -> Result<Option<Suspect>, Stop> {
+    fn compared(&self, CheckedRound { sent, kept, content: block }: CheckedRound) -> Result<Option<Suspect>, Stop> {
+        let last = sent.len().saturating_sub(1);
+        let mut returned = Vec::with_capacity(sent.len());
+        for (side, (sent, kept)) in sent.into_iter().zip(&kept).enumerate() {
+            let read = sent.read().and_then(|values| check_kept(&values, kept).map(|()| values));
+            returned.push(if side == last { read.candidate("being timed") } else { read.reference("being timed") }?);
+        }
         let mut sides = returned.into_iter();
-        let (Some(expected), Some(got)) = (sides.next(), sides.next_back()) else { return Ok(None) };
-        let is_wrong = wrong_values(&pair(&expected, &got, &block, 0, self.guard)?, self.at, None).is_some();
-        Ok(is_wrong.then_some(Suspect { block, set: 0, expected, got }))
+        let (Some(at), Some(expected), Some(got)) = (self.at, sides.next(), sides.next_back()) else { return Ok(None) };
+        let is_wrong = wrong_values(&pair(&expected, &got, &block, 0, self.guard)?, at, None).is_some();
+        Ok(is_wrong.then_some(Suspect { block, seed: self.seed, expected, got }))
     }
 }
 
+/// Checks that values are those that there were when the call had returned.
+fn check_kept(returned: &Returned, kept: &[String]) -> Result<(), Fault> {
+    for (index, (value, kept)) in returned.outputs.values.iter().zip(kept).enumerate() {
+        if let OutputValue::Tensor { layout, .. } = value
+            && !kept.is_empty()
+            && *kept != ContentId::of(returned.values(layout)).as_str()
+        {
+            return Err(Fault::Rewritten(index));
+        }
+    }
+    Ok(())
+}
+
 impl Attempt<'_> {
-    /// Accepts the outputs of a timed call if they are as close to float64 as the reference's. Else the candidate runs the same
-    /// contents again: if it comes to the same values it is inaccurate, and if not it has done other work while it was timed.
+    /// Accepts the outputs of a timed call if they are as close to float64 as the reference's. Else the candidate computes the
+    /// same contents in a fresh process, which no call has left anything in: if it comes to the same values it is inaccurate,
+    /// and if not it has done other work while it was timed.
     pub(super) fn examine(
         &mut self,
         suspect: &Suspect,
-        (reference, candidate): (&mut Worker, &mut Worker),
-        seed: u64,
+        reference: &mut Worker,
+        spec: &CandidateSpec,
         at: i32,
     ) -> Result<(), Stop> {
-        let Suspect { block, set, expected, got } = suspect;
-        let pairs = pair(expected, got, block, *set, Guard::default())?;
+        let Suspect { block, seed, expected, got } = suspect;
+        let pairs = pair(expected, got, block, 0, Guard::default())?;
         let wide = if self.asks_float64() {
-            self.send_inputs(reference, block, *set..*set + 1).reference("receiving inputs")?;
+            self.send_inputs(reference, block, 0..1).reference("receiving inputs")?;
             reference.receive_done(self.deadline).reference("receiving inputs")?;
-            let wide = self.float64(reference, *set, seed)?;
+            let wide = self.float64(reference, 0, *seed)?;
             reference.drop_inputs(self.deadline).reference("forgetting inputs")?;
             wide
         } else {
             None
         };
         let Some(wrong) = wrong_values(&pairs, at, wide.as_ref()) else { return Ok(()) };
-        let phase = "repeating a timed call";
-        self.send_inputs(candidate, block, *set..*set + 1).candidate(phase)?;
-        self.send_call(candidate, *set, seed, Watch::default()).candidate(phase)?;
-        candidate.receive_done(self.deadline).candidate(phase)?;
-        let again = candidate.receive_outputs(MAX_OUTPUT, self.deadline).candidate(phase)?;
-        candidate.drop_inputs(self.deadline).candidate(phase)?;
-        let repeated = pair(&again, got, block, *set, Guard::default())?;
+        let again = self.repeat(suspect, spec).candidate("repeating a timed call")?;
+        let repeated = pair(&again, got, block, 0, Guard::default())?;
         if wrong_values(&repeated, at, None).is_none() {
             let message = format!(
-                "{wrong} on the contents of a timed call, and the same in a further call: the rewrite is not accurate enough on all \
+                "{wrong} on the contents of a timed call, and the same in a fresh process: the rewrite is not accurate enough on all \
                  inputs like the sample's"
             );
             return Err(Failure::new(Status::Accuracy, "output_differs", message).into());
         }
         let message = format!(
-            "{wrong} in a timed call although checked calls were right, and a further call on the same contents returns something \
-             else: timed calls must do the same work"
+            "{wrong} in a timed call although checked calls were right, and a fresh process returns something else for the \
+             same contents: timed calls must do the same work"
         );
         Err(Failure::new(Status::Integrity, "timed_output_differs", message).into())
+    }
+
+    /// Returns the results of a candidate for the contents of a call, in a process of its own.
+    fn repeat(&self, suspect: &Suspect, spec: &CandidateSpec) -> Result<Returned, Fault> {
+        let mut worker = self.fork(&format!("repeated-{:x}", suspect.seed), self.candidate.is_foreign())?;
+        worker.ready(self.deadline)?;
+        self.send_load(&mut worker, spec)?;
+        self.receive_load(&mut worker)?;
+        self.send_inputs(&mut worker, &suspect.block, 0..1)?;
+        self.send_call(&mut worker, 0, suspect.seed, Watch::default())?;
+        worker.receive_done(self.deadline)?;
+        worker.receive_outputs(MAX_OUTPUT, self.deadline)
     }
 }

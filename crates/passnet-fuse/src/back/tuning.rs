@@ -75,7 +75,7 @@ fn printed(program: &Program, config: Config) -> Vec<String> {
             let kernels = triton::kernels(program, tiles);
             kernels
                 .into_iter()
-                .map(|kernel| format!("{} {}\n{}", kernel.tile.programs(), kernel.tile.warps(), kernel.body))
+                .map(|kernel| format!("{} {}\n{}", kernel.programs, kernel.warps, kernel.body))
                 .chain(types)
                 .collect()
         }

@@ -3,6 +3,7 @@
 //! `None` anywhere means: not expressed here, the call stays as it is.
 
 pub(crate) mod call;
+mod convolution;
 mod memory;
 mod norm;
 mod normalize;
@@ -48,6 +49,8 @@ pub(crate) struct Lowering<'g> {
     values: BTreeMap<ValueId, Lowered>,
     /// For values that share the memory of another one: which.
     roots: BTreeMap<ValueId, ValueId>,
+    /// Results each element of which reads many elements of its operands: these are computed before, by another region.
+    pub(crate) begins: BTreeSet<ValueId>,
     /// Roots whose memory a node has changed.
     pub(crate) changed: BTreeSet<ValueId>,
 }
@@ -61,6 +64,7 @@ impl<'g> Lowering<'g> {
             inputs: Vec::new(),
             values: BTreeMap::new(),
             roots: BTreeMap::new(),
+            begins: BTreeSet::new(),
             changed: BTreeSet::new(),
         }
     }
@@ -103,6 +107,7 @@ impl<'g> Lowering<'g> {
             .or_else(|| self.normalize(call))
             .or_else(|| self.norms(call))
             .or_else(|| self.product(call))
+            .or_else(|| self.convolution(call))
             .or_else(|| self.resample(call));
         match tensor {
             Some(tensor) => Some(Lowered::Tensor(tensor)),

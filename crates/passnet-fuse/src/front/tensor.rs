@@ -88,6 +88,8 @@ pub(crate) struct Tensors {
     all: Vec<Tensor>,
     /// Results of operations. Other tensors are parts of the formula of one operation.
     results: BTreeSet<TensorId>,
+    /// Reductions that are products of matrices.
+    products: BTreeSet<TensorId>,
 }
 
 impl std::ops::Index<TensorId> for Tensors {
@@ -100,7 +102,7 @@ impl std::ops::Index<TensorId> for Tensors {
 
 impl Tensors {
     pub(crate) const fn new() -> Self {
-        Self { all: Vec::new(), results: BTreeSet::new() }
+        Self { all: Vec::new(), results: BTreeSet::new(), products: BTreeSet::new() }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -120,6 +122,16 @@ impl Tensors {
                 self.results.insert(id);
             }
         }
+    }
+
+    /// Says that a reduction is a product of matrices, which is worth matrix units.
+    pub(crate) fn mark_product(&mut self, id: TensorId) {
+        self.products.insert(id);
+    }
+
+    /// Returns whether a tensor is a product of matrices.
+    pub(crate) fn is_product(&self, id: TensorId) -> bool {
+        self.products.contains(&id)
     }
 
     /// Returns whether an operation gives the tensor; others are parts of the formula of one operation.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use passnet_graph::{Graph, NodeId, TypedGraph, ValueId, is_assertion, is_barrier, operators::GETATTR};
 
-use crate::front::lower::call::Call;
+use crate::front::lower::{call::Call, storage::is_view_node};
 
 /// Nodes that something depends on, or that change something.
 pub(crate) fn live_nodes(graph: &Graph) -> BTreeSet<NodeId> {
@@ -21,37 +21,63 @@ pub(crate) fn live_nodes(graph: &Graph) -> BTreeSet<NodeId> {
     live
 }
 
-/// For each node the number of nodes that stay on the longest path to it: nodes of one level lie on no path through one
-/// that stays.
-pub(crate) fn first_levels(typed: &TypedGraph, expressible: &BTreeSet<NodeId>) -> Vec<usize> {
+/// Nodes that can be expressed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Expressible<'s> {
+    pub(crate) all: &'s BTreeSet<NodeId>,
+    /// Those that begin a region, because each element of their operands is read many times.
+    pub(crate) begins: &'s BTreeSet<NodeId>,
+}
+
+/// For each node the number of nodes that stay, or begin a region, on the longest path to it: nodes of one level lie on no path
+/// through one that stays.
+pub(crate) fn first_levels(typed: &TypedGraph, nodes: Expressible<'_>) -> Vec<usize> {
     let graph = typed.graph();
     let mut levels: Vec<usize> = Vec::with_capacity(graph.num_nodes());
     for node in graph.nodes() {
+        let begins = nodes.begins.contains(&node.id);
         let operands = node.operands().filter_map(|value| graph.node_of(value));
-        let level =
-            operands.map(|operand| levels[operand.index()] + usize::from(!expressible.contains(&operand))).max();
-        levels.push(level.unwrap_or(0));
+        let level = operands.map(|operand| {
+            let maker = if begins { maker_of(typed, operand) } else { Some(operand) };
+            let above = |maker: NodeId| levels[maker.index()] + usize::from(begins || !nodes.all.contains(&maker));
+            maker.map_or(0, above).max(levels[operand.index()])
+        });
+        levels.push(level.max().unwrap_or(0));
     }
     levels
 }
 
 /// For each node the last level at which it can be computed, given the first ones: that of the first of its users. Nodes
 /// that change memory keep their level.
-pub(crate) fn last_levels(typed: &TypedGraph, expressible: &BTreeSet<NodeId>, first: &[usize]) -> Vec<usize> {
+pub(crate) fn last_levels(typed: &TypedGraph, nodes: Expressible<'_>, first: &[usize]) -> Vec<usize> {
     let graph = typed.graph();
     let deepest = first.iter().copied().max().unwrap_or(0);
     let mut last = vec![deepest; graph.num_nodes()];
     for node in graph.nodes().rev() {
         let place = node.id.index();
         let is_change = Call::of(graph, node).is_none_or(|call| call.is_change());
-        if is_change || !expressible.contains(&node.id) {
+        if is_change || !nodes.all.contains(&node.id) {
             last[place] = first[place];
         }
         for operand in node.operands().filter_map(|value| graph.node_of(value)) {
             last[operand.index()] = last[operand.index()].min(last[place]);
+            let maker = maker_of(typed, operand).filter(|_| nodes.begins.contains(&node.id));
+            if let Some(maker) = maker {
+                last[maker.index()] = last[maker.index()].min(last[place].saturating_sub(1)).max(first[maker.index()]);
+            }
         }
     }
     last
+}
+
+/// The node that computes the elements of a node's result; `None` where these are of an input of the graph.
+fn maker_of(typed: &TypedGraph, node: NodeId) -> Option<NodeId> {
+    let graph = typed.graph();
+    let mut maker = node;
+    while is_view_node(typed, maker) {
+        maker = graph.node_of(Call::of(graph, graph.node(maker))?.subject()?.as_value()?)?;
+    }
+    Some(maker)
 }
 
 /// Values from outside that the nodes use.

@@ -24,6 +24,9 @@ const MOST_MULTIPLIED: i64 = 16_384;
 /// Most elements of a half type of which hardly one falls to the other side of a rounding in all contents of an evaluation.
 const MOST_UNSEEN: i64 = 32;
 
+/// Most terms of a sum of half types that matrix units of any kernel take in the same order: longer ones are split.
+const MOST_UNSPLIT: i64 = 1024;
+
 /// Roundings of a reduction that a value carries.
 #[derive(Clone, Copy, Debug, Default)]
 struct Trace {
@@ -36,12 +39,19 @@ struct Trace {
 /// By reduction.
 type Traces = BTreeMap<NodeId, Trace>;
 
-/// For each graph of a task the nodes that must give PyTorch's own bits, for its results to be within tolerance. A pass
+/// For each graph of a task the nodes that are left, and those that must give PyTorch's own bits, for its results to be within
+/// tolerance. A pass
 /// matches the same operations in all graphs: what is to stay in one stays in all that have the same operations.
-pub(crate) fn find_fragile_nodes(task: &[TypedGraph], target: Target) -> Vec<BTreeSet<NodeId>> {
+pub(crate) fn find_fragile_nodes(
+    task: &[TypedGraph],
+    target: Target,
+    left: &BTreeMap<usize, BTreeSet<NodeId>>,
+) -> Vec<BTreeSet<NodeId>> {
     let mut by_operations: BTreeMap<Vec<&str>, BTreeSet<NodeId>> = BTreeMap::new();
-    for typed in task {
-        by_operations.entry(operations(typed)).or_default().extend(fragile_in(typed, target));
+    for (graph, typed) in task.iter().enumerate() {
+        let nodes = by_operations.entry(operations(typed)).or_default();
+        nodes.extend(fragile_in(typed, target));
+        nodes.extend(left.get(&graph).into_iter().flatten());
     }
     task.iter().map(|typed| by_operations.get(&operations(typed)).cloned().unwrap_or_default()).collect()
 }
@@ -67,8 +77,11 @@ fn fragile_in(typed: &TypedGraph, target: Target) -> BTreeSet<NodeId> {
         if op.is_some_and(|op| op.is_product) {
             traces.values_mut().for_each(|trace| trace.is_signed = true);
         }
+        let is_matrix = target == Target::Cuda
+            && op.is_some_and(|op| op.is_product)
+            && ty.is_some_and(|ty| !has_known_sums(typed, &call, node.operands(), ty));
         let is_approximated = target == Target::Cpu && op.is_some_and(|op| op.is_approximated);
-        if op.is_some_and(|op| op.is_reduction) || is_approximated {
+        if op.is_some_and(|op| op.is_reduction) || is_approximated || is_matrix {
             traces.insert(node.id, Trace { in_half: false, is_signed: !op.is_some_and(|op| op.is_non_negative) });
         }
         if ty.is_some_and(|ty| is_half(ty.dtype) && ty.numel() > MOST_UNSEEN) {
@@ -118,6 +131,23 @@ fn shown(
         }
         _ => Vec::new(),
     }
+}
+
+/// Returns whether the author's kernel for a product has the sums of PyTorch's: of half types on matrix units, by measurement
+/// (`benches/gpu/products.py`), where sums are not split; of depthwise convolutions where these are not cuDNN's. The last dimension of
+/// the first factor is at least as long as the sums of `linear` and `matmul`.
+fn has_known_sums(
+    typed: &TypedGraph,
+    call: &Call<'_>,
+    operands: impl Iterator<Item = ValueId>,
+    result: &TensorType,
+) -> bool {
+    if call.op().is_some_and(|op| op.is_convolution) {
+        return result.dtype != DType::Float16;
+    }
+    let mut operands = operands;
+    let terms = operands.next().and_then(|value| typed.tensor(value)).and_then(|ty| ty.shape.last().copied());
+    is_half(result.dtype) && terms.is_some_and(|terms| terms <= MOST_UNSPLIT)
 }
 
 /// The traces of a value that is computed from values with these traces.

@@ -1,6 +1,6 @@
 //! The sites of a task, in passes and in the order of the passes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use passnet_graph::{NodeId, Target, TypedGraph};
 
@@ -16,17 +16,31 @@ use super::{
 };
 use crate::front::lower::{call::Call, storage::is_view_node};
 
-/// The sites of a task. Sites of one pass are together; passes are in the order in which they are applied.
-pub(crate) fn plan_passes(task: &[TypedGraph], target: Target) -> Vec<Vec<Site>> {
-    let kept = find_fragile_nodes(task, target);
+/// The sites of a task, without nodes that are left. Sites of one pass are together; passes are in the order in which they
+/// are applied.
+pub(crate) fn plan_passes(
+    task: &[TypedGraph],
+    target: Target,
+    left: &BTreeMap<usize, BTreeSet<NodeId>>,
+) -> Vec<Vec<Site>> {
+    plan_around(task, target, &find_fragile_nodes(task, target, left))
+}
+
+/// The same, with all nodes that can be expressed: for a caller who compares each region with exact results.
+pub(crate) fn plan_judged_passes(task: &[TypedGraph], target: Target) -> Vec<Vec<Site>> {
+    plan_around(task, target, &vec![BTreeSet::new(); task.len()])
+}
+
+/// The sites of a task, without the nodes of each graph that are kept.
+fn plan_around(task: &[TypedGraph], target: Target, kept: &[BTreeSet<NodeId>]) -> Vec<Vec<Site>> {
     let sites = task
         .iter()
-        .zip(&kept)
+        .zip(kept)
         .enumerate()
         .flat_map(|(graph, (typed, kept))| rewritable_sites(typed, graph, target, kept))
         .collect();
     let passes = select_patterns(group_by_pattern(sites));
-    dry_run(task, passes, target, &kept)
+    dry_run(task, passes, target, kept)
 }
 
 /// The sites of a graph, on its device and in host memory.

@@ -55,6 +55,8 @@ pub(crate) struct Stage {
     pub(crate) segments: Vec<Segment>,
     /// For each level, what is stored once per row after it.
     pub(crate) per_row: Vec<Vec<Action>>,
+    /// True if the stage is a product of matrices for matrix units (`contraction`).
+    pub(crate) is_product: bool,
 }
 
 /// A tensor argument of the kernel.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use passnet_graph::{Node, NodeId, Target, TypedGraph, ValueId, is_barrier};
 
 use super::{
-    flow::{depend_on, first_levels, inputs_of, is_of, last_levels, live_nodes},
+    flow::{Expressible, depend_on, first_levels, inputs_of, is_of, last_levels, live_nodes},
     region::{Copies, Input, Output, Region},
 };
 use crate::front::{
@@ -54,10 +54,12 @@ impl<'g> Survey<'g> {
             .filter(|node| live.contains(&node.id) && !kept.contains(&node.id))
             .filter_map(|node| trial.lower(node).map(|()| node.id))
             .collect();
+        let begins: BTreeSet<NodeId> = trial.begins.iter().filter_map(|&value| graph.node_of(value)).collect();
         let storage = Storage::of(typed, &|node| expressible.contains(&node) || kept.contains(&node));
         loop {
-            let first = first_levels(typed, &expressible);
-            let last = last_levels(typed, &expressible, &first);
+            let nodes = Expressible { all: &expressible, begins: &begins };
+            let first = first_levels(typed, nodes);
+            let last = last_levels(typed, nodes, &first);
             let changes = |levels: &[usize]| {
                 let can_join = |nodes: &BTreeSet<NodeId>| {
                     let mut levels = nodes.iter().map(|node| levels[node.index()]);

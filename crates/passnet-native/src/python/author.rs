@@ -1,29 +1,38 @@
 //! The built-in author in the process of its user: a typed graph to the text of passes, without files.
 
-use passnet_fuse::{Choices, write_passes as write};
+use passnet_fuse::{Choices, write_judged_passes, write_passes as write};
 use passnet_graph::{Target, Type, TypedGraph, wire};
 use pyo3::{exceptions::PyValueError, prelude::*};
 
 /// Writes the passes of the built-in author for one graph.
 ///
 /// `graph` is in wire form (`docs/reference/graph-wire.md`), `types` a JSON list with the type of each value, inputs first,
-/// as `passnet._services.propagate` writes them. `target` is `cpu` or `cuda`. Returns pairs of a name and the text of a
+/// as `passnet._services.propagate` writes them. `target` is `cpu` or `cuda`. With `judged`, also
+/// operations whose roundings later ones enlarge: for a caller who compares each region with exact results. Returns pairs of a name and the text of a
 /// pass, in the order of their application.
 #[pyfunction]
-pub(super) fn write_passes(py: Python<'_>, graph: &str, types: &str, target: &str) -> PyResult<Vec<(String, String)>> {
+#[pyo3(signature = (graph, types, target, judged=false))]
+pub(super) fn write_passes(
+    py: Python<'_>,
+    graph: &str,
+    types: &str,
+    target: &str,
+    judged: bool,
+) -> PyResult<Vec<(String, String)>> {
     let target = match target {
         "cpu" => Target::Cpu,
         "cuda" => Target::Cuda,
         other => return Err(PyValueError::new_err(format!("there is no target `{other}`; use `cpu` or `cuda`"))),
     };
     // Other threads of the user run meanwhile.
-    py.detach(|| passes_of(graph, types, target)).map_err(PyValueError::new_err)
+    py.detach(|| passes_of(graph, types, target, judged)).map_err(PyValueError::new_err)
 }
 
-fn passes_of(graph: &str, types: &str, target: Target) -> Result<Vec<(String, String)>, String> {
+fn passes_of(graph: &str, types: &str, target: Target, judged: bool) -> Result<Vec<(String, String)>, String> {
     let graph = wire::from_json(graph).map_err(|error| error.to_string())?;
     let types: Vec<Type> = serde_json::from_str(types).map_err(|error| format!("types: {error}"))?;
     let typed = TypedGraph::new(graph, types).map_err(|error| error.to_string())?;
+    let write = if judged { write_judged_passes } else { write };
     let written = write(&[typed], target, &Choices::new());
     // A directory without passes has no order.
     let order = written.order().unwrap_or_default();

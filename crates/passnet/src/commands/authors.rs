@@ -33,7 +33,7 @@ pub(crate) fn create(spec: &AuthorSpec) -> Result<Box<dyn Author>, AuthorError> 
 pub(crate) fn create_for_bench(args: &BenchRunArgs, tasks: usize) -> anyhow::Result<Box<dyn Author>> {
     let spec = args.author.clone();
     match spec.kind() {
-        "fuse" => Ok(Box::new(Fuse::new(spec).with_tuning(args.tune_seconds))),
+        "fuse" => Ok(Box::new(Fuse::new(spec).with_tuning(args.tune_seconds).with_confirmation(!args.no_confirm))),
         "llm" => {
             let model = agent::client(spec.argument().unwrap_or_default(), &args.model)?;
             let options = agent::run_options(&args.attempt, args.agent_jobs, args.measure.seed.unwrap_or(0))?;

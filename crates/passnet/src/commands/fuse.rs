@@ -1,16 +1,16 @@
 //! `passnet fuse`: what the built-in author writes.
 
-use std::process::ExitCode;
+use std::{collections::BTreeMap, process::ExitCode};
 
 use anyhow::{Context, Result};
 use fs_err as fs;
 use passnet_author::{
     Choices, Target,
-    fuse::{Database, TypedSuite, known_choices},
+    fuse::{Confirmer, Database, TypedSuite, known_choices},
 };
 use passnet_dataset::open_suite;
-use passnet_eval::settings;
-use passnet_record::{Device, counted};
+use passnet_eval::{Referee, settings};
+use passnet_record::{Device, PassDirectory, counted};
 use passnet_run::Selection;
 use passnet_services::Interpreter;
 
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &FuseArgs) -> Result<ExitCode> {
         }
     }
     if let Some(out) = &args.out {
-        for (task, directory) in typed.passes(&choices) {
+        for (task, directory) in passes(args, &typed, &choices)? {
             let place = out.join(task);
             fs::create_dir_all(&place)?;
             for (name, bytes) in directory.files() {
@@ -43,17 +43,32 @@ pub(crate) fn run(args: &FuseArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The passes of each task, without those that lose where that is asked for.
+fn passes(args: &FuseArgs, typed: &TypedSuite, choices: &Choices) -> Result<BTreeMap<String, PassDirectory>> {
+    if !args.confirm {
+        return Ok(typed.passes(choices));
+    }
+    let referee = start_referee(args)?;
+    let (passes, confirmed) = Confirmer::new(&referee)?.passes(typed, choices, &*stop_flag()?);
+    eprintln!("{confirmed}");
+    Ok(passes)
+}
+
+fn start_referee(args: &FuseArgs) -> Result<Referee> {
+    let device = match args.device {
+        Target::Cpu => Device::Cpu,
+        Target::Cuda => Device::Cuda { index: 0 },
+    };
+    referee::start_with(settings::sound(device), None)
+}
+
 /// Configurations that were measured on this machine, now or before.
 fn choices(args: &FuseArgs, typed: &TypedSuite) -> Result<Choices> {
     if args.tune_seconds.is_none() && !passnet_run::cache_directory().is_some_and(|cache| Database::has_entries(&cache))
     {
         return Ok(Choices::new());
     }
-    let device = match args.device {
-        Target::Cpu => Device::Cpu,
-        Target::Cuda => Device::Cuda { index: 0 },
-    };
-    let referee = referee::start_with(settings::sound(device), None)?;
+    let referee = start_referee(args)?;
     if let Some(budget) = args.tune_seconds {
         tune(&referee, typed, budget, &*stop_flag()?)?;
     }

@@ -5,6 +5,7 @@
 mod agent;
 mod board;
 mod cli;
+mod confirm;
 mod dataset;
 mod environment;
 mod interrupt;

@@ -46,7 +46,7 @@ fn variants(sites: &[Site], choices: &Choices) -> (Vec<Variant>, Vec<(usize, usi
         let variant = &mut variants[number];
         of_site.push((number, variant.sizes.len()));
         variant.sizes.push(sizes);
-        variant.grids.push(kernels.iter().map(|kernel| [kernel.tile.programs(), kernel.tile.warps()]).collect());
+        variant.grids.push(kernels.iter().map(|kernel| [kernel.programs, kernel.warps]).collect());
     }
     (variants, of_site)
 }

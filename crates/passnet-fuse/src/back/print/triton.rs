@@ -3,6 +3,7 @@
 //! Values are tensors of the tile: `[rows, 1]`, `[1, columns]` or `[rows, columns]`, as the variables that they depend on
 //! say. Divisions and roots are those of IEEE 754 and elementary functions those of libdevice, as in PyTorch's own kernels.
 
+mod contraction;
 mod extent;
 mod fold;
 mod mask;
@@ -23,6 +24,7 @@ use crate::{
     },
     plan::{
         config::Tiles,
+        contraction::Contraction,
         stage::{Action, Loop, Program, Stage, roots},
         tile::Tile,
     },
@@ -35,7 +37,8 @@ pub(crate) struct Kernel {
     pub(crate) body: String,
     /// Names of the buffers that it takes.
     pub(crate) buffers: Vec<String>,
-    pub(crate) tile: Tile,
+    pub(crate) programs: i64,
+    pub(crate) warps: i64,
 }
 
 /// Functions that printed kernels use where they say so: NaN wins, as in PyTorch.
@@ -55,12 +58,17 @@ pub(crate) fn kernels(program: &Program, config: Tiles) -> Vec<Kernel> {
 
 fn kernel(program: &Program, stage: &Stage, config: Tiles) -> Kernel {
     let names = super::buffer_names(program);
-    let tile = Tile::of(stage, &program.arena).with(config);
     let is_used = used_buffers(&program.arena, stage);
-    let mut printer = Printer::new(program, stage, names.clone(), tile);
+    let is_own = |(number, _): &(usize, String)| is_used.contains(number);
+    let buffers = names.iter().cloned().enumerate().filter(is_own).map(|(_, name)| name).collect();
+    if let Some(contraction) = Contraction::of(stage, &program.arena).filter(|_| stage.is_product) {
+        let body = contraction::body(program, stage, &contraction, names);
+        return Kernel { body, buffers, programs: contraction.programs(), warps: contraction.warps };
+    }
+    let tile = Tile::of(stage, &program.arena).with(config);
+    let mut printer = Printer::new(program, stage, names, tile);
     printer.stage(stage);
-    let buffers = names.into_iter().enumerate().filter(|(number, _)| is_used.contains(number)).map(|(_, name)| name);
-    Kernel { body: printer.text, buffers: buffers.collect(), tile }
+    Kernel { body: printer.text, buffers, programs: tile.programs(), warps: tile.warps() }
 }
 
 fn used_buffers(arena: &Arena, stage: &Stage) -> BTreeSet<usize> {
@@ -92,6 +100,8 @@ struct Printer<'p> {
     names: BTreeMap<(ExprId, usize), String>,
     conditions: Vec<Condition>,
     known_conditions: BTreeMap<(usize, ExprId, bool), usize>,
+    /// All that the stage stores or reduces.
+    roots: Vec<ExprId>,
     uses: BTreeMap<ExprId, usize>,
     /// Rounded values that something is added to, or subtracted from.
     summed: BTreeSet<ExprId>,
@@ -99,9 +109,25 @@ struct Printer<'p> {
     /// The loops over rows and along them, outermost first, with their variables in the text.
     rows: Vec<(Loop, String)>,
     columns: Vec<(Loop, String)>,
+    /// Loops of which a program has one position.
+    fixed: Vec<(Loop, String)>,
+    axes: Axes,
     folds: BTreeMap<TensorId, String>,
+    /// Directions along which results of reductions vary.
+    folded: Extent,
     count: usize,
 }
+
+/// Names of the positions in a tile, and of the masks of those inside.
+#[derive(Clone, Copy, Debug)]
+struct Axes {
+    row: &'static str,
+    column: &'static str,
+    in_rows: &'static str,
+    in_columns: &'static str,
+}
+
+const AXES: Axes = Axes { row: "row", column: "column", in_rows: "in_rows", in_columns: "in_columns" };
 
 impl<'p> Printer<'p> {
     fn new(program: &'p Program, stage: &Stage, buffers: Vec<String>, tile: Tile) -> Self {
@@ -111,6 +137,9 @@ impl<'p> Printer<'p> {
         let rows = named(stage.outer.iter(), "row", "i");
         let columns = named(stage.inner.iter().chain(innermost), whole, "j");
         let mut printer = Self {
+            fixed: Vec::new(),
+            axes: AXES,
+            folded: Extent { rows: true, columns: false },
             arena,
             buffers,
             tile,
@@ -119,6 +148,7 @@ impl<'p> Printer<'p> {
             names: BTreeMap::new(),
             conditions: vec![Condition { name: String::new(), extent: Extent::default() }],
             known_conditions: BTreeMap::new(),
+            roots: roots(stage),
             uses: uses(arena, &roots(stage)),
             summed: summed(arena, &roots(stage)),
             extents: BTreeMap::new(),
@@ -127,17 +157,8 @@ impl<'p> Printer<'p> {
             folds: BTreeMap::new(),
             count: 0,
         };
-        // Operands come before users.
+        printer.find_extents(&roots(stage));
         for id in arena.reachable(&roots(stage)) {
-            let mut extent = Extent::default();
-            arena.for_each_operand(id, &mut |operand| {
-                extent = extent.and(printer.extents.get(&operand).copied().unwrap_or_default());
-            });
-            arena.for_each_index(id, &mut |index| extent = extent.and(printer.vars_of(index)));
-            if matches!(arena.get(id), Expr::Reduced { .. }) {
-                extent = Extent { rows: true, columns: false };
-            }
-            printer.extents.insert(id, extent);
             if let &Expr::Round(product, DType::Float32) = arena.get(id)
                 && !printer.summed.contains(&id)
             {
@@ -147,6 +168,23 @@ impl<'p> Printer<'p> {
             }
         }
         printer
+    }
+
+    /// Finds the directions along which values vary.
+    fn find_extents(&mut self, roots: &[ExprId]) {
+        let arena = self.arena;
+        // Operands come before users.
+        for id in arena.reachable(roots) {
+            let mut extent = Extent::default();
+            arena.for_each_operand(id, &mut |operand| {
+                extent = extent.and(self.extents.get(&operand).copied().unwrap_or_default());
+            });
+            arena.for_each_index(id, &mut |index| extent = extent.and(self.vars_of(index)));
+            if matches!(arena.get(id), Expr::Reduced { .. }) {
+                extent = self.folded;
+            }
+            self.extents.insert(id, extent);
+        }
     }
 
     fn line(&mut self, line: &str) {

@@ -15,7 +15,14 @@ use crate::front::{
 const MOST_VECTORS: i64 = 4;
 /// Most products in all: above, matrix units pay even for thin factors.
 const MOST_PRODUCTS: i64 = 1 << 23;
-/// Longest sum in `float32`: libraries take longer ones in an order that shows at the narrowest tolerance.
+/// Most products of matrix units in all: above, the library's own kernels are faster by more than a launch costs.
+const LARGEST: i64 = 1 << 30;
+/// Longest sum that one program takes: longer ones are split by the library.
+const MOST_TERMS: i64 = 4096;
+/// The same for `float32`, of which matrix units take three products for one.
+const LARGEST_SINGLE: i64 = 1 << 26;
+const MOST_TERMS_SINGLE: i64 = 1024;
+/// Longest sum in `float32` on a CPU: libraries take longer ones in an order that shows at the narrowest tolerance.
 const LONGEST_SUM: i64 = 32;
 
 impl<'g> Lowering<'g> {
@@ -26,14 +33,28 @@ impl<'g> Lowering<'g> {
                 let (a, b) = (call.subject()?, call.arg(1, "other").or_else(|| call.arg(1, "mat2"))?);
                 let (a, b) = (self.tensor(a)?, self.tensor(b)?);
                 let b = self.swapped(b)?;
-                self.rows_by_rows(a, b, &shape)
+                let product = self.rows_by_rows(a, b, &shape)?;
+                self.begin(call, product);
+                Some(product)
             }
             "linear" => {
                 let (x, weight) = (self.tensor(call.subject()?)?, self.tensor(call.arg(1, "weight")?)?);
                 let product = self.rows_by_rows(x, weight, &shape)?;
+                self.begin(call, product);
                 self.biased(product, call.given(2, "bias"))
             }
             _ => None,
+        }
+    }
+
+    /// Has a region begin with a call whose result is a product for matrix units, or such a product rounded.
+    fn begin(&mut self, call: &Call<'_>, product: TensorId) {
+        let sum = match &self.tensors[product].def {
+            Def::Map { function: ScalarFn::Cast, of } => of[0],
+            _ => product,
+        };
+        if self.tensors.is_product(sum) {
+            self.begins.insert(call.value);
         }
     }
 
@@ -57,8 +78,13 @@ impl<'g> Lowering<'g> {
         let count = shape.iter().product::<i64>() * length;
         let is_half = matches!(dtype, DType::Float16 | DType::BFloat16) && self.target == Target::Cuda;
         let is_short = *length <= LONGEST_SUM && dtype == DType::Float32;
-        let is_thin = (*rows).min(*columns) <= MOST_VECTORS && count <= MOST_PRODUCTS;
-        (is_thin && (is_half || is_short)).then_some(())?;
+        let is_single = dtype == DType::Float32 && self.target == Target::Cuda && *length <= MOST_TERMS_SINGLE;
+        let is_vector = (*rows).min(*columns) <= MOST_VECTORS && count <= MOST_PRODUCTS;
+        let is_thin = is_vector && (is_half || is_short || is_single);
+        // A matrix unit's work: several times as much for each element of memory.
+        let is_matrix =
+            (is_half && count <= LARGEST && *length <= MOST_TERMS) || (is_single && count <= LARGEST_SINGLE);
+        (is_thin || is_matrix).then_some(())?;
         let (a, b) = (self.widen(a)?, self.widen(b)?);
         let wide = self.tensors[a].dtype;
         let whole = [batch.as_slice(), &[*rows, *columns, *length]].concat();
@@ -67,6 +93,9 @@ impl<'g> Lowering<'g> {
         let products = self.map(ScalarFn::Binary(Binary::Mul), &[a, b], wide)?;
         let reduced: Vec<bool> = (0..rank).map(|dim| dim + 1 == rank).collect();
         let sum = self.reduce(Fold::Sum, products, &reduced, false);
+        if !is_thin && matches!(self.tensors[sum].def, Def::Reduce { .. }) {
+            self.tensors.mark_product(sum);
+        }
         Some(self.cast(sum, dtype))
     }
 

@@ -34,6 +34,7 @@ impl Scheduler<'_> {
             inner: loops(&before_index, before),
             segments: Vec::new(),
             per_row: Vec::new(),
+            is_product: false,
         };
         for bound in bounds.windows(2) {
             let var = self.evaluator.vars.fresh(bound[1] - bound[0]);

@@ -122,14 +122,15 @@ impl Scheduler<'_> {
         let shape = self.tensors[*of].shape.clone();
         let (inner, outer): (Vec<usize>, Vec<usize>) = (0..shape.len()).partition(|&dim| reduced[dim]);
         let mut plan = Plan { shape, outer, inner, members: vec![Member::Fold(first)] };
-        for &reduction in &reductions[1..] {
+        let is_product = self.is_product(&plan);
+        for &reduction in reductions[1..].iter().filter(|_| !is_product) {
             self.try_member(&mut plan, Member::Fold(reduction));
         }
         for output in pending {
             let stored = self.through_views(output);
             let numel = self.tensors[stored.tensor].numel();
             let rows: i64 = plan.outer.iter().map(|&dim| plan.shape[dim]).product();
-            if numel == plan.shape.iter().product::<i64>() {
+            if numel == plan.shape.iter().product::<i64>() && !is_product {
                 self.try_member(&mut plan, Member::Full(stored));
             } else if numel == rows {
                 self.try_member(&mut plan, Member::PerRow(stored));
@@ -158,6 +159,11 @@ impl Scheduler<'_> {
             plan.members.push(Member::PerRow(Pending::whole(tensor, buffer, stride)));
         }
         Some(plan)
+    }
+
+    /// Returns whether a plan is that of a product of matrices, whose tiles hold nothing else.
+    pub(super) fn is_product(&self, plan: &Plan) -> bool {
+        self.form == Form::Tiles && plan.members.first().is_some_and(|first| self.tensors.is_product(first.tensor()))
     }
 
     /// A result made of others one after the other, as these, each in its place: there, no element has to ask to which piece

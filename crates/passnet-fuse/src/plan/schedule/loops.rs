@@ -8,7 +8,10 @@ use crate::{
         expr::{Binary, Expr, ExprId, Unary},
         index::{Index, Term, Var},
     },
-    plan::stage::{Action, Loop, Stage},
+    plan::{
+        contraction::Contraction,
+        stage::{Action, Loop, Stage},
+    },
 };
 
 impl Scheduler<'_> {
@@ -18,9 +21,35 @@ impl Scheduler<'_> {
         if plan.members.iter().all(|member| matches!(member, Member::Full(_))) {
             return self.build(plan, &[], &[outer[0] * inner[0]], None);
         }
+        if self.is_product(plan) {
+            let mut stage = self.product(plan)?;
+            stage.is_product = true;
+            return Contraction::of(&stage, &self.evaluator.arena).map(|_| stage);
+        }
         // Where rows of the members lie across those of the plan, the indices simplify only loop by loop.
         self.build(plan, &outer, &inner, None)
             .or_else(|| self.build(plan, &plan.extents(&plan.outer), &plan.extents(&plan.inner), None))
+    }
+
+    /// The stage of a product of matrices: neighbouring loops are one where that adds no division.
+    fn product(&mut self, plan: &Plan) -> Option<Stage> {
+        let (mut outer, mut inner) = (plan.extents(&plan.outer), plan.extents(&plan.inner));
+        let mut stage = self.build(plan, &outer, &inner, None)?;
+        for is_outer in [true, false] {
+            let mut place = 0;
+            while place + 1 < if is_outer { outer.len() } else { inner.len() } {
+                let (mut new_outer, mut new_inner) = (outer.clone(), inner.clone());
+                let loops = if is_outer { &mut new_outer } else { &mut new_inner };
+                loops.splice(place..=place + 1, [loops[place] * loops[place + 1]]);
+                match self.build(plan, &new_outer, &new_inner, None) {
+                    Some(merged) if self.divisions(&merged) <= self.divisions(&stage) => {
+                        (stage, outer, inner) = (merged, new_outer, new_inner);
+                    }
+                    _ => place += 1,
+                }
+            }
+        }
+        Some(stage)
     }
 
     pub(super) fn nests(&mut self, plan: &Plan) -> Option<Stage> {

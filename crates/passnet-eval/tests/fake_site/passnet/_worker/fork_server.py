@@ -4,6 +4,7 @@ import array
 import ctypes
 import hashlib
 import json
+import mmap
 import os
 import pathlib
 import select
@@ -59,6 +60,10 @@ def run_worker(request, descriptor):
         worker.serve()
     finally:
         os._exit(0)
+
+
+# Shared by all workers: a pass that is inaccurate on some contents is so in each process.
+WAS_TIMED = mmap.mmap(-1, 1)
 
 
 class Worker:
@@ -142,7 +147,7 @@ class Worker:
                 data, layout = self.sets[message["set"]]
                 return self.ship(data, layout, mutated=True)
         data, layout = self.sets[message["set"]]
-        if self.behaviour == "inaccurate_when_timed" and self.last is not None:
+        if self.behaviour == "inaccurate_when_timed" and WAS_TIMED[0]:
             data = bytes(len(data))
         self.ship(data, layout)
 
@@ -203,6 +208,7 @@ class Worker:
         layout = pool["window"]
         data = os.pread(block, layout["nbytes"], layout["offset"] + 4 * number)
         self.last = (data, layout)
+        WAS_TIMED[0] = WAS_TIMED[0] or self.behaviour == "inaccurate_when_timed"
         kept = hashlib.sha256(data).hexdigest() if self.behaviour == "computes_when_fetched" else ""
         times = times[message["warmup"] :]
         send(self.sock, {"type": "timed", "e2e_ns": times, "device_ns": [], "total_ns": total, "kept": [kept]})

@@ -26,16 +26,16 @@ impl Printer<'_> {
             }
         } else {
             if !extent.rows && all.rows {
-                at.push_str(" + 0 * row");
+                at.push_str(&format!(" + 0 * {}", self.axes.row));
             }
             if !extent.columns && all.columns {
-                at.push_str(" + 0 * column");
+                at.push_str(&format!(" + 0 * {}", self.axes.column));
             }
             if all.rows && self.tile.has_row_mask() {
-                masks.push("in_rows");
+                masks.push(self.axes.in_rows);
             }
             if all.columns && self.tile.has_column_mask() {
-                masks.push("in_columns");
+                masks.push(self.axes.in_columns);
             }
         }
         if !condition.name.is_empty() {

@@ -99,19 +99,24 @@ impl Printer<'_> {
     }
 
     fn load(&mut self, buffer: BufferId, dtype: DType, at: &Index, condition: usize) -> String {
-        let mut extent = self.vars_of(at);
-        for_each_value(at, &mut |value| extent = extent.and(self.extents[&value]));
-        let at = self.index(at, condition);
-        let (at, mask) = self.place(&at, extent, Extent::default(), condition);
-        let from = &self.buffers[buffer];
-        let mask = mask.map_or(String::new(), |mask| format!(", {mask}, 0"));
-        let load = format!("tl.load({from} + {at}{mask})");
+        let load = self.stored(buffer, at, condition);
         match dtype {
             DType::Float16 | DType::BFloat16 => format!("{load}.to(tl.float32)"),
             DType::Int32 | DType::Int16 | DType::Int8 | DType::UInt8 => format!("{load}.to(tl.int64)"),
             DType::Bool => format!("({load} != 0)"),
             _ => load,
         }
+    }
+
+    /// A load in the type of the buffer.
+    pub(super) fn stored(&mut self, buffer: BufferId, at: &Index, condition: usize) -> String {
+        let mut extent = self.vars_of(at);
+        for_each_value(at, &mut |value| extent = extent.and(self.extents[&value]));
+        let at = self.index(at, condition);
+        let (at, mask) = self.place(&at, extent, Extent::default(), condition);
+        let from = &self.buffers[buffer];
+        let mask = mask.map_or(String::new(), |mask| format!(", {mask}, 0"));
+        format!("tl.load({from} + {at}{mask})")
     }
 
     fn binary(&mut self, op: Binary, a: ExprId, b: ExprId, condition: usize) -> String {
@@ -177,7 +182,10 @@ impl Printer<'_> {
     pub(super) fn index(&mut self, index: &Index, condition: usize) -> String {
         sum(index, |term| {
             let text = match term {
-                Term::Var(var) => name_of(&self.rows, *var).or(name_of(&self.columns, *var)).unwrap_or("0").to_owned(),
+                Term::Var(var) => {
+                    let all = [&self.rows, &self.columns, &self.fixed];
+                    all.into_iter().find_map(|loops| name_of(loops, *var)).unwrap_or("0").to_owned()
+                }
                 Term::Div(inner, by) => format!("({}) // {}", self.index(inner, condition), size(*by)),
                 Term::Mod(inner, by) => format!("({}) % {}", self.index(inner, condition), size(*by)),
                 Term::Value { expr, wrap: 0 } => self.value(*expr, condition),
@@ -216,7 +224,7 @@ pub(super) const fn kind_type(kind: Kind) -> &'static str {
     }
 }
 
-const fn storage_type(dtype: DType) -> &'static str {
+pub(super) const fn storage_type(dtype: DType) -> &'static str {
     match dtype {
         DType::Float64 => "tl.float64",
         DType::Float32 => "tl.float32",

@@ -1,0 +1,278 @@
+//! Passes that lose are not written: each call of a pass is timed next to the operations that it replaces.
+//!
+//! A pass that loses is planned again: first without the products of matrices in it, which a library may compute faster, then without
+//! all of its operations. It stays only where a graph would be left that nothing matches, which counts as failed.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use passnet_eval::Referee;
+use passnet_fuse::{Choices, Left, Written, WrittenPass, write_passes_without};
+use passnet_graph::{Target, TypedGraph};
+use passnet_record::{
+    ContentId, PassDirectory, counted,
+    services::{ConfirmReply, ConfirmRequest, ConfirmedCall},
+};
+use passnet_run::GraphSample;
+use passnet_services::{Helper, HelperError, HelperPool};
+
+use super::typed_suite::TypedSuite;
+use crate::author::AuthorError;
+
+/// Most graphs of a task on which its passes are timed.
+const GRAPHS: usize = 4;
+/// Most times that a task is planned.
+const PLANS: usize = 4;
+/// Share of eager mode's speed below which a call is slower, and not only the clock's noise.
+const NOISE: f64 = 0.97;
+/// Gain over all graphs of a task for which one of them may be slower.
+const WORTH_A_SLOWER_GRAPH: f64 = 1.25;
+
+/// Outcome of a call of [`Confirmer::passes`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Confirmed {
+    /// Number of passes that were timed.
+    pub timed: usize,
+    /// Those of them that were dropped, or planned again without some operations: task and reason.
+    pub dropped: Vec<String>,
+}
+
+impl fmt::Display for Confirmed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} timed against eager mode, {} dropped", counted(self.timed, "pass"), self.dropped.len())?;
+        self.dropped.iter().try_for_each(|pass| write!(f, "\n  {pass}"))
+    }
+}
+
+/// Times passes on the device of a referee.
+#[derive(Debug)]
+pub struct Confirmer<'r> {
+    referee: &'r Referee,
+    pool: HelperPool,
+    lock: tempfile::NamedTempFile,
+}
+
+impl<'r> Confirmer<'r> {
+    /// A confirmer whose helper starts with the first question.
+    ///
+    /// # Errors
+    /// If there is no place for temporary files.
+    pub fn new(referee: &'r Referee) -> Result<Self, AuthorError> {
+        let pool = HelperPool::new(referee.interpreter(), Helper::Confirm);
+        Ok(Self { referee, pool, lock: tempfile::NamedTempFile::new()? })
+    }
+
+    /// The passes of all tasks without those that lose, some tasks at a time. Once `stop` is true, the other tasks keep theirs.
+    pub fn passes(
+        &self,
+        suite: &TypedSuite,
+        choices: &Choices,
+        stop: &AtomicBool,
+    ) -> (BTreeMap<String, PassDirectory>, Confirmed) {
+        let tasks: Vec<(&str, &[TypedGraph])> = suite.tasks().collect();
+        let workers = std::thread::available_parallelism().map_or(1, usize::from).div_ceil(2).min(tasks.len()).max(1);
+        let of_task = |(task, graphs): &(&str, &[TypedGraph])| {
+            let samples = suite.samples(task);
+            let time = |graph: usize, passes: &PassDirectory| {
+                if stop.load(Ordering::Relaxed) { None } else { self.time(&samples[graph], passes) }
+            };
+            let (directory, counts) = confirmed(graphs, suite.target(), choices, &time);
+            ((*task).to_owned(), directory, counts)
+        };
+        let share = |first: usize| tasks.iter().skip(first).step_by(workers).map(of_task).collect::<Vec<_>>();
+        let all: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..workers).map(|first| scope.spawn(move || share(first))).collect();
+            // A thread that panicked ends this one as well.
+            threads.into_iter().flat_map(|thread| thread.join().expect("threads that confirm do not panic")).collect()
+        });
+        let mut sum = Confirmed::default();
+        let mut passes = BTreeMap::new();
+        for (task, directory, counts) in all {
+            sum.timed += counts.timed;
+            sum.dropped.extend(counts.dropped.iter().map(|reason| format!("{task}: {reason}")));
+            passes.insert(task, directory);
+        }
+        (passes, sum)
+    }
+
+    /// The calls of passes in a graph; `None` where they cannot be timed, which the evaluation will say more about.
+    fn time(&self, sample: &GraphSample, passes: &PassDirectory) -> Option<Vec<ConfirmedCall>> {
+        let settings = self.referee.settings();
+        let text = |(name, bytes): &(String, Vec<u8>)| Some((name.clone(), String::from_utf8(bytes.clone()).ok()?));
+        let request = ConfirmRequest {
+            graph: sample.wire(settings.device),
+            inputs: sample.metas().to_vec(),
+            device: settings.device.to_string(),
+            threads: settings.threads,
+            lock: Path::to_owned(self.lock.path()),
+            passes: passes.files().iter().map(text).collect::<Option<_>>()?,
+        };
+        let reply: Result<ConfirmReply, HelperError> = self.pool.ask(&request);
+        match reply {
+            Ok(reply) => Some(reply.calls),
+            Err(error) => {
+                tracing::debug!("{}/{} is not timed: {error}", sample.id().task, sample.id().graph);
+                None
+            }
+        }
+    }
+}
+
+/// The passes of a task without those that lose. `time` gives the calls of passes in a graph, by its position.
+fn confirmed(
+    task: &[TypedGraph],
+    target: Target,
+    choices: &Choices,
+    time: &dyn Fn(usize, &PassDirectory) -> Option<Vec<ConfirmedCall>>,
+) -> (PassDirectory, Confirmed) {
+    let mut left = Left::new();
+    let mut written = write_passes_without(task, target, choices, &left);
+    let mut counts = Confirmed::default();
+    let mut settled: BTreeSet<ContentId> = BTreeSet::new();
+    for _ in 0..PLANS {
+        let text = |pass: &WrittenPass| written.directory.file(&format!("{}.py", pass.name)).map(ContentId::of);
+        let fresh: Vec<&WrittenPass> =
+            written.passes.iter().filter(|pass| text(pass).is_some_and(|text| !settled.contains(&text))).collect();
+        let graphs: BTreeSet<usize> = fresh.iter().flat_map(|pass| &pass.places).map(|place| place.graph).collect();
+        let calls: Vec<ConfirmedCall> =
+            graphs.into_iter().take(GRAPHS).filter_map(|graph| time(graph, &written.directory)).flatten().collect();
+        let mut next = None;
+        for pass in fresh {
+            let own: Vec<&ConfirmedCall> = calls.iter().filter(|call| call.pass == pass.name).collect();
+            settled.extend(text(pass));
+            counts.timed += usize::from(!own.is_empty());
+            if let Some(reason) = fault(&own) {
+                let less = without(&left, pass);
+                let replanned = write_passes_without(task, target, choices, &less);
+                if covered(&written).is_subset(&covered(&replanned)) {
+                    counts.dropped.push(format!("{} {reason}", pass.name));
+                    next = Some((less, replanned));
+                    // The others are timed where they are in the next plan.
+                    break;
+                }
+            }
+        }
+        let Some((less, replanned)) = next else { break };
+        (left, written) = (less, replanned);
+    }
+    (written.directory, counts)
+}
+
+/// Graphs in which something is replaced.
+fn covered(written: &Written) -> BTreeSet<usize> {
+    written.passes.iter().flat_map(|pass| &pass.places).map(|place| place.graph).collect()
+}
+
+/// Operations to leave in place of a pass: the products of matrices, where it has other operations, else all.
+fn without(left: &Left, pass: &WrittenPass) -> Left {
+    let has_others = pass.places.iter().all(|place| place.nodes.len() > place.products.len());
+    let has_products = pass.places.iter().any(|place| !place.products.is_empty());
+    let mut left = left.clone();
+    for place in &pass.places {
+        let nodes = if has_products && has_others { &place.products } else { &place.nodes };
+        left.entry(place.graph).or_default().extend(nodes);
+    }
+    left
+}
+
+/// Reason to drop a pass: it is wrong, slower over all of its calls, or surely slower in one without a clear gain over all.
+fn fault(calls: &[&ConfirmedCall]) -> Option<String> {
+    if let Some(fault) = calls.iter().find_map(|call| call.fault.as_ref()) {
+        return Some(format!("is wrong: {fault}"));
+    }
+    let speedups: Vec<Vec<f64>> = calls.iter().map(|call| speedups(call)).filter(|all| !all.is_empty()).collect();
+    let sum: f64 = speedups.iter().map(|all| quantile(all, 0.5).ln()).sum();
+    let mean = (sum / speedups.len().max(1) as f64).exp();
+    let slowest = speedups.iter().map(|all| quantile(all, 0.75)).fold(f64::INFINITY, f64::min);
+    let loses = mean < 1.0 || (mean < WORTH_A_SLOWER_GRAPH && slowest < NOISE);
+    loses.then(|| format!("is {mean:.2} times as fast as eager mode"))
+}
+
+/// Speed-ups of the pairs of samples, in rising order.
+fn speedups(call: &ConfirmedCall) -> Vec<f64> {
+    let mut all: Vec<f64> = call.pairs.iter().map(|[eager, fused]| *eager as f64 / (*fused).max(1) as f64).collect();
+    all.sort_by(f64::total_cmp);
+    all
+}
+
+/// Element at a share of the way through sorted numbers, of which there is one at least.
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    sorted[((sorted.len() - 1) as f64 * share).round() as usize]
+}
+
+#[cfg(test)]
+mod tests {
+    use passnet_graph::{Arg, Graph, TensorType, Type};
+    use passnet_record::DType;
+
+    use super::*;
+
+    fn call(pass: &str, pairs: &[[u64; 2]]) -> ConfirmedCall {
+        ConfirmedCall { pass: pass.to_owned(), fault: None, pairs: pairs.to_vec() }
+    }
+
+    #[test]
+    fn a_pass_loses_by_its_calls() {
+        let check = |expected: bool, calls: &[&[[u64; 2]]]| {
+            let calls: Vec<ConfirmedCall> = calls.iter().map(|pairs| call("fuse_0", pairs)).collect();
+            assert_eq!(fault(&calls.iter().collect::<Vec<_>>()).is_some(), expected, "{calls:?}");
+        };
+        check(false, &[]);
+        check(false, &[&[[20, 10], [22, 11], [21, 30]]]);
+        check(true, &[&[[10, 20], [10, 19], [30, 20]]]);
+        // One disturbed sample decides nothing.
+        check(false, &[&[[20, 10], [20, 10], [20, 1000]]]);
+        // Slower in one graph: only for much.
+        check(true, &[&[[90, 100]; 5], &[[120, 100]; 5]]);
+        check(false, &[&[[90, 100]; 5], &[[200, 100]; 5]]);
+        check(false, &[&[[99, 100]; 5], &[[110, 100]; 5]]);
+        let wrong = ConfirmedCall { fault: Some("differs".to_owned()), ..call("fuse_0", &[]) };
+        assert_eq!(fault(&[&wrong]).as_deref(), Some("is wrong: differs"));
+    }
+
+    /// `relu(linear(x, w) * 0.5)`.
+    fn task() -> Vec<TypedGraph> {
+        let mut builder = Graph::builder();
+        let (x, w) = (builder.input("x"), builder.input("w"));
+        let product = builder.call_function("product", "torch.nn.functional.linear", &[x.into(), w.into()], &[]);
+        let scaled = builder.call_function("scaled", "operator.mul", &[product.into(), Arg::Float(0.5)], &[]);
+        let relu = builder.call_function("relu", "torch.nn.functional.relu", &[scaled.into()], &[]);
+        let graph = builder.finish(&[relu.into()]).unwrap();
+        let types = vec![Type::Tensor(TensorType::contiguous(&[64, 64], DType::BFloat16)); graph.num_values()];
+        vec![TypedGraph::new(graph, types).unwrap()]
+    }
+
+    #[test]
+    fn a_product_that_loses_stays_with_the_library_and_the_rest_is_fused() {
+        let text = |directory: &PassDirectory| {
+            String::from_utf8(directory.file("fuse_0.py").unwrap_or_default().to_vec()).unwrap()
+        };
+        let task = task();
+        let with = |pairs: &dyn Fn(bool) -> [u64; 2]| {
+            let time = |_: usize, passes: &PassDirectory| {
+                Some(vec![call("fuse_0", &[pairs(text(passes).contains("tl.dot")); 5])])
+            };
+            confirmed(&task, Target::Cuda, &Choices::new(), &time)
+        };
+        let (kept, counts) = with(&|_| [20, 10]);
+        assert!(text(&kept).contains("tl.dot"), "{}", text(&kept));
+        assert_eq!((counts.timed, counts.dropped.len()), (1, 0));
+        let (dropped, counts) = with(&|has_product| if has_product { [10, 20] } else { [20, 10] });
+        assert!(!text(&dropped).contains("tl.dot") && text(&dropped).contains("relu"), "{}", text(&dropped));
+        assert_eq!(
+            (counts.timed, counts.dropped.as_slice()),
+            (2, &["fuse_0 is 0.50 times as fast as eager mode".to_owned()][..])
+        );
+        // A graph that nothing matches counts as failed.
+        let (last, counts) = with(&|_| [10, 20]);
+        assert!(text(&last).contains("relu"), "{}", text(&last));
+        assert_eq!(
+            (counts.timed, counts.dropped.as_slice()),
+            (2, &["fuse_0 is 0.50 times as fast as eager mode".to_owned()][..])
+        );
+    }
+}

@@ -1,0 +1,123 @@
+//! Products of matrices: a program computes a tile of the result with matrix units, and all that follows from it.
+
+use passnet_record::DType;
+
+use super::{AXES, Axes, Loop, Printer, extent::Extent, value::storage_type};
+use crate::{
+    back::print::size,
+    front::expr::{Expr, ExprId},
+    plan::{
+        contraction::{Contraction, extent},
+        stage::{Program, Stage},
+        tile::Tile,
+    },
+};
+
+/// Rows of the left factor, with its terms along them.
+const LEFT: Axes = Axes { row: "row", column: "left_term", in_rows: "in_rows", in_columns: "in_left" };
+/// Terms of the right factor, with its columns along them.
+const RIGHT: Axes = Axes { row: "right_term", column: "column", in_rows: "in_right", in_columns: "in_columns" };
+
+/// The body of the kernel.
+pub(super) fn body(program: &Program, stage: &Stage, contraction: &Contraction, buffers: Vec<String>) -> String {
+    let Contraction { rows, columns, terms, block_rows, block_columns, block_terms, .. } = contraction;
+    let tile = |rows: (i64, i64), columns: (i64, i64)| Tile {
+        rows: Some(rows.0),
+        columns: columns.0,
+        block_rows: rows.1,
+        block_columns: columns.1,
+        is_looped: false,
+        warps: contraction.warps,
+    };
+    let [down, across, deep] = [(rows, block_rows), (columns, block_columns), (terms, block_terms)]
+        .map(|(loops, block)| (extent(loops), *block));
+    let mut printer = Printer::new(program, stage, buffers, tile(down, across));
+    printer.place_tile(contraction);
+    let named = |loops: &[Loop], whole: &'static str, prefix| super::named(loops.iter(), whole, prefix);
+    let (rows, columns) = (named(rows, "row", "i"), named(columns, "column", "j"));
+    printer.rows.clone_from(&rows);
+    printer.columns.clone_from(&columns);
+    printer.split_position("row", &rows);
+    printer.split_position("column", &columns);
+    if printer.tile.has_row_mask() {
+        printer.line(&format!("in_rows = row < {}", size(down.0)));
+    }
+    if printer.tile.has_column_mask() {
+        printer.line(&format!("in_columns = column < {}", size(across.0)));
+    }
+    let sum = printer.fresh("sum");
+    printer.line(&format!("{sum} = tl.zeros(({}, {}), tl.float32)", size(down.1), size(across.1)));
+    printer.line(&format!("for start in range(0, {}, {}):", size(deep.0), size(deep.1)));
+    printer.indent += 1;
+    let (left_terms, right_terms) = (named(terms, "left_term", "k"), named(terms, "right_term", "l"));
+    for (name, mask, loops, place) in
+        [("left_term", "in_left", &left_terms, "[None, :]"), ("right_term", "in_right", &right_terms, "[:, None]")]
+    {
+        printer.line(&format!("{name} = start + tl.arange(0, {}){place}", size(deep.1)));
+        if deep.0 % deep.1 != 0 {
+            printer.line(&format!("{mask} = {name} < {}", size(deep.0)));
+        }
+        printer.split_position(name, loops);
+    }
+    printer.turn(LEFT, tile(down, deep), rows.clone(), left_terms);
+    let left = printer.factor(contraction, contraction.left);
+    printer.turn(RIGHT, tile(deep, across), right_terms, columns.clone());
+    let right = printer.factor(contraction, contraction.right);
+    // Three products of TF32 have the precision of `float32`, with other roundings.
+    let precision = if contraction.dtype == DType::Float32 { "tf32x3" } else { "ieee" };
+    printer.line(&format!("{sum} = tl.dot({left}, {right}, {sum}, input_precision=\"{precision}\")"));
+    printer.indent -= 1;
+    printer.turn(AXES, tile(down, across), rows, columns);
+    printer.folds.insert(contraction.tensor, sum);
+    stage.per_row.iter().flatten().for_each(|action| printer.store(action));
+    printer.text
+}
+
+impl Printer<'_> {
+    /// The position of the program's tile.
+    fn place_tile(&mut self, contraction: &Contraction) {
+        let (down, across) = contraction.tiles();
+        let batch = super::named(contraction.batch.iter(), "batch", "b");
+        if extent(&contraction.batch) > 1 {
+            self.line(&format!("batch = tl.program_id(0) // {}", size(down * across)));
+            self.split_position("batch", &batch);
+            self.line(&format!("place = tl.program_id(0) % {}", size(down * across)));
+        } else {
+            self.line("place = tl.program_id(0)");
+        }
+        self.fixed = batch;
+        let Contraction { block_rows, block_columns, .. } = contraction;
+        self.line(&format!("row = place // {} * {1} + tl.arange(0, {1})[:, None]", size(across), size(*block_rows)));
+        self.line(&format!(
+            "column = place % {} * {1} + tl.arange(0, {1})[None, :]",
+            size(across),
+            size(*block_columns)
+        ));
+    }
+
+    /// Prints values on another tile from now on.
+    fn turn(&mut self, axes: Axes, tile: Tile, rows: Vec<(Loop, String)>, columns: Vec<(Loop, String)>) {
+        (self.axes, self.tile, self.rows, self.columns) = (axes, tile, rows, columns);
+        self.names.clear();
+        self.known_conditions.clear();
+        self.folded.columns = true;
+        let all: Vec<ExprId> = self.roots.clone();
+        self.find_extents(&all);
+    }
+
+    /// A factor in the type in which it is stored.
+    fn factor(&mut self, contraction: &Contraction, id: ExprId) -> String {
+        let text = match self.arena.get(id) {
+            Expr::Load { buffer, at, .. } => self.stored(*buffer, at, 0),
+            _ => format!("{}.to({})", self.value(id, 0), storage_type(contraction.dtype)),
+        };
+        let Tile { block_rows, block_columns, .. } = self.tile;
+        // A vector is a matrix of equal columns: those after the first are not stored.
+        let is_whole = self.extents[&id] == Extent { rows: true, columns: true };
+        let shape = format!("({}, {})", size(block_rows), size(block_columns));
+        let text = if is_whole { text } else { format!("tl.broadcast_to({text}, {shape})") };
+        let name = self.fresh("x");
+        self.line(&format!("{name} = {text}"));
+        name
+    }
+}

@@ -1,0 +1,51 @@
+//! `--confirm` with the real command on a CPU. The tests print a reason and skip if `PASSNET_PYTHON` is not set.
+#![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
+#![allow(clippy::print_stdout, reason = "a skipped test says why")]
+
+use std::{fs, path::Path, process::Command};
+
+/// Writes the graph `relu(linear(x, w))` with four rows and 65,536 columns: a library takes a third of the time that loops take.
+fn write_task(place: &Path) {
+    let meta = |name: &str, shape: &str| {
+        format!(
+            "class Program_weight_tensor_meta_{name}:\n    name = \"{name}\"\n    shape = {shape}\n    \
+             dtype = \"torch.float32\"\n    device = \"cpu\"\n    mean = 0.0\n    std = 1.0\n    data = None\n"
+        )
+    };
+    let model = "import torch\n\n\nclass GraphModule(torch.nn.Module):\n    def forward(self, x, w):\n        \
+                 a = torch.nn.functional.linear(x, w)\n        b = torch.nn.functional.relu(a)\n        return (b,)\n";
+    fs::create_dir_all(place).unwrap();
+    fs::write(place.join("model.py"), model).unwrap();
+    fs::write(place.join("weight_meta.py"), "").unwrap();
+    fs::write(place.join("input_meta.py"), meta("x", "[4, 32]") + "\n" + &meta("w", "[65536, 32]")).unwrap();
+    fs::write(place.join("graph_net.json"), "{\"framework\": \"torch\", \"model_name\": \"thin\"}").unwrap();
+}
+
+/// The pass that `passnet fuse` writes, and its messages.
+fn fuse(home: &Path, flags: &[&str]) -> (String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_passnet"))
+        .arg("fuse")
+        .args([&home.join("thin"), Path::new("--out"), &home.join("out")])
+        .args(flags)
+        .env("PASSNET_CACHE", home.join("cache"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{said}");
+    (fs::read_to_string(home.join("out/thin/fuse_0.py")).unwrap(), said)
+}
+
+#[test]
+fn a_product_that_loses_on_this_machine_is_left_to_the_library() {
+    if std::env::var_os("PASSNET_PYTHON").is_none() {
+        println!("skipped: PASSNET_PYTHON names no Python with PyTorch");
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    write_task(&home.path().join("thin/000"));
+    let (model, _) = fuse(home.path(), &[]);
+    assert!(model.contains("torch.nn.functional.linear"), "{model}");
+    let (confirmed, said) = fuse(home.path(), &["--confirm"]);
+    assert!(!confirmed.contains("torch.nn.functional.linear") && confirmed.contains("relu"), "{said}\n{confirmed}");
+    assert!(said.contains("thin: fuse_0 is 0."), "{said}");
+}

@@ -1,0 +1,174 @@
+"""What passes leave goes to TorchInductor: its hook `pre_grad_custom_pass` applies them, and each replacement is an operator to it."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import dataclasses
+import hashlib
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+import torch._inductor
+import torch.fx
+from torch._guards import TracingContext, tracing
+from torch._inductor.custom_graph_pass import CustomGraphPass
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+from passnet import _native
+from passnet._compile.regions import regions_of
+from passnet._passes.errors import PassError
+from passnet._passes.load import Pass
+from passnet._passes.rewrite import rewrite
+
+_NAMESPACE = "passnet_region"
+# Types of arguments in a schema; a region with another kind of argument is left to TorchInductor.
+_KINDS = {bool: "bool", int: "int", float: "float", str: "str"}
+
+_lock = threading.Lock()
+_operators: dict[str, Callable[..., Any]] = {}
+_library: list[torch.library.Library] = []
+
+
+class RegionPass(CustomGraphPass):
+    """Passes as a hook of TorchInductor. Its compiled code is cached by the graph and `uuid`, also for other processes."""
+
+    def __init__(self, passes: Sequence[Pass]) -> None:
+        self.passes = [_opaque(rule) for rule in passes]
+        parts = [_native.VERSION, *(rule.digest for rule in passes)]
+        self._uuid = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+        self.matches = 0
+
+    def __call__(self, graph: torch.fx.Graph) -> None:
+        module = graph.owning_module or torch.fx.GraphModule({}, graph)
+        for rule in self.passes:
+            try:
+                rewriting = rewrite(module, [rule])
+            except PassError:
+                continue
+            self.matches += sum(report.matches for report in rewriting.passes)
+
+    def uuid(self) -> str:
+        """A hash of the passes in their order and of PassNet's version."""
+        return self._uuid
+
+
+def compile_rest(
+    module: torch.fx.GraphModule, example: Sequence[Any], passes: Sequence[Pass]
+) -> tuple[Callable[..., Any], int]:
+    """The graph compiled by TorchInductor, with these passes applied by its hook, and the number of places where they matched.
+
+    `module` stays as it is. Regions with arguments or effects that no operator can have are left to TorchInductor.
+    """
+    hook = RegionPass(passes)
+    trial = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
+    hook(trial.graph)
+    # Cached code calls the operators without asking the hook.
+    sites = regions_of(trial.graph, hook.passes)
+    for node, rule in sites.items():
+        _operator(rule, node.args)
+    own = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
+    with _shape_environment():
+        return torch._inductor.compile(own, list(example), options={"pre_grad_custom_pass": hook}), len(sites)
+
+
+def _shape_environment() -> contextlib.AbstractContextManager[Any]:
+    """Sizes as TorchInductor expects them from Dynamo: without, its cache on disk is not used."""
+    if TracingContext.try_get() is not None:
+        return contextlib.nullcontext()
+    return tracing(TracingContext(FakeTensorMode(shape_env=ShapeEnv(), static_shapes=True)))
+
+
+def _opaque(rule: Pass) -> Pass:
+    """The pass with a replacement that TorchInductor takes for an operator of its own."""
+
+    def replacement(*values: Any) -> Any:
+        operator = _operator(rule, values)
+        return _pattern(rule)(*values) if operator is None else operator(*values)
+
+    made = dataclasses.replace(rule, replacement=replacement)
+    vars(made).update(canonical=rule.canonical, origin=rule)
+    return made
+
+
+def _operator(rule: Pass, values: Sequence[Any]) -> Callable[..., Any] | None:
+    """The operator of a replacement for arguments of these kinds; None if there can be none."""
+    origin = vars(rule).get("origin", rule)
+    kinds = [
+        "Tensor" if isinstance(value, (torch.Tensor, torch.fx.Node)) else _KINDS.get(type(value)) for value in values
+    ]
+    if None in kinds or _writes(origin):
+        return None
+    count = len(rule.outputs)
+    results = "Tensor" if not rule.returns_sequence else f"({', '.join(['Tensor'] * count)})"
+    schema = f"({', '.join(f'{kind} x{number}' for number, kind in enumerate(kinds))}) -> {results}"
+    name = "r" + hashlib.sha256(f"{rule.digest}{schema}".encode()).hexdigest()[:24]
+    with _lock:
+        if name not in _operators:
+            _operators[name] = _defined(name, schema, origin)
+    return _operators[name]
+
+
+def _defined(name: str, schema: str, rule: Pass) -> Callable[..., Any]:
+    if not _library:
+        _library.append(torch.library.Library(_NAMESPACE, "DEF"))
+    library = _library[0]
+    library.define(name + schema)
+    run, pattern = rule.replacement, _pattern(rule)
+
+    def implementation(*values: Any) -> Any:
+        return _owned(run(*values), values, rule.returns_sequence)
+
+    def fake(*values: Any) -> Any:
+        return _owned(pattern(*values), values, rule.returns_sequence)
+
+    for key in ("CPU", "CUDA"):
+        library.impl(name, implementation, key)
+    torch.library.register_fake(f"{_NAMESPACE}::{name}", fake, lib=library)
+    return getattr(getattr(torch.ops, _NAMESPACE), name).default
+
+
+def _owned(results: Any, values: Sequence[Any], is_sequence: bool) -> Any:
+    """Results in memory of their own, which those of an operator have to have."""
+    given = {value.untyped_storage()._cdata for value in values if isinstance(value, torch.Tensor)}
+    parts = list(results) if isinstance(results, (tuple, list)) else [results]
+    owned = tuple(part.clone() if part.untyped_storage()._cdata in given else part for part in parts)
+    return owned if is_sequence else owned[0]
+
+
+def _pattern(rule: Pass) -> Callable[..., Any]:
+    return torch.fx.GraphModule({}, rule.pattern).forward
+
+
+def _writes(rule: Pass) -> bool:
+    """Whether a pattern may write to its arguments, by the names of what it calls."""
+    for node in rule.pattern.nodes:
+        name = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", "")
+        is_in_place = name.endswith("_") and not name.endswith("__")
+        if is_in_place or name in _WRITING or node.kwargs.get("inplace") or "out" in node.kwargs:
+            return True
+    return False
+
+
+_WRITING = frozenset(
+    f"i{name}"
+    for name in [
+        "add",
+        "sub",
+        "mul",
+        "truediv",
+        "floordiv",
+        "mod",
+        "pow",
+        "matmul",
+        "and",
+        "or",
+        "xor",
+        "lshift",
+        "rshift",
+    ]
+)
+_WRITING |= {"setitem", "batch_norm"}

@@ -1,0 +1,270 @@
+"""Forward and backward of a model that trains: graphs of AOTAutograd, rewritten by passes and by the author.
+
+AOTAutograd gives both graphs before there are values. A stage is compiled at its first call, whose values decide what is right and fast.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import operator
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.fx
+from torch._functorch.aot_autograd import aot_module_simplified
+from torch._functorch.partitioners import default_partition
+
+from passnet._backend.author import NotAuthoredError, author_passes
+from passnet._backend.cache import Store
+from passnet._compile.aten import ALL, POINTWISE, formulas, in_torch
+from passnet._compile.regions import Judge, Region, difference_of, direct, drop, fork_random, regions_of
+from passnet._compile.stopwatch import compare_times
+from passnet._passes.errors import PassError
+from passnet._passes.load import Pass
+from passnet._passes.rewrite import rewrite
+from passnet.kernels._errors import is_fatal
+
+# Where PyTorch looks for tensors that a backward may overwrite: the first since 2.9, the second before.
+_LOWERING = [f"torch._functorch._aot_autograd.{name}" for name in ("graph_compile", "jit_compile_runtime_wrappers")]
+_COLLECT = "collect_bw_donated_buffer_idxs"
+
+# Takes a list of its arguments, and empties it: memory of what was saved for a backward is free after its last use.
+Run = Callable[[list[Any]], Sequence[Any]]
+
+
+class _Boxed(torch.fx.graph.CodeGen):
+    """Code of a graph as a function of a list."""
+
+    def gen_fn_def(self, free_vars: list[str], maybe_return_annotation: str, **_: Any) -> str:
+        names = [name.split(":")[0].split("=")[0].strip() for name in free_vars if name != "self"]
+        lines = [f"def {self._func_name}(self, given){maybe_return_annotation}:"]
+        if names:
+            lines += [f"    {', '.join(names)}, = given", "    given.clear()"]
+        return "\n".join(lines)
+
+
+def boxed(module: torch.fx.GraphModule) -> Run:
+    """The graph as a function of a list."""
+    graph = torch.fx.Graph()
+    graph.output(graph.graph_copy(module.graph, {}))
+    graph.set_codegen(_Boxed())
+    return torch.fx.GraphModule(module, graph).forward
+
+
+@dataclass
+class StageReport:
+    """The outcome of the compilation of a stage."""
+
+    name: str
+    """`forward` or `backward`."""
+    regions: list[Region] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict, repr=False)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The stage as plain data."""
+        return {"name": self.name, "regions": [region.as_dict() for region in self.regions], "notes": list(self.notes)}
+
+
+@dataclass
+class Stages:
+    """The stages of one captured call, and what they are compiled with."""
+
+    known: Sequence[Pass]
+    store: Store
+    author: bool = True
+    verify: bool = True
+    reports: list[StageReport] = field(default_factory=list)
+
+    def differentiable(self, module: torch.fx.GraphModule, example: Sequence[Any]) -> Callable[..., Any]:
+        """The graph as a function whose results have gradients, both computed by compiled stages."""
+        with _without_donated_buffers():
+            return aot_module_simplified(
+                module,
+                list(example),
+                fw_compiler=self._compiler("forward"),
+                bw_compiler=self._compiler("backward"),
+                inference_compiler=self._compiler("forward"),
+                # Saves for the backward what PyTorch saves; what fuses is decided by values, later.
+                partition_fn=default_partition,
+                decompositions={},
+            )
+
+    def _compiler(self, name: str) -> Callable[[torch.fx.GraphModule, Sequence[Any]], Stage]:
+        def compile_stage(module: torch.fx.GraphModule, _example: Sequence[Any]) -> Stage:
+            report = StageReport(name)
+            self.reports.append(report)
+            own = torch.fx.GraphModule(module, module.graph)
+            if name == "backward":
+                _without_unused(own)
+            return Stage(own, self, report)
+
+        return compile_stage
+
+
+class Stage:
+    """A graph of aten operators, called with a list of its arguments. It is compiled at its first call."""
+
+    _boxed_call = True
+
+    def __init__(self, module: torch.fx.GraphModule, options: Stages, report: StageReport) -> None:
+        self.module = module
+        self.options = options
+        self.report = report
+        self.run: Run | None = None
+        self._lock = threading.Lock()
+
+    def __call__(self, values: list[Any]) -> Sequence[Any]:
+        run = self.run
+        if run is None:
+            with self._lock:
+                run = self.run = self.run or self._compiled(values)
+        return run(values)
+
+    def _compiled(self, values: Sequence[Any]) -> Run:
+        plain = self.module
+        best = boxed(plain)
+        symbolic = any(not isinstance(node.meta.get("val"), torch.Tensor) for node in _placeholders(plain))
+        if symbolic:
+            self.report.notes.append("the author wrote nothing: sizes are symbolic")
+            return best
+        # Formulas of normalisations pay where launches cost. On a CPU PyTorch's own kernels for them are faster.
+        tables = [POINTWISE] if _device(values).type == "cpu" else [ALL, POINTWISE]
+        if not self.options.verify:
+            tables = tables[:1]
+        with fork_random(values), torch.no_grad():
+            chosen: _Candidate | None = None
+            for table in tables:
+                candidate = self._candidate(table, values, best)
+                if candidate is not None:
+                    chosen, best = candidate, candidate.run
+        if chosen is not None:
+            self.report.regions, self.report.texts = chosen.regions, chosen.texts
+        return best
+
+    def _candidate(self, table: dict[Any, Any], values: Sequence[Any], best: Run) -> _Candidate | None:
+        """The stage with these formulas written out; None if it gains nothing over the best so far."""
+        try:
+            candidate = _Candidate.of(self.module, table, self.options, values)
+        except (NotAuthoredError, PassError) as error:
+            self.report.notes.append(f"the author wrote nothing: {error}")
+            return None
+        except Exception as error:
+            if is_fatal(error):
+                raise
+            # The graph of PyTorch is at hand.
+            self.report.notes.append(f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+            return None
+        self.report.notes += [note for note in candidate.notes if note not in self.report.notes]
+        if not any(region.kept for region in candidate.regions):
+            return None
+        if reason := _unlike(candidate.module, self.module):
+            self.report.notes.append(f"a rewritten graph is not used: {reason}")
+            return None
+        if not self.options.verify:
+            return candidate
+        if reason := difference_of(candidate.module.forward, self.module.forward, values):
+            self.report.notes.append(f"a rewritten graph is not used: {reason}")
+            return None
+        times = compare_times(lambda: best(list(values)), lambda: candidate.run(list(values)), _device(values))
+        return candidate if times.fused_ns < times.eager_ns else None
+
+
+@dataclass
+class _Candidate:
+    """A stage as the author rewrote it."""
+
+    module: torch.fx.GraphModule
+    regions: list[Region]
+    texts: dict[str, str]
+    notes: list[str]
+
+    @functools.cached_property
+    def run(self) -> Run:
+        """The rewritten graph as a function of a list."""
+        return boxed(self.module)
+
+    @classmethod
+    def of(
+        cls, module: torch.fx.GraphModule, table: dict[Any, Any], options: Stages, values: Sequence[Any]
+    ) -> _Candidate:
+        translated = in_torch(formulas(module, table))
+        used = [direct(rule) for rule in options.known]
+        rewrite(translated, used)
+        texts: dict[str, str] = {}
+        notes: list[str] = []
+        if options.author:
+            written = author_passes(translated.graph, options.store, judged=options.verify)
+            authored = [direct(rule) for rule in written.passes]
+            rewrite(translated, authored)
+            used += authored
+            texts, notes = written.texts, written.faults
+        if not options.verify:
+            regions = [Region(rule.name, 0) for rule in regions_of(translated.graph, used).values()]
+            return cls(translated, regions, texts, notes)
+        judge = Judge(translated, used)
+        judge.run(*values)
+        for node, region in judge.regions.items():
+            if not region.kept:
+                drop(translated.graph, node, judge.sites[node])
+        translated.graph.lint()
+        translated.recompile()
+        return cls(translated, list(judge.regions.values()), texts, notes)
+
+
+@contextlib.contextmanager
+def _without_donated_buffers() -> Iterator[None]:
+    """No saved tensor is marked for use by the backward as memory of its own.
+
+    AOTAutograd refuses a second backward (`retain_graph`) otherwise. Its option is read again when the backward runs, so that
+    it cannot be set for one function. Compilations of other threads lose no more than some reuse of memory.
+    """
+    places = [module for name in _LOWERING if hasattr(module := sys.modules.get(name), _COLLECT)]
+    saved = [getattr(module, _COLLECT) for module in places]
+    for module in places:
+        setattr(module, _COLLECT, lambda *_: [])
+    try:
+        yield
+    finally:
+        for module, function in zip(places, saved, strict=True):
+            setattr(module, _COLLECT, function)
+
+
+def _without_unused(module: torch.fx.GraphModule) -> None:
+    """Removes what a backward computes without use, also random numbers: the partition leaves copies of forward operators in it."""
+    for node in reversed(module.graph.nodes):
+        schema = getattr(node.target, "_schema", None)
+        is_pure = node.target is operator.getitem or (schema is not None and not schema.is_mutable)
+        if node.op == "call_function" and not node.users and is_pure:
+            module.graph.erase_node(node)
+    module.recompile()
+
+
+def _placeholders(module: torch.fx.GraphModule) -> list[torch.fx.Node]:
+    return [node for node in module.graph.nodes if node.op == "placeholder"]
+
+
+def _unlike(module: torch.fx.GraphModule, plain: torch.fx.GraphModule) -> str | None:
+    """A difference in the types of two graphs' results, which the other stage is written for."""
+    for ours, theirs in zip(_results(module, "example_value"), _results(plain, "val"), strict=True):
+        if ours is None or theirs is None:
+            continue
+        if ours.dtype != theirs.dtype or ours.shape != theirs.shape or ours.stride() != theirs.stride():
+            return f"a result is {ours.dtype}{tuple(ours.shape)} with other strides than {theirs.dtype}{tuple(theirs.shape)}"
+    return None
+
+
+def _results(module: torch.fx.GraphModule, key: str) -> list[torch.Tensor | None]:
+    outputs = module.graph.output_node().args[0]
+    values = [node.meta.get(key) if isinstance(node, torch.fx.Node) else None for node in outputs]
+    return [value if isinstance(value, torch.Tensor) else None for value in values]
+
+
+def _device(values: Sequence[Any]) -> torch.device:
+    devices = [value.device for value in values if isinstance(value, torch.Tensor)]
+    return next((device for device in devices if device.type != "cpu"), torch.device("cpu"))

@@ -1,0 +1,126 @@
+"""A captured call that wants gradients: its forward and backward compiled, and compared with PyTorch as one step."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from passnet._backend.cache import Store
+from passnet._backend.compare import difference
+from passnet._compile.capture import Captured
+from passnet._compile.options import Options
+from passnet._compile.precision import is_as_precise
+from passnet._compile.regions import fork_random
+from passnet._compile.report import Specialisation, described
+from passnet._compile.stages import Stages
+from passnet._compile.stopwatch import compare_times
+from passnet._passes.load import Pass
+from passnet.kernels._errors import is_fatal
+
+Run = Callable[..., Sequence[Any]]
+
+
+def build_training(
+    captured: Captured, known: Sequence[Pass], options: Options, store: Store
+) -> tuple[Run, Specialisation]:
+    """The call with compiled gradients. If they are wrong, or a step is slower, the captured graph runs with PyTorch's gradients."""
+    started = time.perf_counter()
+    operations = sum(node.op not in ("placeholder", "output", "get_attr") for node in captured.module.graph.nodes)
+    report = Specialisation([described(tensor) for tensor in captured.inputs], operations, 0.0, trains=True)
+    stages = Stages(known, store, author=options.author is not None, verify=options.verify)
+    plain: Run = captured.module.forward
+    run = plain
+    try:
+        compiled = stages.differentiable(captured.module, captured.example)
+        if options.verify:
+            step = _Step(captured)
+            fault = step.fault(compiled)
+            _describe(stages, report)
+            if fault is not None:
+                report.left = f"a step gives another result: {fault}"
+            else:
+                times = compare_times(lambda: step.take(plain), lambda: step.take(compiled), captured.example[0].device)
+                report.eager_ns, report.fused_ns = times.eager_ns, times.fused_ns
+                if times.loses:
+                    report.left = "a step is slower with compiled gradients"
+                else:
+                    run = compiled
+        else:
+            run = compiled
+    except Exception as error:
+        if is_fatal(error):
+            raise
+        message = str(error).splitlines() or [""]
+        report.left = f"{type(error).__name__}: {message[0]}"
+    if report.left is not None:
+        for region in report.regions:
+            region.kept, region.reason = False, "the gradients are left to PyTorch"
+    report.compile_s = time.perf_counter() - started
+    return _with_state(run, captured.state), report
+
+
+def _describe(stages: Stages, report: Specialisation) -> None:
+    for stage in stages.reports:
+        for region in stage.regions:
+            region.rule = f"{stage.name}:{region.rule}"
+        report.regions += stage.regions
+        report.notes += [f"{stage.name}: {note}" for note in stage.notes]
+
+
+def _with_state(run: Run, state: Sequence[torch.Tensor]) -> Run:
+    held = tuple(state)
+    return lambda *inputs: run(*inputs, *held)
+
+
+class _Step:
+    """One forward and backward of a captured call, on tensors of its own."""
+
+    def __init__(self, captured: Captured) -> None:
+        self.captured = captured
+        self.weights: list[torch.Tensor] | None = None
+
+    def take(self, run: Run, *, exact: bool = False) -> list[Any]:
+        """Results, gradients of the arguments, and the arguments that were written to."""
+        given = [self._argument(place, value, exact) for place, value in enumerate(self.captured.example)]
+        # Each step begins with the same random numbers.
+        with fork_random(given):
+            results = list(run(*given))
+            ends = [value for value in results if isinstance(value, torch.Tensor) and value.requires_grad]
+            starts = [value for value in given if value.requires_grad]
+            gradients = torch.autograd.grad(ends, starts, self._weights(ends), allow_unused=True)
+        written = [given[place].detach() for place in sorted(self.captured.mutated)]
+        return [*(_detached(value) for value in results), *gradients, *written]
+
+    def fault(self, run: Run) -> str | None:
+        """The difference between a step of this function and PyTorch's; None if there is none."""
+        plain = self.captured.module.forward
+        theirs = self.take(plain)
+        ours = self.take(run)
+        if (reason := difference(ours, theirs, ())) is None:
+            return None
+        try:
+            exact = self.take(plain, exact=True)
+        except Exception:  # Any that an operator raises for a type that it does not take.
+            return reason
+        return None if is_as_precise(ours, theirs, exact) else reason
+
+    def _argument(self, place: int, value: torch.Tensor, exact: bool) -> torch.Tensor:
+        own = value.detach()
+        if exact and own.dtype.is_floating_point:
+            own = own.double()
+        if place in self.captured.mutated:
+            own = own.clone()
+        return own.requires_grad_(value.requires_grad)
+
+    def _weights(self, ends: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """Gradients of the results, the same in all steps."""
+        if self.weights is None:
+            self.weights = [torch.randn_like(value) for value in ends]
+        return [weight.to(value.dtype) for weight, value in zip(self.weights, ends, strict=True)]
+
+
+def _detached(value: Any) -> Any:
+    return value.detach() if isinstance(value, torch.Tensor) else value
