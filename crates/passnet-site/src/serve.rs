@@ -1,25 +1,26 @@
 //! The server of pages.
 
 mod guard;
+mod response;
 mod submissions;
 
 use std::{io, net::SocketAddr, sync::Arc};
 
 use axum::{
     Router,
-    body::Body,
     extract::{Request, State},
     http::{HeaderValue, Method, StatusCode, header},
     response::Response,
 };
 use passnet_board::Board;
 use passnet_record::ContentId;
-use passnet_web::{PageId, content_security_policy};
+use passnet_web::PageId;
 use tokio::{net::TcpListener, sync::Semaphore};
 use tower_http::compression::CompressionLayer;
 
 use self::{
     guard::{Entry, Guard},
+    response::respond,
     submissions::Submissions,
 };
 use crate::{SiteError, shelf::Shelf};
@@ -130,23 +131,4 @@ fn fresh(page: String, known: Option<&HeaderValue>) -> Response {
 
 fn sentence(code: StatusCode, text: &'static str) -> Response {
     respond(code, "text/plain; charset=utf-8", format!("{text}\n"))
-}
-
-fn respond(code: StatusCode, kind: &'static str, body: String) -> Response {
-    let mut response = Response::new(Body::from(body));
-    *response.status_mut() = code;
-    let headers = response.headers_mut();
-    for (name, value) in [
-        (header::CONTENT_TYPE, kind),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::REFERRER_POLICY, "no-referrer"),
-        (header::X_FRAME_OPTIONS, "DENY"),
-        (header::CACHE_CONTROL, "no-cache"),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-    if let Ok(policy) = HeaderValue::from_str(&content_security_policy()) {
-        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
-    }
-    response
 }

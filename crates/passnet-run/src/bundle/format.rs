@@ -51,7 +51,7 @@ pub enum BundleError {
     #[error("{LOG}: {0}")]
     Log(String),
     /// More than any run needs.
-    #[error("it unpacks to more than {} MiB", .most >> 20)]
+    #[error("it unpacks to more than {} MiB; no run is that large", .most >> 20)]
     TooLarge {
         /// The limit in bytes.
         most: u64,

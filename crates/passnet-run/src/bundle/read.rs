@@ -237,7 +237,7 @@ mod tests {
         SideTrials { e2e_ns: rounds.iter().map(|&ns| vec![ns; 3]).collect(), device_ns: Vec::new() }
     }
 
-    /// Whether a timing with this candidate median, ratio, pairs and charge follows from trials of two rounds.
+    /// Returns whether a timing with this candidate median, ratio, pairs and charge follows from trials of two rounds.
     fn check(candidate: [u64; 2], median_ns: f64, ratio: f64, pairs: &[f64], charged_ns: u64) -> bool {
         let times = TrialTimes {
             schema_version: 1,

@@ -13,7 +13,7 @@ use passnet_record::ContentId;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use super::respond;
+use super::response::respond;
 
 /// Type of a bundle. A page elsewhere cannot send it without asking this server first, which does not agree.
 const BUNDLE: &str = "application/vnd.passnet.bundle";

@@ -89,7 +89,7 @@ pub(crate) struct SiteArgs {
     pub(crate) extra: ExtraPageArgs,
 }
 
-/// Where a server of pages listens.
+/// Address of a server of pages.
 #[derive(Args)]
 pub(crate) struct ListenArgs {
     /// Address to listen on; any but a loopback address needs a token
