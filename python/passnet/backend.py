@@ -28,6 +28,7 @@ from passnet._backend.cache import Store
 from passnet._backend.directories import load_directory
 from passnet._backend.fallback import Refusals, with_fallback
 from passnet._backend.report import GraphReport, Report
+from passnet._backend.sizes import Sized, SizesReport, has_symbols
 from passnet._compile.inductor import compile_rest
 from passnet._compile.stages import Stages
 from passnet._passes.load import Pass, PassDirectory
@@ -79,6 +80,8 @@ class Backend:
             return self._with_rest(module, example_inputs, graph, wants_gradient)
         self._rewrite(module, [self._used(rule, graph) for rule in self.passes], graph)
         # Dynamo captures again when this changes.
+        if self.author and has_symbols(example_inputs):
+            return self._sized(module, graph, wants_gradient)
         if self.author and wants_gradient:
             return self._trained(module, example_inputs, graph)
         if self.author:
@@ -86,6 +89,23 @@ class Backend:
         elif self.falls_back and len(self.graphs) == 1 and not any(self.matches.values()):
             self._warn_of_no_match(graph)
         return module.forward
+
+    def _sized(self, module: torch.fx.GraphModule, graph: GraphReport, wants_gradient: bool) -> Callable[..., Any]:
+        """The graph with one specialisation for each of its sizes, up to a limit."""
+
+        def compiled(sized: torch.fx.GraphModule, values: Sequence[Any]) -> Callable[..., Any]:
+            try:
+                if wants_gradient:
+                    return self._trained(sized, values, graph)
+                self._rewrite(sized, [self._used(rule, graph) for rule in self._authored(sized, graph)], graph)
+            except Exception as error:
+                if is_fatal(error):
+                    raise
+                graph.not_authored = summary(error)
+            return sized.forward
+
+        graph.sizes = SizesReport()
+        return Sized(module, compiled, module.forward, graph.sizes)
 
     def _with_rest(
         self, module: torch.fx.GraphModule, example_inputs: Sequence[Any], graph: GraphReport, wants_gradient: bool
@@ -116,7 +136,7 @@ class Backend:
             graph.not_authored = f"a gradient is wanted, and AOTAutograd cannot give it: {summary(error)}"
             warnings.warn(f"{graph.source}: {graph.not_authored}", RuntimeWarning, stacklevel=2)
             return module.forward
-        graph.stages = stages.reports
+        graph.stages.append(stages.reports)
         return differentiable
 
     def _rewrite(self, module: torch.fx.GraphModule, passes: Sequence[Pass], graph: GraphReport) -> None:

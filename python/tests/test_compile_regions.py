@@ -14,8 +14,10 @@ import pytest
 import torch
 
 import passnet
+from passnet._backend import author
 from passnet._backend.author import NotAuthoredError, author_passes
 from passnet._backend.cache import Store, key_of
+from passnet._compile.capture import capture
 from passnet._compile.precision import is_as_precise
 from passnet._compile.report import Specialisation
 from passnet._compile.stopwatch import Comparison
@@ -251,3 +253,13 @@ def test_changing_sizes_leave_no_memory_behind():
     assert len(compiled.report().specialisations) == 4
     # Less than one page for each ten calls.
     assert resident() - before < 800, time.monotonic() - started
+
+
+def test_judged_regions_may_feed_a_convolution():
+    """On a GPU a convolution in TF32 enlarges last places: only what is compared with exact results may come before it."""
+    layers = [torch.nn.Conv2d(4, 8, 3), torch.nn.GroupNorm(2, 8), torch.nn.SiLU(), torch.nn.Conv2d(8, 4, 3)]
+    with torch.no_grad():
+        captured = capture(torch.nn.Sequential(*layers), (torch.randn(1, 4, 66, 66),), {})
+    wire, types = author._typed(captured.module.graph, "cpu")
+    texts = [author._native.write_passes(wire, types, "cuda", judged) for judged in (False, True)]
+    assert ["group_norm" in text for passes in texts for _, text in passes] == [False, True]

@@ -36,3 +36,13 @@ def test_strides_are_those_of_the_device() -> None:
     inputs = [{"shape": [1, 128, 8, 64], "dtype": "float16"}]
     strides = {device: propagate(wire, inputs, device)[-1]["stride"] for device in ("cpu", "cuda")}
     assert strides["cpu"] != strides["cuda"]
+
+
+def enlarge(x: torch.Tensor) -> torch.Tensor:
+    grid = x.transpose(1, 2).reshape(1, -1, 2, 2)
+    return torch.nn.functional.interpolate(grid, size=(16, 16), mode="bilinear", align_corners=False)
+
+
+def test_strides_of_single_dimensions_decide_the_memory_format() -> None:
+    types = propagate(from_graph(trace_pattern(enlarge)), [{"shape": [1, 4, 256], "dtype": "bfloat16"}], "cpu")
+    assert tuple(types[-1]["stride"]) == enlarge(torch.randn(1, 4, 256).bfloat16()).stride()

@@ -13,6 +13,8 @@ const BLOCK: Duration = Duration::from_millis(2);
 const LONGEST_BLOCK: Duration = Duration::from_millis(40);
 /// Share of blocks whose kept outputs are compared.
 const CHECKED_SHARE: f64 = 0.5;
+/// Bytes of outputs beyond which that share falls in proportion, since fetching them holds the device longer than the calls.
+const USUAL_BYTES: u64 = 64 << 20;
 /// Trials of the block that finds out how long a call takes.
 const SIZING_TRIALS: u32 = 3;
 
@@ -77,8 +79,15 @@ pub(crate) struct CallTimes {
     pub(crate) slowest: Duration,
 }
 
-/// The blocks of all rounds, for calls that take `call`, of which at most `most` may be made.
-pub(crate) fn blocks(settings: &RunSettings, seed: u64, call: CallTimes, most: u64) -> Vec<BlockPlan> {
+/// The blocks of all rounds, for calls that take `call` and return so many bytes, of which at most `most` may be made.
+pub(crate) fn blocks(
+    settings: &RunSettings,
+    seed: u64,
+    call: CallTimes,
+    output_bytes: u64,
+    most: u64,
+) -> Vec<BlockPlan> {
+    let share = CHECKED_SHARE * (USUAL_BYTES as f64 / output_bytes.max(1) as f64).min(1.0);
     let (rounds, base) = (settings.rounds.max(1), trials_per_round(settings));
     let stream = Stream::new(seed, "blocks");
     let fits = most.saturating_sub(least_calls(settings)) / (u64::from(rounds) * u64::from(base)) + 1;
@@ -104,7 +113,7 @@ pub(crate) fn blocks(settings: &RunSettings, seed: u64, call: CallTimes, most: u
             trials,
             calls,
             keep: ((u64::from(keep) * timed) >> 32) as u32,
-            checked: round == certain || f64::from(checked) < CHECKED_SHARE * 2.0_f64.powi(32),
+            checked: round == certain || f64::from(checked) < share * 2.0_f64.powi(32),
         }
     };
     (0..rounds).map(plan).collect()
@@ -127,7 +136,7 @@ mod tests {
     fn a_slow_side_is_not_called_as_often_as_a_fast_one_could_be() {
         let settings = settings::sound(Device::Cpu);
         let call = CallTimes { fastest: Duration::from_micros(2), slowest: Duration::from_millis(30) };
-        assert!(blocks(&settings, 1, call, 8192).iter().all(|plan| plan.calls == 1));
+        assert!(blocks(&settings, 1, call, 0, 8192).iter().all(|plan| plan.calls == 1));
     }
     use crate::settings;
 
@@ -137,7 +146,7 @@ mod tests {
             let settings = RunSettings { trials, rounds, ..settings::sound(Device::Cpu) };
             for seed in 0..50 {
                 for call in [Duration::from_micros(2), Duration::from_millis(20)] {
-                    let blocks = blocks(&settings, seed, alike(call), 8192);
+                    let blocks = blocks(&settings, seed, alike(call), 0, 8192);
                     assert_eq!(blocks.iter().map(|block| block.trials).sum::<u32>(), trials.div_ceil(rounds) * rounds);
                     let all: u64 = blocks.iter().map(|block| block.all()).sum();
                     assert!(all + sizing(&settings, seed).all() <= 8192, "{blocks:?}");
@@ -151,16 +160,29 @@ mod tests {
     #[test]
     fn fast_calls_are_made_more_often() {
         let settings = settings::sound(Device::Cpu);
-        let calls = |call| blocks(&settings, 1, alike(Duration::from_micros(call)), 8192)[0].calls;
+        let calls = |call| blocks(&settings, 1, alike(Duration::from_micros(call)), 0, 8192)[0].calls;
         assert!(calls(2) > 50 && calls(50) >= 4 && calls(1000) == 1, "{} {} {}", calls(2), calls(50), calls(1000));
         let cold = RunSettings { cache: CacheMode::Cold, ..settings.clone() };
-        assert_eq!(blocks(&cold, 1, alike(Duration::from_micros(2)), 8192)[0].calls, 1);
+        assert_eq!(blocks(&cold, 1, alike(Duration::from_micros(2)), 0, 8192)[0].calls, 1);
+    }
+
+    #[test]
+    fn large_outputs_are_compared_less_often_but_at_least_once() {
+        let settings = settings::sound(Device::Cpu);
+        let checked = |bytes| -> usize {
+            let of = |seed| blocks(&settings, seed, alike(Duration::from_millis(1)), bytes, 8192);
+            let counts: Vec<usize> =
+                (0..200).map(|seed| of(seed).iter().filter(|block| block.checked).count()).collect();
+            assert!(counts.iter().all(|&count| count > 0));
+            counts.iter().sum()
+        };
+        assert!(checked(1 << 30) * 2 < checked(1 << 20));
     }
 
     #[test]
     fn any_timed_call_may_be_the_one_that_is_kept() {
         let settings = settings::sound(Device::Cpu);
-        let of = |seed| blocks(&settings, seed, alike(Duration::from_millis(1)), 8192);
+        let of = |seed| blocks(&settings, seed, alike(Duration::from_millis(1)), 0, 8192);
         let all: Vec<BlockPlan> = (0..200).flat_map(of).collect();
         let kept: BTreeSet<u32> = all.iter().map(|block| block.keep).collect();
         assert!((0..15).all(|call| kept.contains(&call)), "{kept:?}");

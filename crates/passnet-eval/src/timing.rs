@@ -82,6 +82,8 @@ pub(crate) struct Plan<'a> {
     /// Seed of the lengths of blocks and of the calls to check.
     pub(crate) seed: u64,
     pub(crate) deadline: Instant,
+    /// Bytes that a call returns.
+    pub(crate) output_bytes: u64,
     pub(crate) output_limit: u64,
     /// Hold reported times and values against what this process sees.
     pub(crate) check_clock: bool,
@@ -102,7 +104,8 @@ impl Plan<'_> {
         let last = workers.len().saturating_sub(1);
         let first = sizing(self.settings, self.seed);
         let call = self.call_times(workers, first)?;
-        let plans = blocks(self.settings, self.seed, call, self.pools.calls().saturating_sub(self.seen));
+        let most = self.pools.calls().saturating_sub(self.seen);
+        let plans = blocks(self.settings, self.seed, call, self.output_bytes, most);
         let (mut made, mut elsewhere) = (first.all(), (Duration::ZERO, Duration::ZERO));
         for (round, &plan) in plans.iter().enumerate() {
             let order = self.order(round, workers.len());

@@ -51,12 +51,12 @@ pub struct Place {
     pub graph: usize,
     /// Operations that the call replaces.
     pub nodes: BTreeSet<NodeId>,
-    /// Those of them that are products of matrices, which a library computes otherwise.
+    /// Products of matrices among them, which a library computes otherwise.
     pub products: BTreeSet<NodeId>,
 }
 
-/// Writes the passes of a task as [`write_passes`] does, without those operations that are left to PyTorch. What is left in one
-/// graph is left in all that have the same operations.
+/// Writes the passes of a task as [`write_passes`] does, without those operations that are left to PyTorch. An operation that is left in
+/// one graph is left in all that have the same operations.
 pub fn write_passes_without(task: &[TypedGraph], target: Target, choices: &Choices, left: &Left) -> Written {
     written(task, &plan_passes(task, target, left), choices)
 }

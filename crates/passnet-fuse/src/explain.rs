@@ -6,6 +6,7 @@ use std::{
 };
 
 use passnet_graph::{Graph, NodeId, Target, TypedGraph, ValueId};
+use passnet_record::counted;
 
 use crate::{
     back::tuning::{Choices, config_of},
@@ -192,14 +193,6 @@ fn how(site: &Site) -> String {
         Replacement::Same => "the same view, which gains nothing".to_owned(),
         Replacement::Kernels(program) if site.target == Target::Cpu => counted(program.stages.len(), "loop nest"),
         Replacement::Kernels(program) => counted(program.stages.len(), "launch"),
-    }
-}
-
-fn counted(count: usize, what: &str) -> String {
-    match (count, what) {
-        (1, what) => format!("1 {what}"),
-        (count, "launch") => format!("{count} launches"),
-        (count, what) => format!("{count} {what}s"),
     }
 }
 

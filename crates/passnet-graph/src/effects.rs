@@ -4,7 +4,7 @@
 //! something counts as changing it, and a call that may return a view counts as returning one.
 
 use crate::{
-    Arg, Callee, Graph, Node, ValueId, operators,
+    Arg, Callee, Graph, Node, NodeId, ValueId, operators,
     ops::{HashedMemory, Op},
 };
 
@@ -178,6 +178,30 @@ fn viewed(node: &Node<'_>) -> Viewed {
         _ if memory == HashedMemory::Fresh => Viewed::Nothing,
         Callee::Method(_) | Callee::Function(operators::GETATTR) => Viewed::First,
         Callee::Function(_) => Viewed::All,
+    }
+}
+
+/// Memory that the calls of a graph may touch and change, by their names alone, as matching judges it: `x.float()` may be `x`.
+pub struct MemoryUse<'g> {
+    graph: &'g Graph,
+    storage: Storage,
+}
+
+impl<'g> MemoryUse<'g> {
+    /// Finds out which values of a graph may share memory.
+    pub fn of(graph: &'g Graph) -> Self {
+        Self { graph, storage: Storage::new(graph) }
+    }
+
+    /// Returns whether a call may change memory that one of the nodes reads or writes.
+    pub fn changes<'n>(&self, node: &Node<'_>, nodes: impl IntoIterator<Item = &'n NodeId>) -> bool {
+        let changed = mutated(self.graph, &self.graph.node(node.id));
+        let changed: Vec<u32> =
+            changed.into_iter().filter_map(Arg::as_value).map(|value| self.storage.class(value)).collect();
+        let is_touched = |node: Node<'_>| {
+            node.operands().chain([node.value]).any(|value| changed.contains(&self.storage.class(value)))
+        };
+        !changed.is_empty() && nodes.into_iter().any(|&node| is_touched(self.graph.node(node)))
     }
 }
 

@@ -33,7 +33,7 @@ pub mod wire;
 
 pub use arg::{Arg, Device};
 pub use builder::Builder;
-pub use effects::{is_assertion, is_barrier};
+pub use effects::{MemoryUse, is_assertion, is_barrier};
 pub use graph::{Callee, Graph, Node};
 pub use ids::{ArgRange, NodeId, OpId, StrId, ValueId};
 pub use seen::Unseen;

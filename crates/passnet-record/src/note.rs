@@ -113,6 +113,11 @@ pub enum Remark {
         /// [`crate::Reason::code`] of the failure.
         code: String,
     },
+    /// `pair_set_aside:RATIO`: two pairs of processes agree on the speed-up, and the third, with this ratio, does not count.
+    PairSetAside {
+        /// Speed-up over eager mode, to three places.
+        ratio: String,
+    },
     /// A remark of another version.
     Other(String),
 }
@@ -209,6 +214,7 @@ impl fmt::Display for Remark {
             Self::NoFloat64 { reason } => write!(f, "no_float64:{reason}"),
             Self::AcceptedByFloat64 { output } => write!(f, "accepted_by_float64:{output}"),
             Self::PathFailed { path, code } => write!(f, "path_failed:{path}:{code}"),
+            Self::PairSetAside { ratio } => write!(f, "pair_set_aside:{ratio}"),
             Self::Other(text) => f.write_str(text),
         }
     }
@@ -227,6 +233,7 @@ impl From<String> for Remark {
             Some(("accepted_by_float64", output)) => {
                 output.parse().ok().map(|output| Self::AcceptedByFloat64 { output })
             }
+            Some(("pair_set_aside", ratio)) => Some(Self::PairSetAside { ratio: ratio.to_owned() }),
             Some(("path_failed", rest)) => rest
                 .split_once(':')
                 .and_then(|(path, code)| Some(Self::PathFailed { path: path.parse().ok()?, code: code.to_owned() })),
@@ -281,6 +288,7 @@ mod tests {
             ("content_skipped:zeros", Remark::ContentSkipped { content: "zeros".to_owned() }),
             ("no_float64:it draws: so", Remark::NoFloat64 { reason: "it draws: so".to_owned() }),
             ("accepted_by_float64:1", Remark::AcceptedByFloat64 { output: 1 }),
+            ("pair_set_aside:2.491", Remark::PairSetAside { ratio: "2.491".to_owned() }),
             ("reference_not_bitwise_deterministic", Remark::ReferenceNotDeterministic),
             (
                 "path_failed:compiled:raised",

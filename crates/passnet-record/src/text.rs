@@ -1,10 +1,10 @@
 //! Numbers as text.
 
-/// Returns a number of things as text: `1 graph`, `2 graphs`, `3 passes`.
+/// Returns a number of things as text: `1 graph`, `2 graphs`, `3 passes`, `4 launches`.
 pub fn counted(number: usize, noun: &str) -> String {
     match number {
         1 => format!("1 {noun}"),
-        _ if noun.ends_with('s') => format!("{number} {noun}es"),
+        _ if noun.ends_with('s') || noun.ends_with("ch") => format!("{number} {noun}es"),
         _ => format!("{number} {noun}s"),
     }
 }

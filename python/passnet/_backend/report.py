@@ -15,6 +15,7 @@ import torch.fx
 from torch._dynamo.symbolic_convert import InstructionTranslator
 
 from passnet._backend.fallback import Refusals
+from passnet._backend.sizes import SizesReport
 from passnet._passes.rewrite import Rewriting
 
 
@@ -33,8 +34,10 @@ class GraphReport:
     """By pass: the calls that were left to PyTorch."""
     not_authored: str | None = None
     """Why the built-in author wrote nothing for the graph."""
-    stages: Sequence[Any] = ()
-    """Reports of forward and backward where gradients are wanted (`passnet._compile.stages.StageReport`)."""
+    sizes: SizesReport | None = None
+    """Sizes of a graph with symbolic ones."""
+    stages: list[Sequence[Any]] = field(default_factory=list)
+    """For each specialisation the reports of forward and backward where gradients are wanted (`passnet._compile.stages.StageReport`)."""
     _code: types.CodeType | None = None
     _tensors: list[weakref.ref[torch.Tensor]] = field(default_factory=list)
 
@@ -50,7 +53,7 @@ class GraphReport:
     def set_rewriting(self, rewriting: Rewriting) -> None:
         """Records the places where passes matched."""
         for rule in rewriting.passes:
-            self.matches[rule.name] = rule.matches
+            self.matches[rule.name] = self.matches.get(rule.name, 0) + rule.matches
             if not rule.matches:
                 self.misses[rule.name] = _miss(rule.nearest)
 
@@ -70,7 +73,8 @@ class GraphReport:
             "source": self.source,
             "operations": self.operations,
             "not_authored": self.not_authored,
-            "stages": [stage.as_dict() for stage in self.stages],
+            "sizes": None if self.sizes is None else vars(self.sizes),
+            "stages": [stage.as_dict() for stages in self.stages for stage in stages],
             "passes": [
                 {
                     "name": name,
@@ -90,7 +94,9 @@ class GraphReport:
         yield f"{self.source}: {self.operations} operations"
         if self.not_authored:
             yield f"    the author wrote nothing: {self.not_authored}"
-        for stage in self.stages:
+        if self.sizes is not None:
+            yield f"    {self.sizes.compiled} sizes compiled, {self.sizes.left} calls of others left to PyTorch"
+        for stage in (stage for stages in self.stages for stage in stages):
             yield f"    {stage.name}: {sum(region.kept for region in stage.regions)} of {len(stage.regions)} regions kept"
             yield from (f"        {note}" for note in stage.notes)
         for name, count in self.matches.items():

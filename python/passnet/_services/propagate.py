@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 import torch.fx
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily
 
 from passnet._passes.wire import to_graph_module
 from passnet._services.serve import serve
@@ -29,6 +29,9 @@ def propagate(wire: dict[str, Any], inputs: list[dict[str, Any]], device: str) -
     class Recorder(torch.fx.Interpreter):
         def run_node(self, node: torch.fx.Node) -> Any:
             result = super().run_node(node)
+            if node.op == "call_method" and node.target in ("reshape", "view"):
+                args, kwargs = self.fetch_args_kwargs_from_env(node)
+                result = _with_own_strides(result, node.target, args, kwargs)
             types[node.name] = _type(result, device)
             return result
 
@@ -40,6 +43,21 @@ def propagate(wire: dict[str, Any], inputs: list[dict[str, Any]], device: str) -
             # Types that depend on content stay unknown, and the graph around them is left alone.
             print(f"propagation ends early: {error}", file=sys.stderr)
     return [types.get(node.name) for node in nodes]
+
+
+def _with_own_strides(result: Any, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The tensor with the strides that PyTorch's C++ gives to dimensions of extent 1.
+
+    Those of fake tensors come from Python and may be others. The memory format of what is computed from the tensor, as in
+    `interpolate`, depends on them.
+    """
+    if not all(isinstance(value, torch.Tensor) for value in (result, args[0])) or 1 not in result.shape:
+        return result
+    with unset_fake_temporarily():
+        plain = torch.empty_strided(args[0].shape, args[0].stride(), dtype=args[0].dtype, device="meta")
+        own = getattr(plain, method)(*args[1:], **kwargs)
+        strides = own.stride()
+    return result if strides == result.stride() else result.as_strided(result.shape, strides)
 
 
 def _type(value: Any, device: str) -> Any:

@@ -37,7 +37,7 @@ const WORTH_A_SLOWER_GRAPH: f64 = 1.25;
 pub struct Confirmed {
     /// Number of passes that were timed.
     pub timed: usize,
-    /// Those of them that were dropped, or planned again without some operations: task and reason.
+    /// Passes that were dropped, or planned again without some operations: task and reason.
     pub dropped: Vec<String>,
 }
 

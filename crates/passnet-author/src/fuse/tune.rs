@@ -11,7 +11,7 @@ use std::{
 use passnet_eval::{Candidate, EvalError, Referee};
 use passnet_fuse::{Config, KernelKey, TunableKernel, tunable_kernels, write_passes};
 use passnet_graph::TypedGraph;
-use passnet_record::{Baseline, ExecutionPath, RatioInterval, RunSettings, Verdict};
+use passnet_record::{Baseline, ExecutionPath, RatioInterval, RunSettings, Verdict, counted};
 use passnet_run::GraphSample;
 
 use super::{
@@ -34,8 +34,8 @@ pub struct Tuned {
 impl fmt::Display for Tuned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { measured, known, left } = self;
-        let plural = if *measured == 1 { "" } else { "s" };
-        write!(f, "tuning: {measured} kernel{plural} measured, {known} known, {left} kept at the default configuration")
+        let measured = counted(*measured, "kernel");
+        write!(f, "tuning: {measured} measured, {known} known, {left} kept at the default configuration")
     }
 }
 

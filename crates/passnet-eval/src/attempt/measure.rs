@@ -91,6 +91,29 @@ impl Measured {
         let baselines = 0..first.sides.len().saturating_sub(1);
         baselines.filter_map(|side| first.ratio(side)).any(|ratio| ratio.low > 1.0 || ratio.high < 1.0)
     }
+
+    /// True if pairs disagree about the speed-up over some baseline.
+    pub(super) fn are_split(&self) -> bool {
+        !self.agree_without(None)
+    }
+
+    /// Leaves out the pair that the others agree without, if they are split and there is one. Returns its speed-up over eager mode.
+    pub(super) fn set_one_aside(&mut self) -> Option<f64> {
+        if !self.are_split() {
+            return None;
+        }
+        let left_out = (0..self.best.len()).find(|&pair| self.agree_without(Some(pair)))?;
+        let ratio = self.best.remove(left_out).ratio(0)?.ratio;
+        Some(ratio)
+    }
+
+    fn agree_without(&self, left_out: Option<usize>) -> bool {
+        let sides = self.best.first().map_or(0, |first| first.sides.len().saturating_sub(1));
+        (0..sides).all(|side| {
+            let pairs = self.best.iter().enumerate().filter(|(pair, _)| Some(*pair) != left_out);
+            !disagree(&pairs.filter_map(|(_, one)| one.ratio(side)).collect::<Vec<_>>())
+        })
+    }
 }
 
 impl Attempt<'_> {
@@ -224,6 +247,7 @@ impl Attempt<'_> {
             call_seed: self.timed_call_seed(number),
             seed: self.seeds.seed("blocks", number),
             deadline: self.deadline,
+            output_bytes: self.output_bytes,
             output_limit: MAX_OUTPUT,
             check_clock: machine.options.defences.clock,
         };

@@ -207,6 +207,11 @@ impl Attempt<'_> {
         while measured.pairs() < wanted && measured.differs() {
             self.measure_fresh(route, at, &mut measured)?;
         }
+        if measured.pairs() > 1 && measured.are_split() {
+            self.measure_fresh(route, at, &mut measured)?;
+            let set_aside = measured.set_one_aside().map(|ratio| Remark::PairSetAside { ratio: format!("{ratio:.3}") });
+            self.report.evidence.notes.extend(set_aside);
+        }
         let unstable = self.record(route, &measured);
         self.report.cost.time_ns += elapsed(begin);
         unstable

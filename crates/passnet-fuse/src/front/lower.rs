@@ -3,7 +3,6 @@
 //! `None` anywhere means: not expressed here, the call stays as it is.
 
 pub(crate) mod call;
-mod convolution;
 mod memory;
 mod norm;
 mod normalize;
@@ -107,7 +106,6 @@ impl<'g> Lowering<'g> {
             .or_else(|| self.normalize(call))
             .or_else(|| self.norms(call))
             .or_else(|| self.product(call))
-            .or_else(|| self.convolution(call))
             .or_else(|| self.resample(call));
         match tensor {
             Some(tensor) => Some(Lowered::Tensor(tensor)),

@@ -25,7 +25,7 @@ pub(crate) fn live_nodes(graph: &Graph) -> BTreeSet<NodeId> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expressible<'s> {
     pub(crate) all: &'s BTreeSet<NodeId>,
-    /// Those that begin a region, because each element of their operands is read many times.
+    /// Nodes that begin a region, because each element of their operands is read many times.
     pub(crate) begins: &'s BTreeSet<NodeId>,
 }
 

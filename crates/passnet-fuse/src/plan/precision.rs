@@ -134,8 +134,8 @@ fn shown(
 }
 
 /// Returns whether the author's kernel for a product has the sums of PyTorch's: of half types on matrix units, by measurement
-/// (`benches/gpu/products.py`), where sums are not split; of depthwise convolutions where these are not cuDNN's. The last dimension of
-/// the first factor is at least as long as the sums of `linear` and `matmul`.
+/// (`benches/gpu/products.py`), where sums are not split. The last dimension of the first factor is as long as the sums of `linear` and
+/// `matmul`; convolutions are the library's own.
 fn has_known_sums(
     typed: &TypedGraph,
     call: &Call<'_>,
@@ -143,7 +143,7 @@ fn has_known_sums(
     result: &TensorType,
 ) -> bool {
     if call.op().is_some_and(|op| op.is_convolution) {
-        return result.dtype != DType::Float16;
+        return true;
     }
     let mut operands = operands;
     let terms = operands.next().and_then(|value| typed.tensor(value)).and_then(|ty| ty.shape.last().copied());

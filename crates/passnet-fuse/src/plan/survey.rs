@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use passnet_graph::{Node, NodeId, Target, TypedGraph, ValueId, is_barrier};
+use passnet_graph::{MemoryUse, Node, NodeId, Target, TypedGraph, ValueId, is_barrier};
 
 use super::{
     flow::{Expressible, depend_on, first_levels, inputs_of, is_of, last_levels, live_nodes},
@@ -243,15 +243,20 @@ impl<'g> Survey<'g> {
         used.into_iter().filter(|&value| is_of(graph, value, nodes)).collect()
     }
 
-    /// The nodes in parts, cut where a node outside uses one of them, and where nothing may move across a call.
+    /// The nodes in parts, cut where a node outside uses one of them, and where nothing may move across a call: patterns are
+    /// matched by names, and with these a change of a copy may be one of what was copied.
     fn until_used(&self, nodes: BTreeSet<NodeId>) -> Vec<BTreeSet<NodeId>> {
         let graph = self.typed.graph();
+        let memory = MemoryUse::of(graph);
         let mut parts: Vec<BTreeSet<NodeId>> = Vec::new();
         let mut part: BTreeSet<NodeId> = BTreeSet::new();
         for node in graph.nodes().filter(|node| self.live.contains(&node.id)) {
             if nodes.contains(&node.id) {
                 part.insert(node.id);
-            } else if is_barrier(&node) || node.operands().any(|value| is_of(graph, value, &part)) {
+            } else if is_barrier(&node)
+                || memory.changes(&node, &nodes)
+                || node.operands().any(|value| is_of(graph, value, &part))
+            {
                 parts.push(std::mem::take(&mut part));
             }
         }

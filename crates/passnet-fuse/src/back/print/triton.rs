@@ -61,12 +61,12 @@ fn kernel(program: &Program, stage: &Stage, config: Tiles) -> Kernel {
     let is_used = used_buffers(&program.arena, stage);
     let is_own = |(number, _): &(usize, String)| is_used.contains(number);
     let buffers = names.iter().cloned().enumerate().filter(is_own).map(|(_, name)| name).collect();
-    if let Some(contraction) = Contraction::of(stage, &program.arena).filter(|_| stage.is_product) {
-        let body = contraction::body(program, stage, &contraction, names);
-        return Kernel { body, buffers, programs: contraction.programs(), warps: contraction.warps };
-    }
     let tile = Tile::of(stage, &program.arena).with(config);
     let mut printer = Printer::new(program, stage, names, tile);
+    if let Some(contraction) = Contraction::of(stage, &program.arena).filter(|_| stage.is_product) {
+        printer.contraction(stage, &contraction);
+        return Kernel { body: printer.text, buffers, programs: contraction.programs(), warps: contraction.warps };
+    }
     printer.stage(stage);
     Kernel { body: printer.text, buffers, programs: tile.programs(), warps: tile.warps() }
 }

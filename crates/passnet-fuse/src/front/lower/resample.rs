@@ -11,14 +11,14 @@ use crate::front::{
 };
 
 /// Most elements of a window that is written out.
-pub(super) const LARGEST_WINDOW: i64 = 49;
+const LARGEST_WINDOW: i64 = 49;
 
 /// Extents and steps of a window along the last two dimensions.
-pub(super) struct Window {
-    pub(super) size: [i64; 2],
-    pub(super) step: [i64; 2],
-    pub(super) padding: [i64; 2],
-    pub(super) dilation: [i64; 2],
+struct Window {
+    size: [i64; 2],
+    step: [i64; 2],
+    padding: [i64; 2],
+    dilation: [i64; 2],
 }
 
 impl Window {
@@ -114,7 +114,7 @@ impl<'g> Lowering<'g> {
     }
 
     /// Elements within reach of the windows.
-    pub(super) fn padded(&mut self, x: TensorId, window: &Window, shape: &[i64], fill: Scalar) -> Option<TensorId> {
+    fn padded(&mut self, x: TensorId, window: &Window, shape: &[i64], fill: Scalar) -> Option<TensorId> {
         let dtype = self.tensors[x].dtype;
         let from = self.tensors[x].shape.clone();
         let first = from.len().checked_sub(2)?;
@@ -312,7 +312,7 @@ impl<'g> Lowering<'g> {
 }
 
 /// One number for both dimensions, or one for each.
-pub(super) fn pair(call: &Call<'_>, arg: Option<Arg>, default: [i64; 2]) -> Option<[i64; 2]> {
+fn pair(call: &Call<'_>, arg: Option<Arg>, default: [i64; 2]) -> Option<[i64; 2]> {
     let Some(arg) = arg else { return Some(default) };
     match call.ints(arg)?.as_slice() {
         [] => Some(default),

@@ -8,7 +8,7 @@ use crate::{
     front::expr::{Expr, ExprId},
     plan::{
         contraction::{Contraction, extent},
-        stage::{Program, Stage},
+        stage::Stage,
         tile::Tile,
     },
 };
@@ -18,62 +18,61 @@ const LEFT: Axes = Axes { row: "row", column: "left_term", in_rows: "in_rows", i
 /// Terms of the right factor, with its columns along them.
 const RIGHT: Axes = Axes { row: "right_term", column: "column", in_rows: "in_right", in_columns: "in_columns" };
 
-/// The body of the kernel.
-pub(super) fn body(program: &Program, stage: &Stage, contraction: &Contraction, buffers: Vec<String>) -> String {
-    let Contraction { rows, columns, terms, block_rows, block_columns, block_terms, .. } = contraction;
-    let tile = |rows: (i64, i64), columns: (i64, i64)| Tile {
-        rows: Some(rows.0),
-        columns: columns.0,
-        block_rows: rows.1,
-        block_columns: columns.1,
-        is_looped: false,
-        warps: contraction.warps,
-    };
-    let [down, across, deep] = [(rows, block_rows), (columns, block_columns), (terms, block_terms)]
-        .map(|(loops, block)| (extent(loops), *block));
-    let mut printer = Printer::new(program, stage, buffers, tile(down, across));
-    printer.place_tile(contraction);
-    let named = |loops: &[Loop], whole: &'static str, prefix| super::named(loops.iter(), whole, prefix);
-    let (rows, columns) = (named(rows, "row", "i"), named(columns, "column", "j"));
-    printer.rows.clone_from(&rows);
-    printer.columns.clone_from(&columns);
-    printer.split_position("row", &rows);
-    printer.split_position("column", &columns);
-    if printer.tile.has_row_mask() {
-        printer.line(&format!("in_rows = row < {}", size(down.0)));
-    }
-    if printer.tile.has_column_mask() {
-        printer.line(&format!("in_columns = column < {}", size(across.0)));
-    }
-    let sum = printer.fresh("sum");
-    printer.line(&format!("{sum} = tl.zeros(({}, {}), tl.float32)", size(down.1), size(across.1)));
-    printer.line(&format!("for start in range(0, {}, {}):", size(deep.0), size(deep.1)));
-    printer.indent += 1;
-    let (left_terms, right_terms) = (named(terms, "left_term", "k"), named(terms, "right_term", "l"));
-    for (name, mask, loops, place) in
-        [("left_term", "in_left", &left_terms, "[None, :]"), ("right_term", "in_right", &right_terms, "[:, None]")]
-    {
-        printer.line(&format!("{name} = start + tl.arange(0, {}){place}", size(deep.1)));
-        if deep.0 % deep.1 != 0 {
-            printer.line(&format!("{mask} = {name} < {}", size(deep.0)));
-        }
-        printer.split_position(name, loops);
-    }
-    printer.turn(LEFT, tile(down, deep), rows.clone(), left_terms);
-    let left = printer.factor(contraction, contraction.left);
-    printer.turn(RIGHT, tile(deep, across), right_terms, columns.clone());
-    let right = printer.factor(contraction, contraction.right);
-    // Three products of TF32 have the precision of `float32`, with other roundings.
-    let precision = if contraction.dtype == DType::Float32 { "tf32x3" } else { "ieee" };
-    printer.line(&format!("{sum} = tl.dot({left}, {right}, {sum}, input_precision=\"{precision}\")"));
-    printer.indent -= 1;
-    printer.turn(AXES, tile(down, across), rows, columns);
-    printer.folds.insert(contraction.tensor, sum);
-    stage.per_row.iter().flatten().for_each(|action| printer.store(action));
-    printer.text
-}
-
 impl Printer<'_> {
+    /// Prints the body of the kernel.
+    pub(super) fn contraction(&mut self, stage: &Stage, contraction: &Contraction) {
+        let Contraction { rows, columns, terms, block_rows, block_columns, block_terms, .. } = contraction;
+        let tile = |rows: (i64, i64), columns: (i64, i64)| Tile {
+            rows: Some(rows.0),
+            columns: columns.0,
+            block_rows: rows.1,
+            block_columns: columns.1,
+            is_looped: false,
+            warps: contraction.warps,
+        };
+        let [down, across, deep] = [(rows, block_rows), (columns, block_columns), (terms, block_terms)]
+            .map(|(loops, block)| (extent(loops), *block));
+        self.tile = tile(down, across);
+        self.place_tile(contraction);
+        let named = |loops: &[Loop], whole: &'static str, prefix| super::named(loops.iter(), whole, prefix);
+        let (rows, columns) = (named(rows, "row", "i"), named(columns, "column", "j"));
+        self.rows.clone_from(&rows);
+        self.columns.clone_from(&columns);
+        self.split_position("row", &rows);
+        self.split_position("column", &columns);
+        if self.tile.has_row_mask() {
+            self.line(&format!("in_rows = row < {}", size(down.0)));
+        }
+        if self.tile.has_column_mask() {
+            self.line(&format!("in_columns = column < {}", size(across.0)));
+        }
+        let sum = self.fresh("sum");
+        self.line(&format!("{sum} = tl.zeros(({}, {}), tl.float32)", size(down.1), size(across.1)));
+        self.line(&format!("for start in range(0, {}, {}):", size(deep.0), size(deep.1)));
+        self.indent += 1;
+        let (left_terms, right_terms) = (named(terms, "left_term", "k"), named(terms, "right_term", "l"));
+        for (name, mask, loops, place) in
+            [("left_term", "in_left", &left_terms, "[None, :]"), ("right_term", "in_right", &right_terms, "[:, None]")]
+        {
+            self.line(&format!("{name} = start + tl.arange(0, {}){place}", size(deep.1)));
+            if deep.0 % deep.1 != 0 {
+                self.line(&format!("{mask} = {name} < {}", size(deep.0)));
+            }
+            self.split_position(name, loops);
+        }
+        self.turn(LEFT, tile(down, deep), rows.clone(), left_terms);
+        let left = self.factor(contraction, contraction.left);
+        self.turn(RIGHT, tile(deep, across), right_terms, columns.clone());
+        let right = self.factor(contraction, contraction.right);
+        // Three products of TF32 have the precision of `float32`, with other roundings.
+        let precision = if contraction.dtype == DType::Float32 { "tf32x3" } else { "ieee" };
+        self.line(&format!("{sum} = tl.dot({left}, {right}, {sum}, input_precision=\"{precision}\")"));
+        self.indent -= 1;
+        self.turn(AXES, tile(down, across), rows, columns);
+        self.folds.insert(contraction.tensor, sum);
+        stage.per_row.iter().flatten().for_each(|action| self.store(action));
+    }
+
     /// The position of the program's tile.
     fn place_tile(&mut self, contraction: &Contraction) {
         let (down, across) = contraction.tiles();

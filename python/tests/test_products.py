@@ -1,0 +1,84 @@
+"""Products of matrices that the built-in author writes for CUDA, in Triton's interpreter, next to float64."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from passnet import _native
+from passnet._passes.trace import trace_pattern
+from passnet._passes.wire import from_graph
+from passnet._services.propagate import propagate
+
+LINEAR = "torch.relu(torch.nn.functional.linear(x, w, b))"
+# Operations, shapes: sizes that are no multiple of a tile, long and short sums, vectors, batches.
+CASES = [
+    (LINEAR, [[50, 96], [72, 96], [72]]),
+    (LINEAR, [[2, 17, 130], [33, 130], [33]]),
+    (LINEAR, [[128, 16], [64, 16], [64]]),
+    ("torch.bmm(x, w) * 0.5", [[3, 33, 40], [3, 40, 7]]),
+    ("torch.sigmoid(torch.bmm(x, w.transpose(1, 2)))", [[3, 16, 64], [3, 65, 64]]),
+    ("torch.matmul(x, w).transpose(1, 2).contiguous()", [[2, 4, 19, 5], [2, 4, 5, 48]]),
+    ("torch.matmul(x, w).permute(0, 2, 1) + b", [[2, 33, 48], [48, 20], [33]]),
+    # One factor for the whole batch, the other one broadcast over a part of it.
+    ("torch.relu(torch.matmul(x, w))", [[3, 2, 9, 20], [2, 20, 11]]),
+]
+TOLERANCE = {"float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-2}
+
+
+def passes_of(text: str, shapes: list[list[int]], dtype: str) -> list[tuple[str, str]]:
+    names = "xwb"[: len(shapes)]
+    space: dict = {"torch": torch}
+    exec(f"def graph({', '.join(names)}):\n    return {text}\n", space)
+    wire = from_graph(trace_pattern(space["graph"]))
+    types = propagate(wire, [{"shape": shape, "dtype": dtype} for shape in shapes], "cuda")
+    return _native.write_passes(json.dumps(wire), json.dumps(types), "cuda")
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_products_of_odd_sizes(dtype, tmp_path):
+    count = 0
+    for number, (text, shapes) in enumerate(CASES):
+        for name, content in passes_of(text, shapes, dtype):
+            if "tl.dot" in content:
+                (tmp_path / f"{number}_{name}.py").write_text(content)
+                count += 1
+    assert count == len(CASES)
+    environment = {**os.environ, "TRITON_INTERPRET": "1"}
+    command = [sys.executable, __file__, str(tmp_path), dtype]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr[-2000:]
+
+
+def test_types_and_sizes_without_a_kernel_stay():
+    for dtype, shapes in (("float64", [[50, 96], [72, 96], [72]]), ("float16", [[0, 96], [72, 96], [72]])):
+        assert all("tl.dot" not in text for _, text in passes_of(LINEAR, shapes, dtype))
+
+
+def check(folder: Path, dtype: str) -> int:
+    """Runs each pass in the interpreter; says what differs from float64."""
+    from fused import _stand_in_for_libdevice, arguments, load
+
+    _stand_in_for_libdevice()
+    torch.manual_seed(0)
+    failures = 0
+    for path in sorted(folder.glob("*.py")):
+        module = load(path, "cpu")
+        for _, made in arguments(module, "cpu", lambda tensor: tensor.copy_(torch.randn(tensor.shape))):
+            found = module.fused(*made)
+            exact = module.pattern(*(value.double() if isinstance(value, torch.Tensor) else value for value in made))
+            error = (found.double() - exact).abs().max() / exact.abs().max()
+            if found.shape != exact.shape or found.stride() != exact.stride() or error > TOLERANCE[dtype]:
+                failures += 1
+                print(f"{path.name}: {found.shape} {found.stride()}, off by {error}")
+    return failures
+
+
+if __name__ == "__main__":
+    sys.exit(check(Path(sys.argv[1]), sys.argv[2]) != 0)
