@@ -1,6 +1,7 @@
 //! Submitting a bundle.
 
 use std::{
+    io,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -11,8 +12,8 @@ use serde::Deserialize;
 use ureq::Agent;
 
 use crate::{
-    error::{Refusal, SubmitError},
-    signature::Statement,
+    error::{BoardError, Refusal},
+    signature::{Statement, VerifyError},
     state::State,
     store::{MAX_BUNDLE, deposit, passes, read},
 };
@@ -23,6 +24,51 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 const ASK_EVERY: Duration = Duration::from_secs(1);
 /// Most bytes of an answer.
 const MAX_ANSWER: u64 = 1 << 20;
+
+/// An error of submitting a bundle.
+#[derive(Debug, thiserror::Error)]
+pub enum SubmitError {
+    /// The bundle cannot be read.
+    #[error("{path}: {source}")]
+    Read {
+        /// The bundle.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// The bundle is refused before it is sent.
+    #[error(transparent)]
+    Board(#[from] BoardError),
+    /// The board cannot be reached.
+    #[error("{url}: {message}")]
+    Unreachable {
+        /// Address of the board.
+        url: String,
+        /// The problem.
+        message: String,
+    },
+    /// The board refused the bundle.
+    #[error("{url} refused the bundle ({code}): {message}")]
+    Refused {
+        /// Address of the board.
+        url: String,
+        /// Status code of HTTP.
+        code: u16,
+        /// The board's reason.
+        message: String,
+    },
+    /// The answer is not one of a board.
+    #[error("{url} did not answer as a board does: {message}")]
+    Answer {
+        /// Address of the board.
+        url: String,
+        /// The problem.
+        message: String,
+    },
+    /// The result carries no valid signature.
+    #[error("the result cannot be trusted: {0}")]
+    Signature(#[from] VerifyError),
+}
 
 /// Place that takes submissions.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Errors of boards and of submitting to them.
+//! Errors of boards.
 
 use std::{io, path::PathBuf};
 
@@ -82,49 +82,4 @@ pub enum BoardError {
     /// A record of the board is not JSON.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-}
-
-/// An error of submitting a bundle.
-#[derive(Debug, thiserror::Error)]
-pub enum SubmitError {
-    /// The bundle cannot be read.
-    #[error("{path}: {source}")]
-    Read {
-        /// The bundle.
-        path: PathBuf,
-        /// The error of the system.
-        source: io::Error,
-    },
-    /// The bundle is refused before it is sent.
-    #[error(transparent)]
-    Board(#[from] BoardError),
-    /// The board cannot be reached.
-    #[error("{url}: {message}")]
-    Unreachable {
-        /// Address of the board.
-        url: String,
-        /// The problem.
-        message: String,
-    },
-    /// The board refused the bundle.
-    #[error("{url} refused the bundle ({code}): {message}")]
-    Refused {
-        /// Address of the board.
-        url: String,
-        /// Status code of HTTP.
-        code: u16,
-        /// The board's reason.
-        message: String,
-    },
-    /// The answer is not one of a board.
-    #[error("{url} did not answer as a board does: {message}")]
-    Answer {
-        /// Address of the board.
-        url: String,
-        /// The problem.
-        message: String,
-    },
-    /// The result carries no valid signature.
-    #[error("the result cannot be trusted: {0}")]
-    Signature(#[from] crate::signature::VerifyError),
 }

@@ -31,8 +31,8 @@ mod state;
 mod store;
 
 pub use self::{
-    client::{Destination, submit, wait},
-    error::{BoardError, Refusal, SubmitError},
+    client::{Destination, SubmitError, submit, wait},
+    error::{BoardError, Refusal},
     signature::{SignedResult, Statement, VerifyError},
     state::State,
     store::{Board, MAX_BUNDLE},
