@@ -110,3 +110,16 @@ def test_the_guide_to_leaderboards_ends_in_pages(tmp_path: Path):
     printed = run_guide("docs/guides/leaderboard.md", tmp_path)
     assert "shared by evaluation and training: 0 structures, 0 op sequences" in printed
     assert "fuse" in (tmp_path / "pages/index.html").read_text()
+
+
+def test_the_guide_to_compilers_ends_in_a_comparison(tmp_path: Path):
+    printed = run_guide("docs/guides/compiler.md", tmp_path)
+    assert "compiler:tidy.py" in printed
+    rows = passnet_command("report", "--format", "csv", tmp_path / "runs/tidy")
+    assert re.search(r",(correct|unstable),", rows), rows
+
+
+def test_the_guide_to_whole_models_ends_in_figures(tmp_path: Path):
+    printed = run_guide("docs/guides/whole-models.md", tmp_path)
+    assert "inductor" in printed
+    assert list((tmp_path / "figures").glob("*.svg")) and (tmp_path / "pages/index.html").exists()

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use passnet_record::{Status, Verdict};
+use passnet_record::{Device, Status, Verdict};
 use serde::Serialize;
 
 use crate::job::SlotId;
@@ -20,6 +20,13 @@ pub struct HealthPolicy {
     pub every: usize,
     /// Memory of the device that may be in use before a check, in bytes.
     pub foreign_memory_bytes: u64,
+}
+
+impl HealthPolicy {
+    /// Returns the rules for a kind of device. The clocks of CPUs vary, and their cores share caches and memory.
+    pub fn of(device: Device) -> Self {
+        if device.is_cpu() { Self { ratio: 0.25, slower: 1.0, ..Self::default() } } else { Self::default() }
+    }
 }
 
 impl Default for HealthPolicy {

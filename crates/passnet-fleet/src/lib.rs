@@ -59,7 +59,7 @@ pub use self::{
     health::{Check, HealthPolicy, Illness},
     job::{JobId, LeaseId, Priority, SlotId},
     ledger::AuthorRun,
-    metrics::prometheus,
+    metrics::{MetricsFile, prometheus},
     queue::{QueueFull, Quota},
     run::{FleetOptions, FleetOutcome, FleetProgress, FleetRun},
     schedule::Scheduler,

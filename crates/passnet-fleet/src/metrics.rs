@@ -1,8 +1,45 @@
 //! Metrics of a fleet as Prometheus text.
 
-use std::fmt::Write as _;
+use std::{
+    cell::Cell,
+    fmt::Write as _,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use fs_err as fs;
 
 use crate::event::Counts;
+
+/// Pause between two writes of the file.
+const EVERY: Duration = Duration::from_secs(5);
+
+/// File with the metrics of a fleet, for the textfile collector of a node exporter.
+pub struct MetricsFile {
+    path: Option<PathBuf>,
+    written: Cell<Option<Instant>>,
+}
+
+impl MetricsFile {
+    /// Creates the writer of a file; without a path it writes nothing.
+    pub const fn new(path: Option<PathBuf>) -> Self {
+        Self { path, written: Cell::new(None) }
+    }
+
+    /// Writes the file if it is some seconds old. A reader never sees half of it.
+    pub fn show(&self, counts: &Counts, graphs: usize) {
+        let Some(path) = &self.path else { return };
+        if self.written.get().is_some_and(|written| written.elapsed() < EVERY) {
+            return;
+        }
+        self.written.set(Some(Instant::now()));
+        let part = path.with_extension("part");
+        let written = fs::write(&part, prometheus(counts, graphs)).and_then(|()| fs::rename(&part, path));
+        if let Err(error) = written {
+            tracing::warn!("the metrics are not written: {error}");
+        }
+    }
+}
 
 /// Returns the text exposition (version 0.0.4) of a fleet. `graphs` are those with verdicts by now.
 pub fn prometheus(counts: &Counts, graphs: usize) -> String {

@@ -40,7 +40,7 @@ pub enum MetadataError {
     TooLong {
         /// Name of the field.
         field: &'static str,
-        /// Its number of characters.
+        /// Number of its characters.
         length: usize,
     },
     /// A field has a control character, such as a line feed.

@@ -6,6 +6,6 @@ mod write;
 
 pub use self::{
     format::{Bundle, BundleError, EXTENSION},
-    read::read,
+    read::{read, read_at_most},
     write::write,
 };

@@ -14,7 +14,7 @@
 //!
 //! let extras = Extras { suites: &["suites/demo".into()], ..Extras::default() };
 //! let shelf = Shelf::open("runs".as_ref(), &extras, &|remark| println!("{remark}"))?;
-//! serve(shelf, "127.0.0.1:8420".parse()?, None, &|url| Ok(println!("{url}")))?;
+//! serve(shelf, "127.0.0.1:8420".parse()?, None, None, &|url| Ok(println!("{url}")))?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

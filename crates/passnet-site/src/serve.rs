@@ -1,32 +1,42 @@
 //! The server of pages.
 
 mod guard;
+mod response;
+mod submissions;
 
 use std::{io, net::SocketAddr, sync::Arc};
 
 use axum::{
     Router,
-    body::Body,
     extract::{Request, State},
     http::{HeaderValue, Method, StatusCode, header},
     response::Response,
 };
-use passnet_web::{PageId, content_security_policy};
+use passnet_board::Board;
+use passnet_record::ContentId;
+use passnet_web::PageId;
 use tokio::{net::TcpListener, sync::Semaphore};
+use tower_http::compression::CompressionLayer;
 
-use self::guard::{Entry, Guard};
+use self::{
+    guard::{Entry, Guard},
+    response::respond,
+    submissions::Submissions,
+};
 use crate::{SiteError, shelf::Shelf};
 
 /// State shared by all requests.
 struct Server {
     shelf: Shelf,
     guard: Guard,
+    submissions: Option<Submissions>,
     /// Limits the number of pages that are rendered concurrently to the number of cores.
     rendering: Semaphore,
 }
 
 /// Serves the pages of a shelf until the process is interrupted. Calls `announce` with the address to open. On any but a
-/// loopback address every client has to show the token; one is made up if none is given.
+/// loopback address every client has to show the token; one is made up if none is given. With a board, the server takes
+/// submissions for it.
 ///
 /// # Errors
 /// If the address cannot be listened on, or `announce` fails.
@@ -34,6 +44,7 @@ pub fn serve(
     shelf: Shelf,
     address: SocketAddr,
     token: Option<String>,
+    board: Option<Arc<Board>>,
     announce: &dyn Fn(&str) -> io::Result<()>,
 ) -> Result<(), SiteError> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -43,8 +54,13 @@ pub fn serve(
         let address = listener.local_addr()?;
         let guard = Guard::new(address.ip(), token)?;
         announce(&format!("http://{address}/{}", guard.query()))?;
-        let server = Arc::new(Server { shelf, guard, rendering: Semaphore::new(cores) });
-        let router = Router::new().fallback(answer).with_state(server);
+        let server = Arc::new(Server {
+            shelf,
+            guard,
+            submissions: board.map(Submissions::new),
+            rendering: Semaphore::new(cores),
+        });
+        let router = Router::new().fallback(answer).with_state(server).layer(CompressionLayer::new());
         let served = axum::serve(listener, router);
         Ok(served.with_graceful_shutdown(async { drop(tokio::signal::ctrl_c().await) }).await?)
     })
@@ -52,7 +68,8 @@ pub fn serve(
 
 /// Answers one request with a page, a redirection or a sentence.
 async fn answer(State(server): State<Arc<Server>>, request: Request) -> Response {
-    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+    let submission = server.submissions.is_some() && Submissions::takes(&request);
+    if !submission && !matches!(*request.method(), Method::GET | Method::HEAD) {
         return sentence(StatusCode::METHOD_NOT_ALLOWED, "pages can only be read");
     }
     match server.guard.admits(&request) {
@@ -69,6 +86,15 @@ async fn answer(State(server): State<Arc<Server>>, request: Request) -> Response
         }
     }
     let path = request.uri().path().trim_start_matches('/').to_owned();
+    if let Some(submissions) = &server.submissions {
+        if submission {
+            return submissions.accept(request).await;
+        }
+        if let Some(document) = submissions.document(&path) {
+            return document;
+        }
+    }
+    let known = request.headers().get(header::IF_NONE_MATCH).cloned();
     let Ok(_permit) = server.rendering.acquire().await else {
         return sentence(StatusCode::SERVICE_UNAVAILABLE, "the server is closing");
     };
@@ -78,7 +104,7 @@ async fn answer(State(server): State<Arc<Server>>, request: Request) -> Response
         PageId::at(&path, &shown.site).map(|place| shown.site.render(place, &shown.library))
     });
     match page.await {
-        Ok(Some(page)) => respond(StatusCode::OK, "text/html; charset=utf-8", page),
+        Ok(Some(page)) => fresh(page, known.as_ref()),
         Ok(None) => sentence(StatusCode::NOT_FOUND, "there is no such page"),
         Err(error) => {
             tracing::error!("a page could not be written: {error}");
@@ -87,25 +113,22 @@ async fn answer(State(server): State<Arc<Server>>, request: Request) -> Response
     }
 }
 
-fn sentence(code: StatusCode, text: &'static str) -> Response {
-    respond(code, "text/plain; charset=utf-8", format!("{text}\n"))
-}
-
-fn respond(code: StatusCode, kind: &'static str, body: String) -> Response {
-    let mut response = Response::new(Body::from(body));
-    *response.status_mut() = code;
-    let headers = response.headers_mut();
-    for (name, value) in [
-        (header::CONTENT_TYPE, kind),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::REFERRER_POLICY, "no-referrer"),
-        (header::X_FRAME_OPTIONS, "DENY"),
-        (header::CACHE_CONTROL, "no-cache"),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-    if let Ok(policy) = HeaderValue::from_str(&content_security_policy()) {
-        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+/// Returns a page, or says that the client has it already. A browser asks each time, since runs change, and is sent a page only
+/// if it did.
+fn fresh(page: String, known: Option<&HeaderValue>) -> Response {
+    let tag = format!("W/\"{}\"", ContentId::of(page.as_bytes()).short());
+    let known = known.and_then(|known| known.to_str().ok()).unwrap_or_default();
+    let mut response = if known.split(',').any(|one| one.trim() == tag) {
+        respond(StatusCode::NOT_MODIFIED, "text/html; charset=utf-8", String::new())
+    } else {
+        respond(StatusCode::OK, "text/html; charset=utf-8", page)
+    };
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        response.headers_mut().insert(header::ETAG, tag);
     }
     response
+}
+
+fn sentence(code: StatusCode, text: &'static str) -> Response {
+    respond(code, "text/plain; charset=utf-8", format!("{text}\n"))
 }

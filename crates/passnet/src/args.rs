@@ -35,7 +35,9 @@ pub(crate) use self::traj::{
     EnvCommand, EnvServeArgs, FilterArgs, SplitArgs, TeachArgs, TrajCommand, TrajDedupArgs, TrajExportArgs, TrajFormat,
     TrajStatsArgs,
 };
-pub(crate) use self::web::{BundleArgs, CompareArgs, ReportArgs, ReportFormat, ServeArgs, SiteArgs, StudyArgs};
+pub(crate) use self::web::{
+    BoardArgs, BundleArgs, CompareArgs, ReportArgs, ReportFormat, ServeArgs, SiteArgs, StudyArgs, SubmitArgs,
+};
 
 /// Optimization passes for real computation graphs: evaluate, score, publish.
 #[derive(Parser)]
@@ -125,6 +127,10 @@ pub(crate) enum Command {
     Site(SiteArgs),
     /// Pack a run into one file that others can verify
     Bundle(BundleArgs),
+    /// Hand a bundle to a leaderboard
+    Submit(SubmitArgs),
+    /// Run a leaderboard: accept bundles, evaluate them on hidden graphs, show signed results
+    Board(BoardArgs),
     /// Compare compilers with eager on every subgraph of a suite
     Study(StudyArgs),
     /// Check what this machine can do

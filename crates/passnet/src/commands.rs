@@ -5,6 +5,7 @@ mod attacks;
 pub(crate) mod authors;
 mod bench;
 mod bisect;
+mod board;
 mod bundle;
 mod compare;
 mod dataset;
@@ -27,6 +28,7 @@ mod serve;
 mod site;
 mod stop;
 mod study;
+mod submit;
 mod traj;
 mod tuning;
 
@@ -62,6 +64,8 @@ pub(crate) fn run(command: Command) -> Result<ExitCode> {
         Command::Serve(args) => serve::run(&args),
         Command::Site(args) => site::run(&args),
         Command::Bundle(args) => bundle::run(&args),
+        Command::Submit(args) => submit::run(&args),
+        Command::Board(args) => board::run(&args),
         Command::Study(args) => study::run(&args),
         Command::Attacks(args) => attacks::run(&args),
         Command::Doctor(args) => doctor::run(&args),

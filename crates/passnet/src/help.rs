@@ -13,7 +13,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Make a model faster", &["optimize"]),
     ("Write and check passes", &["new", "eval", "lint", "fuse", "match"]),
     ("Measure authors and compilers", &["bench", "fleet", "study", "score", "plot", "bisect"]),
-    ("Show and share runs", &["report", "compare", "serve", "site", "bundle"]),
+    ("Show and share runs", &["report", "compare", "serve", "site", "bundle", "submit", "board"]),
     ("Build datasets", &["extract", "dataset"]),
     ("Language models", &["agent", "traj", "env"]),
     ("This installation", &["doctor", "attacks", "completions", "man"]),

@@ -51,8 +51,11 @@ pub enum BundleError {
     #[error("{LOG}: {0}")]
     Log(String),
     /// More than any run needs.
-    #[error("it unpacks to more than {} MiB; no run is that large", MAX_BYTES >> 20)]
-    TooLarge,
+    #[error("it unpacks to more than {} MiB; no run is that large", .most >> 20)]
+    TooLarge {
+        /// The limit in bytes.
+        most: u64,
+    },
 }
 
 /// One file of a bundle.

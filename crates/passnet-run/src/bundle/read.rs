@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs::File, io::Read, path::Path};
 
-use passnet_record::{ContentId, RunEvent, SideTiming, Timing, TrialTimes};
+use passnet_record::{ContentId, RatioInterval, RunEvent, SideTiming, SideTrials, Timing, TrialTimes};
 
 use super::{
     format::{Bundle, BundleError, LOG, MANIFEST, MAX_BYTES, MAX_MANIFEST, Manifest, SCHEMA_VERSION, blob_name},
@@ -20,14 +20,22 @@ const SAME: f64 = 1e-9;
 /// # Errors
 /// The first thing that is wrong.
 pub fn read(path: &Path) -> Result<Bundle, BundleError> {
+    read_at_most(path, MAX_BYTES)
+}
+
+/// Reads and verifies a bundle like [`read`], with another limit of the bytes of all its entries.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn read_at_most(path: &Path, most: u64) -> Result<Bundle, BundleError> {
     let file = File::open(path)?;
     // One byte more than permitted, to tell the limit from the end.
-    let reader = zstd::Decoder::new(file)?.take(MAX_BYTES + 1);
+    let reader = zstd::Decoder::new(file)?.take(most.saturating_add(1));
     let mut archive = tar::Archive::new(reader);
     let mut entries = archive.entries()?;
     let first = entries.next().ok_or_else(|| missing(MANIFEST))??;
-    let text = content(first, MANIFEST, MAX_MANIFEST)?;
-    let manifest = parse_manifest(&text)?;
+    let text = content(first, MANIFEST, MAX_MANIFEST.min(most))?;
+    let manifest = parse_manifest(&text, most)?;
     let mut contents = BTreeMap::new();
     for expected in &manifest.files {
         let entry = entries.next().ok_or_else(|| missing(&expected.path))?.map_err(cut_short)?;
@@ -77,7 +85,7 @@ fn content(entry: tar::Entry<'_, impl Read>, path: &str, most: u64) -> Result<Ve
         return Err(wrong(path, "it is no plain file"));
     }
     if entry.size() > most {
-        return Err(BundleError::TooLarge);
+        return Err(BundleError::TooLarge { most });
     }
     let mut bytes = Vec::new();
     let size = entry.size();
@@ -88,7 +96,7 @@ fn content(entry: tar::Entry<'_, impl Read>, path: &str, most: u64) -> Result<Ve
     Ok(bytes)
 }
 
-fn parse_manifest(text: &[u8]) -> Result<Manifest, BundleError> {
+fn parse_manifest(text: &[u8], most: u64) -> Result<Manifest, BundleError> {
     let error = |message: String| BundleError::Manifest(message);
     let manifest: Manifest = serde_json::from_slice(text).map_err(|found| error(found.to_string()))?;
     if manifest.schema_version != SCHEMA_VERSION {
@@ -96,8 +104,8 @@ fn parse_manifest(text: &[u8]) -> Result<Manifest, BundleError> {
         return Err(error(format!("schema version {found} is not known here; install a later passnet")));
     }
     let total = manifest.files.iter().try_fold(0_u64, |sum, file| sum.checked_add(file.bytes));
-    if total.is_none_or(|total| total > MAX_BYTES) {
-        return Err(BundleError::TooLarge);
+    if total.is_none_or(|total| total > most) {
+        return Err(BundleError::TooLarge { most });
     }
     let mut paths: Vec<&str> = manifest.files.iter().map(|file| file.path.as_str()).collect();
     paths.sort_unstable();
@@ -165,13 +173,41 @@ fn check_timings(log: &RunLog, blobs: &BTreeMap<ContentId, Vec<u8>>) -> Result<u
 fn follows(timing: &Timing, raw: &[u8]) -> bool {
     let Ok(trials) = serde_json::from_slice::<TrialTimes>(raw) else { return false };
     let baseline = trials.baseline(timing.baseline).flat();
-    let same = |side: &SideTiming, times: &[u64]| {
-        let again = median(times);
-        side.trials == times.len() as u64 && again.is_some_and(|again| close(again, side.median_ns))
+    // Time that the trials do not explain is added to the candidate's, pair by pair, and the log names the largest charge: the median
+    // lies between that of the trials and that with the whole charge.
+    let same = |side: &SideTiming, times: &[u64], charge: f64| {
+        let within = |again: f64| {
+            close(again, side.median_ns)
+                || close(again + charge, side.median_ns)
+                || (again..=again + charge).contains(&side.median_ns)
+        };
+        side.trials == times.len() as u64 && median(times).is_some_and(within)
     };
-    same(&timing.base, &baseline)
-        && same(&timing.candidate, &trials.candidate.flat())
-        && close(timing.speedup.ratio, timing.base.median_ns / timing.candidate.median_ns)
+    same(&timing.base, &baseline, 0.0)
+        && same(&timing.candidate, &trials.candidate.flat(), timing.charged_ns as f64)
+        && ratio_follows(timing, trials.baseline(timing.baseline), &trials.candidate)
+}
+
+/// The ratio is that of the medians; with several pairs of processes, the geometric mean of the pairs' ratios, each of its own rounds.
+fn ratio_follows(timing: &Timing, baseline: &SideTrials, candidate: &SideTrials) -> bool {
+    let pairs = &timing.pairs;
+    if pairs.is_empty() {
+        return close(timing.speedup.ratio, timing.base.median_ns / timing.candidate.median_ns);
+    }
+    let mean = pairs.iter().map(|pair| pair.ratio.ln()).sum::<f64>() / pairs.len() as f64;
+    let rounds = |side: &SideTrials| side.e2e_ns.len() / pairs.len();
+    let part = |side: &SideTrials, at: usize| {
+        let rounds = rounds(side);
+        median(&side.e2e_ns.get(at * rounds..(at + 1) * rounds)?.concat())
+    };
+    let of_pair = |(at, pair): (usize, &RatioInterval)| match (part(baseline, at), part(candidate, at)) {
+        (Some(base), Some(candidate)) => {
+            let (most, least) = (base / candidate, base / (candidate + timing.charged_ns as f64));
+            close(pair.ratio, most) || close(pair.ratio, least) || (least..=most).contains(&pair.ratio)
+        }
+        _ => false,
+    };
+    close(timing.speedup.ratio, mean.exp()) && pairs.iter().enumerate().all(of_pair)
 }
 
 fn close(a: f64, b: f64) -> bool {
@@ -184,4 +220,67 @@ fn median(times: &[u64]) -> Option<f64> {
     let middle = sorted.len() / 2;
     let upper = *sorted.get(middle)? as f64;
     Some(if sorted.len() % 2 == 1 { upper } else { (sorted[middle - 1] as f64 + upper) / 2.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use passnet_record::{Baseline, CacheMode, ExecutionPath, TimeUnit};
+
+    use super::*;
+
+    fn interval(ratio: f64) -> RatioInterval {
+        RatioInterval { ratio, low: ratio, high: ratio, confidence: 0.95 }
+    }
+
+    /// A side with rounds of three equal trials.
+    fn side(rounds: &[u64]) -> SideTrials {
+        SideTrials { e2e_ns: rounds.iter().map(|&ns| vec![ns; 3]).collect(), device_ns: Vec::new() }
+    }
+
+    /// Returns whether a timing with this candidate median, ratio, pairs and charge follows from trials of two rounds.
+    fn check(candidate: [u64; 2], median_ns: f64, ratio: f64, pairs: &[f64], charged_ns: u64) -> bool {
+        let times = TrialTimes {
+            schema_version: 1,
+            path: None,
+            unit: TimeUnit::Ns,
+            calls: 1,
+            eager: side(&[200, 200]),
+            control: side(&[200, 200]),
+            candidate: side(&candidate),
+        };
+        let summary = |median_ns| SideTiming { trials: 6, median_ns, iqr_ns: 0.0, min_ns: 0.0, device_median_ns: None };
+        let timing = Timing {
+            path: ExecutionPath::Direct,
+            baseline: Baseline::Eager,
+            cache: CacheMode::Warm,
+            base: summary(200.0),
+            candidate: summary(median_ns),
+            speedup: interval(ratio),
+            device_speedup: None,
+            bound_ns: None,
+            stable: true,
+            remeasured: 0,
+            pairs: pairs.iter().copied().map(interval).collect(),
+            charged_ns,
+            raw: None,
+        };
+        follows(&timing, &serde_json::to_vec(&times).unwrap())
+    }
+
+    #[test]
+    fn a_median_is_that_of_its_trials_and_at_most_the_charge_more() {
+        let check = |median_ns: f64, charge| check([100, 100], median_ns, 200.0 / median_ns, &[], charge);
+        assert!(check(100.0, 0) && check(100.0, 50) && check(130.0, 50) && check(150.0, 50));
+        assert!(!check(99.0, 0) && !check(101.0, 0) && !check(99.0, 50) && !check(151.0, 50));
+    }
+
+    #[test]
+    fn the_ratio_of_several_pairs_is_the_mean_of_theirs() {
+        let check = |ratio: f64, pairs: &[f64], charge| check([50, 100], 75.0, ratio, pairs, charge);
+        let mean = 8.0_f64.sqrt();
+        assert!(check(mean, &[4.0, 2.0], 0));
+        assert!(!check(mean, &[2.0, 4.0], 0), "each pair has its own rounds");
+        assert!(!check(200.0 / 75.0, &[4.0, 2.0], 0) && !check(4.0, &[4.0, 4.0], 0));
+        assert!(check(2.0, &[2.0, 2.0], 50), "the first pair was charged");
+    }
 }

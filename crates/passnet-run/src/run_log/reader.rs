@@ -58,7 +58,7 @@ impl RunLog {
         });
         let mut header = headers.next().cloned().ok_or_else(missing)?;
         // A run that is continued may correct its description, and keeps it where it says nothing.
-        if let Some(described) = headers.filter(|header| !header.metadata.is_empty()).last() {
+        if let Some(described) = headers.rfind(|header| !header.metadata.is_empty()) {
             header.metadata = described.metadata.clone();
         }
         let finished = matches!(events.last(), Some(RunEvent::Finished { .. }));

@@ -56,7 +56,7 @@ fn over_time(context: &Context<'_>, board: &Board, runs: &[usize]) -> Markup {
             tbody { @for row in &rows {
                 @let run = &site.runs[row.run];
                 tr {
-                    td { (day(&run.header.started)) }
+                    td.day { (day(&run.header.started)) }
                     th scope="row" { (context.link(PageId::Run(row.run), &run.header.run)) }
                     td.number { @match row.rank { Some(rank) => (rank), None => "–" } }
                     td.number { @match (&run.score.sound, score_interval(run)) {

@@ -194,7 +194,7 @@ fn run_row(context: &Context<'_>, board: &Board, row: &Ranked, suite: &str, axis
             }
             td.number data-sort=(cost) { (duration(cost as f64)) }
             td { (change(context, board, row.run)) }
-            td { (day(&run.header.started)) }
+            td.day { (day(&run.header.started)) }
         }
     }
 }

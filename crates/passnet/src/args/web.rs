@@ -1,6 +1,10 @@
 //! Flags of the commands that show, compare and pass on runs.
 
-use std::{net::IpAddr, path::PathBuf};
+use std::{
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+    time::Duration,
+};
 
 use clap::{Args, ValueEnum};
 use passnet_record::AuthorSpec;
@@ -85,6 +89,27 @@ pub(crate) struct SiteArgs {
     pub(crate) extra: ExtraPageArgs,
 }
 
+/// Address of a server of pages.
+#[derive(Args)]
+pub(crate) struct ListenArgs {
+    /// Address to listen on; any but a loopback address needs a token
+    #[arg(long, default_value = "127.0.0.1")]
+    host: IpAddr,
+    /// Port; 0 takes a free one
+    #[arg(long, default_value_t = 8420)]
+    port: u16,
+    /// Token that every client has to show; made up and printed where one is needed and none is given
+    #[arg(long, env = "PASSNET_TOKEN", hide_env_values = true)]
+    pub(crate) token: Option<String>,
+}
+
+impl ListenArgs {
+    /// Returns the address.
+    pub(crate) fn address(&self) -> SocketAddr {
+        SocketAddr::new(self.host, self.port)
+    }
+}
+
 #[derive(Args)]
 pub(crate) struct ServeArgs {
     /// Folder of runs and bundles; what changes in it is read again
@@ -93,15 +118,8 @@ pub(crate) struct ServeArgs {
     /// Serve the training environment of a suite instead of pages, as `passnet env serve SUITE --listen HOST:PORT` does
     #[arg(long, value_name = "SUITE", conflicts_with_all = ["runs", "suite", "no_shapes", "dataset", "trajectories"])]
     pub(crate) env: Option<PathBuf>,
-    /// Address to listen on; any but a loopback address needs a token
-    #[arg(long, default_value = "127.0.0.1")]
-    pub(crate) host: IpAddr,
-    /// Port; 0 takes a free one
-    #[arg(long, default_value_t = 8420)]
-    pub(crate) port: u16,
-    /// Token that every client has to show; made up and printed where one is needed and none is given
-    #[arg(long, env = "PASSNET_TOKEN", hide_env_values = true)]
-    pub(crate) token: Option<String>,
+    #[command(flatten)]
+    pub(crate) listen: ListenArgs,
     #[command(flatten)]
     pub(crate) extra: ExtraPageArgs,
 }
@@ -156,4 +174,42 @@ pub(crate) struct StudyArgs {
     pub(crate) jobs: Option<usize>,
     #[command(flatten)]
     pub(crate) measure: MeasureArgs,
+}
+
+#[derive(Args)]
+#[command(after_help = "Example:\n  passnet board board --hidden suites/hidden --host 0.0.0.0 --token SECRET")]
+pub(crate) struct BoardArgs {
+    /// Folder of the board; it is made where there is none
+    pub(crate) folder: PathBuf,
+    /// Suite that submissions are evaluated on, and that nobody else has
+    #[arg(long, value_name = "SUITE")]
+    pub(crate) hidden: PathBuf,
+    /// Evaluate what waits, then end; for a board that is a repository
+    #[arg(long)]
+    pub(crate) once: bool,
+    #[command(flatten)]
+    pub(crate) listen: ListenArgs,
+    #[command(flatten)]
+    pub(crate) measure: MeasureArgs,
+}
+
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  passnet submit fuse.pnb --to https://board.example.org --wait 3600\n  passnet submit fuse.pnb --to board"
+)]
+pub(crate) struct SubmitArgs {
+    /// Bundle of a finished run, as `passnet bundle` writes it
+    pub(crate) bundle: PathBuf,
+    /// Address of a board, or its folder
+    #[arg(long, value_name = "URL|DIR")]
+    pub(crate) to: String,
+    /// Token of the board
+    #[arg(long, env = "PASSNET_TOKEN", hide_env_values = true)]
+    pub(crate) token: Option<String>,
+    /// Wait for the result, at most that many seconds, and verify its signature
+    #[arg(long, value_name = "N", value_parser = super::shared::seconds)]
+    pub(crate) wait: Option<Duration>,
+    /// Public key that the result must be signed with, as the board published it
+    #[arg(long, requires = "wait", value_name = "HEX")]
+    pub(crate) key: Option<String>,
 }

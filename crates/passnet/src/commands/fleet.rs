@@ -3,13 +3,11 @@
 mod simulate;
 
 use std::{
-    cell::Cell,
     env,
     ffi::OsString,
     io::{self, BufReader},
     path::PathBuf,
     process::ExitCode,
-    time::{Duration, Instant},
 };
 
 use anyhow::Result;
@@ -17,8 +15,8 @@ use passnet_author::{Context, submission};
 use passnet_dataset::open_suite;
 use passnet_eval::{Submission, run::Progress};
 use passnet_fleet::{
-    AuthorRun, BridgeConfig, Counts, FleetError, FleetOptions, FleetProgress, FleetRun, HealthPolicy, Policy,
-    prometheus, serve_station,
+    AuthorRun, BridgeConfig, FleetError, FleetOptions, FleetProgress, FleetRun, HealthPolicy, MetricsFile, Policy,
+    serve_station,
 };
 use passnet_record::{AuthorSpec, Device, RunSettings, counted};
 use passnet_run::{Suite, archive::score_run, remove_run};
@@ -33,9 +31,6 @@ use crate::{
 
 /// Cores of a station with a GPU: as many as evaluations that run at once.
 const GPU_CORES: usize = 4;
-
-/// Pause between two writes of the metrics.
-const METRICS_EVERY: Duration = Duration::from_secs(5);
 
 /// Runs a subcommand.
 pub(crate) fn run(command: &FleetCommand) -> Result<ExitCode> {
@@ -68,7 +63,7 @@ fn run_suite(args: &FleetRunArgs) -> Result<ExitCode> {
     let stop = stop_flag()?;
     let options = options(&args.fleet, settings.device)?;
     let line = ProgressLine::new(suite.graphs().count());
-    let metrics = Metrics::new(args.fleet.metrics.clone());
+    let metrics = MetricsFile::new(args.fleet.metrics.clone());
     let progress = |event: FleetProgress<'_>| match event {
         FleetProgress::Verdict { verdict, reused, done, total } => {
             line.show(&Progress::Done { verdict, reused, done, total });
@@ -105,32 +100,6 @@ fn run_suite(args: &FleetRunArgs) -> Result<ExitCode> {
     Ok(ExitCode::from(BAD))
 }
 
-/// The file of the metrics.
-struct Metrics {
-    path: Option<PathBuf>,
-    written: Cell<Option<Instant>>,
-}
-
-impl Metrics {
-    const fn new(path: Option<PathBuf>) -> Self {
-        Self { path, written: Cell::new(None) }
-    }
-
-    /// Writes the file if it is old. A reader never sees half of it.
-    fn show(&self, counts: &Counts, graphs: usize) {
-        let Some(path) = &self.path else { return };
-        if self.written.get().is_some_and(|written| written.elapsed() < METRICS_EVERY) {
-            return;
-        }
-        self.written.set(Some(Instant::now()));
-        let part = path.with_extension("part");
-        let written = fs_err::write(&part, prometheus(counts, graphs)).and_then(|()| fs_err::rename(&part, path));
-        if let Err(error) = written {
-            tracing::warn!("the metrics are not written: {error}");
-        }
-    }
-}
-
 /// Has each author write its passes, on this machine: they are the same as those of `bench run`.
 fn submissions(args: &FleetRunArgs, suite: &Suite, settings: &RunSettings) -> Result<Vec<AuthorRun>> {
     let metadata = args.metadata.metadata().map_err(|error| usage(error.to_string()))?;
@@ -155,13 +124,7 @@ fn submissions(args: &FleetRunArgs, suite: &Suite, settings: &RunSettings) -> Re
 /// The options of a fleet.
 fn options(args: &FleetArgs, device: Device) -> Result<FleetOptions> {
     let cores = args.cores.unwrap_or(if device.is_cpu() { 0 } else { GPU_CORES });
-    // The clocks of CPUs vary, and their cores share caches and memory.
-    let health = if device.is_cpu() {
-        HealthPolicy { ratio: 0.25, slower: 1.0, ..HealthPolicy::default() }
-    } else {
-        HealthPolicy::default()
-    };
-    let health = HealthPolicy { every: args.check_every, ..health };
+    let health = HealthPolicy { every: args.check_every, ..HealthPolicy::of(device) };
     let flag = |name: &str, value: String| [OsString::from(name), OsString::from(value)];
     let command: PathBuf = env::current_exe()?;
     let mut arguments = Vec::new();

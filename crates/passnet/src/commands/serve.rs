@@ -2,7 +2,6 @@
 
 use std::{
     io::{self, Write as _},
-    net::SocketAddr,
     process::ExitCode,
 };
 
@@ -13,11 +12,11 @@ use crate::args::ServeArgs;
 
 /// Serves until it is interrupted.
 pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode> {
-    let address = SocketAddr::new(args.host, args.port);
+    let address = args.listen.address();
     if let Some(suite) = &args.env {
         return super::env::serve_suite(suite, address);
     }
     let shelf = Shelf::open(&args.runs, &args.extra.extras(), &|remark| eprintln!("{remark}"))?;
-    serve(shelf, address, args.token.clone(), &|url| writeln!(io::stdout(), "{url}"))?;
+    serve(shelf, address, args.listen.token.clone(), None, &|url| writeln!(io::stdout(), "{url}"))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -7,12 +7,15 @@
 use std::path::PathBuf;
 
 use serde_json::json;
+use tempfile::TempDir;
 
 use crate::{devtools::Browser, passnet, root, runs, server::Server};
 
 /// One page of each kind.
-const PAGES: [&str; 9] = [
+pub(crate) const PAGES: [&str; 11] = [
     "index.html",
+    "authors.html",
+    "author/inductor.html",
     "run/inductor.html",
     "suite/passbench-public-f7bfacd97dae.html",
     "task/demo-1/gpt2-gelu-tanh.html",
@@ -60,6 +63,18 @@ const LEAST_CONTRAST: &str = r"(() => {
 const AXE_VIOLATIONS: &str = r"axe.run(document, { resultTypes: ['violations'] }).then((found) =>
   found.violations.map(({ id, nodes }) => [id, nodes.slice(0, 3).map((node) => node.html.slice(0, 200))]))";
 
+/// Writes the pages of runs, with a dataset and trajectories; returns their folder.
+pub(crate) fn site(runs: &TempDir) -> PathBuf {
+    let site = runs.path().join("site");
+    let trajectories = root().join("crates/passnet/tests/data/trajectories.jsonl");
+    let arguments = ["site", site.to_str().unwrap(), runs.path().to_str().unwrap(), "--no-shapes"];
+    let extra = ["--suite", "suites/demo", "--dataset", "suites/passbench-s"];
+    let extra = [&extra[..], &["--trajectories", trajectories.to_str().unwrap()]].concat();
+    let (code, text) = passnet(&[&arguments[..], &extra[..]].concat());
+    assert_eq!(code, 0, "{text}");
+    site
+}
+
 #[test]
 fn every_kind_of_page_in_every_look() {
     let Some(mut browser) = Browser::start() else { return };
@@ -69,13 +84,7 @@ fn every_kind_of_page_in_every_look() {
     }
     let pictures = std::env::var_os("PASSNET_SCREENSHOTS").map(PathBuf::from);
     let runs = runs();
-    let site = runs.path().join("site");
-    let trajectories = root().join("crates/passnet/tests/data/trajectories.jsonl");
-    let arguments = ["site", site.to_str().unwrap(), runs.path().to_str().unwrap(), "--no-shapes"];
-    let extra = ["--suite", "suites/demo", "--dataset", "suites/passbench-s"];
-    let extra = [&extra[..], &["--trajectories", trajectories.to_str().unwrap()]].concat();
-    let (code, text) = passnet(&[&arguments[..], &extra[..]].concat());
-    assert_eq!(code, 0, "{text}");
+    let site = site(&runs);
     let mut violations: Vec<String> = Vec::new();
     for page in PAGES {
         assert!(site.join(page).is_file(), "{page}");

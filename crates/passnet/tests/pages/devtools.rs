@@ -158,6 +158,16 @@ impl Browser {
     }
 }
 
+impl Browser {
+    /// The upper part of the page as WebP in base64, as a window of 1280 x 800 pixels shows it, at three quarters of that size.
+    pub(crate) fn screenshot(&mut self) -> String {
+        let clip = json!({ "x": 0, "y": 0, "width": 1280, "height": 800, "scale": 0.75 });
+        let parameters = json!({ "format": "webp", "quality": 75, "clip": clip });
+        let picture = self.ask("Page.captureScreenshot", &parameters);
+        picture["data"].as_str().unwrap().to_owned()
+    }
+}
+
 impl Drop for Browser {
     fn drop(&mut self) {
         let _ = self.process.kill();
@@ -166,7 +176,7 @@ impl Drop for Browser {
 }
 
 /// The bytes behind base64.
-fn base64(text: &str) -> Vec<u8> {
+pub(crate) fn base64(text: &str) -> Vec<u8> {
     const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let value = |digit: u8| DIGITS.iter().position(|&other| other == digit);
     let digits: Vec<usize> = text.bytes().map_while(value).collect();

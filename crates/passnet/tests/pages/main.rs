@@ -5,6 +5,7 @@
 mod browser;
 mod devtools;
 mod publish;
+mod screenshots;
 mod server;
 
 use std::{

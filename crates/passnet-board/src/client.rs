@@ -1,0 +1,184 @@
+//! Submitting a bundle.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use fs_err as fs;
+use passnet_record::ContentId;
+use serde::Deserialize;
+use ureq::Agent;
+
+use crate::{
+    error::{BoardError, Refusal},
+    signature::{Statement, VerifyError},
+    state::State,
+    store::{MAX_BUNDLE, deposit, passes, read},
+};
+
+/// Time limit of one request.
+const TIMEOUT: Duration = Duration::from_secs(120);
+/// Pause between two questions about a submission.
+const ASK_EVERY: Duration = Duration::from_secs(1);
+/// Most bytes of an answer.
+const MAX_ANSWER: u64 = 1 << 20;
+
+/// An error of submitting a bundle.
+#[derive(Debug, thiserror::Error)]
+pub enum SubmitError {
+    /// The bundle cannot be read.
+    #[error("{path}: {source}")]
+    Read {
+        /// The bundle.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// The bundle is refused before it is sent.
+    #[error(transparent)]
+    Board(#[from] BoardError),
+    /// The board cannot be reached.
+    #[error("{url}: {message}")]
+    Unreachable {
+        /// Address of the board.
+        url: String,
+        /// The problem.
+        message: String,
+    },
+    /// The board refused the bundle.
+    #[error("{url} refused the bundle ({code}): {message}")]
+    Refused {
+        /// Address of the board.
+        url: String,
+        /// Status code of HTTP.
+        code: u16,
+        /// The board's reason.
+        message: String,
+    },
+    /// The answer is not one of a board.
+    #[error("{url} did not answer as a board does: {message}")]
+    Answer {
+        /// Address of the board.
+        url: String,
+        /// The problem.
+        message: String,
+    },
+    /// The result carries no valid signature.
+    #[error("the result cannot be trusted: {0}")]
+    Signature(#[from] VerifyError),
+}
+
+/// Place that takes submissions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// Address of a board.
+    Url(String),
+    /// Folder of a board, or a checkout of the repository that holds it.
+    Folder(PathBuf),
+}
+
+impl Destination {
+    /// Reads an address, or else a path.
+    pub fn parse(text: &str) -> Self {
+        let is_url = text.starts_with("http://") || text.starts_with("https://");
+        if is_url { Self::Url(text.trim_end_matches('/').to_owned()) } else { Self::Folder(text.into()) }
+    }
+}
+
+/// Answer of a board: an id, or the reason of a refusal.
+#[derive(Deserialize)]
+struct Answer {
+    id: Option<ContentId>,
+    error: Option<String>,
+}
+
+/// Verifies a bundle and hands it to a board. Returns the id of the submission, which is that of the bundle.
+///
+/// # Errors
+/// If the bundle is damaged or not one that a board can evaluate, or the board cannot be reached or refuses it.
+pub fn submit(bundle: &Path, to: &Destination, token: Option<&str>) -> Result<ContentId, SubmitError> {
+    let failed = |source| SubmitError::Read { path: bundle.to_owned(), source };
+    if std::fs::metadata(bundle).map_err(failed)?.len() > MAX_BUNDLE as u64 {
+        return Err(refused(Refusal::TooLarge { most: MAX_BUNDLE }));
+    }
+    let bytes = fs::read(bundle).map_err(failed)?;
+    let url = match to {
+        Destination::Folder(folder) => return Ok(deposit(folder, &bytes)?),
+        Destination::Url(url) => url,
+    };
+    passes(&read(bundle).map_err(refused)?).map_err(refused)?;
+    let mut request = agent().post(format!("{url}/submit")).content_type("application/vnd.passnet.bundle");
+    if let Some(token) = token {
+        request = request.header("authorization", format!("Bearer {token}"));
+    }
+    let (code, text) = text_of(url, request.send(bytes.as_slice()))?;
+    let answer: Option<Answer> = serde_json::from_str(&text).ok();
+    match (code, answer) {
+        (202, Some(Answer { id: Some(id), .. })) => Ok(id),
+        (_, Some(Answer { error: Some(message), .. })) => Err(SubmitError::Refused { url: url.clone(), code, message }),
+        (400.., _) => Err(SubmitError::Refused { url: url.clone(), code, message: text.trim().to_owned() }),
+        _ => Err(SubmitError::Answer { url: url.clone(), message: format!("status {code}") }),
+    }
+}
+
+/// Waits until a submission was evaluated, and verifies the signature of its result. `Err` of the inner result is the board's reason for
+/// not showing it.
+///
+/// # Errors
+/// If the board cannot be reached, does not know the submission or has not evaluated it by `deadline`, or the signature is not valid or
+/// not of the key that is expected.
+pub fn wait(
+    url: &str,
+    id: &ContentId,
+    token: Option<&str>,
+    key: Option<&str>,
+    deadline: Instant,
+) -> Result<Result<Statement, String>, SubmitError> {
+    let agent = agent();
+    loop {
+        let mut request = agent.get(format!("{url}/submission/{id}.json"));
+        if let Some(token) = token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        let (code, text) = text_of(url, request.call())?;
+        let problem = |message: String| SubmitError::Answer { url: url.to_owned(), message };
+        if code != 200 {
+            return Err(problem(format!("status {code}: {}", text.trim())));
+        }
+        match serde_json::from_str(&text).map_err(|error| problem(error.to_string()))? {
+            State::Shown(result) => return Ok(Ok(result.verify(key)?)),
+            State::Refused { reason } => return Ok(Err(reason)),
+            State::Waiting if Instant::now() > deadline => {
+                return Err(problem("the submission still waits; ask again later".to_owned()));
+            }
+            State::Waiting => std::thread::sleep(ASK_EVERY),
+        }
+    }
+}
+
+fn refused(refusal: Refusal) -> SubmitError {
+    SubmitError::Board(refusal.into())
+}
+
+/// A client that follows no redirection, so that a token goes to the named server only.
+fn agent() -> Agent {
+    let config = Agent::config_builder()
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .timeout_global(Some(TIMEOUT))
+        .user_agent(concat!("passnet/", env!("CARGO_PKG_VERSION")))
+        .build();
+    config.into()
+}
+
+fn text_of(
+    url: &str,
+    answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
+) -> Result<(u16, String), SubmitError> {
+    let failed = |error: ureq::Error| SubmitError::Unreachable { url: url.to_owned(), message: error.to_string() };
+    let mut answer = answer.map_err(failed)?;
+    let code = answer.status().as_u16();
+    Ok((code, answer.body_mut().with_config().limit(MAX_ANSWER).read_to_string().map_err(failed)?))
+}

@@ -1,0 +1,39 @@
+//! Submissions to a leaderboard.
+//!
+//! ```text
+//! bundle ─► inbox ─► passes of each task ─► referee on hidden graphs and seeds ─► private log
+//!                                                                                   │ without what shows a hidden graph
+//!                                             pages ◄── runs/ + signed result ◄─────┘
+//! ```
+//!
+//! A [`Board`] is a folder. It accepts bundles ([`Board::accept`]), evaluates their passes on a suite that nobody else has
+//! ([`Board::review_next`]), and signs the results that it shows ([`SignedResult`]). [`submit`] hands a bundle to a board, over
+//! HTTP or in a folder.
+//!
+//! The crate never runs a pass itself, and never believes a figure of a bundle: passes run in the workers of the referee, and a board
+//! refuses a referee without a complete sandbox.
+//!
+//! ```no_run
+//! use passnet_board::Board;
+//!
+//! let board = Board::open("board".as_ref())?;
+//! let id = board.accept(&std::fs::read("fuse.pnb")?)?;
+//! println!("{:?}", board.state(&id)?);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod client;
+mod error;
+mod redact;
+mod review;
+mod signature;
+mod state;
+mod store;
+
+pub use self::{
+    client::{Destination, SubmitError, submit, wait},
+    error::{BoardError, Refusal},
+    signature::{SignedResult, Statement, VerifyError},
+    state::State,
+    store::{Board, MAX_BUNDLE},
+};

@@ -1,0 +1,207 @@
+//! Signed results: what a board says of a submission, in a form that anyone can check.
+
+use std::{io::Write as _, os::unix::fs::OpenOptionsExt as _, path::Path};
+
+use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
+use fs_err as fs;
+use passnet_record::{AuthorSpec, ContentId, RunMetadata};
+use serde::{Deserialize, Serialize};
+
+use crate::BoardError;
+
+/// Version of [`Statement`].
+pub(crate) const SCHEMA_VERSION: u32 = 1;
+
+/// Result of a submission on the hidden graphs of a board.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Statement {
+    /// Version of this record, 1.
+    pub schema_version: u32,
+    /// Id of the submitted bundle.
+    pub bundle: ContentId,
+    /// Run on the board's pages.
+    pub run: String,
+    /// Author, as the bundle names it.
+    pub author: AuthorSpec,
+    /// Description of the run.
+    pub metadata: RunMetadata,
+    /// Name of the hidden suite.
+    pub suite: String,
+    /// Version of the hidden suite.
+    pub suite_version: String,
+    /// Accelerator, or CPU where there is none.
+    pub device: String,
+    /// Number of hidden graphs.
+    pub graphs: usize,
+    /// Number of them that are correct.
+    pub correct: usize,
+    /// Sound score; absent without intervals.
+    pub sound: Option<f64>,
+    /// Lower and upper end of its interval.
+    pub interval: Option<[f64; 2]>,
+    /// AS, the published score.
+    pub aggregated: f64,
+    /// BLAKE3 hash of the log that the board shows.
+    pub log: ContentId,
+    /// When the evaluation ended, RFC 3339, UTC.
+    pub at: String,
+}
+
+/// A statement as text, and its Ed25519 signature (RFC 8032) in hexadecimal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SignedResult {
+    /// JSON of a [`Statement`], byte for byte as it was signed.
+    pub statement: String,
+    /// Signature of these bytes, 64 bytes.
+    pub signature: String,
+    /// Public key, 32 bytes.
+    pub key: String,
+}
+
+/// Error for a result that is not what a board signed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum VerifyError {
+    /// The key or signature is not one.
+    #[error("the {0} is not an Ed25519 one in hexadecimal")]
+    Malformed(&'static str),
+    /// Another key than expected.
+    #[error("it was signed with the key {found}, not with {expected}")]
+    OtherKey {
+        /// The key of the result.
+        found: String,
+        /// The expected key.
+        expected: String,
+    },
+    /// The statement was changed.
+    #[error("the signature does not belong to the statement: the result was changed")]
+    Changed,
+    /// The signed text is not a statement.
+    #[error("the signed text is not a statement: {0}")]
+    Statement(String),
+}
+
+impl SignedResult {
+    /// Signs a statement.
+    ///
+    /// # Errors
+    /// If the statement cannot be written as JSON.
+    pub(crate) fn sign(statement: &Statement, key: &SigningKey) -> Result<Self, serde_json::Error> {
+        let text = serde_json::to_string(statement)?;
+        Ok(Self {
+            signature: hex(&key.sign(text.as_bytes()).to_bytes()),
+            key: hex(key.verifying_key().as_bytes()),
+            statement: text,
+        })
+    }
+
+    /// Checks the signature and returns the statement. Without an expected key, only that the text was not changed after it was signed
+    /// with the key that it carries.
+    ///
+    /// # Errors
+    /// For the first thing that is wrong.
+    pub fn verify(&self, expected: Option<&str>) -> Result<Statement, VerifyError> {
+        if let Some(expected) = expected.filter(|expected| !expected.eq_ignore_ascii_case(&self.key)) {
+            return Err(VerifyError::OtherKey { found: self.key.clone(), expected: expected.to_owned() });
+        }
+        let key = from_hex::<32>(&self.key).and_then(|bytes| VerifyingKey::from_bytes(&bytes).ok());
+        let key = key.ok_or(VerifyError::Malformed("key"))?;
+        let signature = from_hex::<64>(&self.signature).ok_or(VerifyError::Malformed("signature"))?;
+        key.verify_strict(self.statement.as_bytes(), &Signature::from_bytes(&signature))
+            .map_err(|_| VerifyError::Changed)?;
+        serde_json::from_str(&self.statement).map_err(|error| VerifyError::Statement(error.to_string()))
+    }
+}
+
+/// Reads the key of a board, or makes one. The file holds the 32 secret bytes in hexadecimal and is private.
+///
+/// # Errors
+/// If the file cannot be read or written, or is not a key.
+pub(crate) fn key_of(path: &Path) -> Result<SigningKey, BoardError> {
+    if !path.exists() {
+        let mut secret = [0; 32];
+        std::io::Read::read_exact(&mut fs::File::open("/dev/urandom")?, &mut secret)?;
+        let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        file.write_all(hex(&secret).as_bytes())?;
+        file.sync_all()?;
+    }
+    let secret = from_hex::<32>(fs::read_to_string(path)?.trim());
+    let secret = secret.ok_or_else(|| BoardError::Altered {
+        path: path.to_owned(),
+        message: "not a key of 64 hexadecimal digits".to_owned(),
+    })?;
+    Ok(SigningKey::from_bytes(&secret))
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let text = text.as_bytes();
+    let mut bytes = [0; N];
+    if text.len() != 2 * N {
+        return None;
+    }
+    for (byte, digits) in bytes.iter_mut().zip(text.chunks_exact(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn signed() -> SignedResult {
+        let statement = Statement {
+            schema_version: SCHEMA_VERSION,
+            bundle: ContentId::of(b"bundle"),
+            run: "run".to_owned(),
+            author: AuthorSpec::new("dir", Some("passes".to_owned())),
+            metadata: RunMetadata::default(),
+            suite: "hidden".to_owned(),
+            suite_version: "1".to_owned(),
+            device: "Example CPU".to_owned(),
+            graphs: 2,
+            correct: 1,
+            sound: Some(0.9),
+            interval: None,
+            aggregated: 0.8,
+            log: ContentId::of(b"log"),
+            at: "2026-01-01T00:00:00Z".to_owned(),
+        };
+        SignedResult::sign(&statement, &SigningKey::from_bytes(&[7; 32])).unwrap()
+    }
+
+    #[test]
+    fn a_result_is_verified_and_any_change_is_noticed() {
+        let result = signed();
+        let statement = result.verify(None).unwrap();
+        assert_eq!((statement.graphs, statement.sound), (2, Some(0.9)));
+        assert_eq!(result.verify(Some(&result.key.to_uppercase())).unwrap(), statement);
+        let better = SignedResult { statement: result.statement.replace("0.9", "9.0"), ..result.clone() };
+        assert_eq!(better.verify(None), Err(VerifyError::Changed));
+        let other = SigningKey::from_bytes(&[8; 32]);
+        let forged = SignedResult::sign(&statement, &other).unwrap();
+        assert!(forged.verify(None).is_ok());
+        assert!(matches!(forged.verify(Some(&result.key)), Err(VerifyError::OtherKey { .. })));
+        for (key, what) in [("", "key"), ("é", "key"), (&"g".repeat(64), "key")] {
+            let spoilt = SignedResult { key: key.to_owned(), ..result.clone() };
+            assert_eq!(spoilt.verify(None), Err(VerifyError::Malformed(what)));
+        }
+        let cut = SignedResult { signature: result.signature[..126].to_owned(), ..result };
+        assert_eq!(cut.verify(None), Err(VerifyError::Malformed("signature")));
+    }
+
+    #[test]
+    fn a_key_is_made_once_and_private() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        let key = key_of(&path).unwrap();
+        assert_eq!(key_of(&path).unwrap().to_bytes(), key.to_bytes());
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        fs::write(&path, "rubbish").unwrap();
+        assert!(matches!(key_of(&path), Err(BoardError::Altered { .. })));
+    }
+}

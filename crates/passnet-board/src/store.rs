@@ -1,0 +1,239 @@
+//! The folder of a board.
+//!
+//! ```text
+//! key, key.pub       Ed25519 key: the secret half is private
+//! inbox/ID.pnb       accepted bundles that wait
+//! private/NAME/      complete runs on the hidden graphs; never shown
+//! runs/NAME/         what the pages show
+//! results/ID.json    the state of each submission that was evaluated: signed, or refused
+//! ```
+
+use std::{
+    collections::BTreeMap,
+    io::Write as _,
+    path::{Path, PathBuf},
+};
+
+use ed25519_dalek::SigningKey;
+use fs_err as fs;
+use passnet_record::{ContentId, PassDirectory, RunEvent};
+use passnet_run::{
+    RunLog,
+    bundle::{self, Bundle},
+};
+
+use crate::{
+    error::{BoardError, Refusal},
+    signature::{hex, key_of},
+    state::State,
+};
+
+/// Most bytes of a bundle that a board takes.
+pub const MAX_BUNDLE: usize = 64 << 20;
+/// Most bytes that a bundle may unpack to.
+const MAX_UNPACKED: u64 = 256 << 20;
+/// Most bundles that wait.
+const MAX_WAITING: usize = 100;
+/// File name of a log that is shown.
+const LOG: &str = "run.jsonl.zst";
+
+/// A board: a folder with submissions, runs and results. One process at a time reviews it.
+pub struct Board {
+    pub(crate) folder: PathBuf,
+    pub(crate) key: SigningKey,
+}
+
+impl Board {
+    /// Opens a board, or makes one, and checks that each run it shows is the one that it signed.
+    ///
+    /// # Errors
+    /// If the folder cannot be written, or holds a run that the board did not sign.
+    pub fn open(folder: &Path) -> Result<Self, BoardError> {
+        for part in ["inbox", "private", "runs", "results"] {
+            fs::create_dir_all(folder.join(part))?;
+        }
+        let board = Self { folder: folder.to_owned(), key: key_of(&folder.join("key"))? };
+        fs::write(folder.join("key.pub"), board.public_key())?;
+        board.check_shown()?;
+        Ok(board)
+    }
+
+    /// Public key, in hexadecimal.
+    pub fn public_key(&self) -> String {
+        hex(self.key.verifying_key().as_bytes())
+    }
+
+    /// Folder of the runs that pages may show.
+    pub fn runs(&self) -> PathBuf {
+        self.folder.join("runs")
+    }
+
+    /// Puts a bundle into the inbox. The same bundle again is no second submission.
+    ///
+    /// # Errors
+    /// If it is not a bundle that a board can evaluate, or too many wait.
+    pub fn accept(&self, bytes: &[u8]) -> Result<ContentId, BoardError> {
+        deposit(&self.folder, bytes)
+    }
+
+    /// Returns the state of a submission; `None` if there is none of that id.
+    ///
+    /// # Errors
+    /// If its record cannot be read.
+    pub fn state(&self, id: &ContentId) -> Result<Option<State>, BoardError> {
+        if inbox_file(&self.folder, id).exists() {
+            return Ok(Some(State::Waiting));
+        }
+        let path = self.result_file(id);
+        if !path.exists() {
+            return Ok(None);
+        }
+        Ok(Some(serde_json::from_slice(&fs::read(path)?)?))
+    }
+
+    /// Returns the bundles that wait, oldest first.
+    pub(crate) fn waiting(&self) -> Result<Vec<PathBuf>, BoardError> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(self.folder.join("inbox"))? {
+            let entry = entry?;
+            if entry.path().extension().is_some_and(|extension| extension == bundle::EXTENSION) {
+                found.push((entry.metadata()?.modified()?, entry.path()));
+            }
+        }
+        found.sort();
+        Ok(found.into_iter().map(|(_, path)| path).collect())
+    }
+
+    /// Records the outcome of a submission: complete or not at all.
+    pub(crate) fn record(&self, id: &ContentId, state: &State) -> Result<(), BoardError> {
+        write_whole(&self.result_file(id), &serde_json::to_vec(state)?)
+    }
+
+    fn result_file(&self, id: &ContentId) -> PathBuf {
+        self.folder.join("results").join(format!("{id}.json"))
+    }
+
+    /// Checks each run in `runs/` against the signed result that belongs to it.
+    fn check_shown(&self) -> Result<(), BoardError> {
+        let mut logs = BTreeMap::new();
+        for entry in fs::read_dir(self.folder.join("results"))? {
+            let path = entry?.path();
+            let altered = |message: String| BoardError::Altered { path: path.clone(), message };
+            let state = serde_json::from_slice(&fs::read(&path)?).map_err(|error| altered(error.to_string()))?;
+            if let State::Shown(result) = state {
+                let statement = result.verify(Some(&self.public_key())).map_err(|error| altered(error.to_string()))?;
+                logs.insert(statement.run, statement.log);
+            }
+        }
+        for entry in fs::read_dir(self.runs())? {
+            let entry = entry?;
+            let signed = logs.get(entry.file_name().to_string_lossy().as_ref());
+            if signed != Some(&log_id(&entry.path())?) {
+                let message = "this board did not sign such a run".to_owned();
+                return Err(BoardError::Altered { path: entry.path(), message });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the hash of the log of a finished run, as it lies on the disk.
+pub(crate) fn log_id(run: &Path) -> Result<ContentId, BoardError> {
+    Ok(ContentId::of(&fs::read(run.join(LOG))?))
+}
+
+fn inbox_file(folder: &Path, id: &ContentId) -> PathBuf {
+    folder.join("inbox").join(format!("{id}.{}", bundle::EXTENSION))
+}
+
+/// Checks a bundle and puts it into the inbox of a folder. Needs no key, so that the folder may be a checkout of a repository.
+pub(crate) fn deposit(folder: &Path, bytes: &[u8]) -> Result<ContentId, BoardError> {
+    if bytes.len() > MAX_BUNDLE {
+        return Err(Refusal::TooLarge { most: MAX_BUNDLE }.into());
+    }
+    let inbox = folder.join("inbox");
+    fs::create_dir_all(&inbox)?;
+    let mut file = tempfile::NamedTempFile::new_in(&inbox)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    let bundle = read(file.path())?;
+    passes(&bundle)?;
+    let place = inbox_file(folder, &bundle.id);
+    if place.exists() || folder.join("results").join(format!("{}.json", bundle.id)).exists() {
+        return Ok(bundle.id);
+    }
+    let waiting = fs::read_dir(&inbox)?.count().saturating_sub(1);
+    if waiting >= MAX_WAITING {
+        return Err(Refusal::Full(waiting).into());
+    }
+    file.persist(place).map_err(|error| error.error)?;
+    Ok(bundle.id)
+}
+
+/// Reads and verifies a bundle.
+pub(crate) fn read(path: &Path) -> Result<Bundle, Refusal> {
+    let bundle = bundle::read_at_most(path, MAX_UNPACKED)?;
+    if !bundle.log.finished {
+        return Err(Refusal::Unfinished);
+    }
+    bundle.log.header.metadata.check()?;
+    Ok(bundle)
+}
+
+/// Returns the last pass directory of each task of a bundle.
+pub(crate) fn passes(bundle: &Bundle) -> Result<BTreeMap<String, PassDirectory>, Refusal> {
+    let RunLog { events, .. } = &bundle.log;
+    let mut found = BTreeMap::new();
+    for event in events {
+        let RunEvent::Passes { task, files, .. } = event else { continue };
+        let refusal = |message: String| Refusal::Passes { task: task.clone(), message };
+        let mut contents = Vec::new();
+        for file in files {
+            let bytes = bundle.blobs.get(&file.blob).ok_or_else(|| refusal(format!("`{}` is missing", file.path)))?;
+            contents.push((file.path.clone(), bytes.clone()));
+        }
+        let directory = PassDirectory::new(contents).map_err(|error| refusal(error.to_string()))?;
+        found.insert(task.clone(), directory);
+    }
+    found.retain(|_, directory| !directory.files().is_empty());
+    if found.is_empty() { Err(Refusal::NoPasses) } else { Ok(found) }
+}
+
+/// Writes a file so that it is either complete or absent.
+fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), BoardError> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rubbish_and_oversized_bundles_are_refused_and_leave_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let board = Board::open(folder.path()).unwrap();
+        let refused = |bytes: &[u8]| match board.accept(bytes) {
+            Err(BoardError::Refused(refusal)) => refusal,
+            other => panic!("{other:?}"),
+        };
+        assert!(matches!(refused(b""), Refusal::Damaged(_)));
+        assert!(matches!(refused(b"rubbish"), Refusal::Damaged(_)));
+        assert!(matches!(refused(&vec![0; MAX_BUNDLE + 1]), Refusal::TooLarge { .. }));
+        assert_eq!(fs::read_dir(folder.path().join("inbox")).unwrap().count(), 0);
+        assert_eq!(board.state(&ContentId::of(b"x")).unwrap(), None);
+    }
+
+    #[test]
+    fn a_run_that_the_board_did_not_sign_is_not_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(Board::open(folder.path()).unwrap());
+        fs::create_dir(folder.path().join("runs/forged")).unwrap();
+        fs::write(folder.path().join("runs/forged").join(LOG), "").unwrap();
+        assert!(matches!(Board::open(folder.path()), Err(BoardError::Altered { .. })));
+    }
+}
