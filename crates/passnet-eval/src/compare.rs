@@ -180,6 +180,20 @@ fn compare_part<E: Element>(
     result
 }
 
+/// The largest magnitude among the finite elements of a block; `None` for types that are not floating-point numbers.
+pub fn largest(dtype: DType, values: &[u8]) -> Option<f64> {
+    fn of<E: Element>(values: &[u8]) -> f64 {
+        E::elements(values).map(Element::magnitude).filter(|magnitude| magnitude.is_finite()).fold(0.0, f64::max)
+    }
+    match dtype {
+        DType::Float64 => Some(of::<f64>(values)),
+        DType::Float32 => Some(of::<f32>(values)),
+        DType::Float16 => Some(of::<f16>(values)),
+        DType::BFloat16 => Some(of::<bf16>(values)),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

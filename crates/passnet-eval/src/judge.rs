@@ -5,12 +5,13 @@ mod layout;
 mod pairs;
 mod tally;
 mod timed;
+mod vanishing;
 
 pub(crate) use contents::judge_loosely;
 pub(crate) use layout::remarks;
 pub(crate) use pairs::{Guard, Pair, PairError, pair, same_bytes};
 pub(crate) use tally::{Agreement, Tally};
-pub(crate) use timed::wrong_values;
+pub(crate) use timed::{is_suspicious, wrong_values};
 
 #[cfg(test)]
 mod tests;

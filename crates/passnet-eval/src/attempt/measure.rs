@@ -144,10 +144,10 @@ impl Attempt<'_> {
                 None => self.timed_contents(number)?,
             };
             self.send_contents(&mut contents, &mut sides).map_err(|fault| of_side(fault, &sides))?;
-            let (measurement, suspect) = self.measure_once(number, &mut sides, &mut contents, at)?;
-            if let (Some(suspect), Some(reference)) = (suspect, sides.first_mut()) {
+            let (measurement, suspects) = self.measure_once(number, &mut sides, &mut contents, at)?;
+            for suspect in suspects {
                 contents.is_sent = false;
-                self.examine(&suspect, reference, &measured.spec, at)?;
+                self.examine(&suspect, sides[0], &measured.spec, at)?;
             }
             measured.contents = Some(contents);
             for side in &measurement.sides {
@@ -232,7 +232,7 @@ impl Attempt<'_> {
         sides: &mut [&mut Worker],
         contents: &mut TimedContents,
         at: i32,
-    ) -> Result<(Measurement, Option<Suspect>), Stop> {
+    ) -> Result<(Measurement, Vec<Suspect>), Stop> {
         let machine = self.machine;
         let (measuring, waited) = self.acquire_device()?;
         let held = Instant::now();
@@ -265,7 +265,7 @@ impl Attempt<'_> {
         self.report.cost.held_ns += elapsed(held);
         drop(measuring);
         self.report.evidence.timed_calls_checked += outputs.rounds();
-        Ok((measurement, outputs.suspect()?))
+        Ok((measurement, outputs.suspects()?))
     }
 
     /// Records the measurements. Returns instability as a failure.

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     block::InputBlock,
     failure::Failure,
-    judge::{Guard, pair, wrong_values},
+    judge::{Guard, is_suspicious, pair, wrong_values},
     timing::CheckedRound,
     worker::{Fault, Returned, Sent, Worker},
 };
@@ -35,13 +35,13 @@ pub(super) struct KeptOutputs {
     waiting: Vec<CheckedRound>,
     nbytes: u64,
     rounds: u64,
-    found: Result<Option<Suspect>, Stop>,
+    found: Result<Vec<Suspect>, Stop>,
 }
 
 impl KeptOutputs {
     /// Outputs that are to be close at a tolerance, if there is one.
     pub(super) fn new(guard: Guard, at: Option<i32>, seed: u64) -> Self {
-        Self { guard, at, seed, waiting: Vec::new(), nbytes: 0, rounds: 0, found: Ok(None) }
+        Self { guard, at, seed, waiting: Vec::new(), nbytes: 0, rounds: 0, found: Ok(Vec::new()) }
     }
 
     /// Rounds that were entered.
@@ -59,8 +59,8 @@ impl KeptOutputs {
         }
     }
 
-    /// Compares all outputs; returns those of the first call that are not close.
-    pub(super) fn suspect(mut self) -> Result<Option<Suspect>, Stop> {
+    /// Compares all outputs; returns those of calls that are not close.
+    pub(super) fn suspects(mut self) -> Result<Vec<Suspect>, Stop> {
         self.compare();
         self.found
     }
@@ -68,8 +68,12 @@ impl KeptOutputs {
     fn compare(&mut self) {
         self.nbytes = 0;
         for round in std::mem::take(&mut self.waiting) {
-            if matches!(self.found, Ok(None)) {
-                self.found = self.compared(round);
+            let compared = self.compared(round);
+            if let Ok(found) = &mut self.found {
+                match compared {
+                    Ok(suspect) => found.extend(suspect),
+                    Err(stop) => self.found = Err(stop),
+                }
             }
         }
     }
@@ -83,8 +87,8 @@ impl KeptOutputs {
         }
         let mut sides = returned.into_iter();
         let (Some(at), Some(expected), Some(got)) = (self.at, sides.next(), sides.next_back()) else { return Ok(None) };
-        let is_wrong = wrong_values(&pair(&expected, &got, &block, 0, self.guard)?, at, None).is_some();
-        Ok(is_wrong.then_some(Suspect { block, seed: self.seed, expected, got }))
+        let is_suspicious = is_suspicious(&pair(&expected, &got, &block, 0, self.guard)?, at);
+        Ok(is_suspicious.then_some(Suspect { block, seed: self.seed, expected, got }))
     }
 }
 

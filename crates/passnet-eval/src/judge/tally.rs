@@ -2,7 +2,10 @@
 
 use passnet_record::{AgainstFloat64, DType, OutputComparison, Remark, Status};
 
-use super::pairs::{Origin, Pair, unravel};
+use super::{
+    pairs::{Origin, Pair, unravel},
+    vanishing::is_wrong_though_close,
+};
 use crate::{
     compare::{Comparison, FIRST_TOLERANCE, against_float64, compare},
     failure::Failure,
@@ -40,6 +43,8 @@ struct Tallied {
     float64: Option<AgainstFloat64>,
     /// In every round it was close to eager, or no worse than eager by float64.
     is_right: bool,
+    /// In some round it was wrong although the tolerance, which zeros would meet, does not show it.
+    is_vanishing: bool,
 }
 
 impl Tallied {
@@ -72,10 +77,14 @@ impl Tally {
 
     /// Adds one round, with what the graph returned in float64 if that was asked for.
     pub(crate) fn add(&mut self, pairs: &[Pair<'_>], agreement: Agreement, wide: Option<&Returned>) {
-        for (index, (pair, comparison)) in pairs.iter().zip(agreement.0).enumerate() {
+        for (index, (pair, mut comparison)) in pairs.iter().zip(agreement.0).enumerate() {
             let float64 = wide.and_then(|wide| pair.float64(wide)).and_then(|float64| {
                 against_float64(pair.dtype, &pair.candidate, &pair.reference, &float64, self.correct_at)
             });
+            let is_vanishing = is_wrong_though_close(pair, &comparison, float64.as_ref(), self.correct_at);
+            if is_vanishing {
+                comparison.tolerance = None;
+            }
             let is_close = comparison.tolerance.is_some_and(|t| t <= self.correct_at);
             let is_right = is_close || float64.is_some_and(|float64| float64.accepted);
             match self.outputs.get_mut(index) {
@@ -86,6 +95,7 @@ impl Tally {
                     }
                     tallied.worst = tallied.worst.clone().worst_of(comparison);
                     tallied.is_right &= is_right;
+                    tallied.is_vanishing |= is_vanishing;
                 }
                 None => self.outputs.push(Tallied {
                     origin: pair.origin.clone(),
@@ -94,6 +104,7 @@ impl Tally {
                     worst: comparison,
                     float64,
                     is_right,
+                    is_vanishing,
                 }),
             }
         }
@@ -144,6 +155,9 @@ impl Tally {
         if let Some(worst) = worst {
             let place = unravel(worst.index, &bad.shape);
             message.push_str(&format!("; worst at {place:?}: got {}, expected {}", worst.candidate, worst.reference));
+        }
+        if bad.is_vanishing {
+            message.push_str(". Zeros would be within that, too: the difference is judged next to the largest value");
         }
         match tolerance {
             Some(t) => message.push_str(&format!(". It is close from t = {t} on")),

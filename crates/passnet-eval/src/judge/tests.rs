@@ -159,3 +159,35 @@ fn timed_values_are_judged_by_float64_too() {
     assert!(wrong_values(&pairs, -4, None).unwrap().contains("2.5e-1 instead of 0e0"));
     assert_eq!(wrong_values(&pairs, -4, Some(&wide(&[0.25, 100.0], &[2]))), None);
 }
+
+#[test]
+fn where_zeros_would_pass_a_wrong_function_does_not() {
+    let eager = one(&[1e-9, -2e-9], &[2]);
+    let truth = wide(&[1.000_000_01e-9, -2e-9], &[2]);
+    let judged = |values: &[f32], wide: Option<&Returned>| {
+        let mut tally = Tally::new(-5);
+        let candidate = one(values, &[2]);
+        let pairs = pair(&eager, &candidate, &inputs(), 0, Guard::ALL).unwrap();
+        tally.add(&pairs, Agreement::of(&pairs, -5), wide);
+        (tally.failure().map(|failure| failure.reason.message), tally.tolerance())
+    };
+    let (message, tolerance) = judged(&[4e-9, -2e-9], Some(&truth));
+    assert!(message.unwrap().contains("Zeros would be within that"));
+    assert_eq!(tolerance, None);
+    // Roundings of the right function, and noise that eager has as well.
+    assert_eq!(judged(&[1.000_001e-9, -2e-9], Some(&truth)).0, None);
+    let noisy = wide(&[0.0, 0.0], &[2]);
+    assert_eq!(judged(&[4e-9, -2e-9], Some(&noisy)).0, None);
+    // Without float64 the tolerance decides, as in paper mode.
+    assert_eq!(judged(&[4e-9, -2e-9], None).0, None);
+}
+
+#[test]
+fn timed_values_that_vanish_are_compared_with_float64() {
+    let (eager, candidate) = (one(&[1e-9, 0.0], &[2]), one(&[0.0, 0.0], &[2]));
+    let block = inputs();
+    let pairs = pair(&eager, &candidate, &block, 0, Guard::ALL).unwrap();
+    assert!(is_suspicious(&pairs, -5));
+    assert_eq!(wrong_values(&pairs, -5, None), None);
+    assert!(wrong_values(&pairs, -5, Some(&wide(&[1e-9, 0.0], &[2]))).is_some());
+}

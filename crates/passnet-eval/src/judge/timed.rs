@@ -1,25 +1,36 @@
 //! Judging of outputs of timed calls.
 
-use super::pairs::Pair;
+use super::{
+    pairs::Pair,
+    vanishing::{is_close_as_zeros_are, is_wrong_though_close},
+};
 use crate::{
     compare::{against_float64, compare},
     worker::Returned,
 };
+
+/// True if values are worth a comparison with float64: they are not close, or zeros would be so, too.
+pub(crate) fn is_suspicious(pairs: &[Pair<'_>], at: i32) -> bool {
+    let vanishes =
+        |pair: &Pair<'_>| is_close_as_zeros_are(pair, &compare(pair.dtype, &pair.candidate, &pair.reference, at), at);
+    wrong_values(pairs, at, None).is_some() || pairs.iter().any(vanishes)
+}
 
 /// Returns a description of the first value that is not close at `at`, unless it is at least as close to float64 as the reference
 /// is, or the reference is not comparable because it is not finite itself.
 pub(crate) fn wrong_values(pairs: &[Pair<'_>], at: i32, wide: Option<&Returned>) -> Option<String> {
     pairs.iter().find_map(|pair| {
         let comparison = compare(pair.dtype, &pair.candidate, &pair.reference, at);
-        if comparison.tolerance.is_some_and(|t| t <= at) {
+        let float64 = wide.and_then(|wide| pair.float64(wide));
+        let against =
+            float64.and_then(|float64| against_float64(pair.dtype, &pair.candidate, &pair.reference, &float64, at));
+        let is_close = comparison.tolerance.is_some_and(|t| t <= at);
+        if is_close && !is_wrong_though_close(pair, &comparison, against.as_ref(), at) {
             return None;
         }
         if !compare(pair.dtype, &pair.reference, &pair.reference, at).equal {
             return None;
         }
-        let float64 = wide.and_then(|wide| pair.float64(wide));
-        let against =
-            float64.and_then(|float64| against_float64(pair.dtype, &pair.candidate, &pair.reference, &float64, at));
         if against.is_some_and(|against| against.accepted) {
             return None;
         }

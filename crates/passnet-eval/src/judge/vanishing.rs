@@ -1,0 +1,41 @@
+//! Outputs so small that the absolute part of the tolerance would let zeros pass.
+//!
+//! Such are the results of deep models with random weights: next to them the tolerance says nothing, and a wrong function is as
+//! close as the right one.
+
+use passnet_record::AgainstFloat64;
+use passnet_score::tolerance;
+
+use super::pairs::Pair;
+use crate::compare::{Comparison, largest};
+
+/// Times that a candidate may be further from float64 than eager is. What cancels leaves noise, which differs by chance more
+/// than [`crate::compare::MARGIN`] allows; another function is further away by orders of magnitude.
+const NOISE: f64 = 16.0;
+
+/// True if zeros would be close to the reference, too, and the candidate is not close in proportion to the largest value.
+pub(crate) fn is_close_as_zeros_are(pair: &Pair<'_>, comparison: &Comparison, at: i32) -> bool {
+    let Some((rtol, atol)) = tolerance(pair.dtype, at) else { return false };
+    if comparison.equal {
+        return false;
+    }
+    let Some(scale) = largest(pair.dtype, &pair.reference) else { return false };
+    let in_proportion = comparison.max_abs_diff.is_some_and(|difference| difference <= (atol.min(1.0) + rtol) * scale);
+    0.0 < scale && scale < atol && !in_proportion
+}
+
+/// The same, where float64 does not explain the difference by noise.
+pub(super) fn is_wrong_though_close(
+    pair: &Pair<'_>,
+    comparison: &Comparison,
+    float64: Option<&AgainstFloat64>,
+    at: i32,
+) -> bool {
+    let Some(float64) = float64.filter(|float64| !float64.accepted) else { return false };
+    let is_noise = match (float64.candidate.max, float64.eager.max) {
+        (Some(candidate), Some(eager)) => candidate <= NOISE * eager,
+        // NaN and infinity are judged by the tolerance.
+        _ => true,
+    };
+    !is_noise && is_close_as_zeros_are(pair, comparison, at)
+}
