@@ -9,7 +9,7 @@ use passnet_score::tolerance;
 use super::pairs::Pair;
 use crate::compare::{Comparison, largest};
 
-/// Times that a candidate may be further from float64 than eager is. What cancels leaves noise, which differs by chance more
+/// Times that a candidate may be further from float64 than eager is. Values that cancel leave noise, which differs by chance more
 /// than [`crate::compare::MARGIN`] allows; another function is further away by orders of magnitude.
 const NOISE: f64 = 16.0;
 
