@@ -28,6 +28,7 @@ pub mod kernels;
 pub mod mine;
 mod open;
 pub mod pipeline;
+pub mod prune;
 pub mod query;
 pub mod select;
 mod sorter;

@@ -18,6 +18,8 @@ pub(crate) enum DatasetCommand {
     Fold(FoldArgs),
     /// Group subgraphs into tasks and split them for evaluation and training
     Curate(CurateArgs),
+    /// Remove graphs from a suite whose results cannot show whether a pass is right
+    Prune(PruneArgs),
     /// Count what a dataset holds
     Stats(StatsArgs),
     /// Show one sample
@@ -136,6 +138,15 @@ pub(crate) struct CurateArgs {
     /// Number of tasks for evaluation; all others are for training
     #[arg(long, default_value_t = 200)]
     pub(crate) eval: usize,
+}
+
+#[derive(Args)]
+pub(crate) struct PruneArgs {
+    /// Folder of the suite
+    pub(crate) suite: PathBuf,
+    /// Write the suite to this folder instead of replacing it
+    #[arg(long)]
+    pub(crate) out: Option<PathBuf>,
 }
 
 #[derive(Args)]

@@ -19,6 +19,7 @@ pub(crate) fn run(command: &DatasetCommand) -> Result<ExitCode> {
         DatasetCommand::Dedup(args) => tables::run_dedup(args),
         DatasetCommand::Fold(args) => tables::fold(args),
         DatasetCommand::Curate(args) => tables::run_curate(args),
+        DatasetCommand::Prune(args) => tables::run_prune(args),
         DatasetCommand::Stats(args) => inspect::run_stats(args),
         DatasetCommand::Show(args) => inspect::show(args),
         DatasetCommand::Query(args) => inspect::run_query(args),

@@ -1,8 +1,9 @@
-//! Stages that read one table and write another: `import`, `export`, `dedup`, `fold`, `curate`.
+//! Stages that read one table and write another: `import`, `export`, `dedup`, `fold`, `curate`, `prune`.
 
 use std::process::ExitCode;
 
 use anyhow::Result;
+use fs_err as fs;
 use passnet_dataset::{
     Dataset,
     curate::curate,
@@ -10,12 +11,14 @@ use passnet_dataset::{
     fold::{CanonicalSettings, CompatibleSettings, Policy, SizeBounds},
     import::{Transfer, export, import_graphs, import_tasks},
     mine::{Method, mine},
+    prune::prune,
+    suite::front_page,
 };
 use passnet_record::counted;
 
 use super::found::{existing, report_failures};
 use crate::{
-    args::{CurateArgs, DedupArgs, ExportArgs, FoldArgs, FoldMode, ImportArgs},
+    args::{CurateArgs, DedupArgs, ExportArgs, FoldArgs, FoldMode, ImportArgs, PruneArgs},
     failure::usage,
     output::{self, Rows},
 };
@@ -90,4 +93,17 @@ pub(super) fn run_curate(args: &CurateArgs) -> Result<ExitCode> {
         curated.eval, curated.train, curated.withheld
     ))?;
     report_failures(&curated.failures)
+}
+
+pub(super) fn run_prune(args: &PruneArgs) -> Result<ExitCode> {
+    let suite = existing(&args.suite)?;
+    let out = args.out.as_ref().map_or_else(|| suite.clone(), |out| Dataset::at(out));
+    let pruned = prune(&suite, &out)?;
+    for (path, reason) in &pruned.graphs {
+        output::text(&format!("{path}\t{reason}"))?;
+    }
+    fs::write(out.root().join("README.md"), front_page(&out)?)?;
+    let (graphs, tasks) = (pruned.graphs.len(), pruned.tasks.len());
+    output::text(&format!("{} and {} removed", counted(graphs, "graph"), counted(tasks, "task")))?;
+    Ok(ExitCode::SUCCESS)
 }
