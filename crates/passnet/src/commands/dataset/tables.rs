@@ -97,7 +97,7 @@ pub(super) fn run_curate(args: &CurateArgs) -> Result<ExitCode> {
 
 pub(super) fn run_prune(args: &PruneArgs) -> Result<ExitCode> {
     let suite = existing(&args.suite)?;
-    let out = args.out.as_ref().map_or_else(|| suite.clone(), |out| Dataset::at(out));
+    let out = args.out.as_ref().map_or_else(|| suite.clone(), Dataset::at);
     let pruned = prune(&suite, &out)?;
     for (path, reason) in &pruned.graphs {
         output::text(&format!("{path}\t{reason}"))?;
