@@ -27,10 +27,10 @@ from passnet._backend.author import NotAuthoredError, author_passes
 from passnet._backend.cache import Store
 from passnet._backend.directories import load_directory
 from passnet._backend.fallback import Refusals, with_fallback
+from passnet._backend.inductor import compile_rest
 from passnet._backend.report import GraphReport, Report
 from passnet._backend.sizes import Sized, SizesReport, has_symbols
-from passnet._compile.inductor import compile_rest
-from passnet._compile.stages import Stages
+from passnet._backend.stages import Stages
 from passnet._passes.load import Pass, PassDirectory
 from passnet._passes.rewrite import rewrite
 from passnet._summary import summary

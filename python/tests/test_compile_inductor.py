@@ -13,8 +13,8 @@ from torch.profiler import ProfilerActivity, profile
 
 import passnet
 import passnet.backend
+from passnet._backend.stopwatch import Comparison
 from passnet._compile import build
-from passnet._compile.stopwatch import Comparison
 
 passnet.backend.register()
 
@@ -31,7 +31,7 @@ class Model(torch.nn.Module):
 
 @pytest.fixture(autouse=True)
 def never_slower(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("passnet._compile.build", "passnet._compile.regions"):
+    for name in ("passnet._compile.build", "passnet._backend.regions"):
         monkeypatch.setattr(f"{name}.compare_times", lambda *_: Comparison((2.0,), (1.0,)))
 
 

@@ -10,8 +10,8 @@ import torch
 
 import passnet
 from passnet import optimize
+from passnet._backend.stopwatch import Comparison
 from passnet._compile import page
-from passnet._compile.stopwatch import Comparison
 from passnet._passes.errors import PassError
 
 MODEL = """

@@ -17,10 +17,10 @@ import passnet
 from passnet._backend import author
 from passnet._backend.author import NotAuthoredError, author_passes
 from passnet._backend.cache import Store, key_of
+from passnet._backend.precision import is_as_precise
+from passnet._backend.stopwatch import Comparison
 from passnet._compile.capture import capture
-from passnet._compile.precision import is_as_precise
 from passnet._compile.report import Specialisation
-from passnet._compile.stopwatch import Comparison
 
 
 @pytest.fixture(autouse=True)

@@ -11,8 +11,9 @@ import torch
 import passnet
 import passnet.backend
 from compiling import image, net
-from passnet._compile import stages, training
-from passnet._compile.stopwatch import Comparison
+from passnet._backend import stages
+from passnet._backend.stopwatch import Comparison
+from passnet._compile import training
 
 passnet.backend.register()
 
@@ -33,7 +34,7 @@ def never_slower(monkeypatch: pytest.MonkeyPatch) -> None:
     """Decisions by correctness alone, so that tests do not depend on times."""
     for module in (stages, training):
         monkeypatch.setattr(module, "compare_times", lambda *_: Comparison((2.0,), (1.0,)))
-    monkeypatch.setattr("passnet._compile.regions.compare_times", lambda *_: Comparison((2.0,), (1.0,)))
+    monkeypatch.setattr("passnet._backend.regions.compare_times", lambda *_: Comparison((2.0,), (1.0,)))
 
 
 def block() -> tuple[Block, torch.Tensor]:

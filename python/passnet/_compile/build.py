@@ -15,15 +15,15 @@ import torch.fx
 from passnet._backend.author import NotAuthoredError, author_passes
 from passnet._backend.cache import Store
 from passnet._backend.fallback import Refusals, with_fallback
+from passnet._backend.inductor import compile_rest
+from passnet._backend.regions import Judge, Region, difference_of, direct, drop, regions_of
+from passnet._backend.stopwatch import compare_times
 from passnet._compile.capture import Captured
 from passnet._compile.channels import channels_last
 from passnet._compile.freeze import freeze
 from passnet._compile.graphs import GraphedCall, NotGraphedError, Pool, refusal
-from passnet._compile.inductor import compile_rest
 from passnet._compile.options import Options
-from passnet._compile.regions import Judge, Region, difference_of, direct, drop, regions_of
 from passnet._compile.report import Specialisation, described
-from passnet._compile.stopwatch import compare_times
 from passnet._passes.errors import PassError
 from passnet._passes.load import Pass
 from passnet._passes.rewrite import rewrite

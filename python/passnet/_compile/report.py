@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from passnet._compile.regions import Region
+from passnet._backend.regions import Region
 
 
 @dataclass

@@ -10,13 +10,13 @@ import torch
 
 from passnet._backend.cache import Store
 from passnet._backend.compare import difference
+from passnet._backend.precision import is_as_precise
+from passnet._backend.regions import fork_random
+from passnet._backend.stages import Stages
+from passnet._backend.stopwatch import compare_times
 from passnet._compile.capture import Captured
 from passnet._compile.options import Options
-from passnet._compile.precision import is_as_precise
-from passnet._compile.regions import fork_random
 from passnet._compile.report import Specialisation, described
-from passnet._compile.stages import Stages
-from passnet._compile.stopwatch import compare_times
 from passnet._passes.load import Pass
 from passnet.kernels._errors import is_fatal
 

@@ -20,7 +20,7 @@ import torch
 import torch.fx
 
 from passnet._backend.effects import effects_of
-from passnet._compile.regions import Judge, Region, direct
+from passnet._backend.regions import Judge, Region, direct
 from passnet._passes.load import Pass, PassDirectory
 from passnet._passes.rewrite import rewrite
 from passnet._passes.wire import to_graph_module

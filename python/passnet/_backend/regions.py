@@ -17,8 +17,8 @@ import torch.fx
 from passnet._backend.compare import difference
 from passnet._backend.effects import effects_of
 from passnet._backend.fallback import bound_replacement
-from passnet._compile.precision import is_as_precise
-from passnet._compile.stopwatch import compare_times
+from passnet._backend.precision import is_as_precise
+from passnet._backend.stopwatch import compare_times
 from passnet._passes.load import Pass
 from passnet._passes.rewrite import only_result
 from passnet.kernels._errors import is_fatal

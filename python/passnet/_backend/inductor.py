@@ -19,7 +19,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from passnet import _native
-from passnet._compile.regions import regions_of
+from passnet._backend.regions import regions_of
 from passnet._passes.errors import PassError
 from passnet._passes.load import Pass
 from passnet._passes.rewrite import rewrite

@@ -19,11 +19,11 @@ import torch.fx
 from torch._functorch.aot_autograd import aot_module_simplified
 from torch._functorch.partitioners import default_partition
 
+from passnet._backend.aten import ALL, POINTWISE, formulas, in_torch
 from passnet._backend.author import NotAuthoredError, author_passes
 from passnet._backend.cache import Store
-from passnet._compile.aten import ALL, POINTWISE, formulas, in_torch
-from passnet._compile.regions import Judge, Region, difference_of, direct, drop, fork_random, regions_of
-from passnet._compile.stopwatch import compare_times
+from passnet._backend.regions import Judge, Region, difference_of, direct, drop, fork_random, regions_of
+from passnet._backend.stopwatch import compare_times
 from passnet._passes.errors import PassError
 from passnet._passes.load import Pass
 from passnet._passes.rewrite import rewrite
