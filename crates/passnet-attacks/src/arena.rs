@@ -9,7 +9,7 @@ use std::{
 };
 
 use passnet_eval::{Candidate, Defences, Referee, RefereeOptions, ZygoteConfig, settings};
-use passnet_record::{Coverage, Device, ExecutionPath, GraphId, PassDirectory, RunSettings, Verdict};
+use passnet_record::{Coverage, Device, ExecutionPath, GraphId, PassDirectory, RunSettings, Status, Verdict};
 use passnet_run::{GraphSample, Suite};
 use passnet_services::Interpreter;
 
@@ -26,8 +26,8 @@ pub(crate) fn modes(coverage: Coverage, entry: &Entry) -> Vec<&'static str> {
     }
 }
 
-/// Tries of an attack without layers: some win a race only now and then, and one win proves that they work.
-const TRIES_WITHOUT_LAYERS: usize = 3;
+/// Tries of an attack that has no effect: some win a race only now and then, and one win proves that they work, or are caught.
+const TRIES: usize = 3;
 
 /// An entry under one set of layers.
 pub(crate) struct Job<'a> {
@@ -83,10 +83,14 @@ impl<'a> Arena<'a> {
         let work = || -> Result<(), AttackError> {
             while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let may_win_later = job.mode == "none" && !job.entry.meta.by_construction;
-                let tries = if may_win_later { TRIES_WITHOUT_LAYERS } else { 1 };
+                // Chance decides whether some attacks take effect at all, such as those that look for their state in freed memory.
+                let was_idle = |found: &Seen| {
+                    let is_attack = job.mode == "all" && job.entry.meta.expect.is_some();
+                    is_attack && matches!(found.verdict.status, Status::Correct | Status::Unstable)
+                };
                 let mut found = self.evaluate(job)?;
-                for _ in 1..tries {
-                    if found.reached {
+                for _ in 1..TRIES {
+                    if found.reached || !(may_win_later || was_idle(&found)) {
                         break;
                     }
                     found = self.evaluate(job)?;
