@@ -23,6 +23,7 @@ from passnet._backend.regions import regions_of
 from passnet._passes.errors import PassError
 from passnet._passes.load import Pass
 from passnet._passes.rewrite import rewrite
+from passnet._passes.trace import IN_PLACE_OPERATORS
 
 _NAMESPACE = "passnet_region"
 # Types of arguments in a schema; a region with another kind of argument is left to TorchInductor.
@@ -153,22 +154,4 @@ def _writes(rule: Pass) -> bool:
     return False
 
 
-_WRITING = frozenset(
-    f"i{name}"
-    for name in [
-        "add",
-        "sub",
-        "mul",
-        "truediv",
-        "floordiv",
-        "mod",
-        "pow",
-        "matmul",
-        "and",
-        "or",
-        "xor",
-        "lshift",
-        "rshift",
-    ]
-)
-_WRITING |= {"setitem", "batch_norm"}
+_WRITING = {f"i{name}" for name in IN_PLACE_OPERATORS} | {"setitem", "batch_norm"}

@@ -14,6 +14,23 @@ import torch.fx
 import torch.nn.functional
 from torch.overrides import TorchFunctionMode
 
+# Operators that have a form in place: `iadd` of the module `operator`.
+IN_PLACE_OPERATORS = (
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "matmul",
+    "and",
+    "or",
+    "xor",
+    "lshift",
+    "rshift",
+)
+
 
 class _PatternProxy(torch.fx.Proxy):
     """Records in-place operators and item assignment, which the base class turns into others or refuses."""
@@ -29,21 +46,7 @@ def _record_in_place(name: str) -> Callable[..., torch.fx.Proxy]:
     return lambda self, other: self._record(name, other)
 
 
-for _operator in [
-    "add",
-    "sub",
-    "mul",
-    "truediv",
-    "floordiv",
-    "mod",
-    "pow",
-    "matmul",
-    "and",
-    "or",
-    "xor",
-    "lshift",
-    "rshift",
-]:
+for _operator in IN_PLACE_OPERATORS:
     setattr(_PatternProxy, f"__i{_operator}__", _record_in_place(f"i{_operator}"))
 
 

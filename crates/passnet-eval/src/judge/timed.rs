@@ -11,9 +11,16 @@ use crate::{
 
 /// True if values are worth a comparison with float64: they are not close, or zeros would be so, too.
 pub(crate) fn is_suspicious(pairs: &[Pair<'_>], at: i32) -> bool {
-    let vanishes =
-        |pair: &Pair<'_>| is_close_as_zeros_are(pair, &compare(pair.dtype, &pair.candidate, &pair.reference, at), at);
-    wrong_values(pairs, at, None).is_some() || pairs.iter().any(vanishes)
+    pairs.iter().any(|pair| {
+        let comparison = compare(pair.dtype, &pair.candidate, &pair.reference, at);
+        let is_close = comparison.tolerance.is_some_and(|t| t <= at);
+        if is_close { is_close_as_zeros_are(pair, &comparison, at) } else { is_comparable(pair, at) }
+    })
+}
+
+/// True if the reference equals itself: it is not NaN.
+fn is_comparable(pair: &Pair<'_>, at: i32) -> bool {
+    compare(pair.dtype, &pair.reference, &pair.reference, at).equal
 }
 
 /// Returns a description of the first value that is not close at `at`, unless it is at least as close to float64 as the reference
@@ -28,7 +35,7 @@ pub(crate) fn wrong_values(pairs: &[Pair<'_>], at: i32, wide: Option<&Returned>)
         if is_close && !is_wrong_though_close(pair, &comparison, against.as_ref(), at) {
             return None;
         }
-        if !compare(pair.dtype, &pair.reference, &pair.reference, at).equal {
+        if !is_comparable(pair, at) {
             return None;
         }
         if against.is_some_and(|against| against.accepted) {

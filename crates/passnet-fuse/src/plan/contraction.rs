@@ -6,7 +6,10 @@
 
 use passnet_record::DType;
 
-use super::stage::{Action, Loop, Stage};
+use super::{
+    stage::{Action, Loop, Stage},
+    tile::{next_power, prev_power},
+};
 use crate::front::{
     arena::Arena,
     expr::{Binary, Expr, ExprId, Fold, Kind},
@@ -70,7 +73,7 @@ impl Contraction {
             terms,
             block_rows,
             block_columns,
-            block_terms: power(length).clamp(LEAST, prev_power(most)),
+            block_terms: next_power(length).clamp(LEAST, prev_power(most)),
             warps: if block_rows * block_columns > 64 * 128 { 8 } else { 4 },
         })
     }
@@ -97,7 +100,7 @@ pub(crate) fn extent(loops: &[Loop]) -> i64 {
 
 /// Sides of a tile: as large as the matrix needs, and small enough that all multiprocessors have one.
 fn block(count: i64, height: i64, width: i64) -> (i64, i64) {
-    let (mut rows, mut columns) = (power(height).clamp(LEAST, 128), power(width).clamp(LEAST, 128));
+    let (mut rows, mut columns) = (next_power(height).clamp(LEAST, 128), next_power(width).clamp(LEAST, 128));
     let programs = |rows: i64, columns: i64| count * (height + rows - 1) / rows * ((width + columns - 1) / columns);
     while programs(rows, columns) < PROGRAMS && rows.max(columns) > 2 * LEAST {
         if columns >= rows { columns /= 2 } else { rows /= 2 }
@@ -130,13 +133,4 @@ fn vars_of(arena: &Arena, id: ExprId) -> Vec<Var> {
         });
     }
     vars
-}
-
-fn power(value: i64) -> i64 {
-    value.max(1).unsigned_abs().next_power_of_two() as i64
-}
-
-fn prev_power(value: i64) -> i64 {
-    let next = power(value);
-    if next > value.max(1) { next / 2 } else { next }
 }

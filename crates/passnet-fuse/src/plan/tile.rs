@@ -138,11 +138,13 @@ fn depends_on(index: &Index, vars: &BTreeSet<Var>) -> bool {
     found
 }
 
-fn next_power(value: i64) -> i64 {
+/// The least power of two that is not below a value.
+pub(super) fn next_power(value: i64) -> i64 {
     value.max(1).unsigned_abs().next_power_of_two() as i64
 }
 
-fn prev_power(value: i64) -> i64 {
+/// The largest power of two that is not above a value.
+pub(super) fn prev_power(value: i64) -> i64 {
     let next = next_power(value);
     if next > value.max(1) { next / 2 } else { next }
 }
