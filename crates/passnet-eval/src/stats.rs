@@ -112,6 +112,27 @@ pub fn disagree(pairs: &[RatioInterval]) -> bool {
     low > high * BETWEEN_PAIRS
 }
 
+/// Fluctuation of a measurement, as IQR / median: of the trials of a usual round of the side where it is largest, or of the
+/// ratios of rounds to the last side, whichever is larger.
+///
+/// A change that both sides of a round share, such as another clock frequency, is in none of them, and does not change their ratio.
+pub(crate) fn fluctuation(sides: &[&Rounds]) -> f64 {
+    let spread = |mut values: Vec<f64>| {
+        values.sort_unstable_by(f64::total_cmp);
+        (quantile(&values, 0.75) - quantile(&values, 0.25)) / quantile(&values, 0.5)
+    };
+    let within = |side: &&Rounds| {
+        let of_round = |trials: &Vec<u64>| spread(trials.iter().map(|&ns| ns as f64).collect());
+        median(&mut side.iter().map(of_round).filter(|spread| spread.is_finite()).collect::<Vec<_>>())
+    };
+    let of_ratios = |(last, others): (&&Rounds, &[&Rounds])| {
+        let ratios = |side: &&Rounds| log_ratios(side, last).into_iter().map(f64::exp).collect();
+        others.iter().map(|side| spread(ratios(side))).collect::<Vec<_>>()
+    };
+    let between = sides.split_last().map(of_ratios).unwrap_or_default();
+    sides.iter().filter_map(within).chain(between).filter(|spread| spread.is_finite()).fold(0.0, f64::max)
+}
+
 /// Logarithm of the ratio of medians of each round; rounds without one are left out.
 fn log_ratios(base: &Rounds, candidate: &Rounds) -> Vec<f64> {
     let middle = |trials: &Vec<u64>| median(&mut trials.iter().map(|&ns| ns as f64).collect::<Vec<_>>());
@@ -183,6 +204,24 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn what_both_sides_share_is_no_fluctuation() {
+        let side = |scale: u64, noise: u64| -> Vec<Vec<u64>> {
+            (0..8).map(|round| (0..8).map(|trial| scale * (100 + 50 * (round % 2)) + trial * noise).collect()).collect()
+        };
+        let (base, candidate) = (side(20, 1), side(10, 1));
+        assert!(fluctuation(&[&base, &candidate]) < 0.01);
+        // The trials of one side vary.
+        assert!(fluctuation(&[&base, &side(10, 100)]) > 0.2);
+        // The clock changes for one side only.
+        let mut drifting = candidate.clone();
+        for round in drifting.iter_mut().step_by(3) {
+            round.iter_mut().for_each(|ns| *ns *= 2);
+        }
+        assert!(fluctuation(&[&base, &drifting]) > 0.2);
+        assert!(fluctuation(&[]) == 0.0 && fluctuation(&[&base[..1]]) < 0.01);
+    }
 
     #[test]
     fn quantiles_interpolate_as_numpy_does() {

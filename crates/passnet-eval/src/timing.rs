@@ -7,8 +7,7 @@
 use std::time::{Duration, Instant};
 
 use passnet_record::{
-    Baseline, ExecutionPath, Mode, RatioInterval, RunSettings, SideTiming, SideTrials, Timing, WorkerReply,
-    WorkerRequest,
+    Baseline, ExecutionPath, Mode, RatioInterval, RunSettings, SideTrials, Timing, WorkerReply, WorkerRequest,
 };
 
 use crate::{
@@ -16,7 +15,7 @@ use crate::{
     block::InputBlock,
     pools::Pools,
     schedule::{BlockPlan, CallTimes, blocks, sizing},
-    stats::{combined, quantile, ratio_of_medians, summarize},
+    stats::{combined, fluctuation, quantile, ratio_of_medians, summarize},
     worker::{Fault, Sent, Worker, unexpected},
 };
 
@@ -33,7 +32,7 @@ pub(crate) struct Measurement {
     pub(crate) made: u64,
     /// Calls per trial.
     pub(crate) calls: u32,
-    /// Largest IQR / median of any side.
+    /// Fluctuation of the times, compared with `max_iqr_ratio`.
     pub(crate) noise: f64,
     /// While the others were measured: how long that took, and what the last side ran meanwhile.
     pub(crate) elsewhere: (Duration, Duration),
@@ -55,7 +54,7 @@ impl Measurement {
 
 /// Outputs of a checked round.
 pub(crate) struct CheckedRound {
-    /// What the first side and the last one returned for the same content.
+    /// Outputs of the first side and of the last one for the same content.
     pub(crate) sent: [Sent; 2],
     /// Content ids of these values when the calls had returned; empty where they are not known.
     pub(crate) kept: [Vec<String>; 2],
@@ -129,13 +128,25 @@ impl Plan<'_> {
             made += plan.all();
         }
         let sides: Vec<SideRounds> = sides.into_iter().map(|side| side.rounds).collect();
-        let noise = sides.iter().map(|side| noise(&summarize(&side.times.e2e_ns, &[]))).fold(0.0, f64::max);
+        let noise = self.noise(&sides);
         let charged_ns = match (sides.first(), sides.last()) {
             (Some(base), Some(candidate)) if self.check_clock => charge(base, candidate),
             _ => 0,
         };
         let calls = plans.first().map_or(1, |plan| plan.calls);
         Ok(Measurement { sides, made, calls, noise, elsewhere, charged_ns })
+    }
+
+    /// Fluctuation of the times. In paper mode, as the public harness has it: the largest IQR / median of all trials of a side.
+    fn noise(&self, sides: &[SideRounds]) -> f64 {
+        if self.settings.mode == Mode::Sound {
+            return fluctuation(&sides.iter().map(|side| side.times.e2e_ns.as_slice()).collect::<Vec<_>>());
+        }
+        let of_all = |side: &SideRounds| {
+            let all = summarize(&side.times.e2e_ns, &[]);
+            all.iqr_ns / all.median_ns
+        };
+        sides.iter().map(of_all).fold(0.0, f64::max)
     }
 
     /// The sides in the order of a round. The public harness runs the candidate first.
@@ -223,11 +234,6 @@ impl Plan<'_> {
         sides[side].rounds.enter_fetch(begin.elapsed());
         Ok(sent)
     }
-}
-
-/// IQR / median.
-fn noise(side: &SideTiming) -> f64 {
-    side.iqr_ns / side.median_ns
 }
 
 /// The record of the measurements of two sides, one per pair of processes; `side` is the number of the baseline.

@@ -15,7 +15,8 @@
 //! | [`Rule::Data`] | writes to constants, absolute addresses, addresses of functions |
 //! | [`Rule::Stack`] | stack pointers from elsewhere, frames above 256 KiB |
 //!
-//! [`source`] has the rules for the preprocessed text, about what compiles to nothing: `asm`, attributes, pragmas.
+//! [`source`] has the rules for the preprocessed text, about what compiles to nothing: `asm`, attributes, pragmas. [`ptx`] has
+//! those for kernels of CUDA devices.
 //!
 //! The crate is pure: no files, no processes.
 
@@ -25,6 +26,7 @@ mod elf;
 mod finding;
 mod image;
 mod imports;
+pub mod ptx;
 mod rules;
 pub mod source;
 

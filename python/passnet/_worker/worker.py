@@ -29,6 +29,7 @@ from passnet._worker.inductor import DirectGraph
 from passnet._worker.pools import Pools, let_go
 from passnet._worker.static_weights import StaticWeights
 from passnet.backend import Backend
+from passnet.kernels._device_code import judge_triton
 
 
 def serve(sock: socket.socket, sandbox: dict[str, str]) -> None:
@@ -192,6 +193,8 @@ class Worker:
             case {"kind": "passes", "dir": path, "compiled": compiled}:
                 if self.device.type == "cpu":
                     triton_interpreter.enable()
+                else:
+                    judge_triton()
                 self.stage = "import"
                 directory = PassDirectory.load(path)
                 self.stage = "rewrite"

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from passnet import _native
+from passnet.kernels import _device_code
 from passnet.kernels._errors import KernelCompileError
 from passnet.kernels._signature import Signature
 
@@ -31,7 +32,8 @@ def cuda(source: str, signature: str, flags: Sequence[str] = ()) -> Any:
     it, without `extern "C"`. It is compiled by NVRTC for the device that it is first launched on. The types of `<cstdint>` are
     there, system headers are not.
 
-    Raises `ValueError` for a signature that it cannot read; the first launch raises `KernelCompileError`.
+    Raises `ValueError` for a signature that it cannot read. The first launch raises `KernelCompileError`, and
+    `KernelRefusedError` for code that kernels may not have: memory that outlives the launch, clocks, calls of `printf` or `malloc`.
     """
     parsed = Signature.parse(signature)
     declaration = f'extern "C" __global__ {parsed.declaration};\n'
@@ -48,7 +50,7 @@ def _architecture(device: int) -> str:
 
 
 def machine_code(declaration: str, source: str, architecture: str, flags: Sequence[str]) -> bytes:
-    """Compiles CUDA C++ with NVRTC, e.g. for `sm_90`."""
+    """Compiles CUDA C++ with NVRTC, e.g. for `sm_90`, and has it judged."""
     nvrtc = _nvrtc()
     program = ctypes.c_void_p()
     text = f'{_PRELUDE}{declaration}#line 1 "kernel.cu"\n{source}'.encode()
@@ -59,6 +61,8 @@ def machine_code(declaration: str, source: str, architecture: str, flags: Sequen
         if status != 0:
             log = _text(nvrtc, program, "ProgramLog").rstrip(b"\0").decode(errors="replace").strip()
             raise KernelCompileError(log or "the compiler failed")
+        # Both come from the same compilation; the text has all that the machine code is made of.
+        _device_code.judge(_text(nvrtc, program, "PTX").rstrip(b"\0").decode(errors="replace"), flags)
         return _text(nvrtc, program, "CUBIN")
     finally:
         nvrtc.nvrtcDestroyProgram(ctypes.byref(program))

@@ -324,8 +324,8 @@ impl Attempt<'_> {
         let noise = measured.best.iter().map(|one| one.noise).fold(0.0, f64::max);
         if noise > settings.max_iqr_ratio {
             let message = format!(
-                "IQR / median is {noise:.2}, more than {:.2}, in the best of {} measurements; the machine is busy or the run \
-                 time depends on the values",
+                "times or their ratios fluctuate: IQR / median is {noise:.2}, more than {:.2}, in the best of {} measurements; \
+                 the machine is busy or the run time depends on the values",
                 settings.max_iqr_ratio,
                 measured.remeasured + 1
             );

@@ -159,8 +159,9 @@ impl Scan<'_> {
         let mut is_const = false;
         loop {
             match source.text(at) {
-                "static" | "inline" => at += 1,
-                "const" => {
+                "static" | "inline" | "__device__" => at += 1,
+                // Kernels cannot write to it.
+                "const" | "__constant__" => {
                     is_const = true;
                     at += 1;
                 }

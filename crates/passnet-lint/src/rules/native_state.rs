@@ -4,7 +4,7 @@ use crate::rule::Violation;
 ///
 /// Rejects variables that outlive a call in C++ and CUDA sources: globals, `static`, `thread_local` and `__device__`
 /// variables, and `mutable` members, which change in constants. Constants of numbers whose values are written out are
-/// allowed: `const int64_t BLOCK = 64;`, `static const float TABLE[2] = {0.5f, 2.0f};`.
+/// allowed: `const int64_t BLOCK = 64;`, `static const float TABLE[2] = {0.5f, 2.0f};`, `__constant__ float SCALE[1] = {2.0f};`.
 ///
 /// ## Why
 ///

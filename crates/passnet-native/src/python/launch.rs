@@ -14,7 +14,7 @@ mod triton;
 pub(super) use self::cpp::{CppLauncher, set_kernel_hook};
 pub(super) use self::cuda::CudaLauncher;
 pub(super) use self::library::{
-    KernelLibrary, judge_kernel_text, judge_kernels, kernel_flags, kernel_text, kernels_are_judged,
+    KernelLibrary, judge_device_code, judge_kernel_text, judge_kernels, kernel_flags, kernel_text, kernels_are_judged,
 };
 pub(super) use self::prepared::PreparedFunction;
 pub(super) use self::triton::TritonLauncher;

@@ -2,7 +2,7 @@
 
 use std::{ffi::CString, sync::OnceLock};
 
-use passnet_objects::{Finding, StackUse, compile, judge, source};
+use passnet_objects::{Finding, StackUse, compile, judge, ptx, source};
 use pyo3::{
     exceptions::{PyOSError, PyPermissionError, PyRuntimeError, PyValueError},
     prelude::*,
@@ -57,6 +57,14 @@ pub(crate) fn judge_kernel_text(flags: Vec<String>, source: &str, preprocessed: 
     let mut findings = source::judge_flags(&flags);
     findings.extend(source::judge_raw(source));
     findings.extend(source::judge_preprocessed(preprocessed, mark).err().unwrap_or_default());
+    findings.iter().map(Finding::to_string).collect()
+}
+
+/// The findings about PTX, and about the flags that an author gave to NVRTC.
+#[pyfunction]
+pub(crate) fn judge_device_code(text: &str, flags: Vec<String>) -> Vec<String> {
+    let mut findings = ptx::judge_flags(&flags);
+    findings.extend(ptx::judge(text).err().unwrap_or_default());
     findings.iter().map(Finding::to_string).collect()
 }
 

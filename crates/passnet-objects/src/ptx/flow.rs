@@ -1,0 +1,148 @@
+//! Rules for addresses: what they are computed from.
+//!
+//! For each register of a function, all of its definitions together say where its value comes from. That ignores the order
+//! of statements: a register that is ever computed from the address of a constant counts as one everywhere.
+
+use std::collections::BTreeMap;
+
+use super::{
+    instructions::{base, callee, operation},
+    module::{Function, Module},
+};
+use crate::finding::{Finding, Rule, readable};
+
+/// What a value is computed from.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Sources {
+    /// The address of a constant.
+    constant: bool,
+    /// A parameter, memory, or a variable of the block or the thread.
+    given: bool,
+}
+
+impl Sources {
+    fn and(self, other: Self) -> Self {
+        Self { constant: self.constant || other.constant, given: self.given || other.given }
+    }
+}
+
+/// Operations that write through the addresses in their operands.
+const WRITES: &[&str] = &["st", "atom", "red", "mbarrier", "stmatrix", "discard"];
+
+/// Finds writes to constants, addresses of constants that leave the function, and global addresses that are made of numbers.
+pub(super) fn check(module: &Module<'_>, function: &Function<'_>, findings: &mut Vec<Finding>) {
+    let known = sources(module, function);
+    let of = |tokens: &[&str]| combined(module, &known, tokens);
+    let calls_others = function
+        .statements
+        .iter()
+        .filter_map(|statement| operation(statement))
+        .any(|(name, operands)| base(name) == "call" && !callee(operands).is_some_and(Module::is_assertion));
+    let mut report = |message: String| findings.push(Finding::new(Rule::Data, message));
+    let name = readable(function.name);
+    for statement in &function.statements {
+        let Some((operation, operands)) = operation(statement) else { continue };
+        let parts: Vec<&str> = operation.split('.').collect();
+        let addresses = addresses(operands);
+        let is_write = WRITES.contains(&parts[0]);
+        let written = if is_write { &addresses[..] } else { &addresses[..addresses.len().min(1)] };
+        if (is_write || parts[0] == "cp") && written.iter().any(|address| of(address).constant) {
+            report(format!("`{operation}` in `{name}` writes to a constant, which would outlive the launch"));
+        }
+        let stored =
+            operands.iter().position(|token| *token == "]").map(|end| &operands[end + 1..]).unwrap_or_default();
+        let is_argument = parts.contains(&"param") && !calls_others && function.is_entry;
+        if is_write && !is_argument && of(stored).constant {
+            report(format!(
+                "`{operation}` in `{name}` stores the address of a constant, which leaves the function with it"
+            ));
+        }
+        let is_confined =
+            parts.iter().any(|part| matches!(*part, "param" | "local" | "shared" | "shared::cta" | "const"));
+        let is_access = is_write || matches!(parts[0], "ld" | "ldu" | "cp");
+        if is_access && !is_confined {
+            for address in &addresses {
+                let from = of(address);
+                if !from.constant && !from.given {
+                    report(format!(
+                        "`{operation}` in `{name}` has the address `{}`, which is made of numbers; compute addresses from the parameters",
+                        address.join(" ")
+                    ));
+                }
+            }
+        }
+    }
+}
+
+/// The operands in brackets.
+fn addresses<'s, 'a>(operands: &'s [&'a str]) -> Vec<&'s [&'a str]> {
+    let mut found = Vec::new();
+    let mut rest = operands;
+    while let Some(begin) = rest.iter().position(|token| *token == "[") {
+        let end = rest[begin..].iter().position(|token| *token == "]").map_or(rest.len(), |end| begin + end);
+        found.push(&rest[begin + 1..end]);
+        rest = rest.get(end + 1..).unwrap_or_default();
+    }
+    found
+}
+
+/// Where the value of each register comes from.
+fn sources<'a>(module: &Module<'a>, function: &Function<'a>) -> BTreeMap<&'a str, Sources> {
+    let mut known: BTreeMap<&str, Sources> = BTreeMap::new();
+    loop {
+        let mut has_changed = false;
+        for statement in &function.statements {
+            let Some((operation, operands)) = operation(statement) else { continue };
+            let (targets, rest) = split(operands);
+            let from = match base(operation) {
+                // What memory holds is not an address of this function's making.
+                "ld" | "ldu" | "atom" | "ldmatrix" => Sources { given: true, constant: false },
+                _ => combined(module, &known, rest),
+            };
+            for &target in targets.iter().filter(|token| is_register(token)) {
+                let before = known.entry(target).or_default();
+                let after = before.and(from);
+                has_changed |= *before != after;
+                *before = after;
+            }
+        }
+        if !has_changed {
+            return known;
+        }
+    }
+}
+
+/// The registers that an instruction sets, and its other operands: the first operand, or all in its braces. One whose first operand
+/// is an address sets none.
+fn split<'s, 'a>(operands: &'s [&'a str]) -> (&'s [&'a str], &'s [&'a str]) {
+    let is_vector = operands.first() == Some(&"{");
+    if operands.first() == Some(&"[") {
+        return (&[], operands);
+    }
+    let end = if is_vector {
+        operands.iter().position(|token| *token == "}").map(|end| end + 1)
+    } else {
+        operands.iter().position(|token| *token == ",")
+    };
+    operands.split_at(end.unwrap_or(operands.len()))
+}
+
+fn is_register(token: &str) -> bool {
+    token.starts_with(|c: char| matches!(c, '%' | '_' | '$') || c.is_ascii_alphabetic())
+}
+
+/// What some operands are computed from together. Names that are neither registers nor constants are those of parameters and
+/// of variables of the block or the thread; special registers and numbers are no addresses.
+fn combined(module: &Module<'_>, known: &BTreeMap<&str, Sources>, operands: &[&str]) -> Sources {
+    let of = |token: &&str| {
+        if let Some(known) = known.get(token) {
+            return *known;
+        }
+        let is_name = token.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '$'));
+        let constant = module.constants.contains(token);
+        // %SP and %SPL are the thread's stack, which a function may use before it is set.
+        let is_stack = matches!(*token, "%SP" | "%SPL");
+        Sources { constant, given: (is_name && !constant) || is_stack }
+    };
+    operands.iter().map(of).fold(Sources::default(), Sources::and)
+}
