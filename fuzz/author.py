@@ -31,6 +31,8 @@ Tensor = torch.Tensor
 FLOATS = (torch.float32, torch.float32, torch.float16, torch.bfloat16)
 EXTENTS = (1, 2, 3, 5, 8, 16, 17, 31, 40, 64, 130)
 MOST_ELEMENTS = 1 << 17
+# Kernels are split over as many; their results have the bits of one thread.
+THREADS = 3
 # Relative and absolute tolerance at t = -3 (docs/reference/scoring.md).
 TOLERANCE = {torch.float32: (2.9e-4, 1e-3), torch.float16: (1.6e-2, 1e-3), torch.bfloat16: (8.4e-2, 1e-3)}
 
@@ -270,8 +272,15 @@ def check(folder: Path, passes: Path, seed: int) -> str | None:
     inputs, others = ([writer.inputs[name].clone() for name in names] for _ in range(2))
     expected = module()(*inputs)
     rewritten = rewrite(module(), PassDirectory.load(passes).passes)
+    inputs_of_one = [value.clone() for value in others]
     missed = [report.name for report in rewritten.passes if not report.matches]
     got = rewritten.module(*others)
+    torch.set_num_threads(1)
+    alone = rewritten.module(*inputs_of_one)
+    torch.set_num_threads(THREADS)
+    for place, (a, b) in enumerate(zip([*got, *others], [*alone, *inputs_of_one], strict=True)):
+        if not torch.equal(a.reshape(-1).view(torch.uint8), b.reshape(-1).view(torch.uint8)):
+            return f"value {place}: other bits with {THREADS} threads than with one"
     for place, (a, b) in enumerate(zip([*expected, *inputs], [*got, *others], strict=True)):
         if (a.dtype, a.shape, a.stride()) != (b.dtype, b.shape, b.stride()):
             return f"value {place}: {a.dtype} {a.shape} {a.stride()}, but {b.dtype} {b.shape} {b.stride()}"
@@ -314,7 +323,7 @@ def main() -> int:
     parser.add_argument("--batch", type=int, default=40, help="graphs that the author is given at a time")
     args = parser.parse_args()
     torch.set_grad_enabled(False)
-    torch.set_num_threads(1)
+    torch.set_num_threads(THREADS)
     end, first, counts = time.monotonic() + args.seconds, args.seed, {"equal": 0, "without passes": 0, "different": 0}
     while time.monotonic() < end:
         work = Path(tempfile.mkdtemp(prefix=f"fuzz-author-{first}-"))

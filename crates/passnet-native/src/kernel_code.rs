@@ -3,6 +3,7 @@
 //! - `place`: bytes, addresses, protection.
 //! - `libraries`: functions of libraries that kernels call.
 //! - `call`: calls with a clean stack and clean registers.
+//! - `split`: calls whose range is split over the threads of PyTorch.
 //!
 //! Only an [`Image`](passnet_objects::Image) can be placed, and only a judged object becomes one. Nothing else is in the
 //! mapping, so what runs is what was judged.
@@ -11,7 +12,9 @@ mod call;
 mod entry;
 mod libraries;
 mod place;
+mod split;
 
 pub use call::call;
 pub use entry::Entry;
 pub use place::{LoadError, Loaded};
+pub use split::{Range, call_split};

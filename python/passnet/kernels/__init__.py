@@ -18,10 +18,12 @@
 
 A tensor is given for a pointer, a number for everything else. A call raises `KernelArgumentError` if an argument is not what
 the signature says: a tensor of another type (`const float*` takes float32), on another device, or not contiguous; a number
-that does not fit. Two notations say more, of which the compiler sees a pointer:
+that does not fit. Three notations say more than the compiler sees:
 
 - `const float x[n]` instead of `const float* x`: the tensor has `n` elements, an expression of the integer parameters.
 - `const float* strided x`: the tensor may have any strides, which the kernel is given as numbers.
+- `parallel int64_t begin, int64_t end` in C++: a range of independent steps. A call gives the whole of it, and the kernel is
+  called for parts of it in as many threads as PyTorch's operations may use.
 
 An unsigned type such as `uint16_t*` takes tensors of all types of its size, as bits; `void*` and `char*` take all.
 

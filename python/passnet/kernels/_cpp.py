@@ -17,6 +17,11 @@ def cpp(source: str, *signatures: str, flags: Sequence[str] = ()) -> Any:
     return nothing and take pointers and numbers. `flags` are added to those of the compiler (`-O3 -march=native`), for
     instance `-fopenmp`.
 
+    `parallel int64_t begin, int64_t end` in a signature is a range of steps that do not depend on each other, rows for instance. A
+    call gives the whole of it; the function is called for parts, in as many threads as PyTorch's operations may use
+    (`torch.set_num_threads`). It must compute the same for each step in whichever part that is. A step should take ten
+    microseconds or more.
+
     The object code is judged before it is loaded: it may compute and call functions of mathematics, and has no state, no
     clocks and no calls of the system (`docs/reference/native-kernels.md`). It is kept in the directory
     `PASSNET_KERNEL_CACHE` (default: `passnet/kernels` in the user's cache directory) under a hash of all that it depends
@@ -30,5 +35,8 @@ def cpp(source: str, *signatures: str, flags: Sequence[str] = ()) -> Any:
     for signature in parsed:
         signature.described(flags)  # Raises before a compiler runs.
     library = load(source, [(signature.name, signature.declaration) for signature in parsed], flags)
-    functions = tuple(_native.CppLauncher(signature.name, signature.described(flags), library) for signature in parsed)
+    functions = tuple(
+        _native.CppLauncher(signature.name, signature.described(flags), library, signature.range)
+        for signature in parsed
+    )
     return functions[0] if len(functions) == 1 else functions

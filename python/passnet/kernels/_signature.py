@@ -1,9 +1,11 @@
 """Signatures of kernels: what they say about arguments, and the declaration for the compiler.
 
-A signature is a C declaration with two additions, which the compiler does not get to see:
+A signature is a C declaration with three additions, which the compiler does not get to see:
 
 - `const float x[rows * width]` is a pointer to that many elements; the names are those of integer parameters.
 - `const float* strided x` takes a tensor of any strides, which the kernel is given as numbers. Others are contiguous.
+- `parallel int64_t begin, int64_t end` is a range that the launcher may split: it then calls the kernel for parts of it at the
+  same time, in the threads that PyTorch's own operations use.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import torch
 
 _SIGNATURE = re.compile(r"\s*void\s+([A-Za-z_]\w*)\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)\s*;?\s*")
 _PARAMETER = re.compile(
-    r"\s*(?P<const>const\s+)?(?P<type>[A-Za-z_]\w*)(?P<pointer>\s*\*\s*|\s+)(?:const\s+)?(?:__restrict__\s+)?"
+    r"\s*(?P<parallel>parallel\s+)?(?P<const>const\s+)?(?P<type>[A-Za-z_]\w*)(?P<pointer>\s*\*\s*|\s+)(?:const\s+)?(?:__restrict__\s+)?"
     r"(?P<strided>strided\s+)?(?P<name>[A-Za-z_]\w*)\s*(?:\[(?P<extent>[^\[\]]*)\])?\s*"
 )
 
@@ -60,7 +62,8 @@ Term = tuple[str, int]
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a kernel. `extent` is the number of elements of a pointer, if the signature has it."""
+    """A parameter of a kernel. `extent` is the number of elements of a pointer, if the signature has it. `is_parallel` marks
+    the first of two that are a range."""
 
     name: str
     type: str
@@ -68,6 +71,7 @@ class Parameter:
     is_pointer: bool
     is_strided: bool
     extent: str | None
+    is_parallel: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,22 @@ class Signature:
         if whole is None:
             raise ValueError(f"`{text}` is not of the form `void NAME(TYPE NAME, ...)`")
         parts = whole[2].split(",") if whole[2].strip() else []
-        return cls(whole[1], tuple(_parameter(text, part) for part in parts))
+        signature = cls(whole[1], tuple(_parameter(text, part) for part in parts))
+        signature._check_range(text)
+        return signature
+
+    @property
+    def range(self) -> int | None:
+        """The place of the parameter that a range begins with; its end is the next one."""
+        return next((place for place, parameter in enumerate(self.parameters) if parameter.is_parallel), None)
+
+    def _check_range(self, text: str) -> None:
+        if self.range is None:
+            return
+        both = self.parameters[self.range : self.range + 2]
+        is_pair = len(both) == 2 and all(end.type == "int64_t" and not end.is_pointer for end in both)
+        if not is_pair or sum(parameter.is_parallel for parameter in self.parameters) > 1:
+            raise ValueError(f"`{text}`: a range is `parallel int64_t BEGIN, int64_t END`, once in a signature")
 
     @property
     def declaration(self) -> str:
@@ -150,6 +169,7 @@ def _parameter(signature: str, text: str) -> Parameter:
         is_pointer=is_pointer,
         is_strided=found["strided"] is not None,
         extent=found["extent"],
+        is_parallel=found["parallel"] is not None,
     )
 
 

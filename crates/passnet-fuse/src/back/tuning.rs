@@ -69,7 +69,10 @@ fn key(program: &Program, target: Target) -> KernelKey {
 /// All code of a program, with marks around sizes.
 fn printed(program: &Program, config: Config) -> Vec<String> {
     match config {
-        Config::Nests(nests) => [vec![cpp::body(program, nests)], cpp::parameters(program)].concat(),
+        Config::Nests(nests) => {
+            let bodies = cpp::phases::phases(program, nests).into_iter().map(|phase| phase.body);
+            bodies.chain(cpp::parameters(program)).collect()
+        }
         Config::Tiles(tiles) => {
             let types = program.buffers.iter().map(|buffer| format!("{:?}", buffer.dtype));
             let kernels = triton::kernels(program, tiles);

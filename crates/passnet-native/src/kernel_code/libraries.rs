@@ -28,6 +28,17 @@ pub(super) fn resolve(import: &Import) -> Option<usize> {
     (!address.is_null()).then_some(address as usize)
 }
 
+/// The address of a function of the OpenMP library that the process uses already, else of GCC's. PyTorch makes its own visible to
+/// all, whichever it is; a second one would have a second pool of threads.
+pub(super) fn openmp(name: &CStr) -> Option<usize> {
+    // SAFETY: looks a name up among what is loaded.
+    #[expect(unsafe_code, reason = "symbols come from the dynamic loader")]
+    let find = |handle: *mut c_void| unsafe { libc::dlsym(handle, name.as_ptr()) as usize };
+    let loaded = find(libc::RTLD_DEFAULT);
+    let address = if loaded == 0 { find(handle(Library::OpenMp)? as *mut c_void) } else { loaded };
+    (address != 0).then_some(address)
+}
+
 /// The handle of a library, which is opened once.
 fn handle(library: Library) -> Option<usize> {
     static HANDLES: [OnceLock<usize>; 5] = [const { OnceLock::new() }; 5];

@@ -10,35 +10,57 @@ use super::{
 use crate::{
     back::{
         print::{
-            cpp,
+            cpp::{self, phases::Phase},
             merge::{Skeleton, merge, split},
         },
         tuning::{Choices, config_of},
     },
-    plan::site::Site,
+    plan::{site::Site, stage::Program},
 };
 
 /// `copies` says that inputs may have to be copied to another layout.
 pub(super) fn parts(sites: &[Site], choices: &Choices, copies: bool) -> Parts {
     let kernels = Kernels::of(sites, choices, copies);
     let region = &sites[0].region;
+    let is_shared = kernels.of_site.iter().any(|calls| calls.len() > 1 || calls[0].parts > 1);
+    let mut launch = String::new();
     let mut arguments: Vec<String> = (0..region.inputs.len()).map(|number| format!("in{number}")).collect();
     arguments.extend((0..region.allocated().count()).map(|number| format!("out{number}")));
     if sites.iter().any(has_temporaries) {
-        arguments.push(format!(
-            "*[torch.empty(numel, dtype=dtype, device={}) for numel, dtype in temporaries]",
-            device(&sites[0])
-        ));
+        let memory =
+            format!("[torch.empty(numel, dtype=dtype, device={}) for numel, dtype in temporaries]", device(&sites[0]));
+        arguments.push(if is_shared { "*memory".to_owned() } else { format!("*{memory}") });
+        if is_shared {
+            let _ = writeln!(launch, "    memory = {memory}");
+        }
     }
+    let arguments = arguments.join(", ");
+    let _ = if is_shared {
+        write!(launch, "    for kernel, *numbers in calls:\n        kernel({arguments}, *numbers)\n")
+    } else {
+        writeln!(launch, "    kernel({arguments}, row)")
+    };
+    let (columns, names) = if is_shared {
+        ("kernels with the row of their sizes and the range of their parts, ", vec!["calls".to_owned()])
+    } else {
+        ("kernel, row of its sizes, ", vec!["kernel".to_owned(), "row".to_owned()])
+    };
+    let entries = |calls: &Vec<Call>| {
+        if is_shared {
+            let calls: Vec<String> = calls.iter().map(Call::entry).collect();
+            return vec![format!("({},)", calls.join(", "))];
+        }
+        vec![calls[0].kernel.clone(), calls[0].row.to_string()]
+    };
     Parts {
         title: "One loop nest".to_owned(),
         imports: "\nfrom passnet import kernels\n".to_owned(),
         kernels: kernels.text,
-        columns: "kernel, row of its sizes, ".to_owned(),
-        names: vec!["kernel".to_owned(), "row".to_owned()],
-        entries: kernels.of_site.into_iter().map(|(kernel, row)| vec![kernel, row.to_string()]).collect(),
+        entries: kernels.of_site.iter().map(entries).collect(),
+        columns: columns.to_owned(),
+        names,
         refuses: if region.inputs.is_empty() { "" } else { " or in0.is_cuda" },
-        launch: format!("    kernel({}, row)\n", arguments.join(", ")),
+        launch,
         returned: None,
     }
 }
@@ -46,14 +68,33 @@ pub(super) fn parts(sites: &[Site], choices: &Choices, copies: bool) -> Parts {
 /// The C++ source of a pass, and which function and which row of its sizes each site takes.
 struct Kernels {
     text: String,
-    /// Name of the function and row, for each site.
-    of_site: Vec<(String, usize)>,
+    /// Calls of each site, in order.
+    of_site: Vec<Vec<Call>>,
+}
+
+/// A call of a function.
+struct Call {
+    kernel: String,
+    /// Row of its sizes.
+    row: usize,
+    /// Parts of its work, of which threads take some each.
+    parts: i64,
+}
+
+impl Call {
+    /// The function and the arguments after its tensors, as Python.
+    fn entry(&self) -> String {
+        let Self { kernel, row, parts } = self;
+        if *parts > 1 { format!("({kernel}, {row}, 0, {parts})") } else { format!("({kernel}, {row})") }
+    }
 }
 
 /// Sites whose functions differ in sizes only.
 struct Function {
     skeleton: Skeleton,
     parameters: Vec<String>,
+    /// True if it computes a range of parts.
+    is_shared: bool,
     /// Different sizes of the sites.
     rows: Vec<Vec<i64>>,
 }
@@ -61,7 +102,7 @@ struct Function {
 impl Function {
     /// The table of sizes and the function, and its declaration.
     fn print(&self, number: usize, sites: &[Site]) -> (String, String) {
-        let Self { skeleton, parameters, rows } = self;
+        let Self { skeleton, parameters, is_shared, rows } = self;
         let mut source = String::new();
         let merged = merge(skeleton, rows);
         let columns = merged.rows[0].len();
@@ -71,12 +112,13 @@ impl Function {
             let (count, rows) = (rows.len(), rows.join(", "));
             let _ = writeln!(source, "constexpr int64_t sizes{number}[{count}][{columns}] = {{{rows}}};\n");
         }
-        let _ = writeln!(source, "extern \"C\" void kernel{number}({}, int64_t row) {{", parameters.join(", "));
+        let range = if *is_shared { ", int64_t begin, int64_t end" } else { "" };
+        let _ = writeln!(source, "extern \"C\" void kernel{number}({}, int64_t row{range}) {{", parameters.join(", "));
         for column in 0..columns {
             let _ = writeln!(source, "    const int64_t n{column} = sizes{number}[row][{column}];");
         }
         let _ = writeln!(source, "{}}}\n", merged.text);
-        (source, signature(number, parameters, sites))
+        (source, signature(number, parameters, *is_shared, sites))
     }
 }
 
@@ -85,24 +127,32 @@ impl Kernels {
         let mut functions: Vec<Function> = Vec::new();
         let mut of_site = Vec::new();
         for (site, program) in sites.iter().filter_map(|site| Some((site, site.program()?))) {
-            let (skeleton, sizes) = split(&cpp::body(program, config_of(site, choices).nests()));
-            let parameters = cpp::parameters(program);
-            let is_same = |known: &Function| known.skeleton == skeleton && known.parameters == parameters;
-            let known = functions.iter().position(is_same);
-            let number = known.unwrap_or_else(|| {
-                functions.push(Function { skeleton, parameters, rows: Vec::new() });
-                functions.len() - 1
-            });
-            // Equal sizes share a row.
-            let rows = &mut functions[number].rows;
-            let row = rows.iter().position(|row| *row == sizes).unwrap_or_else(|| {
-                rows.push(sizes);
-                rows.len() - 1
-            });
-            of_site.push((format!("kernel{number}"), row));
+            let phases = cpp::phases::phases(program, config_of(site, choices).nests());
+            let calls = phases.iter().map(|phase| call(&mut functions, program, phase));
+            of_site.push(calls.collect());
         }
         Self { text: source(&functions, sites, copies), of_site }
     }
+}
+
+/// The call of a phase's function, which is added unless there is one that differs in sizes only.
+fn call(functions: &mut Vec<Function>, program: &Program, phase: &Phase) -> Call {
+    let (skeleton, sizes) = split(&phase.body);
+    let (parameters, is_shared) = (cpp::parameters(program), phase.parts > 1);
+    let is_same =
+        |known: &Function| known.skeleton == skeleton && known.parameters == parameters && known.is_shared == is_shared;
+    let known = functions.iter().position(is_same);
+    let number = known.unwrap_or_else(|| {
+        functions.push(Function { skeleton, parameters, is_shared, rows: Vec::new() });
+        functions.len() - 1
+    });
+    // Equal sizes share a row.
+    let rows = &mut functions[number].rows;
+    let row = rows.iter().position(|row| *row == sizes).unwrap_or_else(|| {
+        rows.push(sizes);
+        rows.len() - 1
+    });
+    Call { kernel: format!("kernel{number}"), row, parts: phase.parts }
 }
 
 /// The C++ source with all functions, as Python.
@@ -132,7 +182,7 @@ fn source(functions: &[Function], sites: &[Site], copies: bool) -> String {
 }
 
 /// The declaration of a kernel for the helper that calls it, which refuses strides of parameters that are not marked so.
-fn signature(number: usize, parameters: &[String], sites: &[Site]) -> String {
+fn signature(number: usize, parameters: &[String], is_shared: bool, sites: &[Site]) -> String {
     let is_strided = |place: usize| {
         sites.iter().any(|site| {
             let inputs = &site.region.inputs;
@@ -144,5 +194,6 @@ fn signature(number: usize, parameters: &[String], sites: &[Site]) -> String {
     let marked = parameters.iter().enumerate().map(|(place, parameter)| {
         if is_strided(place) { parameter.replacen("* ", "* strided ", 1) } else { parameter.clone() }
     });
-    format!("void kernel{number}({}, int64_t row)", marked.collect::<Vec<_>>().join(", "))
+    let range = if is_shared { ", parallel int64_t begin, int64_t end" } else { "" };
+    format!("void kernel{number}({}, int64_t row{range})", marked.collect::<Vec<_>>().join(", "))
 }

@@ -71,7 +71,7 @@ impl Signature {
                     site.program().iter().flat_map(|program| &program.buffers).filter_map(temporary).collect();
                 plan.push(format!("[{}]", temporaries.join(", ")));
             }
-            plan.join(", ")
+            tuple_text(&plan)
         };
         format!(
             "# Shape and type of each tensor: {}shape, strides{} of each result.\n{}",
@@ -180,7 +180,7 @@ impl Signature {
         let _ = write!(text, "    if plan is None{}{contiguous}:\n{}", parts.refuses, self.unforeseen(),);
         // A single graph whose results are all in place has nothing in its plan.
         if !unpacked.is_empty() {
-            let _ = writeln!(text, "    {} = plan", unpacked.join(", "));
+            let _ = writeln!(text, "    {} = plan", tuple_text(&unpacked));
         }
         if let Some(returned) = &parts.returned {
             let _ = writeln!(text, "    return {}", returned.join(", "));
@@ -242,6 +242,14 @@ fn table(
     }
     let rows: String = rows.iter().map(|(key, row)| format!("    ({key}): ({row}),\n")).collect();
     format!("{name} = {{\n{rows}}}\n\n\n")
+}
+
+/// Entries of a tuple without its parentheses.
+fn tuple_text(entries: &[String]) -> String {
+    match entries {
+        [one] => format!("{one},"),
+        entries => entries.join(", "),
+    }
 }
 
 fn tuple(values: &[i64]) -> String {

@@ -2,6 +2,8 @@
 
 mod columns;
 mod lanes;
+pub(crate) mod phases;
+mod share;
 mod statement;
 mod value;
 
@@ -9,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use passnet_record::DType;
 
+use self::share::Share;
 use super::{buffer_names, order::Order, size, summed};
 use crate::{
     front::{
@@ -66,32 +69,31 @@ pub(crate) fn parameters(program: &Program) -> Vec<String> {
     program.buffers.iter().zip(&names).map(parameter).collect()
 }
 
-/// The body of the function.
-pub(crate) fn body(program: &Program, config: Nests) -> String {
-    let mut printer = Printer {
-        program,
-        config,
-        buffers: buffer_names(program),
-        text: String::new(),
-        indent: 1,
-        names: BTreeMap::new(),
-        summed: BTreeSet::new(),
-        vars: BTreeMap::new(),
-        folds: BTreeMap::new(),
-        count: 0,
-        lanes: None,
-        in_whole_step: false,
-        left_of: None,
-        sums: Sums::Plain,
-        rows: BTreeMap::new(),
-        filled: BTreeSet::new(),
-        is_across: false,
-        is_partial: false,
-    };
-    for stage in &program.stages {
-        printer.stage(stage);
+impl<'p> Printer<'p> {
+    fn new(program: &'p Program, config: Nests) -> Self {
+        Self {
+            program,
+            config,
+            buffers: buffer_names(program),
+            text: String::new(),
+            indent: 1,
+            names: BTreeMap::new(),
+            summed: BTreeSet::new(),
+            vars: BTreeMap::new(),
+            folds: BTreeMap::new(),
+            count: 0,
+            lanes: None,
+            in_whole_step: false,
+            left_of: None,
+            sums: Sums::Plain,
+            rows: BTreeMap::new(),
+            filled: BTreeSet::new(),
+            is_across: false,
+            is_partial: false,
+            parts: 1,
+            is_sliced: false,
+        }
     }
-    printer.text
 }
 
 /// Type of the elements in memory.
@@ -146,6 +148,10 @@ struct Printer<'p> {
     is_across: bool,
     /// Set while the last lanes of a row are printed, of which `left` count.
     is_partial: bool,
+    /// Parts into which the function's work is divided; with more than one it has the parameters `begin` and `end`.
+    parts: i64,
+    /// Set while a stage is printed whose innermost loops are divided.
+    is_sliced: bool,
 }
 
 impl Printer<'_> {
@@ -173,7 +179,7 @@ impl Printer<'_> {
         self.line("}");
     }
 
-    fn stage(&mut self, stage: &Stage) {
+    fn stage(&mut self, stage: &Stage, share: Share) {
         self.names.clear();
         self.rows.clear();
         self.filled.clear();
@@ -188,7 +194,7 @@ impl Printer<'_> {
         let sums = all.iter().filter(|action| matches!(action, Action::Fold { fold: Fold::Sum, .. }));
         self.summed.extend(sums.map(|action| action.value()));
         if let Some(across) = self.across(stage) {
-            return self.across_rows(stage, &across);
+            return self.across_rows(stage, &across, share);
         }
         let order = Order::new(&self.program.arena, stage);
         let certain = order.certain(&all);
@@ -201,7 +207,10 @@ impl Printer<'_> {
         };
         let rows = stage.outer.len();
         self.define(&at(0, 0).collect::<Vec<_>>());
-        for (depth, nest) in stage.outer.iter().enumerate() {
+        let together = if let Share::Rows { depth, .. } = share { depth } else { 0 };
+        self.open_together(&stage.outer[..together], None);
+        self.define(&(1..=together).flat_map(|depth| at(depth, 0)).collect::<Vec<_>>());
+        for (depth, nest) in stage.outer.iter().enumerate().skip(together) {
             self.open(nest, &format!("i{depth}"));
             self.define(&at(depth + 1, 0).collect::<Vec<_>>());
         }
@@ -218,7 +227,7 @@ impl Printer<'_> {
                 }
             }
         }
-        for _ in 0..rows {
+        for _ in 0..rows - together + together.min(1) {
             self.close();
         }
     }
@@ -278,7 +287,7 @@ impl Printer<'_> {
             .into_iter()
             .filter(varies)
             .collect();
-        let mut start = "0";
+        let (mut start, end) = self.open_slice(segment.innermost.extent);
         let mut ends_in_lanes = false;
         let outside = self.names.clone();
         if let Some(var) = segment.innermost.var
@@ -287,13 +296,13 @@ impl Printer<'_> {
             self.vars.insert(var, "k".to_owned());
             self.line("{");
             self.indent += 1;
-            self.line("int64_t k = 0;");
+            self.line(&format!("int64_t k = {start};"));
             self.lanes = Some((var, varying));
-            self.vector_loop(stage, segment, &here, &actions);
+            self.vector_loop(stage, &end, &here, &actions);
             ends_in_lanes = self.is_expensive(&here);
             if ends_in_lanes {
                 self.names.clone_from(&outside);
-                self.last_lanes(segment, &here, &actions);
+                self.last_lanes(&end, &here, &actions);
             }
             self.lanes = None;
             start = "k";
@@ -302,14 +311,16 @@ impl Printer<'_> {
         self.filled.extend(here.iter().filter(|_| ends_in_lanes));
         if ends_in_lanes {
             self.left_of = None;
-            return self.close();
+            self.close();
+            return self.close_slice();
         }
         match (segment.innermost.var, start) {
-            (Some(_), "k") => self.line(&format!("for (; k < {}; ++k) {{", size(segment.innermost.extent))),
+            (Some(_), "k") => self.line(&format!("for (; k < {end}; ++k) {{")),
             (Some(var), _) => {
                 self.vars.insert(var, "k".to_owned());
-                self.line(&format!("for (int64_t k = 0; k < {}; ++k) {{", size(segment.innermost.extent)));
+                self.line(&format!("for (int64_t k = {start}; k < {end}; ++k) {{"));
             }
+            (None, _) if self.is_sliced => self.line("if (from < to) {"),
             (None, _) => self.line("{"),
         }
         self.indent += 1;
@@ -320,11 +331,11 @@ impl Printer<'_> {
             self.close();
         }
         self.filled.extend(here);
+        self.close_slice();
     }
 
     /// The loop that takes several elements a step; one with sums first takes four such steps together.
-    fn vector_loop(&mut self, stage: &Stage, segment: &Segment, here: &[ExprId], actions: &[&Action]) {
-        let end = size(segment.innermost.extent);
+    fn vector_loop(&mut self, stage: &Stage, end: &str, here: &[ExprId], actions: &[&Action]) {
         let sums = if self.sums == Sums::Plain { Vec::new() } else { self.names_of_sums(actions) };
         if !sums.is_empty() {
             let outside = self.names.clone();
@@ -348,7 +359,7 @@ impl Printer<'_> {
                 }
             }
             self.names = outside;
-            self.left_of = Some(end.clone());
+            self.left_of = Some(end.to_owned());
         }
         self.line(&format!("for (; k + lanes <= {end}; k += lanes) {{"));
         self.indent += 1;
@@ -358,8 +369,7 @@ impl Printer<'_> {
 
     /// Prints the end of a row, after all whole registers, as one register of which only the first lanes count: for functions that
     /// take long one by one.
-    fn last_lanes(&mut self, segment: &Segment, here: &[ExprId], actions: &[&Action]) {
-        let end = size(segment.innermost.extent);
+    fn last_lanes(&mut self, end: &str, here: &[ExprId], actions: &[&Action]) {
         self.line(&format!("if (k < {end}) {{"));
         self.indent += 1;
         self.line(&format!("const int64_t left = {end} - k;"));

@@ -6,6 +6,7 @@ use std::sync::{
 };
 
 use pyo3::{
+    exceptions::PyValueError,
     prelude::*,
     types::{PyString, PyTuple},
 };
@@ -17,6 +18,7 @@ use super::{
     signature::{Described, Place, Signature},
     traced,
 };
+use crate::kernel_code::Range;
 
 /// Context manager that is entered around each call of a kernel, and a flag that is set while there is one.
 static HOOK: Mutex<Option<Py<PyAny>>> = Mutex::new(None);
@@ -47,8 +49,15 @@ pub(crate) struct CppLauncher {
 #[pymethods]
 impl CppLauncher {
     #[new]
-    fn new(name: String, parameters: Vec<Described>, library: Py<KernelLibrary>) -> PyResult<Self> {
-        let function = library.get().function(&name)?;
+    #[pyo3(signature = (name, parameters, library, range = None))]
+    fn new(
+        name: String,
+        parameters: Vec<Described>,
+        library: Py<KernelLibrary>,
+        range: Option<usize>,
+    ) -> PyResult<Self> {
+        let range = range.map(|begin| Range::of(begin, parameters.len())).transpose().map_err(PyValueError::new_err)?;
+        let function = Function { range, ..library.get().function(&name)? };
         Ok(Self { signature: Signature::new(name, parameters)?, function, _library: library })
     }
 
@@ -73,7 +82,7 @@ impl CppLauncher {
             // number of their elements where the signature does not have it.
             #[expect(unsafe_code, reason = "a kernel touches the memory that its arguments point to")]
             unsafe {
-                launcher.function.call(py, &words);
+                launcher.function.call(py, &words)
             }
         })
     }
@@ -81,20 +90,18 @@ impl CppLauncher {
 
 impl CppLauncher {
     /// Does the work within the hook, where there is one.
-    fn hooked(&self, py: Python<'_>, work: impl FnOnce()) -> PyResult<()> {
+    fn hooked(&self, py: Python<'_>, work: impl FnOnce() -> PyResult<()>) -> PyResult<()> {
         if !is_hooked() {
-            work();
-            return Ok(());
+            return work();
         }
         let hook = HOOK.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|hook| hook.clone_ref(py));
         let Some(hook) = hook else {
-            work();
-            return Ok(());
+            return work();
         };
         let context = hook.bind(py).call1((PyString::new(py, &self.signature.name),))?;
         context.call_method0("__enter__")?;
-        work();
+        let result = work();
         context.call_method1("__exit__", (py.None(), py.None(), py.None()))?;
-        Ok(())
+        result
     }
 }

@@ -1,11 +1,13 @@
 //! Compiled functions of C++.
 
+use std::cell::Cell;
+
 use passnet_objects::StackUse;
 use pyo3::prelude::*;
 
 use crate::{
     census,
-    kernel_code::{self, Entry},
+    kernel_code::{self, Entry, Range},
 };
 
 /// The function through which a kernel is called.
@@ -14,24 +16,50 @@ pub(super) struct Function {
     pub(super) entry: Entry,
     /// Stack to clear before a call; `None` for a kernel that was not judged, which is called directly.
     pub(super) stack: Option<StackUse>,
+    /// The parameters that are a range, where the signature has one.
+    pub(super) range: Option<Range>,
+}
+
+thread_local! {
+    /// True once PyTorch has set how many threads this thread may use.
+    static KNOWS_THREADS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Has PyTorch set the number of threads of a parallel loop in this thread, which it does when it is first asked for it.
+fn set_threads(py: Python<'_>) -> PyResult<()> {
+    if !KNOWS_THREADS.get() {
+        py.import("torch")?.call_method0("get_num_threads")?;
+        KNOWS_THREADS.set(true);
+    }
+    Ok(())
 }
 
 impl Function {
     /// Calls the function, and lets other threads of Python run meanwhile.
     ///
+    /// # Errors
+    ///
+    /// Fails where a kernel with a range is called and PyTorch cannot be asked for its threads.
+    ///
     /// # Safety
     ///
     /// There is a word for each of its parameters, and the memory that it touches through them is there.
     #[expect(unsafe_code, reason = "the caller vouches for the arguments")]
-    pub(super) unsafe fn call(self, py: Python<'_>, words: &[u64]) {
-        if census::launch() {
-            // SAFETY: the caller's word.
-            py.detach(|| unsafe {
-                match self.stack {
-                    Some(stack) => kernel_code::call(self.entry, words, stack),
-                    None => (self.entry)(words.as_ptr()),
-                }
-            });
+    pub(super) unsafe fn call(self, py: Python<'_>, words: &[u64]) -> PyResult<()> {
+        if !census::launch() {
+            return Ok(());
         }
+        if self.range.is_some() {
+            set_threads(py)?;
+        }
+        // SAFETY: the caller's word.
+        py.detach(|| unsafe {
+            match (self.range, self.stack) {
+                (Some(range), stack) => kernel_code::call_split(self.entry, words, stack, range),
+                (None, Some(stack)) => kernel_code::call(self.entry, words, stack),
+                (None, None) => (self.entry)(words.as_ptr()),
+            }
+        });
+        Ok(())
     }
 }

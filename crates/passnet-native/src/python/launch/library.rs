@@ -126,9 +126,11 @@ impl KernelLibrary {
     pub(super) fn function(&self, name: &str) -> PyResult<Function> {
         let missing = || PyValueError::new_err(format!("the source does not define `{name}`"));
         match &self.code {
-            Code::Judged(loaded) => {
-                Ok(Function { entry: loaded.entry(name).ok_or_else(missing)?, stack: Some(loaded.stack()) })
-            }
+            Code::Judged(loaded) => Ok(Function {
+                entry: loaded.entry(name).ok_or_else(missing)?,
+                stack: Some(loaded.stack()),
+                range: None,
+            }),
             Code::Unjudged(handle) => {
                 let symbol = CString::new(format!("passnet_call_{name}")).map_err(|_| missing())?;
                 // SAFETY: the handle is open.
@@ -140,7 +142,7 @@ impl KernelLibrary {
                 // SAFETY: the text that was compiled defines a function of this name with this parameter.
                 #[expect(unsafe_code, reason = "functions of libraries are known by address")]
                 let entry = unsafe { std::mem::transmute::<*mut libc::c_void, Entry>(address) };
-                Ok(Function { entry, stack: None })
+                Ok(Function { entry, stack: None, range: None })
             }
         }
     }

@@ -322,7 +322,7 @@ impl Step {
                 // strides and types; its author vouches for the memory, as in the first call.
                 #[expect(unsafe_code, reason = "a kernel touches the memory that its arguments point to")]
                 unsafe {
-                    function.call(py, &words);
+                    function.call(py, &words)?;
                 }
             }
             Work::Cuda { kernel, grid, .. } => {

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{LANES, Printer};
+use super::{LANES, Printer, share::Share};
 use crate::{
     back::print::{order::Order, size},
     front::{
@@ -25,6 +25,21 @@ pub(super) struct Across {
     outer: Vec<Loop>,
     /// Values that differ between neighbouring rows.
     varying: BTreeSet<ExprId>,
+}
+
+/// Rows of a block, as `columns` of `math.hpp`.
+const BLOCK: i64 = 256;
+
+impl Across {
+    /// Blocks of rows side by side.
+    fn blocks(&self) -> i64 {
+        (self.extent + BLOCK - 1) / BLOCK
+    }
+
+    /// Blocks of rows in all.
+    pub(super) fn all_blocks(&self) -> i64 {
+        self.blocks() * self.outer.iter().map(|nest| nest.extent).product::<i64>()
+    }
 }
 
 impl Printer<'_> {
@@ -74,7 +89,7 @@ impl Printer<'_> {
     }
 
     /// Prints a stage across its rows.
-    pub(super) fn across_rows(&mut self, stage: &Stage, across: &Across) {
+    pub(super) fn across_rows(&mut self, stage: &Stage, across: &Across, share: Share) {
         let order = Order::across(&self.program.arena, stage, &across.outer, across.var);
         let all: Vec<&Action> = stage.segments[0].levels.iter().chain(&stage.per_row).flatten().collect();
         let certain = order.certain(&all);
@@ -83,13 +98,19 @@ impl Printer<'_> {
         };
         self.is_across = true;
         self.define(&at(0));
-        for (depth, nest) in across.outer.iter().enumerate() {
-            self.open(nest, &format!("i{depth}"));
-            self.define(&at(depth + 1));
-        }
         let extent = size(across.extent);
-        self.line(&format!("for (int64_t first = 0; first < {extent}; first += columns) {{"));
-        self.indent += 1;
+        let is_shared = matches!(share, Share::Columns { .. });
+        if is_shared {
+            self.open_together(&across.outer, Some(across.blocks()));
+            self.define(&(1..=across.outer.len()).flat_map(at).collect::<Vec<_>>());
+        } else {
+            for (depth, nest) in across.outer.iter().enumerate() {
+                self.open(nest, &format!("i{depth}"));
+                self.define(&at(depth + 1));
+            }
+            self.line(&format!("for (int64_t first = 0; first < {extent}; first += columns) {{"));
+            self.indent += 1;
+        }
         self.line(&format!("const int64_t width = std::min(columns, {extent} - first);"));
         self.vars.insert(across.var, "first + k".to_owned());
         for level in 0..stage.per_row.len() {
@@ -101,7 +122,7 @@ impl Printer<'_> {
             }
         }
         self.close();
-        for _ in &across.outer {
+        for _ in across.outer.iter().filter(|_| !is_shared) {
             self.close();
         }
         self.is_across = false;

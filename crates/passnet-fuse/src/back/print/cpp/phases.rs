@@ -1,0 +1,97 @@
+//! Functions of a program: one, or where it is divided among threads, one for each group of stages that do not read what others
+//! of the group write.
+
+use std::collections::BTreeSet;
+
+use super::{Printer, share::Share};
+use crate::{
+    front::expr::{BufferId, Expr},
+    plan::{
+        config::Nests,
+        stage::{Action, Program, Role, Stage, roots},
+    },
+};
+
+/// A function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Phase {
+    /// Its text between the braces.
+    pub(crate) body: String,
+    /// Parts into which its work is divided; with more than one it takes a range of them.
+    pub(crate) parts: i64,
+}
+
+/// Stages of a function, each with the way in which it is divided.
+struct Group<'p> {
+    stages: Vec<(&'p Stage, Share)>,
+    parts: i64,
+    reads: BTreeSet<BufferId>,
+    writes: BTreeSet<BufferId>,
+}
+
+/// The functions of a program, in the order in which they are called.
+pub(crate) fn phases(program: &Program, config: Nests) -> Vec<Phase> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for stage in &program.stages {
+        let printer = Printer::new(program, config);
+        let (share, parts) = printer.share(stage, printer.across(stage).as_ref());
+        let (reads, writes) = touched(program, stage);
+        match groups.last_mut().filter(|group| group.parts.max(parts) == 1 || group.takes(program, &reads, &writes)) {
+            Some(group) => {
+                group.stages.push((stage, share));
+                group.parts = group.parts.max(parts);
+                group.reads.extend(reads);
+                group.writes.extend(writes);
+            }
+            None => groups.push(Group { stages: vec![(stage, share)], parts, reads, writes }),
+        }
+    }
+    groups.iter().map(|group| group.print(program, config)).collect()
+}
+
+impl Group<'_> {
+    /// Returns whether a stage can run at the same time as those of the group. Results are written piece by piece.
+    fn takes(&self, program: &Program, reads: &BTreeSet<BufferId>, writes: &BTreeSet<BufferId>) -> bool {
+        let is_result = |buffer: &BufferId| matches!(program.buffers[*buffer].role, Role::Output(_));
+        self.writes.is_disjoint(reads)
+            && self.reads.is_disjoint(writes)
+            && self.writes.intersection(writes).all(is_result)
+    }
+
+    fn print(&self, program: &Program, config: Nests) -> Phase {
+        let mut printer = Printer::new(program, config);
+        printer.parts = self.parts;
+        for &(stage, share) in &self.stages {
+            let is_alone = share == Share::Whole && self.parts > 1;
+            if is_alone {
+                printer.line("if (begin == 0) {");
+                printer.indent += 1;
+            }
+            printer.is_sliced = matches!(share, Share::Slices { .. });
+            printer.stage(stage, share);
+            if is_alone {
+                printer.close();
+            }
+        }
+        Phase { body: printer.text, parts: self.parts }
+    }
+}
+
+/// Buffers that a stage reads and writes.
+fn touched(program: &Program, stage: &Stage) -> (BTreeSet<BufferId>, BTreeSet<BufferId>) {
+    let actions = stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
+    let mut writes = BTreeSet::new();
+    let mut indexed = Vec::new();
+    for action in actions.chain(stage.per_row.iter().flatten()) {
+        if let Action::Store { buffer, at, .. } = action {
+            writes.insert(*buffer);
+            crate::front::expr::for_each_value(at, &mut |value| indexed.push(value));
+        }
+    }
+    indexed.extend(roots(stage));
+    let load = |id| match program.arena.get(id) {
+        Expr::Load { buffer, .. } => Some(*buffer),
+        _ => None,
+    };
+    (program.arena.reachable(&indexed).into_iter().filter_map(load).collect(), writes)
+}

@@ -1,0 +1,143 @@
+//! Division of a stage among threads: into parts whose number the author chooses, of which a call computes those from `begin` to
+//! `end`. An element has the same value whichever part it is in, so that results do not depend on the number of threads.
+
+use super::{LANES, Printer, columns::Across};
+use crate::{
+    back::print::size,
+    front::expr::{Binary, Expr, Unary},
+    plan::stage::{Action, Loop, Stage, roots},
+};
+
+/// Elements of a part, as many as PyTorch gives to a thread at least.
+const GRAIN: i64 = 32_768;
+/// Most parts: several for each thread of a large CPU, of which some are slower than others.
+const MOST_PARTS: i64 = 256;
+/// Rows from which loops over them are divided rather than the rows themselves.
+const MANY_ROWS: i64 = 64;
+/// Elements to which the ends of parts of a row are rounded: whole registers.
+const STEP: i64 = 4 * LANES;
+
+/// Places at which a stage can be divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Share {
+    /// The rows of the first outer loops.
+    Rows { depth: usize, units: i64 },
+    /// The innermost loops.
+    Slices { units: i64 },
+    /// Blocks of neighbouring rows.
+    Columns { units: i64 },
+    /// None: one part computes all.
+    Whole,
+}
+
+impl Share {
+    const fn units(self) -> i64 {
+        match self {
+            Self::Rows { units, .. } | Self::Slices { units } | Self::Columns { units } => units,
+            Self::Whole => 1,
+        }
+    }
+}
+
+impl Printer<'_> {
+    /// Where a stage can be divided, and into how many parts.
+    pub(super) fn share(&self, stage: &Stage, across: Option<&Across>) -> (Share, i64) {
+        let wanted = (self.work(stage) / GRAIN).min(MOST_PARTS);
+        if wanted < 2 {
+            return (Share::Whole, 1);
+        }
+        let share =
+            across.map_or_else(|| share_of_rows(stage, wanted), |across| Share::Columns { units: across.all_blocks() });
+        match share.units().min(wanted) {
+            ..2 => (Share::Whole, 1),
+            parts => (share, parts),
+        }
+    }
+
+    /// Elements of a stage, those counted more than once that are expensive or visited on several levels.
+    fn work(&self, stage: &Stage) -> i64 {
+        let arena = &self.program.arena;
+        let rows: i64 = stage.outer.iter().chain(&stage.inner).map(|nest| nest.extent).product();
+        let along: i64 = stage.segments.iter().map(|segment| segment.innermost.extent).sum();
+        let is_expensive = |id: &_| {
+            use Unary::{Cos, Erf, Exp, Log, Log1p, Sin, Tanh};
+            let expr = arena.get(*id);
+            matches!(expr, Expr::Unary(Exp | Log | Log1p | Sin | Cos | Tanh | Erf, _) | Expr::Binary(Binary::Pow, ..))
+        };
+        let expensive = arena.reachable(&roots(stage)).iter().filter(|id| is_expensive(id)).count() as i64;
+        rows * along * (1 + expensive.min(3))
+    }
+
+    /// Opens a loop over the part of several loops that a call computes, with the variable of each: `i0`, `i1` ..., and `first`
+    /// for the blocks of rows.
+    pub(super) fn open_together(&mut self, nests: &[Loop], blocks: Option<i64>) {
+        if nests.is_empty() && blocks.is_none() {
+            return;
+        }
+        let units: i64 = nests.iter().map(|nest| nest.extent).product::<i64>() * blocks.unwrap_or(1);
+        let bounds = format!("{} / {}", size(units), size(self.parts));
+        let is_one = nests.len() + usize::from(blocks.is_some()) == 1;
+        let own = match nests.first() {
+            Some(Loop { var: Some(_), .. }) if is_one => "i0",
+            _ => "at",
+        };
+        self.line(&format!("for (int64_t {own} = begin * {bounds}; {own} < end * {bounds}; ++{own}) {{"));
+        self.indent += 1;
+        let mut below = units;
+        for (depth, nest) in nests.iter().enumerate() {
+            below /= nest.extent;
+            let Some(var) = nest.var else { continue };
+            let name = format!("i{depth}");
+            if own == "at" {
+                let place = if below == 1 { "at".to_owned() } else { format!("at / {}", size(below)) };
+                let place = if depth == 0 { place } else { format!("{place} % {}", size(nest.extent)) };
+                self.line(&format!("const int64_t {name} = {place};"));
+            }
+            self.vars.insert(var, name);
+        }
+        if let Some(blocks) = blocks {
+            self.line(&format!("const int64_t first = at % {} * columns;", size(blocks)));
+        }
+    }
+
+    /// The bounds of an innermost loop. Where it is divided, a block is opened in which they are variables.
+    pub(super) fn open_slice(&mut self, extent: i64) -> (&'static str, String) {
+        if !self.is_sliced {
+            return ("0", size(extent));
+        }
+        let steps = (extent + STEP - 1) / STEP;
+        let bound = |of: &str| {
+            format!("std::min<int64_t>({of} * {} / {} * {STEP}, {})", size(steps), size(self.parts), size(extent))
+        };
+        let lines =
+            [format!("const int64_t from = {};", bound("begin")), format!("const int64_t to = {};", bound("end"))];
+        self.line("{");
+        self.indent += 1;
+        lines.iter().for_each(|line| self.line(line));
+        ("from", "to".to_owned())
+    }
+
+    pub(super) fn close_slice(&mut self) {
+        if self.is_sliced {
+            self.close();
+        }
+    }
+}
+
+fn share_of_rows(stage: &Stage, wanted: i64) -> Share {
+    let rows: i64 = stage.outer.iter().map(|nest| nest.extent).product();
+    let actions = || stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
+    let has_folds = actions().any(|action| matches!(action, Action::Fold { .. }));
+    let longest = stage.segments.iter().map(|segment| segment.innermost.extent).max().unwrap_or(1);
+    if !has_folds && stage.inner.is_empty() && rows < wanted.min(MANY_ROWS) && longest > STEP {
+        return Share::Slices { units: (longest + STEP - 1) / STEP };
+    }
+    let mut units = 1;
+    for (place, nest) in stage.outer.iter().enumerate() {
+        units *= nest.extent;
+        if units >= wanted {
+            return Share::Rows { depth: place + 1, units };
+        }
+    }
+    if rows > 1 { Share::Rows { depth: stage.outer.len(), units: rows } } else { Share::Whole }
+}

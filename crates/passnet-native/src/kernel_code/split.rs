@@ -1,0 +1,188 @@
+//! Calls of a kernel whose range is split over threads: those that PyTorch's own operations use.
+//!
+//! A kernel with a range computes the part of its work that lies between two of its arguments. The launcher calls it with parts of the
+//! range, each in a thread of the OpenMP pool that PyTorch has started, so that no thread is added to those of eager mode. The kernel
+//! itself has no threads.
+
+use std::{
+    ffi::{c_int, c_uint, c_void},
+    sync::OnceLock,
+};
+
+use passnet_objects::StackUse;
+
+use super::{call, entry::Entry, libraries::openmp};
+
+/// The two neighbouring parameters that are the first and the end of a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    begin: usize,
+}
+
+impl Range {
+    /// The range that begins with a parameter, of so many in all.
+    ///
+    /// # Errors
+    ///
+    /// Fails where no parameter follows it.
+    pub fn of(begin: usize, parameters: usize) -> Result<Self, &'static str> {
+        if begin + 1 < parameters { Ok(Self { begin }) } else { Err("a range is two parameters") }
+    }
+}
+
+type Body = extern "C" fn(*mut c_void);
+
+/// Functions of OpenMP's library, as compilers call them.
+#[derive(Clone, Copy)]
+struct OpenMp {
+    parallel: unsafe extern "C" fn(Body, *mut c_void, c_uint, c_uint),
+    max_threads: unsafe extern "C" fn() -> c_int,
+    in_parallel: unsafe extern "C" fn() -> c_int,
+    thread: unsafe extern "C" fn() -> c_int,
+    threads: unsafe extern "C" fn() -> c_int,
+}
+
+/// `None` where this system has no OpenMP: kernels run in one thread then, as PyTorch's operations do.
+fn library() -> Option<OpenMp> {
+    static LIBRARY: OnceLock<Option<OpenMp>> = OnceLock::new();
+    *LIBRARY.get_or_init(|| {
+        let [parallel, max_threads, in_parallel, thread, threads] = [
+            c"GOMP_parallel",
+            c"omp_get_max_threads",
+            c"omp_in_parallel",
+            c"omp_get_thread_num",
+            c"omp_get_num_threads",
+        ]
+        .map(openmp);
+        // SAFETY: functions of these names have these types in all libraries of OpenMP.
+        #[expect(unsafe_code, reason = "functions of libraries are known by address")]
+        unsafe {
+            use std::mem::transmute;
+            Some(OpenMp {
+                parallel: transmute::<usize, unsafe extern "C" fn(Body, *mut c_void, c_uint, c_uint)>(parallel?),
+                max_threads: transmute::<usize, unsafe extern "C" fn() -> c_int>(max_threads?),
+                in_parallel: transmute::<usize, unsafe extern "C" fn() -> c_int>(in_parallel?),
+                thread: transmute::<usize, unsafe extern "C" fn() -> c_int>(thread?),
+                threads: transmute::<usize, unsafe extern "C" fn() -> c_int>(threads?),
+            })
+        }
+    })
+}
+
+/// A call that is split.
+struct Split<'w> {
+    entry: Entry,
+    words: &'w [u64],
+    stack: Option<StackUse>,
+    range: Range,
+    library: OpenMp,
+}
+
+/// Calls a kernel in as many threads as PyTorch would use, each with a part of the range. In a thread that is itself part of a
+/// parallel loop, and where the range is one step, the kernel is called once. A range that is empty, or whose end comes before its
+/// beginning, is passed on as it is.
+///
+/// # Safety
+///
+/// As [`call`](super::call()), for each part of the range; the kernel may be called for different parts at the same time.
+#[expect(unsafe_code, reason = "the caller vouches for the arguments")]
+pub unsafe fn call_split(entry: Entry, words: &[u64], stack: Option<StackUse>, range: Range) {
+    let length = words[range.begin + 1].cast_signed().saturating_sub(words[range.begin].cast_signed());
+    let library = library().filter(|_| length > 1);
+    // SAFETY: functions without arguments, which have no conditions.
+    let threads = library.map_or(1, |library| unsafe {
+        if (library.in_parallel)() == 0 { i64::from((library.max_threads)()).min(length) } else { 1 }
+    });
+    match library {
+        Some(library) if threads > 1 => {
+            let split = Split { entry, words, stack, range, library };
+            // SAFETY: the function returns when all threads have come back from `work`, which only reads `split`.
+            unsafe { (library.parallel)(work, (&raw const split).cast_mut().cast(), threads as c_uint, 0) }
+        }
+        // SAFETY: the caller's word.
+        _ => unsafe { call_once(entry, words, stack) },
+    }
+}
+
+#[expect(unsafe_code, reason = "the caller vouches for the arguments")]
+unsafe fn call_once(entry: Entry, words: &[u64], stack: Option<StackUse>) {
+    // SAFETY: the caller's word.
+    unsafe {
+        match stack {
+            Some(stack) => call(entry, words, stack),
+            None => entry(words.as_ptr()),
+        }
+    }
+}
+
+/// The part of one thread.
+extern "C" fn work(split: *mut c_void) {
+    // SAFETY: `call_split` gives its own `Split`, which outlives the call; its caller vouches for the kernel.
+    #[expect(unsafe_code, reason = "OpenMP passes a pointer")]
+    unsafe {
+        let split = &*split.cast::<Split<'_>>();
+        // OpenMP may have fewer threads than it was asked for.
+        let (thread, threads) = ((split.library.thread)(), (split.library.threads)());
+        let at = split.range.begin;
+        let (begin, end) = (split.words[at].cast_signed(), split.words[at + 1].cast_signed());
+        let (first, last) = part(begin, end, i64::from(thread), i64::from(threads));
+        if first < last {
+            let mut words = split.words.to_vec();
+            words[at] = first.cast_unsigned();
+            words[at + 1] = last.cast_unsigned();
+            call_once(split.entry, &words, split.stack);
+        }
+    }
+}
+
+/// The part of a range that a thread computes: neighbouring parts without gaps, which differ by one step in length.
+fn part(begin: i64, end: i64, thread: i64, threads: i64) -> (i64, i64) {
+    let length = i128::from(end) - i128::from(begin);
+    let place = |thread: i64| (i128::from(begin) + length * i128::from(thread) / i128::from(threads.max(1))) as i64;
+    (place(thread), place(thread + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_a_range_are_neighbours() {
+        for (begin, end) in [(0, 1), (0, 2), (0, 7), (-3, 40), (5, 5), (i64::MIN, i64::MAX)] {
+            for threads in [1, 2, 3, 16] {
+                let parts: Vec<(i64, i64)> = (0..threads).map(|thread| part(begin, end, thread, threads)).collect();
+                assert_eq!((parts[0].0, parts[parts.len() - 1].1), (begin, end));
+                assert!(parts.windows(2).all(|pair| pair[0].1 == pair[1].0), "{parts:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_range_needs_two_parameters() {
+        assert!(Range::of(0, 2).is_ok());
+        assert!(Range::of(1, 2).is_err());
+    }
+
+    #[expect(unsafe_code, reason = "called by address")]
+    unsafe extern "C" fn add_one(words: *const u64) {
+        // SAFETY: the test gives an address of `words[2]` bytes and a range within them.
+        unsafe {
+            let to = *words as *mut u8;
+            for place in *words.add(1)..*words.add(2) {
+                *to.add(place as usize) += 1;
+            }
+        }
+    }
+
+    #[test]
+    fn every_step_of_a_range_is_taken_once() {
+        let mut bytes = vec![0_u8; 1000];
+        let words = [bytes.as_mut_ptr() as u64, 0, 1000];
+        // SAFETY: the words are those that the function reads.
+        #[expect(unsafe_code, reason = "calls a function by address")]
+        unsafe {
+            call_split(add_one, &words, Some(StackUse::Bytes(64)), Range::of(1, 3).unwrap());
+        }
+        assert!(bytes.iter().all(|&byte| byte == 1));
+    }
+}
