@@ -129,8 +129,7 @@ pub fn explain(task: &[TypedGraph], target: Target, choices: &Choices) -> String
 fn remaining(typed: &TypedGraph, target: Target, fragile: &BTreeSet<NodeId>, stays: &BTreeSet<NodeId>) -> String {
     let graph = typed.graph();
     let mut lowering = Lowering::new(typed, target);
-    let expressed: BTreeSet<NodeId> =
-        graph.nodes().filter_map(|node| lowering.lower(node).map(|()| node.id)).collect();
+    let expressed: BTreeSet<NodeId> = graph.nodes().filter_map(|node| lowering.lower(node).map(|()| node.id)).collect();
     let of = |reason: &dyn Fn(NodeId) -> bool| -> Vec<NodeId> {
         stays.iter().copied().filter(|&node| reason(node)).collect()
     };
@@ -141,7 +140,8 @@ fn remaining(typed: &TypedGraph, target: Target, fragile: &BTreeSet<NodeId>, sta
     for node in of(&|node| !is_view(node) && !is_expressed(node)) {
         let operands = graph.node(node).operands().filter_map(|value| typed.tensor(value));
         let operands: Vec<String> = operands.map(|ty| format!("{:?}{:?}", ty.dtype, ty.shape)).collect();
-        let _ = writeln!(text, "  stays, without a kernel: {}({})", names(graph, [node].into_iter()), operands.join(", "));
+        let _ =
+            writeln!(text, "  stays, without a kernel: {}({})", names(graph, [node].into_iter()), operands.join(", "));
     }
     let others: [(&str, Vec<NodeId>); 3] = [
         ("its roundings would show", of(&|node| !is_view(node) && is_expressed(node) && is_fragile(node))),

@@ -18,6 +18,8 @@ use crate::front::{
 
 /// Most places of a window that is written out.
 const LARGEST_WINDOW: i64 = 81;
+/// Fewest channels of `float16` that PyTorch gives to cuDNN.
+const CHANNELS_OF_CUDNN: i64 = 32;
 
 /// Sizes of a convolution along two dimensions, of which the first is 1 for `conv1d`.
 pub(crate) struct Convolution {
@@ -63,7 +65,16 @@ impl Convolution {
     /// Returns whether its sums are taken in PyTorch's order: one after the other, or by matrix units that take as many steps.
     pub(crate) fn has_known_sums(&self) -> bool {
         let is_half = self.dtype != DType::Float32;
-        if self.is_written_out() { self.dtype != DType::Float16 } else { is_half && self.terms() <= product::MOST_UNSPLIT }
+        if self.is_written_out() { !self.may_be_for_cudnn() } else { is_half && self.terms() <= product::MOST_UNSPLIT }
+    }
+
+    /// Returns whether PyTorch may give a depthwise convolution to cuDNN (`use_cudnn_depthwise`).
+    fn may_be_for_cudnn(&self) -> bool {
+        let Window { size, step, dilation, .. } = self.window;
+        let [_, channels, height, width] = self.from;
+        let is_common = size[0] == size[1] && [1, 3, 5].contains(&size[0]) && width >= 7 && step[0] <= 2;
+        let is_row = height == 1;
+        self.dtype == DType::Float16 && channels >= CHANNELS_OF_CUDNN && dilation == [1, 1] && (is_common || is_row)
     }
 
     fn terms(&self) -> i64 {
@@ -80,7 +91,10 @@ impl Convolution {
     }
 
     fn is_product(&self) -> bool {
-        self.window.padding == [0, 0] && product::is_for_matrix_units(self.dtype, self.products(), self.terms())
+        let numel = |shape: &[i64]| shape.iter().product::<i64>();
+        let result = self.from[0] * self.filter[0] * numel(&self.to);
+        let bytes = (numel(&self.from) + numel(&self.filter) + result) * self.dtype.size() as i64;
+        self.window.padding == [0, 0] && product::is_for_matrix_units(self.dtype, self.products(), self.terms(), bytes)
     }
 
     fn is_thin(&self) -> bool {
@@ -137,7 +151,8 @@ impl<'g> Lowering<'g> {
         let of_x = vec![dim(0), dim(1).times(filter[1]).plus(&dim(5)), moved(0), moved(1)];
         let of_weight = vec![dim(1).times(own).plus(&dim(2)), dim(5), dim(6), dim(7)];
         let dtype = self.tensors[x].dtype;
-        let mut spread = |of, index| self.tensors.add(whole.to_vec(), dtype, Def::View { of, index, keeps: Keeps::Some });
+        let mut spread =
+            |of, index| self.tensors.add(whole.to_vec(), dtype, Def::View { of, index, keeps: Keeps::Some });
         let (weight, x) = (spread(weight, of_weight), spread(x, of_x));
         let products = self.map(ScalarFn::Binary(Binary::Mul), &[weight, x], dtype)?;
         let reduced: Vec<bool> = (0..whole.len()).map(|at| at >= 5).collect();

@@ -24,15 +24,18 @@ const LARGEST_SINGLE: i64 = 1 << 26;
 pub(super) const MOST_TERMS_SINGLE: i64 = 1024;
 /// Most terms of a sum of half types that matrix units of any kernel take in the same order: longer ones are split.
 pub(crate) const MOST_UNSPLIT: i64 = 1024;
+/// Products of half types that matrix units compute in the time of one byte of memory, with a margin, and the same for `float32`.
+const BALANCE: i64 = 24;
+const BALANCE_SINGLE: i64 = 4;
 /// Longest sum in `float32` on a CPU: libraries take longer ones in an order that shows at the narrowest tolerance.
 const LONGEST_SUM: i64 = 32;
 
-/// Returns whether that many products in all, in sums of `terms`, are worth matrix units: several times as much work as memory, and no
-/// more than a launch less of the library's pays for.
-pub(super) fn is_for_matrix_units(dtype: DType, count: i64, terms: i64) -> bool {
+/// Returns whether that many products in all, in sums of `terms`, are worth matrix units of the author's: no more than a launch less
+/// of the library's pays for, or so few for each of the `bytes` of factors and result that memory decides.
+pub(super) fn is_for_matrix_units(dtype: DType, count: i64, terms: i64, bytes: i64) -> bool {
     match dtype {
-        DType::Float16 | DType::BFloat16 => count <= LARGEST && terms <= MOST_TERMS,
-        DType::Float32 => count <= LARGEST_SINGLE && terms <= MOST_TERMS_SINGLE,
+        DType::Float16 | DType::BFloat16 => count <= LARGEST.max(bytes * BALANCE) && terms <= MOST_TERMS,
+        DType::Float32 => count <= LARGEST_SINGLE.max(bytes * BALANCE_SINGLE) && terms <= MOST_TERMS_SINGLE,
         _ => false,
     }
 }
@@ -98,7 +101,9 @@ impl<'g> Lowering<'g> {
         let is_short = *length <= LONGEST_SUM && dtype == DType::Float32;
         let is_single = dtype == DType::Float32 && is_cuda && *length <= MOST_TERMS_SINGLE;
         let is_thin = is_of_vectors([*rows, *columns], count) && (is_half || is_short || is_single);
-        let is_matrix = is_cuda && is_for_matrix_units(dtype, count, *length);
+        let numel = [a_shape.as_slice(), b_shape.as_slice(), shape].map(|shape| shape.iter().product::<i64>());
+        let bytes = numel.iter().sum::<i64>() * dtype.size() as i64;
+        let is_matrix = is_cuda && is_for_matrix_units(dtype, count, *length, bytes);
         (is_thin || is_matrix).then_some(())?;
         let (a, b) = (self.widen(a)?, self.widen(b)?);
         let wide = self.tensors[a].dtype;
