@@ -30,7 +30,10 @@ CASES = [
     ("torch.relu(torch.matmul(x, w))", [[3, 2, 9, 20], [2, 20, 11]]),
     # Convolutions: pointwise with a step, of windows side by side, dilated, of groups, along one dimension.
     ("torch.relu(torch.conv2d(x, w, b, (2, 2), (0, 0), (1, 1), 1))", [[2, 24, 9, 13], [20, 24, 1, 1], [20]]),
-    ("torch.conv2d(x, w, b, (4, 4), (0, 0), (1, 1), 1).flatten(2).transpose(1, 2)", [[2, 3, 21, 16], [18, 3, 4, 4], [18]]),
+    (
+        "torch.conv2d(x, w, b, (4, 4), (0, 0), (1, 1), 1).flatten(2).transpose(1, 2)",
+        [[2, 3, 21, 16], [18, 3, 4, 4], [18]],
+    ),
     ("torch.sigmoid(torch.conv2d(x, w, None, 1, 0, 2, 1))", [[1, 6, 12, 11], [17, 6, 3, 2]]),
     ("torch.conv2d(x, w, b, 1, 0, 1, 3) * 2.0", [[2, 24, 5, 7], [30, 8, 1, 1], [30]]),
     ("torch.relu(torch.conv1d(x, w, b, (3,), (0,), (1,), 1))", [[2, 12, 50], [33, 12, 5], [33]]),
@@ -118,7 +121,12 @@ def differs_where_not_finite(module, made) -> bool:
     made[1].flatten(1)[:, 0] = float("inf")
     plain[1].fill_(0)
     plain[1].flatten(1)[:, 0] = 1
-    touched = module.pattern(plain[0], plain[1], *(value * 0 if isinstance(value, torch.Tensor) else value for value in plain[2:])) != 0
+    touched = (
+        module.pattern(
+            plain[0], plain[1], *(value * 0 if isinstance(value, torch.Tensor) else value for value in plain[2:])
+        )
+        != 0
+    )
     found = module.fused(*made)
     wrong = (found.isinf() != touched) | found.isnan()
     if wrong.any():
