@@ -18,6 +18,9 @@ use crate::front::{
 
 /// Most places of a window that is written out.
 const LARGEST_WINDOW: i64 = 81;
+/// Most products of a convolution whose window of several places is written out: on an H200 kernels with 30, 75 and 123 million were 0.02 to
+/// 1.1 times as fast as eager mode, those with up to 4 million 1.6 to 4.8 times.
+const MOST_WRITTEN_OUT: i64 = 1 << 24;
 /// Fewest channels of `float16` that PyTorch gives to cuDNN.
 const CHANNELS_OF_CUDNN: i64 = 32;
 
@@ -59,7 +62,8 @@ impl Convolution {
 
     /// Returns whether each filter has one channel and a window that is small enough to be written out.
     fn is_written_out(&self) -> bool {
-        self.filter[1] == 1 && self.window.size.iter().product::<i64>() <= LARGEST_WINDOW
+        let places: i64 = self.window.size.iter().product();
+        self.filter[1] == 1 && places <= LARGEST_WINDOW && (places == 1 || self.products() <= MOST_WRITTEN_OUT)
     }
 
     /// Returns whether its sums are taken in PyTorch's order: one after the other, or by matrix units that take as many steps.
