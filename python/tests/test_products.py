@@ -28,6 +28,22 @@ CASES = [
     ("torch.matmul(x, w).permute(0, 2, 1) + b", [[2, 33, 48], [48, 20], [33]]),
     # One factor for the whole batch, the other one broadcast over a part of it.
     ("torch.relu(torch.matmul(x, w))", [[3, 2, 9, 20], [2, 20, 11]]),
+    # Convolutions: pointwise with a step, of windows side by side, dilated, of groups, along one dimension.
+    ("torch.relu(torch.conv2d(x, w, b, (2, 2), (0, 0), (1, 1), 1))", [[2, 24, 9, 13], [20, 24, 1, 1], [20]]),
+    (
+        "torch.conv2d(x, w, b, (4, 4), (0, 0), (1, 1), 1).flatten(2).transpose(1, 2)",
+        [[2, 3, 21, 16], [18, 3, 4, 4], [18]],
+    ),
+    ("torch.sigmoid(torch.conv2d(x, w, None, 1, 0, 2, 1))", [[1, 6, 12, 11], [17, 6, 3, 2]]),
+    ("torch.conv2d(x, w, b, 1, 0, 1, 3) * 2.0", [[2, 24, 5, 7], [30, 8, 1, 1], [30]]),
+    ("torch.relu(torch.conv1d(x, w, b, (3,), (0,), (1,), 1))", [[2, 12, 50], [33, 12, 5], [33]]),
+]
+# Those that are written out: strips of windows in the padding, steps, dilation, several filters of a channel.
+DEPTHWISE = [
+    ("torch.relu(torch.conv2d(x, w, b, (2, 1), (1, 1), (1, 1), 6))", [[2, 6, 9, 10], [6, 1, 3, 3], [6]]),
+    ("torch.conv2d(x, w, None, 1, 4, 3, 6) * 2.0", [[2, 6, 7, 9], [12, 1, 3, 3]]),
+    ("torch.relu(torch.conv2d(x, w, b, 3, 5, 1, 4))", [[1, 4, 3, 3], [4, 1, 5, 5], [4]]),
+    ("torch.relu(torch.conv1d(x, w, b, 2, 3, 1, 5))", [[2, 5, 17], [5, 1, 4], [5]]),
 ]
 TOLERANCE = {"float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-2}
 
@@ -56,13 +72,25 @@ def test_products_of_odd_sizes(dtype, tmp_path):
     assert run.returncode == 0, run.stdout + run.stderr[-2000:]
 
 
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_windows_of_one_channel(dtype, tmp_path):
+    for number, (text, shapes) in enumerate(DEPTHWISE):
+        for name, content in passes_of(text, shapes, dtype):
+            (tmp_path / f"{number}_{name}.py").write_text(content)
+    assert len([path for path in tmp_path.iterdir() if path.suffix == ".py"]) == len(DEPTHWISE)
+    environment = {**os.environ, "TRITON_INTERPRET": "1"}
+    command = [sys.executable, __file__, str(tmp_path), dtype, "infinite"]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr[-2000:]
+
+
 def test_types_and_sizes_without_a_kernel_stay():
     for dtype, shapes in (("float64", [[50, 96], [72, 96], [72]]), ("float16", [[0, 96], [72, 96], [72]])):
         assert all("tl.dot" not in text for _, text in passes_of(LINEAR, shapes, dtype))
 
 
-def check(folder: Path, dtype: str) -> int:
-    """Runs each pass in the interpreter; says what differs from float64."""
+def check(folder: Path, dtype: str, weights: str = "finite") -> int:
+    """Runs each pass in the interpreter; says what differs from float64. With infinite weights, what is infinite or NaN has to agree."""
     from fused import _stand_in_for_libdevice, arguments, load
 
     _stand_in_for_libdevice()
@@ -73,6 +101,8 @@ def check(folder: Path, dtype: str) -> int:
         for _, made in arguments(module, "cpu", lambda tensor: tensor.copy_(torch.randn(tensor.shape))):
             found = module.fused(*made)
             exact = module.pattern(*(value.double() if isinstance(value, torch.Tensor) else value for value in made))
+            if weights == "infinite":
+                failures += differs_where_not_finite(module, made)
             error = (found.double() - exact).abs().max() / exact.abs().max()
             if found.shape != exact.shape or found.stride() != exact.stride() or error > TOLERANCE[dtype]:
                 failures += 1
@@ -80,5 +110,29 @@ def check(folder: Path, dtype: str) -> int:
     return failures
 
 
+def differs_where_not_finite(module, made) -> bool:
+    """Returns whether a pass differs from its pattern in what is infinite or NaN, where the first weight of each filter is infinite.
+
+    The pattern runs on a CPU, whose depthwise convolution multiplies the padding. It is given what PyTorch's CUDA kernel gives
+    instead: the infinite weights alone decide which results are not finite, and those that lie in the padding do not.
+    """
+    made = [value.abs() + 1 if isinstance(value, torch.Tensor) else value for value in made]
+    plain = [value.clone() if isinstance(value, torch.Tensor) else value for value in made]
+    made[1].flatten(1)[:, 0] = float("inf")
+    plain[1].fill_(0)
+    plain[1].flatten(1)[:, 0] = 1
+    touched = (
+        module.pattern(
+            plain[0], plain[1], *(value * 0 if isinstance(value, torch.Tensor) else value for value in plain[2:])
+        )
+        != 0
+    )
+    found = module.fused(*made)
+    wrong = (found.isinf() != touched) | found.isnan()
+    if wrong.any():
+        print(f"infinite weights: {int(wrong.sum())} of {wrong.numel()} differ")
+    return bool(wrong.any())
+
+
 if __name__ == "__main__":
-    sys.exit(check(Path(sys.argv[1]), sys.argv[2]) != 0)
+    sys.exit(check(Path(sys.argv[1]), *sys.argv[2:]) != 0)

@@ -10,10 +10,11 @@ use passnet_record::counted;
 
 use crate::{
     back::tuning::{Choices, config_of},
-    front::lower::{call::Call, storage::is_view_node},
+    front::lower::{Lowering, call::Call, storage::is_view_node},
     plan::{
         config::Config,
         flow::live_nodes,
+        precision::find_fragile_nodes,
         region::Input,
         select::plan_passes,
         site::{Replacement, Site},
@@ -25,6 +26,8 @@ use crate::{
 struct Rates {
     /// A call of PyTorch that computes.
     op_ns: f64,
+    /// A convolution in addition: the library looks up a plan for each call.
+    convolution_ns: f64,
     /// A call that only views.
     view_ns: f64,
     /// A call of a replacement function, what its plan looks up included.
@@ -41,6 +44,7 @@ struct Rates {
 
 const CUDA: Rates = Rates {
     op_ns: 6000.0,
+    convolution_ns: 18_000.0,
     view_ns: 1500.0,
     call_ns: 1000.0,
     memory_ns: 1700.0,
@@ -51,6 +55,7 @@ const CUDA: Rates = Rates {
 
 const CPU: Rates = Rates {
     op_ns: 1500.0,
+    convolution_ns: 0.0,
     view_ns: 700.0,
     call_ns: 1000.0,
     memory_ns: 1000.0,
@@ -76,6 +81,7 @@ impl Cost {
 /// The plan for a task, graph by graph, as text. Times are predictions from bytes and calls alone, without the arithmetic.
 pub fn explain(task: &[TypedGraph], target: Target, choices: &Choices) -> String {
     let groups = plan_passes(task, target, &BTreeMap::new());
+    let fragile = find_fragile_nodes(task, target, &BTreeMap::new());
     let mut text = String::new();
     for (number, typed) in task.iter().enumerate() {
         let graph = typed.graph();
@@ -110,13 +116,40 @@ pub fn explain(task: &[TypedGraph], target: Target, choices: &Choices) -> String
                 );
             }
         }
-        let stays: Vec<NodeId> = live.iter().copied().filter(|node| !replaced.contains(node)).collect();
-        if !stays.is_empty() {
-            let _ = writeln!(text, "  as they were: {}", names(graph, stays.into_iter()));
-        }
+        let stays: BTreeSet<NodeId> = live.difference(&replaced).copied().collect();
+        text.push_str(&remaining(typed, target, &fragile[number], &stays));
         if !replaced.is_empty() {
             let _ = writeln!(text, "  predicted for what changes: {:.2} times as fast", before / after);
         }
+    }
+    text
+}
+
+/// The operations that stay, by reason. Those without a kernel are listed with the types of their tensors.
+fn remaining(typed: &TypedGraph, target: Target, fragile: &BTreeSet<NodeId>, stays: &BTreeSet<NodeId>) -> String {
+    let graph = typed.graph();
+    let mut lowering = Lowering::new(typed, target);
+    let expressed: BTreeSet<NodeId> = graph.nodes().filter_map(|node| lowering.lower(node).map(|()| node.id)).collect();
+    let of = |reason: &dyn Fn(NodeId) -> bool| -> Vec<NodeId> {
+        stays.iter().copied().filter(|&node| reason(node)).collect()
+    };
+    let is_view = |node: NodeId| is_view_node(typed, node);
+    let is_expressed = |node: NodeId| expressed.contains(&node);
+    let is_fragile = |node: NodeId| fragile.contains(&node);
+    let mut text = String::new();
+    for node in of(&|node| !is_view(node) && !is_expressed(node)) {
+        let operands = graph.node(node).operands().filter_map(|value| typed.tensor(value));
+        let operands: Vec<String> = operands.map(|ty| format!("{:?}{:?}", ty.dtype, ty.shape)).collect();
+        let _ =
+            writeln!(text, "  stays, without a kernel: {}({})", names(graph, [node].into_iter()), operands.join(", "));
+    }
+    let others: [(&str, Vec<NodeId>); 3] = [
+        ("its roundings would show", of(&|node| !is_view(node) && is_expressed(node) && is_fragile(node))),
+        ("nothing to gain", of(&|node| !is_view(node) && is_expressed(node) && !is_fragile(node))),
+        ("a view", of(&is_view)),
+    ];
+    for (reason, nodes) in others.into_iter().filter(|(_, nodes)| !nodes.is_empty()) {
+        let _ = writeln!(text, "  stays, {reason}: {}", names(graph, nodes.into_iter()));
     }
     text
 }
@@ -138,6 +171,9 @@ fn eager(typed: &TypedGraph, site: &Site, rates: &Rates) -> Cost {
         }
         cost.host_ns += rates.op_ns;
         let node = graph.node(node);
+        if Call::of(graph, node).and_then(|call| call.op()).is_some_and(|op| op.is_convolution) {
+            cost.host_ns += rates.convolution_ns;
+        }
         let nbytes = |value: ValueId| typed.tensor(value).map_or(0, |ty| ty.nbytes());
         cost.bytes += nbytes(node.value);
         let operands: BTreeSet<ValueId> = node.operands().collect();

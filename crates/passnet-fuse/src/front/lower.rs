@@ -3,11 +3,12 @@
 //! `None` anywhere means: not expressed here, the call stays as it is.
 
 pub(crate) mod call;
+pub(crate) mod convolution;
 mod memory;
 mod norm;
 mod normalize;
 mod pointwise;
-mod product;
+pub(crate) mod product;
 mod resample;
 mod shape;
 pub(crate) mod storage;
@@ -106,6 +107,7 @@ impl<'g> Lowering<'g> {
             .or_else(|| self.normalize(call))
             .or_else(|| self.norms(call))
             .or_else(|| self.product(call))
+            .or_else(|| self.convolution(call))
             .or_else(|| self.resample(call));
         match tensor {
             Some(tensor) => Some(Lowered::Tensor(tensor)),

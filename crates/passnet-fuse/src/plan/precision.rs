@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use passnet_graph::{NodeId, Target, TensorType, TypedGraph, ValueId};
 use passnet_record::DType;
 
-use crate::front::lower::call::Call;
+use crate::front::lower::{call::Call, convolution::Convolution, product::MOST_UNSPLIT};
 
 /// Most elements that go into a convolution of which hardly one falls to the other side of a rounding to TF32, one in some
 /// thousands.
@@ -23,9 +23,6 @@ const MOST_MULTIPLIED: i64 = 16_384;
 
 /// Most elements of a half type of which hardly one falls to the other side of a rounding in all contents of an evaluation.
 const MOST_UNSEEN: i64 = 32;
-
-/// Most terms of a sum of half types that matrix units of any kernel take in the same order: longer ones are split.
-const MOST_UNSPLIT: i64 = 1024;
 
 /// Roundings of a reduction that a value carries.
 #[derive(Clone, Copy, Debug, Default)]
@@ -135,7 +132,7 @@ fn shown(
 
 /// Returns whether the author's kernel for a product has the sums of PyTorch's: of half types on matrix units, by measurement
 /// (`benches/gpu/products.py`), where sums are not split. The last dimension of the first factor is as long as the sums of `linear` and
-/// `matmul`; convolutions are the library's own.
+/// `matmul`.
 fn has_known_sums(
     typed: &TypedGraph,
     call: &Call<'_>,
@@ -143,7 +140,8 @@ fn has_known_sums(
     result: &TensorType,
 ) -> bool {
     if call.op().is_some_and(|op| op.is_convolution) {
-        return true;
+        // Others are the library's own.
+        return Convolution::of(typed, call).is_none_or(|convolution| convolution.has_known_sums());
     }
     let factors: Vec<ValueId> = operands.collect();
     let terms = factors.first().and_then(|&value| typed.tensor(value)).and_then(|ty| ty.shape.last().copied());

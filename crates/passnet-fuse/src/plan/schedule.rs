@@ -7,6 +7,7 @@ mod hazard;
 mod interpret;
 mod loops;
 
+use passnet_graph::TensorType;
 use passnet_record::DType;
 
 use self::grouping::{Pending, Scheduler};
@@ -17,7 +18,7 @@ use super::{
 use crate::front::{
     evaluator::Evaluator,
     expr::BufferId,
-    tensor::{Def, Tensors},
+    tensor::{Def, Tensor, Tensors},
 };
 
 /// When inputs that change are written.
@@ -29,11 +30,28 @@ enum Updates {
     First,
 }
 
-/// Schedules a region. `None` where it holds complex numbers, or where an input would be read after it was overwritten.
+/// Largest position in a buffer of a device: its kernels compute with 32 bits, and a tile may begin before the end and reach beyond.
+const LARGEST_POSITION: i64 = i32::MAX as i64 - (1 << 16);
+
+/// Schedules a region. `None` where it holds complex numbers, where an input would be read after it was overwritten, or where a device
+/// would have to compute with positions of more than 32 bits.
 pub(crate) fn schedule(region: &Region, form: Form) -> Option<Program> {
+    (form == Form::Nests || has_short_positions(region)).then_some(())?;
     let with_results = || schedule_with(region, form, Updates::WithResults);
     let first = || schedule_with(region, form, Updates::First).filter(|_| !region.updates.is_empty());
     with_results().or_else(first)
+}
+
+/// Returns whether 32 bits hold the position of each element that a kernel reads, computes or writes.
+fn has_short_positions(region: &Region) -> bool {
+    let of_type = |ty: &TensorType| -> i64 {
+        let along = ty.shape.iter().zip(&ty.stride);
+        along.fold(0_i64, |sum, (extent, stride)| sum.saturating_add((extent - 1).saturating_mul(*stride)))
+    };
+    let types = region.inputs.iter().map(|input| &input.ty).chain(region.outputs.iter().map(|output| &output.ty));
+    let reductions = (0..region.tensors.len()).map(|id| &region.tensors[id]);
+    let numels = reductions.filter(|tensor| matches!(tensor.def, Def::Reduce { .. })).map(Tensor::numel);
+    types.map(of_type).chain(numels).all(|position| position <= LARGEST_POSITION)
 }
 
 fn schedule_with(region: &Region, form: Form, order: Updates) -> Option<Program> {

@@ -21,9 +21,29 @@ const LARGEST: i64 = 1 << 30;
 const MOST_TERMS: i64 = 4096;
 /// The same for `float32`, of which matrix units take three products for one.
 const LARGEST_SINGLE: i64 = 1 << 26;
-const MOST_TERMS_SINGLE: i64 = 1024;
+pub(super) const MOST_TERMS_SINGLE: i64 = 1024;
+/// Most terms of a sum of half types that matrix units of any kernel take in the same order: longer ones are split.
+pub(crate) const MOST_UNSPLIT: i64 = 1024;
+/// Products of half types that matrix units compute in the time of one byte of memory, with a margin, and the same for `float32`.
+const BALANCE: i64 = 24;
+const BALANCE_SINGLE: i64 = 4;
 /// Longest sum in `float32` on a CPU: libraries take longer ones in an order that shows at the narrowest tolerance.
 const LONGEST_SUM: i64 = 32;
+
+/// Returns whether that many products in all, in sums of `terms`, are worth matrix units of the author's: no more than a launch less
+/// of the library's pays for, or so few for each of the `bytes` of factors and result that memory decides.
+pub(super) fn is_for_matrix_units(dtype: DType, count: i64, terms: i64, bytes: i64) -> bool {
+    match dtype {
+        DType::Float16 | DType::BFloat16 => count <= LARGEST.max(bytes * BALANCE) && terms <= MOST_TERMS,
+        DType::Float32 => count <= LARGEST_SINGLE.max(bytes * BALANCE_SINGLE) && terms <= MOST_TERMS_SINGLE,
+        _ => false,
+    }
+}
+
+/// Returns whether one side of a product has so few rows or columns that matrix units would idle.
+pub(super) fn is_of_vectors(sides: [i64; 2], count: i64) -> bool {
+    sides[0].min(sides[1]) <= MOST_VECTORS && count <= MOST_PRODUCTS
+}
 
 impl<'g> Lowering<'g> {
     pub(super) fn product(&mut self, call: &Call<'g>) -> Option<TensorId> {
@@ -76,14 +96,14 @@ impl<'g> Lowering<'g> {
         let batch = broadcast_shape(batch_a, batch_b)?;
         ([batch.as_slice(), &[*rows, *columns]].concat() == shape).then_some(())?;
         let count = shape.iter().product::<i64>() * length;
-        let is_half = matches!(dtype, DType::Float16 | DType::BFloat16) && self.target == Target::Cuda;
+        let is_cuda = self.target == Target::Cuda;
+        let is_half = matches!(dtype, DType::Float16 | DType::BFloat16) && is_cuda;
         let is_short = *length <= LONGEST_SUM && dtype == DType::Float32;
-        let is_single = dtype == DType::Float32 && self.target == Target::Cuda && *length <= MOST_TERMS_SINGLE;
-        let is_vector = (*rows).min(*columns) <= MOST_VECTORS && count <= MOST_PRODUCTS;
-        let is_thin = is_vector && (is_half || is_short || is_single);
-        // A matrix unit's work: several times as much for each element of memory.
-        let is_matrix =
-            (is_half && count <= LARGEST && *length <= MOST_TERMS) || (is_single && count <= LARGEST_SINGLE);
+        let is_single = dtype == DType::Float32 && is_cuda && *length <= MOST_TERMS_SINGLE;
+        let is_thin = is_of_vectors([*rows, *columns], count) && (is_half || is_short || is_single);
+        let numel = [a_shape.as_slice(), b_shape.as_slice(), shape].map(|shape| shape.iter().product::<i64>());
+        let bytes = numel.iter().sum::<i64>() * dtype.size() as i64;
+        let is_matrix = is_cuda && is_for_matrix_units(dtype, count, *length, bytes);
         (is_thin || is_matrix).then_some(())?;
         let (a, b) = (self.widen(a)?, self.widen(b)?);
         let wide = self.tensors[a].dtype;

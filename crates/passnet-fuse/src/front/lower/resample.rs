@@ -14,11 +14,11 @@ use crate::front::{
 const LARGEST_WINDOW: i64 = 49;
 
 /// Extents and steps of a window along the last two dimensions.
-struct Window {
-    size: [i64; 2],
-    step: [i64; 2],
-    padding: [i64; 2],
-    dilation: [i64; 2],
+pub(super) struct Window {
+    pub(super) size: [i64; 2],
+    pub(super) step: [i64; 2],
+    pub(super) padding: [i64; 2],
+    pub(super) dilation: [i64; 2],
 }
 
 impl Window {
@@ -26,6 +26,19 @@ impl Window {
     const fn of_row(self) -> Self {
         let Self { size: [_, size], step: [_, step], padding: [_, padding], dilation: [_, dilation] } = self;
         Self { size: [1, size], step: [1, step], padding: [0, padding], dilation: [1, dilation] }
+    }
+
+    /// The window of a convolution, whose size is the filter's. `None` for padding by name.
+    pub(super) fn of_convolution(call: &Call<'_>, size: [i64; 2], rank: usize) -> Option<Self> {
+        let window = Self {
+            size,
+            step: pair(call, call.given(3, "stride"), [1, 1])?,
+            padding: pair(call, call.given(4, "padding"), [0, 0])?,
+            dilation: pair(call, call.given(5, "dilation"), [1, 1])?,
+        };
+        let is_sound = window.step.iter().chain(&window.dilation).all(|&value| value > 0)
+            && window.padding.iter().all(|&value| value >= 0);
+        is_sound.then_some(if rank == 1 { window.of_row() } else { window })
     }
 }
 
