@@ -14,10 +14,11 @@ from typing import Any
 import torch
 import torch.fx
 
-from passnet._backend.compare import difference
+from passnet._backend.compare import Inexact, difference, other_sharing
 from passnet._backend.effects import effects_of
 from passnet._backend.fallback import bound_replacement
 from passnet._backend.precision import is_as_precise
+from passnet._backend.sharing import escape_together
 from passnet._backend.stopwatch import compare_times
 from passnet._passes.load import Pass
 from passnet._passes.rewrite import only_result
@@ -75,10 +76,14 @@ def _known(target: Any, rules: dict[Any, Pass]) -> bool:
 class Judge(torch.fx.Interpreter):
     """Runs a rewritten graph on real values, and decides about each region: kept, or not and why."""
 
-    def __init__(self, module: torch.fx.GraphModule, passes: Sequence[Pass], *, timed: bool = True) -> None:
+    def __init__(
+        self, module: torch.fx.GraphModule, passes: Sequence[Pass], *, timed: bool = True, aliases: bool = True
+    ) -> None:
         super().__init__(module)
         self.sites = regions_of(module.graph, passes)
         self.timed = timed
+        # AOTAutograd itself restores which results of a graph share memory.
+        self.aliases = aliases
         self.regions: dict[torch.fx.Node, Region] = {}
         self._known: dict[tuple, Region] = {}
 
@@ -87,27 +92,27 @@ class Judge(torch.fx.Interpreter):
         if rule is None:
             return super().run_node(node)
         values, _ = self.fetch_args_kwargs_from_env(node)
-        region = self._region(rule, values)
+        region = self._region(rule, values, self.aliases and escape_together(node))
         self.regions[node] = region
         return rule.replacement(*values) if region.kept else _pattern(rule)(*values)
 
-    def _region(self, rule: Pass, values: Sequence[Any]) -> Region:
+    def _region(self, rule: Pass, values: Sequence[Any], escapes: bool) -> Region:
         # Layers of a model repeat: one judgement for all places of one rule with values of one kind.
-        key = rule.replacement, *(_kind(value) for value in values)
+        key = rule.replacement, escapes, *(_kind(value) for value in values)
         if key not in self._known:
             region = Region(rule.name, _operations(rule))
-            self._decide(rule, values, region)
+            self._decide(rule, values, region, escapes)
             self._known[key] = region
         return dataclasses.replace(self._known[key])
 
-    def _decide(self, rule: Pass, values: Sequence[Any], region: Region) -> None:
+    def _decide(self, rule: Pass, values: Sequence[Any], region: Region, escapes: bool) -> None:
         pattern = _pattern(rule)
         effects = effects_of(pattern, values)
         if effects is None or effects.is_random:
             region.kept, region.reason = False, "what it computes depends on random numbers, or is not known beforehand"
             return
         try:
-            fault = _fault(rule, pattern, values)
+            fault = _fault(rule, pattern, values, escapes)
         except Exception as error:
             if is_fatal(error):
                 raise
@@ -175,16 +180,16 @@ def _copies(values: Sequence[Any]) -> list[Any]:
     return [copy(value) for value in values]
 
 
-def _fault(rule: Pass, pattern: Callable[..., Any], values: Sequence[Any]) -> str | None:
+def _fault(rule: Pass, pattern: Callable[..., Any], values: Sequence[Any], escapes: bool) -> str | None:
     """The difference between a replacement and its pattern; None if there is none.
 
-    The arguments are compared afterwards too: neither may write to what the other does not.
+    If several results escape, they have to share memory with each other as the pattern's do. The arguments are compared afterwards too: neither may write to what the other does not.
     """
     eager, fused = _copies(values), _copies(values)
     theirs, ours = (pattern(*eager), *eager), (rule.replacement(*fused), *fused)
-    if (reason := _difference(ours, theirs, eager, fused)) is None:
+    if (reason := _difference(ours, theirs, eager, fused, escapes)) is None:
         return None
-    exact = exact_results(pattern, values)
+    exact = exact_results(pattern, values) if isinstance(reason, Inexact) else None
     return (
         None if exact is not None and is_as_precise(ours, theirs, exact) else f"its result is not PyTorch's: {reason}"
     )
@@ -197,9 +202,9 @@ def difference_of(run: Callable[..., Any], plain: Callable[..., Any], values: Se
         with fork_random(values):
             results.append(tuple(function(*_copies(values))))
     theirs, ours = results
-    if (reason := difference(ours, theirs, ())) is None:
+    if (reason := difference(ours, theirs, ()) or other_sharing(ours, theirs)) is None:
         return None
-    exact = exact_results(plain, values)
+    exact = exact_results(plain, values) if isinstance(reason, Inexact) else None
     return None if exact is not None and is_as_precise(ours, theirs, tuple(exact[0])) else reason
 
 
@@ -213,10 +218,16 @@ def fork_random(values: Sequence[Any]) -> Iterator[None]:
         yield
 
 
-def _difference(ours: Any, theirs: Any, eager: Sequence[Any], fused: Sequence[Any]) -> str | None:
+def _difference(ours: Any, theirs: Any, eager: Sequence[Any], fused: Sequence[Any], escapes: bool) -> str | None:
     # The arguments come after the results, and may of course be in their own memory.
-    reason = difference(ours[0], theirs[0], [*eager, *fused])
-    return reason or difference(ours[1:], theirs[1:], ())
+    reasons = [
+        other_sharing(ours[0], theirs[0]) if escapes else None,
+        difference(ours[0], theirs[0], [*eager, *fused]),
+        difference(ours[1:], theirs[1:], ()),
+    ]
+    # Other values may be the more precise ones; any other difference decides.
+    found = [reason for reason in reasons if reason is not None]
+    return min(found, key=lambda reason: isinstance(reason, Inexact), default=None)
 
 
 def exact_results(pattern: Callable[..., Any], values: Sequence[Any]) -> Any | None:

@@ -209,7 +209,7 @@ class _Candidate:
         if not options.verify:
             regions = [Region(rule.name, 0) for rule in regions_of(translated.graph, used).values()]
             return cls(translated, regions, texts, notes)
-        judge = Judge(translated, used)
+        judge = Judge(translated, used, aliases=False)
         judge.run(*values)
         for node, region in judge.regions.items():
             if not region.kept:
