@@ -11,11 +11,12 @@ from passnet._passes.load import Pass
 from passnet._passes.trace import IN_PLACE_OPERATORS
 
 # Operations whose result is, or may be, in the memory of their argument.
-_VIEWS = frozenset(
+_NAMES = (
     "T H mT mH real imag view view_as reshape reshape_as flatten unflatten t transpose swapaxes swapdims permute movedim "
     "squeeze unsqueeze expand expand_as broadcast_to narrow select chunk split unbind unfold diagonal getitem getattr "
-    "detach contiguous to type_as float double half bfloat16 ravel tensor_split hsplit vsplit dsplit only_result".split()  # noqa: SIM905
+    "detach contiguous to type_as float double half bfloat16 ravel tensor_split hsplit vsplit dsplit only_result"
 )
+_VIEWS = frozenset(_NAMES.split())
 _IN_PLACE = frozenset(f"i{name}" for name in IN_PLACE_OPERATORS)
 
 

@@ -254,6 +254,10 @@ class Compiled:
         run, report = build_training(captured, self._known, self.options, self._store)
         if self._graph_pool() is not None:
             report.cuda_graph = "refused: gradients are wanted"
+        if (unused := self.options.of_inference()) and "options" not in self._warned:
+            self._warned.add("options")
+            message = f"{unused} do not apply to calls that want gradients; for inference, call the model under `torch.no_grad()`"
+            warnings.warn(message, RuntimeWarning, stacklevel=6)
         if report.left is not None and "gradient" not in self._warned:
             self._warned.add("gradient")
             message = f"PyTorch computes the gradients of {type(self.model).__name__}: {report.left}"
