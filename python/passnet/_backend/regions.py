@@ -87,32 +87,47 @@ class Judge(torch.fx.Interpreter):
         self.regions: dict[torch.fx.Node, Region] = {}
         self._known: dict[tuple, Region] = {}
 
+    def run(self, *values: Any, **options: Any) -> Any:
+        self._given = _storages(values)
+        return super().run(*values, **options)
+
     def run_node(self, node: torch.fx.Node) -> Any:
         rule = self.sites.get(node)
         if rule is None:
             return super().run_node(node)
         values, _ = self.fetch_args_kwargs_from_env(node)
-        region = self._region(rule, values, self.aliases and escape_together(node))
+        region = self._region(rule, values, self.aliases and escape_together(node), self._unseen(node))
         self.regions[node] = region
         return rule.replacement(*values) if region.kept else _pattern(rule)(*values)
 
-    def _region(self, rule: Pass, values: Sequence[Any], escapes: bool) -> Region:
+    def _unseen(self, node: torch.fx.Node) -> frozenset[int]:
+        """Places of arguments that nothing reads after this call: what is written to them does not matter, as after an in-place ReLU."""
+        last = self.user_to_last_uses.get(node, [])
+        others = [value for known, value in self.env.items() if known not in last]
+        seen = self._given | _storages(others)
+        return frozenset(
+            place
+            for place, argument in enumerate(node.args)
+            if argument in last and not _storages([self.env[argument]]) & seen
+        )
+
+    def _region(self, rule: Pass, values: Sequence[Any], escapes: bool, unseen: frozenset[int]) -> Region:
         # Layers of a model repeat: one judgement for all places of one rule with values of one kind.
-        key = rule.replacement, escapes, *(_kind(value) for value in values)
+        key = rule.replacement, escapes, unseen, *(_kind(value) for value in values)
         if key not in self._known:
             region = Region(rule.name, _operations(rule))
-            self._decide(rule, values, region, escapes)
+            self._decide(rule, values, region, escapes, unseen)
             self._known[key] = region
         return dataclasses.replace(self._known[key])
 
-    def _decide(self, rule: Pass, values: Sequence[Any], region: Region, escapes: bool) -> None:
+    def _decide(self, rule: Pass, values: Sequence[Any], region: Region, escapes: bool, unseen: frozenset[int]) -> None:
         pattern = _pattern(rule)
         effects = effects_of(pattern, values)
         if effects is None or effects.is_random:
             region.kept, region.reason = False, "what it computes depends on random numbers, or is not known beforehand"
             return
         try:
-            fault = _fault(rule, pattern, values, escapes)
+            fault = _fault(rule, pattern, values, escapes, unseen)
         except Exception as error:
             if is_fatal(error):
                 raise
@@ -180,16 +195,28 @@ def _copies(values: Sequence[Any]) -> list[Any]:
     return [copy(value) for value in values]
 
 
-def _fault(rule: Pass, pattern: Callable[..., Any], values: Sequence[Any], escapes: bool) -> str | None:
+def _storages(values: Any) -> set[int]:
+    """The memory of all tensors within values."""
+    leaves = torch.utils._pytree.tree_leaves(values)
+    return {leaf.untyped_storage()._cdata for leaf in leaves if isinstance(leaf, torch.Tensor)}
+
+
+def _fault(
+    rule: Pass, pattern: Callable[..., Any], values: Sequence[Any], escapes: bool, unseen: frozenset[int]
+) -> str | None:
     """The difference between a replacement and its pattern; None if there is none.
 
     If several results escape, they have to share memory with each other as the pattern's do. The arguments are compared afterwards too: neither may write to what the other does not.
     """
     eager, fused = _copies(values), _copies(values)
-    theirs, ours = (pattern(*eager), *eager), (rule.replacement(*fused), *fused)
+    read = [place for place in range(len(values)) if place not in unseen]
+    theirs = pattern(*eager), *(eager[place] for place in read)
+    ours = rule.replacement(*fused), *(fused[place] for place in read)
     if (reason := _difference(ours, theirs, eager, fused, escapes)) is None:
         return None
     exact = exact_results(pattern, values) if isinstance(reason, Inexact) else None
+    if exact is not None:
+        exact = exact[0], *(exact[1 + place] for place in read)
     return (
         None if exact is not None and is_as_precise(ours, theirs, exact) else f"its result is not PyTorch's: {reason}"
     )
