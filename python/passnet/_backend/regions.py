@@ -222,14 +222,22 @@ def _fault(
     )
 
 
-def difference_of(run: Callable[..., Any], plain: Callable[..., Any], values: Sequence[Any]) -> str | None:
-    """The difference between two functions of these values, each with copies and the same random numbers; None if there is none."""
+def difference_of(
+    run: Callable[..., Any], plain: Callable[..., Any], values: Sequence[Any], *, aliases: bool = True
+) -> str | None:
+    """The difference between two functions of these values, each with copies and the same random numbers; None if there is none.
+
+    With `aliases` results have to share memory with each other in the same way.
+    """
     results = []
     for function in (plain, run):
         with fork_random(values):
             results.append(tuple(function(*_copies(values))))
     theirs, ours = results
-    if (reason := difference(ours, theirs, ()) or other_sharing(ours, theirs)) is None:
+    reason = difference(ours, theirs, ())
+    if aliases and (reason is None or isinstance(reason, Inexact)):
+        reason = other_sharing(ours, theirs) or reason
+    if reason is None:
         return None
     exact = exact_results(plain, values) if isinstance(reason, Inexact) else None
     return None if exact is not None and is_as_precise(ours, theirs, tuple(exact[0])) else reason
