@@ -1,10 +1,10 @@
 """Whole models on one GPU: checks of CUDA graphs, then eager, `passnet.compile` and the modes of `torch.compile`.
 
-    PYTHONPATH=python:benches python benches/gpu/compile.py [--seconds 190] [--skip checks slow] [MODEL...]
+    PYTHONPATH=python:benches python benches/gpu/compile.py [--seconds 190] [--skip checks fast slow] [MODEL...]
 
 Prints one JSON object per line: `{"check": ...}`, `{"model": ..., "side": ..., "us": ..., "compile_s": ...}`, and at last a
 summary with geometric means. The sides of a model are called in turns; times are medians of calls that end with a synchronisation.
-It stops before the given time is over: first all sides but `max-autotune` for as many models as there is time for, then that mode for a few.
+It stops before the given time is over: first all sides but the modes that tune for as many models as there is time for, then those modes for a few.
 Models that are not reached are missing from the summary.
 """
 
@@ -25,7 +25,7 @@ import passnet
 
 Side = Callable[..., Any]
 SIDES = ("passnet", "passnet+graphs", "passnet frozen+graphs", "default", "reduce-overhead")
-SLOW_SIDES = ("passnet+graphs", "reduce-overhead", "max-autotune")
+SLOW_SIDES = ("passnet+graphs", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
 ORDER = (
     "unet",
     "regnet",
@@ -224,14 +224,15 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("models", nargs="*", default=list(ORDER))
     parser.add_argument("--seconds", type=float, default=190)
-    parser.add_argument("--skip", nargs="*", default=[], choices=["checks", "slow"])
+    parser.add_argument("--skip", nargs="*", default=[], choices=["checks", "fast", "slow"])
     arguments = parser.parse_args()
     until = time.monotonic() + arguments.seconds
     warnings.simplefilter("ignore")
     say(torch=torch.__version__, device=torch.cuda.get_device_name(), triton=__import__("triton").__version__)
     if "checks" not in arguments.skip:
         run_checks()
-    compare(arguments.models, "cuda", SIDES, until - (0 if "slow" in arguments.skip else SLOW_SECONDS))
+    if "fast" not in arguments.skip:
+        compare(arguments.models, "cuda", SIDES, until - (0 if "slow" in arguments.skip else SLOW_SECONDS))
     if "slow" not in arguments.skip:
         compare(SLOW_MODELS, "cuda", SLOW_SIDES, until)
 

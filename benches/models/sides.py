@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import math
+import os
 import statistics
+import subprocess
+import sys
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -37,16 +42,31 @@ def error(found: Any, expected: Any) -> float:
 
 
 def compare(models: Sequence[str], device: str, sides: Sequence[str], until: float) -> None:
-    """Measures models until the time is over, and says geometric means against eager."""
+    """Measures models until the time is over, each in a process of its own, and says geometric means against eager.
+
+    In one process the memory of earlier models, such as pools of CUDA graphs, would count as that of later ones.
+    """
     ratios: dict[str, list[float]] = {}
     for name in models:
-        if time.monotonic() > until - 15:
+        left = until - time.monotonic()
+        if left < 15:
             break
+        command = [sys.executable, "-m", "models.sides", name, device, str(left), *sides]
+        environment = {**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads())}
+        lines: list[dict[str, Any]] = []
         try:
-            times = measure(name, device, sides, until - 5)
-        except Exception as fault:
-            say(model=name, error=f"{type(fault).__name__}: {fault}"[:400], at=traceback.format_exc()[-900:])
-            continue
+            child = subprocess.run(
+                command, stdout=subprocess.PIPE, text=True, timeout=left, check=False, env=environment
+            )
+            text, failed = child.stdout, child.returncode
+        except subprocess.TimeoutExpired as error:
+            text, failed = (error.stdout or b"").decode(), "time is over"
+        for line in text.splitlines():
+            print(line, flush=True)
+            lines.append(json.loads(line))
+        if failed:
+            say(model=name, error=f"its process ended with {failed}")
+        times = {line["side"]: line["us"] for line in lines if "us" in line}
         for side, value in times.items():
             ratios.setdefault(side, []).append(math.log(times["eager"] / value))
     means = {side: round(math.exp(statistics.fmean(logs)), 3) for side, logs in ratios.items()}
@@ -75,6 +95,8 @@ def measure(name: str, device: str, sides: Sequence[str], until: float) -> dict[
         exact = _exact(name, device, inputs)
         ready: dict[str, Side] = {"eager": model}
         seconds: dict[str, float] = {"eager": 0.0}
+        # What PyTorch allocates for itself at the first call is no side's.
+        model(*inputs)
         peaks: dict[str, float] = {"eager": _peak(model, inputs, _reserved(device), device)}
         for side in sides:
             if time.monotonic() > until:
@@ -111,6 +133,7 @@ def _reserved(device: str) -> int:
     """Bytes that PyTorch holds on the device, without what it keeps for later."""
     if device == "cpu":
         return 0
+    gc.collect()
     torch.cuda.synchronize()
     torch.cuda.empty_cache()
     return torch.cuda.memory_reserved()
@@ -166,3 +189,17 @@ def summary(report: dict[str, Any]) -> list[dict[str, Any]]:
         }
         for known in report["specialisations"]
     ] + [{"eager": report["eager"]}]
+
+
+def _child() -> None:
+    """Measures one model: `python -m models.sides MODEL DEVICE SECONDS SIDE...`."""
+    name, device, seconds, *sides = sys.argv[1:]
+    warnings.simplefilter("ignore")
+    try:
+        measure(name, device, sides, time.monotonic() + float(seconds) - 5)
+    except Exception as fault:
+        say(model=name, error=f"{type(fault).__name__}: {fault}"[:400], at=traceback.format_exc()[-900:])
+
+
+if __name__ == "__main__":
+    _child()

@@ -145,6 +145,23 @@ def test_arguments_that_share_memory():
         torch.testing.assert_close(ours, theirs)
 
 
+@pytest.mark.parametrize("verify", [True, False])
+@torch.no_grad()
+def test_results_that_share_memory(verify: bool):
+    def views(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        y = torch.nn.functional.gelu(x) * 2
+        return y, y.t(), y[0], x.t()
+
+    compiled = passnet.compile(views, verify=verify)
+    for _ in range(3):
+        x = torch.randn(4, 4)
+        whole, turned, row, given = compiled(x)
+        torch.testing.assert_close((whole, turned, row, given), views(x))
+        whole.zero_()
+        x.fill_(3)
+        assert not turned.any() and not row.any() and given.eq(3).all()
+
+
 @torch.no_grad()
 def test_one_tensor_in_two_places():
     def write(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

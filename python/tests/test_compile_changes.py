@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 import weakref
 from pathlib import Path
 from typing import Any
@@ -121,3 +123,37 @@ def test_a_compilation_that_fails_costs_no_result(monkeypatch: pytest.MonkeyPatc
     compiled = passnet.compile(net())
     check(compiled, image())
     assert compiled.report().eager == {"compilation failed: RuntimeError: no space left": 3}
+
+
+@torch.no_grad()
+def test_copies_have_a_model_of_their_own():
+    compiled = passnet.compile(net(), limit=3)
+    x = image()
+    check(compiled, x)
+    for twin in (copy.deepcopy(compiled), pickle.loads(pickle.dumps(compiled))):
+        assert twin.options == compiled.options
+        before = compiled(x)
+        twin.model.head.weight.mul_(2)
+        check(twin, x)
+        torch.testing.assert_close(compiled(x), before, rtol=0, atol=0)
+    assert copy.copy(compiled).model is compiled.model
+
+
+@torch.no_grad()
+def test_all_else_is_the_models():
+    model = net()
+    compiled = passnet.compile(model)
+    x = image()
+    check(compiled, x)
+    assert list(compiled.parameters()) == list(model.parameters())
+    assert compiled.state_dict().keys() == model.state_dict().keys()
+    assert compiled.head is model.head and compiled.training is False
+    assert compiled.double() is compiled and model.head.weight.dtype == torch.float64
+    check(compiled.float().requires_grad_(False), x)
+    compiled.head = torch.nn.Linear(8, 5)
+    assert model.head.out_features == 5
+    check(compiled, x)
+    compiled.load_state_dict(compiled.state_dict())
+    with pytest.raises(AttributeError, match="nothing_like_it"):
+        _ = compiled.nothing_like_it
+    assert not hasattr(passnet.compile(lambda x: x), "parameters")

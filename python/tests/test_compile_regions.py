@@ -263,3 +263,29 @@ def test_judged_regions_may_feed_a_convolution():
     wire, types = author._typed(captured.module.graph, "cpu")
     texts = [author._native.write_passes(wire, types, "cuda", judged) for judged in (False, True)]
     assert ["group_norm" in text for passes in texts for _, text in passes] == [False, True]
+
+
+@pytest.mark.parametrize("reads", [False, True])
+@torch.no_grad()
+def test_writes_to_values_that_nothing_reads_are_no_difference(reads: bool, monkeypatch: pytest.MonkeyPatch):
+    """The author's kernels leave out what an in-place ReLU writes where nothing sees it."""
+    monkeypatch.setattr(Comparison, "loses", False)
+    torch.manual_seed(0)
+    convolution = torch.nn.Conv2d(3, 8, 1)
+
+    class Rectified(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.convolution = convolution
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            y = self.convolution(x)
+            z = torch.nn.functional.relu(y, inplace=True) * 2 + 1
+            return (z, y) if reads else (z,)
+
+    model, x = Rectified(), torch.randn(2, 3, 16, 16)
+    compiled = passnet.compile(model)
+    for _ in range(3):
+        torch.testing.assert_close(compiled(x), model(x))
+    (known,) = compiled.report().specialisations
+    assert reads or (known.regions and all(region.kept for region in known.regions)), compiled.report()

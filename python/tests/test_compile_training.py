@@ -250,3 +250,17 @@ def test_formulas_are_those_of_pytorch(name: str, monkeypatch: pytest.MonkeyPatc
         expected.square().sum().backward()
         torch.testing.assert_close([found, x.grad], [expected, y.grad], rtol=1e-4, atol=1e-5)
     assert compiled.report().specialisations[0].left is None, compiled.report()
+
+
+@pytest.mark.usefixtures("never_slower")
+def test_options_of_inference_are_said_not_to_apply():
+    model, x = block()
+    compiled = passnet.compile(model, freeze=True, then="inductor", author=None)
+    with pytest.warns(
+        RuntimeWarning, match="`freeze=True`, `then='inductor'` do not apply to calls that want gradients"
+    ):
+        compiled(x)
+    with warnings.catch_warnings(record=True) as later:
+        warnings.simplefilter("always")
+        compiled(x[:8])
+    assert not any("do not apply" in str(warning.message) for warning in later)

@@ -13,8 +13,16 @@ _TOLERANCES |= {torch.complex128: 1e-6, torch.complex64: 1e-3}
 _DEFAULT_TOLERANCE = 0.1
 
 
+class Inexact(str):
+    """A difference of values alone, which is no fault if PyTorch's are less precise."""
+
+
 def difference(found: Any, expected: Any, arguments: Sequence[Any]) -> str | None:
-    """The first difference between results of a call with these arguments, in words; `None` for equal results."""
+    """The first difference between results of a call with these arguments, in words; `None` for equal results.
+
+    It is `Inexact` only if values alone differ.
+    """
+    inexact: Inexact | None = None
     found, expected = _flat(found), _flat(expected)
     if len(found) != len(expected):
         return f"{len(found)} results instead of {len(expected)}"
@@ -24,11 +32,23 @@ def difference(found: Any, expected: Any, arguments: Sequence[Any]) -> str | Non
                 return f"{ours!r} instead of {theirs!r}"
         elif not isinstance(ours, torch.Tensor):
             return f"a `{type(ours).__name__}` instead of a tensor"
-        elif (
-            fault := _other_kind(ours, theirs) or _other_memory(ours, theirs, arguments) or _other_values(ours, theirs)
-        ):
+        elif fault := _other_kind(ours, theirs) or _other_memory(ours, theirs, arguments):
             return fault
-    return None
+        elif fault := _other_values(ours, theirs):
+            inexact = inexact or Inexact(fault)
+    return inexact
+
+
+def other_sharing(found: Any, expected: Any) -> str | None:
+    """A fault if results share memory with each other that do not, or the other way round: a later change in place of one changes both."""
+    return None if _sharing(_flat(found)) == _sharing(_flat(expected)) else "other results share memory with each other"
+
+
+def _sharing(results: Sequence[Any]) -> list[int]:
+    """For each result the first one that is in the same memory."""
+    first: dict[int, int] = {}
+    tensors = [value for value in results if isinstance(value, torch.Tensor) and value.numel()]
+    return [first.setdefault(value.untyped_storage()._cdata, place) for place, value in enumerate(tensors)]
 
 
 def _flat(result: Any) -> list[Any]:

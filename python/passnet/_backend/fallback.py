@@ -24,7 +24,7 @@ import torch.fx
 from torch.autograd import forward_ad
 
 from passnet import _native
-from passnet._backend.compare import difference
+from passnet._backend.compare import difference, other_sharing
 from passnet._backend.effects import change_by_autocast, effects_of
 from passnet._passes.errors import PassError
 from passnet._passes.load import Pass
@@ -184,6 +184,7 @@ class _Decisions:
         _restore(values, before)
         expected = self.original(*values)
         reason = difference((found, *after), (expected, *(values[place] for place in mutated)), values)
+        reason = reason or other_sharing(found, expected)
         if reason is None:
             signature.set_checked(mutated)
         else:

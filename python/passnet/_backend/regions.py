@@ -14,10 +14,11 @@ from typing import Any
 import torch
 import torch.fx
 
-from passnet._backend.compare import difference
+from passnet._backend.compare import Inexact, difference, other_sharing
 from passnet._backend.effects import effects_of
 from passnet._backend.fallback import bound_replacement
 from passnet._backend.precision import is_as_precise
+from passnet._backend.sharing import escape_together
 from passnet._backend.stopwatch import compare_times
 from passnet._passes.load import Pass
 from passnet._passes.rewrite import only_result
@@ -75,39 +76,58 @@ def _known(target: Any, rules: dict[Any, Pass]) -> bool:
 class Judge(torch.fx.Interpreter):
     """Runs a rewritten graph on real values, and decides about each region: kept, or not and why."""
 
-    def __init__(self, module: torch.fx.GraphModule, passes: Sequence[Pass], *, timed: bool = True) -> None:
+    def __init__(
+        self, module: torch.fx.GraphModule, passes: Sequence[Pass], *, timed: bool = True, aliases: bool = True
+    ) -> None:
         super().__init__(module)
         self.sites = regions_of(module.graph, passes)
         self.timed = timed
+        # AOTAutograd itself restores which results of a graph share memory.
+        self.aliases = aliases
         self.regions: dict[torch.fx.Node, Region] = {}
         self._known: dict[tuple, Region] = {}
+
+    def run(self, *values: Any, **options: Any) -> Any:
+        self._given = _storages(values)
+        return super().run(*values, **options)
 
     def run_node(self, node: torch.fx.Node) -> Any:
         rule = self.sites.get(node)
         if rule is None:
             return super().run_node(node)
         values, _ = self.fetch_args_kwargs_from_env(node)
-        region = self._region(rule, values)
+        region = self._region(rule, values, self.aliases and escape_together(node), self._unseen(node))
         self.regions[node] = region
         return rule.replacement(*values) if region.kept else _pattern(rule)(*values)
 
-    def _region(self, rule: Pass, values: Sequence[Any]) -> Region:
+    def _unseen(self, node: torch.fx.Node) -> frozenset[int]:
+        """Places of arguments that nothing reads after this call: what is written to them does not matter, as after an in-place ReLU."""
+        last = self.user_to_last_uses.get(node, [])
+        others = [value for known, value in self.env.items() if known not in last]
+        seen = self._given | _storages(others)
+        return frozenset(
+            place
+            for place, argument in enumerate(node.args)
+            if argument in last and not _storages([self.env[argument]]) & seen
+        )
+
+    def _region(self, rule: Pass, values: Sequence[Any], escapes: bool, unseen: frozenset[int]) -> Region:
         # Layers of a model repeat: one judgement for all places of one rule with values of one kind.
-        key = rule.replacement, *(_kind(value) for value in values)
+        key = rule.replacement, escapes, unseen, *(_kind(value) for value in values)
         if key not in self._known:
             region = Region(rule.name, _operations(rule))
-            self._decide(rule, values, region)
+            self._decide(rule, values, region, escapes, unseen)
             self._known[key] = region
         return dataclasses.replace(self._known[key])
 
-    def _decide(self, rule: Pass, values: Sequence[Any], region: Region) -> None:
+    def _decide(self, rule: Pass, values: Sequence[Any], region: Region, escapes: bool, unseen: frozenset[int]) -> None:
         pattern = _pattern(rule)
         effects = effects_of(pattern, values)
         if effects is None or effects.is_random:
             region.kept, region.reason = False, "what it computes depends on random numbers, or is not known beforehand"
             return
         try:
-            fault = _fault(rule, pattern, values)
+            fault = _fault(rule, pattern, values, escapes, unseen)
         except Exception as error:
             if is_fatal(error):
                 raise
@@ -175,31 +195,51 @@ def _copies(values: Sequence[Any]) -> list[Any]:
     return [copy(value) for value in values]
 
 
-def _fault(rule: Pass, pattern: Callable[..., Any], values: Sequence[Any]) -> str | None:
+def _storages(values: Any) -> set[int]:
+    """The memory of all tensors within values."""
+    leaves = torch.utils._pytree.tree_leaves(values)
+    return {leaf.untyped_storage()._cdata for leaf in leaves if isinstance(leaf, torch.Tensor)}
+
+
+def _fault(
+    rule: Pass, pattern: Callable[..., Any], values: Sequence[Any], escapes: bool, unseen: frozenset[int]
+) -> str | None:
     """The difference between a replacement and its pattern; None if there is none.
 
-    The arguments are compared afterwards too: neither may write to what the other does not.
+    If several results escape, they have to share memory with each other as the pattern's do. The arguments are compared afterwards too: neither may write to what the other does not.
     """
     eager, fused = _copies(values), _copies(values)
-    theirs, ours = (pattern(*eager), *eager), (rule.replacement(*fused), *fused)
-    if (reason := _difference(ours, theirs, eager, fused)) is None:
+    read = [place for place in range(len(values)) if place not in unseen]
+    theirs = pattern(*eager), *(eager[place] for place in read)
+    ours = rule.replacement(*fused), *(fused[place] for place in read)
+    if (reason := _difference(ours, theirs, eager, fused, escapes)) is None:
         return None
-    exact = exact_results(pattern, values)
+    exact = exact_results(pattern, values) if isinstance(reason, Inexact) else None
+    if exact is not None:
+        exact = exact[0], *(exact[1 + place] for place in read)
     return (
         None if exact is not None and is_as_precise(ours, theirs, exact) else f"its result is not PyTorch's: {reason}"
     )
 
 
-def difference_of(run: Callable[..., Any], plain: Callable[..., Any], values: Sequence[Any]) -> str | None:
-    """The difference between two functions of these values, each with copies and the same random numbers; None if there is none."""
+def difference_of(
+    run: Callable[..., Any], plain: Callable[..., Any], values: Sequence[Any], *, aliases: bool = True
+) -> str | None:
+    """The difference between two functions of these values, each with copies and the same random numbers; None if there is none.
+
+    With `aliases` results have to share memory with each other in the same way.
+    """
     results = []
     for function in (plain, run):
         with fork_random(values):
             results.append(tuple(function(*_copies(values))))
     theirs, ours = results
-    if (reason := difference(ours, theirs, ())) is None:
+    reason = difference(ours, theirs, ())
+    if aliases and (reason is None or isinstance(reason, Inexact)):
+        reason = other_sharing(ours, theirs) or reason
+    if reason is None:
         return None
-    exact = exact_results(plain, values)
+    exact = exact_results(plain, values) if isinstance(reason, Inexact) else None
     return None if exact is not None and is_as_precise(ours, theirs, tuple(exact[0])) else reason
 
 
@@ -213,10 +253,16 @@ def fork_random(values: Sequence[Any]) -> Iterator[None]:
         yield
 
 
-def _difference(ours: Any, theirs: Any, eager: Sequence[Any], fused: Sequence[Any]) -> str | None:
+def _difference(ours: Any, theirs: Any, eager: Sequence[Any], fused: Sequence[Any], escapes: bool) -> str | None:
     # The arguments come after the results, and may of course be in their own memory.
-    reason = difference(ours[0], theirs[0], [*eager, *fused])
-    return reason or difference(ours[1:], theirs[1:], ())
+    reasons = [
+        other_sharing(ours[0], theirs[0]) if escapes else None,
+        difference(ours[0], theirs[0], [*eager, *fused]),
+        difference(ours[1:], theirs[1:], ()),
+    ]
+    # Other values may be the more precise ones; any other difference decides.
+    found = [reason for reason in reasons if reason is not None]
+    return min(found, key=lambda reason: isinstance(reason, Inexact), default=None)
 
 
 def exact_results(pattern: Callable[..., Any], values: Sequence[Any]) -> Any | None:

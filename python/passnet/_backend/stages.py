@@ -170,7 +170,7 @@ class Stage:
             return candidate
         compared = _compared(candidate.module)
         sides = [_only(module.forward, compared) for module in (candidate.module, self.module)]
-        if reason := difference_of(*sides, values):
+        if reason := difference_of(*sides, values, aliases=False):
             self.report.notes.append(f"a rewritten graph is not used: {reason}")
             return None
         times = compare_times(lambda: best(list(values)), lambda: candidate.run(list(values)), _device(values))
@@ -209,7 +209,7 @@ class _Candidate:
         if not options.verify:
             regions = [Region(rule.name, 0) for rule in regions_of(translated.graph, used).values()]
             return cls(translated, regions, texts, notes)
-        judge = Judge(translated, used)
+        judge = Judge(translated, used, aliases=False)
         judge.run(*values)
         for node, region in judge.regions.items():
             if not region.kept:

@@ -17,6 +17,7 @@ from passnet._backend.cache import Store
 from passnet._backend.fallback import Refusals, with_fallback
 from passnet._backend.inductor import compile_rest
 from passnet._backend.regions import Judge, Region, difference_of, direct, drop, regions_of
+from passnet._backend.sharing import may_share_results
 from passnet._backend.stopwatch import compare_times
 from passnet._compile.capture import Captured
 from passnet._compile.channels import channels_last
@@ -136,8 +137,17 @@ def _rewrite(
             report.notes += written.faults
             report.texts = written.texts
     if not options.verify:
+        _drop_shared(module, used)
         report.regions = [Region(rule.name, 0) for rule in regions_of(module.graph, used).values()]
     return used
+
+
+def _drop_shared(module: torch.fx.GraphModule, passes: Sequence[Pass]) -> None:
+    """Leaves regions to PyTorch whose results share memory with each other: without comparison nobody would notice that they do not."""
+    for node, rule in regions_of(module.graph, passes).items():
+        if may_share_results(node, rule):
+            drop(module.graph, node, rule)
+    module.recompile()
 
 
 def _usable(rule: Pass, captured: Captured, options: Options) -> Pass:

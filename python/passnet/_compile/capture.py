@@ -17,6 +17,7 @@ from torch._dynamo.symbolic_convert import InstructionTranslator
 from torch._guards import TracingContext
 
 from passnet._backend.effects import effects_of
+from passnet._compile.facts import Facts, facts_read
 from passnet._compile.layout import Constant, Layout, LayoutError, Leaf, Mapping, containers_of, layout_of
 from passnet._compile.layout import Sequence as Items
 
@@ -57,6 +58,8 @@ class Captured:
     """Places of arguments of the graph that it writes to."""
     modes: list[str] | None
     """Names of the modules whose flag `training` the code read; None if that is not known."""
+    facts: Facts
+    """Attributes, globals, hooks and other objects that the code depends on."""
     result: Any = None
     """The result of the captured call, as PyTorch computes it."""
 
@@ -70,7 +73,7 @@ def capture(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     """Calls a model and captures the call. Raises `NotCapturedError`, and any exception of the model."""
     inputs: list[torch.Tensor] = []
     call = _call_layout(args, kwargs, inputs)
-    recorder = _Recorder()
+    recorder = _Recorder(model)
     function = _entry(model)
     try:
         result = torch.compile(function, backend=recorder, fullgraph=True, dynamic=False)(*args, **kwargs)
@@ -121,11 +124,13 @@ def _first_line(error: Exception) -> str:
 class _Recorder:
     """The backend of a capture: runs the graph as it is, and keeps what went in and out."""
 
+    model: Callable[..., Any] | None
     module: torch.fx.GraphModule | None = None
     graphs: int = 0
     has_run: bool = False
     effect: str | None = None
     modes: list[str] | None = None
+    facts: Facts = field(default_factory=Facts)
     given: Sequence[Any] = ()
     returned: Sequence[Any] = ()
     mutated: frozenset[int] = field(default_factory=frozenset)
@@ -136,6 +141,7 @@ class _Recorder:
         module = self.module = torch.fx.GraphModule(module, module.graph)
         self.effect = _python_effect()
         self.modes = _modes_read()
+        self.facts = facts_read(self.model)
 
         def run(*values: Any) -> Any:
             self.has_run = True
@@ -156,7 +162,8 @@ class _Recorder:
 
     def forget(self) -> None:
         """Lets go of the tensors and the graph: Dynamo keeps its backends as long as the process lives."""
-        self.module, self.given, self.returned = None, (), ()
+        self.module = self.model = None
+        self.given, self.returned, self.facts = (), (), Facts()
 
 
 def _statistics(graph: torch.fx.Graph, values: Sequence[Any]) -> list[int]:
@@ -244,6 +251,7 @@ def _assemble(
         len(recorder.returned),
         frozenset(order.index(place) for place in recorder.mutated),
         recorder.modes,
+        recorder.facts,
         result,
     )
 

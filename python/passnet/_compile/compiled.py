@@ -16,7 +16,7 @@ from passnet._backend.cache import Store
 from passnet._backend.directories import load_directory
 from passnet._compile.build import Built, build
 from passnet._compile.capture import Captured, NotCapturedError, capture, owned_tensors
-from passnet._compile.entry import MISS, make_entry, module_facts
+from passnet._compile.entry import MISS, facts_of, make_entry
 from passnet._compile.graphs import Pool
 from passnet._compile.options import DEFAULT_LIMIT, Options, Paths
 from passnet._compile.registry import watch
@@ -27,6 +27,24 @@ from passnet.backend import Backend
 from passnet.kernels._errors import is_fatal
 
 Entry = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+
+# Methods of modules that return the module.
+_CHAINED = frozenset(
+    (
+        "apply",
+        "bfloat16",
+        "cpu",
+        "cuda",
+        "double",
+        "float",
+        "half",
+        "requires_grad_",
+        "share_memory",
+        "to",
+        "to_empty",
+        "type",
+    )
+)
 
 # Dynamo captures one frame at a time, and its settings are those of the process.
 _capturing = threading.RLock()
@@ -81,8 +99,8 @@ def compile(
 class Compiled:
     """A model whose calls run compiled where they can, and as the model itself runs them otherwise.
 
-    Values of parameters may change in place at any time, also through an optimiser or `load_state_dict`. A parameter, buffer or
-    module that is assigned is noticed too. Other attributes and hooks are those of the first call; `refresh` takes new ones.
+    Values of parameters may change in place at any time, also through an optimiser or `load_state_dict`. Parameters, buffers, modules,
+    attributes and globals that are assigned are noticed too, and so are hooks; `refresh` takes other methods of a class.
     """
 
     def __init__(self, model: Callable[..., Any], options: Options) -> None:
@@ -112,6 +130,33 @@ class Compiled:
             if result is not MISS:
                 return result
         return self._other_call(args, kwargs)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy, also one in another process, has the model and the options; it compiles for itself."""
+        return type(self), (self.model, self.options)
+
+    def __getattr__(self, name: str) -> Any:
+        """Everything else is the model's: parameters, `state_dict`, submodules. `to` and the like change the model and return this object."""
+        # Before `__init__`, as in a copy that is being made, there is no model yet.
+        if name.startswith("__") or "model" not in self.__dict__:
+            raise AttributeError(f"`{type(self).__name__}` has no attribute `{name}`")
+        value = getattr(self.model, name)
+        if name not in _CHAINED or not isinstance(self.model, torch.nn.Module):
+            return value
+
+        @functools.wraps(value)
+        def chained(*args: Any, **kwargs: Any) -> Any:
+            result = value(*args, **kwargs)
+            return self if result is self.model else result
+
+        return chained
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        is_own = name.startswith("_") or name in ("model", "options")
+        if is_own or not isinstance(self.model, torch.nn.Module):
+            super().__setattr__(name, value)
+        else:
+            setattr(self.model, name, value)
 
     def report(self) -> CompileReport:
         """Returns the regions of each kind of call with their times, and the calls that PyTorch ran. Print it, or take `as_dict()`."""
@@ -200,7 +245,7 @@ class Compiled:
                 return captured.result
         self._built.append(built)
         if not self._is_stale:
-            entry = make_entry(captured, built.run, module_facts(self.model, captured))
+            entry = make_entry(captured, built.run, facts_of(self.model, captured))
             self._entries = (*self._entries, self._guarded(entry))
         return captured.result
 
@@ -209,6 +254,10 @@ class Compiled:
         run, report = build_training(captured, self._known, self.options, self._store)
         if self._graph_pool() is not None:
             report.cuda_graph = "refused: gradients are wanted"
+        if (unused := self.options.of_inference()) and "options" not in self._warned:
+            self._warned.add("options")
+            message = f"{unused} do not apply to calls that want gradients; for inference, call the model under `torch.no_grad()`"
+            warnings.warn(message, RuntimeWarning, stacklevel=6)
         if report.left is not None and "gradient" not in self._warned:
             self._warned.add("gradient")
             message = f"PyTorch computes the gradients of {type(self.model).__name__}: {report.left}"
@@ -231,12 +280,18 @@ class Compiled:
         return guarded
 
     def _not_captured(self, error: NotCapturedError, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Leaves the model to `torch.compile` with PassNet as its backend, which follows what one graph cannot."""
+        """Leaves the model to `torch.compile` with PassNet as its backend, which follows what one graph cannot.
+
+        The model itself runs this call: an exception of its own is the caller's, and decides nothing about later calls.
+        """
+        result = error.result[0] if error.result else self.model(*args, **kwargs)
         self._count(f"not one graph, run by torch.compile: {error}")
-        backend = Backend([], falls_back=True, verify=self.options.verify, store=self._store, author=True)
+        backend = Backend(
+            [], falls_back=True, verify=self.options.verify, store=self._store, author=self.options.author is not None
+        )
         backend.passes = self._known
         self._dynamo = torch.compile(self.model, backend=backend)
-        return error.result[0] if error.result else self._dynamo(*args, **kwargs)
+        return result
 
     def _graph_pool(self) -> Pool | None:
         if not self.options.cuda_graphs or not torch.cuda.is_available():

@@ -10,6 +10,7 @@ from torch._C._dynamo import guards
 
 from passnet import _native
 from passnet._compile.capture import Captured
+from passnet._compile.facts import buffers_and_modes
 from passnet._compile.layout import Code, Constant, Layout, Leaf
 from passnet._compile.layout import Sequence as Items
 from passnet.kernels._prepared import signature_check
@@ -91,21 +92,13 @@ def _output(captured: Captured, number: int, code: Code) -> str:
     return code.name(captured.owned[number - len(captured.inputs)])
 
 
-def module_facts(model: Callable[..., Any], captured: Captured) -> _native.ModuleFacts:
-    """Facts about a model that each call checks: the flags `training` that the code read, and the buffers and tensor attributes that the
-    graph takes.
-
-    A new Parameter is noticed when it is registered (`passnet._compile.registry`).
+def facts_of(model: Callable[..., Any], captured: Captured) -> _native.ModuleFacts:
+    """Facts about the model and other objects that each call checks: what the code read, and the buffers and tensor attributes
+    that the graph takes.
     """
-    entries: list[tuple[dict[str, Any], str, Any]] = []
-    if not isinstance(model, torch.nn.Module):
-        return _native.ModuleFacts(entries)
-    taken = {id(tensor) for tensor in captured.owned}
-    modes = None if captured.modes is None else {id(model.get_submodule(path)) for path in captured.modes}
-    for module in model.modules():
-        attributes = module.__dict__
-        if "training" in attributes and (modes is None or id(module) in modes):
-            entries.append((attributes, "training", module.training))
-        for values in (module._buffers, attributes):
-            entries += [(values, name, value) for name, value in values.items() if id(value) in taken]
-    return _native.ModuleFacts(entries)
+    facts = captured.facts
+    noted = {(id(values), name) for values, name, _ in facts.entries}
+    for entry in buffers_and_modes(model, captured.modes, {id(tensor) for tensor in captured.owned}):
+        if (id(entry[0]), entry[1]) not in noted:
+            facts.entries.append(entry)
+    return facts.native()

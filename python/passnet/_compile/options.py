@@ -42,3 +42,8 @@ class Options:
         if made.limit < 1:
             raise ValueError(f"`limit` is {made.limit}; at least one kind of call has to be captured")
         return made
+
+    def of_inference(self) -> str:
+        """The options that are set and do not apply to calls that want gradients, in words."""
+        set_options = {"freeze": self.freeze, "cuda_graphs": self.cuda_graphs, "then": self.then}
+        return ", ".join(f"`{name}={value!r}`" for name, value in set_options.items() if value)

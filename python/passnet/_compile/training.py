@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from passnet._backend.cache import Store
-from passnet._backend.compare import difference
+from passnet._backend.compare import Inexact, difference
 from passnet._backend.precision import is_as_precise
 from passnet._backend.regions import fork_random
 from passnet._backend.stages import Stages
@@ -101,6 +101,8 @@ class _Step:
         ours = self.take(run)
         if (reason := difference(ours, theirs, ())) is None:
             return None
+        if not isinstance(reason, Inexact):
+            return reason
         try:
             exact = self.take(plain, exact=True)
         except Exception:  # Any that an operator raises for a type that it does not take.

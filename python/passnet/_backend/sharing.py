@@ -1,0 +1,72 @@
+"""Memory that the results of a replaced region share with each other, as far as the caller can notice it."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+
+import torch.fx
+
+from passnet._passes.load import Pass
+from passnet._passes.trace import IN_PLACE_OPERATORS
+
+# Operations whose result is, or may be, in the memory of their argument.
+_NAMES = (
+    "T H mT mH real imag view view_as reshape reshape_as flatten unflatten t transpose swapaxes swapdims permute movedim "
+    "squeeze unsqueeze expand expand_as broadcast_to narrow select chunk split unbind unfold diagonal getitem getattr "
+    "detach contiguous to type_as float double half bfloat16 ravel tensor_split hsplit vsplit dsplit only_result"
+)
+_VIEWS = frozenset(_NAMES.split())
+_IN_PLACE = frozenset(f"i{name}" for name in IN_PLACE_OPERATORS)
+
+
+def may_share_results(node: torch.fx.Node, rule: Pass) -> bool:
+    """Whether two results of a pattern are views of one value, and the caller of the graph can get both."""
+    results = rule.pattern.output_node().args[0]
+    if not isinstance(results, (tuple, list)) or len(results) < 2 or not escape_together(node):
+        return False
+    roots = [_root(value) for value in results if isinstance(value, torch.fx.Node)]
+    return len({*roots}) < len(roots)
+
+
+def escape_together(node: torch.fx.Node) -> bool:
+    """Whether two results of a call may be written to later: both are results of the graph, or views of them are, or the graph writes."""
+    results = [user for user in node.users if user.target is operator.getitem]
+    if len(results) < 2:
+        return False
+    if any(_writes(other) for other in node.graph.nodes):
+        return True
+    return sum(_is_result(value) for value in results) >= 2
+
+
+def _root(node: torch.fx.Node) -> torch.fx.Node:
+    while _is_view(node) and isinstance(node.args[0], torch.fx.Node):
+        node = node.args[0]
+    return node
+
+
+def _is_result(node: torch.fx.Node) -> bool:
+    return any(user.op == "output" for value in _views_of(node) for user in value.users)
+
+
+def _views_of(node: torch.fx.Node) -> Iterator[torch.fx.Node]:
+    yield node
+    for user in node.users:
+        if _is_view(user):
+            yield from _views_of(user)
+
+
+def _is_view(node: torch.fx.Node) -> bool:
+    return node.op in ("call_method", "call_function") and bool(node.args) and _name(node) in _VIEWS
+
+
+def _writes(node: torch.fx.Node) -> bool:
+    name = _name(node)
+    is_in_place = name.endswith("_") and not name.endswith("__")
+    return node.op in ("call_method", "call_function") and (
+        is_in_place or name == "setitem" or name in _IN_PLACE or "out" in node.kwargs
+    )
+
+
+def _name(node: torch.fx.Node) -> str:
+    return node.target if isinstance(node.target, str) else str(getattr(node.target, "__name__", ""))
