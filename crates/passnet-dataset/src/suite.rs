@@ -2,19 +2,24 @@
 
 mod candidates;
 mod card;
+mod class;
 mod leak;
 mod plan;
 mod prove;
+mod revise;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
 pub use crate::cut::CastRule;
+pub use crate::phase::Phase;
 pub use card::{card, front_page};
+pub use class::{Class, Shares};
 pub use leak::{Leak, leaks};
 pub use plan::{Bounds, Built, Plan};
 pub use prove::Proof;
+pub use revise::{Revised, revise, withhold};
 
 use crate::{
     Dataset, Table,
@@ -24,6 +29,7 @@ use crate::{
     store::{SampleRow, StoreError, TaskRow},
 };
 use candidates::{Group, Groups, groups};
+use class::Filling;
 
 /// Name of the training split.
 pub const TRAIN: &str = "passbench-train";
@@ -37,7 +43,7 @@ const TOGETHER: usize = 64;
 /// Builds the suites of `plans` and the training split below `out` from the annotated graphs and the subgraphs of `dataset`.
 ///
 /// Tasks are chosen by rarity and coverage ([`crate::select`]), single ops by how many graphs they are in; plans that come
-/// first choose first, and no two suites share an op sequence. A task gets distinct graphs from as many places as there
+/// first choose first, and no two suites share an op sequence. Trivial tasks and fields of use keep to their shares ([`Shares`]). A task gets distinct graphs from as many places as there
 /// are, then variants of them at other dtypes and extents. All other op sequences, those of the subgraphs of `finer` too, are
 /// training tasks, without the graphs whose structure a suite has. Every graph is proven to run within bounds: its shapes are
 /// propagated, then it is called twice and has to return the same, without NaN.
@@ -104,25 +110,37 @@ fn evaluation_tasks(
     prove: &mut dyn FnMut(Vec<SampleRow>) -> Result<Vec<SampleRow>, StoreError>,
     progress: &dyn Fn(&str),
 ) -> Result<Vec<(String, Vec<SampleRow>)>, StoreError> {
-    let order = candidates::preferred(groups, plan.kind, &taken.sequences);
+    let order = candidates::preferred(groups, plan.phase, plan.kind, &taken.sequences);
+    let group = |key: &String| &groups[&(plan.phase, plan.kind, key.clone())];
+    let mut filling = Filling::new(bounds.shares, plan.tasks);
     let mut tasks = Vec::new();
-    for keys in order.chunks(plan.tasks.max(1) * SPARE) {
-        progress(&format!("{}: cutting {} tasks", plan.name, keys.len()));
-        let wanted: Vec<(&str, &Group)> =
-            keys.iter().map(|key| (key.as_str(), &groups[&(plan.kind, key.clone())])).collect();
-        let mut rows = vary_all(dataset, plan, &wanted, bounds.casts)?;
-        for key in keys {
-            if tasks.len() == plan.tasks {
-                return Ok(tasks);
+    let mut tried = BTreeSet::new();
+    // Once no language model is left, others take the places that are kept for them.
+    for all_fields in [false, true] {
+        filling.all_fields = all_fields;
+        while tasks.len() < plan.tasks {
+            let fits = |key: &&String| !tried.contains(*key) && filling.admits(group(key).class());
+            let keys: Vec<String> =
+                order.iter().filter(fits).take((plan.tasks - tasks.len()) * SPARE).cloned().collect();
+            if keys.is_empty() {
+                break;
             }
-            let proven = prove(rows.remove(key).unwrap_or_default())?;
-            if !proven.is_empty() {
-                tasks.push((key.clone(), proven));
-                progress(&format!("{}: {} of {} tasks", plan.name, tasks.len(), plan.tasks));
+            progress(&format!("{}: cutting {} tasks", plan.name, keys.len()));
+            let wanted: Vec<(&str, &Group)> = keys.iter().map(|key| (key.as_str(), group(key))).collect();
+            let mut rows = vary_all(dataset, plan, &wanted, bounds.casts)?;
+            for key in keys {
+                let class = group(&key).class();
+                if tasks.len() == plan.tasks || !filling.admits(class) {
+                    continue;
+                }
+                let proven = prove(rows.remove(&key).unwrap_or_default())?;
+                if !proven.is_empty() {
+                    filling.add(class);
+                    tasks.push((key.clone(), proven));
+                    progress(&format!("{}: {} of {} tasks", plan.name, tasks.len(), plan.tasks));
+                }
+                tried.insert(key);
             }
-        }
-        if tasks.len() == plan.tasks {
-            break;
         }
     }
     Ok(tasks)
@@ -230,7 +248,7 @@ fn training(
     for (dataset, groups) in pools {
         let mut wanted: BTreeMap<String, String> = BTreeMap::new();
         let mut sequences = BTreeSet::new();
-        for ((_, key), group) in groups {
+        for ((.., key), group) in groups {
             if taken.sequences.contains(&key) || tasks.contains_key(&key) || !sequences.insert(key.clone()) {
                 continue;
             }
