@@ -1,6 +1,7 @@
 //! A dataset on disk: a folder with a folder of Parquet files for each table.
 
 mod checksums;
+mod files;
 mod leftovers;
 mod replacement;
 
@@ -11,7 +12,8 @@ use std::{
 
 use fs_err as fs;
 
-pub(crate) use self::replacement::Replacement;
+use self::files::{PART, WAITING, part_path};
+pub(crate) use self::{files::part_number, replacement::Replacement};
 use crate::store::{Row, StoreError, TableReader, TableWriter, View};
 
 /// A table of a dataset.
@@ -169,21 +171,6 @@ pub(crate) fn rows_of<R: View + 'static>(part: &Path) -> Box<dyn Iterator<Item =
         Ok(reader) => Box::new(reader),
         Err(error) => Box::new(std::iter::once(Err(error))),
     }
-}
-
-/// Begins the name of a complete file, of one that waits for the others that replace a table with it, and of one that was
-/// replaced though not all of its rows could be read.
-const PART: &str = "part-";
-const WAITING: &str = "waiting-";
-const DAMAGED: &str = "damaged-";
-
-pub(crate) fn part_path(folder: &Path, prefix: &str, number: u32) -> PathBuf {
-    folder.join(format!("{prefix}{number:05}.parquet"))
-}
-
-/// Number of a file of a table; `None` for other files.
-pub(crate) fn part_number(path: &Path) -> Option<u32> {
-    path.file_name()?.to_str()?.strip_prefix(PART)?.strip_suffix(".parquet")?.parse().ok()
 }
 
 /// Writes rows into as many files as it takes.

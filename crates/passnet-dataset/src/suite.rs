@@ -7,6 +7,7 @@ mod leak;
 mod plan;
 mod prove;
 mod revise;
+mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,10 +27,11 @@ use crate::{
     annotate::{Annotations, Runner},
     cut::{Parent, Variant},
     fold::OpRange,
-    store::{SampleRow, StoreError, TaskRow},
+    store::{SampleRow, StoreError},
 };
 use candidates::{Group, Groups, groups};
 use class::Filling;
+use write::write_suite;
 
 /// Name of the training split.
 pub const TRAIN: &str = "passbench-train";
@@ -264,42 +266,4 @@ fn training(
         }
     }
     Ok(tasks.into_iter().collect())
-}
-
-/// Writes tasks and their graphs in order, the graphs of a task as `TASK/000`, `TASK/001` ...
-fn write_suite(
-    out: &Dataset,
-    split: &str,
-    tasks: Vec<(String, Vec<SampleRow>)>,
-) -> Result<(String, usize, usize), StoreError> {
-    let mut graphs = 0;
-    let mut subgraphs = out.replace(Table::Subgraphs)?.published();
-    let mut table = out.replace(Table::Tasks)?.published();
-    let count = tasks.len();
-    for (hash, rows) in tasks {
-        let ops = rows.first().map(|row| row.ops.clone()).unwrap_or_default();
-        let id = task_id(&ops, &hash);
-        graphs += rows.len();
-        let mut paths = Vec::with_capacity(rows.len());
-        for (index, mut row) in rows.into_iter().enumerate() {
-            row.path = format!("{id}/{index:03}");
-            paths.push(row.path.clone());
-            subgraphs.push(row)?;
-        }
-        table.push(TaskRow { id, split: Some(split.to_owned()), ops, graphs: paths, files: Vec::new() })?;
-    }
-    subgraphs.finish()?;
-    table.finish()?;
-    let name = out.root().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    Ok((name, count, graphs))
-}
-
-/// The first ops by name, for people, and the hash of all of them.
-fn task_id(ops: &[String], hash: &str) -> String {
-    let plain = |op: &String| {
-        op.trim_start_matches("Tensor.").chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect::<String>()
-    };
-    let names: Vec<String> = ops.iter().take(4).map(plain).collect();
-    let short = if ops.len() > 4 { format!("{}-{}ops", names.join("-"), ops.len()) } else { names.join("-") };
-    format!("{short}-{}", &hash[..8.min(hash.len())])
 }

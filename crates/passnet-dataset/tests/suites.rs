@@ -129,7 +129,7 @@ fn counting_continues_where_it_stopped() {
 }
 
 /// A task of one graph with these ops in a suite.
-fn task(suite: &str, ops: &[&str], extent: i64, domain: &str) -> (TaskRow, SampleRow) {
+fn task(suite: &str, ops: &[&str], extent: u64, domain: &str) -> (TaskRow, SampleRow) {
     let ops: Vec<String> = ops.iter().map(|&op| op.to_owned()).collect();
     let id = format!("{suite}-{}", ops.join("-"));
     let input = Input { name: "x".to_owned(), dtype: DType::Float32, shape: vec![extent] };
@@ -147,7 +147,7 @@ fn task(suite: &str, ops: &[&str], extent: i64, domain: &str) -> (TaskRow, Sampl
     (TaskRow { id, ops, graphs, ..TaskRow::default() }, row)
 }
 
-fn suite(root: &Path, name: &str, tasks: &[(&[&str], i64, &str)]) -> Dataset {
+fn suite(root: &Path, name: &str, tasks: &[(&[&str], u64, &str)]) -> Dataset {
     let suite = Dataset::at(root.join(name));
     let (mut table, mut graphs) = (suite.replace(Table::Tasks).unwrap(), suite.replace(Table::Subgraphs).unwrap());
     for (ops, extent, domain) in tasks {
@@ -168,7 +168,7 @@ fn sequences(suite: &Dataset) -> Vec<String> {
 fn a_revised_suite_keeps_its_shares_and_training_loses_what_it_evaluates() {
     let scratch = tempfile::tempdir().unwrap();
     let vision = "computer_vision";
-    let old: [(&[&str], i64, &str); 5] = [
+    let old: [(&[&str], u64, &str); 5] = [
         (&["add", "relu"], 4_096, vision),
         (&["Tensor.view", "Tensor.transpose"], 4_096, vision),
         (&["exp"], 16, "nlp"),
@@ -176,7 +176,7 @@ fn a_revised_suite_keeps_its_shares_and_training_loses_what_it_evaluates() {
         (&["mul", "add"], 4_096, vision),
     ];
     let old = suite(scratch.path(), "old", &old);
-    let pool: [(&[&str], i64, &str); 5] = [
+    let pool: [(&[&str], u64, &str); 5] = [
         (&["sigmoid"], 4_096, vision),
         (&["Tensor.view"], 4_096, "nlp"),
         (&["add", "relu"], 4_096, "nlp"),

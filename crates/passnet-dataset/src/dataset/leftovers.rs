@@ -4,7 +4,7 @@ use std::{io, path::Path};
 
 use fs_err as fs;
 
-use super::{WAITING, replacement};
+use super::{files::WAITING, replacement};
 use crate::store::{INCOMPLETE, StoreError};
 
 /// Completes a replacement that had begun, and removes files that were not completed. A file that another process is writing is locked, and
@@ -28,7 +28,7 @@ pub(super) fn clear(folder: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Whether no process holds the lock of a file.
+/// Returns whether no process holds the lock of a file.
 fn is_free(path: &Path) -> bool {
     std::fs::File::open(path).is_ok_and(|file| file.try_lock().is_ok())
 }

@@ -9,7 +9,10 @@ use std::{
 use fs_err as fs;
 use serde::{Deserialize, Serialize};
 
-use super::{DAMAGED, PART, WAITING, checksums, part_number, part_path};
+use super::{
+    checksums,
+    files::{DAMAGED, PART, WAITING, part_number, part_path},
+};
 use crate::store::{Row, StoreError, TableWriter};
 
 /// Name of the file that lists the steps of a replacement while they are taken.

@@ -35,11 +35,11 @@ impl Default for Shares {
     }
 }
 
-/// How much of a suite is filled.
+/// State of a suite that is being filled.
 pub(super) struct Filling {
     trivial: usize,
     other: usize,
-    /// Whether tasks of other fields may take the places of language models.
+    /// True if tasks of other fields may take the places of language models.
     pub(super) all_fields: bool,
 }
 
@@ -54,7 +54,7 @@ impl Filling {
         }
     }
 
-    /// Whether a task of this class may be added.
+    /// Returns whether a task of this class may be added.
     pub(super) fn admits(&self, class: Class) -> bool {
         (!class.is_trivial || self.trivial > 0) && (class.is_language || self.all_fields || self.other > 0)
     }
@@ -72,7 +72,7 @@ impl Class {
         Self::of_graphs(ops, rows.map(|row| (elements(&row.inputs), is_language(row.domain.as_deref()))))
     }
 
-    /// As [`Self::of`]; of each graph the number of elements of its inputs, and whether it is of a language model.
+    /// The class by the number of elements of inputs of each graph, and whether it is of a language model.
     pub(super) fn of_graphs(ops: &[String], graphs: impl Iterator<Item = (u64, bool)>) -> Self {
         let (mut count, mut language, mut largest) = (0, 0, 0);
         for (elements, is_language) in graphs {
@@ -90,12 +90,11 @@ pub(super) fn is_language(domain: Option<&str>) -> bool {
 }
 
 pub(super) fn elements(inputs: &[Input]) -> u64 {
-    let count =
-        |input: &Input| input.shape.iter().fold(1_u64, |product, extent| product.saturating_mul(*extent as u64));
+    let count = |input: &Input| input.shape.iter().fold(1_u64, |product, extent| product.saturating_mul(*extent));
     inputs.iter().map(count).fold(0, u64::saturating_add)
 }
 
-/// Whether an op only says how memory is seen. Dropout does nothing in evaluation; a reshape copies only where it has to.
+/// Returns whether an op only says how memory is seen. Dropout does nothing in evaluation; a reshape copies only where it has to.
 fn is_view(op: &str) -> bool {
     let name = op.strip_prefix("Tensor.").unwrap_or(op);
     let name = name.split('.').next().unwrap_or(name);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     class::{Class, Filling, Shares},
-    write_suite,
+    write::write_suite,
 };
 use crate::{
     Dataset, Table,
@@ -32,21 +32,21 @@ struct Whole {
 }
 
 /// Writes to `out` the suite with `tasks` tasks within `shares`: its own tasks in their order, as far as they fit, then tasks of `pool`,
-/// those of language models first. No op sequence of `apart` is added; trivial tasks of `pool` are not.
+/// those of language models first. No op sequence of `without` is added; trivial tasks of `pool` are not.
 ///
 /// # Errors
 /// If a table cannot be read whole or written. `out` may be the suite itself.
 pub fn revise(
     suite: &Dataset,
     pool: &[Dataset],
-    apart: &[Dataset],
+    without: &[Dataset],
     tasks: usize,
     shares: Shares,
     out: &Dataset,
 ) -> Result<Revised, StoreError> {
     let own = whole_tasks(suite)?;
     let mut known: BTreeSet<Vec<String>> = own.iter().map(|whole| whole.task.ops.clone()).collect();
-    for other in apart {
+    for other in without {
         for task in other.read::<TaskRow>(Table::Tasks)? {
             known.insert(task?.ops);
         }

@@ -184,7 +184,7 @@ pub(crate) struct ReviseArgs {
     pub(crate) from: Vec<PathBuf>,
     /// Suites whose op sequences may not
     #[arg(long, value_name = "SUITE")]
-    pub(crate) apart: Vec<PathBuf>,
+    pub(crate) without: Vec<PathBuf>,
     /// Number of tasks
     #[arg(long)]
     pub(crate) tasks: usize,

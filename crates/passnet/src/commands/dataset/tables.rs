@@ -125,8 +125,8 @@ pub(super) fn run_prune(args: &PruneArgs) -> Result<ExitCode> {
 pub(super) fn run_revise(args: &ReviseArgs) -> Result<ExitCode> {
     let suite = with_table(&args.suite, Table::Tasks)?;
     let out = args.out.as_ref().map_or_else(|| suite.clone(), Dataset::at);
-    let (pool, apart) = (all_existing(&args.from)?, all_existing(&args.apart)?);
-    let revised = revise(&suite, &pool, &apart, args.tasks, args.shares.shares(), &out)?;
+    let (pool, without) = (all_existing(&args.from)?, all_existing(&args.without)?);
+    let revised = revise(&suite, &pool, &without, args.tasks, args.shares.shares(), &out)?;
     fs::write(out.root().join("README.md"), front_page(&out)?)?;
     output::text(&format!(
         "{} kept; {} trivial and {} of other fields left; {} came from other suites",
