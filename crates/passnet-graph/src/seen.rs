@@ -152,7 +152,7 @@ mod tests {
         let graph = b.finish(&[c.into()]).unwrap();
         let live = graph.slice(0..4, SliceOrder::ByDefinition).unwrap().without_dead_calls().unwrap();
         assert_eq!(live.graph.op_names(), ["all", "_assert", "relu"]);
-        assert_eq!(live.inputs, [y, x]);
+        assert_eq!(live.inputs, [x, y]);
     }
 
     fn check(build: impl FnOnce(&mut Builder) -> Vec<crate::Arg>, expected: Option<Unseen>) {
