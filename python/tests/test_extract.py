@@ -16,7 +16,7 @@ import passnet
 from passnet._capture import replay
 from passnet._capture.capture import capture
 from passnet._capture.deferred import DeferredInit
-from passnet._capture.sample import SampleError, TensorMeta
+from passnet._capture.sample import SampleError, TensorMeta, custom_operators
 
 MODELS = '''
 import os
@@ -262,3 +262,100 @@ def test_a_text_is_no_longer_than_the_model_has_positions():
     assert lengths == [16]
     config.max_position_embeddings = 512
     assert [ids.shape[1] for ids in alternatives("input_ids", Sizes(config, {"input_ids"}))] == [32, 128, 512]
+
+
+TRAINED = """
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.norm, self.last = torch.nn.Linear(8, 16), torch.nn.LayerNorm(16), torch.nn.Linear(16, 4)
+
+    def forward(self, x):
+        y = torch.nn.functional.gelu(self.norm(self.first(x)))
+        return self.last(y.transpose(0, 1).contiguous().view(16, 6).transpose(0, 1))
+
+
+def build():
+    return Net(), (torch.randn(6, 8),)
+
+
+class Recurrent(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.lstm = torch.nn.Linear(4, 4), torch.nn.LSTM(4, 8)
+
+    def forward(self, x):
+        y, _ = self.lstm(self.first(x).relu())
+        return y.tanh()
+
+
+def build_recurrent():
+    return Recurrent(), (torch.randn(5, 2, 4),)
+
+
+def frozen():
+    model = Net()
+    model.requires_grad_(False)
+    return model, (torch.randn(6, 8),)
+"""
+
+
+def test_a_training_step_is_three_linked_graphs_whose_backward_gives_the_gradients(tmp_path):
+    file = tmp_path / "trained.py"
+    file.write_text(TRAINED)
+    out = tmp_path / "out"
+    status, lines, _ = run_cli(f"{file}:build@mode=train", f"{file}:frozen@mode=train", "--out", out, "--jobs", 1)
+    line = lines[f"{file}:build@mode=train"]
+    frozen = lines[f"{file}:frozen@mode=train"]
+    assert (status, frozen["status"]) == (1, "capture_failed") and "gradient" in frozen["reason"]
+    assert line["status"] == "ok" and line["replayed"] == 3
+    stages = ("eval_forward", "train_forward", "train_backward")
+    assert line["folders"] == [f"trained/build-train/{stage}" for stage in stages]
+    facts = [json.loads((out / folder / "graph_net.json").read_text()) for folder in line["folders"]]
+    assert [fact["stage"] for fact in facts] == list(stages)
+    assert all(fact["linked"] == dict(zip(stages, line["folders"], strict=True)) for fact in facts)
+
+    # On inputs of ours the files give the results and gradients of PyTorch.
+    model = runpy.run_path(str(file))["build"]()[0]
+    x = torch.randn(6, 8)
+    expected = model(x)
+    tangent = torch.randn_like(expected)
+    gradients = torch.autograd.grad(expected, list(model.parameters()), tangent)
+    values = {f"L_self_modules_{name.replace('.', '_parameters_')}_": p for name, p in model.named_parameters()}
+    values["L_x_"] = x
+    folders = [out / folder for folder in line["folders"]]
+    forward_names, backward_names = (list(load_metas(folder)) for folder in folders[1:])
+    with torch.no_grad():
+        results = load_graph(folders[1])(**{name: values[name] for name in forward_names})
+        torch.testing.assert_close(results[0], expected)
+        # What is saved has the name of the variable that the forward returns.
+        returned = (folders[1] / "model.py").read_text().rpartition("return (")[2].split(")")[0].split(",")
+        saved = dict(zip([name.strip() for name in returned if name.strip()], results, strict=True))
+        known = {**values, **saved, **{name: tangent for name in backward_names if name.startswith("tangents")}}
+        backward = load_graph(folders[2])(**{name: known[name] for name in backward_names})
+    for ours, theirs in zip(backward, gradients, strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_parts_that_dynamo_passes_over_are_named(tmp_path):
+    file = tmp_path / "trained.py"
+    file.write_text(TRAINED)
+    _, lines, _ = run_cli(f"{file}:build_recurrent", f"{file}:build", "--out", tmp_path / "out", "--jobs", 1)
+    partial, whole = lines[f"{file}:build_recurrent"], lines[f"{file}:build"]
+    assert partial["status"] == whole["status"] == "ok"
+    assert partial["left_out"] == {"aten::lstm": 1} and whole["left_out"] == {}
+    facts = [json.loads((tmp_path / "out" / folder / "graph_net.json").read_text()) for folder in partial["folders"]]
+    assert all(fact["partial"] and fact["left_out"] == {"aten::lstm": 1} for fact in facts)
+    assert "partial" not in json.loads((tmp_path / "out" / whole["folders"][0] / "graph_net.json").read_text())
+
+
+def test_custom_operators_are_named():
+    with torch.library._scoped_library("passnet_test", "FRAGMENT") as library:
+        library.define("twice(Tensor x) -> Tensor")
+        library.impl("twice", lambda x: 2 * x, "CompositeExplicitAutograd")
+        library.impl("twice", lambda x: torch.empty_like(x), "Meta")
+        graph = capture(lambda x: torch.ops.passnet_test.twice(x).relu(), (torch.randn(3),))[0].module.graph
+        assert custom_operators(graph) == ["passnet_test::twice"]

@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::{
     Dataset, Failure, Table,
     import::parse,
+    phase::Phase,
     store::{Annotation, AnnotationRow, SampleRow, StoreError},
 };
 
@@ -153,7 +154,9 @@ fn annotate_one(row: &SampleRow, runner: &dyn Runner, limits: &Limits) -> Result
         inputs: sample.tensors,
         max_bytes: limits.max_bytes,
         seconds: limits.seconds,
-        variants: !limits.plain.iter().any(|prefix| row.path.starts_with(prefix)),
+        // Extents of a training step are those of saved values, which no rule follows.
+        variants: Phase::of(&row.path) == Phase::Inference
+            && !limits.plain.iter().any(|prefix| row.path.starts_with(prefix)),
     };
     let annotation: Annotation = ask(runner, &request)?;
     let values = graph.num_values();

@@ -1,13 +1,19 @@
 //! A dataset on disk: a folder with a folder of Parquet files for each table.
 
+mod checksums;
+mod files;
+mod leftovers;
+mod replacement;
+
 use std::{
-    collections::BTreeSet,
     fmt,
     path::{Path, PathBuf},
 };
 
 use fs_err as fs;
 
+use self::files::{PART, WAITING, part_path};
+pub(crate) use self::{files::part_number, replacement::Replacement};
 use crate::store::{Row, StoreError, TableReader, TableWriter, View};
 
 /// A table of a dataset.
@@ -123,8 +129,10 @@ impl Dataset {
     /// # Errors
     /// If the folder cannot be read.
     pub fn append<R: Row>(&self, table: Table) -> Result<PartWriter<R>, StoreError> {
+        leftovers::clear(&self.root.join(table.name()))?;
         let next = self.parts(table)?.last().and_then(|part| part_number(part)).map_or(0, |last| last + 1);
-        Ok(PartWriter { folder: self.root.join(table.name()), next, current: None, replaces: None, publish: false })
+        let folder = self.root.join(table.name());
+        Ok(PartWriter { folder, first: next, next, current: None, replaces: None, publish: false })
     }
 
     /// Replaces a table. Its old rows stay readable until the writer finishes.
@@ -133,7 +141,8 @@ impl Dataset {
     /// If the folder cannot be read.
     pub fn replace<R: Row>(&self, table: Table) -> Result<PartWriter<R>, StoreError> {
         let replaces = Some(self.replacement(table)?);
-        Ok(PartWriter { folder: self.root.join(table.name()), next: 0, current: None, replaces, publish: false })
+        let folder = self.root.join(table.name());
+        Ok(PartWriter { folder, first: 0, next: 0, current: None, replaces, publish: false })
     }
 
     /// Replaces a table, writing its files from several threads.
@@ -141,7 +150,18 @@ impl Dataset {
     /// # Errors
     /// If the folder cannot be read.
     pub(crate) fn replacement(&self, table: Table) -> Result<Replacement, StoreError> {
-        Ok(Replacement { folder: self.root.join(table.name()), replaced: self.parts(table)?, damaged: BTreeSet::new() })
+        let folder = self.root.join(table.name());
+        leftovers::clear(&folder)?;
+        Ok(Replacement::new(folder, self.parts(table)?))
+    }
+
+    /// The files of a table whose bytes are not those that were written, by the checksums that are next to them. A file without a checksum
+    /// is not among them.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    pub fn altered(&self, table: Table) -> Result<Vec<PathBuf>, StoreError> {
+        checksums::altered(&self.root.join(table.name()), &self.parts(table)?)
     }
 }
 
@@ -153,24 +173,11 @@ pub(crate) fn rows_of<R: View + 'static>(part: &Path) -> Box<dyn Iterator<Item =
     }
 }
 
-/// Begins the name of a complete file, of one that waits for the others that replace a table with it, and of one that was
-/// replaced though not all of its rows could be read.
-const PART: &str = "part-";
-const WAITING: &str = "waiting-";
-const DAMAGED: &str = "damaged-";
-
-fn part_path(folder: &Path, prefix: &str, number: u32) -> PathBuf {
-    folder.join(format!("{prefix}{number:05}.parquet"))
-}
-
-/// Number of a file of a table; `None` for other files.
-pub(crate) fn part_number(path: &Path) -> Option<u32> {
-    path.file_name()?.to_str()?.strip_prefix(PART)?.strip_suffix(".parquet")?.parse().ok()
-}
-
 /// Writes rows into as many files as it takes.
 pub struct PartWriter<R: Row> {
     folder: PathBuf,
+    /// Number of the first file that it writes.
+    first: u32,
     next: u32,
     current: Option<(TableWriter<R>, usize)>,
     /// Files that the new ones replace; `None` if rows are added.
@@ -222,7 +229,11 @@ impl<R: Row> PartWriter<R> {
         self.finish_part()?;
         match self.replaces.take() {
             Some(replaces) => replaces.finish(0..self.next),
-            None => Ok(()),
+            None => {
+                let written: Vec<PathBuf> =
+                    (self.first..self.next).map(|number| part_path(&self.folder, PART, number)).collect();
+                checksums::record(&self.folder, &written)
+            }
         }
     }
 
@@ -230,58 +241,6 @@ impl<R: Row> PartWriter<R> {
         if let Some((writer, _)) = self.current.take() {
             writer.finish()?;
             self.next += 1;
-        }
-        Ok(())
-    }
-}
-
-/// New files and the files that they replace.
-pub(crate) struct Replacement {
-    folder: PathBuf,
-    replaced: Vec<PathBuf>,
-    /// Replaced files that are kept under another name, because some of their rows cannot be read.
-    damaged: BTreeSet<PathBuf>,
-}
-
-impl Replacement {
-    /// Begins a new file.
-    ///
-    /// # Errors
-    /// As [`TableWriter::create`].
-    pub(crate) fn part<R: Row>(&self, number: u32) -> Result<TableWriter<R>, StoreError> {
-        TableWriter::create(&part_path(&self.folder, WAITING, number))
-    }
-
-    /// Keeps a damaged file next to the table, for people who can repair it.
-    pub(crate) fn keep_damaged(&mut self, part: &Path) {
-        self.damaged.insert(part.to_owned());
-    }
-
-    /// Puts the new files, which are complete and have these numbers, in the place of the old ones.
-    ///
-    /// # Errors
-    /// If a file cannot be renamed or deleted.
-    pub(crate) fn finish(self, written: impl IntoIterator<Item = u32>) -> Result<(), StoreError> {
-        let io = |path: &Path| {
-            let path = path.to_owned();
-            |source| StoreError::Io { path, source }
-        };
-        for path in self.replaced.iter().filter(|path| self.damaged.contains(*path)) {
-            if let Some(number) = part_number(path) {
-                fs::rename(path, part_path(&self.folder, DAMAGED, number)).map_err(io(path))?;
-            }
-        }
-        let mut places = BTreeSet::new();
-        for number in written {
-            let path = part_path(&self.folder, PART, number);
-            fs::rename(part_path(&self.folder, WAITING, number), &path).map_err(io(&path))?;
-            places.insert(number);
-        }
-        for path in &self.replaced {
-            let remains = part_number(path).is_some_and(|number| !places.contains(&number));
-            if remains && !self.damaged.contains(path) {
-                fs::remove_file(path).map_err(io(path))?;
-            }
         }
         Ok(())
     }

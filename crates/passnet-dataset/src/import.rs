@@ -16,6 +16,7 @@ use crate::{
     Dataset, Failure, Table,
     folders::{FolderError, find_samples, find_tasks, read_sample, read_task, write_sample, write_task},
     hashes::hashes,
+    repair::{Repaired, repair},
     store::{Input, Kind, Lineage, SampleFiles, SampleRow, StoreError, TaskRow},
 };
 
@@ -29,8 +30,12 @@ pub struct Transfer {
     pub samples: usize,
     /// Tasks written.
     pub tasks: usize,
-    /// Samples and tasks that were there already.
+    /// Samples that were there already.
     pub present: usize,
+    /// Tasks that were there already.
+    pub present_tasks: usize,
+    /// Damaged files of the table; their samples that cannot be read were imported again.
+    pub repaired: Vec<Repaired>,
     /// Samples that could not be read, with reasons. All others were written.
     pub failures: Vec<Failure>,
 }
@@ -96,7 +101,7 @@ pub(crate) fn parse(path: &str, files: &SampleFiles) -> Result<Sample, DescribeE
 }
 
 /// Imports all sample folders below `folder` as full graphs. Samples that the dataset has already are left alone,
-/// so the same call continues an interrupted one.
+/// so the same call continues an interrupted one. Samples in damaged files are imported again.
 ///
 /// # Errors
 /// If `folder` cannot be listed or has no sample, or the dataset cannot be written; a sample that is malformed is a failure in the result.
@@ -111,6 +116,7 @@ pub fn import_graphs(dataset: &Dataset, folder: &Path) -> Result<Transfer, Trans
 /// As [`import_graphs`].
 pub fn import_tasks(dataset: &Dataset, kind: Kind, folder: &Path) -> Result<Transfer, TransferError> {
     let mut transfer = import_samples(dataset, Table::Subgraphs, kind, folder)?;
+    transfer.repaired.extend(repair::<TaskRow>(dataset, Table::Tasks)?);
     let mut known = BTreeSet::new();
     for task in dataset.read::<TaskRow>(Table::Tasks)? {
         transfer.note(task, |task| known.extend([task.id]));
@@ -118,7 +124,7 @@ pub fn import_tasks(dataset: &Dataset, kind: Kind, folder: &Path) -> Result<Tran
     let mut writer = dataset.append(Table::Tasks)?;
     for id in find_tasks(folder)? {
         if known.contains(&id) {
-            transfer.present += 1;
+            transfer.present_tasks += 1;
             continue;
         }
         match read_task(folder, &id) {
@@ -134,14 +140,14 @@ pub fn import_tasks(dataset: &Dataset, kind: Kind, folder: &Path) -> Result<Tran
 }
 
 fn import_samples(dataset: &Dataset, table: Table, kind: Kind, folder: &Path) -> Result<Transfer, TransferError> {
-    let mut transfer = Transfer::default();
-    let mut known = BTreeSet::new();
-    for row in dataset.read::<Lineage>(table)? {
-        transfer.note(row, |row| known.extend([row.path]));
-    }
     let found = find_samples(folder)?;
     if found.is_empty() {
         return Err(TransferError::Empty(folder.to_owned()));
+    }
+    let mut transfer = Transfer { repaired: repair::<SampleRow>(dataset, table)?, ..Transfer::default() };
+    let mut known = BTreeSet::new();
+    for row in dataset.read::<Lineage>(table)? {
+        transfer.note(row, |row| known.extend([row.path]));
     }
     let new: Vec<&String> = found.iter().filter(|path| !known.contains(*path)).collect();
     transfer.present = found.len() - new.len();

@@ -15,7 +15,7 @@ use crate::{
     kernels::{CountSettings, Counted, count_kernels},
     mine::{Method, Mined, mine},
     store::{Kind, StoreError},
-    suite::{Bounds, Built, Leak, Plan, TRAIN, build, front_page, leaks},
+    suite::{Bounds, Built, Leak, Phase, Plan, TRAIN, build, front_page, leaks},
 };
 
 /// Canonical folding at another scale, whose subgraphs are for training only.
@@ -247,14 +247,21 @@ fn training_methods() -> Result<Vec<(String, Method)>, BoundsError> {
     Ok(methods)
 }
 
-/// The published suites for evaluation, each with its number of tasks and most graphs of a task.
-pub fn plans(fusible: (usize, usize), classical: (usize, usize), single_op: (usize, usize)) -> Vec<Plan> {
-    let plan = |name: &str, kind, (tasks, graphs)| Plan { name: name.to_owned(), kind, tasks, graphs };
-    vec![
-        plan("passbench-f", Kind::Fusible, fusible),
-        plan("passbench-c", Kind::Classical, classical),
-        plan("passbench-s", Kind::SingleOp, single_op),
-    ]
+/// The published suites for evaluation, each with its number of tasks and most graphs of a task; suites without tasks are left out.
+pub fn plans(
+    fusible: (usize, usize),
+    classical: (usize, usize),
+    single_op: (usize, usize),
+    backward: (usize, usize),
+) -> Vec<Plan> {
+    let plan = |name: &str, phase, kind, (tasks, graphs)| Plan { name: name.to_owned(), kind, phase, tasks, graphs };
+    let all = [
+        plan("passbench-f", Phase::Inference, Kind::Fusible, fusible),
+        plan("passbench-c", Phase::Inference, Kind::Classical, classical),
+        plan("passbench-s", Phase::Inference, Kind::SingleOp, single_op),
+        plan("passbench-b", Phase::Backward, Kind::Fusible, backward),
+    ];
+    all.into_iter().filter(|plan| plan.tasks > 0).collect()
 }
 
 /// Returns beginnings of paths of samples that are for training only. `@FILE` is replaced by the models of a file:

@@ -25,4 +25,5 @@ pub use row::{NamedFile, Row, STORE_VERSION, View};
 pub use sample::{Hashes, Input, Kind, Lineage, Origin, SampleFiles, SampleRow};
 pub use task::TaskRow;
 pub use trajectory::TrajectoryRow;
+pub(crate) use writer::INCOMPLETE;
 pub use writer::{MAX_ROW_GROUP_BYTES, TableWriter};

@@ -2,28 +2,36 @@
 
 mod candidates;
 mod card;
+mod class;
 mod leak;
 mod plan;
 mod prove;
+mod revise;
+mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
 pub use crate::cut::CastRule;
+pub use crate::phase::Phase;
 pub use card::{card, front_page};
+pub use class::{Class, Shares};
 pub use leak::{Leak, leaks};
 pub use plan::{Bounds, Built, Plan};
 pub use prove::Proof;
+pub use revise::{Revised, revise, withhold};
 
 use crate::{
     Dataset, Table,
     annotate::{Annotations, Runner},
     cut::{Parent, Variant},
     fold::OpRange,
-    store::{SampleRow, StoreError, TaskRow},
+    store::{SampleRow, StoreError},
 };
 use candidates::{Group, Groups, groups};
+use class::Filling;
+use write::write_suite;
 
 /// Name of the training split.
 pub const TRAIN: &str = "passbench-train";
@@ -37,7 +45,7 @@ const TOGETHER: usize = 64;
 /// Builds the suites of `plans` and the training split below `out` from the annotated graphs and the subgraphs of `dataset`.
 ///
 /// Tasks are chosen by rarity and coverage ([`crate::select`]), single ops by how many graphs they are in; plans that come
-/// first choose first, and no two suites share an op sequence. A task gets distinct graphs from as many places as there
+/// first choose first, and no two suites share an op sequence. Trivial tasks and fields of use keep to their shares ([`Shares`]). A task gets distinct graphs from as many places as there
 /// are, then variants of them at other dtypes and extents. All other op sequences, those of the subgraphs of `finer` too, are
 /// training tasks, without the graphs whose structure a suite has. Every graph is proven to run within bounds: its shapes are
 /// propagated, then it is called twice and has to return the same, without NaN.
@@ -104,25 +112,37 @@ fn evaluation_tasks(
     prove: &mut dyn FnMut(Vec<SampleRow>) -> Result<Vec<SampleRow>, StoreError>,
     progress: &dyn Fn(&str),
 ) -> Result<Vec<(String, Vec<SampleRow>)>, StoreError> {
-    let order = candidates::preferred(groups, plan.kind, &taken.sequences);
+    let order = candidates::preferred(groups, plan.phase, plan.kind, &taken.sequences);
+    let group = |key: &String| &groups[&(plan.phase, plan.kind, key.clone())];
+    let mut filling = Filling::new(bounds.shares, plan.tasks);
     let mut tasks = Vec::new();
-    for keys in order.chunks(plan.tasks.max(1) * SPARE) {
-        progress(&format!("{}: cutting {} tasks", plan.name, keys.len()));
-        let wanted: Vec<(&str, &Group)> =
-            keys.iter().map(|key| (key.as_str(), &groups[&(plan.kind, key.clone())])).collect();
-        let mut rows = vary_all(dataset, plan, &wanted, bounds.casts)?;
-        for key in keys {
-            if tasks.len() == plan.tasks {
-                return Ok(tasks);
+    let mut tried = BTreeSet::new();
+    // Once no language model is left, others take the places that are kept for them.
+    for all_fields in [false, true] {
+        filling.all_fields = all_fields;
+        while tasks.len() < plan.tasks {
+            let fits = |key: &&String| !tried.contains(*key) && filling.admits(group(key).class());
+            let keys: Vec<String> =
+                order.iter().filter(fits).take((plan.tasks - tasks.len()) * SPARE).cloned().collect();
+            if keys.is_empty() {
+                break;
             }
-            let proven = prove(rows.remove(key).unwrap_or_default())?;
-            if !proven.is_empty() {
-                tasks.push((key.clone(), proven));
-                progress(&format!("{}: {} of {} tasks", plan.name, tasks.len(), plan.tasks));
+            progress(&format!("{}: cutting {} tasks", plan.name, keys.len()));
+            let wanted: Vec<(&str, &Group)> = keys.iter().map(|key| (key.as_str(), group(key))).collect();
+            let mut rows = vary_all(dataset, plan, &wanted, bounds.casts)?;
+            for key in keys {
+                let class = group(&key).class();
+                if tasks.len() == plan.tasks || !filling.admits(class) {
+                    continue;
+                }
+                let proven = prove(rows.remove(&key).unwrap_or_default())?;
+                if !proven.is_empty() {
+                    filling.add(class);
+                    tasks.push((key.clone(), proven));
+                    progress(&format!("{}: {} of {} tasks", plan.name, tasks.len(), plan.tasks));
+                }
+                tried.insert(key);
             }
-        }
-        if tasks.len() == plan.tasks {
-            break;
         }
     }
     Ok(tasks)
@@ -230,7 +250,7 @@ fn training(
     for (dataset, groups) in pools {
         let mut wanted: BTreeMap<String, String> = BTreeMap::new();
         let mut sequences = BTreeSet::new();
-        for ((_, key), group) in groups {
+        for ((.., key), group) in groups {
             if taken.sequences.contains(&key) || tasks.contains_key(&key) || !sequences.insert(key.clone()) {
                 continue;
             }
@@ -246,42 +266,4 @@ fn training(
         }
     }
     Ok(tasks.into_iter().collect())
-}
-
-/// Writes tasks and their graphs in order, the graphs of a task as `TASK/000`, `TASK/001` ...
-fn write_suite(
-    out: &Dataset,
-    split: &str,
-    tasks: Vec<(String, Vec<SampleRow>)>,
-) -> Result<(String, usize, usize), StoreError> {
-    let mut graphs = 0;
-    let mut subgraphs = out.replace(Table::Subgraphs)?.published();
-    let mut table = out.replace(Table::Tasks)?.published();
-    let count = tasks.len();
-    for (hash, rows) in tasks {
-        let ops = rows.first().map(|row| row.ops.clone()).unwrap_or_default();
-        let id = task_id(&ops, &hash);
-        graphs += rows.len();
-        let mut paths = Vec::with_capacity(rows.len());
-        for (index, mut row) in rows.into_iter().enumerate() {
-            row.path = format!("{id}/{index:03}");
-            paths.push(row.path.clone());
-            subgraphs.push(row)?;
-        }
-        table.push(TaskRow { id, split: Some(split.to_owned()), ops, graphs: paths, files: Vec::new() })?;
-    }
-    subgraphs.finish()?;
-    table.finish()?;
-    let name = out.root().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    Ok((name, count, graphs))
-}
-
-/// The first ops by name, for people, and the hash of all of them.
-fn task_id(ops: &[String], hash: &str) -> String {
-    let plain = |op: &String| {
-        op.trim_start_matches("Tensor.").chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect::<String>()
-    };
-    let names: Vec<String> = ops.iter().take(4).map(plain).collect();
-    let short = if ops.len() > 4 { format!("{}-{}ops", names.join("-"), ops.len()) } else { names.join("-") };
-    format!("{short}-{}", &hash[..8.min(hash.len())])
 }

@@ -81,6 +81,61 @@ fn import_continues_and_export_gives_the_same_folders() {
 }
 
 #[test]
+fn import_restores_what_is_damaged_and_removes_leftovers() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (samples, root) = (scratch.path().join("samples"), scratch.path().join("dataset"));
+    let dataset = Dataset::at(&root);
+    for (index, name) in ["a", "b", "c"].into_iter().enumerate() {
+        write_model(&samples, name, "v", 1 + index, 8);
+    }
+    import_graphs(&dataset, &samples).unwrap();
+    let part = root.join("graphs/part-00000.parquet");
+    let sums = fs::read_to_string(root.join("graphs/_SHA256SUMS")).unwrap();
+    assert!(sums.ends_with("  part-00000.parquet\n"), "{sums}");
+    // A byte in the middle of a column, and what killed commands leave.
+    let mut bytes = fs::read(&part).unwrap();
+    bytes[200..260].fill(0x55);
+    fs::write(&part, &bytes).unwrap();
+    for name in [".incomplete-abc", "waiting-00007.parquet"] {
+        fs::write(root.join("graphs").join(name), "half").unwrap();
+    }
+    assert_eq!(dataset.altered(Table::Graphs).unwrap(), [part.as_path()]);
+    let again = import_graphs(&dataset, &samples).unwrap();
+    assert_eq!((again.repaired.len(), again.samples + again.present), (1, 3));
+    assert_eq!(again.repaired[0].kept, again.present);
+    assert!(again.failures.is_empty(), "{:?}", again.failures);
+    let mut paths: Vec<String> = rows(&dataset, Table::Graphs).into_iter().map(|row| row.path).collect();
+    paths.sort_unstable();
+    assert_eq!(paths, ["a", "b", "c"]);
+    let mut left: Vec<String> =
+        fs::read_dir(root.join("graphs")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    left.retain(|name| !name.starts_with("part-"));
+    left.sort_unstable();
+    assert_eq!(left, ["_SHA256SUMS", "damaged-00000.parquet"]);
+    assert!(dataset.altered(Table::Graphs).unwrap().is_empty());
+    assert!(import_graphs(&dataset, &samples).unwrap().repaired.is_empty());
+}
+
+#[test]
+fn a_replacement_that_was_interrupted_is_completed() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (samples, root) = (scratch.path().join("samples"), scratch.path().join("dataset"));
+    let dataset = Dataset::at(&root);
+    write_model(&samples, "a", "v", 1, 8);
+    import_graphs(&dataset, &samples).unwrap();
+    // The command ended between the list of its steps and the first of them.
+    let folder = root.join("graphs");
+    fs::copy(folder.join("part-00000.parquet"), folder.join("waiting-00000.parquet")).unwrap();
+    fs::write(folder.join("part-00000.parquet"), "old").unwrap();
+    fs::write(folder.join("part-00001.parquet"), "old").unwrap();
+    fs::write(folder.join(".replacing.json"), r#"{"damaged": [], "written": [0], "removed": [1]}"#).unwrap();
+    drop(dataset.append::<SampleRow>(Table::Graphs).unwrap());
+    assert_eq!(rows(&dataset, Table::Graphs).len(), 1);
+    assert!(!folder.join(".replacing.json").exists() && !folder.join("part-00001.parquet").exists());
+    assert!(dataset.altered(Table::Graphs).unwrap().is_empty());
+}
+
+#[test]
 fn paths_that_lead_out_are_refused() {
     let scratch = tempfile::tempdir().unwrap();
     let dataset = Dataset::at(scratch.path().join("dataset"));

@@ -13,9 +13,10 @@ use passnet_dataset::{
     import::import_graphs,
     kernels::{CountSettings, count_kernels},
     mine::{Method, mine},
-    store::{AnnotationRow, KernelsRow, Kind, SampleRow, TaskRow},
-    suite::{Bounds, Leak, Plan, TRAIN, build, leaks},
+    store::{AnnotationRow, Hashes, Input, KernelsRow, Kind, SampleRow, TaskRow},
+    suite::{Bounds, Leak, Phase, Plan, Revised, Shares, TRAIN, build, leaks, revise, withhold},
 };
+use passnet_record::DType;
 use serde_json::{Value, json};
 
 /// Answers for graphs whose values all have the shape of their first input: each op is a kernel, and every graph runs.
@@ -34,6 +35,9 @@ impl Runner for Known {
         Ok(json!({"values": vec![value; inputs.len() + nodes.len()], "executed": true}))
     }
 }
+
+/// No bound on the classes of tasks.
+const ANY: Shares = Shares { trivial: 1.0, language: 0.0 };
 
 /// Answers like [`Known`], but no graph with an addition runs.
 struct NoAdditions;
@@ -72,8 +76,9 @@ fn graphs_for_training_are_in_no_suite_for_evaluation() {
     assert_eq!(rows::<AnnotationRow>(&dataset, Table::Annotations).len(), 2);
     mine(&dataset, Method::SingleOps, &dataset).unwrap();
     let out = Dataset::at(scratch.path().join("suites"));
-    let plan = Plan { name: "evaluation".to_owned(), kind: Kind::SingleOp, tasks: 2, graphs: 4 };
-    let bounds = Bounds { training: vec!["other/".to_owned()], ..Bounds::default() };
+    let plan =
+        Plan { name: "evaluation".to_owned(), kind: Kind::SingleOp, phase: Phase::Inference, tasks: 2, graphs: 4 };
+    let bounds = Bounds { training: vec!["other/".to_owned()], shares: ANY, ..Bounds::default() };
     let built = build(&dataset, &[], &Known, &[plan], &bounds, &out, &|_| ()).unwrap();
     assert!(built.failures.is_empty() && built.refused.is_empty(), "{built:?}");
     let (eval, train) = (out.below("evaluation"), out.below(TRAIN));
@@ -92,8 +97,11 @@ fn graphs_that_do_not_run_are_in_no_suite_and_not_in_training() {
     let dataset = annotated(scratch.path());
     mine(&dataset, Method::SingleOps, &dataset).unwrap();
     let out = Dataset::at(scratch.path().join("suites"));
-    let plan = Plan { name: "evaluation".to_owned(), kind: Kind::SingleOp, tasks: 1, graphs: 4 };
-    let built = build(&dataset, &[], &NoAdditions, &[plan], &Bounds::default(), &out, &|_| ()).unwrap();
+    let plan =
+        Plan { name: "evaluation".to_owned(), kind: Kind::SingleOp, phase: Phase::Inference, tasks: 1, graphs: 4 };
+    let built =
+        build(&dataset, &[], &NoAdditions, &[plan], &Bounds { shares: ANY, ..Bounds::default() }, &out, &|_| ())
+            .unwrap();
     assert!(built.refused["no additions"] > 1, "{built:?}");
     let train = rows::<SampleRow>(&out.below(TRAIN), Table::Subgraphs);
     assert!(!train.is_empty() && train.iter().all(|row| !row.ops.contains(&"add".to_owned())), "{train:?}");
@@ -118,4 +126,72 @@ fn counting_continues_where_it_stopped() {
     assert_eq!(sorted(&whole), sorted(&parts));
     let counts = |row: &KernelsRow| (1..=row.measured.compilations).collect::<Vec<_>>();
     assert!(sorted(&whole).iter().all(|row| row.measured.kernels == counts(row)));
+}
+
+/// A task of one graph with these ops in a suite.
+fn task(suite: &str, ops: &[&str], extent: u64, domain: &str) -> (TaskRow, SampleRow) {
+    let ops: Vec<String> = ops.iter().map(|&op| op.to_owned()).collect();
+    let id = format!("{suite}-{}", ops.join("-"));
+    let input = Input { name: "x".to_owned(), dtype: DType::Float32, shape: vec![extent] };
+    let hashes =
+        Hashes { ops: Some(format!("{:0>16}", ops.join(""))), structure: Some(ops.join(" ")), ..Hashes::default() };
+    let graphs = vec![format!("{id}/000")];
+    let row = SampleRow {
+        path: graphs[0].clone(),
+        domain: Some(domain.to_owned()),
+        ops: ops.clone(),
+        inputs: vec![input],
+        hashes,
+        ..SampleRow::default()
+    };
+    (TaskRow { id, ops, graphs, ..TaskRow::default() }, row)
+}
+
+fn suite(root: &Path, name: &str, tasks: &[(&[&str], u64, &str)]) -> Dataset {
+    let suite = Dataset::at(root.join(name));
+    let (mut table, mut graphs) = (suite.replace(Table::Tasks).unwrap(), suite.replace(Table::Subgraphs).unwrap());
+    for (ops, extent, domain) in tasks {
+        let (task, row) = task(name, ops, *extent, domain);
+        table.push(task).unwrap();
+        graphs.push(row).unwrap();
+    }
+    table.finish().unwrap();
+    graphs.finish().unwrap();
+    suite
+}
+
+fn sequences(suite: &Dataset) -> Vec<String> {
+    rows::<TaskRow>(suite, Table::Tasks).iter().map(|task| task.ops.join(" ")).collect()
+}
+
+#[test]
+fn a_revised_suite_keeps_its_shares_and_training_loses_what_it_evaluates() {
+    let scratch = tempfile::tempdir().unwrap();
+    let vision = "computer_vision";
+    let old: [(&[&str], u64, &str); 5] = [
+        (&["add", "relu"], 4_096, vision),
+        (&["Tensor.view", "Tensor.transpose"], 4_096, vision),
+        (&["exp"], 16, "nlp"),
+        (&["exp", "add"], 4_096, vision),
+        (&["mul", "add"], 4_096, vision),
+    ];
+    let old = suite(scratch.path(), "old", &old);
+    let pool: [(&[&str], u64, &str); 5] = [
+        (&["sigmoid"], 4_096, vision),
+        (&["Tensor.view"], 4_096, "nlp"),
+        (&["add", "relu"], 4_096, "nlp"),
+        (&["softmax"], 4_096, "nlp"),
+        (&["layer_norm"], 4_096, "nlp"),
+    ];
+    let pool = suite(scratch.path(), "pool", &pool);
+    let other = suite(scratch.path(), "other", &[(&["layer_norm"], 4_096, "nlp")]);
+    let out = Dataset::at(scratch.path().join("out"));
+    let shares = Shares { trivial: 0.0, language: 0.25 };
+    let revised = revise(&old, &[pool], &[other], 4, shares, &out).unwrap();
+    assert_eq!(revised, Revised { kept: 3, trivial: 2, crowded: 0, added: 1 });
+    assert_eq!(sequences(&out), ["add relu", "exp add", "mul add", "softmax"]);
+
+    let train = suite(scratch.path(), "train", &[(&["softmax"], 8, "nlp"), (&["tanh"], 8, "nlp")]);
+    assert_eq!(withhold(&train, &[out], &train).unwrap(), (1, 1));
+    assert_eq!(sequences(&train), ["tanh"]);
 }

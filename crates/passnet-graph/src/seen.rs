@@ -6,7 +6,7 @@
 use std::fmt;
 
 use crate::{
-    Graph, NodeId, Slice, VerifyError,
+    Graph, Node, NodeId, Slice, VerifyError,
     effects::{Storage, mutated, touches_global_state},
 };
 
@@ -55,6 +55,11 @@ impl Graph {
 
     /// Returns for each node whether its result can be seen. In doubt it can.
     fn seen(&self) -> Vec<bool> {
+        self.reached(|_| false)
+    }
+
+    /// Returns for each node whether it is one of `roots`, its result can be seen, or one of those needs it.
+    fn reached(&self, roots: impl Fn(&Node<'_>) -> bool) -> Vec<bool> {
         let storage = Storage::new(self);
         // Classes of storage that somebody looks at after the call.
         let mut watched = vec![false; self.num_values()];
@@ -73,7 +78,7 @@ impl Graph {
                 self.for_each_value(arg, &mut |value| any |= watched[storage.class(value) as usize]);
                 any
             });
-            if !(seen[node.id.index()] || changes_watched) {
+            if !(seen[node.id.index()] || changes_watched || roots(&node)) {
                 continue;
             }
             seen[node.id.index()] = true;
@@ -95,10 +100,10 @@ impl Slice {
     /// # Errors
     /// If a law is broken by what remains.
     pub fn without_dead_calls(self) -> Result<Self, VerifyError> {
-        let seen = self.graph.seen();
-        let lives = |node: &NodeId| seen[node.index()] || touches_global_state(&self.graph.node(*node));
-        let kept: Vec<NodeId> = (0..seen.len() as u32).map(NodeId).filter(lives).collect();
-        if kept.len() == seen.len() {
+        // What an assertion reads is computed for it.
+        let lives = self.graph.reached(touches_global_state);
+        let kept: Vec<NodeId> = (0..lives.len() as u32).map(NodeId).filter(|node| lives[node.index()]).collect();
+        if kept.len() == lives.len() {
             return Ok(self);
         }
         let rest = self.graph.subset(&kept, |value| self.graph.output_values().any(|output| output == value))?;
@@ -134,6 +139,20 @@ mod tests {
         assert_eq!(dead.graph.num_nodes(), 0);
         let untouched = graph.slice(1..2, SliceOrder::ByDefinition).unwrap();
         assert_eq!(untouched.clone().without_dead_calls().unwrap(), untouched);
+    }
+
+    #[test]
+    fn calls_that_an_assertion_reads_are_not_dead() {
+        let mut b = Graph::builder();
+        let (x, y) = (b.input("x"), b.input("y"));
+        let a = b.call_function("a", "torch.all", &[y.into()], &[]);
+        b.call_function("b", "torch._assert", &[a.into()], &[]);
+        let c = b.call_function("c", "torch.relu", &[x.into()], &[]);
+        b.call_function("d", "torch.exp", &[x.into()], &[]);
+        let graph = b.finish(&[c.into()]).unwrap();
+        let live = graph.slice(0..4, SliceOrder::ByDefinition).unwrap().without_dead_calls().unwrap();
+        assert_eq!(live.graph.op_names(), ["all", "_assert", "relu"]);
+        assert_eq!(live.inputs, [x, y]);
     }
 
     fn check(build: impl FnOnce(&mut Builder) -> Vec<crate::Arg>, expected: Option<Unseen>) {

@@ -23,7 +23,7 @@ pub(crate) use self::agent::{AgentCommand, AgentRunArgs, AttemptArgs, ModelArgs,
 pub(crate) use self::bisect::BisectArgs;
 pub(crate) use self::dataset::{
     AnnotateArgs, BuildSuitesArgs, CardArgs, CurateArgs, DatasetCommand, DedupArgs, ExportArgs, FoldArgs, FoldMode,
-    ImportArgs, KernelsArgs, PruneArgs, QueryArgs, ShowArgs, StatsArgs,
+    ImportArgs, KernelsArgs, PruneArgs, QueryArgs, ReviseArgs, ShowArgs, StatsArgs, WithholdArgs,
 };
 pub(crate) use self::extract::ExtractArgs;
 pub(crate) use self::fleet::{FleetArgs, FleetCommand, FleetRunArgs, SimulateArgs};

@@ -101,7 +101,7 @@ class Stages:
             self.reports.append(report)
             own = torch.fx.GraphModule(module, module.graph)
             if name == "backward":
-                _without_unused(own)
+                without_unused(own)
             return Stage(own, self, report)
 
         return compile_stage
@@ -237,7 +237,7 @@ def _without_donated_buffers() -> Iterator[None]:
             setattr(module, _COLLECT, function)
 
 
-def _without_unused(module: torch.fx.GraphModule) -> None:
+def without_unused(module: torch.fx.GraphModule) -> None:
     """Removes what a backward computes without use, also random numbers: the partition leaves copies of forward operators in it."""
     for node in reversed(module.graph.nodes):
         schema = getattr(node.target, "_schema", None)

@@ -35,6 +35,14 @@ class CapturedGraph:
 
     module: torch.fx.GraphModule
     inputs: list[Any]
+    stage: str = ""
+    """The stage of a training step (:mod:`passnet._capture.step`); empty outside of one."""
+    left_out: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    """Operators that the model runs outside of its graphs, with the number of calls."""
+
+    def of_stage(self, stage: str) -> CapturedGraph:
+        """The graph as a stage of a training step."""
+        return dataclasses.replace(self, stage=stage)
 
     @property
     def ops(self) -> int:
@@ -76,13 +84,13 @@ def _capture_whole(model: Callable[..., Any], args: Sequence[Any], kwargs: Mappi
 
     def backend(module: torch.fx.GraphModule, _example_inputs: list[Any]) -> Callable[..., Any]:
         def run(*values: Any) -> Any:
-            found.append(_close(module, values))
+            found.append(close(module, values))
             raise _Captured
 
         return run
 
     try:
-        _trace(model, args, kwargs, backend, fullgraph=True)
+        trace(model, args, kwargs, backend, fullgraph=True)
     except _Captured:
         return found[0]
     except torch._dynamo.exc.TorchDynamoException:
@@ -101,24 +109,66 @@ def _capture_parts(model: Callable[..., Any], args: Sequence[Any], kwargs: Mappi
             nonlocal seen
             if not seen:
                 seen = True
-                captured.append(_close(module, values))
-            return module.forward(*values)
+                captured.append(close(module, values))
+            with torch.profiler.record_function(_INSIDE):
+                return module.forward(*values)
 
         return run
 
-    _trace(model, args, kwargs, backend, fullgraph=False)
+    compiled = trace(model, args, kwargs, backend, fullgraph=False)
     if not captured:
         raise CaptureError("TorchDynamo found no tensor operation in the model")
-    return captured
+    left_out = _outside(lambda: compiled(*args, **kwargs))
+    return [dataclasses.replace(graph, left_out=left_out) for graph in captured]
 
 
-def _trace(
-    model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], backend: Any, *, fullgraph: bool
-) -> None:
+# Name of the calls of captured graphs in a profile.
+_INSIDE = "passnet::captured"
+# Operators that make memory, read a number or name a part of a tensor: they compute nothing that a graph would hold.
+_BOOKKEEPING = {
+    *("aten::empty", "aten::empty_strided", "aten::empty_like", "aten::zeros", "aten::ones", "aten::full"),
+    *("aten::detach", "aten::alias", "aten::clone", "aten::copy_"),
+    *("aten::item", "aten::_local_scalar_dense", "aten::is_nonzero", "aten::resolve_conj", "aten::resolve_neg"),
+    *("aten::lift_fresh", "aten::view", "aten::select", "aten::slice", "aten::unbind", "aten::to", "aten::equal"),
+}
+
+
+def _outside(call: Callable[[], Any]) -> dict[str, int]:
+    """Operators that a compiled model runs outside of its graphs: parts that Dynamo passes over, such as an LSTM."""
+    with torch.no_grad(), torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        call()
+    found: dict[str, int] = {}
+    for event in profile.events() or ():
+        is_outermost = event.cpu_parent is None or not _ancestors(event) & ({_INSIDE} | found.keys())
+        if "::" in event.name and event.name not in (_INSIDE, *_BOOKKEEPING) and is_outermost:
+            found[event.name] = found.get(event.name, 0) + 1
+    return found
+
+
+def _ancestors(event: Any) -> set[str]:
+    names = set()
+    while event.cpu_parent is not None:
+        event = event.cpu_parent
+        names.add(event.name)
+    return names
+
+
+def trace(
+    model: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    backend: Any,
+    *,
+    fullgraph: bool,
+    gradients: bool = False,
+) -> Callable[..., Any]:
+    """Calls the model under Dynamo with a backend of its own, at fixed shapes. Returns the compiled model."""
     torch._dynamo.reset()
     limits = {"recompile_limit": _RECOMPILE_LIMIT, "accumulated_recompile_limit": _RECOMPILE_LIMIT}
-    with torch.no_grad(), torch._dynamo.config.patch(**limits):
-        torch.compile(model, backend=backend, dynamic=False, fullgraph=fullgraph)(*args, **kwargs)
+    with torch.set_grad_enabled(gradients), torch._dynamo.config.patch(**limits):
+        compiled = torch.compile(model, backend=backend, dynamic=False, fullgraph=fullgraph)
+        compiled(*args, **kwargs)
+    return compiled
 
 
 def extract(
@@ -140,11 +190,28 @@ def extract(
     """
     name = name or type(model).__name__
     fields = {"source": "user", "model_name": name, **(metadata or {})}
-    graphs = [(graph.module, graph.inputs) for graph in capture(model, args, kwargs)]
-    return sample.write_model(Path(out), name, graphs, fields)
+    return sample.write_model(Path(out), name, parts(name, capture(model, args, kwargs)), fields)
 
 
-def _close(module: torch.fx.GraphModule, values: Sequence[Any]) -> CapturedGraph:
+def parts(name: str, graphs: Sequence[CapturedGraph]) -> list[sample.Part]:
+    """The graphs of the model `name` with their folders and what their metadata says of each.
+
+    The graphs of a training step name one another (``linked``). Where the model runs operators outside of its graphs, all of them say so
+    (``partial``, ``left_out``).
+    """
+    linked = {graph.stage: f"{name}/{graph.stage}" for graph in graphs if graph.stage}
+    left_out = next((dict(graph.left_out) for graph in graphs if graph.left_out), {})
+    made = []
+    for index, graph in enumerate(graphs):
+        folder = graph.stage or (f"subgraph_{index}" if len(graphs) > 1 else "")
+        fields: dict[str, Any] = {"stage": graph.stage, "linked": linked} if graph.stage else {}
+        if left_out:
+            fields |= {"partial": True, "left_out": left_out}
+        made.append(sample.Part(graph.module, graph.inputs, folder, fields))
+    return made
+
+
+def close(module: torch.fx.GraphModule, values: Sequence[Any]) -> CapturedGraph:
     """Turns the attributes that `module` reads into placeholders and pairs all placeholders with their values."""
     graph = torch.fx.Graph()
     copies: dict[torch.fx.Node, torch.fx.Node] = {}

@@ -10,9 +10,10 @@ from typing import Any
 import torch
 
 from passnet._capture import replay
-from passnet._capture.capture import CapturedGraph, CaptureError, capture
+from passnet._capture.capture import CapturedGraph, CaptureError, capture, parts
 from passnet._capture.deferred import DeferredInit
-from passnet._capture.sample import SampleError, write_model
+from passnet._capture.sample import SampleError, custom_operators, write_model
+from passnet._capture.step import capture_step
 from passnet._summary import summary
 from passnet._zoo import Built, Call, Limits, Recipe, SpecError
 
@@ -46,7 +47,7 @@ def _first_success(
             return first or _failed("no_recipe", error)
         if call is None:
             return first or _failed("no_recipe", SpecError("the recipe gives no inputs"))
-        outcome = _capture(built, call, weights)
+        outcome = _capture(built, call, weights, trains=recipe.trains)
         if isinstance(outcome, list):
             metadata = {
                 "parameters": _size(built.model),
@@ -66,9 +67,11 @@ def _size(model: Any) -> int | None:
     return sum(value.numel() for value in model.parameters()) if isinstance(model, torch.nn.Module) else None
 
 
-def _capture(built: Built, call: Call, weights: DeferredInit) -> list[CapturedGraph] | dict[str, Any]:
+def _capture(built: Built, call: Call, weights: DeferredInit, *, trains: bool) -> list[CapturedGraph] | dict[str, Any]:
     try:
-        return capture(built.model, call.args, call.kwargs, before_run=weights.materialise)
+        return (capture_step if trains else capture)(
+            built.model, call.args, call.kwargs, before_run=weights.materialise
+        )
     except (CaptureError, torch._dynamo.exc.TorchDynamoException) as error:
         return _failed("capture_failed", error)
     except ImportError as error:
@@ -86,8 +89,7 @@ def _write(
     check_shapes: bool,
 ) -> dict[str, Any]:
     try:
-        pairs = [(graph.module, graph.inputs) for graph in graphs]
-        folders = write_model(out, recipe.name, pairs, metadata, weights.sample_of)
+        folders = write_model(out, recipe.name, parts(recipe.name, graphs), metadata, weights.sample_of)
     except SampleError as error:
         return _failed("format_failed", error)
     checked = 0
@@ -105,6 +107,8 @@ def _write(
         "replayed": checked,
         "parameters": metadata.get("parameters"),
         "reduced": metadata.get("reduced", {}),
+        "left_out": dict(graphs[0].left_out),
+        "custom_operators": sorted({name for graph in graphs for name in custom_operators(graph.module.graph)}),
     }
 
 

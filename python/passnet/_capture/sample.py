@@ -35,6 +35,8 @@ LITERAL_LIMIT = 64
 # Elements that statistics look at in one go.
 _PIECE = 1 << 22
 
+# Namespaces of operators that PyTorch defines.
+_NAMESPACES = {"aten", "prim", "prims", "quantized", "sparse", "mkldnn", "inductor", "rngprims"}
 _FREE_NAMES = {"torch", "slice", "Ellipsis", "device", "inf", "nan"}
 _INTEGER_TYPES = {torch.int8, torch.int16, torch.int32, torch.int64}
 _SAMPLE_FILES = ("graph_net.json", "model.py", "weight_meta.py")
@@ -144,17 +146,31 @@ def write_sample(folder: Path, graph: torch.fx.Graph, metas: Sequence[TensorMeta
         **metadata,
         "torch_version": torch.__version__,
     }
+    if custom := custom_operators(graph):
+        fields["custom_operators"] = custom
     (folder / "graph_net.json").write_text(json.dumps(fields, indent=4) + "\n")
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """One graph of a model, and the values of its placeholders."""
+
+    module: torch.fx.GraphModule
+    inputs: Sequence[Any]
+    folder: str = ""
+    """Folder of the graph below that of its model; empty for a model of one graph."""
+    fields: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """Fields of its ``graph_net.json`` in addition to those of the model."""
 
 
 def write_model(
     out: Path,
     name: str,
-    graphs: Sequence[tuple[torch.fx.GraphModule, Sequence[Any]]],
+    parts: Sequence[Part],
     metadata: Mapping[str, Any],
     sample_of: Callable[[torch.Tensor], torch.Tensor] = lambda tensor: tensor,
 ) -> list[Path]:
-    """Writes the graphs of one model, each with the values of its placeholders, and returns their folders.
+    """Writes the graphs of one model and returns their folders.
 
     `sample_of` chooses the elements that represent a tensor in the statistics. The folder `out/name` appears complete: it is
     written next to its place and renamed.
@@ -165,9 +181,9 @@ def write_model(
     staging = out / f".{name.replace('/', '_')}.partial"
     shutil.rmtree(staging, ignore_errors=True)
     try:
-        for index, (module, values) in enumerate(graphs):
-            folder = staging / f"subgraph_{index}" if len(graphs) > 1 else staging
-            names = [node.target for node in module.graph.nodes if node.op == "placeholder"]
+        for part in parts:
+            values = part.inputs
+            names = [node.target for node in part.module.graph.nodes if node.op == "placeholder"]
             samples = [sample_of(value) if isinstance(value, torch.Tensor) else None for value in values]
             described = zip(names, values, samples, strict=True)
             metas = [TensorMeta.measure(name, value, sample=sample) for name, value, sample in described]
@@ -175,18 +191,26 @@ def write_model(
                 sample is not None and sample is not value for value, sample in zip(values, samples, strict=True)
             )
             statistics = {"statistics": "sampled" if sampled else "measured"}
-            write_sample(folder, module.graph, metas, {**metadata, **statistics})
+            write_sample(staging / part.folder, part.module.graph, metas, {**metadata, **statistics, **part.fields})
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.exists():
             shutil.rmtree(target)
         staging.rename(target)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-    return [target / f"subgraph_{index}" for index in range(len(graphs))] if len(graphs) > 1 else [target]
+    return [target / part.folder for part in parts]
 
 
 def _is_sample(folder: Path) -> bool:
-    return any((folder / file).is_file() or (folder / "subgraph_0" / file).is_file() for file in _SAMPLE_FILES)
+    """Whether a folder is a sample, or holds those of a model."""
+    return any((place / file).is_file() for place in (folder, *folder.glob("*")) for file in _SAMPLE_FILES)
+
+
+def custom_operators(graph: torch.fx.Graph) -> list[str]:
+    """Operators of the graph that PyTorch does not define: a package has to be imported before the sample runs."""
+    schemas = (getattr(node.target, "_schema", None) for node in graph.nodes if node.op == "call_function")
+    names = {schema.name for schema in schemas if schema is not None}
+    return sorted(name for name in names if name.partition("::")[0] not in _NAMESPACES)
 
 
 def _check_language(tree: ast.Module) -> set[str]:

@@ -42,7 +42,7 @@ def resolve(spec: str) -> Iterator[Recipe]:
     ``@FILE``
         The specifications in a file, one a line; what follows ``#`` is a remark.
 
-    All but lists may end in ``@dtype=DTYPE``, ``@batch=N`` or ``@dtype=DTYPE&batch=N``.
+    All but lists may end in ``@dtype=DTYPE``, ``@batch=N``, ``@mode=train`` or several of them with ``&`` between.
     """
     if spec.startswith("@"):
         for line in _lines(Path(spec[1:])):

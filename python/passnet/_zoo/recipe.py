@@ -42,9 +42,11 @@ class Limits:
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
-    """One model: its specification, the folder of its samples, what its samples say, and how to build it."""
+    """One model: its specification, the folder of its samples, what its samples say, how to build it, and how it is called."""
 
     spec: str
     name: str
     metadata: dict[str, Any]
     build: Callable[[Limits], Built]
+    trains: bool = False
+    """Whether the graphs of a training step are captured, those of forward and backward."""

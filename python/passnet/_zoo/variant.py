@@ -1,6 +1,6 @@
-"""Variants of a model: another dtype of its weights and inputs, a larger batch.
+"""Variants of a model: another dtype of its weights and inputs, a larger batch, a training step.
 
-A specification says them after `@`: ``timm:resnet18@dtype=bfloat16&batch=8``.
+A specification says them after `@`: ``timm:resnet18@dtype=bfloat16&batch=8&mode=train``.
 """
 
 from __future__ import annotations
@@ -15,21 +15,23 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 from passnet._zoo.recipe import Built, Call, Limits, Recipe, SpecError
 
-_SUFFIX = re.compile(r"^(dtype|batch)=[^&]*(&(dtype|batch)=[^&]*)*$")
+_SUFFIX = re.compile(r"^(dtype|batch|mode)=[^&]*(&(dtype|batch|mode)=[^&]*)*$")
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """What is different: a dtype, a number of examples."""
+    """What is different: a dtype, a number of examples, the graphs that are captured."""
 
     dtype: str | None = None
     batch: int | None = None
+    mode: str | None = None
 
     @property
     def suffix(self) -> str:
         """The end of the folder's name."""
-        return (f"-{self.dtype}" if self.dtype else "") + (f"-batch{self.batch}" if self.batch else "")
+        sizes = (f"-{self.dtype}" if self.dtype else "") + (f"-batch{self.batch}" if self.batch else "")
+        return sizes + (f"-{self.mode}" if self.mode else "")
 
 
 def split(spec: str) -> tuple[str, Variant | None]:
@@ -43,7 +45,10 @@ def split(spec: str) -> tuple[str, Variant | None]:
         raise SpecError(f"`{spec}`: no dtype `{dtype}`; use one of {', '.join(_DTYPES)}")
     if batch is not None and not (batch.isdecimal() and 1 <= int(batch) <= 4096):
         raise SpecError(f"`{spec}`: a batch is a number from 1 to 4096, not `{batch}`")
-    return base, Variant(dtype, int(batch) if batch else None)
+    mode = fields.get("mode")
+    if mode not in (None, "train"):
+        raise SpecError(f"`{spec}`: no mode `{mode}`; use `train`, or leave it out for evaluation")
+    return base, Variant(dtype, int(batch) if batch else None, mode)
 
 
 def varied(recipe: Recipe, variant: Variant, suffix: str) -> Recipe:
@@ -65,6 +70,7 @@ def varied(recipe: Recipe, variant: Variant, suffix: str) -> Recipe:
         name=recipe.name + variant.suffix,
         metadata={**recipe.metadata, "model_name": f"{recipe.metadata['model_name']}{variant.suffix}"},
         build=build,
+        trains=variant.mode == "train",
     )
 
 

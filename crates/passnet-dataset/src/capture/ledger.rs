@@ -62,6 +62,12 @@ pub struct Model {
     /// Fields of the configuration that were made smaller, each with its value before and after.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub reduced: Map<String, Value>,
+    /// Operators that the model runs outside of its graphs, each with the number of calls: the samples are partial.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub left_out: Map<String, Value>,
+    /// Operators of its graphs that PyTorch does not define.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub custom_operators: Vec<String>,
     /// Name of the inputs of the recipe that were used.
     #[serde(default)]
     pub inputs: String,

@@ -23,6 +23,10 @@ pub struct Summary {
     pub ops: usize,
     /// CPU time of all models.
     pub cpu_seconds: f64,
+    /// Models that run operators outside of their graphs.
+    pub partial: usize,
+    /// Models whose graphs need operators that PyTorch does not define.
+    pub custom: usize,
     /// Number of failures by kind.
     pub failures: BTreeMap<String, usize>,
     /// The models by name.
@@ -46,6 +50,8 @@ impl Summary {
             graphs: models.iter().map(|model| model.folders.len()).sum(),
             ops: models.iter().flat_map(|model| &model.ops).sum(),
             cpu_seconds: models.iter().map(|model| model.cpu_seconds).sum(),
+            partial: models.iter().filter(|model| !model.left_out.is_empty()).count(),
+            custom: models.iter().filter(|model| !model.custom_operators.is_empty()).count(),
             failures,
             models,
         }

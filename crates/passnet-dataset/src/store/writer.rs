@@ -24,6 +24,9 @@ use super::{
 /// row groups into memory, such as the viewer of a data set host, can take ours.
 pub const MAX_ROW_GROUP_BYTES: usize = 128 << 20;
 
+/// Begins the name of a file that is being written.
+pub(crate) const INCOMPLETE: &str = ".incomplete-";
+
 /// Rows are put into columns when they reach this many bytes.
 const BATCH_BYTES: usize = 16 << 20;
 
@@ -75,7 +78,9 @@ impl<R: Row> TableWriter<R> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let io = |source| StoreError::Io { path: path.to_owned(), source };
         fs::create_dir_all(folder).map_err(io)?;
-        let file = NamedTempFile::with_prefix_in(".incomplete-", folder).map_err(io)?;
+        let file = NamedTempFile::with_prefix_in(INCOMPLETE, folder).map_err(io)?;
+        // The lock says that the file is no leftover. A file system without locks has leftovers that stay.
+        let _ = file.as_file().try_lock();
         let metadata = vec![
             KeyValue::new(VERSION_KEY.to_owned(), STORE_VERSION.to_string()),
             KeyValue::new(TABLE_KEY.to_owned(), R::TABLE.to_owned()),

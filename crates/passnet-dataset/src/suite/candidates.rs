@@ -2,9 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::plan::{Bounds, Built};
+use super::{
+    class::{self, Class},
+    plan::{Bounds, Built},
+};
 use crate::{
     Dataset, Failure, Table,
+    phase::Phase,
     select::select_subset,
     store::{Input, Kind, Origin, SampleRow, StoreError},
 };
@@ -16,6 +20,8 @@ pub(super) struct Candidate {
     /// Origin to cut it from: the first one that evaluation may have.
     pub(super) origin: Option<Origin>,
     bucket: Bucket,
+    elements: u64,
+    is_language: bool,
 }
 
 /// Dtypes and rough extents of inputs.
@@ -29,10 +35,15 @@ pub(super) struct Group {
     pub(super) candidates: Vec<Candidate>,
 }
 
-/// Groups by kind and hash of their op sequence.
-pub(super) type Groups = BTreeMap<(Kind, String), Group>;
+/// Groups by phase, kind and hash of their op sequence.
+pub(super) type Groups = BTreeMap<(Phase, Kind, String), Group>;
 
 impl Group {
+    /// The class of its task.
+    pub(super) fn class(&self) -> Class {
+        Class::of_graphs(&self.ops, self.candidates.iter().map(|candidate| (candidate.elements, candidate.is_language)))
+    }
+
     /// At most `count` candidates for evaluation with their origins, from as many structures and buckets of inputs as there
     /// are.
     pub(super) fn spread(&self, count: usize) -> Vec<&Origin> {
@@ -63,13 +74,29 @@ pub(super) fn groups(dataset: &Dataset, bounds: &Bounds, built: &mut Built) -> R
         if row.hashes.typed.is_none() || row.inputs.is_empty() || bytes.is_none_or(|bytes| bytes > bounds.max_bytes) {
             continue;
         }
-        let group =
-            groups.entry((row.kind, ops)).or_insert_with(|| Group { ops: row.ops, origins: 0, candidates: Vec::new() });
-        let mut origins = row.origins.into_iter().filter(|origin| !bounds.only_trains(&origin.path));
-        let bucket = row.inputs.iter().map(class).collect();
-        let origin = origins.next();
-        group.origins += usize::from(origin.is_some()) + origins.count();
-        group.candidates.push(Candidate { path: row.path, structure, origin, bucket });
+        let bucket: Bucket = row.inputs.iter().map(class).collect();
+        let (elements, is_language) = (class::elements(&row.inputs), class::is_language(row.domain.as_deref()));
+        let mut phases: BTreeMap<Phase, Vec<Origin>> = BTreeMap::new();
+        for origin in row.origins {
+            let phase = phases.entry(Phase::of(&origin.path)).or_default();
+            phase.extend(Some(origin).filter(|origin| !bounds.only_trains(&origin.path)));
+        }
+        for (phase, origins) in phases {
+            let group = groups.entry((phase, row.kind, ops.clone())).or_insert_with(|| Group {
+                ops: row.ops.clone(),
+                origins: 0,
+                candidates: Vec::new(),
+            });
+            group.origins += origins.len();
+            group.candidates.push(Candidate {
+                path: row.path.clone(),
+                structure: structure.clone(),
+                origin: origins.into_iter().next(),
+                bucket: bucket.clone(),
+                elements,
+                is_language,
+            });
+        }
     }
     Ok(groups)
 }
@@ -79,11 +106,13 @@ fn class(input: &Input) -> (u8, Vec<u32>) {
     (input.dtype as u8, input.shape.iter().map(|extent| extent.checked_ilog2().unwrap_or(0) / 4).collect())
 }
 
-/// Op sequences of a kind that evaluation may have, in the order in which a suite takes them, without those that another one
-/// has.
-pub(super) fn preferred(groups: &Groups, kind: Kind, taken: &BTreeSet<String>) -> Vec<String> {
-    let of_kind = groups.iter().filter(|((of, key), group)| *of == kind && group.origins > 0 && !taken.contains(key));
-    let mut found: Vec<(&String, &Group)> = of_kind.map(|((_, key), group)| (key, group)).collect();
+/// Op sequences of a phase and kind that evaluation may have, in the order in which a suite takes them, without those that another
+/// one has.
+pub(super) fn preferred(groups: &Groups, phase: Phase, kind: Kind, taken: &BTreeSet<String>) -> Vec<String> {
+    let is_free = |group: &Group, key: &String| group.origins > 0 && !taken.contains(key);
+    let of_kind = groups.iter().filter(|((in_phase, of, _), _)| (*in_phase, *of) == (phase, kind));
+    let mut found: Vec<(&String, &Group)> =
+        of_kind.filter(|((.., key), group)| is_free(group, key)).map(|((.., key), group)| (key, group)).collect();
     if kind == Kind::SingleOp {
         found.sort_by_key(|(key, group)| (std::cmp::Reverse(group.origins), *key));
         return found.into_iter().map(|(key, _)| key.clone()).collect();

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Failure, cut::CastRule, store::Kind};
+use super::class::Shares;
+use crate::{Failure, cut::CastRule, phase::Phase, store::Kind};
 
 /// Plan of one suite.
 #[derive(Clone, Debug)]
@@ -11,6 +12,8 @@ pub struct Plan {
     pub name: String,
     /// Kind of its graphs.
     pub kind: Kind,
+    /// Phase of the full graphs that its graphs are cut from.
+    pub phase: Phase,
     /// Number of tasks.
     pub tasks: usize,
     /// Most graphs of a task, variants included.
@@ -28,12 +31,20 @@ pub struct Bounds {
     pub casts: CastRule,
     /// Full graphs whose path begins with one of these are for training only.
     pub training: Vec<String>,
+    /// Shares of trivial tasks and of language models in each suite.
+    pub shares: Shares,
 }
 
 impl Default for Bounds {
-    /// 16 MiB, four graphs, dtypes by provenance, all graphs for evaluation.
+    /// 16 MiB, four graphs, dtypes by provenance, all graphs for evaluation, the default shares.
     fn default() -> Self {
-        Self { max_bytes: 16 << 20, train_graphs: 4, casts: CastRule::default(), training: Vec::new() }
+        Self {
+            max_bytes: 16 << 20,
+            train_graphs: 4,
+            casts: CastRule::default(),
+            training: Vec::new(),
+            shares: Shares::default(),
+        }
     }
 }
 

@@ -3,7 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use passnet_dataset::{Table, hashes::Rung, store::Kind, suite::CastRule};
+use passnet_dataset::{
+    Table,
+    hashes::Rung,
+    store::Kind,
+    suite::{CastRule, Shares},
+};
 use passnet_record::DType;
 
 use super::shared::{Choice, Format, choice};
@@ -20,6 +25,10 @@ pub(crate) enum DatasetCommand {
     Curate(CurateArgs),
     /// Remove graphs from a suite whose results cannot show whether a pass is right
     Prune(PruneArgs),
+    /// Replace tasks of a suite that are beyond its shares by tasks of other suites
+    Revise(ReviseArgs),
+    /// Remove from a training split what suites evaluate
+    Withhold(WithholdArgs),
     /// Count what a dataset holds
     Stats(StatsArgs),
     /// Show one sample
@@ -145,6 +154,55 @@ pub(crate) struct PruneArgs {
     /// Folder of the suite
     pub(crate) suite: PathBuf,
     /// Write the suite to this folder instead of replacing it
+    #[arg(long)]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// Shares of classes of tasks in a suite.
+#[derive(Args)]
+pub(crate) struct SharesArgs {
+    /// Largest share of tasks of views only, or of fewer than 1,024 elements of inputs
+    #[arg(long, value_name = "SHARE", default_value_t = 0.03)]
+    pub(crate) trivial: f64,
+    /// Least share of tasks of language models, as far as there are any
+    #[arg(long, value_name = "SHARE", default_value_t = 0.4)]
+    pub(crate) language: f64,
+}
+
+impl SharesArgs {
+    pub(crate) fn shares(&self) -> Shares {
+        Shares { trivial: self.trivial, language: self.language }
+    }
+}
+
+#[derive(Args)]
+pub(crate) struct ReviseArgs {
+    /// Folder of the suite
+    pub(crate) suite: PathBuf,
+    /// Suites whose tasks may come in
+    #[arg(long, value_name = "SUITE")]
+    pub(crate) from: Vec<PathBuf>,
+    /// Suites whose op sequences may not
+    #[arg(long, value_name = "SUITE")]
+    pub(crate) without: Vec<PathBuf>,
+    /// Number of tasks
+    #[arg(long)]
+    pub(crate) tasks: usize,
+    #[command(flatten)]
+    pub(crate) shares: SharesArgs,
+    /// Write the suite to this folder instead of replacing it
+    #[arg(long)]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct WithholdArgs {
+    /// Folder of the training split
+    pub(crate) train: PathBuf,
+    /// Suites for evaluation
+    #[arg(required = true)]
+    pub(crate) suites: Vec<PathBuf>,
+    /// Write the split to this folder instead of replacing it
     #[arg(long)]
     pub(crate) out: Option<PathBuf>,
 }
@@ -279,6 +337,11 @@ pub(crate) struct BuildSuitesArgs {
     /// Tasks of passbench-s
     #[arg(long, default_value_t = 100)]
     pub(crate) single_op: usize,
+    /// Tasks of passbench-b, from the backward graphs of models that were captured with `@mode=train`; 0 makes no such suite
+    #[arg(long, default_value_t = 0)]
+    pub(crate) backward: usize,
+    #[command(flatten)]
+    pub(crate) shares: SharesArgs,
     /// Most graphs of a task of passbench-f, variants included
     #[arg(long, default_value_t = 10)]
     pub(crate) graphs: usize,

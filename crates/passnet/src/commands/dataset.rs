@@ -20,6 +20,8 @@ pub(crate) fn run(command: &DatasetCommand) -> Result<ExitCode> {
         DatasetCommand::Fold(args) => tables::fold(args),
         DatasetCommand::Curate(args) => tables::run_curate(args),
         DatasetCommand::Prune(args) => tables::run_prune(args),
+        DatasetCommand::Revise(args) => tables::run_revise(args),
+        DatasetCommand::Withhold(args) => tables::run_withhold(args),
         DatasetCommand::Stats(args) => inspect::run_stats(args),
         DatasetCommand::Show(args) => inspect::show(args),
         DatasetCommand::Query(args) => inspect::run_query(args),

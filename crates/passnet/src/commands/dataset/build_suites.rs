@@ -33,7 +33,7 @@ pub(super) fn run(args: &BuildSuitesArgs) -> Result<ExitCode> {
     if let Some(path) = &args.card {
         fs_err::write(path, card(&suites.suites)?).context("the card cannot be written")?;
     }
-    let code = report_failures(&suites.failures)?;
+    let code = report_failures(&work, &suites.failures)?;
     Ok(if suites.leak == Leak::default() { code } else { ExitCode::from(BAD) })
 }
 
@@ -46,9 +46,16 @@ fn recipe(args: &BuildSuitesArgs) -> Result<Recipe> {
             (args.fusible, args.graphs),
             (args.classical, args.other_graphs),
             (args.single_op, args.other_graphs),
+            (args.backward, args.other_graphs),
         ),
         counting: CountSettings { device, exhaustive: args.exhaustive, most, longest },
-        bounds: Bounds { max_bytes: args.max_bytes, casts: args.casts, training, ..Bounds::default() },
+        bounds: Bounds {
+            max_bytes: args.max_bytes,
+            casts: args.casts,
+            training,
+            shares: args.shares.shares(),
+            ..Bounds::default()
+        },
     })
 }
 

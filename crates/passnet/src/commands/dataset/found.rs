@@ -1,9 +1,10 @@
 //! The dataset that a stage begins with, and the failures that it ends with.
 
-use std::{path::Path, process::ExitCode};
+use std::{collections::BTreeSet, path::Path, process::ExitCode};
 
 use anyhow::Result;
-use passnet_dataset::{Dataset, Failure};
+use passnet_dataset::{Dataset, Failure, Table};
+use passnet_record::counted;
 
 use crate::failure::{BAD, usage};
 
@@ -15,9 +16,34 @@ pub(super) fn existing(path: &Path) -> Result<Dataset> {
     Err(usage(format!("{}: there is no dataset; `passnet dataset import FOLDER --out DIR` makes one", path.display())))
 }
 
-/// Lists on stderr what a stage could not use. Returns the exit code: 1 if there was anything.
-pub(super) fn report_failures(failures: &[Failure]) -> Result<ExitCode> {
-    for failure in failures {
+/// Opens a dataset that has to have this table. The error names the command that makes it.
+pub(super) fn with_table(path: &Path, table: Table) -> Result<Dataset> {
+    let dataset = existing(path)?;
+    if !dataset.parts(table)?.is_empty() {
+        return Ok(dataset);
+    }
+    let path = path.display();
+    let earlier = match table {
+        Table::Graphs => format!("passnet dataset import FOLDER --out {path}"),
+        Table::Subgraphs | Table::Proofs => format!("passnet dataset fold {path}"),
+        Table::Tasks => format!("passnet dataset curate {path}"),
+        Table::Annotations => format!("passnet dataset annotate {path}"),
+        Table::Kernels => format!("passnet dataset kernels {path}"),
+    };
+    Err(usage(format!("{path}: the dataset has no {table}; run `{earlier}` first")))
+}
+
+/// Name of the file in a dataset's folder with the samples whose failures are known: a path in each line, `#` for remarks.
+const KNOWN_BAD: &str = "known-bad.txt";
+
+/// Lists on stderr what a stage could not use. Returns the exit code: 1 if there was anything that `known-bad.txt` does not name.
+pub(super) fn report_failures(dataset: &Dataset, failures: &[Failure]) -> Result<ExitCode> {
+    let text = fs_err::read_to_string(dataset.root().join(KNOWN_BAD)).unwrap_or_default();
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    let acknowledged: BTreeSet<&str> = lines.filter(|line| !line.is_empty()).collect();
+    let (known, new): (Vec<_>, Vec<_>) =
+        failures.iter().partition(|failure| acknowledged.contains(failure.what.as_str()));
+    for failure in &new {
         // A message of the store begins with the file.
         if failure.message.starts_with(&failure.what) {
             tracing::error!("{}", failure.message);
@@ -25,5 +51,8 @@ pub(super) fn report_failures(failures: &[Failure]) -> Result<ExitCode> {
             tracing::error!("{}: {}", failure.what, failure.message);
         }
     }
-    Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(BAD) })
+    if !known.is_empty() {
+        eprintln!("{} of {KNOWN_BAD} left out", counted(known.len(), "sample"));
+    }
+    Ok(if new.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(BAD) })
 }

@@ -4,13 +4,14 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use passnet_dataset::{
+    Table,
     annotate::{Limits, Runner, annotate},
     kernels::{CountSettings, count_kernels},
 };
 use passnet_services::{Helper, HelperPool, Interpreter};
 use serde_json::{Value, json};
 
-use super::found::{existing, report_failures};
+use super::found::{report_failures, with_table};
 use crate::{
     args::{AnnotateArgs, KernelsArgs},
     failure::unfit,
@@ -18,22 +19,22 @@ use crate::{
 };
 
 pub(super) fn run_annotate(args: &AnnotateArgs) -> Result<ExitCode> {
-    let dataset = existing(&args.dataset)?;
+    let dataset = with_table(&args.dataset, Table::Graphs)?;
     let limits = Limits { max_bytes: args.max_bytes, seconds: args.seconds, ..Limits::default() };
     let pool = pool(Helper::Annotate)?;
     let found = annotate(&dataset, &runner(&pool), &limits, &|done, all| progress("annotate", done, all))?;
     output::text(&found.to_string())?;
-    report_failures(&found.failures)
+    report_failures(&dataset, &found.failures)
 }
 
 pub(super) fn run_kernels(args: &KernelsArgs) -> Result<ExitCode> {
     let (device, exhaustive) = (args.device.to_owned(), args.exhaustive);
     let settings = CountSettings { device, exhaustive, most: args.most, longest: args.longest };
-    let dataset = existing(&args.dataset)?;
+    let dataset = with_table(&args.dataset, Table::Subgraphs)?;
     let pool = pool(Helper::KernelCounts)?;
     let found = count_kernels(&dataset, &runner(&pool), &settings, &|done, all| progress("kernels", done, all))?;
     output::text(&found.to_string())?;
-    report_failures(&found.failures)
+    report_failures(&dataset, &found.failures)
 }
 
 /// A pool of helpers, after one of them has answered.

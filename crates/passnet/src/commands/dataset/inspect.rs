@@ -4,13 +4,13 @@ use std::{fmt::Display, process::ExitCode};
 
 use anyhow::Result;
 use passnet_dataset::{
-    Dataset, Failure,
+    Dataset, Failure, Table,
     query::{Filter, FindError, Stats, describe, find, query, stats},
     suite::card,
 };
 use passnet_record::counted;
 
-use super::found::{existing, report_failures};
+use super::found::{report_failures, with_table};
 use crate::{
     args::{CardArgs, Format, QueryArgs, ShowArgs, StatsArgs},
     failure::usage,
@@ -21,12 +21,13 @@ use crate::{
 const TOP_OPS: usize = 20;
 
 pub(super) fn run_stats(args: &StatsArgs) -> Result<ExitCode> {
-    let stats = stats(&existing(&args.dataset)?, args.table)?;
+    let dataset = with_table(&args.dataset, args.table)?;
+    let stats = stats(&dataset, args.table)?;
     match args.format {
         Format::Json => output::json(&stats.to_json())?,
         Format::Table => print_stats(&stats)?,
     }
-    report_failures(&stats.failures)
+    report_failures(&dataset, &stats.failures)
 }
 
 fn print_stats(stats: &Stats) -> Result<()> {
@@ -52,7 +53,7 @@ fn counts(title: &str, rows: impl IntoIterator<Item = (impl Display, usize)>) ->
 }
 
 pub(super) fn show(args: &ShowArgs) -> Result<ExitCode> {
-    let dataset = existing(&args.dataset)?;
+    let dataset = with_table(&args.dataset, args.table)?;
     let row = find(&dataset, args.table, &args.sample).map_err(|error| match error {
         FindError::Store(error) => error.into(),
         error => usage(error.to_string()),
@@ -80,7 +81,8 @@ pub(super) fn run_query(args: &QueryArgs) -> Result<ExitCode> {
     };
     let mut failures = Vec::new();
     let mut left = args.limit.unwrap_or(usize::MAX);
-    for row in query(&existing(&args.dataset)?, args.table, filter)? {
+    let dataset = with_table(&args.dataset, args.table)?;
+    for row in query(&dataset, args.table, filter)? {
         match row {
             Ok(_) if left == 0 => break,
             Ok(row) => {
@@ -90,11 +92,11 @@ pub(super) fn run_query(args: &QueryArgs) -> Result<ExitCode> {
             Err(error) => failures.push(Failure::of_store(&error)),
         }
     }
-    report_failures(&failures)
+    report_failures(&dataset, &failures)
 }
 
 pub(super) fn run_card(args: &CardArgs) -> Result<ExitCode> {
-    let suites: Vec<Dataset> = args.suites.iter().map(|path| existing(path)).collect::<Result<_>>()?;
+    let suites: Vec<Dataset> = args.suites.iter().map(|path| with_table(path, Table::Tasks)).collect::<Result<_>>()?;
     output::text(card(&suites)?.trim_end())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,24 +1,24 @@
-//! Stages that read one table and write another: `import`, `export`, `dedup`, `fold`, `curate`, `prune`.
+//! Stages that read one table and write another: `import`, `export`, `dedup`, `fold`, `curate`, `prune`, `revise`, `withhold`.
 
-use std::process::ExitCode;
+use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::Result;
 use fs_err as fs;
 use passnet_dataset::{
-    Dataset,
+    Dataset, Table,
     curate::curate,
     dedup::dedup,
     fold::{CanonicalSettings, CompatibleSettings, Policy, SizeBounds},
     import::{Transfer, export, import_graphs, import_tasks},
     mine::{Method, mine},
     prune::prune,
-    suite::front_page,
+    suite::{front_page, revise, withhold},
 };
 use passnet_record::counted;
 
-use super::found::{existing, report_failures};
+use super::found::{report_failures, with_table};
 use crate::{
-    args::{CurateArgs, DedupArgs, ExportArgs, FoldArgs, FoldMode, ImportArgs, PruneArgs},
+    args::{CurateArgs, DedupArgs, ExportArgs, FoldArgs, FoldMode, ImportArgs, PruneArgs, ReviseArgs, WithholdArgs},
     failure::usage,
     output::{self, Rows},
 };
@@ -30,25 +30,35 @@ pub(super) fn import(args: &ImportArgs) -> Result<ExitCode> {
     } else {
         import_graphs(&dataset, &args.folder)?
     };
-    print_transfer(&transfer)
+    print_transfer(&dataset, &transfer)
 }
 
 pub(super) fn run_export(args: &ExportArgs) -> Result<ExitCode> {
-    print_transfer(&export(&existing(&args.dataset)?, args.table, &args.out)?)
+    let dataset = with_table(&args.dataset, args.table)?;
+    print_transfer(&dataset, &export(&dataset, args.table, &args.out)?)
 }
 
-fn print_transfer(transfer: &Transfer) -> Result<ExitCode> {
-    let Transfer { samples, tasks, present, failures } = transfer;
+fn print_transfer(dataset: &Dataset, transfer: &Transfer) -> Result<ExitCode> {
+    let Transfer { samples, tasks, present, present_tasks, repaired, failures } = transfer;
+    for file in repaired {
+        tracing::warn!(
+            "{}; {} of it were kept, the others are imported again where their folders are; the old file is kept as `damaged-...`",
+            file.error,
+            counted(file.kept, "row")
+        );
+    }
     output::text(&format!(
-        "{} and {} written, {present} were there",
+        "{} and {} written; {} and {} were there",
         counted(*samples, "sample"),
-        counted(*tasks, "task")
+        counted(*tasks, "task"),
+        counted(*present, "sample"),
+        counted(*present_tasks, "task")
     ))?;
-    report_failures(failures)
+    report_failures(dataset, failures)
 }
 
 pub(super) fn run_dedup(args: &DedupArgs) -> Result<ExitCode> {
-    let dataset = existing(&args.dataset)?;
+    let dataset = with_table(&args.dataset, args.table)?;
     let out = args.out.as_ref().map_or_else(|| dataset.clone(), Dataset::at);
     let rung = args.level;
     let found = dedup(&dataset, args.table, rung, &out)?;
@@ -58,11 +68,14 @@ pub(super) fn run_dedup(args: &DedupArgs) -> Result<ExitCode> {
     }
     table.print()?;
     output::text(&format!("\n{} of {} kept: distinct by {}", found.kept, found.rows, rung.name()))?;
-    report_failures(&found.failures)
+    report_failures(&dataset, &found.failures)
 }
 
 pub(super) fn fold(args: &FoldArgs) -> Result<ExitCode> {
-    let dataset = existing(&args.dataset)?;
+    let dataset = with_table(&args.dataset, Table::Graphs)?;
+    if args.mode == FoldMode::Fusible {
+        with_table(&args.dataset, Table::Kernels)?;
+    }
     let out = args.out.as_ref().map_or_else(|| dataset.clone(), Dataset::at);
     let bounds = SizeBounds::new(args.min_ops, args.max_ops).map_err(|error| usage(error.to_string()))?;
     let method = match args.mode {
@@ -83,20 +96,21 @@ pub(super) fn fold(args: &FoldArgs) -> Result<ExitCode> {
         counted(mined.graphs, "graph"),
         counted(mined.ops, "op")
     ))?;
-    report_failures(&mined.failures)
+    report_failures(&dataset, &mined.failures)
 }
 
 pub(super) fn run_curate(args: &CurateArgs) -> Result<ExitCode> {
-    let curated = curate(&existing(&args.dataset)?, args.eval)?;
+    let dataset = with_table(&args.dataset, Table::Subgraphs)?;
+    let curated = curate(&dataset, args.eval)?;
     output::text(&format!(
         "{} tasks for evaluation, {} for training; {} graphs withheld from training, their structure is evaluated",
         curated.eval, curated.train, curated.withheld
     ))?;
-    report_failures(&curated.failures)
+    report_failures(&dataset, &curated.failures)
 }
 
 pub(super) fn run_prune(args: &PruneArgs) -> Result<ExitCode> {
-    let suite = existing(&args.suite)?;
+    let suite = with_table(&args.suite, Table::Tasks)?;
     let out = args.out.as_ref().map_or_else(|| suite.clone(), Dataset::at);
     let pruned = prune(&suite, &out)?;
     for (path, reason) in &pruned.graphs {
@@ -106,4 +120,33 @@ pub(super) fn run_prune(args: &PruneArgs) -> Result<ExitCode> {
     let (graphs, tasks) = (pruned.graphs.len(), pruned.tasks.len());
     output::text(&format!("{} and {} removed", counted(graphs, "graph"), counted(tasks, "task")))?;
     Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn run_revise(args: &ReviseArgs) -> Result<ExitCode> {
+    let suite = with_table(&args.suite, Table::Tasks)?;
+    let out = args.out.as_ref().map_or_else(|| suite.clone(), Dataset::at);
+    let (pool, without) = (all_existing(&args.from)?, all_existing(&args.without)?);
+    let revised = revise(&suite, &pool, &without, args.tasks, args.shares.shares(), &out)?;
+    fs::write(out.root().join("README.md"), front_page(&out)?)?;
+    output::text(&format!(
+        "{} kept; {} trivial and {} of other fields left; {} came from other suites",
+        counted(revised.kept, "task"),
+        revised.trivial,
+        revised.crowded,
+        revised.added
+    ))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn run_withhold(args: &WithholdArgs) -> Result<ExitCode> {
+    let train = with_table(&args.train, Table::Tasks)?;
+    let out = args.out.as_ref().map_or_else(|| train.clone(), Dataset::at);
+    let (tasks, graphs) = withhold(&train, &all_existing(&args.suites)?, &out)?;
+    fs::write(out.root().join("README.md"), front_page(&out)?)?;
+    output::text(&format!("{} and {} removed", counted(graphs, "graph"), counted(tasks, "task")))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn all_existing(paths: &[PathBuf]) -> Result<Vec<Dataset>> {
+    paths.iter().map(|path| with_table(path, Table::Tasks)).collect()
 }

@@ -1,0 +1,120 @@
+//! New files of a table and the files that they replace.
+
+use std::{
+    collections::BTreeSet,
+    io,
+    path::{Path, PathBuf},
+};
+
+use fs_err as fs;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    checksums,
+    files::{DAMAGED, PART, WAITING, part_number, part_path},
+};
+use crate::store::{Row, StoreError, TableWriter};
+
+/// Name of the file that lists the steps of a replacement while they are taken.
+const STEPS: &str = ".replacing.json";
+
+/// New files and the files that they replace.
+pub(crate) struct Replacement {
+    folder: PathBuf,
+    replaced: Vec<PathBuf>,
+    /// Replaced files that are kept under another name, because some of their rows cannot be read.
+    damaged: BTreeSet<PathBuf>,
+}
+
+/// The steps of a replacement, by numbers of files.
+#[derive(Serialize, Deserialize)]
+struct Steps {
+    /// Files that are kept as damaged ones.
+    damaged: Vec<u32>,
+    /// New files.
+    written: Vec<u32>,
+    /// Old files that no new one takes the place of.
+    removed: Vec<u32>,
+}
+
+impl Replacement {
+    pub(super) fn new(folder: PathBuf, replaced: Vec<PathBuf>) -> Self {
+        Self { folder, replaced, damaged: BTreeSet::new() }
+    }
+
+    /// Begins a new file.
+    ///
+    /// # Errors
+    /// As [`TableWriter::create`].
+    pub(crate) fn part<R: Row>(&self, number: u32) -> Result<TableWriter<R>, StoreError> {
+        TableWriter::create(&part_path(&self.folder, WAITING, number))
+    }
+
+    /// Keeps a damaged file next to the table, for people who can repair it.
+    pub(crate) fn keep_damaged(&mut self, part: &Path) {
+        self.damaged.insert(part.to_owned());
+    }
+
+    /// Puts the new files, which are complete and have these numbers, in the place of the old ones.
+    ///
+    /// # Errors
+    /// If a file cannot be renamed or deleted; the next command that writes to the table continues.
+    pub(crate) fn finish(self, written: impl IntoIterator<Item = u32>) -> Result<(), StoreError> {
+        let numbers = |damaged: bool| -> Vec<u32> {
+            let of_kind = self.replaced.iter().filter(|path| self.damaged.contains(*path) == damaged);
+            of_kind.filter_map(|path| part_number(path)).collect()
+        };
+        let written: Vec<u32> = written.into_iter().collect();
+        let mut removed = numbers(false);
+        removed.retain(|number| !written.contains(number));
+        let steps = Steps { damaged: numbers(true), removed, written };
+        if self.replaced.is_empty() && steps.written.is_empty() {
+            return Ok(());
+        }
+        let path = self.folder.join(STEPS);
+        let text = serde_json::to_vec(&steps).map_err(io::Error::from);
+        text.and_then(|text| fs::write(&path, text)).map_err(|source| StoreError::Io { path, source })?;
+        resume(&self.folder)
+    }
+}
+
+/// Takes the steps of a replacement that are not taken yet; nothing if none is under way.
+pub(super) fn resume(folder: &Path) -> Result<(), StoreError> {
+    let list = folder.join(STEPS);
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        |source| StoreError::Io { path, source }
+    };
+    if !list.exists() {
+        return Ok(());
+    }
+    // A list that was not written whole is of a replacement that had not begun.
+    let Some(steps) = fs::read(&list).ok().and_then(|text| serde_json::from_slice::<Steps>(&text).ok()) else {
+        return fs::remove_file(&list).map_err(failed(&list));
+    };
+    checksums::forget(folder)?;
+    let mut places = Vec::new();
+    for number in steps.damaged {
+        let (old, kept) = (part_path(folder, PART, number), part_path(folder, DAMAGED, number));
+        // Where its successor waits, the file is still the old one.
+        let is_old = part_path(folder, WAITING, number).exists() || !steps.written.contains(&number);
+        if is_old && old.exists() {
+            fs::rename(&old, &kept).map_err(failed(&old))?;
+        }
+    }
+    for number in steps.written {
+        let (new, place) = (part_path(folder, WAITING, number), part_path(folder, PART, number));
+        if new.exists() {
+            fs::rename(&new, &place).map_err(failed(&place))?;
+        }
+        places.push(place);
+    }
+    for number in steps.removed {
+        let path = part_path(folder, PART, number);
+        if path.exists() {
+            fs::remove_file(&path).map_err(failed(&path))?;
+        }
+    }
+    checksums::record(folder, &places)?;
+    fs::remove_file(&list).map_err(failed(&list))
+}

@@ -1,0 +1,155 @@
+//! Classes of tasks that a suite bounds: tasks that compute nothing, and tasks of language models.
+
+use passnet_graph::ops::{Memory, Op};
+
+use crate::store::{Input, SampleRow};
+
+/// A task whose graphs have no more elements of inputs than this measures launches only.
+const FEW_ELEMENTS: u64 = 1_024;
+
+/// Field of use of language models, in the words of `heuristic_tag`.
+const LANGUAGE: &str = "nlp";
+
+/// The properties of a task that [`Shares`] bounds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Class {
+    /// All ops are views, or no graph has 1,024 elements of inputs.
+    pub is_trivial: bool,
+    /// At least half of the graphs are of language models.
+    pub is_language: bool,
+}
+
+/// Bounds of the classes of tasks in a suite.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shares {
+    /// Largest share of tasks that are trivial ([`Class::is_trivial`]).
+    pub trivial: f64,
+    /// Least share of tasks of language models, as far as there are any.
+    pub language: f64,
+}
+
+impl Default for Shares {
+    /// At most 3 % trivial, at least 40 % of language models.
+    fn default() -> Self {
+        Self { trivial: 0.03, language: 0.40 }
+    }
+}
+
+/// State of a suite that is being filled.
+pub(super) struct Filling {
+    trivial: usize,
+    other: usize,
+    /// True if tasks of other fields may take the places of language models.
+    pub(super) all_fields: bool,
+}
+
+impl Filling {
+    pub(super) fn new(shares: Shares, tasks: usize) -> Self {
+        let tasks = tasks as f64;
+        let language = (shares.language * tasks).ceil();
+        Self {
+            trivial: (shares.trivial * tasks).floor() as usize,
+            other: (tasks - language).max(0.0) as usize,
+            all_fields: false,
+        }
+    }
+
+    /// Returns whether a task of this class may be added.
+    pub(super) fn admits(&self, class: Class) -> bool {
+        (!class.is_trivial || self.trivial > 0) && (class.is_language || self.all_fields || self.other > 0)
+    }
+
+    /// Counts a task that was added.
+    pub(super) fn add(&mut self, class: Class) {
+        self.trivial = self.trivial.saturating_sub(usize::from(class.is_trivial));
+        self.other = self.other.saturating_sub(usize::from(!class.is_language));
+    }
+}
+
+impl Class {
+    /// The class of a task with these ops and graphs.
+    pub fn of<'a>(ops: &[String], rows: impl Iterator<Item = &'a SampleRow>) -> Self {
+        Self::of_graphs(ops, rows.map(|row| (elements(&row.inputs), is_language(row.domain.as_deref()))))
+    }
+
+    /// The class by the number of elements of inputs of each graph, and whether it is of a language model.
+    pub(super) fn of_graphs(ops: &[String], graphs: impl Iterator<Item = (u64, bool)>) -> Self {
+        let (mut count, mut language, mut largest) = (0, 0, 0);
+        for (elements, is_language) in graphs {
+            count += 1;
+            language += usize::from(is_language);
+            largest = largest.max(elements);
+        }
+        let is_trivial = ops.iter().all(|op| is_view(op)) || largest < FEW_ELEMENTS;
+        Self { is_trivial, is_language: count > 0 && 2 * language >= count }
+    }
+}
+
+pub(super) fn is_language(domain: Option<&str>) -> bool {
+    domain == Some(LANGUAGE)
+}
+
+pub(super) fn elements(inputs: &[Input]) -> u64 {
+    let count = |input: &Input| input.shape.iter().fold(1_u64, |product, extent| product.saturating_mul(*extent));
+    inputs.iter().map(count).fold(0, u64::saturating_add)
+}
+
+/// Returns whether an op only says how memory is seen. Dropout does nothing in evaluation; a reshape copies only where it has to.
+fn is_view(op: &str) -> bool {
+    let name = op.strip_prefix("Tensor.").unwrap_or(op);
+    let name = name.split('.').next().unwrap_or(name);
+    match Op::find(name).map(|op| op.memory) {
+        Some(Memory::View | Memory::ViewAsMethod) => true,
+        Some(Memory::ViewOrCopy) => matches!(name, "reshape" | "reshape_as" | "flatten") || name.contains("dropout"),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn class(ops: &[&str], graphs: &[(u64, bool)]) -> Class {
+        let ops: Vec<String> = ops.iter().map(|&op| op.to_owned()).collect();
+        Class::of_graphs(&ops, graphs.iter().copied())
+    }
+
+    #[test]
+    fn tasks_of_views_or_few_elements_are_trivial() {
+        let large = [(4_096, false)];
+        for (ops, graphs, expected) in [
+            (["Tensor.view", "Tensor.transpose"], large, true),
+            (["dropout", "getitem"], large, true),
+            (["Tensor.reshape", "add"], large, false),
+            // A cast and a copy compute.
+            (["Tensor.to", "Tensor.view"], large, false),
+            (["Tensor.transpose", "Tensor.contiguous"], large, false),
+            (["add", "relu"], [(1_023, false)], true),
+            (["add", "relu"], [(1_024, false)], false),
+        ] {
+            assert_eq!(class(&ops, &graphs).is_trivial, expected, "{ops:?} {graphs:?}");
+        }
+        assert!(!class(&["add"], &[(1, false), (2_000, false)]).is_trivial);
+    }
+
+    #[test]
+    fn half_of_the_graphs_make_a_language_task() {
+        assert!(class(&["add"], &[(1, true), (1, false)]).is_language);
+        assert!(!class(&["add"], &[(1, true), (1, false), (1, false)]).is_language);
+        assert!(!class(&["add"], &[]).is_language);
+    }
+
+    #[test]
+    fn a_suite_fills_up_within_its_shares() {
+        let mut filling = Filling::new(Shares::default(), 10);
+        let (plain, language) = (Class::default(), Class { is_language: true, ..Class::default() });
+        assert!(!filling.admits(Class { is_trivial: true, is_language: true }), "3 % of ten are none");
+        for _ in 0..6 {
+            assert!(filling.admits(plain));
+            filling.add(plain);
+        }
+        assert!(!filling.admits(plain) && filling.admits(language));
+        filling.all_fields = true;
+        assert!(filling.admits(plain));
+    }
+}

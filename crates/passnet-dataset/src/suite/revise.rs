@@ -1,0 +1,146 @@
+//! A suite within other shares: tasks beyond them are replaced by those of other suites.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    class::{Class, Filling, Shares},
+    write::write_suite,
+};
+use crate::{
+    Dataset, Table,
+    store::{SampleRow, StoreError, TaskRow},
+};
+
+/// Result of revising a suite.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Revised {
+    /// Tasks that stayed.
+    pub kept: usize,
+    /// Trivial tasks that left.
+    pub trivial: usize,
+    /// Tasks that left to make room for language models.
+    pub crowded: usize,
+    /// Tasks that came from the other suites.
+    pub added: usize,
+}
+
+/// A task with its graphs.
+struct Whole {
+    task: TaskRow,
+    rows: Vec<SampleRow>,
+    class: Class,
+}
+
+/// Writes to `out` the suite with `tasks` tasks within `shares`: its own tasks in their order, as far as they fit, then tasks of `pool`,
+/// those of language models first. No op sequence of `without` is added; trivial tasks of `pool` are not.
+///
+/// # Errors
+/// If a table cannot be read whole or written. `out` may be the suite itself.
+pub fn revise(
+    suite: &Dataset,
+    pool: &[Dataset],
+    without: &[Dataset],
+    tasks: usize,
+    shares: Shares,
+    out: &Dataset,
+) -> Result<Revised, StoreError> {
+    let own = whole_tasks(suite)?;
+    let mut known: BTreeSet<Vec<String>> = own.iter().map(|whole| whole.task.ops.clone()).collect();
+    for other in without {
+        for task in other.read::<TaskRow>(Table::Tasks)? {
+            known.insert(task?.ops);
+        }
+    }
+    let mut fresh = Vec::new();
+    for other in pool {
+        fresh.extend(whole_tasks(other)?.into_iter().filter(|whole| !whole.class.is_trivial));
+    }
+    fresh.retain(|whole| known.insert(whole.task.ops.clone()));
+    let mut filling = Filling::new(shares, tasks);
+    let has_language = fresh.iter().chain(&own).filter(|whole| whole.class.is_language).count();
+    // Where there are too few tasks of language models, others take their places.
+    filling.all_fields = (has_language as f64) < (shares.language * tasks as f64).ceil();
+    let mut revised = Revised::default();
+    let mut chosen: Vec<Whole> = Vec::new();
+    let (mut others, mut left): (Vec<Whole>, usize) = (Vec::new(), tasks);
+    for whole in own {
+        if filling.admits(whole.class) && left > 0 {
+            filling.add(whole.class);
+            left -= 1;
+            revised.kept += 1;
+            chosen.push(whole);
+        } else if whole.class.is_trivial {
+            revised.trivial += 1;
+        } else {
+            revised.crowded += 1;
+        }
+    }
+    let (language, rest): (Vec<Whole>, Vec<Whole>) = fresh.into_iter().partition(|whole| whole.class.is_language);
+    others.extend(language.into_iter().chain(rest));
+    for whole in others {
+        if left > 0 && filling.admits(whole.class) {
+            filling.add(whole.class);
+            left -= 1;
+            revised.added += 1;
+            chosen.push(whole);
+        }
+    }
+    let pairs = chosen.into_iter().map(|whole| (whole.key(), whole.rows)).collect();
+    write_suite(out, "eval", pairs)?;
+    Ok(revised)
+}
+
+/// Writes to `out` a training split without the op sequences and the graphs whose structure a suite has. Returns the tasks and graphs that
+/// left. `out` may be the split itself.
+///
+/// # Errors
+/// If a table cannot be read whole or written.
+pub fn withhold(train: &Dataset, suites: &[Dataset], out: &Dataset) -> Result<(usize, usize), StoreError> {
+    let (mut sequences, mut structures) = (BTreeSet::new(), BTreeSet::new());
+    for suite in suites {
+        for row in suite.read::<SampleRow>(Table::Subgraphs)? {
+            let row = row?;
+            sequences.insert(row.ops);
+            structures.extend(row.hashes.structure);
+        }
+    }
+    let (mut tasks, mut graphs, mut kept) = (0, 0, Vec::new());
+    for mut whole in whole_tasks(train)? {
+        let before = whole.rows.len();
+        let is_evaluated = sequences.contains(&whole.task.ops);
+        let is_free = |row: &SampleRow| row.hashes.structure.as_ref().is_none_or(|hash| !structures.contains(hash));
+        whole.rows.retain(|row| !is_evaluated && is_free(row));
+        graphs += before - whole.rows.len();
+        if whole.rows.is_empty() {
+            tasks += 1;
+        } else {
+            kept.push((whole.key(), whole.rows));
+        }
+    }
+    write_suite(out, "train", kept)?;
+    Ok((tasks, graphs))
+}
+
+impl Whole {
+    /// Hash of the op sequence, which names the task.
+    fn key(&self) -> String {
+        self.rows.first().and_then(|row| row.hashes.ops.clone()).unwrap_or_default()
+    }
+}
+
+/// The tasks of a suite in order, with their graphs in the order of each task.
+fn whole_tasks(suite: &Dataset) -> Result<Vec<Whole>, StoreError> {
+    let mut rows = BTreeMap::new();
+    for row in suite.read::<SampleRow>(Table::Subgraphs)? {
+        let row = row?;
+        rows.insert(row.path.clone(), row);
+    }
+    let mut found = Vec::new();
+    for task in suite.read::<TaskRow>(Table::Tasks)? {
+        let task = task?;
+        let rows: Vec<SampleRow> = task.graphs.iter().filter_map(|path| rows.remove(path)).collect();
+        let class = Class::of(&task.ops, rows.iter());
+        found.push(Whole { task, rows, class });
+    }
+    Ok(found)
+}

@@ -1,0 +1,44 @@
+//! Suites on disk.
+
+use crate::{
+    Dataset, Table,
+    store::{SampleRow, StoreError, TaskRow},
+};
+
+/// Writes tasks and their graphs in order, the graphs of a task as `TASK/000`, `TASK/001` ...
+pub(super) fn write_suite(
+    out: &Dataset,
+    split: &str,
+    tasks: Vec<(String, Vec<SampleRow>)>,
+) -> Result<(String, usize, usize), StoreError> {
+    let mut graphs = 0;
+    let mut subgraphs = out.replace(Table::Subgraphs)?.published();
+    let mut table = out.replace(Table::Tasks)?.published();
+    let count = tasks.len();
+    for (hash, rows) in tasks {
+        let ops = rows.first().map(|row| row.ops.clone()).unwrap_or_default();
+        let id = task_id(&ops, &hash);
+        graphs += rows.len();
+        let mut paths = Vec::with_capacity(rows.len());
+        for (index, mut row) in rows.into_iter().enumerate() {
+            row.path = format!("{id}/{index:03}");
+            paths.push(row.path.clone());
+            subgraphs.push(row)?;
+        }
+        table.push(TaskRow { id, split: Some(split.to_owned()), ops, graphs: paths, files: Vec::new() })?;
+    }
+    subgraphs.finish()?;
+    table.finish()?;
+    let name = out.root().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    Ok((name, count, graphs))
+}
+
+/// The first ops by name, for people, and the hash of all of them.
+fn task_id(ops: &[String], hash: &str) -> String {
+    let plain = |op: &String| {
+        op.trim_start_matches("Tensor.").chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect::<String>()
+    };
+    let names: Vec<String> = ops.iter().take(4).map(plain).collect();
+    let short = if ops.len() > 4 { format!("{}-{}ops", names.join("-"), ops.len()) } else { names.join("-") };
+    format!("{short}-{}", &hash[..8.min(hash.len())])
+}

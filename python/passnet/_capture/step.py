@@ -1,0 +1,223 @@
+"""The graphs of one training step of a model: forward and backward, as AOTAutograd makes them.
+
+Dynamo gives the graph of the model in training mode, AOTAutograd that of its forward, which also returns what the backward needs,
+and that of its backward. Both are called once on real values, so that statistics of saved tensors and gradients are measured.
+Gradients of the results are drawn from N(0, 1).
+
+Operators are written as functions of torch where aten has one of the same meaning (:mod:`passnet._backend.aten`); others stay
+operators of aten. No formula is written out: each operator is one that PyTorch runs.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch._functorch.aot_autograd import aot_module_simplified
+from torch._functorch.partitioners import default_partition
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from passnet._backend.aten import in_torch
+from passnet._backend.stages import without_unused
+from passnet._capture.capture import CapturedGraph, CaptureError, capture, close, trace
+
+INFERENCE, FORWARD, BACKWARD = "eval_forward", "train_forward", "train_backward"
+"""The stages of a model, and the folders of their graphs."""
+
+
+class _Stepped(BaseException):
+    """Ends a trace whose step is captured. No model catches it, as one might catch an `Exception`."""
+
+
+def capture_step(
+    model: torch.nn.Module,
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    before_run: Callable[[], None] = lambda: None,
+) -> list[CapturedGraph]:
+    """The graphs of a model in evaluation mode, of its forward in training mode, and of its backward, in this order.
+
+    Weights, and results that have gradients, are those of one call. ``before_run`` is called before the model needs the values of its
+    weights. The model stays in training mode.
+
+    Raises :class:`CaptureError` where Dynamo breaks the graph, or no result of the model has a gradient.
+    """
+    if not isinstance(model, torch.nn.Module):
+        raise CaptureError("the graphs of a training step are those of a module, and this is a function")
+    graphs = capture(model, args, kwargs, before_run)
+    if len(graphs) != 1:
+        raise CaptureError(f"the model is {len(graphs)} graphs; a training step is captured of models that are one")
+    before_run()
+    # In a fork PyTorch makes its thread pool again at the next use. A thread of autograd that asks at the same time ends the process.
+    torch.set_num_threads(torch.get_num_threads())
+    model.train()
+    found: list[CapturedGraph] = []
+
+    def backend(module: torch.fx.GraphModule, _example_inputs: list[Any]) -> Callable[..., Any]:
+        def run(*values: Any) -> Any:
+            found.extend(_step(module, values))
+            raise _Stepped
+
+        return run
+
+    try:
+        trace(model, args, kwargs or {}, backend, fullgraph=True, gradients=True)
+    except _Stepped:
+        return [graphs[0].of_stage(INFERENCE), *found]
+    raise CaptureError("TorchDynamo found no tensor operation in the model")
+
+
+def _step(module: torch.fx.GraphModule, values: Sequence[Any]) -> tuple[CapturedGraph, CapturedGraph]:
+    """Forward and backward of a graph of Dynamo, called with these values."""
+    closed = close(module, values)
+    wanted = [isinstance(value, torch.Tensor) and value.requires_grad for value in values]
+    wanted += [False] * (len(closed.inputs) - len(wanted))
+    given = [
+        value.detach().requires_grad_(flag) if isinstance(value, torch.Tensor) else value
+        for value, flag in zip(closed.inputs, wanted, strict=True)
+    ]
+    stages: dict[str, _Stage] = {}
+    # The backward is compiled with the forward, not when the engine first runs it.
+    with torch._functorch.config.patch(force_non_lazy_backward_lowering=True):
+        step = aot_module_simplified(
+            closed.module,
+            given,
+            fw_compiler=functools.partial(_Stage.of, stages, FORWARD),
+            bw_compiler=functools.partial(_Stage.of, stages, BACKWARD),
+            inference_compiler=functools.partial(_Stage.of, stages, INFERENCE),
+            partition_fn=default_partition,
+            decompositions={},
+        )
+    step(*given)
+    if {FORWARD, BACKWARD} - stages.keys():
+        raise CaptureError("no result of the model has a gradient")
+    forward, backward = stages[FORWARD], stages[BACKWARD]
+    backward(_gradients(forward, backward))
+    names = [node.target for node in closed.module.graph.nodes if node.op == "placeholder"]
+    return forward.captured(names), backward.captured(names)
+
+
+def _gradients(forward: _Stage, backward: _Stage) -> list[Any]:
+    """The arguments of the backward: what the forward saved, and gradients of its results.
+
+    A saved value has the name of the result of the forward.
+    """
+    saved = dict(zip((str(node) for node in forward.module.graph.output_node().args[0]), forward.results, strict=True))
+    values = []
+    for node in backward.module.graph.find_nodes(op="placeholder"):
+        if node.name in saved:
+            values.append(saved[node.name])
+            continue
+        like = node.meta["val"]
+        values.append(torch.randn(like.shape, dtype=like.dtype))
+    return values
+
+
+class _Stage:
+    """A graph of AOTAutograd. It is called with a list of its arguments, and keeps those of its first call."""
+
+    _boxed_call = True
+
+    def __init__(self, name: str, module: torch.fx.GraphModule) -> None:
+        self.name = name
+        self.module = torch.fx.GraphModule(module, module.graph)
+        self.inputs: list[Any] | None = None
+        self.results: Sequence[Any] = ()
+        if name == BACKWARD:
+            without_unused(self.module)
+
+    @staticmethod
+    def of(stages: dict[str, _Stage], name: str, module: torch.fx.GraphModule, _example: Sequence[Any]) -> _Stage:
+        stages[name] = _Stage(name, module)
+        return stages[name]
+
+    def __call__(self, values: list[Any]) -> Any:
+        # The wrapper of AOTAutograd writes to buffers after the call.
+        self.inputs = [
+            value.clone() if isinstance(value, torch.Tensor) and not value.requires_grad else value for value in values
+        ]
+        own = list(values)
+        values.clear()
+        with torch.no_grad():
+            self.results = self.module.forward(*own)
+        return self.results
+
+    def captured(self, names: Sequence[str]) -> CapturedGraph:
+        """The graph in functions of torch, its inputs named as those of the model are."""
+        if self.inputs is None:
+            raise CaptureError(f"the {self.name} was not called")
+        graph = CapturedGraph(in_torch(self.module), self.inputs)
+        _drop_marks(graph.module)
+        if graph.module.graph.find_nodes(op="get_attr"):
+            graph = close(graph.module, graph.inputs)
+        module = graph.module
+        _drop_absent_results(module.graph)
+        _rename(module.graph, names)
+        _reshape_where_views_fail(module, graph.inputs)
+        module.graph.lint()
+        module.recompile()
+        return graph.of_stage(self.name)
+
+
+def _drop_marks(module: torch.fx.GraphModule) -> None:
+    """Removes `detach`, which means nothing without gradients, and writes constants without elements as calls."""
+    for node in list(module.graph.nodes):
+        if node.op == "call_function" and node.target is torch.detach:
+            node.replace_all_uses_with(node.args[0])
+            module.graph.erase_node(node)
+        elif node.op == "get_attr" and getattr(module, node.target).numel() == 0:
+            value = getattr(module, node.target)
+            with module.graph.inserting_before(node):
+                made = module.graph.call_function(torch.zeros, (list(value.shape),), {"dtype": value.dtype})
+            made.meta["example_value"] = value
+            node.replace_all_uses_with(made)
+            module.graph.erase_node(node)
+
+
+def _drop_absent_results(graph: torch.fx.Graph) -> None:
+    """Removes results that are None: gradients of what has none."""
+    output = graph.output_node()
+    output.args = (tuple(value for value in output.args[0] if value is not None),)
+
+
+def _rename(graph: torch.fx.Graph, names: Sequence[str]) -> None:
+    """Gives each input that AOTAutograd numbered, ``primals_3``, the name that Dynamo gave it."""
+    for node in graph.find_nodes(op="placeholder"):
+        number = node.target.removeprefix("primals_")
+        if number.isdecimal() and 0 < int(number) <= len(names):
+            node.target = node.name = names[int(number) - 1]
+
+
+class _Views(torch.fx.Interpreter):
+    """Runs a graph on contiguous inputs and makes a `reshape` of each `view` that they do not allow."""
+
+    def call_method(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if target != "view":
+            return super().call_method(target, args, kwargs)
+        try:
+            return super().call_method(target, args, kwargs)
+        except (RuntimeError, ValueError):
+            self.failed = True
+            return super().call_method("reshape", args, kwargs)
+
+    def run_node(self, n: torch.fx.Node) -> Any:
+        self.failed = False
+        result = super().run_node(n)
+        if self.failed:
+            n.target = "reshape"
+        return result
+
+
+def _reshape_where_views_fail(module: torch.fx.GraphModule, inputs: Sequence[Any]) -> None:
+    """Samples know shapes of inputs and no strides: a saved tensor that was a permuted view is contiguous in its sample."""
+    with FakeTensorMode(), torch.no_grad():
+        fakes = [
+            torch.empty(value.shape, dtype=value.dtype) if isinstance(value, torch.Tensor) else value
+            for value in inputs
+        ]
+        try:
+            _Views(module).run(*fakes)
+        except Exception as error:
+            raise CaptureError(f"a graph does not run on contiguous inputs: {error}") from error
