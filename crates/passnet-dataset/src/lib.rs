@@ -32,6 +32,7 @@ pub mod prune;
 pub mod query;
 pub mod select;
 mod sorter;
+mod stage_text;
 pub mod store;
 pub mod suite;
 

@@ -4,8 +4,8 @@ use std::{path::Path, process::ExitCode};
 
 use anyhow::{Context, Result};
 use fs_err as fs;
-use passnet_score::{EsSettings, GraphOutcome};
-use passnet_web::{FigureSeries, figures};
+use passnet_score::EsSettings;
+use passnet_web::{FigureSeries, category, figures};
 
 use super::score::read_outcomes;
 use crate::args::PlotArgs;
@@ -33,13 +33,4 @@ pub(crate) fn run(args: &PlotArgs) -> Result<ExitCode> {
 fn name(input: &Path) -> String {
     let name = input.file_name().unwrap_or(input.as_os_str()).to_string_lossy().into_owned();
     name.strip_suffix(".log").or_else(|| name.strip_suffix(".txt")).unwrap_or(&name).to_owned()
-}
-
-/// The task of a run's graph; of a log the library of the model, which is the folder around it.
-fn category(outcome: &GraphOutcome) -> String {
-    let mut parts = outcome.id.task.rsplit('/');
-    match (parts.next(), parts.next()) {
-        (Some(_), Some(library)) => library.to_owned(),
-        _ => outcome.id.task.clone(),
-    }
 }

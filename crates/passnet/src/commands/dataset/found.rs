@@ -5,7 +5,7 @@ use std::{path::Path, process::ExitCode};
 use anyhow::Result;
 use passnet_dataset::{Dataset, Failure};
 
-use crate::failure::{BAD, usage};
+use crate::failure::{checked, usage};
 
 /// Opens a dataset that has to exist.
 pub(super) fn existing(path: &Path) -> Result<Dataset> {
@@ -25,5 +25,5 @@ pub(super) fn report_failures(failures: &[Failure]) -> Result<ExitCode> {
             tracing::error!("{}: {}", failure.what, failure.message);
         }
     }
-    Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(BAD) })
+    checked(failures.is_empty())
 }
