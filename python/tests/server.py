@@ -135,7 +135,7 @@ class Worker:
 
     def time(self, **settings: Any) -> dict[str, Any]:
         """Times what `pools` sent."""
-        calls = {"warmup": 2, "trials": 5, "calls": 1, "keep": 4, "windows": self.windows}
+        calls = {"warmup": 2, "trials": 5, "calls": 1, "windows": self.windows}
         defaults = {**calls, "overwrite": True, "cache": "warm", "restore": False, "seed": 0}
         return self.request("time", **{**defaults, **settings})
 

@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     fn plan(trials: u32, calls: u32) -> BlockPlan {
-        BlockPlan { warmup: 0, trials, calls, keep: 0, checked: false }
+        BlockPlan { warmup: 0, trials, calls, checked: false }
     }
 
     fn side(unexplained_us: &[u64], calls_us: u64) -> SideRounds {
@@ -191,6 +191,7 @@ mod tests {
             e2e_ns: e2e.to_vec(),
             device_ns: Vec::new(),
             total_ns: total,
+            kept_call: 0,
             kept: Vec::new(),
         };
         let (wall, two) = (Duration::from_nanos(100), plan(2, 1));

@@ -25,8 +25,6 @@ pub(crate) struct BlockPlan {
     pub(crate) trials: u32,
     /// Calls per trial.
     pub(crate) calls: u32,
-    /// Timed call that is kept.
-    pub(crate) keep: u32,
     /// True if the outputs of the kept call are compared.
     pub(crate) checked: bool,
 }
@@ -57,13 +55,7 @@ pub(crate) fn least_calls(settings: &RunSettings) -> u64 {
 
 /// The block before the first round, with the long warm-up: its times only say how long a call takes.
 pub(crate) fn sizing(settings: &RunSettings, seed: u64) -> BlockPlan {
-    BlockPlan {
-        warmup: settings.warmup + more(seed, settings),
-        trials: SIZING_TRIALS,
-        calls: 1,
-        keep: 0,
-        checked: false,
-    }
+    BlockPlan { warmup: settings.warmup + more(seed, settings), trials: SIZING_TRIALS, calls: 1, checked: false }
 }
 
 /// Untimed calls in addition to those that the settings ask for, so that nothing follows from a count.
@@ -106,13 +98,11 @@ pub(crate) fn blocks(
         let by = if round / 2 * 2 + 1 < rounds { length % (spread + 1) } else { 0 };
         let is_longer = (length >> 16) & 1 == u32::from(round.is_multiple_of(2));
         let trials = if is_longer { base + by } else { base - by };
-        let [warmup, keep, checked, _] = stream.group(round.into());
-        let timed = u64::from(trials) * u64::from(calls);
+        let [warmup, _, checked, _] = stream.group(round.into());
         BlockPlan {
             warmup: settings.warmup.div_ceil(10) + more(warmup.into(), settings),
             trials,
             calls,
-            keep: ((u64::from(keep) * timed) >> 32) as u32,
             checked: round == certain || f64::from(checked) < share * 2.0_f64.powi(32),
         }
     };
@@ -150,7 +140,7 @@ mod tests {
                     assert_eq!(blocks.iter().map(|block| block.trials).sum::<u32>(), trials.div_ceil(rounds) * rounds);
                     let all: u64 = blocks.iter().map(|block| block.all()).sum();
                     assert!(all + sizing(&settings, seed).all() <= 8192, "{blocks:?}");
-                    assert!(blocks.iter().all(|block| u64::from(block.keep) < block.timed() && block.trials > 0));
+                    assert!(blocks.iter().all(|block| block.trials > 0));
                     assert!(blocks.iter().any(|block| block.checked));
                 }
             }
@@ -180,13 +170,10 @@ mod tests {
     }
 
     #[test]
-    fn any_timed_call_may_be_the_one_that_is_kept() {
+    fn blocks_have_many_lengths() {
         let settings = settings::sound(Device::Cpu);
         let of = |seed| blocks(&settings, seed, alike(Duration::from_millis(1)), 0, 8192);
-        let all: Vec<BlockPlan> = (0..200).flat_map(of).collect();
-        let kept: BTreeSet<u32> = all.iter().map(|block| block.keep).collect();
-        assert!((0..15).all(|call| kept.contains(&call)), "{kept:?}");
-        let lengths: BTreeSet<u32> = all.iter().map(|block| block.trials).collect();
+        let lengths: BTreeSet<u32> = (0..200).flat_map(of).map(|block| block.trials).collect();
         assert!(lengths.len() >= 8, "{lengths:?}");
     }
 }

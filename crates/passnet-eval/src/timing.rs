@@ -55,10 +55,10 @@ impl Measurement {
 
 /// Outputs of a checked round.
 pub(crate) struct CheckedRound {
-    /// Outputs of all sides in order.
-    pub(crate) sent: Vec<Sent>,
-    /// Content ids of the values of each side when the call had returned; empty where they are not known.
-    pub(crate) kept: Vec<Vec<String>>,
+    /// What the first side and the last one returned for the same content.
+    pub(crate) sent: [Sent; 2],
+    /// Content ids of these values when the calls had returned; empty where they are not known.
+    pub(crate) kept: [Vec<String>; 2],
     /// The content that they are for.
     pub(crate) content: InputBlock,
 }
@@ -95,6 +95,8 @@ struct Side {
     rounds: SideRounds,
     /// Content ids of the values that were kept last.
     kept: Vec<String>,
+    /// Timed call of the last block that they are of.
+    kept_call: u32,
 }
 
 impl Plan<'_> {
@@ -121,11 +123,8 @@ impl Plan<'_> {
                 }
             }
             if plan.checked {
-                let sent = self.fetch(workers, &order, &mut sides)?;
-                let kept = self.seen + made + u64::from(plan.warmup) + u64::from(plan.keep);
-                let content = self.pools.content(kept).map_err(|error| SideFault { side: 0, fault: error.into() })?;
-                let kept = |side: &mut Side| if self.check_clock { std::mem::take(&mut side.kept) } else { Vec::new() };
-                check(CheckedRound { sent, kept: sides.iter_mut().map(kept).collect(), content });
+                let call = made + u64::from(plan.warmup) + u64::from(sides[last].kept_call);
+                check(self.checked(workers, call, &order, &mut sides)?);
             }
             made += plan.all();
         }
@@ -170,7 +169,6 @@ impl Plan<'_> {
             warmup: plan.warmup,
             trials: plan.trials,
             calls: plan.calls,
-            keep: plan.keep,
             overwrite: self.overwrite,
             cache: self.settings.cache,
             restore: self.restore,
@@ -181,21 +179,49 @@ impl Plan<'_> {
         let (reply, _) = worker.receive(self.deadline)?;
         let took = sent.elapsed();
         let WorkerReply::Timed(mut timed) = reply else { return Err(unexpected("timed", &reply)) };
-        side.kept = std::mem::take(&mut timed.kept);
+        if u64::from(timed.kept_call) >= plan.timed() {
+            return Err(Fault::Broken(format!("call {} of {} was kept", timed.kept_call, plan.timed())));
+        }
+        (side.kept, side.kept_call) = (std::mem::take(&mut timed.kept), timed.kept_call);
         side.rounds.enter(timed, plan, took, self.check_clock).map_err(Fault::Broken)
     }
 
-    /// The outputs of the kept calls, one side after the other, under this process's clock.
-    fn fetch(&self, workers: &mut [&mut Worker], order: &[usize], sides: &mut [Side]) -> Result<Vec<Sent>, SideFault> {
-        let mut fetched: Vec<Option<Sent>> = workers.iter().map(|_| None).collect();
-        for &side in order {
-            let (worker, of_side) = (&mut *workers[side], |fault| SideFault { side, fault });
-            let sent = Instant::now();
-            worker.send(&WorkerRequest::Fetch, None, self.deadline).map_err(of_side)?;
-            fetched[side] = Some(worker.receive_sent(self.output_limit, self.deadline).map_err(of_side)?);
-            sides[side].rounds.enter_fetch(sent.elapsed());
-        }
-        Ok(fetched.into_iter().flatten().collect())
+    /// The outputs of the last side's kept call, which is number `call` of the measurement, and those of the first side for the
+    /// same content. That one computes them now: the other one draws its call when it has been made.
+    fn checked(
+        &self,
+        workers: &mut [&mut Worker],
+        call: u64,
+        order: &[usize],
+        sides: &mut [Side],
+    ) -> Result<CheckedRound, SideFault> {
+        let (first, last) = (0, workers.len().saturating_sub(1));
+        let of_first = |fault| SideFault { side: first, fault };
+        let once = BlockPlan { warmup: 0, trials: 1, calls: 1, checked: true };
+        let mut again = Side::default();
+        self.block(workers[first], once, call, &mut again).map_err(of_first)?;
+        sides[first].kept = again.kept;
+        let content = self.pools.content(self.seen + call).map_err(|error| of_first(error.into()))?;
+        let mut kept = |side: usize| if self.check_clock { std::mem::take(&mut sides[side].kept) } else { Vec::new() };
+        let kept = [kept(first), kept(last)];
+        let sent = if order.first() == Some(&first) {
+            let expected = self.fetch(workers, first, sides)?;
+            [expected, self.fetch(workers, last, sides)?]
+        } else {
+            let got = self.fetch(workers, last, sides)?;
+            [self.fetch(workers, first, sides)?, got]
+        };
+        Ok(CheckedRound { sent, kept, content })
+    }
+
+    /// The outputs of the kept call of a side, under this process's clock.
+    fn fetch(&self, workers: &mut [&mut Worker], side: usize, sides: &mut [Side]) -> Result<Sent, SideFault> {
+        let (worker, of_side) = (&mut *workers[side], |fault| SideFault { side, fault });
+        let begin = Instant::now();
+        worker.send(&WorkerRequest::Fetch, None, self.deadline).map_err(of_side)?;
+        let sent = worker.receive_sent(self.output_limit, self.deadline).map_err(of_side)?;
+        sides[side].rounds.enter_fetch(begin.elapsed());
+        Ok(sent)
     }
 }
 

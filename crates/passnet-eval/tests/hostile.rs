@@ -46,6 +46,7 @@ fn every_misbehaviour_has_its_status() {
         ("outside", Status::Integrity, "protocol_violation"),
         ("pipe", Status::Integrity, "protocol_violation"),
         ("fewer_trials", Status::Integrity, "protocol_violation"),
+        ("keeps_a_call_that_it_did_not_make", Status::Integrity, "protocol_violation"),
         ("inflates", Status::Integrity, "protocol_violation"),
         ("hides_time", Status::Integrity, "clock_disagrees"),
         ("wrong_when_timed", Status::Integrity, "timed_output_differs"),

@@ -24,7 +24,11 @@ pub trait Subject {
     /// the device has any.
     fn call(&mut self) -> Result<Option<u64>, Self::Error>;
 
-    /// Does the untimed work after a call: keeps what it returned, or overwrites it and lets go of it.
+    /// A random number that nothing in this process can know before it is drawn.
+    fn draw(&mut self) -> Result<u64, Self::Error>;
+
+    /// Does the untimed work after a call: keeps what it returned instead of what was kept before, or overwrites it and lets
+    /// go of it.
     fn finish(&mut self, keep: bool) -> Result<(), Self::Error>;
 }
 
@@ -37,8 +41,6 @@ pub struct Plan {
     pub trials: u32,
     /// Consecutive calls per trial, at least 1.
     pub calls: u32,
-    /// Timed call, counted from 0, whose result is kept.
-    pub keep: u32,
 }
 
 /// Times of one block of calls, in nanoseconds.
@@ -50,9 +52,15 @@ pub struct Block {
     pub device: Vec<u64>,
     /// From before the first warm-up call to after the last trial.
     pub total: u64,
+    /// Timed call, counted from 0, whose result is kept.
+    pub kept: u64,
 }
 
-/// Runs the untimed calls, then the timed ones.
+/// Runs the untimed calls, then the timed ones, of which the result of one is kept.
+///
+/// Timed call `i`, counted from 1, is kept with probability `1 / i` once it has returned, instead of the one that was kept
+/// before it (reservoir sampling: J. S. Vitter, "Random sampling with a reservoir", 1985). So each has the same chance, and
+/// while a call runs nothing in the memory of the process says whether it will be kept.
 ///
 /// # Errors
 ///
@@ -61,7 +69,7 @@ pub fn time_block<S: Subject>(subject: &mut S, plan: Plan) -> Result<Block, S::E
     let mut block = Block { e2e: Vec::with_capacity(plan.trials as usize), ..Block::default() };
     let calls = u64::from(plan.calls.max(1));
     let (mut call, begin) = (0, monotonic_ns());
-    let keep = (u64::from(plan.warmup) + u64::from(plan.keep)) as usize;
+    let mut timed = 0_u64;
     for _ in 0..plan.warmup {
         subject.prepare(call)?;
         subject.call()?;
@@ -76,7 +84,12 @@ pub fn time_block<S: Subject>(subject: &mut S, plan: Plan) -> Result<Block, S::E
             let on_device = subject.call()?;
             e2e += monotonic_ns() - start;
             device = on_device.map(|ns| device.unwrap_or(0) + ns);
-            subject.finish(call == keep)?;
+            timed += 1;
+            let is_kept = subject.draw()?.is_multiple_of(timed);
+            if is_kept {
+                block.kept = timed - 1;
+            }
+            subject.finish(is_kept)?;
             call += 1;
         }
         block.e2e.push(e2e / calls);
@@ -94,6 +107,8 @@ mod tests {
     struct Recorder {
         steps: String,
         fail_at: Option<usize>,
+        /// What is drawn, in order; then 1.
+        draws: Vec<u64>,
     }
 
     impl Subject for Recorder {
@@ -109,6 +124,10 @@ mod tests {
             if self.fail_at == Some(self.steps.len()) { Err(self.steps.len()) } else { Ok(Some(7)) }
         }
 
+        fn draw(&mut self) -> Result<u64, usize> {
+            Ok(if self.draws.is_empty() { 1 } else { self.draws.remove(0) })
+        }
+
         fn finish(&mut self, keep: bool) -> Result<(), usize> {
             self.steps.push(if keep { 'k' } else { 'f' });
             Ok(())
@@ -117,18 +136,18 @@ mod tests {
 
     #[test]
     fn every_call_is_prepared_and_finished_and_only_trials_are_recorded() {
-        let mut subject = Recorder::default();
-        let block = time_block(&mut subject, Plan { warmup: 2, trials: 3, calls: 1, keep: 1 }).unwrap();
-        assert_eq!(subject.steps, "0cf1cf2cf3ck4cf");
-        assert_eq!((block.e2e.len(), block.device), (3, vec![7; 3]));
+        let mut subject = Recorder { draws: vec![3, 4], ..Recorder::default() };
+        let block = time_block(&mut subject, Plan { warmup: 2, trials: 3, calls: 1 }).unwrap();
+        assert_eq!(subject.steps, "0cf1cf2ck3ck4cf");
+        assert_eq!((block.e2e.len(), block.device, block.kept), (3, vec![7; 3], 1));
         assert!(block.total >= block.e2e.iter().sum());
     }
 
     #[test]
     fn a_trial_is_the_mean_of_its_calls() {
         let mut subject = Recorder::default();
-        let block = time_block(&mut subject, Plan { warmup: 0, trials: 2, calls: 2, keep: 3 }).unwrap();
-        assert_eq!(subject.steps, "0cf1cf2cf3ck");
+        let block = time_block(&mut subject, Plan { warmup: 0, trials: 2, calls: 2 }).unwrap();
+        assert_eq!(subject.steps, "0ck1cf2cf3cf");
         assert_eq!((block.e2e.len(), block.device), (2, vec![7; 2]));
         assert!(block.total >= 2 * block.e2e.iter().sum::<u64>());
     }
@@ -136,8 +155,22 @@ mod tests {
     #[test]
     fn an_error_ends_the_block() {
         let mut subject = Recorder { fail_at: Some(5), ..Recorder::default() };
-        assert_eq!(time_block(&mut subject, Plan { warmup: 0, trials: 9, calls: 1, keep: 0 }), Err(5));
+        assert_eq!(time_block(&mut subject, Plan { warmup: 0, trials: 9, calls: 1 }), Err(5));
         assert_eq!(subject.steps, "0ck1c");
+    }
+
+    #[test]
+    fn each_timed_call_has_the_same_chance_to_be_kept() {
+        // All 6! combinations of remainders, digits of a number to mixed bases.
+        let mut counts = [0_u32; 6];
+        for number in 0..720_u64 {
+            let mut rest = number;
+            let digit = |base: u64| (rest % base, rest /= base).0;
+            let mut subject = Recorder { draws: (1..=6).map(digit).collect(), ..Recorder::default() };
+            let block = time_block(&mut subject, Plan { warmup: 0, trials: 6, calls: 1 }).unwrap();
+            counts[block.kept as usize] += 1;
+        }
+        assert!(counts.iter().all(|&count| count == counts[0]), "{counts:?}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Version of the exchange. A worker that speaks another one is refused.
-pub const PROTOCOL_VERSION: u32 = 7;
+pub const PROTOCOL_VERSION: u32 = 8;
 
 /// Description of a fork server that is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -204,8 +204,6 @@ pub enum WorkerRequest {
         trials: u32,
         /// Consecutive calls per trial; its time is their mean.
         calls: u32,
-        /// Timed call, counted from 0, whose outputs are kept for `Fetch`.
-        keep: u32,
         /// Overwrite what a call returned before its memory is used again.
         overwrite: bool,
         /// Cache state before each trial.
@@ -215,7 +213,7 @@ pub enum WorkerRequest {
         /// Seed of PyTorch's generators.
         seed: u64,
     },
-    /// Outputs of the timed call that was kept.
+    /// Outputs of the timed call that was kept: `kept_call` of the last `Timed`.
     Fetch,
     /// One call under PyTorch's profiler, for authors of passes; it does not affect a verdict.
     Profile {
@@ -335,6 +333,8 @@ pub struct TimedBlock {
     pub e2e_ns: Vec<u64>,
     /// Nanoseconds between device events around each call, likewise; empty on a CPU.
     pub device_ns: Vec<u64>,
+    /// Timed call, counted from 0, whose outputs are kept for `Fetch`. The worker draws it, and knows it only after the call.
+    pub kept_call: u32,
     /// Content ids of the values of the kept call, taken as soon as it had returned: one per returned value, empty where
     /// the value is no contiguous tensor in the memory of the host.
     #[serde(default)]

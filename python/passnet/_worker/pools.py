@@ -13,8 +13,8 @@ from passnet._worker import tensors
 class Pools:
     """A block with a pool of values for each input, and two sets of tensors.
 
-    The calls of a block use one set up to the call that is kept and the other one after it, so that what that call saw
-    and changed is still there when it is fetched.
+    The calls after the one that is kept use the other set, so that what that call saw and changed is still there when it
+    is fetched.
     """
 
     def __init__(self, pools: list[dict[str, Any]], block: int, device: torch.device) -> None:
@@ -46,11 +46,11 @@ class Pools:
             if restore or self.counts[i] > 1
         ]
 
-    def kept(self, call: int, windows: list[dict[str, int]]) -> tensors.InputSet:
-        """The set that the kept call saw; the other one comes first in the next block."""
-        inputs = self.sets[0]
+    def kept(self, number: int, call: int, windows: list[dict[str, int]]) -> tensors.InputSet:
+        """The set of a number, which the kept call saw; the other one comes first in the next block."""
+        inputs = self.sets[number]
         inputs.shifts = [self._window(i, call, windows) * element for i, element in enumerate(self.elements)]
-        self.sets.reverse()
+        self.sets = [self.sets[1 - number], inputs]
         return inputs
 
     def _window(self, index: int, call: int, windows: list[dict[str, int]]) -> int:

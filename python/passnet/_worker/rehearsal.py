@@ -40,7 +40,7 @@ def rehearse() -> None:
         if outputs is not None:
             os.close(outputs)
         worker.answer({"type": "pools", "pools": [{"window": layout, "windows": 1}]}, block)
-        calls = {"warmup": 1, "trials": 1, "calls": 1, "keep": 0, "windows": [{"start": 0, "step": 0}]}
+        calls = {"warmup": 1, "trials": 1, "calls": 1, "windows": [{"start": 0, "step": 0}]}
         worker.answer({"type": "time", **calls, "cache": "warm", "overwrite": True, "restore": False, "seed": 0}, None)
     finally:
         os.close(block)

@@ -303,7 +303,6 @@ class Worker:
                     message["warmup"],
                     message["trials"],
                     message["calls"],
-                    message["keep"],
                     cuda=cuda,
                     cold=message["cache"] == "cold",
                     restore=set_state if restore else None,
@@ -311,7 +310,8 @@ class Worker:
                 )
         finally:
             gc.enable()
-        self.last = (block.pop("result"), pools.kept(message["warmup"] + message["keep"], windows))
+        kept = pools.kept(block.pop("set"), message["warmup"] + block["kept_call"], windows)
+        self.last = (block.pop("result"), kept)
         return {"type": "timed", **block}
 
     def usage(self) -> dict[str, Any]:

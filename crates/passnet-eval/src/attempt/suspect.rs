@@ -79,14 +79,12 @@ impl KeptOutputs {
     }
 
     fn compared(&self, CheckedRound { sent, kept, content: block }: CheckedRound) -> Result<Option<Suspect>, Stop> {
-        let last = sent.len().saturating_sub(1);
-        let mut returned = Vec::with_capacity(sent.len());
-        for (side, (sent, kept)) in sent.into_iter().zip(&kept).enumerate() {
-            let read = sent.read().and_then(|values| check_kept(&values, kept).map(|()| values));
-            returned.push(if side == last { read.candidate("being timed") } else { read.reference("being timed") }?);
-        }
-        let mut sides = returned.into_iter();
-        let (Some(at), Some(expected), Some(got)) = (self.at, sides.next(), sides.next_back()) else { return Ok(None) };
+        let read =
+            |sent: Sent, kept: &[String]| sent.read().and_then(|values| check_kept(&values, kept).map(|()| values));
+        let ([expected, got], [of_expected, of_got]) = (sent, kept);
+        let expected = read(expected, &of_expected).reference("being timed")?;
+        let got = read(got, &of_got).candidate("being timed")?;
+        let Some(at) = self.at else { return Ok(None) };
         let is_suspicious = is_suspicious(&pair(&expected, &got, &block, 0, self.guard)?, at);
         Ok(is_suspicious.then_some(Suspect { block, seed: self.seed, expected, got }))
     }

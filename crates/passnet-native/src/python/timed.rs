@@ -56,9 +56,10 @@ impl Source {
 /// A Python callable under the clock.
 struct PyCalls<'py> {
     callable: Bound<'py, PyAny>,
-    /// Arguments of the calls up to the one that is kept, and of those after it: what that one saw stays as it is.
+    /// Two sets of arguments: what the kept call saw stays as it is, and other calls use the other one.
     sets: Vec<Bound<'py, PyTuple>>,
     set: usize,
+    kept_set: usize,
     sources: Vec<Source>,
     /// Untimed calls at the beginning.
     warmup: usize,
@@ -106,20 +107,41 @@ impl Subject for PyCalls<'_> {
         Ok(Some(cuda.elapsed_ns()?))
     }
 
+    fn draw(&mut self) -> PyResult<u64> {
+        Ok(random_word()?)
+    }
+
     fn finish(&mut self, keep: bool) -> PyResult<()> {
-        let Some(result) = self.last.take() else { return Ok(()) };
+        let Some(mut result) = self.last.take() else { return Ok(()) };
         if keep {
             if self.cuda.is_none() {
                 self.digests = values(&result).iter().map(digest).collect();
             }
+            self.kept_set = self.set;
             self.set = (self.set + 1) % self.sets.len();
-            self.kept = Some(result);
-            return Ok(());
+            match self.kept.replace(result) {
+                Some(before) => result = before,
+                None => return Ok(()),
+            }
         }
         if self.overwrites {
             overwrite_all(&result);
         }
         Ok(())
+    }
+}
+
+/// A word from the operating system.
+fn random_word() -> std::io::Result<u64> {
+    let mut bytes = [0_u8; 8];
+    // SAFETY: the address and the length are those of `bytes`.
+    #[expect(unsafe_code, reason = "the standard library has no such call")]
+    let filled = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    // Up to 256 bytes come at once or not at all.
+    if usize::try_from(filled) == Ok(bytes.len()) {
+        Ok(u64::from_ne_bytes(bytes))
+    } else {
+        Err(std::io::Error::last_os_error())
     }
 }
 
@@ -145,7 +167,8 @@ fn digest(value: &Bound<'_, PyAny>) -> String {
 }
 
 /// Calls `callable(*arguments[set])`, first `warmup` times untimed, then `trials` times `calls` times between two readings of
-/// CLOCK_MONOTONIC. The set is 0 up to the timed call of number `keep`, whose result is kept, and 1 after it.
+/// CLOCK_MONOTONIC. The result of one timed call is kept, with the set that it saw; the draw of that call is
+/// [`time_block`]'s.
 ///
 /// `sources`: contents that are copied into the tensors before each timed call, outside the clock ([`Source`]). `restore`:
 /// called after that with the number of the set; the contents are then copied before untimed calls, too. `cuda`: the device is
@@ -153,10 +176,10 @@ fn digest(value: &Bound<'_, PyAny>) -> String {
 /// context. `cold`: the last-level cache (CPU) or the L2 cache (CUDA) is overwritten before each call. `overwrites`: overwrite
 /// the memory of results that are not kept.
 ///
-/// Returns a dictionary: `e2e_ns`, `device_ns` (means of a trial's calls), `total_ns`, `result`, and `kept`: content ids of the
-/// values of `result`.
+/// Returns a dictionary: `e2e_ns`, `device_ns` (means of a trial's calls), `total_ns`, `kept_call` (number of the timed call
+/// that was kept), `set` (what it saw), `result`, and `kept`: content ids of the values of `result`.
 #[pyfunction]
-#[pyo3(signature = (callable, arguments, sources, warmup, trials, calls, keep, *, cuda, cold, restore, overwrites))]
+#[pyo3(signature = (callable, arguments, sources, warmup, trials, calls, *, cuda, cold, restore, overwrites))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub(super) fn time_calls<'py>(
     callable: Bound<'py, PyAny>,
@@ -165,7 +188,6 @@ pub(super) fn time_calls<'py>(
     warmup: u32,
     trials: u32,
     calls: u32,
-    keep: u32,
     cuda: bool,
     cold: bool,
     restore: Option<Bound<'py, PyAny>>,
@@ -179,6 +201,7 @@ pub(super) fn time_calls<'py>(
         callable,
         sets: arguments,
         set: 0,
+        kept_set: 0,
         sources,
         warmup: warmup as usize,
         restore,
@@ -189,11 +212,13 @@ pub(super) fn time_calls<'py>(
         kept: None,
         digests: Vec::new(),
     };
-    let block = time_block(&mut subject, Plan { warmup, trials, calls, keep })?;
+    let block = time_block(&mut subject, Plan { warmup, trials, calls })?;
     let reply = PyDict::new(py);
     reply.set_item("e2e_ns", block.e2e)?;
     reply.set_item("device_ns", block.device)?;
     reply.set_item("total_ns", block.total)?;
+    reply.set_item("kept_call", block.kept)?;
+    reply.set_item("set", subject.kept_set)?;
     reply.set_item("result", subject.kept)?;
     reply.set_item("kept", subject.digests)?;
     Ok(reply)

@@ -18,7 +18,7 @@ import time
 def main(control):
     sock = socket.socket(fileno=control)
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
-    send(sock, {"type": "ready", "protocol": 7, "pid": os.getpid(), "versions": {"python": sys.version.split()[0]}})
+    send(sock, {"type": "ready", "protocol": 8, "pid": os.getpid(), "versions": {"python": sys.version.split()[0]}})
     workers = {}
     while True:
         readable, _, _ = select.select([sock], [], [], 0.02)
@@ -204,14 +204,16 @@ class Worker:
             times = [10**12 for _ in times]
         total = time.monotonic_ns() - begin
         (block, pool), windows = self.pool, message["windows"][0]
-        number = (windows["start"] + (message["warmup"] + message["keep"]) * windows["step"]) % pool["windows"]
+        kept_call = trials * message["calls"] - (self.behaviour != "keeps_a_call_that_it_did_not_make")
+        number = (windows["start"] + (message["warmup"] + kept_call) * windows["step"]) % pool["windows"]
         layout = pool["window"]
         data = os.pread(block, layout["nbytes"], layout["offset"] + 4 * number)
         self.last = (data, layout)
         WAS_TIMED[0] = WAS_TIMED[0] or self.behaviour == "inaccurate_when_timed"
         kept = hashlib.sha256(data).hexdigest() if self.behaviour == "computes_when_fetched" else ""
         times = times[message["warmup"] :]
-        send(self.sock, {"type": "timed", "e2e_ns": times, "device_ns": [], "total_ns": total, "kept": [kept]})
+        reply = {"e2e_ns": times, "device_ns": [], "total_ns": total, "kept_call": kept_call, "kept": [kept]}
+        send(self.sock, {"type": "timed", **reply})
 
     def profile(self, _message, _descriptor):
         rows = [{"name": self.behaviour, "count": 2, "total_ns": 3000}]
