@@ -16,7 +16,7 @@ impl Board {
     /// Evaluates what waits, one submission after the other, and passes one line for each to `say`.
     ///
     /// # Errors
-    /// If the referee fails, or the board cannot be written. What was not evaluated then still waits.
+    /// If the referee fails, or the board cannot be written. Submissions that were not evaluated still wait.
     pub fn review_all(
         &self,
         referee: &Referee,

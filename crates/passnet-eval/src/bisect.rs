@@ -3,9 +3,6 @@
 //! First the shortest failing prefix is searched by halving, then the latest start of it, then single nodes are left out as long
 //! as the failure stays (delta debugging, Zeller 2002). Failures need not be monotone: what is returned was evaluated itself.
 
-mod part;
-
-pub use self::part::{BisectError, smallest_part};
 use passnet_graph::{NodeId, ValueId};
 use passnet_record::{
     GraphId, Verdict,

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, process::ExitCode, sync::atomic::AtomicBool};
 
 use anyhow::{Context as _, Result, anyhow};
 use passnet_dataset::open_suite;
-use passnet_eval::bisect::smallest_part;
+use passnet_eval::smallest_part;
 use passnet_record::{AuthorSpec, GraphId, TextTable, counted};
 use passnet_run::{SampleFolder, archive::load_run};
 

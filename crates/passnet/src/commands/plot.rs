@@ -4,7 +4,6 @@ use std::{path::Path, process::ExitCode};
 
 use anyhow::{Context, Result};
 use fs_err as fs;
-use passnet_score::EsSettings;
 use passnet_web::{FigureSeries, category, figures};
 
 use super::score::read_outcomes;
@@ -12,8 +11,7 @@ use crate::args::PlotArgs;
 
 /// Writes one file per figure.
 pub(crate) fn run(args: &PlotArgs) -> Result<ExitCode> {
-    let settings =
-        EsSettings { slowdown_penalty: args.penalty, error_base: args.error_base, interpretation: args.interpretation };
+    let settings = args.es.settings();
     let series = args.inputs.iter().map(|input| {
         let (outcomes, _) = read_outcomes(input)?;
         let series = FigureSeries::new(name(input), &outcomes.graphs, &settings, category);

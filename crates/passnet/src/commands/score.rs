@@ -5,7 +5,7 @@ use std::{path::Path, process::ExitCode};
 use anyhow::{Context, Result};
 use fs_err as fs;
 use passnet_run::archive::load_run;
-use passnet_score::{EsSettings, Outcomes, ScoreReport, ScoreSettings, read_log, scored_path};
+use passnet_score::{Outcomes, ScoreReport, ScoreSettings, read_log, scored_path};
 
 use crate::{
     args::{Format, ScoreArgs},
@@ -20,9 +20,7 @@ const LOG_CORRECT_AT: i32 = 0;
 /// Prints S_t and ES_t by tolerance, AS, the sound score and their counts.
 pub(crate) fn run(args: &ScoreArgs) -> Result<ExitCode> {
     let (outcomes, path) = read_outcomes(&args.input)?;
-    let es =
-        EsSettings { slowdown_penalty: args.penalty, error_base: args.error_base, interpretation: args.interpretation };
-    let settings = ScoreSettings { es, weights: args.weights.clone(), ..ScoreSettings::default() };
+    let settings = ScoreSettings { es: args.es.settings(), weights: args.weights.clone(), ..ScoreSettings::default() };
     let report = ScoreReport::new(&outcomes, &settings).context(args.input.display().to_string())?;
     match args.format {
         Format::Json => output::json(&report)?,

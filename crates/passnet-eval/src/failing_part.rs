@@ -7,8 +7,10 @@ use passnet_record::AuthorSpec;
 use passnet_run::GraphSample;
 use serde_json::json;
 
-use super::{Bisection, bisect, values_of};
-use crate::{Candidate, EvalError, Referee};
+use crate::{
+    Candidate, EvalError, Referee,
+    bisect::{Bisection, bisect, values_of},
+};
 
 /// Error of [`smallest_part`] and [`Bisection::save`].
 #[derive(Debug, thiserror::Error)]
