@@ -55,7 +55,7 @@ impl Measurement {
 
 /// Outputs of a checked round.
 pub(crate) struct CheckedRound {
-    /// What the first side and the last one returned for the same content.
+    /// Outputs of the first side and the last one for the same content.
     pub(crate) sent: [Sent; 2],
     /// Content ids of these values when the calls had returned; empty where they are not known.
     pub(crate) kept: [Vec<String>; 2],

@@ -107,7 +107,7 @@ mod tests {
     struct Recorder {
         steps: String,
         fail_at: Option<usize>,
-        /// What is drawn, in order; then 1.
+        /// Numbers to draw, in order; then 1.
         draws: Vec<u64>,
     }
 
