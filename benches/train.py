@@ -10,18 +10,16 @@ the same against float64 where the model draws no random numbers.
 
 from __future__ import annotations
 
-import argparse
 import math
 import statistics
 import time
 import traceback
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from models import build
-from models.sides import in_turns, leaves, say
+from models.sides import in_turns, leaves, parse, say
 
 import passnet
 from passnet._compile.compiled import Compiled
@@ -110,15 +108,7 @@ def _peak(step: Callable[..., Any], inputs: tuple[torch.Tensor, ...], device: st
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("models", nargs="*", default=list(MODELS))
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--seconds", type=float, default=3600)
-    parser.add_argument("--sides", nargs="*", default=SIDES)
-    arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
-    warnings.simplefilter("ignore")
+    arguments = parse(MODELS, SIDES, device="cpu")
     until = time.monotonic() + arguments.seconds
     where = torch.cuda.get_device_name() if arguments.device == "cuda" else f"cpu, {arguments.threads} threads"
     say(torch=torch.__version__, device=where)

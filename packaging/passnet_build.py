@@ -1,7 +1,7 @@
 """The PEP 517 build backend: maturin, after cargo has built the command `passnet`.
 
 maturin builds the extension module and packs `python/passnet.data/scripts` as scripts. It does not build the command that
-belongs there, so this module does, before it hands over. `pip install -C profile=dev .` builds both without optimisation.
+belongs there, so this module does, before it hands over. `pip install --config-settings=profile=dev .` builds both without optimisation.
 """
 
 from __future__ import annotations

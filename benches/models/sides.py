@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import gc
 import json
 import math
@@ -23,6 +24,21 @@ from passnet._compile.compiled import Compiled
 
 Side = Callable[..., Any]
 CALLS = 40
+
+
+def parse(models: Sequence[str], sides: Sequence[str], **options: str) -> argparse.Namespace:
+    """The command line of a comparison, with `options` and their defaults; threads are set."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("models", nargs="*", default=list(models))
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--seconds", type=float, default=3600)
+    parser.add_argument("--sides", nargs="*", default=sides)
+    for name, default in options.items():
+        parser.add_argument(f"--{name}", default=default)
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    warnings.simplefilter("ignore")
+    return arguments
 
 
 def say(**fields: Any) -> None:

@@ -124,6 +124,14 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "kernels"
 
 
+def test_the_cache_of_the_command_holds_kernels_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv(_compile.CACHE_VARIABLE)
+    monkeypatch.setenv("PASSNET_CACHE", str(tmp_path / "all"))
+    x, out = torch.randn(100), torch.empty(100)
+    kernels.cpp(SCALE, SCALE_SIGNATURE)(x, out, 100, 2.5)
+    assert len(list((tmp_path / "all/kernels").iterdir())) == 1
+
+
 def test_a_kernel_is_compiled_once(cache: Path, monkeypatch: pytest.MonkeyPatch):
     x, out = torch.randn(100), torch.empty(100)
     kernels.cpp(SCALE, SCALE_SIGNATURE)(x, out, 100, 2.5)

@@ -8,6 +8,7 @@ mod read;
 mod select;
 mod split;
 mod stats;
+mod text;
 
 pub use self::{
     export::{Format, example},

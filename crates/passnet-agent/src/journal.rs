@@ -85,6 +85,22 @@ pub enum Exit {
     Useless,
 }
 
+impl Exit {
+    /// Returns the name as in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Steps => "steps",
+            Self::Tokens => "tokens",
+            Self::Cost => "cost",
+            Self::Time => "time",
+            Self::NoProgress => "no_progress",
+            Self::Context => "context",
+            Self::Useless => "useless",
+        }
+    }
+}
+
 /// End of an attempt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct End {

@@ -7,7 +7,7 @@ use passnet_eval::{
     probe::{self, Proof},
 };
 use passnet_graphnet::sample::{Sample, SampleTexts};
-use passnet_record::{GraphId, Status, Verdict, duration};
+use passnet_record::{GraphId, Status, TextTable, Verdict, duration};
 use passnet_run::GraphSample;
 use passnet_services::Interpreter;
 use serde::Serialize;
@@ -62,6 +62,20 @@ pub struct Finding {
     pub level: Level,
     /// Description of what was found.
     pub detail: String,
+}
+
+/// Returns findings as a table for people.
+pub fn finding_table(findings: &[Finding]) -> TextTable {
+    let mut rows = TextTable::new(&["", "found", "detail"], 3);
+    for finding in findings {
+        let mark = match finding.level {
+            Level::Good => "ok",
+            Level::Limited => "limited",
+            Level::Unfit => "unfit",
+        };
+        rows.push([finding.what.to_owned(), mark.to_owned(), finding.detail.clone()]);
+    }
+    rows
 }
 
 /// Checks what takes no PyTorch to start: the interpreter, its packages, the compiler.

@@ -30,6 +30,7 @@ mod naive;
 mod options;
 mod outcome;
 mod report;
+mod report_text;
 
 use std::collections::BTreeMap;
 
@@ -41,7 +42,7 @@ use self::{
     outcome::judge,
 };
 pub use self::{
-    checkup::{Finding, Level, check_evaluation, check_installation},
+    checkup::{Finding, Level, check_evaluation, check_installation, finding_table},
     entry::Expect,
     error::AttackError,
     options::AttackOptions,

@@ -38,6 +38,7 @@ mod noop;
 mod pass_files;
 mod scaffold;
 mod submit;
+mod verdict_report;
 
 pub use passnet_fuse::Choices;
 pub use passnet_graph::{Target, TypedGraph};
@@ -48,7 +49,8 @@ pub use self::{
     feedback::{Complaint, complaints, next_step},
     fuse::{Fuse, target_of},
     kind::{Argument, Create, Kind, builtin_kinds, create, parse},
-    pass_files::{PassDirError, modification_times, pass_directories, read_pass_directory},
+    pass_files::{PassDirError, modification_times, pass_directories, read_pass_directory, write_pass_directory},
     scaffold::{Scaffold, scaffold},
     submit::submission,
+    verdict_report::verdict_report,
 };

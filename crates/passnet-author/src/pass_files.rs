@@ -35,6 +35,18 @@ pub enum PassDirError {
     Path(#[from] FilePathError),
 }
 
+/// Writes a pass directory into a folder, which is made where there is none. Returns the names of its Python files.
+///
+/// # Errors
+/// If a file cannot be written.
+pub fn write_pass_directory<'d>(folder: &Path, directory: &'d PassDirectory) -> io::Result<Vec<&'d str>> {
+    fs::create_dir_all(folder)?;
+    for (name, bytes) in directory.files() {
+        fs::write(folder.join(name), bytes)?;
+    }
+    Ok(directory.files().iter().map(|(name, _)| name.as_str()).filter(|name| name.ends_with(".py")).collect())
+}
+
 /// Reads all files below a directory except those in `__pycache__`. Later changes on disk do not affect the result.
 ///
 /// # Errors

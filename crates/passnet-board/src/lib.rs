@@ -29,6 +29,7 @@ mod review;
 mod signature;
 mod state;
 mod store;
+mod watch;
 
 pub use self::{
     client::{Destination, SubmitError, submit, wait},

@@ -6,6 +6,7 @@
 mod error;
 mod ledger;
 mod summary;
+mod text;
 
 use std::{
     io::BufRead,

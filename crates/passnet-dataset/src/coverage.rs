@@ -14,6 +14,7 @@ mod corpus;
 mod report;
 mod search;
 mod site;
+mod text;
 
 pub use self::{
     check::{CheckOptions, Judge, Judged, check},

@@ -34,6 +34,7 @@ pub mod query;
 pub mod repair;
 pub mod select;
 mod sorter;
+mod stage_text;
 pub mod store;
 pub mod suite;
 

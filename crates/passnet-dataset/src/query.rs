@@ -1,5 +1,7 @@
 //! Looking into a dataset.
 
+mod text;
+
 use std::collections::BTreeMap;
 
 use passnet_record::DType;

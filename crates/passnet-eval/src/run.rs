@@ -10,9 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use passnet_record::{
-    AuthorSpec, GraphId, PassDirectory, RunEvent, RunHeader, RunMetadata, SCHEMA_VERSION, SourceFile, Verdict,
-};
+use passnet_record::{AuthorSpec, GraphId, PassDirectory, RunEvent, RunHeader, RunMetadata, SCHEMA_VERSION, Verdict};
 use passnet_run::{RunStore, SampleFolder, StoreError, Suite, now_rfc3339};
 
 use crate::{Candidate, EvalError, Referee};
@@ -133,7 +131,9 @@ pub fn run_suite(
     };
     let mut store = RunStore::open(directory, &header)?;
     for (task, candidate) in tasks.iter().zip(&candidates) {
-        record_passes(&mut store, &task.id, candidate)?;
+        if let Candidate::Passes(passes) = candidate {
+            store.record_passes(&task.id, passes)?;
+        }
     }
     let total = work.len();
     let shared = Shared {
@@ -176,20 +176,6 @@ fn halt_when_stopped(referee: &Referee, stop: &AtomicBool, over: &AtomicBool) {
         }
         std::thread::sleep(LOOK_AGAIN);
     }
-}
-
-/// Keeps the files of a task's passes, once.
-fn record_passes(store: &mut RunStore, task: &str, candidate: &Candidate) -> Result<(), StoreError> {
-    let Candidate::Passes(passes) = candidate else { return Ok(()) };
-    if store.has_passes(task, passes.id()) {
-        return Ok(());
-    }
-    let files = passes
-        .files()
-        .iter()
-        .map(|(path, bytes)| store.put_blob(bytes).map(|blob| SourceFile { path: path.clone(), blob }));
-    let files = files.collect::<Result<_, _>>()?;
-    store.append(&RunEvent::Passes { task: task.to_owned(), id: passes.id().clone(), files })
 }
 
 impl Shared<'_> {

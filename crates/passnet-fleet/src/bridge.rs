@@ -5,12 +5,16 @@ use std::{
     ffi::OsString,
     io::{BufRead as _, BufReader, Write as _},
     os::unix::process::CommandExt as _,
+    path::Path,
     process::{Child, ChildStdin, Command, Stdio},
     sync::{Arc, Mutex, PoisonError, mpsc},
     time::Duration,
 };
 
-use passnet_record::fleet::{ClusterEvent, ClusterRequest};
+use passnet_record::{
+    Device,
+    fleet::{ClusterEvent, ClusterRequest},
+};
 use passnet_services::Interpreter;
 
 use crate::error::{FleetError, message};
@@ -29,6 +33,36 @@ pub struct BridgeConfig {
     pub module: &'static str,
     /// Arguments of the module.
     pub arguments: Vec<OsString>,
+}
+
+/// A Ray cluster and the stations that the bridge starts on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Cluster<'a> {
+    /// Address of the cluster.
+    pub address: &'a str,
+    /// Device of each station; its index does not count.
+    pub device: Device,
+    /// Stations on each node, where the device is the CPU; on GPUs there is one per GPU.
+    pub stations_per_node: u32,
+    /// CPU cores of a station; 0 for an equal share of the node.
+    pub cores: usize,
+    /// Program that a station runs.
+    pub command: &'a Path,
+}
+
+impl BridgeConfig {
+    /// Returns the bridge to a Ray cluster.
+    pub fn of_cluster(interpreter: Interpreter, cluster: &Cluster<'_>) -> Self {
+        let flags: [(&str, OsString); 5] = [
+            ("--address", cluster.address.into()),
+            ("--device", cluster.device.kind().into()),
+            ("--stations-per-node", cluster.stations_per_node.to_string().into()),
+            ("--cores", cluster.cores.to_string().into()),
+            ("--command", cluster.command.into()),
+        ];
+        let arguments = flags.into_iter().flat_map(|(name, value)| [name.into(), value]).collect();
+        Self { interpreter, module: "passnet._fleet.bridge", arguments }
+    }
 }
 
 /// News of the bridge.

@@ -8,9 +8,9 @@ use std::{
     path::PathBuf,
 };
 
-use passnet_eval::Submission;
+use passnet_eval::{Candidate, Submission};
 use passnet_record::{
-    Fingerprint, GraphId, RunEvent, RunHeader, RunSettings, SCHEMA_VERSION, SourceFile, Verdict,
+    Fingerprint, GraphId, RunEvent, RunHeader, RunSettings, SCHEMA_VERSION, Verdict,
     fleet::{FileContent, KnownVerdict},
 };
 use passnet_run::{RunLog, RunStore, StoreError, Suite, now_rfc3339};
@@ -88,7 +88,9 @@ impl Ledger {
             };
             let mut store = RunStore::open(&author.directory, &header)?;
             for task in &suite.record.tasks {
-                record_passes(&mut store, &task.id, &author.submission)?;
+                if let Some(Candidate::Passes(passes)) = author.submission.candidates.get(&task.id) {
+                    store.record_passes(&task.id, passes)?;
+                }
             }
             stores.push(store);
             headers.push(header);
@@ -192,18 +194,4 @@ impl Ledger {
         }
         Ok(runs)
     }
-}
-
-/// Keeps the files of a task's passes, once.
-fn record_passes(store: &mut RunStore, task: &str, submission: &Submission) -> Result<(), StoreError> {
-    let Some(passnet_eval::Candidate::Passes(passes)) = submission.candidates.get(task) else { return Ok(()) };
-    if store.has_passes(task, passes.id()) {
-        return Ok(());
-    }
-    let files = passes
-        .files()
-        .iter()
-        .map(|(path, bytes)| store.put_blob(bytes).map(|blob| SourceFile { path: path.clone(), blob }));
-    let files = files.collect::<Result<_, _>>()?;
-    store.append(&RunEvent::Passes { task: task.to_owned(), id: passes.id().clone(), files })
 }

@@ -53,7 +53,7 @@ mod slot;
 mod station;
 
 pub use self::{
-    bridge::BridgeConfig,
+    bridge::{BridgeConfig, Cluster},
     error::FleetError,
     event::{Action, Counts, Event, Policy},
     health::{Check, HealthPolicy, Illness},
@@ -63,6 +63,6 @@ pub use self::{
     queue::{QueueFull, Quota},
     run::{FleetOptions, FleetOutcome, FleetProgress, FleetRun},
     schedule::Scheduler,
-    simulate::{Simulation, SimulationReport, simulate},
+    simulate::{Simulation, SimulationReport, simulate, task_durations},
     station::{StartReferee, serve_station},
 };

@@ -1,5 +1,7 @@
 //! A fleet in simulated time: the scheduler of the driver, with durations from measured runs.
 
+mod durations;
+
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BinaryHeap},
@@ -8,6 +10,7 @@ use std::{
 
 use serde::Serialize;
 
+pub use self::durations::task_durations;
 use crate::{
     event::{Action, Event, Policy},
     health::Check,

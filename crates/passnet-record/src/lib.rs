@@ -38,6 +38,7 @@ mod status;
 mod suite;
 mod tensor;
 mod text;
+mod text_report;
 mod trial_times;
 mod verdict;
 
@@ -62,6 +63,7 @@ pub use status::Status;
 pub use suite::{Suite, SuiteTask};
 pub use tensor::{TensorMeta, TensorValue};
 pub use text::{counted, duration};
+pub use text_report::{TextPart, TextReport, TextTable};
 pub use trial_times::{SideTrials, TimeUnit, TrialTimes};
 pub use verdict::{
     AgainstFloat64, Cost, Deviation, Evidence, GraphId, OutputComparison, RatioInterval, Reason, SideTiming, Timing,

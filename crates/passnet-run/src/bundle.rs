@@ -2,6 +2,7 @@
 
 mod format;
 mod read;
+mod text;
 mod write;
 
 pub use self::{

@@ -33,6 +33,7 @@ mod outcome;
 mod path;
 mod random;
 mod report;
+mod report_text;
 mod sound;
 mod tasks;
 mod tolerance;

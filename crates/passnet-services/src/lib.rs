@@ -21,6 +21,7 @@ mod capture;
 mod check;
 mod helper;
 mod interpreter;
+mod optimize;
 mod pool;
 mod process;
 mod propagate;
@@ -30,6 +31,7 @@ pub use self::{
     check::{compiler_problem, device_problem},
     helper::{Helper, HelperError},
     interpreter::{Interpreter, InterpreterSource},
+    optimize::OptimizeOptions,
     pool::HelperPool,
     propagate::{PropagateError, Propagator, propagate},
 };

@@ -32,10 +32,8 @@ fn view(trajectory: &Trajectory) -> serde_json::Result<TrajectoryView> {
     });
     let turns = turns.collect();
     let scores = trajectory.evaluations().map(|(step, evaluation)| (step as usize, evaluation.score));
-    let mut facts = vec![("final score".to_owned(), format!("{:.3}", trajectory.score))];
-    if let Value::String(exit) = serde_json::to_value(trajectory.exit)? {
-        facts.insert(0, ("ended".to_owned(), exit));
-    }
+    let ended = ("ended".to_owned(), trajectory.exit.name().to_owned());
+    let mut facts = vec![ended, ("final score".to_owned(), format!("{:.3}", trajectory.score))];
     if let Value::Object(usage) = serde_json::to_value(trajectory.usage)? {
         facts.extend(usage.iter().map(|(name, value)| (name.replace('_', " "), value.to_string())));
     }

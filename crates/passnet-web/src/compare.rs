@@ -44,7 +44,7 @@ pub(crate) fn ranked(runs: &[RunView]) -> Vec<RankedRun<'_>> {
 }
 
 /// Returns the reasons why numbers may not be comparable, one sentence each.
-pub(crate) fn cautions(runs: &[&RunView]) -> Vec<String> {
+pub fn cautions(runs: &[&RunView]) -> Vec<String> {
     let mut cautions = Vec::new();
     if let Some((first, others)) = runs.split_first() {
         let mut differ = |what: &str, same: &dyn Fn(&RunView) -> bool| {

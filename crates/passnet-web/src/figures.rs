@@ -10,7 +10,7 @@ mod violins;
 
 use passnet_score::EsSettings;
 
-pub use self::series::FigureSeries;
+pub use self::series::{FigureSeries, category};
 pub(crate) use self::{
     curves::{es_figure, s_figure},
     violins::violin_figure,

@@ -15,6 +15,7 @@
 
 mod boards;
 mod compare;
+mod comparison_text;
 mod costs;
 mod curves;
 mod draw;
@@ -35,7 +36,9 @@ pub mod study;
 mod tasks;
 mod view;
 
-pub use figures::{FigureSeries, figures};
+pub use compare::cautions;
+pub use comparison_text::comparison_report;
+pub use figures::{FigureSeries, category, figures};
 pub use page::report_page;
 pub use pages::comparison::compare;
 pub use shell::content_security_policy;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use passnet_record::TextTable;
 use passnet_score::scored_path;
 
 use crate::RunView;
@@ -44,6 +45,15 @@ fn progress_of(run: &RunView) -> String {
         done if done < run.header.graphs => format!("{done}/{}", run.header.graphs),
         done => done.to_string(),
     }
+}
+
+/// Returns the leaderboard, best run first.
+pub fn leaderboard(runs: &[RunView]) -> TextTable {
+    let mut table = TextTable::new(&TITLES, 3);
+    for run in ranked(runs) {
+        table.push(line(run));
+    }
+    table
 }
 
 /// Returns leaderboard and failures as Markdown.

@@ -17,7 +17,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use passnet_author::Target;
 use passnet_record::{AuthorSpec, Device, Mode};
-use passnet_score::{Interpretation, WeightTable};
+use passnet_score::WeightTable;
 
 pub(crate) use self::agent::{AgentCommand, AgentRunArgs, AttemptArgs, ModelArgs, ReplayArgs};
 pub(crate) use self::bisect::BisectArgs;
@@ -30,7 +30,7 @@ pub(crate) use self::fleet::{FleetArgs, FleetCommand, FleetRunArgs, SimulateArgs
 pub(crate) use self::matches::MatchArgs;
 pub(crate) use self::optimize::OptimizeArgs;
 pub(crate) use self::plot::PlotArgs;
-pub(crate) use self::shared::{Format, MeasureArgs, MetadataArgs, SelectionArgs};
+pub(crate) use self::shared::{EsArgs, Format, MeasureArgs, MetadataArgs, SelectionArgs};
 pub(crate) use self::traj::{
     EnvCommand, EnvServeArgs, FilterArgs, SplitArgs, TeachArgs, TrajCommand, TrajDedupArgs, TrajExportArgs, TrajFormat,
     TrajStatsArgs,
@@ -293,15 +293,8 @@ pub(crate) struct ScoreArgs {
     /// Score to print first: AS as upstream defines it, or the sound score
     #[arg(long, value_parser = shared::one_of::<Mode>(&Mode::ALL.map(Mode::name)), default_value_t = Mode::Paper)]
     pub(crate) mode: Mode,
-    /// Slowdown penalty p
-    #[arg(long, default_value_t = 0.0)]
-    pub(crate) penalty: f64,
-    /// Error base b
-    #[arg(long, default_value_t = 0.1)]
-    pub(crate) error_base: f64,
-    /// Rule for what positive tolerances forgive: default, passnet or mismatch_extended (see docs/reference/scoring.md)
-    #[arg(long, default_value = "default", value_parser = |name: &str| Interpretation::by_name(name))]
-    pub(crate) interpretation: Interpretation,
+    #[command(flatten)]
+    pub(crate) es: EsArgs,
     /// Weight table of AS
     #[arg(long, default_value = WeightTable::AS_2026.name)]
     pub(crate) weights: String,

@@ -38,6 +38,17 @@ pub(crate) fn unfit(message: impl Into<String>) -> anyhow::Error {
     WithCode { code: UNFIT, message: message.into() }.into()
 }
 
+/// Leaves with 0 if what was examined is good, else with [`BAD`].
+pub(crate) fn checked(good: bool) -> anyhow::Result<ExitCode> {
+    Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(BAD) })
+}
+
+/// Says how to continue, and leaves with [`BAD`].
+pub(crate) fn interrupted() -> anyhow::Result<ExitCode> {
+    eprintln!("interrupted; run the same command again to continue");
+    checked(false)
+}
+
 /// Prints an error with its causes and says which code to leave with. A reader that went away (`| head`) is no error.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     let pipe_closed = |cause: &(dyn std::error::Error + 'static)| {

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use anyhow::Result;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
-pub(crate) use passnet_record::duration;
+use passnet_record::{TextPart, TextReport, TextTable};
 use serde::Serialize;
 use tracing_subscriber::EnvFilter;
 
@@ -35,38 +35,29 @@ pub(crate) fn text(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// A table. Columns of numbers are aligned to the right.
-pub(crate) struct Rows {
-    table: Table,
-    /// Columns before this one hold text.
-    first_number: usize,
+/// Writes a table to stdout.
+pub(crate) fn table(table: &TextTable) -> Result<()> {
+    text(&rendered(table))
 }
 
-impl Rows {
-    /// A table with these column titles, of which the first ones are of text.
-    pub(crate) fn new(titles: &[&str], first_number: usize) -> Self {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(TABLE_WIDTH);
-        table.set_header(titles);
-        Self { table, first_number }
-    }
+/// Writes tables and lines to stdout.
+pub(crate) fn report(report: &TextReport) -> Result<()> {
+    report.parts.iter().try_for_each(|part| match part {
+        TextPart::Table(part) => table(part),
+        TextPart::Text(part) => text(part),
+    })
+}
 
-    /// Adds a row.
-    pub(crate) fn push(&mut self, cells: impl IntoIterator<Item = String>) {
-        let cells = cells.into_iter().enumerate().map(|(column, text)| {
-            let alignment = if column < self.first_number { CellAlignment::Left } else { CellAlignment::Right };
+/// Returns a table as text, columns of numbers aligned to the right.
+pub(crate) fn rendered(table: &TextTable) -> String {
+    let mut drawn = Table::new();
+    drawn.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(TABLE_WIDTH);
+    drawn.set_header(&table.titles);
+    for row in &table.rows {
+        drawn.add_row(row.iter().enumerate().map(|(column, text)| {
+            let alignment = if column < table.text_columns { CellAlignment::Left } else { CellAlignment::Right };
             Cell::new(text).set_alignment(alignment)
-        });
-        self.table.add_row(cells);
+        }));
     }
-
-    /// The table as text.
-    pub(crate) fn text(&self) -> String {
-        self.table.to_string()
-    }
-
-    /// Writes the table to stdout.
-    pub(crate) fn print(&self) -> Result<()> {
-        text(&self.text())
-    }
+    drawn.to_string()
 }

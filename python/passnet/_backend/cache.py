@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-CACHE_VARIABLE = "PASSNET_CACHE"
+from passnet._cache_folder import cache_folder
 
 
 def key_of(*parts: str) -> str:
@@ -31,9 +31,7 @@ class Store:
     @classmethod
     def default(cls) -> Store:
         """The store in the directory of `PASSNET_CACHE`, else in the user's cache directory."""
-        if chosen := os.environ.get(CACHE_VARIABLE):
-            return cls(Path(chosen, "compile"))
-        return cls(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "passnet", "compile"))
+        return cls(cache_folder("compile"))
 
     def read(self, key: str) -> Any | None:
         """The result of that key; None if there is none."""

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from passnet import _native
+from passnet._cache_folder import cache_folder
 from passnet.kernels._errors import KernelCompileError, KernelRefusedError
 
 CACHE_VARIABLE = "PASSNET_KERNEL_CACHE"
@@ -105,9 +106,8 @@ def _place(text: str, flags: Sequence[str], suffix: str) -> Path:
 
 
 def _cache() -> Path:
-    if chosen := os.environ.get(CACHE_VARIABLE):
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "passnet", "kernels")
+    chosen = os.environ.get(CACHE_VARIABLE)
+    return Path(chosen) if chosen else cache_folder("kernels")
 
 
 def _compiler() -> str:

@@ -24,7 +24,7 @@ def cpp(source: str, *signatures: str, flags: Sequence[str] = ()) -> Any:
 
     The object code is judged before it is loaded: it may compute and call functions of mathematics, and has no state, no
     clocks and no calls of the system (`docs/reference/native-kernels.md`). It is kept in the directory
-    `PASSNET_KERNEL_CACHE` (default: `passnet/kernels` in the user's cache directory) under a hash of all that it depends
+    `PASSNET_KERNEL_CACHE` (default: `kernels` in the folder of `PASSNET_CACHE`) under a hash of all that it depends
     on, so that it is compiled once.
 
     Raises `ValueError` for a signature that it cannot read, `KernelCompileError`, and `KernelRefusedError`, which is one.

@@ -1,5 +1,7 @@
 //! Lengths of files and functions, and the one style of module files.
 
+use std::path::Path;
+
 use super::{
     modules::CrateModules,
     violation::{Source, Violation},
@@ -10,6 +12,10 @@ const MAX_FILE_LINES: usize = 400;
 
 /// A function longer than this does more than one thing.
 const MAX_FUNCTION_LINES: usize = 60;
+
+/// The command is flags, one short function per subcommand, and output. More lines than these are a library inside it. Comments do not
+/// count: those of flags are the text of the help.
+const MAX_COMMAND_LINES: usize = 4_000;
 
 pub(super) fn check(sources: &[Source], crates: &[CrateModules], violations: &mut Vec<Violation>) {
     for source in sources.iter().filter(|source| is_code(source)) {
@@ -23,6 +29,12 @@ pub(super) fn check(sources: &[Source], crates: &[CrateModules], violations: &mu
             violations.push(Violation::new("module-style", &source.path, 0, message));
         }
     }
+    let of_command = |source: &&Source| source.path.starts_with("crates/passnet/src") && source.has_extension("rs");
+    let lines: usize = sources.iter().filter(of_command).map(|source| lines_of_code(&source.text)).sum();
+    if lines > MAX_COMMAND_LINES {
+        let message = format!("{lines} lines of code; the command has at most {MAX_COMMAND_LINES}");
+        violations.push(Violation::new("command-length", Path::new("crates/passnet/src"), 0, message));
+    }
     for function in crates.iter().flat_map(|package| &package.functions) {
         if function.lines > MAX_FUNCTION_LINES {
             let message = format!(
@@ -32,6 +44,11 @@ pub(super) fn check(sources: &[Source], crates: &[CrateModules], violations: &mu
             violations.push(Violation::new("function-length", &function.file, function.line, message));
         }
     }
+}
+
+/// Returns the number of lines that are neither blank nor comments alone.
+fn lines_of_code(text: &str) -> usize {
+    text.lines().map(str::trim_start).filter(|line| !line.is_empty() && !line.starts_with("//")).count()
 }
 
 /// Returns whether a person writes and reads this file as code. Captured graphs and recorded passes are data.

@@ -8,7 +8,7 @@ use std::{
 };
 
 use fs_err as fs;
-use passnet_record::{ContentId, GraphId, RunEvent, RunHeader, Verdict};
+use passnet_record::{ContentId, GraphId, PassDirectory, RunEvent, RunHeader, SourceFile, Verdict};
 
 use super::{
     error::StoreError,
@@ -70,9 +70,19 @@ impl RunStore {
         verdicts.iter().find(|verdict| verdict.id == *id).or(verdicts.first())
     }
 
-    /// Returns whether a task's pass directory has been recorded.
-    pub fn has_passes(&self, task: &str, id: &ContentId) -> bool {
-        self.passes.contains(&(task.to_owned(), id.clone()))
+    /// Keeps the files of a task's passes, once.
+    ///
+    /// # Errors
+    /// Where the disk refuses.
+    pub fn record_passes(&mut self, task: &str, passes: &PassDirectory) -> Result<(), StoreError> {
+        if self.passes.contains(&(task.to_owned(), passes.id().clone())) {
+            return Ok(());
+        }
+        let file = |(path, bytes): &(String, Vec<u8>)| {
+            self.put_blob(bytes).map(|blob| SourceFile { path: path.clone(), blob })
+        };
+        let files = passes.files().iter().map(file).collect::<Result<_, _>>()?;
+        self.append(&RunEvent::Passes { task: task.to_owned(), id: passes.id().clone(), files })
     }
 
     /// Appends an event: one write, and for a verdict the promise of the disk.

@@ -15,6 +15,16 @@ pub struct FigureSeries {
     pub speedups: BTreeMap<String, Vec<f64>>,
 }
 
+/// Returns the usual category of a graph: the task of a run's graph; of a log's the library of the model, which is the folder around
+/// it.
+pub fn category(outcome: &GraphOutcome) -> String {
+    let mut parts = outcome.id.task.rsplit('/');
+    match (parts.next(), parts.next()) {
+        (Some(_), Some(library)) => library.to_owned(),
+        _ => outcome.id.task.clone(),
+    }
+}
+
 impl FigureSeries {
     /// Computes the scores of outcomes. `category` names the violin that a graph belongs to.
     ///

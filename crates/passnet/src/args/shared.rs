@@ -8,6 +8,7 @@ use clap::{
 };
 use passnet_record::{Device, ExecutionPath, MetadataError, Mode, RunMetadata, UnknownName, Weights};
 use passnet_run::Selection;
+use passnet_score::{EsSettings, Interpretation};
 
 /// A number of seconds, fractions allowed.
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
@@ -87,6 +88,28 @@ pub(crate) struct MeasureArgs {
     /// Limit on the host memory of one worker in GiB
     #[arg(long, default_value_t = 16.0)]
     pub(crate) memory: f64,
+}
+
+/// Parameters of ES_t.
+#[derive(Args)]
+pub(crate) struct EsArgs {
+    /// Slowdown penalty p
+    #[arg(long, default_value_t = 0.0)]
+    penalty: f64,
+    /// Error base b
+    #[arg(long, default_value_t = 0.1)]
+    error_base: f64,
+    /// Rule for what positive tolerances forgive: default, passnet or mismatch_extended (see docs/reference/scoring.md)
+    #[arg(long, default_value = "default", value_parser = |name: &str| Interpretation::by_name(name))]
+    interpretation: Interpretation,
+}
+
+impl EsArgs {
+    /// Returns the parameters.
+    pub(crate) fn settings(&self) -> EsSettings {
+        let Self { penalty, error_base, interpretation } = *self;
+        EsSettings { slowdown_penalty: penalty, error_base, interpretation }
+    }
 }
 
 /// Options that select a part of a suite.

@@ -4,7 +4,6 @@ mod client;
 mod replay;
 
 use std::{
-    collections::BTreeMap,
     path::{Path, PathBuf},
     process::ExitCode,
     sync::{Mutex, PoisonError, atomic::AtomicBool},
@@ -14,7 +13,7 @@ use std::{
 use anyhow::{Context, Result};
 use indicatif::ProgressBar;
 use passnet_agent::{
-    Evaluator, Event, Limits, Model, RunOptions, RunOutcome, Templates, Totals, Trajectory, Update, VerdictCache,
+    Evaluator, Limits, Model, RunOptions, RunOutcome, Templates, Totals, Update, VerdictCache, task_table,
 };
 use passnet_dataset::open_suite;
 use passnet_eval::Referee;
@@ -25,7 +24,7 @@ use super::{referee, stop::stop_flag};
 use crate::{
     args::{AgentCommand, AgentRunArgs, AttemptArgs},
     failure::{BAD, unfit},
-    output::Rows,
+    output,
     progress::{Lines, bar},
 };
 
@@ -91,7 +90,7 @@ fn default_directory(suite: &Suite, model: &str) -> PathBuf {
 
 /// The table of tasks and what is left to do. Leaves with 1 unless every attempt has ended.
 fn finish(outcome: &RunOutcome, directory: &Path) -> Result<ExitCode> {
-    print_tasks(&outcome.trajectories)?;
+    output::table(&task_table(&outcome.trajectories))?;
     for suspended in &outcome.suspended {
         eprintln!("{} (attempt {}) could not continue: {}", suspended.task, suspended.attempt, suspended.why);
     }
@@ -106,32 +105,6 @@ fn finish(outcome: &RunOutcome, directory: &Path) -> Result<ExitCode> {
             Ok(ExitCode::from(BAD))
         }
     }
-}
-
-fn print_tasks(trajectories: &[Trajectory]) -> Result<()> {
-    let mut tasks: BTreeMap<&str, Vec<&Trajectory>> = BTreeMap::new();
-    for trajectory in trajectories {
-        tasks.entry(&trajectory.setup.task.id).or_default().push(trajectory);
-    }
-    let mut rows =
-        Rows::new(&["task", "ended", "attempts", "correct", "score", "reward", "steps", "tokens", "rules broken"], 2);
-    for (task, attempts) in tasks {
-        let Some(best) = attempts.iter().copied().max_by(|a, b| a.score.total_cmp(&b.score)) else { continue };
-        let (correct, graphs) = best.correct();
-        let ended = serde_json::to_value(best.exit)?;
-        rows.push([
-            task.to_owned(),
-            ended.as_str().unwrap_or_default().to_owned(),
-            attempts.len().to_string(),
-            format!("{correct}/{graphs}"),
-            format!("{:.3}", best.score),
-            format!("{:.3}", best.reward.value),
-            best.steps.len().to_string(),
-            attempts.iter().map(|attempt| attempt.usage.tokens()).sum::<u64>().to_string(),
-            attempts.iter().filter(|attempt| !attempt.findings.is_empty()).count().to_string(),
-        ]);
-    }
-    rows.print()
 }
 
 /// Progress on stderr: attempts, steps, tokens, money.
@@ -154,7 +127,7 @@ impl AgentLine {
     pub(crate) fn show(&self, update: &Update<'_>) {
         let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
         totals.add(update);
-        log(update);
+        update.log();
         if matches!(update, Update::Ended(_)) {
             self.bar.inc(1);
         }
@@ -167,23 +140,5 @@ impl AgentLine {
 impl Drop for AgentLine {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
-    }
-}
-
-fn log(update: &Update<'_>) {
-    match update {
-        Update::Event { task, event: Event::Reply { step, reply, usage, retries, .. } } => {
-            let calls: Vec<&str> = reply.tool_calls.iter().map(|call| call.name.as_str()).collect();
-            tracing::info!("{task}: step {step}: {} ({} tokens, {retries} retries)", calls.join(", "), usage.tokens());
-        }
-        Update::Event { task, event: Event::Observed { name, observation, .. } } => {
-            tracing::debug!("{task}: {name}: {}", observation.content);
-        }
-        Update::Event { .. } => {}
-        Update::Ended(trajectory) => {
-            let task = &trajectory.setup.task.id;
-            tracing::info!("{task}: ended ({:?}), score {:.3}", trajectory.exit, trajectory.score);
-        }
-        Update::Suspended(suspended) => tracing::warn!("{}: {}", suspended.task, suspended.why),
     }
 }

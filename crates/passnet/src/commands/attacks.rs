@@ -3,14 +3,14 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use passnet_attacks::{AttackError, AttackOptions, Outcome, Report};
+use passnet_attacks::{AttackError, AttackOptions};
 use passnet_eval::EvalError;
-use passnet_record::{Coverage, counted};
+use passnet_record::Coverage;
 
 use crate::{
     args::AttacksArgs,
-    failure::{BAD, unfit},
-    output::{self, Rows},
+    failure::{checked, unfit},
+    output,
 };
 
 /// Runs the suite and prints the outcomes. Exits with 1 unless every attack was caught and every honest pass accepted.
@@ -34,37 +34,7 @@ pub(crate) fn run(args: &AttacksArgs) -> Result<ExitCode> {
     if args.json {
         output::json(&report)?;
     } else {
-        print(&report)?;
+        output::report(&report.text_report())?;
     }
-    Ok(if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::from(BAD) })
-}
-
-fn print(report: &Report) -> Result<()> {
-    let mut rows = Rows::new(&["entry", "outcome", "verdict", "stopped alone by", "what it does"], 5);
-    for entry in &report.entries {
-        let verdict = entry.verdict.as_ref();
-        let verdict = verdict.map(|verdict| format!("{} {}", verdict.status.name(), verdict.reason));
-        let layers = if entry.by_construction { "by construction".to_owned() } else { entry.layers.join(" ") };
-        let outcome = format!("{:?}", entry.outcome).to_lowercase();
-        rows.push([entry.name.clone(), outcome, verdict.unwrap_or_default(), layers, entry.title.clone()]);
-    }
-    rows.print()?;
-    for entry in report.entries.iter().filter(|entry| !entry.detail.is_empty() && entry.outcome != Outcome::Skipped) {
-        output::text(&format!("\n{}: {:?}: {}", entry.name, entry.outcome, entry.detail))?;
-    }
-    let count = |outcome| report.count(outcome);
-    let attacks = [Outcome::Caught, Outcome::Escaped, Outcome::Misjudged, Outcome::Dead];
-    output::text(&format!(
-        "\n{}: {} caught, {} escaped, {} misjudged, {} dead; {} honest: {} passed, {}; {} not run on {}",
-        counted(attacks.into_iter().map(count).sum(), "attack"),
-        count(Outcome::Caught),
-        count(Outcome::Escaped),
-        count(Outcome::Misjudged),
-        count(Outcome::Dead),
-        count(Outcome::Passed) + count(Outcome::FalseRejection),
-        count(Outcome::Passed),
-        counted(count(Outcome::FalseRejection), "false rejection"),
-        count(Outcome::Skipped),
-        report.device,
-    ))
+    checked(report.is_clean())
 }

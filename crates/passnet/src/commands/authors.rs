@@ -1,18 +1,24 @@
 //! The authors that the command knows: those of `passnet-author`, and `llm:`.
 
-use std::sync::Arc;
+use std::{
+    path::Path,
+    sync::{Arc, atomic::AtomicBool},
+};
 
+use anyhow::Result;
 use passnet_agent::LlmAuthor;
-use passnet_author::{Argument, Author, AuthorError, Fuse, Kind, builtin_kinds};
+use passnet_author::{Argument, Author, AuthorError, Context, Fuse, Kind, builtin_kinds, submission};
+use passnet_eval::{Referee, Submission};
 use passnet_record::AuthorSpec;
+use passnet_run::Suite;
 
 use super::agent;
-use crate::args::BenchRunArgs;
+use crate::{args::BenchRunArgs, failure::unfit};
 
 /// Returns all kinds. Author `llm:` cannot be created from its name alone.
 fn kinds() -> Vec<Kind> {
     let mut kinds = builtin_kinds();
-    let create = |spec: AuthorSpec| -> Result<Box<dyn Author>, AuthorError> {
+    let create = |spec: AuthorSpec| -> std::result::Result<Box<dyn Author>, AuthorError> {
         Err(AuthorError::Refused(format!("author `{spec}` works in `passnet bench run` only")))
     };
     kinds.push(Kind { name: "llm", argument: Argument::Any("MODEL"), create: Box::new(create) });
@@ -20,17 +26,32 @@ fn kinds() -> Vec<Kind> {
 }
 
 /// Parses the name of an author on the command line.
-pub(crate) fn parse(text: &str) -> Result<AuthorSpec, AuthorError> {
+pub(crate) fn parse(text: &str) -> std::result::Result<AuthorSpec, AuthorError> {
     passnet_author::parse(&kinds(), text)
 }
 
 /// Creates an author without options.
-pub(crate) fn create(spec: &AuthorSpec) -> Result<Box<dyn Author>, AuthorError> {
+pub(crate) fn create(spec: &AuthorSpec) -> std::result::Result<Box<dyn Author>, AuthorError> {
     passnet_author::create(&kinds(), spec)
 }
 
+/// Has an author write its passes for a suite; its steps go to stderr.
+pub(crate) fn written(
+    author: &mut dyn Author,
+    suite: &Suite,
+    referee: &Referee,
+    directory: &Path,
+    stop: &AtomicBool,
+) -> Result<Submission> {
+    let context = Context { referee, directory, stop, progress: &|step| eprintln!("{step}") };
+    submission(author, suite, &context).map_err(|error| match error {
+        error @ AuthorError::NoCache => unfit(error.to_string()),
+        error => error.into(),
+    })
+}
+
 /// Creates the author of `bench run` with its options, for a suite of so many tasks.
-pub(crate) fn create_for_bench(args: &BenchRunArgs, tasks: usize) -> anyhow::Result<Box<dyn Author>> {
+pub(crate) fn create_for_bench(args: &BenchRunArgs, tasks: usize) -> Result<Box<dyn Author>> {
     let spec = args.author.clone();
     match spec.kind() {
         "fuse" => Ok(Box::new(Fuse::new(spec).with_tuning(args.tune_seconds).with_confirmation(!args.no_confirm))),

@@ -5,17 +5,21 @@ use std::{
     process::ExitCode,
 };
 
-use anyhow::{Context as _, Result};
-use passnet_author::{AuthorError, Context, submission};
+use anyhow::{Context, Result};
 use passnet_dataset::open_suite;
-use passnet_eval::run_suite;
+use passnet_eval::{Submission, run_suite};
 use passnet_record::{AuthorSpec, Device, counted};
 use passnet_run::{Suite, archive::score_run, plain_name, remove_run};
 
-use super::{authors::create_for_bench, referee, report::print_leaderboard, stop::stop_flag};
+use super::{
+    authors::{create_for_bench, written},
+    referee,
+    report::print_leaderboard,
+    stop::stop_flag,
+};
 use crate::{
     args::BenchRunArgs,
-    failure::{BAD, unfit, usage},
+    failure::{interrupted, usage},
     progress::ProgressLine,
 };
 
@@ -31,16 +35,11 @@ pub(crate) fn run(args: &BenchRunArgs) -> Result<ExitCode> {
     let referee = referee::start_for(&suite.record, &args.measure, args.jobs)?;
     // Until here there is nothing to keep, and an interrupt ends the process.
     let stop = stop_flag()?;
-    let mut submission = {
-        let mut author = create_for_bench(args, suite.record.tasks.len())?;
-        let context =
-            Context { referee: &referee, directory: &directory, stop: &stop, progress: &|step| eprintln!("{step}") };
-        submission(author.as_mut(), &suite, &context).map_err(|error| match error {
-            error @ AuthorError::NoCache => unfit(error.to_string()),
-            error => error.into(),
-        })?
-    };
-    submission.metadata = metadata;
+    let mut author = create_for_bench(args, suite.record.tasks.len())?;
+    let submission = written(author.as_mut(), &suite, &referee, &directory, &stop)?;
+    // The author holds a progress line and, for language models, connections.
+    drop(author);
+    let submission = Submission { metadata, ..submission };
     let line = ProgressLine::new(suite.graphs().count());
     let outcome = run_suite(&referee, &suite, &submission, &directory, &stop, &|event| line.show(&event));
     line.finish();
@@ -52,8 +51,7 @@ pub(crate) fn run(args: &BenchRunArgs) -> Result<ExitCode> {
         eprintln!("run complete in {} ({} reused)", directory.display(), counted(outcome.reused, "verdict"));
         return Ok(ExitCode::SUCCESS);
     }
-    eprintln!("interrupted; run the same command again to continue");
-    Ok(ExitCode::from(BAD))
+    interrupted()
 }
 
 /// `runs/SUITE-AUTHOR-DEVICE`, with nothing in the name that a path could trip over.

@@ -47,21 +47,7 @@ fn verify(args: &BundleArgs) -> Result<ExitCode> {
     let path = &args.input;
     let verified = bundle::read(path).with_context(|| path.display().to_string())?;
     print_leaderboard(&[load_run(path)?])?;
-    let header = &verified.log.header;
-    let machine =
-        if header.fingerprint.device.is_empty() { &header.fingerprint.cpu } else { &header.fingerprint.device };
-    output::text(&format!(
-        "\nid        {}\nrun       {} over {} {}, {}\nmachine   {machine}\nfiles     {} blobs whole{}; {} timings follow from \
-         their trial times",
-        verified.id,
-        header.run,
-        header.suite,
-        header.suite_version,
-        if verified.log.finished { "finished" } else { "not finished" },
-        verified.blobs.len(),
-        if verified.missing > 0 { format!(", {} missing as announced", verified.missing) } else { String::new() },
-        verified.recomputed,
-    ))?;
+    output::text(&format!("\n{verified}"))?;
     match &args.expect {
         Some(expected) if expected != verified.id.as_str() => {
             eprintln!("error: the id is not {expected}: this is another bundle, or a changed one");

@@ -3,17 +3,13 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use passnet_attacks::{Finding, Level, check_evaluation, check_installation};
+use passnet_attacks::{Finding, Level, check_evaluation, check_installation, finding_table};
 use passnet_eval::probe::Proof;
 use passnet_record::{Device, SCHEMA_VERSION};
 use serde::Serialize;
 
 use super::referee;
-use crate::{
-    args::DoctorArgs,
-    failure::UNFIT,
-    output::{self, Rows},
-};
+use crate::{args::DoctorArgs, failure::UNFIT, output};
 
 /// The JSON form of the findings.
 #[derive(Serialize)]
@@ -28,7 +24,7 @@ struct JsonFindings<'a> {
 pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode> {
     let mut findings = check_installation();
     if !args.json {
-        print(&findings)?;
+        output::table(&finding_table(&findings))?;
     }
     let printed = findings.len();
     let mut proof = None;
@@ -49,23 +45,10 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode> {
             sandbox: proof.as_ref(),
         })?;
     } else if findings.len() > printed {
-        print(&findings[printed..])?;
+        output::table(&finding_table(&findings[printed..]))?;
     }
     let fit = findings.iter().all(|finding| finding.level != Level::Unfit);
     Ok(if fit { ExitCode::SUCCESS } else { ExitCode::from(UNFIT) })
-}
-
-fn print(findings: &[Finding]) -> Result<()> {
-    let mut rows = Rows::new(&["", "found", "detail"], 3);
-    for finding in findings {
-        let mark = match finding.level {
-            Level::Good => "ok",
-            Level::Limited => "limited",
-            Level::Unfit => "unfit",
-        };
-        rows.push([finding.what.to_owned(), mark.to_owned(), finding.detail.clone()]);
-    }
-    rows.print()
 }
 
 fn evaluate_itself(args: &DoctorArgs, findings: &mut Vec<Finding>) -> Result<Proof> {

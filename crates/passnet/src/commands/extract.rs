@@ -1,7 +1,5 @@
 //! `passnet extract`: models to samples. A Python process captures the models.
 
-mod summary;
-
 use std::{
     io::BufReader,
     path::Path,
@@ -22,7 +20,7 @@ use passnet_services::{CaptureOptions, Interpreter};
 use super::stop::stop_flag;
 use crate::{
     args::ExtractArgs,
-    failure::{BAD, UNFIT, USAGE, unfit, usage},
+    failure::{BAD, UNFIT, USAGE, interrupted, unfit, usage},
     output,
     progress::bar,
 };
@@ -65,8 +63,7 @@ fn capture(args: &ExtractArgs, out: &Path) -> Result<ExitCode> {
     let status = child.wait()?;
     let summary = summary?;
     if stop.load(Ordering::Relaxed) {
-        eprintln!("interrupted; run the same command again to continue");
-        return Ok(ExitCode::from(BAD));
+        return interrupted();
     }
     let Some(summary) = summary else {
         return Err(unfit(format!("the capture ended with {status} before its first model; see above")));
@@ -79,7 +76,7 @@ fn capture(args: &ExtractArgs, out: &Path) -> Result<ExitCode> {
     if args.json {
         output::json(&summary)?;
     } else {
-        summary::print(&summary)?;
+        output::report(&summary.text_report())?;
         eprintln!("ledger: {}", out.join(LEDGER).display());
     }
     Ok(match () {

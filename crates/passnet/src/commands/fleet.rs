@@ -4,28 +4,32 @@ mod simulate;
 
 use std::{
     env,
-    ffi::OsString,
     io::{self, BufReader},
-    path::PathBuf,
     process::ExitCode,
+    sync::atomic::AtomicBool,
 };
 
 use anyhow::Result;
-use passnet_author::{Context, submission};
 use passnet_dataset::open_suite;
 use passnet_eval::{Submission, run::Progress};
 use passnet_fleet::{
-    AuthorRun, BridgeConfig, FleetError, FleetOptions, FleetProgress, FleetRun, HealthPolicy, MetricsFile, Policy,
-    serve_station,
+    AuthorRun, BridgeConfig, Cluster, FleetError, FleetOptions, FleetProgress, FleetRun, HealthPolicy, MetricsFile,
+    Policy, serve_station,
 };
 use passnet_record::{AuthorSpec, Device, RunSettings, counted};
 use passnet_run::{Suite, archive::score_run, remove_run};
 use passnet_services::Interpreter;
 
-use super::{authors::create, bench::run_directory, referee, report::print_leaderboard, stop::stop_flag};
+use super::{
+    authors::{create, written},
+    bench::run_directory,
+    referee,
+    report::print_leaderboard,
+    stop::stop_flag,
+};
 use crate::{
     args::{FleetArgs, FleetCommand, FleetRunArgs},
-    failure::{BAD, unfit, usage},
+    failure::{interrupted, unfit, usage},
     progress::ProgressLine,
 };
 
@@ -96,15 +100,14 @@ fn run_suite(args: &FleetRunArgs) -> Result<ExitCode> {
         eprintln!("run complete in {} ({} reused)", places.join(", "), counted(outcome.reused, "verdict"));
         return Ok(ExitCode::SUCCESS);
     }
-    eprintln!("interrupted; run the same command again to continue");
-    Ok(ExitCode::from(BAD))
+    interrupted()
 }
 
 /// Has each author write its passes, on this machine: they are the same as those of `bench run`.
 fn submissions(args: &FleetRunArgs, suite: &Suite, settings: &RunSettings) -> Result<Vec<AuthorRun>> {
     let metadata = args.metadata.metadata().map_err(|error| usage(error.to_string()))?;
     let referee = referee::start_for_authors(settings.clone())?;
-    let stop = std::sync::atomic::AtomicBool::new(false);
+    let stop = AtomicBool::new(false);
     let one = |author: &AuthorSpec| -> Result<AuthorRun> {
         let name = run_directory(suite, author, settings.device);
         let directory = match &args.out {
@@ -112,9 +115,7 @@ fn submissions(args: &FleetRunArgs, suite: &Suite, settings: &RunSettings) -> Re
             Some(out) => out.join(name.file_name().unwrap_or_default()),
             None => name,
         };
-        let context =
-            Context { referee: &referee, directory: &directory, stop: &stop, progress: &|step| eprintln!("{step}") };
-        let submission: Submission = submission(create(author)?.as_mut(), suite, &context)?;
+        let submission = written(create(author)?.as_mut(), suite, &referee, &directory, &stop)?;
         let submission = Submission { metadata: metadata.clone(), ..submission };
         Ok(AuthorRun { submission, directory })
     };
@@ -125,19 +126,18 @@ fn submissions(args: &FleetRunArgs, suite: &Suite, settings: &RunSettings) -> Re
 fn options(args: &FleetArgs, device: Device) -> Result<FleetOptions> {
     let cores = args.cores.unwrap_or(if device.is_cpu() { 0 } else { GPU_CORES });
     let health = HealthPolicy { every: args.check_every, ..HealthPolicy::of(device) };
-    let flag = |name: &str, value: String| [OsString::from(name), OsString::from(value)];
-    let command: PathBuf = env::current_exe()?;
-    let mut arguments = Vec::new();
-    arguments.extend(flag("--address", args.address.clone()));
-    arguments.extend(flag("--device", device.kind().to_owned()));
-    arguments.extend(flag("--stations-per-node", args.stations_per_node.to_string()));
-    arguments.extend(flag("--cores", cores.to_string()));
-    arguments.extend([OsString::from("--command"), command.into_os_string()]);
+    let cluster = Cluster {
+        address: &args.address,
+        device,
+        stations_per_node: args.stations_per_node,
+        cores,
+        command: &env::current_exe()?,
+    };
     Ok(FleetOptions {
         policy: Policy { health, silence: args.silence, ..Policy::default() },
         jobs: args.jobs,
         cores,
         patience: args.patience,
-        bridge: BridgeConfig { interpreter: Interpreter::find(), module: "passnet._fleet.bridge", arguments },
+        bridge: BridgeConfig::of_cluster(Interpreter::find(), &cluster),
     })
 }

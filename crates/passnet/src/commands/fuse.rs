@@ -3,10 +3,10 @@
 use std::{collections::BTreeMap, process::ExitCode};
 
 use anyhow::{Context, Result};
-use fs_err as fs;
 use passnet_author::{
     Choices, Target,
     fuse::{Confirmer, Database, TypedSuite, known_choices},
+    write_pass_directory,
 };
 use passnet_dataset::open_suite;
 use passnet_eval::{Referee, settings};
@@ -31,12 +31,8 @@ pub(crate) fn run(args: &FuseArgs) -> Result<ExitCode> {
     if let Some(out) = &args.out {
         for (task, directory) in passes(args, &typed, &choices)? {
             let place = out.join(task);
-            fs::create_dir_all(&place)?;
-            for (name, bytes) in directory.files() {
-                fs::write(place.join(name), bytes)?;
-            }
-            let count = directory.files().iter().filter(|(name, _)| name.ends_with(".py")).count();
-            summary.push_str(&format!("{}: {}\n", place.display(), counted(count, "pass")));
+            let names = write_pass_directory(&place, &directory)?;
+            summary.push_str(&format!("{}: {}\n", place.display(), counted(names.len(), "pass")));
         }
     }
     output::text(&summary).context("cannot print")?;

@@ -12,12 +12,12 @@ use passnet_lint::{
     rules,
 };
 
-use passnet_record::counted;
+use passnet_record::{TextTable, counted};
 
 use crate::{
     args::{FindingsFormat, LintArgs},
-    failure::{BAD, usage},
-    output::{self, Rows},
+    failure::{checked, usage},
+    output,
 };
 
 /// Prints the findings, or the manual of a rule. Leaves with 1 where anything was found.
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &LintArgs) -> Result<ExitCode> {
         FindingsFormat::Json => output::json(&Report::new(&findings))?,
         FindingsFormat::Sarif => output::json(&sarif(&findings))?,
     }
-    Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(BAD) })
+    checked(findings.is_empty())
 }
 
 fn summary(findings: usize, files: usize) -> String {
@@ -59,11 +59,11 @@ fn summary(findings: usize, files: usize) -> String {
 
 fn explain(name: &str) -> Result<ExitCode> {
     if name == "all" {
-        let mut table = Rows::new(&["rule", "name"], 2);
+        let mut table = TextTable::new(&["rule", "name"], 2);
         for rule in rules() {
             table.push([rule.id.to_owned(), rule.name.to_owned()]);
         }
-        table.print()?;
+        output::table(&table)?;
         return Ok(ExitCode::SUCCESS);
     }
     let rule =

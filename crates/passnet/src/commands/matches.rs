@@ -4,23 +4,21 @@ use std::{path::PathBuf, process::ExitCode, time::Instant};
 
 use anyhow::Result;
 use passnet_author::pass_directories;
-use passnet_dataset::coverage::{CheckOptions, Corpus, CorpusError, Coverage, NamedPattern, Outcome, check, find};
+use passnet_dataset::coverage::{CheckOptions, Corpus, CorpusError, Coverage, NamedPattern, check, find};
 use passnet_eval::Referee;
 use passnet_graph::wire;
-use passnet_record::{PassDirectory, counted};
+use passnet_record::PassDirectory;
 use passnet_services::{Helper, HelperPool, Interpreter};
 
 use super::{match_judge::RefereeJudge, referee};
 use crate::{
     args::MatchArgs,
-    failure::{BAD, unfit, usage},
-    output::{self, Rows},
+    failure::{checked, unfit, usage},
+    output,
 };
 
 /// Bytes of inputs above which a match is not evaluated.
 const MAX_CHECKED_BYTES: u64 = 256 << 20;
-/// Rows of the table of conflicts.
-const SHOWN_CONFLICTS: usize = 20;
 
 /// Patterns with the directories that they are from.
 #[derive(Default)]
@@ -69,7 +67,11 @@ pub(crate) fn run(args: &MatchArgs) -> Result<ExitCode> {
     coverage.seconds.canonical = (canonical - read).as_secs_f64();
     coverage.seconds.search = (searched - canonical).as_secs_f64();
     coverage.seconds.check = (begin.elapsed() - searched).as_secs_f64();
-    print(args, &coverage)?;
+    if args.json {
+        output::json(&coverage)?
+    } else {
+        output::report(&coverage.text_report())?
+    }
     for failure in &corpus.failures {
         tracing::warn!("{}: {}", failure.what, failure.message);
     }
@@ -77,7 +79,7 @@ pub(crate) fn run(args: &MatchArgs) -> Result<ExitCode> {
         tracing::error!("{}: {why}", directory.display());
     }
     let good = found.refused.is_empty() && !coverage.is_unsound();
-    Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(BAD) })
+    checked(good)
 }
 
 /// Imports all directories, each in a confined worker.
@@ -106,88 +108,4 @@ fn patterns(args: &MatchArgs, referee: &Referee) -> Result<Patterns> {
         return Err(usage("no pass in these directories; a pass directory has a sorted_output_pass_rule_names.json"));
     }
     Ok(all)
-}
-
-fn print(args: &MatchArgs, coverage: &Coverage) -> Result<()> {
-    if args.json {
-        return output::json(coverage);
-    }
-    let mut rows = Rows::new(&["pass", "remark", "calls", "graphs", "models", "matches"], 2);
-    for pass in &coverage.passes {
-        let remark = match (&pass.error, pass.same_as) {
-            (Some(error), _) => error.clone(),
-            (None, Some(first)) => format!("pattern of {}", name(coverage, first)),
-            (None, None) => String::new(),
-        };
-        let counts = [pass.nodes, pass.graphs, pass.models, pass.matches].map(|count| count.to_string());
-        rows.push([format!("{}/{}", short(&pass.directory), pass.name), remark].into_iter().chain(counts));
-    }
-    rows.print()?;
-    print_conflicts(coverage)?;
-    print_types(coverage)?;
-    let seconds = coverage.seconds;
-    output::text(&format!(
-        "\n{} of {}: read in {:.1} s, brought into the form of patterns in {:.1} s; {} searched for in {:.2} s",
-        counted(coverage.graphs, "graph"),
-        counted(coverage.models, "model"),
-        seconds.read,
-        seconds.canonical,
-        counted(coverage.passes.len(), "pass"),
-        seconds.search,
-    ))
-}
-
-fn print_conflicts(coverage: &Coverage) -> Result<()> {
-    if coverage.conflicts.is_empty() {
-        return Ok(());
-    }
-    output::text("\nconflicts: the first pass takes nodes that the second one wants")?;
-    let mut rows = Rows::new(&["first", "second", "graphs", "overlaps", "lost"], 2);
-    for conflict in coverage.conflicts.iter().take(SHOWN_CONFLICTS) {
-        let counts = [conflict.graphs, conflict.overlaps, conflict.lost].map(|count| count.to_string());
-        rows.push([name(coverage, conflict.first), name(coverage, conflict.second)].into_iter().chain(counts));
-    }
-    rows.print()?;
-    if let Some(more) = coverage.conflicts.len().checked_sub(SHOWN_CONFLICTS).filter(|&more| more > 0) {
-        output::text(&format!("and {more} more pairs; --json lists all"))?;
-    }
-    Ok(())
-}
-
-fn print_types(coverage: &Coverage) -> Result<()> {
-    if coverage.passes.iter().all(|pass| pass.types.is_empty()) {
-        return Ok(());
-    }
-    output::text("\ntypes: matches by what they are applied to, and what an evaluation said")?;
-    let mut rows = Rows::new(&["pass", "types", "outcome", "reason", "matches"], 4);
-    for pass in &coverage.passes {
-        for class in &pass.types {
-            let outcome = match class.outcome {
-                Outcome::Unchecked => "-",
-                Outcome::Sound => "sound",
-                Outcome::Failed => "no verdict",
-                Outcome::Refused => "refused",
-                Outcome::Unsound => "UNSOUND",
-            };
-            let reason = class.message.clone().unwrap_or_default();
-            rows.push([
-                pass.name.clone(),
-                class.types.clone(),
-                outcome.to_owned(),
-                reason.lines().next().unwrap_or_default().chars().take(160).collect(),
-                class.matches.to_string(),
-            ]);
-        }
-    }
-    rows.print()
-}
-
-fn name(coverage: &Coverage, number: usize) -> String {
-    let pass = &coverage.passes[number];
-    format!("{}/{}", short(&pass.directory), pass.name)
-}
-
-/// The last part of a path.
-fn short(directory: &str) -> &str {
-    directory.trim_end_matches('/').rsplit('/').next().unwrap_or(directory)
 }

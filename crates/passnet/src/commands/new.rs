@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use fs_err as fs;
-use passnet_author::{Scaffold, Target, scaffold};
+use passnet_author::{Scaffold, Target, scaffold, write_pass_directory};
 use passnet_dataset::open_suite;
 use passnet_run::Selection;
 use passnet_services::Interpreter;
@@ -25,12 +25,7 @@ pub(crate) fn run(args: &NewArgs) -> Result<ExitCode> {
         return Err(usage(format!("{}: there is something here already; name a new folder", args.out.display())));
     }
     let Scaffold { passes, to_do } = scaffold(&Interpreter::find(), &suite, task, args.device)?;
-    fs::create_dir_all(&args.out)?;
-    for (name, bytes) in passes.files() {
-        fs::write(args.out.join(name), bytes)?;
-    }
-    let names: Vec<&str> =
-        passes.files().iter().map(|(name, _)| name.as_str()).filter(|name| name.ends_with(".py")).collect();
+    let names = write_pass_directory(&args.out, &passes)?;
     let (out, task, device) = (args.out.display(), args.task.display(), args.device);
     let device = if device == Target::Cpu { "" } else { " --device cuda" };
     let next = match to_do {

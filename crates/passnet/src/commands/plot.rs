@@ -4,16 +4,14 @@ use std::{path::Path, process::ExitCode};
 
 use anyhow::{Context, Result};
 use fs_err as fs;
-use passnet_score::{EsSettings, GraphOutcome};
-use passnet_web::{FigureSeries, figures};
+use passnet_web::{FigureSeries, category, figures};
 
 use super::score::read_outcomes;
 use crate::args::PlotArgs;
 
 /// Writes one file per figure.
 pub(crate) fn run(args: &PlotArgs) -> Result<ExitCode> {
-    let settings =
-        EsSettings { slowdown_penalty: args.penalty, error_base: args.error_base, interpretation: args.interpretation };
+    let settings = args.es.settings();
     let series = args.inputs.iter().map(|input| {
         let (outcomes, _) = read_outcomes(input)?;
         let series = FigureSeries::new(name(input), &outcomes.graphs, &settings, category);
@@ -33,13 +31,4 @@ pub(crate) fn run(args: &PlotArgs) -> Result<ExitCode> {
 fn name(input: &Path) -> String {
     let name = input.file_name().unwrap_or(input.as_os_str()).to_string_lossy().into_owned();
     name.strip_suffix(".log").or_else(|| name.strip_suffix(".txt")).unwrap_or(&name).to_owned()
-}
-
-/// The task of a run's graph; of a log the library of the model, which is the folder around it.
-fn category(outcome: &GraphOutcome) -> String {
-    let mut parts = outcome.id.task.rsplit('/');
-    match (parts.next(), parts.next()) {
-        (Some(_), Some(library)) => library.to_owned(),
-        _ => outcome.id.task.clone(),
-    }
 }

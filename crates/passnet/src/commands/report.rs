@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::{
     args::{ReportArgs, ReportFormat},
     failure::usage,
-    output::{self, Rows},
+    output,
 };
 
 /// One run in the JSON form of a report.
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
             print_leaderboard(&runs)?;
             return Ok(ExitCode::SUCCESS);
         }
-        ReportFormat::Table => leaderboard(&runs).text(),
+        ReportFormat::Table => output::rendered(&ranking::leaderboard(&runs)),
         ReportFormat::Md => ranking::markdown(&runs),
         ReportFormat::Html => report_page(&runs),
         ReportFormat::Json => {
@@ -76,15 +76,7 @@ fn write(path: &Path, text: &str) -> Result<()> {
 
 /// Prints one row per run, best sound score first.
 pub(crate) fn print_leaderboard(runs: &[RunView]) -> Result<()> {
-    leaderboard(runs).print()
-}
-
-fn leaderboard(runs: &[RunView]) -> Rows {
-    let mut rows = Rows::new(&ranking::TITLES, 3);
-    for run in ranking::ranked(runs) {
-        rows.push(ranking::line(run));
-    }
-    rows
+    output::table(&ranking::leaderboard(runs))
 }
 
 /// One row per verdict of all runs.

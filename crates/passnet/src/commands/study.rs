@@ -5,26 +5,26 @@ use std::{
     process::ExitCode,
 };
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context, Result};
 use fs_err as fs;
-use passnet_author::{Context, submission};
 use passnet_dataset::open_suite;
 use passnet_eval::run_suite;
 use passnet_run::{archive::load_run, plain_name};
 use passnet_web::study::{Compiler, study_markdown, study_page};
 
-use super::{authors::create, referee, stop::stop_flag};
-use crate::{args::StudyArgs, failure::BAD, output, progress::ProgressLine};
+use super::{
+    authors::{create, written},
+    referee,
+    stop::stop_flag,
+};
+use crate::{args::StudyArgs, failure::interrupted, output, progress::ProgressLine};
 
 /// Runs what is not yet run, then writes `study.md` and `study.html` into the folder.
 pub(crate) fn run(args: &StudyArgs) -> Result<ExitCode> {
     let runs = match &args.suite {
         Some(suite) => match measured(args, suite)? {
             Some(runs) => runs,
-            None => {
-                eprintln!("interrupted; run the same command again to continue");
-                return Ok(ExitCode::from(BAD));
-            }
+            None => return interrupted(),
         },
         None => args.from.clone(),
     };
@@ -48,9 +48,7 @@ fn measured(args: &StudyArgs, path: &Path) -> Result<Option<Vec<PathBuf>>> {
         let directory = args.out.join("runs").join(plain_name(&author.to_string()));
         eprintln!("{author}:");
         let line = ProgressLine::new(suite.graphs().count());
-        let context =
-            Context { referee: &referee, directory: &directory, stop: &stop, progress: &|step| eprintln!("{step}") };
-        let submission = submission(create(author)?.as_mut(), &suite, &context)?;
+        let submission = written(create(author)?.as_mut(), &suite, &referee, &directory, &stop)?;
         let outcome = run_suite(&referee, &suite, &submission, &directory, &stop, &|event| line.show(&event));
         line.finish();
         if !outcome.with_context(|| format!("run in {}", directory.display()))?.complete {

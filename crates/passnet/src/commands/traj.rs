@@ -45,34 +45,7 @@ fn stats(args: &TrajStatsArgs) -> Result<ExitCode> {
         output::json(&stats)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let cost = stats.usage.cost_usd.map(|cost| format!(", ${cost:.2}")).unwrap_or_default();
-    output::text(&format!(
-        "{} attempts at {} tasks: {} steps, {} evaluations, {} tokens{cost}\n\
-         score {:.3} (1 is doing nothing), reward {:.3}; {} correct throughout, {} rewarded, {} broke a rule\n\
-         model {}, tools {}",
-        stats.attempts,
-        stats.tasks,
-        stats.steps,
-        stats.evaluations,
-        stats.usage.tokens(),
-        stats.score,
-        stats.reward,
-        stats.all_correct,
-        stats.rewarded,
-        stats.cheated,
-        output::duration(stats.model_ns as f64),
-        output::duration(stats.tool_ns as f64),
-    ))?;
-    let mut rows = output::Rows::new(&["first evaluation", "last evaluation", "attempts"], 2);
-    for flow in &stats.flow {
-        rows.push([flow.first.to_owned(), flow.last.to_owned(), flow.attempts.to_string()]);
-    }
-    rows.print()?;
-    let mut rows = output::Rows::new(&["status of graphs, all evaluations", "graphs"], 1);
-    for (status, count) in &stats.failures {
-        rows.push([status.name().to_owned(), count.to_string()]);
-    }
-    rows.print()?;
+    output::report(&stats.text_report())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -89,12 +62,7 @@ fn filter(args: &FilterArgs) -> Result<ExitCode> {
         model: args.model.clone(),
     };
     let selector = corpus::filter(&args.inputs, criteria, &args.out)?;
-    let left_out: Vec<String> = selector.left_out.iter().map(|(why, count)| format!("{count} for {why}")).collect();
-    let left_out =
-        if left_out.is_empty() { "none left out".to_owned() } else { format!("left out: {}", left_out.join(", ")) };
-    let corrected =
-        if selector.corrected > 0 { format!(" ({} with corrected slips)", selector.corrected) } else { String::new() };
-    output::text(&format!("{} kept{corrected}, {left_out}", selector.kept))?;
+    output::text(&selector.to_string())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -157,7 +125,7 @@ fn row(trajectory: &Trajectory) -> Result<TrajectoryRow> {
         graph_hashes: trajectory.setup.task.graph_hashes.iter().map(ToString::to_string).collect(),
         model: trajectory.setup.model.clone(),
         attempt: i64::from(trajectory.setup.attempt),
-        exit: serde_json::to_value(trajectory.exit)?.as_str().unwrap_or_default().to_owned(),
+        exit: trajectory.exit.name().to_owned(),
         score: trajectory.score,
         reward: trajectory.reward.value,
         correct: correct as i64,

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, path::Path};
 
 /// Writes the graph `relu(linear(x, w))` with four rows and 65,536 columns: a library takes a third of the time that loops take.
 fn write_task(place: &Path) {
@@ -23,15 +23,7 @@ fn write_task(place: &Path) {
 
 /// The pass that `passnet fuse` writes, and its messages.
 fn fuse(home: &Path, flags: &[&str]) -> (String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_passnet"))
-        .arg("fuse")
-        .args([&home.join("thin"), Path::new("--out"), &home.join("out")])
-        .args(flags)
-        .env("PASSNET_CACHE", home.join("cache"))
-        .output()
-        .unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "{said}");
+    let said = crate::fuse(home, "thin", "out", flags);
     (fs::read_to_string(home.join("out/thin/fuse_0.py")).unwrap(), said)
 }
 

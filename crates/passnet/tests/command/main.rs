@@ -31,6 +31,20 @@ fn command(arguments: &[&str]) -> Command {
     command
 }
 
+/// Runs `passnet fuse` on a task folder of `home`, with a cache there. Returns its messages.
+fn fuse(home: &Path, task: &str, out: &str, flags: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_passnet"))
+        .arg("fuse")
+        .args([&home.join(task), Path::new("--out"), &home.join(out)])
+        .args(flags)
+        .env("PASSNET_CACHE", home.join("cache"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{said}");
+    said
+}
+
 fn passnet(arguments: &[&str]) -> Output {
     command(arguments).output().unwrap()
 }

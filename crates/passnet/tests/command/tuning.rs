@@ -6,27 +6,16 @@ use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
-    process::Command,
 };
 
 use crate::repository;
 
 /// Runs `passnet fuse` on one graph of a task with a softmax. Returns the files that it writes and its messages.
 fn fuse(home: &Path, out: &str, flags: &[&str]) -> (BTreeMap<String, String>, String) {
-    let task = home.join("task");
-    let out = home.join(out);
-    let output = Command::new(env!("CARGO_BIN_EXE_passnet"))
-        .arg("fuse")
-        .args([&task, Path::new("--out"), &out])
-        .args(flags)
-        .env("PASSNET_CACHE", home.join("cache"))
-        .output()
-        .unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "{said}");
+    let said = crate::fuse(home, "task", out, flags);
     let text =
         |entry: fs::DirEntry| (entry.file_name().into_string().unwrap(), fs::read_to_string(entry.path()).unwrap());
-    let files = fs::read_dir(out.join("task")).unwrap().map(|entry| text(entry.unwrap())).collect();
+    let files = fs::read_dir(home.join(out).join("task")).unwrap().map(|entry| text(entry.unwrap())).collect();
     (files, said)
 }
 

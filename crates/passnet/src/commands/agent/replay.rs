@@ -3,7 +3,9 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use passnet_agent::{Evaluator, ReplayedTrajectory, SCHEMA_VERSION, VerdictCache, corpus, replay_trajectory};
+use passnet_agent::{
+    Evaluator, ReplayedTrajectory, SCHEMA_VERSION, VerdictCache, corpus, replay_report, replay_trajectory,
+};
 use passnet_dataset::open_suite;
 use passnet_run::Selection;
 use serde::Serialize;
@@ -11,8 +13,8 @@ use serde::Serialize;
 use crate::{
     args::ReplayArgs,
     commands::referee,
-    failure::{BAD, usage},
-    output::{self, Rows},
+    failure::{checked, usage},
+    output,
 };
 
 #[derive(Serialize)]
@@ -43,26 +45,7 @@ pub(super) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     if args.json {
         output::json(&Report { schema_version: SCHEMA_VERSION, trajectories })?;
     } else {
-        print(&trajectories)?;
+        output::report(&replay_report(&trajectories))?;
     }
-    Ok(if same { ExitCode::SUCCESS } else { ExitCode::from(BAD) })
-}
-
-fn print(trajectories: &[ReplayedTrajectory]) -> Result<()> {
-    let mut rows = Rows::new(&["task", "step", "tool", "then", "now", "same"], 6);
-    for comparison in trajectories {
-        for call in comparison.calls.iter().filter(|call| call.tool == "pass_evaluator" || !call.same) {
-            let same = if call.same { "yes" } else { "no" };
-            let row = [&comparison.task, &call.step.to_string(), &call.tool, &call.before, &call.now, same]
-                .map(str::to_owned);
-            rows.push(row);
-        }
-    }
-    rows.print()?;
-    let calls = || trajectories.iter().flat_map(|comparison| &comparison.calls);
-    let (all, same) = (calls().count(), calls().filter(|call| call.same).count());
-    let slower = calls().map(|call| call.speed_differs).sum::<usize>();
-    output::text(&format!(
-        "{same} of {all} calls as before; speed-ups of {slower} graphs differ beyond their intervals"
-    ))
+    checked(same)
 }

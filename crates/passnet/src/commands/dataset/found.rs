@@ -6,7 +6,7 @@ use anyhow::Result;
 use passnet_dataset::{Dataset, Failure, Table};
 use passnet_record::counted;
 
-use crate::failure::{BAD, usage};
+use crate::failure::{checked, usage};
 
 /// Opens a dataset that has to exist.
 pub(super) fn existing(path: &Path) -> Result<Dataset> {
@@ -54,5 +54,5 @@ pub(super) fn report_failures(dataset: &Dataset, failures: &[Failure]) -> Result
     if !known.is_empty() {
         eprintln!("{} of {KNOWN_BAD} left out", counted(known.len(), "sample"));
     }
-    Ok(if new.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(BAD) })
+    checked(new.is_empty())
 }

@@ -1,55 +1,29 @@
 //! Contents of a dataset: `stats`, `show`, `query`, `card`.
 
-use std::{fmt::Display, process::ExitCode};
+use std::process::ExitCode;
 
 use anyhow::Result;
 use passnet_dataset::{
     Dataset, Failure, Table,
-    query::{Filter, FindError, Stats, describe, find, query, stats},
+    query::{Filter, FindError, describe, find, query, stats},
     suite::card,
 };
-use passnet_record::counted;
 
 use super::found::{report_failures, with_table};
 use crate::{
     args::{CardArgs, Format, QueryArgs, ShowArgs, StatsArgs},
     failure::usage,
-    output::{self, Rows},
+    output,
 };
-
-/// Ops that `stats` lists.
-const TOP_OPS: usize = 20;
 
 pub(super) fn run_stats(args: &StatsArgs) -> Result<ExitCode> {
     let dataset = with_table(&args.dataset, args.table)?;
     let stats = stats(&dataset, args.table)?;
     match args.format {
         Format::Json => output::json(&stats.to_json())?,
-        Format::Table => print_stats(&stats)?,
+        Format::Table => output::report(&stats.text_report())?,
     }
     report_failures(&dataset, &stats.failures)
-}
-
-fn print_stats(stats: &Stats) -> Result<()> {
-    output::text(&format!("{}, {}", counted(stats.samples, "sample"), counted(stats.ops, "op")))?;
-    counts("equal by", stats.distinct.iter().map(|(rung, count)| (rung.name(), *count)))?;
-    counts("kind", stats.by_kind.iter().map(|(kind, count)| (kind, *count)))?;
-    counts("source", stats.by_source.iter().map(|(source, count)| (source, *count)))?;
-    counts("domain", stats.by_domain.iter().map(|(domain, count)| (domain, *count)))?;
-    let size = |log: &u32| format!("{}..{}", 1_u64 << log, (1_u64 << log) * 2);
-    counts("ops in graph", stats.by_size.iter().map(|(log, count)| (size(log), *count)))?;
-    counts("input dtype", stats.by_dtype.iter().map(|(dtype, count)| (dtype, *count)))?;
-    let mut ops: Vec<(&String, usize)> = stats.by_op.iter().map(|(op, count)| (op, *count)).collect();
-    ops.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    ops.truncate(TOP_OPS);
-    counts("op", ops)
-}
-
-fn counts(title: &str, rows: impl IntoIterator<Item = (impl Display, usize)>) -> Result<()> {
-    let mut table = Rows::new(&[title, "count"], 1);
-    rows.into_iter().for_each(|(name, count)| table.push([name.to_string(), count.to_string()]));
-    output::text("")?;
-    table.print()
 }
 
 pub(super) fn show(args: &ShowArgs) -> Result<ExitCode> {

@@ -20,7 +20,7 @@ use super::found::{report_failures, with_table};
 use crate::{
     args::{CurateArgs, DedupArgs, ExportArgs, FoldArgs, FoldMode, ImportArgs, PruneArgs, ReviseArgs, WithholdArgs},
     failure::usage,
-    output::{self, Rows},
+    output,
 };
 
 pub(super) fn import(args: &ImportArgs) -> Result<ExitCode> {
@@ -39,22 +39,15 @@ pub(super) fn run_export(args: &ExportArgs) -> Result<ExitCode> {
 }
 
 fn print_transfer(dataset: &Dataset, transfer: &Transfer) -> Result<ExitCode> {
-    let Transfer { samples, tasks, present, present_tasks, repaired, failures } = transfer;
-    for file in repaired {
+    for file in &transfer.repaired {
         tracing::warn!(
             "{}; {} of it were kept, the others are imported again where their folders are; the old file is kept as `damaged-...`",
             file.error,
             counted(file.kept, "row")
         );
     }
-    output::text(&format!(
-        "{} and {} written; {} and {} were there",
-        counted(*samples, "sample"),
-        counted(*tasks, "task"),
-        counted(*present, "sample"),
-        counted(*present_tasks, "task")
-    ))?;
-    report_failures(dataset, failures)
+    output::text(&transfer.to_string())?;
+    report_failures(dataset, &transfer.failures)
 }
 
 pub(super) fn run_dedup(args: &DedupArgs) -> Result<ExitCode> {
@@ -62,11 +55,7 @@ pub(super) fn run_dedup(args: &DedupArgs) -> Result<ExitCode> {
     let out = args.out.as_ref().map_or_else(|| dataset.clone(), Dataset::at);
     let rung = args.level;
     let found = dedup(&dataset, args.table, rung, &out)?;
-    let mut table = Rows::new(&["equal by", "distinct"], 1);
-    for (rung, distinct) in &found.distinct {
-        table.push([rung.name().to_owned(), distinct.to_string()]);
-    }
-    table.print()?;
+    output::table(&found.table())?;
     output::text(&format!("\n{} of {} kept: distinct by {}", found.kept, found.rows, rung.name()))?;
     report_failures(&dataset, &found.failures)
 }
@@ -88,24 +77,14 @@ pub(super) fn fold(args: &FoldArgs) -> Result<ExitCode> {
         FoldMode::Fusible => Method::Fusible,
     };
     let mined = mine(&dataset, method, &out)?;
-    let percent = 100.0 * mined.covered as f64 / mined.ops.max(1) as f64;
-    output::text(&format!(
-        "{} in {} of {}; {percent:.1}% of {} covered",
-        counted(mined.subgraphs, "distinct subgraph"),
-        counted(mined.ranges, "range"),
-        counted(mined.graphs, "graph"),
-        counted(mined.ops, "op")
-    ))?;
+    output::text(&mined.to_string())?;
     report_failures(&dataset, &mined.failures)
 }
 
 pub(super) fn run_curate(args: &CurateArgs) -> Result<ExitCode> {
     let dataset = with_table(&args.dataset, Table::Subgraphs)?;
     let curated = curate(&dataset, args.eval)?;
-    output::text(&format!(
-        "{} tasks for evaluation, {} for training; {} graphs withheld from training, their structure is evaluated",
-        curated.eval, curated.train, curated.withheld
-    ))?;
+    output::text(&curated.to_string())?;
     report_failures(&dataset, &curated.failures)
 }
 

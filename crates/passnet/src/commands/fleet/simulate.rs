@@ -1,9 +1,9 @@
 //! `passnet fleet simulate`.
 
-use std::{collections::BTreeMap, path::Path, process::ExitCode, time::Duration};
+use std::{process::ExitCode, time::Duration};
 
 use anyhow::Result;
-use passnet_fleet::{HealthPolicy, Policy, Simulation, simulate};
+use passnet_fleet::{HealthPolicy, Policy, Simulation, simulate, task_durations};
 use passnet_run::RunLog;
 
 use crate::{args::SimulateArgs, failure::usage, output};
@@ -12,7 +12,7 @@ use crate::{args::SimulateArgs, failure::usage, output};
 pub(super) fn run(args: &SimulateArgs) -> Result<ExitCode> {
     let mut durations = Vec::new();
     for run in &args.runs {
-        durations.extend(task_durations(run)?);
+        durations.extend(task_durations(&RunLog::read(run)?));
     }
     if durations.is_empty() {
         return Err(usage("the runs have no verdicts"));
@@ -37,14 +37,4 @@ pub(super) fn run(args: &SimulateArgs) -> Result<ExitCode> {
     });
     output::json(&report)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Returns the wall time of each task of a run.
-fn task_durations(run: &Path) -> Result<Vec<Duration>> {
-    let log = RunLog::read(run)?;
-    let mut tasks = BTreeMap::<&str, u64>::new();
-    for verdict in log.verdicts() {
-        *tasks.entry(&verdict.id.task).or_default() += verdict.cost.wall_ns;
-    }
-    Ok(tasks.into_values().map(Duration::from_nanos).collect())
 }

@@ -9,7 +9,7 @@ use passnet_dataset::open_suite;
 use crate::{
     args::TeachArgs,
     commands::{agent, referee, stop::stop_flag},
-    failure::BAD,
+    failure::checked,
     output,
 };
 
@@ -38,5 +38,5 @@ pub(super) fn run(args: &TeachArgs) -> Result<ExitCode> {
     }
     let useful = outcome.trajectories.iter().filter(|trajectory| trajectory.score > 1.0).count();
     output::text(&format!("{} trajectories, {useful} of them with a score above 1", outcome.trajectories.len()))?;
-    Ok(if outcome.complete { ExitCode::SUCCESS } else { ExitCode::from(BAD) })
+    checked(outcome.complete)
 }

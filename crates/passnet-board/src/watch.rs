@@ -1,0 +1,57 @@
+//! A board that looks after its inbox.
+
+use std::{fmt, sync::atomic::AtomicBool, thread, time::Duration};
+
+use passnet_eval::Referee;
+use passnet_run::Suite;
+
+use crate::{error::BoardError, state::State, store::Board};
+
+/// Pause between two looks at the inbox.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Pause after a failure of the machine.
+const RETRY_EVERY: Duration = Duration::from_secs(60);
+
+impl Board {
+    /// Evaluates what waits, one submission after the other, and passes one line for each to `say`.
+    ///
+    /// # Errors
+    /// If the referee fails, or the board cannot be written. Submissions that were not evaluated still wait.
+    pub fn review_all(
+        &self,
+        referee: &Referee,
+        suite: &Suite,
+        stop: &AtomicBool,
+        say: &dyn Fn(String),
+    ) -> Result<(), BoardError> {
+        while let Some((id, state)) = self.review_next(referee, suite, stop)? {
+            say(format!("{id}: {state}"));
+        }
+        Ok(())
+    }
+
+    /// Evaluates submissions as they come, without end. A failure leaves the submission in the inbox; it is tried again, since
+    /// the cause may be the machine.
+    pub fn review_forever(&self, referee: &Referee, suite: &Suite, say: &dyn Fn(String)) -> ! {
+        let stop = AtomicBool::new(false);
+        loop {
+            match self.review_all(referee, suite, &stop, say) {
+                Ok(()) => thread::sleep(LOOK_EVERY),
+                Err(error) => {
+                    tracing::error!("a submission could not be evaluated: {error}");
+                    thread::sleep(RETRY_EVERY);
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Shown(_) => write!(f, "evaluated and shown"),
+            Self::Refused { reason } => write!(f, "not shown: {reason}"),
+            Self::Waiting => write!(f, "still waits"),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The smallest failing part by a referee, and the part as a sample.
+
+use std::path::Path;
+
+use passnet_graphnet::{GraphNetMeta, Sample, sample::write_sample_dir};
+use passnet_record::AuthorSpec;
+use passnet_run::GraphSample;
+use serde_json::json;
+
+use crate::{
+    Candidate, EvalError, Referee,
+    bisect::{Bisection, bisect, values_of},
+};
+
+/// Error of [`smallest_part`] and [`Bisection::save`].
+#[derive(Debug, thiserror::Error)]
+pub enum BisectError {
+    /// The referee failed.
+    #[error(transparent)]
+    Eval(#[from] EvalError),
+    /// The values of the graph are not known, so that its parts have no inputs.
+    #[error("the values of the graph are not known")]
+    Values(#[from] passnet_services::HelperError),
+    /// The part cannot be written.
+    #[error(transparent)]
+    Sample(#[from] passnet_graphnet::Error),
+}
+
+/// Looks for the smallest part on which a candidate fails, in at most `most` evaluations. `None` if the whole does not fail.
+///
+/// # Errors
+/// If an evaluation cannot run, or the graph cannot be run for its values.
+pub fn smallest_part(
+    referee: &Referee,
+    sample: &GraphSample,
+    candidate: &Candidate,
+    most: usize,
+) -> Result<Option<Bisection>, BisectError> {
+    // Values cost a run of the whole graph in a helper: only a graph that fails needs them.
+    if !referee.check(sample, candidate)?.status.is_failure() {
+        return Ok(None);
+    }
+    let values = values_of(sample, &referee.interpreter())?;
+    Ok(bisect(sample, &values, most, &mut |part| referee.check(part, candidate))?)
+}
+
+impl Bisection {
+    /// Writes the part as a sample; its `graph_net.json` says who failed and how.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub fn save(&self, folder: &Path, author: &AuthorSpec) -> Result<(), BisectError> {
+        let found = json!({
+            "author": author.to_string(),
+            "status": self.verdict.status,
+            "reason": self.verdict.reason,
+            "nodes_of_whole": self.whole,
+            "minimal": self.is_minimal,
+        });
+        let mut meta = GraphNetMeta {
+            framework: Some("torch".to_owned()),
+            model_name: Some(self.sample.id().graph.clone()),
+            ..GraphNetMeta::default()
+        };
+        meta.other.insert("bisected".to_owned(), found);
+        let sample = Sample {
+            graph: self.sample.graph().clone(),
+            tensors: self.sample.metas().to_vec(),
+            meta,
+            constraints: String::new(),
+            graph_hash: None,
+        };
+        Ok(write_sample_dir(folder, &sample)?)
+    }
+}
