@@ -11,7 +11,7 @@ use super::{
 };
 use crate::finding::{Finding, Rule, readable};
 
-/// What a value is computed from.
+/// Origin of a value.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Sources {
     /// The address of a constant.
@@ -86,7 +86,7 @@ fn addresses<'s, 'a>(operands: &'s [&'a str]) -> Vec<&'s [&'a str]> {
     found
 }
 
-/// Where the value of each register comes from.
+/// Returns the origin of the value of each register.
 fn sources<'a>(module: &Module<'a>, function: &Function<'a>) -> BTreeMap<&'a str, Sources> {
     let mut known: BTreeMap<&str, Sources> = BTreeMap::new();
     loop {
@@ -131,7 +131,7 @@ fn is_register(token: &str) -> bool {
     token.starts_with(|c: char| matches!(c, '%' | '_' | '$') || c.is_ascii_alphabetic())
 }
 
-/// What some operands are computed from together. Names that are neither registers nor constants are those of parameters and
+/// Returns the origin of some operands together. Names that are neither registers nor constants are those of parameters and
 /// of variables of the block or the thread; special registers and numbers are no addresses.
 fn combined(module: &Module<'_>, known: &BTreeMap<&str, Sources>, operands: &[&str]) -> Sources {
     let of = |token: &&str| {

@@ -1,6 +1,7 @@
 //! C++ for CPUs: one function per program, its loops ready for the compiler's vectoriser.
 
 mod columns;
+mod division;
 mod lanes;
 pub(crate) mod phases;
 mod share;
@@ -11,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use passnet_record::DType;
 
-use self::share::Share;
+use self::division::Share;
 use super::{buffer_names, order::Order, size, summed};
 use crate::{
     front::{

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{LANES, Printer, share::Share};
+use super::{LANES, Printer, division::Share};
 use crate::{
     back::print::{order::Order, size},
     front::{

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Printer, share::Share};
+use super::{Printer, division::Share};
 use crate::{
     front::expr::{BufferId, Expr},
     plan::{
@@ -15,7 +15,7 @@ use crate::{
 /// A function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Phase {
-    /// Its text between the braces.
+    /// Text between the braces.
     pub(crate) body: String,
     /// Parts into which its work is divided; with more than one it takes a range of them.
     pub(crate) parts: i64,
@@ -34,7 +34,7 @@ pub(crate) fn phases(program: &Program, config: Nests) -> Vec<Phase> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for stage in &program.stages {
         let printer = Printer::new(program, config);
-        let (share, parts) = printer.share(stage, printer.across(stage).as_ref());
+        let (share, parts) = printer.share(stage, printer.across(stage).map(|across| across.all_blocks()));
         let (reads, writes) = touched(program, stage);
         match groups.last_mut().filter(|group| group.parts.max(parts) == 1 || group.takes(program, &reads, &writes)) {
             Some(group) => {

@@ -1,7 +1,7 @@
 //! Division of a stage among threads: into parts whose number the author chooses, of which a call computes those from `begin` to
 //! `end`. An element has the same value whichever part it is in, so that results do not depend on the number of threads.
 
-use super::{LANES, Printer, columns::Across};
+use super::{LANES, Printer, division::Share};
 use crate::{
     back::print::size,
     front::expr::{Binary, Expr, Unary},
@@ -17,37 +17,14 @@ const MANY_ROWS: i64 = 64;
 /// Elements to which the ends of parts of a row are rounded: whole registers.
 const STEP: i64 = 4 * LANES;
 
-/// Places at which a stage can be divided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Share {
-    /// The rows of the first outer loops.
-    Rows { depth: usize, units: i64 },
-    /// The innermost loops.
-    Slices { units: i64 },
-    /// Blocks of neighbouring rows.
-    Columns { units: i64 },
-    /// None: one part computes all.
-    Whole,
-}
-
-impl Share {
-    const fn units(self) -> i64 {
-        match self {
-            Self::Rows { units, .. } | Self::Slices { units } | Self::Columns { units } => units,
-            Self::Whole => 1,
-        }
-    }
-}
-
 impl Printer<'_> {
-    /// Where a stage can be divided, and into how many parts.
-    pub(super) fn share(&self, stage: &Stage, across: Option<&Across>) -> (Share, i64) {
+    /// Returns where a stage can be divided, and into how many parts. `blocks`: of rows, where it is computed across them.
+    pub(super) fn share(&self, stage: &Stage, blocks: Option<i64>) -> (Share, i64) {
         let wanted = (self.work(stage) / GRAIN).min(MOST_PARTS);
         if wanted < 2 {
             return (Share::Whole, 1);
         }
-        let share =
-            across.map_or_else(|| share_of_rows(stage, wanted), |across| Share::Columns { units: across.all_blocks() });
+        let share = blocks.map_or_else(|| share_of_rows(stage, wanted), |units| Share::Columns { units });
         match share.units().min(wanted) {
             ..2 => (Share::Whole, 1),
             parts => (share, parts),
