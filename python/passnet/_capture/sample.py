@@ -208,8 +208,10 @@ def _is_sample(folder: Path) -> bool:
 
 def custom_operators(graph: torch.fx.Graph) -> list[str]:
     """Operators of the graph that PyTorch does not define: a package has to be imported before the sample runs."""
-    schemas = (getattr(node.target, "_schema", None) for node in graph.nodes if node.op == "call_function")
-    names = {schema.name for schema in schemas if schema is not None}
+    targets = [node.target for node in graph.nodes if node.op == "call_function"]
+    # An operator, or all overloads of a name.
+    names = {target._schema.name for target in targets if hasattr(target, "_schema")}
+    names |= {target._qualified_op_name for target in targets if hasattr(target, "_qualified_op_name")}
     return sorted(name for name in names if name.partition("::")[0] not in _NAMESPACES)
 
 

@@ -64,8 +64,8 @@ class _Confirm(Judge):
         self.lock = lock
         self.calls: list[dict[str, Any]] = []
 
-    def _decide(self, rule: Pass, values: Sequence[Any], region: Region) -> None:
-        super()._decide(rule, values, region)
+    def _decide(self, rule: Pass, values: Sequence[Any], region: Region, escapes: bool, unseen: frozenset[int]) -> None:
+        super()._decide(rule, values, region, escapes, unseen)
         call: dict[str, Any] = {"pass": rule.name, "fault": None if region.kept else region.reason, "pairs": []}
         self.calls.append(call)
         if not region.kept:

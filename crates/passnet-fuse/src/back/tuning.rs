@@ -70,7 +70,7 @@ fn key(program: &Program, target: Target) -> KernelKey {
 fn printed(program: &Program, config: Config) -> Vec<String> {
     match config {
         Config::Nests(nests) => {
-            let bodies = cpp::phases::phases(program, nests).into_iter().map(|phase| phase.body);
+            let bodies = cpp::phases::phases(program, nests, true).into_iter().map(|phase| phase.body);
             bodies.chain(cpp::parameters(program)).collect()
         }
         Config::Tiles(tiles) => {

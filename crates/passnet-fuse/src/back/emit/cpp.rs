@@ -22,7 +22,7 @@ use crate::{
 pub(super) fn parts(sites: &[Site], choices: &Choices, copies: bool) -> Parts {
     let kernels = Kernels::of(sites, choices, copies);
     let region = &sites[0].region;
-    let is_shared = kernels.of_site.iter().any(|calls| calls.len() > 1 || calls[0].parts > 1);
+    let is_shared = kernels.is_shared;
     let mut launch = String::new();
     let mut arguments: Vec<String> = (0..region.inputs.len()).map(|number| format!("in{number}")).collect();
     arguments.extend((0..region.allocated().count()).map(|number| format!("out{number}")));
@@ -36,12 +36,12 @@ pub(super) fn parts(sites: &[Site], choices: &Choices, copies: bool) -> Parts {
     }
     let arguments = arguments.join(", ");
     let _ = if is_shared {
-        write!(launch, "    for kernel, *numbers in calls:\n        kernel({arguments}, *numbers)\n")
+        write!(launch, "    for kernel, row, parts in calls:\n        kernel({arguments}, row, 0, parts)\n")
     } else {
         writeln!(launch, "    kernel({arguments}, row)")
     };
     let (columns, names) = if is_shared {
-        ("kernels with the row of their sizes and the range of their parts, ", vec!["calls".to_owned()])
+        ("kernels with the row of their sizes and the number of their parts, ", vec!["calls".to_owned()])
     } else {
         ("kernel, row of its sizes, ", vec!["kernel".to_owned(), "row".to_owned()])
     };
@@ -68,8 +68,10 @@ pub(super) fn parts(sites: &[Site], choices: &Choices, copies: bool) -> Parts {
 /// The C++ source of a pass, and which function and which row of its sizes each site takes.
 struct Kernels {
     text: String,
-    /// Calls of each site, in order.
+    /// Calls of each site, in order; as many for each.
     of_site: Vec<Vec<Call>>,
+    /// True if calls have parts, and the functions take a range of them.
+    is_shared: bool,
 }
 
 /// A call of a function.
@@ -84,8 +86,7 @@ struct Call {
 impl Call {
     /// The function and the arguments after its tensors, as Python.
     fn entry(&self) -> String {
-        let Self { kernel, row, parts } = self;
-        if *parts > 1 { format!("({kernel}, {row}, 0, {parts})") } else { format!("({kernel}, {row})") }
+        format!("({}, {}, {})", self.kernel, self.row, self.parts)
     }
 }
 
@@ -93,16 +94,14 @@ impl Call {
 struct Function {
     skeleton: Skeleton,
     parameters: Vec<String>,
-    /// True if it computes a range of parts.
-    is_shared: bool,
     /// Different sizes of the sites.
     rows: Vec<Vec<i64>>,
 }
 
 impl Function {
     /// The table of sizes and the function, and its declaration.
-    fn print(&self, number: usize, sites: &[Site]) -> (String, String) {
-        let Self { skeleton, parameters, is_shared, rows } = self;
+    fn print(&self, number: usize, is_shared: bool, sites: &[Site]) -> (String, String) {
+        let Self { skeleton, parameters, rows } = self;
         let mut source = String::new();
         let merged = merge(skeleton, rows);
         let columns = merged.rows[0].len();
@@ -112,38 +111,48 @@ impl Function {
             let (count, rows) = (rows.len(), rows.join(", "));
             let _ = writeln!(source, "constexpr int64_t sizes{number}[{count}][{columns}] = {{{rows}}};\n");
         }
-        let range = if *is_shared { ", int64_t begin, int64_t end" } else { "" };
+        let range = if is_shared { ", int64_t begin, int64_t end" } else { "" };
         let _ = writeln!(source, "extern \"C\" void kernel{number}({}, int64_t row{range}) {{", parameters.join(", "));
         for column in 0..columns {
             let _ = writeln!(source, "    const int64_t n{column} = sizes{number}[row][{column}];");
         }
         let _ = writeln!(source, "{}}}\n", merged.text);
-        (source, signature(number, parameters, *is_shared, sites))
+        (source, signature(number, parameters, is_shared, sites))
     }
 }
 
 impl Kernels {
     fn of(sites: &[Site], choices: &Choices, copies: bool) -> Self {
+        let programs: Vec<_> = sites.iter().filter_map(|site| Some((site, site.program()?))).collect();
+        let phases = |divides: bool| -> Vec<Vec<Phase>> {
+            let of = |(site, program): &(&Site, &Program)| {
+                cpp::phases::phases(program, config_of(site, choices).nests(), divides)
+            };
+            programs.iter().map(of).collect()
+        };
+        let mut all = phases(true);
+        // Rows of a table have as many calls each: lint rules follow no others.
+        if all.iter().any(|phases| phases.len() != all[0].len()) {
+            all = phases(false);
+        }
+        let is_shared = all.iter().any(|phases| phases.len() > 1 || phases[0].parts > 1);
         let mut functions: Vec<Function> = Vec::new();
         let mut of_site = Vec::new();
-        for (site, program) in sites.iter().filter_map(|site| Some((site, site.program()?))) {
-            let phases = cpp::phases::phases(program, config_of(site, choices).nests());
-            let calls = phases.iter().map(|phase| call(&mut functions, program, phase));
-            of_site.push(calls.collect());
+        for ((_, program), phases) in programs.iter().zip(&all) {
+            of_site.push(phases.iter().map(|phase| call(&mut functions, program, phase)).collect());
         }
-        Self { text: source(&functions, sites, copies), of_site }
+        Self { text: source(&functions, is_shared, sites, copies), of_site, is_shared }
     }
 }
 
 /// The call of a phase's function, which is added unless there is one that differs in sizes only.
 fn call(functions: &mut Vec<Function>, program: &Program, phase: &Phase) -> Call {
     let (skeleton, sizes) = split(&phase.body);
-    let (parameters, is_shared) = (cpp::parameters(program), phase.parts > 1);
-    let is_same =
-        |known: &Function| known.skeleton == skeleton && known.parameters == parameters && known.is_shared == is_shared;
+    let parameters = cpp::parameters(program);
+    let is_same = |known: &Function| known.skeleton == skeleton && known.parameters == parameters;
     let known = functions.iter().position(is_same);
     let number = known.unwrap_or_else(|| {
-        functions.push(Function { skeleton, parameters, is_shared, rows: Vec::new() });
+        functions.push(Function { skeleton, parameters, rows: Vec::new() });
         functions.len() - 1
     });
     // Equal sizes share a row.
@@ -156,12 +165,12 @@ fn call(functions: &mut Vec<Function>, program: &Program, phase: &Phase) -> Call
 }
 
 /// The C++ source with all functions, as Python.
-fn source(functions: &[Function], sites: &[Site], copies: bool) -> String {
+fn source(functions: &[Function], is_shared: bool, sites: &[Site], copies: bool) -> String {
     let mut source = String::from(cpp::START);
     let mut names: Vec<String> = Vec::new();
     let mut quoted: Vec<String> = Vec::new();
     for (number, function) in functions.iter().enumerate() {
-        let (text, signature) = function.print(number, sites);
+        let (text, signature) = function.print(number, is_shared, sites);
         source.push_str(&wrapped(&text));
         names.push(format!("kernel{number}"));
         quoted.push(literals(&signature));

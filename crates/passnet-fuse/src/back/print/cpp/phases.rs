@@ -29,12 +29,13 @@ struct Group<'p> {
     writes: BTreeSet<BufferId>,
 }
 
-/// The functions of a program, in the order in which they are called.
-pub(crate) fn phases(program: &Program, config: Nests) -> Vec<Phase> {
+/// The functions of a program, in the order in which they are called. Without `divides` it is one, which no threads share.
+pub(crate) fn phases(program: &Program, config: Nests, divides: bool) -> Vec<Phase> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for stage in &program.stages {
         let printer = Printer::new(program, config);
-        let (share, parts) = printer.share(stage, printer.across(stage).map(|across| across.all_blocks()));
+        let blocks = printer.across(stage).map(|across| across.all_blocks());
+        let (share, parts) = if divides { printer.share(stage, blocks) } else { (Share::Whole, 1) };
         let (reads, writes) = touched(program, stage);
         match groups.last_mut().filter(|group| group.parts.max(parts) == 1 || group.takes(program, &reads, &writes)) {
             Some(group) => {
