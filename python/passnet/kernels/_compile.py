@@ -18,14 +18,12 @@ from pathlib import Path
 
 from passnet import _native
 from passnet._cache_folder import cache_folder
-from passnet.kernels._errors import KernelCompileError, KernelRefusedError
+from passnet.kernels._errors import KernelCompileError, refusal
 
 CACHE_VARIABLE = "PASSNET_KERNEL_CACHE"
 
 _PRELUDE = Path(__file__).with_name("prelude.hpp").read_text()
 _DIGEST_BYTES = hashlib.sha256().digest_size
-# Findings that are shown. Authors see the rest when they have fixed these.
-_SHOWN = 10
 
 
 def load(source: str, signatures: Sequence[tuple[str, str]], flags: Sequence[str]) -> _native.KernelLibrary:
@@ -48,7 +46,7 @@ def load(source: str, signatures: Sequence[tuple[str, str]], flags: Sequence[str
         library, findings = _judged(compiled)
         findings = [*_native.judge_kernel_text(given, source, preprocessed, mark), *findings]
         if findings:
-            raise KernelRefusedError("\n".join(["the kernel was refused:", *findings[:_SHOWN]]))
+            raise refusal(findings)
         if library.has_bounded_stack or initialise:
             _keep(place, hashlib.sha256(compiled).digest() + compiled)
             return library

@@ -10,10 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from passnet import _native
-from passnet.kernels._errors import KernelRefusedError
-
-# Findings that are shown. Authors see the rest when they have fixed these.
-_SHOWN = 10
+from passnet.kernels._errors import refusal
 
 
 def judge(ptx: str, flags: Sequence[str] = ()) -> None:
@@ -25,7 +22,7 @@ def judge(ptx: str, flags: Sequence[str] = ()) -> None:
         return
     findings = _native.judge_device_code(ptx, list(flags))
     if findings:
-        raise KernelRefusedError("\n".join(["the kernel was refused:", *findings[:_SHOWN]]))
+        raise refusal(findings)
 
 
 @functools.cache

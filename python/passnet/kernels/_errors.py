@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 
+# Findings that are shown. Authors see the rest when they have fixed these.
+_SHOWN = 10
 # After one of these the CUDA context answers every call with an error.
 _FATAL_MARKS = ("CUDA error", "CUDA driver error", "Triton Error [CUDA]", "device-side assert", "cuDNN error")
 
@@ -14,6 +18,11 @@ class KernelCompileError(Exception):
 
 class KernelRefusedError(KernelCompileError):
     """A kernel has what kernels may not have. The message lists it, and says what to write instead."""
+
+
+def refusal(findings: Sequence[str]) -> KernelRefusedError:
+    """The error about a kernel with findings, of which it shows the first."""
+    return KernelRefusedError("\n".join(["the kernel was refused:", *findings[:_SHOWN]]))
 
 
 class KernelArgumentError(TypeError):
