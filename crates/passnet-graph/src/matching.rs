@@ -6,7 +6,7 @@
 //! The search begins at a node of the pattern that nothing in it uses, and follows arguments, where nothing is left to
 //! choose; only parts of the pattern that no argument leads to need a choice, mostly among the users of one value
 //! (a plan in the manner of VF2, Cordella et al. 2004, for graphs whose edges are ordered arguments). One pattern costs
-//! time linear in the target, unless the pattern is ambiguous on purpose; [`Limits`] bound it then.
+//! time linear in the target, unless the pattern is ambiguous on purpose; [`SearchLimits`] bound it then.
 //!
 //! ```
 //! use passnet_graph::{Graph, matching::{Limits, Pattern, PreparedGraph}};
@@ -35,7 +35,7 @@ mod prepared;
 mod search;
 
 pub use self::{
-    found::{Found, Limits, Match, MatchError},
+    found::{Match, MatchError, Occurrences, SearchLimits},
     json::{JsonError, match_json},
     pattern::{MAX_PATTERN_NODES, Pattern, PatternError},
     prepared::PreparedGraph,
