@@ -9,7 +9,7 @@
 //! time linear in the target, unless the pattern is ambiguous on purpose; [`SearchLimits`] bound it then.
 //!
 //! ```
-//! use passnet_graph::{Graph, matching::{Limits, Pattern, PreparedGraph}};
+//! use passnet_graph::{Graph, matching::{SearchLimits, Pattern, PreparedGraph}};
 //!
 //! let chain = |names: [&str; 2]| {
 //!     let mut b = Graph::builder();
@@ -19,7 +19,7 @@
 //!     b.finish(&[c.into()])
 //! };
 //! let (target, pattern) = (chain(["a", "b"])?, chain(["p", "q"])?);
-//! let found = PreparedGraph::new(&target).find(&Pattern::new(&pattern)?, Limits::default())?;
+//! let found = PreparedGraph::new(&target).find(&Pattern::new(&pattern)?, SearchLimits::default())?;
 //! assert_eq!(found.matches.len(), 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -1,14 +1,14 @@
 //! Messages of the helper processes that run PyTorch outside evaluations: one JSON object per line in each direction.
 //!
 //! A helper answers each request with its reply, or with `{"error": SENTENCE}`; [`ServiceReply`] reads both. Graphs are in
-//! wire form (`docs/graph-wire.md`).
+//! wire form (`docs/reference/graph-wire.md`).
 //!
 //! ```
-//! use passnet_record::services::{Answer, KernelCounts};
+//! use passnet_record::services::{ServiceReply, KernelCounts};
 //!
-//! let counts: Answer<KernelCounts> = serde_json::from_str(r#"{"kernels": [1, 2], "compilations": 1}"#)?;
+//! let counts: ServiceReply<KernelCounts> = serde_json::from_str(r#"{"kernels": [1, 2], "compilations": 1}"#)?;
 //! assert_eq!(counts.into_result()?.kernels, [1, 2]);
-//! let failed: Answer<KernelCounts> = serde_json::from_str(r#"{"error": "RuntimeError: no such op"}"#)?;
+//! let failed: ServiceReply<KernelCounts> = serde_json::from_str(r#"{"error": "RuntimeError: no such op"}"#)?;
 //! assert!(failed.into_result().is_err());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
