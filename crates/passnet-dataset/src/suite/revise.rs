@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    class::{Class, Filling, Shares},
+    class::{Filling, Shares, TaskClass},
     write::write_suite,
 };
 use crate::{
     Dataset, Table,
-    store::{SampleRow, StoreError, TaskRow},
+    store::{SampleRow, TableError, TaskRow},
 };
 
 /// Result of revising a suite.
@@ -28,7 +28,7 @@ pub struct Revised {
 struct Whole {
     task: TaskRow,
     rows: Vec<SampleRow>,
-    class: Class,
+    class: TaskClass,
 }
 
 /// Writes to `out` the suite with `tasks` tasks within `shares`: its own tasks in their order, as far as they fit, then tasks of `pool`,
@@ -43,7 +43,7 @@ pub fn revise(
     tasks: usize,
     shares: Shares,
     out: &Dataset,
-) -> Result<Revised, StoreError> {
+) -> Result<Revised, TableError> {
     let own = whole_tasks(suite)?;
     let mut known: BTreeSet<Vec<String>> = own.iter().map(|whole| whole.task.ops.clone()).collect();
     for other in without {
@@ -95,7 +95,7 @@ pub fn revise(
 ///
 /// # Errors
 /// If a table cannot be read whole or written.
-pub fn withhold(train: &Dataset, suites: &[Dataset], out: &Dataset) -> Result<(usize, usize), StoreError> {
+pub fn withhold(train: &Dataset, suites: &[Dataset], out: &Dataset) -> Result<(usize, usize), TableError> {
     let (mut sequences, mut structures) = (BTreeSet::new(), BTreeSet::new());
     for suite in suites {
         for row in suite.read::<SampleRow>(Table::Subgraphs)? {
@@ -129,7 +129,7 @@ impl Whole {
 }
 
 /// The tasks of a suite in order, with their graphs in the order of each task.
-fn whole_tasks(suite: &Dataset) -> Result<Vec<Whole>, StoreError> {
+fn whole_tasks(suite: &Dataset) -> Result<Vec<Whole>, TableError> {
     let mut rows = BTreeMap::new();
     for row in suite.read::<SampleRow>(Table::Subgraphs)? {
         let row = row?;
@@ -139,7 +139,7 @@ fn whole_tasks(suite: &Dataset) -> Result<Vec<Whole>, StoreError> {
     for task in suite.read::<TaskRow>(Table::Tasks)? {
         let task = task?;
         let rows: Vec<SampleRow> = task.graphs.iter().filter_map(|path| rows.remove(path)).collect();
-        let class = Class::of(&task.ops, rows.iter());
+        let class = TaskClass::of(&task.ops, rows.iter());
         found.push(Whole { task, rows, class });
     }
     Ok(found)

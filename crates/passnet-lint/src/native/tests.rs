@@ -4,13 +4,13 @@ use std::{fs, path::Path};
 
 use proptest::prelude::*;
 
-use super::{Found, scan};
+use super::{ScanFinding, scan};
 
 fn findings(text: &str) -> Vec<String> {
     let shown = scan(text, []).into_iter().map(|(_, found)| match found {
-        Found::Include(rule) => format!("include {}", rule.subject),
-        Found::Call(rule) => format!("call {}", rule.subject),
-        Found::State(rule) => format!("state {}", rule.subject),
+        ScanFinding::Include(rule) => format!("include {}", rule.subject),
+        ScanFinding::Call(rule) => format!("call {}", rule.subject),
+        ScanFinding::State(rule) => format!("state {}", rule.subject),
     });
     shown.collect()
 }
