@@ -26,8 +26,8 @@ use serde_json::{Value, json};
 
 use crate::{
     client::{openai_message, reply_of},
-    evaluation::{Check, Evaluation},
-    evaluator::{Evaluator, Scope},
+    evaluation::{TaskCheck, TaskEvaluation},
+    evaluator::{EvaluationScope, Evaluator},
     journal::SCHEMA_VERSION,
     machine_facts::machine_facts,
     message::{Message, ToolCall},
@@ -79,10 +79,10 @@ struct Episode {
 
 /// Result of one action.
 #[derive(Debug, Default)]
-struct Outcome {
+struct ActionResult {
     messages: Vec<Message>,
-    evaluations: Vec<Evaluation>,
-    checks: Vec<Check>,
+    evaluations: Vec<TaskEvaluation>,
+    checks: Vec<TaskCheck>,
     findings: Vec<String>,
     reward: f64,
     interval: Reward,
@@ -196,8 +196,8 @@ impl EnvServer {
         }))
     }
 
-    fn act(&self, episode: &mut Episode, calls: &[ToolCall]) -> Result<Outcome, EvalError> {
-        let mut outcome = Outcome::default();
+    fn act(&self, episode: &mut Episode, calls: &[ToolCall]) -> Result<ActionResult, EvalError> {
+        let mut outcome = ActionResult::default();
         let task = Arc::clone(&episode.task);
         let context = ToolContext { evaluator: &self.evaluator, task: &task };
         let before = episode.best.as_ref().map_or(0.0, |(_, reward)| reward.value);
@@ -220,7 +220,7 @@ impl EnvServer {
             && self.options.remeasure
             && let Some((passes, _)) = &episode.best
         {
-            let remeasured = self.evaluator.evaluate(&task, passes, Scope::AllRemeasured)?.outcome.reward;
+            let remeasured = self.evaluator.evaluate(&task, passes, EvaluationScope::AllRemeasured)?.outcome.reward;
             outcome.interval = remeasured;
             outcome.reward = remeasured.value - episode.given;
         }
@@ -232,12 +232,12 @@ impl EnvServer {
     }
 
     /// Updates the best reward after an evaluation, over all graphs including the held-out ones.
-    fn value(&self, episode: &mut Episode, seen: &Evaluation) -> Result<(), EvalError> {
+    fn value(&self, episode: &mut Episode, seen: &TaskEvaluation) -> Result<(), EvalError> {
         let passes = episode.toolbox.workspace().passes();
         let reward = if episode.task.held_out.is_empty() || seen.reward.value == 0.0 {
             seen.reward
         } else {
-            self.evaluator.evaluate(&episode.task, &passes, Scope::All)?.outcome.reward
+            self.evaluator.evaluate(&episode.task, &passes, EvaluationScope::All)?.outcome.reward
         };
         if reward.value > episode.best.as_ref().map_or(0.0, |(_, best)| best.value) {
             episode.best = Some((passes, reward));

@@ -15,7 +15,7 @@ use self::explain::explain;
 use crate::{
     cache::{Lookup, VerdictCache},
     cpu_precheck::CpuPrecheck,
-    evaluation::{Check, Evaluation, TaskVerdict},
+    evaluation::{TaskCheck, TaskEvaluation, TaskVerdict},
     semaphore::{Permit, Semaphore},
     task::Task,
 };
@@ -32,7 +32,7 @@ pub struct Evaluator {
 
 /// Graphs that an evaluation covers, and the sources that may give their verdicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum EvaluationScope {
     /// Visible graphs; verdicts may come from the cache, rejections from the CPU pre-check.
     Visible,
     /// Visible graphs without the CPU pre-check.
@@ -46,7 +46,7 @@ pub enum Scope {
 /// An evaluation or a check, and the text that describes it to the model.
 #[derive(Clone, Debug)]
 pub struct Explained<T> {
-    /// An [`Evaluation`] or a [`Check`].
+    /// A [`TaskEvaluation`] or a [`TaskCheck`].
     pub outcome: T,
     /// Text for the model.
     pub text: String,
@@ -115,16 +115,16 @@ impl Evaluator {
         &self,
         task: &Task,
         passes: &PassDirectory,
-        scope: Scope,
-    ) -> Result<Explained<Evaluation>, EvalError> {
+        scope: EvaluationScope,
+    ) -> Result<Explained<TaskEvaluation>, EvalError> {
         let begin = Instant::now();
         let findings = Self::lint(passes);
         let candidate = Candidate::Passes(passes.clone());
         let mut verdicts: Vec<TaskVerdict> = Vec::new();
-        let with_held_out = matches!(scope, Scope::All | Scope::AllRemeasured);
+        let with_held_out = matches!(scope, EvaluationScope::All | EvaluationScope::AllRemeasured);
         for (graph, held_out) in task.graphs().filter(|(_, held_out)| with_held_out || !held_out) {
             let evaluate = || {
-                if scope == Scope::Visible
+                if scope == EvaluationScope::Visible
                     && let Some(verdict) = self.rejection(graph, &candidate, &findings)?
                 {
                     return Err(NoVerdict::Rejected(Box::new(verdict)));
@@ -133,7 +133,7 @@ impl Evaluator {
                 Ok(self.referee.evaluate(graph, &candidate)?.verdict)
             };
             let found = match scope {
-                Scope::AllRemeasured => evaluate().map(|verdict| (verdict, Lookup::Miss)),
+                EvaluationScope::AllRemeasured => evaluate().map(|verdict| (verdict, Lookup::Miss)),
                 _ => self.cache.get(&self.referee.key(graph, &candidate), evaluate),
             };
             verdicts.push(match found {
@@ -148,7 +148,7 @@ impl Evaluator {
         }
         let wall_ns = begin.elapsed().as_nanos() as u64;
         let correct_at = self.referee.settings().correct_at;
-        let evaluation = Evaluation::of(passes.id().clone(), &verdicts, correct_at, wall_ns);
+        let evaluation = TaskEvaluation::of(passes.id().clone(), &verdicts, correct_at, wall_ns);
         let score = format!("score {:.3} (1 is doing nothing)", evaluation.score);
         Ok(Explained { text: explain(&verdicts, &score), outcome: evaluation, findings: rules(&findings) })
     }
@@ -157,7 +157,12 @@ impl Evaluator {
     ///
     /// # Errors
     /// Fails if the referee does not work; a failure of the passes is part of the check.
-    pub fn check(&self, task: &Task, passes: &PassDirectory, cpu_first: bool) -> Result<Explained<Check>, EvalError> {
+    pub fn check(
+        &self,
+        task: &Task,
+        passes: &PassDirectory,
+        cpu_first: bool,
+    ) -> Result<Explained<TaskCheck>, EvalError> {
         let begin = Instant::now();
         let findings = Self::lint(passes);
         let candidate = Candidate::Passes(passes.clone());
@@ -172,7 +177,7 @@ impl Evaluator {
                 }
             });
         }
-        let check = Check::of(passes.id().clone(), &verdicts, begin.elapsed().as_nanos() as u64);
+        let check = TaskCheck::of(passes.id().clone(), &verdicts, begin.elapsed().as_nanos() as u64);
         let text = explain(&verdicts, "nothing was timed, so this is no score");
         Ok(Explained { outcome: check, text, findings: rules(&findings) })
     }

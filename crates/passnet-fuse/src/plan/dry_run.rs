@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use passnet_graph::{
     Arg, Builder, Graph, NodeId, Target, Type, TypedGraph, ValueId,
-    matching::{self, Limits, Match, PreparedGraph},
+    matching::{self, Match, PreparedGraph, SearchLimits},
 };
 
 use super::{
@@ -149,7 +149,7 @@ impl PlannedPass {
         if !pattern.may_occur_in(graph) {
             return Some(Vec::new());
         }
-        Some(PreparedGraph::new(graph).find(&pattern, Limits::default()).ok()?.matches)
+        Some(PreparedGraph::new(graph).find(&pattern, SearchLimits::default()).ok()?.matches)
     }
 
     /// Nodes of a graph whose values the pass replaces.
