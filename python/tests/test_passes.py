@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import py_compile
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -359,3 +361,21 @@ def test_bad_replacement_args_are_typed_errors(write_passes: WritePasses):
         for file in directory.iterdir():
             file.unlink()
         directory.rmdir()
+
+
+def test_sources_run_and_no_bytecode_is_read_or_left(write_passes: WritePasses):
+    directory = write_passes(["rule"], rule=one_pass("return x.neg()", call="x + 1"))
+    file = directory / "rule.py"
+    times = file.stat()
+    assert PassDirectory.load(directory).passes[0].replacement(1) == 2
+    assert not (directory / "__pycache__").exists()
+    # Python takes bytecode for current if the time and the size of its source are: a quick edit has both.
+    py_compile.compile(str(file))
+    file.write_text(file.read_text().replace("x + 1", "x + 2"))
+    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert PassDirectory.load(directory).passes[0].replacement(1) == 3
+    # Bytecode without a source is no module of the directory.
+    (directory / "helper.pyc").write_bytes((next((directory / "__pycache__").iterdir())).read_bytes())
+    file.write_text("from . import helper\n" + file.read_text())
+    with pytest.raises(PassError, match="cannot be imported"):
+        PassDirectory.load(directory)

@@ -197,6 +197,12 @@ fn a_revised_suite_keeps_its_shares_and_training_loses_what_it_evaluates() {
     let other = suite(scratch.path(), "other", &[(&["layer_norm"], 4_096, "nlp")]);
     let out = Dataset::at(scratch.path().join("out"));
     let shares = Shares { trivial: 0.0, language: 0.25 };
+    // Fewer tasks of language models than the share: those that there are.
+    let most = Shares { trivial: 0.0, language: 0.9 };
+    let revised = revise(&old, std::slice::from_ref(&pool), std::slice::from_ref(&other), 3, most, &out).unwrap();
+    assert_eq!(revised, Revised { kept: 2, trivial: 2, crowded: 1, added: 1 });
+    assert_eq!(sequences(&out), ["add relu", "exp add", "softmax"]);
+
     let revised = revise(&old, &[pool], &[other], 4, shares, &out).unwrap();
     assert_eq!(revised, Revised { kept: 3, trivial: 2, crowded: 0, added: 1 });
     assert_eq!(sequences(&out), ["add relu", "exp add", "mul add", "softmax"]);

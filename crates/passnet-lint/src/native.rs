@@ -36,8 +36,29 @@ pub(super) enum ScanFinding {
 /// A place in the source: byte offset and length.
 pub(super) type Span = (usize, usize);
 
+/// The library that a source includes by [`VECTORS_DIRECTIVE`]; the compiler gets the same file.
+const VECTORS: &str = include_str!("../../../python/passnet/kernels/vectors.hpp");
+
+const VECTORS_DIRECTIVE: &str = "#include <passnet/vectors.hpp>";
+
 /// Reads a source, in which `defined` are names of types that compiler flags define.
 pub(super) fn scan<'t>(text: &'t str, defined: impl IntoIterator<Item = &'t str>) -> Vec<(Span, ScanFinding)> {
+    let is_used = match tokenize(text) {
+        Ok((_, directives, _)) => directives.iter().any(|directive| directive.text == VECTORS_DIRECTIVE),
+        Err(_) => false,
+    };
+    if !is_used {
+        return scan_text(text, defined);
+    }
+    // The library defines names that the source may call, as if it were part of the source.
+    let whole = format!("{VECTORS}{text}");
+    let defined: Vec<&str> = defined.into_iter().collect();
+    let own =
+        |((offset, length), found): (Span, ScanFinding)| Some(((offset.checked_sub(VECTORS.len())?, length), found));
+    scan_text(&whole, defined).into_iter().filter_map(own).collect()
+}
+
+fn scan_text<'t>(text: &'t str, defined: impl IntoIterator<Item = &'t str>) -> Vec<(Span, ScanFinding)> {
     let (tokens, directives, guards) = match tokenize(text) {
         Ok(read) => read,
         Err(subject) => return vec![((0, text.len()), ScanFinding::Call(NativeCall { subject }))],

@@ -7,6 +7,7 @@ import contextlib
 import functools
 import hashlib
 import importlib
+import importlib.machinery
 import importlib.util
 import inspect
 import itertools
@@ -177,6 +178,17 @@ def _order(root: Path) -> list[str]:
 _loaded: set[Path] = set()
 
 
+class _SourceLoader(importlib.machinery.SourceFileLoader):
+    """Compiles a module from its source at each import.
+
+    Python takes a file in `__pycache__` for current if the time of the source is the same to the second and its size is too, which
+    two edits of a kernel can have. Nothing checks bytecode either: the rules read sources, so only sources may run.
+    """
+
+    def get_code(self, fullname: str) -> types.CodeType:
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
 def _new_package(root: Path) -> str:
     """Makes a package for the directory's modules; helpers are found by relative imports and by plain ones.
 
@@ -190,6 +202,7 @@ def _new_package(root: Path) -> str:
     if _loaded:
         _forget_earlier(_stems(root))
     sys.path.append(str(root))
+    sys.path_importer_cache[str(root)] = importlib.machinery.FileFinder(str(root), (_SourceLoader, [".py"]))
     _loaded.add(root)
     sys.modules[package.__name__] = package
     sys.modules[_UPSTREAM_PACKAGE] = alias

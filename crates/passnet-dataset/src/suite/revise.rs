@@ -56,10 +56,11 @@ pub fn revise(
         fresh.extend(whole_tasks(other)?.into_iter().filter(|whole| !whole.class.is_trivial));
     }
     fresh.retain(|whole| known.insert(whole.task.ops.clone()));
-    let mut filling = Filling::new(shares, tasks);
-    let has_language = fresh.iter().chain(&own).filter(|whole| whole.class.is_language).count();
-    // Where there are too few tasks of language models, others take their places.
-    filling.all_fields = (has_language as f64) < (shares.language * tasks as f64).ceil();
+    let is_language = |whole: &&Whole| whole.class.is_language && !whole.class.is_trivial;
+    let language = fresh.iter().chain(&own).filter(is_language).count();
+    // Where there are too few tasks of language models, all of them stay or come in, and others take the places that are left.
+    let attainable = language as f64 / tasks.max(1) as f64;
+    let mut filling = Filling::new(Shares { language: shares.language.min(attainable), ..shares }, tasks);
     let mut revised = Revised::default();
     let mut chosen: Vec<Whole> = Vec::new();
     let (mut others, mut left): (Vec<Whole>, usize) = (Vec::new(), tasks);
