@@ -1,4 +1,4 @@
-"""The functions that kernels of the built-in author begin with, against PyTorch's in double precision."""
+"""The library of vectors that kernels of the built-in author use, against PyTorch's in double precision."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import torch
 
 from passnet import kernels
 
-_MATH = Path(__file__).parents[2] / "crates/passnet-fuse/src/back/print/cpp/math.hpp"
+_START = "#include <passnet/vectors.hpp>\nusing namespace passnet;\n"
 _FUNCTIONS = ("exp", "log", "log1p", "sqrt", "sin", "cos", "tanh", "erf", "floor")
 _COUNT = 4096
 _FLAGS = ("-ffp-contract=fast", "-Wno-psabi")
@@ -75,7 +75,7 @@ def _source() -> str:
         'extern "C" void half_rows(const float* x, float16* stored, float* rounded) {\n'
         f"    ::store(x, stored, {_COUNT}), ::load(stored, rounded, {_COUNT});\n}}\n"
     )
-    return _MATH.read_text() + body + folds + bounds + sums + columns + ends + rounding + "}  // namespace fused\n"
+    return _START + body + folds + bounds + sums + columns + ends + rounding
 
 
 @pytest.fixture(scope="module", params=[4, 8, 16], ids="lanes{}".format)
@@ -104,10 +104,13 @@ def functions(request: pytest.FixtureRequest) -> dict[str, object]:
     ("flags", "lanes"), [((), 8), (("-mavx2", "-mfma", "-mf16c"), 8), (("-mavx512f", "-mfma", "-mf16c"), 16)]
 )
 def test_it_compiles_for_other_cpus(tmp_path: Path, flags: tuple[str, ...], lanes: int) -> None:
-    prelude = Path(kernels.__file__).with_name("prelude.hpp").read_text()
+    folder = Path(kernels.__file__).parent
+    prelude = (folder / "prelude.hpp").read_text()
+    (tmp_path / "passnet").mkdir()
+    (tmp_path / "passnet/vectors.hpp").write_text((folder / "vectors.hpp").read_text())
     source = tmp_path / "kernel.cpp"
     source.write_text(f'{prelude}{_source()}static_assert(lanes == {lanes}, "the CPU\'s registers");\n')
-    command = ["g++", "-std=c++17", "-O2", *_FLAGS, *flags, "-c"]
+    command = ["g++", "-std=c++17", "-O2", "-isystem", tmp_path, *_FLAGS, *flags, "-c"]
     run = subprocess.run([*command, source, "-o", tmp_path / "kernel.o"], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
 

@@ -6,12 +6,12 @@ use anyhow::Result;
 
 use crate::{
     command::{build_passnet, step},
-    environment::{Environment, Profile, target_dir},
+    environment::{BuildProfile, Environment, target_dir},
 };
 
 /// Builds `passnet` and runs `passnet attacks attacks FLAGS`.
 pub(crate) fn attacks(root: &Path, flags: &[&str]) -> Result<()> {
-    let environment = Environment::prepare(root, &[], Profile::Dev)?;
+    let environment = Environment::prepare(root, &[], BuildProfile::Dev)?;
     build_passnet(root)?;
     run(root, &environment, flags)
 }

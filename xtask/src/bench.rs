@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use crate::{
     command::{cargo, step},
-    environment::{Environment, Profile},
+    environment::{BuildProfile, Environment},
 };
 
 /// Reading samples: megabytes per second, and the ratio to a reader written in Python.
@@ -31,7 +31,7 @@ pub(crate) fn eval(root: &Path) -> Result<()> {
 }
 
 fn eval_bench(root: &Path, label: &str, name: &str) -> Result<()> {
-    let environment = Environment::prepare(root, &[], Profile::Release)?;
+    let environment = Environment::prepare(root, &[], BuildProfile::Release)?;
     let mut command = cargo(root);
     command.args(["bench", "--package", "passnet-eval", "--bench", name]);
     step(label, environment.apply(&mut command))

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 
 use crate::{
     command::{build_passnet, step},
-    environment::{Environment, Profile, target_dir},
+    environment::{BuildProfile, Environment, target_dir},
 };
 
 /// Authors in the order of the leaderboard's first print.
@@ -47,7 +47,7 @@ pub(crate) fn demo(root: &Path, flags: &[&str]) -> Result<()> {
         }
     }
     eprintln!("== demo: 10 to 15 minutes on two cores the first time, most of it building and downloading PyTorch");
-    let environment = Environment::prepare_with(root, &[], Profile::Dev, || build_passnet(root))?;
+    let environment = Environment::prepare_with(root, &[], BuildProfile::Dev, || build_passnet(root))?;
     let device = match device {
         Some(device) => device,
         None if environment.has_cuda()? => "cuda",

@@ -18,7 +18,7 @@ const TORCH_BYTES: u64 = 9_000_000_000;
 
 /// Build profile of the extension module.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Profile {
+pub(crate) enum BuildProfile {
     /// Optimised, for measurements.
     Release,
     /// Shares its dependencies with the tests.
@@ -36,7 +36,7 @@ pub(crate) struct Environment {
 impl Environment {
     /// Finds or makes the interpreter, installs missing `packages` in addition to those of the runtime (only into
     /// an environment of our own), and builds the extension module into `python/passnet`.
-    pub(crate) fn prepare(root: &Path, packages: &[&str], profile: Profile) -> Result<Self> {
+    pub(crate) fn prepare(root: &Path, packages: &[&str], profile: BuildProfile) -> Result<Self> {
         Self::prepare_with(root, packages, profile, || Ok(()))
     }
 
@@ -45,7 +45,7 @@ impl Environment {
     pub(crate) fn prepare_with(
         root: &Path,
         packages: &[&str],
-        profile: Profile,
+        profile: BuildProfile,
         build: impl FnOnce() -> Result<()>,
     ) -> Result<Self> {
         let (python, built) = std::thread::scope(|scope| {
@@ -135,15 +135,15 @@ fn is_installed(python: &Path, package: &str) -> bool {
 }
 
 /// Builds `passnet._native` and copies it to the Python sources, so that the tree itself is importable.
-fn build_extension(root: &Path, profile: Profile) -> Result<()> {
+fn build_extension(root: &Path, profile: BuildProfile) -> Result<()> {
     let mut build = cargo(root);
     build.args(["build", "--package", "passnet-native", "--features", "extension-module"]);
     let folder = match profile {
-        Profile::Release => {
+        BuildProfile::Release => {
             build.arg("--release");
             "release"
         }
-        Profile::Dev => "debug",
+        BuildProfile::Dev => "debug",
     };
     step("build the extension module", &mut build)?;
     let built = target_dir(root).join(folder).join("libpassnet_native.so");

@@ -57,7 +57,7 @@ fn run(arguments: &[String]) -> Result<()> {
         ["bench", "lint"] => bench::lint(&root),
         ["bench", "sandbox"] => bench::sandbox(&root),
         ["bench", "pages"] => bench::pages(&root),
-        ["setup"] => environment::Environment::prepare(&root, &[], environment::Profile::Release).map(|_| ()),
+        ["setup"] => environment::Environment::prepare(&root, &[], environment::BuildProfile::Release).map(|_| ()),
         ["wheel"] => wheel::wheel(&root),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");

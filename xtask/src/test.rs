@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::{
     attacks,
     command::{cargo, step, step_in_background},
-    environment::{Environment, Profile},
+    environment::{BuildProfile, Environment},
     tidy,
 };
 
@@ -23,7 +23,7 @@ pub(crate) fn test(root: &Path) -> Result<()> {
         step("clippy", cargo(root).args(["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))?;
         step("build the Rust tests", cargo(root).args(["test", "--workspace", "--no-run"]))
     };
-    let environment = Environment::prepare_with(root, TEST_PACKAGES, Profile::Dev, build)?;
+    let environment = Environment::prepare_with(root, TEST_PACKAGES, BuildProfile::Dev, build)?;
     let ruff = |arguments: &[&str]| {
         let mut command = Command::new(&environment.python);
         command.current_dir(root).args(["-m", "ruff"]).args(arguments).args([

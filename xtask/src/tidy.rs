@@ -19,7 +19,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use fs_err as fs;
 
-use violation::{Source, Violation};
+use violation::{TextFile, Violation};
 
 /// Checks all invariants and lists every violation, or only those whose path begins with one of `scopes`.
 pub(crate) fn tidy(root: &Path, scopes: &[&str]) -> Result<()> {
@@ -41,7 +41,7 @@ pub(crate) fn tidy(root: &Path, scopes: &[&str]) -> Result<()> {
     report(&sources, &crates, &violations)
 }
 
-fn report(sources: &[Source], crates: &[modules::CrateModules], violations: &[Violation]) -> Result<()> {
+fn report(sources: &[TextFile], crates: &[modules::CrateModules], violations: &[Violation]) -> Result<()> {
     let modules: usize = crates.iter().map(|package| package.files.len()).sum();
     if violations.is_empty() {
         println!("tidy: {} files, {} crates, {modules} modules, no violation", sources.len(), crates.len());
@@ -56,9 +56,9 @@ fn report(sources: &[Source], crates: &[modules::CrateModules], violations: &[Vi
 }
 
 /// Tracked files that are text. Binary files have no lines to check.
-fn tracked_sources(root: &Path) -> Result<Vec<Source>> {
+fn tracked_sources(root: &Path) -> Result<Vec<TextFile>> {
     let output = Command::new("git").current_dir(root).args(["ls-files", "-z"]).output().context("cannot run git")?;
     let names = String::from_utf8(output.stdout).context("a file name is not UTF-8")?;
     let paths = names.split('\0').filter(|name| !name.is_empty()).map(PathBuf::from);
-    Ok(paths.filter_map(|path| fs::read_to_string(root.join(&path)).ok().map(|text| Source { path, text })).collect())
+    Ok(paths.filter_map(|path| fs::read_to_string(root.join(&path)).ok().map(|text| TextFile { path, text })).collect())
 }

@@ -20,7 +20,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use passnet_agent::{Limits, RunOptions, VerdictCache};
+use passnet_agent::{AttemptLimits, RunOptions, VerdictCache};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 use server::{Server, create, says, turn};
@@ -95,7 +95,7 @@ fn main() {
         *last.lock().unwrap() = Some(Moment::begin());
         answer
     });
-    let limits = Limits { steps, ..common::options().limits };
+    let limits = AttemptLimits { steps, ..common::options().limits };
     let (suite, folder) = (common::suite(1), tempfile::tempdir().unwrap());
     common::run_all(&evaluator, &suite, &server.url, &RunOptions { limits, ..common::options() }, folder.path());
 

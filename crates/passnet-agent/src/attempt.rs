@@ -10,11 +10,11 @@ use passnet_eval::EvalError;
 
 use crate::{
     context_window,
-    evaluator::{Evaluator, Scope},
-    journal::{AttemptSetup, End, Event, Exit, Header, Journal, JournalError, SCHEMA_VERSION},
+    evaluator::{EvaluationScope, Evaluator},
+    journal::{AttemptEnd, AttemptExit, AttemptSetup, Header, Journal, JournalError, JournalEvent, SCHEMA_VERSION},
     machine_facts::machine_facts,
     message::{Message, Reply, ToolCall, ToolSpec},
-    model::{Completion, Finish, Model, ModelError, Request, Usage},
+    model::{Completion, Finish, LanguageModel, ModelError, Request, TokenUsage},
     observation::Observation,
     prompt::Templates,
     task::Task,
@@ -24,7 +24,7 @@ use crate::{
 
 /// Limits of an attempt.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct AttemptLimits {
     /// Maximum number of replies.
     pub steps: u32,
     /// Maximum tokens, input and output; each request reads the whole conversation.
@@ -68,7 +68,7 @@ pub enum AttemptError {
 #[derive(Clone, Copy, Debug)]
 pub struct AttemptPlan<'a> {
     /// Suite of the task.
-    pub suite: &'a passnet_record::Suite,
+    pub suite: &'a passnet_record::SuiteManifest,
     /// Task to solve.
     pub task: &'a Task,
     /// Number of the attempt at the task, from 0.
@@ -76,7 +76,7 @@ pub struct AttemptPlan<'a> {
     /// Seed of sampling.
     pub seed: u64,
     /// Limits.
-    pub limits: Limits,
+    pub limits: AttemptLimits,
     /// Prompt templates.
     pub templates: &'a Templates,
 }
@@ -84,7 +84,7 @@ pub struct AttemptPlan<'a> {
 /// Resources that an attempt has used.
 #[derive(Clone, Copy, Debug, Default)]
 struct Spent {
-    usage: Usage,
+    usage: TokenUsage,
     wall_ns: u64,
 }
 
@@ -99,7 +99,7 @@ const MAX_TEXT: usize = 128 << 10;
 struct Attempt<'a> {
     plan: AttemptPlan<'a>,
     evaluator: &'a Evaluator,
-    model: &'a dyn Model,
+    model: &'a dyn LanguageModel,
     stop: &'a AtomicBool,
     journal: Journal,
     tools: Vec<ToolSpec>,
@@ -122,13 +122,13 @@ struct Attempt<'a> {
 pub fn run_attempt(
     plan: AttemptPlan<'_>,
     evaluator: &Evaluator,
-    model: &dyn Model,
+    model: &dyn LanguageModel,
     directory: &Path,
     stop: &AtomicBool,
-    progress: &dyn Fn(&Event),
+    progress: &dyn Fn(&JournalEvent),
 ) -> Result<Option<Trajectory>, AttemptError> {
     let (journal, events) = Journal::open(directory)?;
-    if let Some(Event::Started(header)) = events.first() {
+    if let Some(JournalEvent::Started(header)) = events.first() {
         let (before, now) = (&header.setup.task, plan.task.facts());
         if before.visible != now.visible {
             return Err(AttemptError::OtherGraphs { before: before.visible.join(", "), now: now.visible.join(", ") });
@@ -155,7 +155,7 @@ pub fn run_attempt(
         spent: Spent::default(),
     };
     if events.is_empty() {
-        let header = Event::Started(Box::new(attempt.header()));
+        let header = JournalEvent::Started(Box::new(attempt.header()));
         attempt.record(header, progress)?;
     }
     events.iter().for_each(|event| attempt.apply(event));
@@ -191,7 +191,7 @@ impl Attempt<'_> {
     }
 
     /// Records an event, then applies it.
-    fn record(&mut self, event: Event, progress: &dyn Fn(&Event)) -> Result<(), AttemptError> {
+    fn record(&mut self, event: JournalEvent, progress: &dyn Fn(&JournalEvent)) -> Result<(), AttemptError> {
         self.journal.append(&event)?;
         self.apply(&event);
         progress(&event);
@@ -199,10 +199,12 @@ impl Attempt<'_> {
     }
 
     /// Applies an event: the only way in which the state of an attempt changes.
-    fn apply(&mut self, event: &Event) {
+    fn apply(&mut self, event: &JournalEvent) {
         match event {
-            Event::Started(_) | Event::Said { .. } => self.messages.extend(conversation(std::slice::from_ref(event))),
-            Event::Reply { step, reply, usage, latency_ns, elided, .. } => {
+            JournalEvent::Started(_) | JournalEvent::Said { .. } => {
+                self.messages.extend(conversation(std::slice::from_ref(event)))
+            }
+            JournalEvent::Reply { step, reply, usage, latency_ns, elided, .. } => {
                 self.step = *step;
                 self.elided = *elided;
                 self.spent.usage += *usage;
@@ -211,7 +213,7 @@ impl Attempt<'_> {
                 self.useless = if reply.tool_calls.is_empty() { self.useless + 1 } else { 0 };
                 self.messages.push(Message::Assistant(reply.clone()));
             }
-            Event::Observed { call_id, name, observation } => {
+            JournalEvent::Observed { call_id, name, observation } => {
                 if !self.pending.is_empty() {
                     let call = self.pending.remove(0);
                     let before = self.toolbox.best().map(|best| best.score);
@@ -224,12 +226,12 @@ impl Attempt<'_> {
                 self.spent.wall_ns += observation.outcome.wall_ns;
                 self.messages.push(observed(call_id, name, observation));
             }
-            Event::Ended(_) => {}
+            JournalEvent::Ended(_) => {}
         }
     }
 
     /// Carries out a pending call or asks the model. Returns the exit when nothing is left to do.
-    fn advance(&mut self, progress: &dyn Fn(&Event)) -> Result<Option<Exit>, AttemptError> {
+    fn advance(&mut self, progress: &dyn Fn(&JournalEvent)) -> Result<Option<AttemptExit>, AttemptError> {
         if let Some(call) = self.pending.first().cloned() {
             self.observe(&call, progress)?;
             return Ok(None);
@@ -239,10 +241,10 @@ impl Attempt<'_> {
         }
         if matches!(self.messages.last(), Some(Message::Assistant(_))) {
             if self.evaluated || self.useless > 1 {
-                return Ok(Some(if self.evaluated { Exit::Done } else { Exit::Useless }));
+                return Ok(Some(if self.evaluated { AttemptExit::Done } else { AttemptExit::Useless }));
             }
             let content = self.plan.templates.nudge.clone();
-            self.record(Event::Said { content }, progress)?;
+            self.record(JournalEvent::Said { content }, progress)?;
             return Ok(None);
         }
         match self.ask() {
@@ -255,32 +257,32 @@ impl Attempt<'_> {
                 let more = context_window::elision(&self.messages, self.elided, self.plan.limits.context, true);
                 let stuck = more <= self.elided;
                 self.elided = more;
-                Ok(stuck.then_some(Exit::Context))
+                Ok(stuck.then_some(AttemptExit::Context))
             }
             // Without a stop request, the model gave up because the time is up.
             Err(ModelError::Stopped) if self.stop.load(Ordering::Relaxed) => Ok(None),
-            Err(ModelError::Stopped) => Ok(Some(Exit::Time)),
+            Err(ModelError::Stopped) => Ok(Some(AttemptExit::Time)),
             Err(error) => Err(error.into()),
         }
     }
 
-    fn used_up(&self) -> Option<Exit> {
+    fn used_up(&self) -> Option<AttemptExit> {
         let limits = &self.plan.limits;
         let usage = &self.spent.usage;
         let idle =
             limits.patience.filter(|_| self.evaluated).is_some_and(|patience| self.step >= self.improved_at + patience);
         if self.step >= limits.steps {
-            Some(Exit::Steps)
+            Some(AttemptExit::Steps)
         } else if limits.tokens.is_some_and(|most| usage.tokens() >= most) {
-            Some(Exit::Tokens)
+            Some(AttemptExit::Tokens)
         } else if limits.cost_usd.is_some_and(|most| usage.cost_usd.unwrap_or(0.0) >= most) {
-            Some(Exit::Cost)
+            Some(AttemptExit::Cost)
         } else if self.time_left().is_zero() {
-            Some(Exit::Time)
+            Some(AttemptExit::Time)
         } else if self.useless >= MAX_USELESS {
-            Some(Exit::Useless)
+            Some(AttemptExit::Useless)
         } else {
-            idle.then_some(Exit::NoProgress)
+            idle.then_some(AttemptExit::NoProgress)
         }
     }
 
@@ -302,11 +304,11 @@ impl Attempt<'_> {
         })
     }
 
-    fn answer(&mut self, completion: Completion, progress: &dyn Fn(&Event)) -> Result<(), AttemptError> {
+    fn answer(&mut self, completion: Completion, progress: &dyn Fn(&JournalEvent)) -> Result<(), AttemptError> {
         let raw = if completion.raw.is_empty() { String::new() } else { self.journal.keep_raw(&completion.raw)? };
         let mut notes = completion.notes;
         let reply = bounded(completion.reply, &mut notes);
-        let event = Event::Reply {
+        let event = JournalEvent::Reply {
             step: self.step + 1,
             reply,
             finish: completion.finish,
@@ -321,12 +323,12 @@ impl Attempt<'_> {
         self.record(event, progress)?;
         if cut_off && self.pending.is_empty() {
             let content = "Your answer was cut off at the limit of tokens. Be shorter, and call a tool.".to_owned();
-            self.record(Event::Said { content }, progress)?;
+            self.record(JournalEvent::Said { content }, progress)?;
         }
         Ok(())
     }
 
-    fn observe(&mut self, call: &ToolCall, progress: &dyn Fn(&Event)) -> Result<(), AttemptError> {
+    fn observe(&mut self, call: &ToolCall, progress: &dyn Fn(&JournalEvent)) -> Result<(), AttemptError> {
         let mut observation: Observation = {
             // The state changes when the event is applied, so the call works on a copy.
             let context = ToolContext { evaluator: self.evaluator, task: self.plan.task };
@@ -336,20 +338,22 @@ impl Attempt<'_> {
             let left = self.plan.limits.steps.saturating_sub(self.step);
             observation.content.push_str(&format!("\n\n[steps remaining: {left}]"));
         }
-        self.record(Event::Observed { call_id: call.id.clone(), name: call.name.clone(), observation }, progress)
+        self.record(JournalEvent::Observed { call_id: call.id.clone(), name: call.name.clone(), observation }, progress)
     }
 
     /// Measures the best passes again, on all graphs, and closes the journal.
-    fn end(&mut self, exit: Exit, progress: &dyn Fn(&Event)) -> Result<(), AttemptError> {
+    fn end(&mut self, exit: AttemptExit, progress: &dyn Fn(&JournalEvent)) -> Result<(), AttemptError> {
         let best = self.toolbox.best().filter(|best| best.correct > 0).map(|best| best.passes.clone());
         let evaluation = match &best {
-            Some(passes) => Some(self.evaluator.evaluate(self.plan.task, passes, Scope::AllRemeasured)?.outcome),
+            Some(passes) => {
+                Some(self.evaluator.evaluate(self.plan.task, passes, EvaluationScope::AllRemeasured)?.outcome)
+            }
             None => None,
         };
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let files = best.iter().flat_map(|passes| passes.files()).map(|(name, bytes)| (name.clone(), text(bytes)));
-        let end = End { exit, passes: files.collect(), evaluation };
-        self.record(Event::Ended(Box::new(end)), progress)
+        let end = AttemptEnd { exit, passes: files.collect(), evaluation };
+        self.record(JournalEvent::Ended(Box::new(end)), progress)
     }
 }
 

@@ -9,7 +9,7 @@ use passnet_run::Suite;
 use crate::{
     cache::VerdictCache,
     evaluator::Evaluator,
-    model::Model,
+    model::LanguageModel,
     run::{RunOptions, Update, run},
 };
 
@@ -19,7 +19,7 @@ pub type Listener = Box<dyn Fn(&Update<'_>) + Send + Sync>;
 /// Language model as an author. Its attempts are in `agent/` in the directory of the run.
 pub struct LlmAuthor {
     spec: AuthorSpec,
-    model: Box<dyn Model + Send>,
+    model: Box<dyn LanguageModel + Send>,
     options: RunOptions,
     listener: Listener,
     passes: Option<PathBuf>,
@@ -27,7 +27,12 @@ pub struct LlmAuthor {
 
 impl LlmAuthor {
     /// Creates the author of a model. `listener` is called with each update.
-    pub fn new(spec: AuthorSpec, model: Box<dyn Model + Send>, options: RunOptions, listener: Listener) -> Self {
+    pub fn new(
+        spec: AuthorSpec,
+        model: Box<dyn LanguageModel + Send>,
+        options: RunOptions,
+        listener: Listener,
+    ) -> Self {
         Self { spec, model, options, listener, passes: None }
     }
 }

@@ -12,7 +12,7 @@ use fs_err as fs;
 use passnet_record::{ContentId, Verdict};
 
 #[derive(Debug)]
-enum Slot {
+enum CacheSlot {
     InFlight,
     Ready(Box<Verdict>),
 }
@@ -29,7 +29,7 @@ pub enum Lookup {
 /// A store of verdicts, shared by threads and kept in a file.
 #[derive(Debug, Default)]
 pub struct VerdictCache {
-    slots: Mutex<BTreeMap<ContentId, Slot>>,
+    slots: Mutex<BTreeMap<ContentId, CacheSlot>>,
     changed: Condvar,
     file: Option<Mutex<File>>,
 }
@@ -50,7 +50,7 @@ impl VerdictCache {
         for line in bytes[..complete].split(|&byte| byte == b'\n') {
             // Lines of a later version are ignored.
             if let Ok(verdict) = serde_json::from_slice::<Verdict>(line) {
-                slots.insert(verdict.key.clone(), Slot::Ready(Box::new(verdict)));
+                slots.insert(verdict.key.clone(), CacheSlot::Ready(Box::new(verdict)));
             }
         }
         let file = File::options().create(true).append(true).open(path)?;
@@ -58,7 +58,7 @@ impl VerdictCache {
         Ok(Self { slots: Mutex::new(slots), changed: Condvar::new(), file: Some(Mutex::new(file)) })
     }
 
-    fn slots(&self) -> MutexGuard<'_, BTreeMap<ContentId, Slot>> {
+    fn slots(&self) -> MutexGuard<'_, BTreeMap<ContentId, CacheSlot>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -74,19 +74,19 @@ impl VerdictCache {
         let mut slots = self.slots();
         loop {
             match slots.get(key) {
-                Some(Slot::Ready(verdict)) => return Ok((verdict.as_ref().clone(), Lookup::Hit)),
-                Some(Slot::InFlight) => {
+                Some(CacheSlot::Ready(verdict)) => return Ok((verdict.as_ref().clone(), Lookup::Hit)),
+                Some(CacheSlot::InFlight) => {
                     slots = self.changed.wait(slots).unwrap_or_else(PoisonError::into_inner);
                 }
                 None => break,
             }
         }
-        slots.insert(key.clone(), Slot::InFlight);
+        slots.insert(key.clone(), CacheSlot::InFlight);
         drop(slots);
         let claim = Claim { cache: self, key };
         let verdict = make()?;
         self.keep(&verdict)?;
-        self.slots().insert(key.clone(), Slot::Ready(Box::new(verdict.clone())));
+        self.slots().insert(key.clone(), CacheSlot::Ready(Box::new(verdict.clone())));
         drop(claim);
         Ok((verdict, Lookup::Miss))
     }
@@ -108,7 +108,7 @@ struct Claim<'a> {
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
         let mut slots = self.cache.slots();
-        if let Some(Slot::InFlight) = slots.get(self.key) {
+        if let Some(CacheSlot::InFlight) = slots.get(self.key) {
             slots.remove(self.key);
         }
         drop(slots);

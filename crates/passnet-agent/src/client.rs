@@ -21,14 +21,14 @@ use std::{
 
 use serde_json::Value;
 
-pub use self::key::{Key, KeyError};
+pub use self::key::{ApiKey, KeyError};
 use self::{
-    answer::{Adaptation, Answer, Problem},
-    openai::{Parameters, Quirks},
+    answer::{Adaptation, ModelAnswer, Problem},
+    openai::{Quirks, RequestParameters},
 };
 use crate::{
     message::{Message, Reply, ToolSpec},
-    model::{Completion, Model, ModelError, Request, Usage},
+    model::{Completion, LanguageModel, ModelError, Request, TokenUsage},
 };
 
 /// Interface of a server.
@@ -84,7 +84,7 @@ pub struct ClientOptions {
     /// Interface of the server.
     pub api: Api,
     /// API key.
-    pub key: Key,
+    pub key: ApiKey,
     /// Temperature of sampling; `None` for the server's default.
     pub temperature: Option<f64>,
     /// Maximum tokens of one answer.
@@ -149,9 +149,9 @@ impl Client {
         !before
     }
 
-    fn ask(&self, request: &Request<'_>, quirks: Quirks, timeout: Duration) -> Result<(Answer, Vec<u8>), Problem> {
+    fn ask(&self, request: &Request<'_>, quirks: Quirks, timeout: Duration) -> Result<(ModelAnswer, Vec<u8>), Problem> {
         let options = &self.options;
-        let parameters = Parameters {
+        let parameters = RequestParameters {
             model: &options.model,
             temperature: options.temperature,
             max_tokens: options.max_tokens,
@@ -192,7 +192,7 @@ impl Client {
     }
 }
 
-impl Model for Client {
+impl LanguageModel for Client {
     fn name(&self) -> &str {
         &self.options.model
     }
@@ -271,12 +271,12 @@ fn pause(first: Duration, tries: u32, seed: u64) -> Duration {
     pause.mul_f64(1.0 + mixed as f64 / 1024.0)
 }
 
-fn estimate(sent: &str, received: &[u8]) -> Usage {
+fn estimate(sent: &str, received: &[u8]) -> TokenUsage {
     let tokens = |bytes: usize| (bytes / BYTES_PER_TOKEN) as u64;
-    Usage { input: tokens(sent.len()), output: tokens(received.len()), estimated: true, ..Usage::default() }
+    TokenUsage { input: tokens(sent.len()), output: tokens(received.len()), estimated: true, ..TokenUsage::default() }
 }
 
-fn cost(usage: &Usage, prices: Prices) -> f64 {
+fn cost(usage: &TokenUsage, prices: Prices) -> f64 {
     let fresh = usage.input.saturating_sub(usage.cached) as f64;
     (fresh * prices.input + usage.cached as f64 * prices.cached + usage.output as f64 * prices.output) / 1e6
 }

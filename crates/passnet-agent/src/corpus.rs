@@ -12,10 +12,10 @@ mod text;
 
 pub use self::{
     export::{Format, example},
-    files::{CorpusError, dedup, export, filter, split},
+    files::{ExportError, dedup, export, filter, split},
     plot::page,
     read::{ReadError, read},
     select::{By, Criteria, Dedup, Selector},
     split::{EvaluationTasks, Overlap, Split, SplitReport, Splitter},
-    stats::{BestSoFar, Flow, Stats},
+    stats::{BestSoFar, OutcomeFlow, TrajectoryStats},
 };

@@ -16,16 +16,16 @@ use passnet_record::{FilePathError, SuiteTask};
 use passnet_run::Suite;
 
 use crate::{
-    attempt::Limits,
+    attempt::AttemptLimits,
     evaluator::Evaluator,
     prompt::Templates,
-    run::{Assignment, RunError, RunOptions, RunOutcome, RunPlan, Update, run_assigned},
+    run::{AgentRunError, AgentRunOutcome, PlannedAttempt, RunOptions, RunPlan, Update, run_assigned},
     task::{Task, TaskError},
     teach::{Approach, Lesson, Teacher, lessons},
 };
 
 /// Limits of an attempt of the teacher, which ends by itself.
-const LIMITS: Limits = Limits {
+const LIMITS: AttemptLimits = AttemptLimits {
     steps: 50,
     tokens: None,
     cost_usd: None,
@@ -125,13 +125,13 @@ impl Course {
         directory: &Path,
         stop: &AtomicBool,
         progress: &(dyn Fn(Update<'_>) + Sync),
-    ) -> Result<RunOutcome, RunError> {
+    ) -> Result<AgentRunOutcome, AgentRunError> {
         let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
         let (mut assignments, mut taught) = (Vec::new(), Vec::new());
         for unit in &self.units {
             let number = numbers.entry(&unit.task.id).or_default();
             for lesson in &unit.lessons {
-                assignments.push(Assignment { task: &unit.task, attempt: *number });
+                assignments.push(PlannedAttempt { task: &unit.task, attempt: *number });
                 taught.push(((unit.task.id.clone(), *number), lesson.clone()));
                 *number += 1;
             }

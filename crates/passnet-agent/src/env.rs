@@ -35,8 +35,8 @@ use serde_json::{Value, json};
 use crate::{
     client::{openai_message, reply_of},
     devices::{Admitted, Busy, Devices},
-    evaluation::{Check, Evaluation},
-    evaluator::{Evaluator, Scope},
+    evaluation::{TaskCheck, TaskEvaluation},
+    evaluator::{EvaluationScope, Evaluator},
     journal::SCHEMA_VERSION,
     machine_facts::machine_facts,
     message::{Message, ToolCall},
@@ -142,10 +142,10 @@ impl Refusal {
 
 /// Result of one action.
 #[derive(Debug, Default)]
-struct Outcome {
+struct ActionResult {
     messages: Vec<Message>,
-    evaluations: Vec<Evaluation>,
-    checks: Vec<Check>,
+    evaluations: Vec<TaskEvaluation>,
+    checks: Vec<TaskCheck>,
     findings: Vec<String>,
     reward: f64,
     interval: Reward,
@@ -280,7 +280,7 @@ impl EnvServer {
         measured_again || calls.iter().any(|call| matches!(call.name.as_str(), "pass_evaluator" | "profile"))
     }
 
-    fn reply(&self, episode: &Episode, outcome: &Outcome) -> Value {
+    fn reply(&self, episode: &Episode, outcome: &ActionResult) -> Value {
         json!({
             "messages": outcome.messages.iter().map(openai_message).collect::<Vec<_>>(),
             "reward": outcome.reward,
@@ -298,8 +298,8 @@ impl EnvServer {
         })
     }
 
-    fn act(&self, episode: &mut Episode, calls: &[ToolCall]) -> Result<Outcome, EvalError> {
-        let mut outcome = Outcome::default();
+    fn act(&self, episode: &mut Episode, calls: &[ToolCall]) -> Result<ActionResult, EvalError> {
+        let mut outcome = ActionResult::default();
         let (task, evaluator) = (Arc::clone(&episode.task), episode.evaluator.clone());
         let context = ToolContext { evaluator: &evaluator, task: &task };
         let before = episode.best.as_ref().map_or(0.0, |(_, reward)| reward.value);
@@ -322,7 +322,7 @@ impl EnvServer {
             && self.options.remeasure
             && let Some((passes, _)) = &episode.best
         {
-            let remeasured = evaluator.evaluate(&task, passes, Scope::AllRemeasured)?.outcome.reward;
+            let remeasured = evaluator.evaluate(&task, passes, EvaluationScope::AllRemeasured)?.outcome.reward;
             outcome.interval = remeasured;
             outcome.reward = remeasured.value - episode.given;
         }
@@ -334,12 +334,12 @@ impl EnvServer {
     }
 
     /// Updates the best reward after an evaluation, over all graphs including the held-out ones.
-    fn value(&self, episode: &mut Episode, seen: &Evaluation) -> Result<(), EvalError> {
+    fn value(&self, episode: &mut Episode, seen: &TaskEvaluation) -> Result<(), EvalError> {
         let passes = episode.toolbox.workspace().passes();
         let reward = if episode.task.held_out.is_empty() || seen.reward.value == 0.0 {
             seen.reward
         } else {
-            episode.evaluator.evaluate(&episode.task, &passes, Scope::All)?.outcome.reward
+            episode.evaluator.evaluate(&episode.task, &passes, EvaluationScope::All)?.outcome.reward
         };
         if reward.value > episode.best.as_ref().map_or(0.0, |(_, best)| best.value) {
             episode.best = Some((passes, reward));

@@ -1,7 +1,7 @@
 //! Evaluations of a pass directory on the graphs of a task, with and without timing.
 //!
-//! A *verdict* is what the referee says about one graph. An [`Evaluation`] summarises the verdicts of all graphs of a task in
-//! a score and a reward; a [`Check`] summarises verdicts without timing and has neither.
+//! A *verdict* is what the referee says about one graph. A [`TaskEvaluation`] summarises the verdicts of all graphs of a task in
+//! a score and a reward; a [`TaskCheck`] summarises verdicts without timing and has neither.
 
 use passnet_lint::Finding;
 use passnet_record::{ContentId, Depth, RatioInterval, Status, Verdict};
@@ -50,7 +50,7 @@ pub struct VerdictSummary {
 /// A check of a pass directory without timing: it says whether results are right and nothing else, so it has no score and no
 /// reward.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Check {
+pub struct TaskCheck {
     /// Content id of the pass directory.
     pub passes: ContentId,
     /// One summary per graph; `correct` means that the results are right.
@@ -59,7 +59,7 @@ pub struct Check {
     pub wall_ns: u64,
 }
 
-impl Check {
+impl TaskCheck {
     /// Summarises verdicts without timings.
     pub(crate) fn of(passes: ContentId, verdicts: &[TaskVerdict], wall_ns: u64) -> Self {
         Self { passes, graphs: verdicts.iter().map(summary).collect(), wall_ns }
@@ -73,7 +73,7 @@ impl Check {
 
 /// An evaluation of a pass directory on graphs of a task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Evaluation {
+pub struct TaskEvaluation {
     /// Content id of the pass directory.
     pub passes: ContentId,
     /// Geometric mean of the sound credits: 1 is doing nothing, 0.1 is wrong on every graph.
@@ -86,7 +86,7 @@ pub struct Evaluation {
     pub wall_ns: u64,
 }
 
-impl Evaluation {
+impl TaskEvaluation {
     /// Summarises verdicts with timings.
     pub(crate) fn of(passes: ContentId, verdicts: &[TaskVerdict], correct_at: i32, wall_ns: u64) -> Self {
         let outcomes = Outcomes::from_verdicts(verdicts.iter().map(|graph| &graph.verdict), correct_at).graphs;

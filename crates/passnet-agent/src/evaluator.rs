@@ -16,7 +16,7 @@ use crate::{
     cache::{Lookup, VerdictCache},
     cpu_precheck::CpuPrecheck,
     devices::Devices,
-    evaluation::{Check, Evaluation, TaskVerdict},
+    evaluation::{TaskCheck, TaskEvaluation, TaskVerdict},
     semaphore::{Permit, Semaphore},
     task::Task,
 };
@@ -41,7 +41,7 @@ struct Fleet {
 
 /// Graphs that an evaluation covers, and the sources that may give their verdicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum EvaluationScope {
     /// Visible graphs; verdicts may come from the cache, rejections from the CPU pre-check.
     Visible,
     /// Visible graphs without the CPU pre-check.
@@ -55,7 +55,7 @@ pub enum Scope {
 /// An evaluation or a check, and the text that describes it to the model.
 #[derive(Clone, Debug)]
 pub struct Explained<T> {
-    /// An [`Evaluation`] or a [`Check`].
+    /// A [`TaskEvaluation`] or a [`TaskCheck`].
     pub outcome: T,
     /// Text for the model.
     pub text: String,
@@ -151,16 +151,16 @@ impl Evaluator {
         &self,
         task: &Task,
         passes: &PassDirectory,
-        scope: Scope,
-    ) -> Result<Explained<Evaluation>, EvalError> {
+        scope: EvaluationScope,
+    ) -> Result<Explained<TaskEvaluation>, EvalError> {
         let begin = Instant::now();
         let findings = Self::lint(passes);
         let candidate = Candidate::Passes(passes.clone());
         let mut verdicts: Vec<TaskVerdict> = Vec::new();
-        let with_held_out = matches!(scope, Scope::All | Scope::AllRemeasured);
+        let with_held_out = matches!(scope, EvaluationScope::All | EvaluationScope::AllRemeasured);
         for (graph, held_out) in task.graphs().filter(|(_, held_out)| with_held_out || !held_out) {
             let evaluate = || {
-                if scope == Scope::Visible
+                if scope == EvaluationScope::Visible
                     && let Some(verdict) = self.rejection(graph, &candidate, &findings)?
                 {
                     return Err(NoVerdict::Rejected(Box::new(verdict)));
@@ -168,7 +168,7 @@ impl Evaluator {
                 Ok(self.judge(graph, &candidate, &findings, true)?)
             };
             let found = match scope {
-                Scope::AllRemeasured => evaluate().map(|verdict| (verdict, Lookup::Miss)),
+                EvaluationScope::AllRemeasured => evaluate().map(|verdict| (verdict, Lookup::Miss)),
                 _ => self.cache.get(&self.referee.key(graph, &candidate), evaluate),
             };
             verdicts.push(match found {
@@ -183,7 +183,7 @@ impl Evaluator {
         }
         let wall_ns = begin.elapsed().as_nanos() as u64;
         let correct_at = self.referee.settings().correct_at;
-        let evaluation = Evaluation::of(passes.id().clone(), &verdicts, correct_at, wall_ns);
+        let evaluation = TaskEvaluation::of(passes.id().clone(), &verdicts, correct_at, wall_ns);
         let score = format!("score {:.3} (1 is doing nothing)", evaluation.score);
         Ok(Explained { text: explain(&verdicts, &score), outcome: evaluation, findings: rules(&findings) })
     }
@@ -192,7 +192,12 @@ impl Evaluator {
     ///
     /// # Errors
     /// Fails if the referee does not work; a failure of the passes is part of the check.
-    pub fn check(&self, task: &Task, passes: &PassDirectory, cpu_first: bool) -> Result<Explained<Check>, EvalError> {
+    pub fn check(
+        &self,
+        task: &Task,
+        passes: &PassDirectory,
+        cpu_first: bool,
+    ) -> Result<Explained<TaskCheck>, EvalError> {
         let begin = Instant::now();
         let findings = Self::lint(passes);
         let candidate = Candidate::Passes(passes.clone());
@@ -207,7 +212,7 @@ impl Evaluator {
                 }
             });
         }
-        let check = Check::of(passes.id().clone(), &verdicts, begin.elapsed().as_nanos() as u64);
+        let check = TaskCheck::of(passes.id().clone(), &verdicts, begin.elapsed().as_nanos() as u64);
         let text = explain(&verdicts, "nothing was timed, so this is no score");
         Ok(Explained { outcome: check, text, findings: rules(&findings) })
     }

@@ -12,9 +12,9 @@ use passnet_record::{Fingerprint, RunSettings, Split};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    evaluation::Evaluation,
+    evaluation::TaskEvaluation,
     message::{Message, Reply, ToolSpec},
-    model::{Finish, Usage},
+    model::{Finish, TokenUsage},
     observation::Observation,
     task::TaskFacts,
 };
@@ -66,7 +66,7 @@ pub struct Header {
 /// Reason for the end of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Exit {
+pub enum AttemptExit {
     /// The model stopped.
     Done,
     /// The steps were used up.
@@ -85,7 +85,7 @@ pub enum Exit {
     Useless,
 }
 
-impl Exit {
+impl AttemptExit {
     /// Returns the name as in JSON.
     pub fn name(self) -> &'static str {
         match self {
@@ -103,19 +103,19 @@ impl Exit {
 
 /// End of an attempt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct End {
+pub struct AttemptEnd {
     /// Reason.
-    pub exit: Exit,
+    pub exit: AttemptExit,
     /// Files of the best passes, by name; empty if nothing was ever correct.
     pub passes: std::collections::BTreeMap<String, String>,
     /// Final measurement of the best passes on all graphs, including the held-out ones.
-    pub evaluation: Option<Evaluation>,
+    pub evaluation: Option<TaskEvaluation>,
 }
 
 /// Event of an attempt: one line of its journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub enum Event {
+pub enum JournalEvent {
     /// The attempt began; always first.
     Started(Box<Header>),
     /// The model answered.
@@ -127,7 +127,7 @@ pub enum Event {
         /// Reason why the model stopped.
         finish: Finish,
         /// Tokens and money.
-        usage: Usage,
+        usage: TokenUsage,
         /// From request to answer.
         latency_ns: u64,
         /// Requests that failed before.
@@ -156,7 +156,7 @@ pub enum Event {
         content: String,
     },
     /// The attempt ended; always last.
-    Ended(Box<End>),
+    Ended(Box<AttemptEnd>),
 }
 
 /// Error of a journal.
@@ -192,11 +192,11 @@ impl Journal {
     ///
     /// # Errors
     /// Fails if a complete line is not an event.
-    pub fn read(directory: &Path) -> Result<Vec<Event>, JournalError> {
+    pub fn read(directory: &Path) -> Result<Vec<JournalEvent>, JournalError> {
         Ok(Self::parse(&directory.join(Self::NAME))?.0)
     }
 
-    fn parse(path: &Path) -> Result<(Vec<Event>, u64), JournalError> {
+    fn parse(path: &Path) -> Result<(Vec<JournalEvent>, u64), JournalError> {
         let bytes = match fs::read(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), 0)),
@@ -218,13 +218,13 @@ impl Journal {
     ///
     /// # Errors
     /// Fails if it cannot be read or written.
-    pub fn open(directory: &Path) -> Result<(Self, Vec<Event>), JournalError> {
+    pub fn open(directory: &Path) -> Result<(Self, Vec<JournalEvent>), JournalError> {
         fs::create_dir_all(directory)?;
         let path = directory.join(Self::NAME);
         let (events, complete) = Self::parse(&path)?;
         let file = File::options().create(true).append(true).open(&path)?;
         file.set_len(complete)?;
-        let replies = events.iter().filter(|event| matches!(event, Event::Reply { .. })).count();
+        let replies = events.iter().filter(|event| matches!(event, JournalEvent::Reply { .. })).count();
         Ok((Self { file, directory: directory.to_owned(), replies }, events))
     }
 
@@ -232,11 +232,11 @@ impl Journal {
     ///
     /// # Errors
     /// Fails if the file cannot be written.
-    pub fn append(&mut self, event: &Event) -> io::Result<()> {
+    pub fn append(&mut self, event: &JournalEvent) -> io::Result<()> {
         let mut line = serde_json::to_vec(event)?;
         line.push(b'\n');
         self.file.write_all(&line)?;
-        self.replies += usize::from(matches!(event, Event::Reply { .. }));
+        self.replies += usize::from(matches!(event, JournalEvent::Reply { .. }));
         Ok(())
     }
 
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn a_torn_line_is_cut_off_and_a_broken_one_is_named() {
         let folder = tempfile::tempdir().unwrap();
-        let said = |text: &str| Event::Said { content: text.to_owned() };
+        let said = |text: &str| JournalEvent::Said { content: text.to_owned() };
         let (mut journal, events) = Journal::open(folder.path()).unwrap();
         assert!(events.is_empty());
         journal.append(&said("one")).unwrap();

@@ -59,20 +59,22 @@ mod trajectory;
 pub mod transport;
 mod workspace;
 
-pub use attempt::{AttemptError, AttemptPlan, Limits, run_attempt};
+pub use attempt::{AttemptError, AttemptLimits, AttemptPlan, run_attempt};
 pub use author::{Listener, LlmAuthor};
 pub use cache::{Lookup, VerdictCache};
 pub use devices::{Busy, Devices};
-pub use evaluation::{Check, Evaluation, VerdictSummary};
-pub use evaluator::{Evaluator, Explained, Scope};
-pub use journal::{AttemptSetup, End, Event, Exit, Header, Journal, JournalError, SCHEMA_VERSION};
+pub use evaluation::{TaskCheck, TaskEvaluation, VerdictSummary};
+pub use evaluator::{EvaluationScope, Evaluator, Explained};
+pub use journal::{AttemptEnd, AttemptExit, AttemptSetup, Header, Journal, JournalError, JournalEvent, SCHEMA_VERSION};
 pub use message::{Message, Reply, ToolCall, ToolSpec, shortened};
-pub use model::{Completion, Finish, Model, ModelError, Request, Usage};
+pub use model::{Completion, Finish, LanguageModel, ModelError, Request, TokenUsage};
 pub use observation::{Observation, ToolOutcome};
 pub use prompt::{TemplateError, Templates};
 pub use replay::{ReplayError, Replayed, ReplayedTrajectory, replay, replay_trajectory};
 pub use reward::Reward;
-pub use run::{Assignment, RunError, RunOptions, RunOutcome, RunPlan, Suspended, Update, run, run_assigned};
+pub use run::{
+    AgentRunError, AgentRunOutcome, PlannedAttempt, RunOptions, RunPlan, Suspended, Update, run, run_assigned,
+};
 pub use run_text::{replay_report, task_table};
 pub use task::{Task, TaskError, TaskFacts};
 pub use tools::{Best, ToolContext, Toolbox, specs};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::message::{Message, Reply, ToolSpec};
 
 /// A model that continues a conversation; shared by all attempts of a run.
-pub trait Model: Sync {
+pub trait LanguageModel: Sync {
     /// Returns the name of the model, as recorded.
     fn name(&self) -> &str;
 
@@ -45,7 +45,7 @@ pub struct Completion {
     /// Reason why the model stopped.
     pub finish: Finish,
     /// Tokens and cost.
-    pub usage: Usage,
+    pub usage: TokenUsage,
     /// Body as received; empty for models without HTTP.
     pub raw: Vec<u8>,
     /// Requests that failed before this one.
@@ -74,7 +74,7 @@ pub enum Finish {
 
 /// Tokens and money.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Usage {
+pub struct TokenUsage {
     /// Input tokens, including cached ones.
     pub input: u64,
     /// Output tokens, including reasoning.
@@ -90,14 +90,14 @@ pub struct Usage {
     pub cost_usd: Option<f64>,
 }
 
-impl Usage {
+impl TokenUsage {
     /// Returns input and output tokens together.
     pub const fn tokens(&self) -> u64 {
         self.input + self.output
     }
 }
 
-impl AddAssign for Usage {
+impl AddAssign for TokenUsage {
     fn add_assign(&mut self, other: Self) {
         self.input += other.input;
         self.output += other.output;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::evaluation::{Check, Evaluation};
+use crate::evaluation::{TaskCheck, TaskEvaluation};
 
 /// Outcome of a tool call.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -13,10 +13,10 @@ pub struct ToolOutcome {
     pub wall_ns: u64,
     /// Evaluation that the call made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub evaluation: Option<Evaluation>,
+    pub evaluation: Option<TaskEvaluation>,
     /// Check without timing that the call made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub check: Option<Check>,
+    pub check: Option<TaskCheck>,
     /// Ids of the integrity rules that the passes broke.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<String>,

@@ -25,13 +25,13 @@ use fs_err as fs;
 use passnet_run::Suite;
 use serde_json::{Value, json};
 
-pub use self::directory::RunError;
+pub use self::directory::AgentRunError;
 use self::directory::{attempt_directory, check_settings, lock, spent_before, write_best, write_trajectories};
 use crate::{
-    attempt::{AttemptError, AttemptPlan, Limits, run_attempt},
+    attempt::{AttemptError, AttemptLimits, AttemptPlan, run_attempt},
     evaluator::Evaluator,
-    journal::{Event, SCHEMA_VERSION},
-    model::{Model, ModelError, Usage},
+    journal::{JournalEvent, SCHEMA_VERSION},
+    model::{LanguageModel, ModelError, TokenUsage},
     prompt::Templates,
     task::Task,
     trajectory::Trajectory,
@@ -45,7 +45,7 @@ pub struct RunOptions {
     /// Number of concurrent attempts.
     pub jobs: usize,
     /// Limits of each attempt.
-    pub limits: Limits,
+    pub limits: AttemptLimits,
     /// Seed that the seeds of attempts derive from.
     pub seed: u64,
     /// Token budget of all attempts together.
@@ -75,7 +75,7 @@ pub enum Update<'a> {
         /// The task.
         task: &'a str,
         /// The event.
-        event: &'a Event,
+        event: &'a JournalEvent,
     },
     /// An attempt has ended, now or in an earlier run.
     Ended(&'a Trajectory),
@@ -85,7 +85,7 @@ pub enum Update<'a> {
 
 /// Outcome of a run.
 #[derive(Debug)]
-pub struct RunOutcome {
+pub struct AgentRunOutcome {
     /// Finished attempts, by task and attempt.
     pub trajectories: Vec<Trajectory>,
     /// Interrupted attempts; the same call retries them.
@@ -105,12 +105,12 @@ pub struct RunPlan<'a> {
     /// Suite of the tasks.
     pub suite: &'a Suite,
     /// Attempts in the order in which they start.
-    pub assignments: &'a [Assignment<'a>],
+    pub assignments: &'a [PlannedAttempt<'a>],
 }
 
 /// One attempt that a run makes.
 #[derive(Clone, Copy, Debug)]
-pub struct Assignment<'a> {
+pub struct PlannedAttempt<'a> {
     /// Task with the graphs that the attempt covers.
     pub task: &'a Task,
     /// Number of the attempt; a run has no two assignments with the same task name and number.
@@ -118,16 +118,16 @@ pub struct Assignment<'a> {
 }
 
 /// State that the threads of a run share.
-struct Runner<'a> {
+struct RunState<'a> {
     evaluator: &'a Evaluator,
     plan: RunPlan<'a>,
-    model: &'a dyn Model,
+    model: &'a dyn LanguageModel,
     options: &'a RunOptions,
     directory: &'a Path,
     next: AtomicUsize,
     halt: AtomicBool,
     halted: Mutex<Option<String>>,
-    spent: Mutex<Usage>,
+    spent: Mutex<TokenUsage>,
     ended: Mutex<Vec<Trajectory>>,
     suspended: Mutex<Vec<Suspended>>,
     progress: &'a (dyn Fn(Update<'_>) + Sync),
@@ -140,12 +140,12 @@ struct Runner<'a> {
 pub fn run(
     evaluator: &Evaluator,
     suite: &Suite,
-    model: &dyn Model,
+    model: &dyn LanguageModel,
     options: &RunOptions,
     directory: &Path,
     stop: &AtomicBool,
     progress: &(dyn Fn(Update<'_>) + Sync),
-) -> Result<RunOutcome, RunError> {
+) -> Result<AgentRunOutcome, AgentRunError> {
     let mut unreadable = Vec::new();
     let mut tasks = Vec::new();
     for record in &suite.record.tasks {
@@ -154,8 +154,8 @@ pub fn run(
             Err(error) => unreadable.push((record.id.clone(), error.to_string())),
         }
     }
-    let of_attempt = |attempt| tasks.iter().map(move |task| Assignment { task, attempt });
-    let assignments: Vec<Assignment<'_>> = (0..options.attempts).flat_map(of_attempt).collect();
+    let of_attempt = |attempt| tasks.iter().map(move |task| PlannedAttempt { task, attempt });
+    let assignments: Vec<PlannedAttempt<'_>> = (0..options.attempts).flat_map(of_attempt).collect();
     let plan = RunPlan { suite, assignments: &assignments };
     let mut outcome = run_assigned(evaluator, plan, model, options, directory, stop, progress)?;
     for attempt in 0..options.attempts {
@@ -176,17 +176,17 @@ pub fn run(
 pub fn run_assigned(
     evaluator: &Evaluator,
     plan: RunPlan<'_>,
-    model: &dyn Model,
+    model: &dyn LanguageModel,
     options: &RunOptions,
     directory: &Path,
     stop: &AtomicBool,
     progress: &(dyn Fn(Update<'_>) + Sync),
-) -> Result<RunOutcome, RunError> {
+) -> Result<AgentRunOutcome, AgentRunError> {
     fs::create_dir_all(directory.join("attempts"))?;
     let _lock = lock(directory)?;
     let RunPlan { suite, assignments } = plan;
     check_settings(directory, &settings(evaluator, suite, model, options))?;
-    let runner = Runner {
+    let runner = RunState {
         evaluator,
         plan,
         model,
@@ -216,7 +216,7 @@ pub fn run_assigned(
         .sort_by_key(|trajectory| (places.get(trajectory.setup.task.id.as_str()).copied(), trajectory.setup.attempt));
     write_trajectories(&directory.join("trajectories.jsonl"), &trajectories)?;
     write_best(&directory.join("passes"), suite, &trajectories)?;
-    Ok(RunOutcome {
+    Ok(AgentRunOutcome {
         complete: trajectories.len() == total,
         trajectories,
         suspended: runner.suspended.into_inner().unwrap_or_else(PoisonError::into_inner),
@@ -225,7 +225,7 @@ pub fn run_assigned(
 }
 
 /// Settings that must not change when a run is resumed.
-fn settings(evaluator: &Evaluator, suite: &Suite, model: &dyn Model, options: &RunOptions) -> Value {
+fn settings(evaluator: &Evaluator, suite: &Suite, model: &dyn LanguageModel, options: &RunOptions) -> Value {
     json!({
         "schema_version": SCHEMA_VERSION,
         "suite": suite.record.name,
@@ -238,7 +238,7 @@ fn settings(evaluator: &Evaluator, suite: &Suite, model: &dyn Model, options: &R
     })
 }
 
-impl Runner<'_> {
+impl RunState<'_> {
     /// Body of one thread: runs one attempt after the other.
     fn run_attempts(&self) {
         while !self.halt.load(Ordering::Relaxed) {
@@ -276,14 +276,14 @@ impl Runner<'_> {
         };
         let directory = attempt_directory(self.directory, &task.id, attempt);
         run_attempt(plan, self.evaluator, self.model, &directory, &self.halt, &|event| {
-            if let Event::Reply { usage, .. } = event {
+            if let JournalEvent::Reply { usage, .. } = event {
                 self.spend(*usage);
             }
             (self.progress)(Update::Event { task: &task.id, event });
         })
     }
 
-    fn spend(&self, usage: Usage) {
+    fn spend(&self, usage: TokenUsage) {
         let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
         *spent += usage;
         let options = self.options;

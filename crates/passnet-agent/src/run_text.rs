@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use passnet_record::{TextReport, TextTable};
 
-use crate::{journal::Event, replay::ReplayedTrajectory, run::Update, trajectory::Trajectory};
+use crate::{journal::JournalEvent, replay::ReplayedTrajectory, run::Update, trajectory::Trajectory};
 
 /// Returns one line per task: its best attempt, and the totals of all.
 pub fn task_table(trajectories: &[Trajectory]) -> TextTable {
@@ -56,12 +56,12 @@ impl Update<'_> {
     /// Writes the update to the log: replies and ends as information, observations for debugging.
     pub fn log(&self) {
         match self {
-            Self::Event { task, event: Event::Reply { step, reply, usage, retries, .. } } => {
+            Self::Event { task, event: JournalEvent::Reply { step, reply, usage, retries, .. } } => {
                 let calls: Vec<&str> = reply.tool_calls.iter().map(|call| call.name.as_str()).collect();
                 let (calls, tokens) = (calls.join(", "), usage.tokens());
                 tracing::info!("{task}: step {step}: {calls} ({tokens} tokens, {retries} retries)");
             }
-            Self::Event { task, event: Event::Observed { name, observation, .. } } => {
+            Self::Event { task, event: JournalEvent::Observed { name, observation, .. } } => {
                 tracing::debug!("{task}: {name}: {}", observation.content);
             }
             Self::Event { .. } => {}

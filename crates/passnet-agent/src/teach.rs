@@ -1,6 +1,6 @@
 //! The teacher: presents the built-in author's passes as a model would develop them.
 //!
-//! It implements [`Model`]: it inspects a graph, writes a first draft, evaluates it, and continues to a faster one. It repeats
+//! It implements [`LanguageModel`]: it inspects a graph, writes a first draft, evaluates it, and continues to a faster one. It repeats
 //! only numbers from observations, so that each of them is measured.
 
 mod lesson;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 pub use self::lesson::{Approach, Lesson, lessons};
 use crate::{
     message::{Message, Reply, ToolCall},
-    model::{Completion, Finish, Model, ModelError, Request, Usage},
+    model::{Completion, Finish, LanguageModel, ModelError, Request, TokenUsage},
     trajectory::replies,
     workspace::ROOT,
 };
@@ -34,7 +34,7 @@ impl Teacher {
     }
 }
 
-impl Model for Teacher {
+impl LanguageModel for Teacher {
     fn name(&self) -> &str {
         "teacher:fuse"
     }
@@ -52,7 +52,7 @@ impl Model for Teacher {
             raw: Vec::new(),
             reply,
             finish,
-            usage: Usage::default(),
+            usage: TokenUsage::default(),
             retries: 0,
             latency_ns: begin.elapsed().as_nanos() as u64,
             notes: Vec::new(),

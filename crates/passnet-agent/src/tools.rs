@@ -17,8 +17,8 @@ use serde_json::Value;
 use self::arguments::Arguments;
 pub use self::specs::specs;
 use crate::{
-    evaluation::Evaluation,
-    evaluator::{Evaluator, Explained, Scope},
+    evaluation::TaskEvaluation,
+    evaluator::{EvaluationScope, Evaluator, Explained},
     graph_facts,
     machine_facts::machine_facts,
     message::{ToolCall, shortened},
@@ -130,7 +130,7 @@ impl Toolbox {
                 Ok(Observation { content: text, outcome })
             }
             Depth::Timing => {
-                let scope = if request.skip_cpu { Scope::VisibleSkipCpu } else { Scope::Visible };
+                let scope = if request.skip_cpu { EvaluationScope::VisibleSkipCpu } else { EvaluationScope::Visible };
                 let Explained { outcome: evaluation, mut text, findings } = evaluator.evaluate(task, &passes, scope)?;
                 self.keep(&evaluation);
                 if let Some(best) = &self.best {
@@ -149,7 +149,7 @@ impl Toolbox {
         Ok(Observation { content, outcome: ToolOutcome { ok, ..ToolOutcome::default() } })
     }
 
-    fn keep(&mut self, evaluation: &Evaluation) {
+    fn keep(&mut self, evaluation: &TaskEvaluation) {
         let (score, correct) = (evaluation.score, evaluation.correct());
         let better = |best: &Best| (correct > 0, score) > (best.correct > 0, best.score);
         if self.best.as_ref().is_none_or(better) {

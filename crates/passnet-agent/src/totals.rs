@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{journal::Event, model::Usage, run::Update};
+use crate::{journal::JournalEvent, model::TokenUsage, run::Update};
 
 /// Counts over the updates of a run. `Display` is one line for people.
 #[derive(Clone, Debug, Default)]
@@ -10,7 +10,7 @@ pub struct Totals {
     steps: usize,
     evaluations: usize,
     suspended: usize,
-    usage: Usage,
+    usage: TokenUsage,
     ended: usize,
     /// Sum of the logarithms of the scores of ended attempts.
     log_score: f64,
@@ -20,11 +20,11 @@ impl Totals {
     /// Counts an update.
     pub fn add(&mut self, update: &Update<'_>) {
         match update {
-            Update::Event { event: Event::Reply { usage, .. }, .. } => {
+            Update::Event { event: JournalEvent::Reply { usage, .. }, .. } => {
                 self.steps += 1;
                 self.usage += *usage;
             }
-            Update::Event { event: Event::Observed { observation, .. }, .. } => {
+            Update::Event { event: JournalEvent::Observed { observation, .. }, .. } => {
                 self.evaluations += usize::from(observation.outcome.evaluation.is_some());
             }
             Update::Event { .. } => {}

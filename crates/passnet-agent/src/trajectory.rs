@@ -6,10 +6,10 @@ use passnet_record::{ContentId, Status};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    evaluation::{Evaluation, VerdictSummary},
-    journal::{AttemptSetup, End, Event, Exit, Header, SCHEMA_VERSION},
+    evaluation::{TaskEvaluation, VerdictSummary},
+    journal::{AttemptEnd, AttemptExit, AttemptSetup, Header, JournalEvent, SCHEMA_VERSION},
     message::{Message, Reply},
-    model::{Finish, Usage},
+    model::{Finish, TokenUsage},
     observation::{Observation, ToolOutcome},
     reward::Reward,
 };
@@ -34,7 +34,7 @@ pub struct Step {
     /// Reason why the model stopped.
     pub finish: Finish,
     /// Tokens and money.
-    pub usage: Usage,
+    pub usage: TokenUsage,
     /// Time from request to answer.
     pub latency_ns: u64,
     /// Requests that failed before.
@@ -72,11 +72,11 @@ pub struct Trajectory {
     /// The steps.
     pub steps: Vec<Step>,
     /// Reason for the end.
-    pub exit: Exit,
+    pub exit: AttemptExit,
     /// Files of the best passes.
     pub passes: BTreeMap<String, String>,
     /// Final measurement of the best passes on all graphs.
-    pub evaluation: Option<Evaluation>,
+    pub evaluation: Option<TaskEvaluation>,
     /// Score of the final measurement; 1, the score of doing nothing, without passes.
     pub score: f64,
     /// Reward of the final measurement.
@@ -84,22 +84,24 @@ pub struct Trajectory {
     /// Integrity rules that were broken at any step, sorted.
     pub findings: Vec<String>,
     /// Tokens and cost in total.
-    pub usage: Usage,
+    pub usage: TokenUsage,
     /// Time of the model and the tools.
     pub wall_ns: u64,
 }
 
 impl Trajectory {
     /// Builds the record from a journal; `None` if the attempt has not ended.
-    pub fn of(events: &[Event]) -> Option<Self> {
-        let (Event::Started(header), Event::Ended(end)) = (events.first()?, events.last()?) else { return None };
+    pub fn of(events: &[JournalEvent]) -> Option<Self> {
+        let (JournalEvent::Started(header), JournalEvent::Ended(end)) = (events.first()?, events.last()?) else {
+            return None;
+        };
         Some(Self::new(header, events, end))
     }
 
-    fn new(header: &Header, events: &[Event], end: &End) -> Self {
+    fn new(header: &Header, events: &[JournalEvent], end: &AttemptEnd) -> Self {
         let messages = conversation(events);
         let steps = steps(events);
-        let mut usage = Usage::default();
+        let mut usage = TokenUsage::default();
         steps.iter().for_each(|step| usage += step.usage);
         let mut findings: Vec<String> = steps.iter().flat_map(|step| &step.tools).flat_map(findings_of).collect();
         findings.sort_unstable();
@@ -127,7 +129,7 @@ impl Trajectory {
     }
 
     /// Returns all evaluations before the final one, with their steps.
-    pub fn evaluations(&self) -> impl Iterator<Item = (u32, &Evaluation)> {
+    pub fn evaluations(&self) -> impl Iterator<Item = (u32, &TaskEvaluation)> {
         self.steps
             .iter()
             .flat_map(|step| step.tools.iter().filter_map(|tool| Some((step.step, tool.outcome.evaluation.as_ref()?))))
@@ -182,17 +184,17 @@ fn findings_of(tool: &ToolRun) -> Vec<String> {
 }
 
 /// Returns the conversation of a journal.
-pub(crate) fn conversation(events: &[Event]) -> Vec<Message> {
+pub(crate) fn conversation(events: &[JournalEvent]) -> Vec<Message> {
     let mut messages = Vec::new();
     for event in events {
         match event {
-            Event::Started(header) => messages.extend(header.messages.iter().cloned()),
-            Event::Reply { reply, .. } => messages.push(Message::Assistant(reply.clone())),
-            Event::Observed { call_id, name, observation } => {
+            JournalEvent::Started(header) => messages.extend(header.messages.iter().cloned()),
+            JournalEvent::Reply { reply, .. } => messages.push(Message::Assistant(reply.clone())),
+            JournalEvent::Observed { call_id, name, observation } => {
                 messages.push(observed(call_id, name, observation));
             }
-            Event::Said { content } => messages.push(Message::User { content: content.clone() }),
-            Event::Ended(_) => {}
+            JournalEvent::Said { content } => messages.push(Message::User { content: content.clone() }),
+            JournalEvent::Ended(_) => {}
         }
     }
     messages
@@ -203,11 +205,11 @@ pub(crate) fn observed(call_id: &str, name: &str, observation: &Observation) -> 
     Message::Tool { call_id: call_id.to_owned(), name: name.to_owned(), content: observation.content.clone() }
 }
 
-fn steps(events: &[Event]) -> Vec<Step> {
+fn steps(events: &[JournalEvent]) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     for event in events {
         match event {
-            Event::Reply { step, finish, usage, latency_ns, retries, .. } => steps.push(Step {
+            JournalEvent::Reply { step, finish, usage, latency_ns, retries, .. } => steps.push(Step {
                 step: *step,
                 finish: *finish,
                 usage: *usage,
@@ -215,13 +217,13 @@ fn steps(events: &[Event]) -> Vec<Step> {
                 retries: *retries,
                 tools: Vec::new(),
             }),
-            Event::Observed { call_id, name, observation } => {
+            JournalEvent::Observed { call_id, name, observation } => {
                 if let Some(step) = steps.last_mut() {
                     let (call_id, name, outcome) = (call_id.clone(), name.clone(), observation.outcome.clone());
                     step.tools.push(ToolRun { call_id, name, outcome });
                 }
             }
-            Event::Started(_) | Event::Said { .. } | Event::Ended(_) => {}
+            JournalEvent::Started(_) | JournalEvent::Said { .. } | JournalEvent::Ended(_) => {}
         }
     }
     steps

@@ -11,7 +11,7 @@ use std::sync::{
 };
 
 use common::{client, evaluator, options, run_all, suite};
-use passnet_agent::{Event, Exit, Journal, Trajectory, Update, VerdictCache, run};
+use passnet_agent::{AttemptExit, Journal, JournalEvent, Trajectory, Update, VerdictCache, run};
 use passnet_record::{Depth, Device, Status};
 use passnet_run::{Selection, Suite};
 use serde_json::{Value, json};
@@ -65,7 +65,7 @@ fn six_tasks_from_no_match_to_correct_interrupted_and_resumed() {
     for trajectory in &second.trajectories {
         assert_eq!(statuses(trajectory), [Status::NoMatch, Status::Accuracy, Status::Correct]);
         assert_eq!(depths(trajectory), [Depth::Match, Depth::Check, Depth::Timing]);
-        assert_eq!((trajectory.exit, trajectory.steps.len()), (Exit::Done, 6));
+        assert_eq!((trajectory.exit, trajectory.steps.len()), (AttemptExit::Done, 6));
         assert_eq!(trajectory.passes["behaviour"], "honest");
         assert_eq!((trajectory.usage.input, trajectory.usage.cached), (600, 360));
         assert!(trajectory.evaluation.as_ref().is_some_and(|last| !last.graphs[0].cached), "measured again");
@@ -111,7 +111,7 @@ fn checks_without_timing_are_worth_nothing_and_name_cheats() {
     assert!(texts.iter().any(|text| text.contains("there is no stage `tuesday`; there are lint, check, all")));
     assert_eq!(trajectory.findings, ["forbidden_operator"]);
     // Results that are right and were not timed are nothing to hand in.
-    assert_eq!((trajectory.exit, trajectory.evaluations().count()), (Exit::Useless, 0));
+    assert_eq!((trajectory.exit, trajectory.evaluations().count()), (AttemptExit::Useless, 0));
     assert!(trajectory.passes.is_empty() && trajectory.evaluation.is_none());
     assert_eq!((trajectory.score, trajectory.reward.value), (1.0, 0.0));
 }
@@ -205,7 +205,7 @@ fn a_hostile_model_gets_observations_and_the_run_continues() {
     let (suite, folder) = (suite(1), tempfile::tempdir().unwrap());
     let outcome = run_all(&evaluator, &suite, &server.url, &options(), folder.path());
     let trajectory = &outcome.trajectories[0];
-    assert_eq!(trajectory.exit, Exit::Done);
+    assert_eq!(trajectory.exit, AttemptExit::Done);
     let tools: Vec<_> = trajectory.steps.iter().flat_map(|step| &step.tools).collect();
     let failed = tools.iter().filter(|tool| !tool.outcome.ok).count();
     assert_eq!((tools.len(), failed), (3 + 3 + 2 + 1 + 16 + 1 + 1, 3 + 3 + 2 + 1 + 1 + 1));
@@ -241,7 +241,7 @@ fn what_a_server_lies_about_is_bounded_and_nothing_recorded_is_lost() {
     let (suite, folder) = (suite(1), tempfile::tempdir().unwrap());
     let outcome = run_all(&evaluator, &suite, &server.url, &options(), folder.path());
     let trajectory = &outcome.trajectories[0];
-    assert_eq!((trajectory.exit, statuses(trajectory)), (Exit::Done, vec![Status::Correct]));
+    assert_eq!((trajectory.exit, statuses(trajectory)), (AttemptExit::Done, vec![Status::Correct]));
     let retries: u32 = trajectory.steps.iter().map(|step| step.retries).sum();
     assert_eq!((trajectory.steps.len(), retries), (3, 2));
     let ids =
@@ -286,10 +286,10 @@ fn limits_end_attempts() {
     };
     let idle = |_: &Value| says("hm", &[]);
     let busy = |_: &Value| says("", &[create("behaviour", "no_match"), evaluate()]);
-    assert_eq!(exit(|_| (), idle), Some((Exit::Useless, 2)));
-    assert_eq!(exit(|options| options.limits.steps = 3, busy), Some((Exit::Steps, 3)));
-    assert_eq!(exit(|options| options.limits.tokens = Some(250), busy), Some((Exit::Tokens, 3)));
-    assert_eq!(exit(|options| options.limits.patience = Some(4), busy), Some((Exit::NoProgress, 5)));
+    assert_eq!(exit(|_| (), idle), Some((AttemptExit::Useless, 2)));
+    assert_eq!(exit(|options| options.limits.steps = 3, busy), Some((AttemptExit::Steps, 3)));
+    assert_eq!(exit(|options| options.limits.tokens = Some(250), busy), Some((AttemptExit::Tokens, 3)));
+    assert_eq!(exit(|options| options.limits.patience = Some(4), busy), Some((AttemptExit::NoProgress, 5)));
     assert_eq!(exit(|options| options.tokens = Some(250), busy), None, "the budget of the run suspends");
     let full = |request: &Value| match request.to_string().len() {
         0..120_000 => says(
@@ -302,7 +302,7 @@ fn limits_end_attempts() {
         _ => Answer::Json(400, json!({"error": {"message": "maximum context length is 8192 tokens"}})),
     };
     let (exit, steps) = exit(|_| (), full).unwrap();
-    assert!(exit == Exit::Context && steps >= 3, "{exit:?} after {steps} steps");
+    assert!(exit == AttemptExit::Context && steps >= 3, "{exit:?} after {steps} steps");
 }
 
 #[test]
@@ -365,7 +365,7 @@ fn sixty_four_attempts_wait_for_a_slow_server_while_evaluations_continue() {
     // Evaluations that came to an end while the server let others wait.
     let meanwhile = AtomicUsize::new(0);
     let watch = |update: Update<'_>| {
-        if let Update::Event { event: Event::Observed { observation, .. }, .. } = update
+        if let Update::Event { event: JournalEvent::Observed { observation, .. }, .. } = update
             && observation.outcome.evaluation.is_some()
             && waiting.load(Ordering::SeqCst) > 0
         {
@@ -383,5 +383,5 @@ fn sixty_four_attempts_wait_for_a_slow_server_while_evaluations_continue() {
         outcome.trajectories.iter().flat_map(Trajectory::evaluations).filter(|(_, e)| !e.graphs[0].cached).count();
     assert_eq!(fresh, 32, "equal passes for one graph are evaluated once");
     let events = Journal::read(&journal(folder.path())).unwrap();
-    assert!(matches!((&events[0], events.last()), (Event::Started(_), Some(Event::Ended(_)))));
+    assert!(matches!((&events[0], events.last()), (JournalEvent::Started(_), Some(JournalEvent::Ended(_)))));
 }

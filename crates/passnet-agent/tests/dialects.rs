@@ -9,8 +9,8 @@ use std::{sync::atomic::AtomicBool, time::Duration};
 
 use common::{client, client_options};
 use passnet_agent::{
-    Completion, Finish, Message, Model, ModelError, Reply, Request, ToolCall,
-    client::{Api, Client, ClientOptions, Key, Prices},
+    Completion, Finish, LanguageModel, Message, ModelError, Reply, Request, ToolCall,
+    client::{Api, ApiKey, Client, ClientOptions, Prices},
     specs,
 };
 use serde_json::{Value, json};
@@ -159,7 +159,7 @@ fn keys_are_sent_once_and_shown_nowhere() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("key");
     std::fs::write(&file, "sk-very-secret\n").unwrap();
-    let key = Key::from_file(&file).unwrap();
+    let key = ApiKey::from_file(&file).unwrap();
     let server = Server::start(|count, _| match count {
         0 => Answer::Json(200, json!({"choices": [{"message": {"content": "ok"}}], "echo": "sk-very-secret"})),
         _ => Answer::Json(401, json!({"error": {"message": "Incorrect API key: sk-very-secret"}})),

@@ -13,10 +13,10 @@ use passnet_record::{Coverage, Device, ExecutionPath, GraphId, PassDirectory, Ru
 use passnet_run::{GraphSample, Suite};
 use passnet_services::Interpreter;
 
-use crate::{AttackError, AttackOptions, bait::Bait, entry::Entry, outcome::Seen};
+use crate::{AttackError, AttackOptions, bait::Bait, entry::AttackEntry, outcome::ModeResult};
 
 /// The sets of layers that an entry is evaluated under: `none`, `all`, or the name of a single one.
-pub(crate) fn modes(coverage: Coverage, entry: &Entry) -> Vec<&'static str> {
+pub(crate) fn modes(coverage: Coverage, entry: &AttackEntry) -> Vec<&'static str> {
     let single = Defences::LAYERS.map(|(name, _)| name);
     match coverage {
         _ if entry.is_honest() => vec!["all"],
@@ -30,8 +30,8 @@ pub(crate) fn modes(coverage: Coverage, entry: &Entry) -> Vec<&'static str> {
 const TRIES: usize = 3;
 
 /// An entry under one set of layers.
-pub(crate) struct Job<'a> {
-    pub(crate) entry: &'a Entry,
+pub(crate) struct EntryRun<'a> {
+    pub(crate) entry: &'a AttackEntry,
     pub(crate) mode: &'static str,
 }
 
@@ -76,15 +76,15 @@ impl<'a> Arena<'a> {
     /// Evaluates all jobs, several at once; what was seen by id and mode.
     pub(crate) fn run(
         &self,
-        jobs: &[Job<'_>],
+        jobs: &[EntryRun<'_>],
         threads: usize,
-    ) -> Result<BTreeMap<(String, &'static str), Seen>, AttackError> {
+    ) -> Result<BTreeMap<(String, &'static str), ModeResult>, AttackError> {
         let (next, seen) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
         let work = || -> Result<(), AttackError> {
             while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let may_win_later = job.mode == "none" && !job.entry.meta.by_construction;
                 // Chance decides whether some attacks take effect at all, such as those that look for their state in freed memory.
-                let was_idle = |found: &Seen| {
+                let was_idle = |found: &ModeResult| {
                     let is_attack = job.mode == "all" && job.entry.meta.expect.is_some();
                     is_attack && matches!(found.verdict.status, Status::Correct | Status::Unstable)
                 };
@@ -112,7 +112,7 @@ impl<'a> Arena<'a> {
     }
 
     /// One entry under one set of layers, on all graphs of its task. Held-out graphs are part of the defence.
-    fn evaluate(&self, job: &Job<'_>) -> Result<Seen, AttackError> {
+    fn evaluate(&self, job: &EntryRun<'_>) -> Result<ModeResult, AttackError> {
         let task = job.entry.task(&self.suite.record)?;
         let bait =
             Bait::new(&self.suite.sample_dir(&GraphId { task: task.id.clone(), graph: task.graphs[0].clone() }))?;
@@ -128,7 +128,7 @@ impl<'a> Arena<'a> {
         for id in graphs {
             verdicts.push(referee.evaluate(&self.samples[&id], &candidate)?.verdict);
         }
-        Ok(Seen::new(&job.entry.meta.goal, &verdicts, &bait))
+        Ok(ModeResult::new(&job.entry.meta.goal, &verdicts, &bait))
     }
 }
 

@@ -44,7 +44,7 @@ class Program_weight_tensor_meta_w_0:
 /// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Level {
+pub enum Severity {
     /// It works.
     Good,
     /// Something does not work, which some evaluations need.
@@ -55,23 +55,23 @@ pub enum Level {
 
 /// One thing that was tried.
 #[derive(Clone, Debug, Serialize)]
-pub struct Finding {
+pub struct CheckResult {
     /// Name of the thing.
     pub what: &'static str,
     /// Severity.
-    pub level: Level,
+    pub level: Severity,
     /// Description of what was found.
     pub detail: String,
 }
 
 /// Returns findings as a table for people.
-pub fn finding_table(findings: &[Finding]) -> TextTable {
+pub fn finding_table(findings: &[CheckResult]) -> TextTable {
     let mut rows = TextTable::new(&["", "found", "detail"], 3);
     for finding in findings {
         let mark = match finding.level {
-            Level::Good => "ok",
-            Level::Limited => "limited",
-            Level::Unfit => "unfit",
+            Severity::Good => "ok",
+            Severity::Limited => "limited",
+            Severity::Unfit => "unfit",
         };
         rows.push([finding.what.to_owned(), mark.to_owned(), finding.detail.clone()]);
     }
@@ -79,43 +79,43 @@ pub fn finding_table(findings: &[Finding]) -> TextTable {
 }
 
 /// Checks what takes no PyTorch to start: the interpreter, its packages, the compiler.
-pub fn check_installation() -> Vec<Finding> {
+pub fn check_installation() -> Vec<CheckResult> {
     vec![interpreter(), packages(), compiler()]
 }
 
 /// The interpreter and the reason for its choice.
-fn interpreter() -> Finding {
+fn interpreter() -> CheckResult {
     let (interpreter, source) = Interpreter::find_with_source();
     let package = interpreter.site.map(|site| format!("; the package from {}, PASSNET_SITE", site.display()));
     let detail = format!("{} ({source}){}", interpreter.python.display(), package.unwrap_or_default());
-    Finding { what: "interpreter", level: Level::Good, detail }
+    CheckResult { what: "interpreter", level: Severity::Good, detail }
 }
 
 /// The packages of the interpreter, without starting PyTorch.
-fn packages() -> Finding {
+fn packages() -> CheckResult {
     let interpreter = Interpreter::find();
     let python = interpreter.python.display();
     let (level, detail) = match interpreter.packages() {
-        Ok((found, missing)) if missing.is_empty() => (Level::Good, found),
+        Ok((found, missing)) if missing.is_empty() => (Severity::Good, found),
         Ok((found, missing)) => {
-            (Level::Unfit, format!("{python} has {found}, but not {missing}; install it, or set PASSNET_PYTHON"))
+            (Severity::Unfit, format!("{python} has {found}, but not {missing}; install it, or set PASSNET_PYTHON"))
         }
-        Err(error) => (Level::Unfit, format!("cannot run {python}: {error}; set PASSNET_PYTHON")),
+        Err(error) => (Severity::Unfit, format!("cannot run {python}: {error}; set PASSNET_PYTHON")),
     };
-    Finding { what: "packages", level, detail }
+    CheckResult { what: "packages", level, detail }
 }
 
 /// C++ passes need a compiler; nothing else does.
-fn compiler() -> Finding {
+fn compiler() -> CheckResult {
     let version = Command::new("c++").arg("--version").output().ok().filter(|output| output.status.success());
     match version {
         Some(output) => {
             let detail = String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().to_owned();
-            Finding { what: "C++ compiler", level: Level::Good, detail }
+            CheckResult { what: "C++ compiler", level: Severity::Good, detail }
         }
-        None => Finding {
+        None => CheckResult {
             what: "C++ compiler",
-            level: Level::Limited,
+            level: Severity::Limited,
             detail: "`c++` not found; passes with C++ kernels and TorchInductor on a CPU need it".to_owned(),
         },
     }
@@ -128,7 +128,7 @@ fn compiler() -> Finding {
 /// If the fork server does not work.
 pub fn check_evaluation(
     referee: &Referee,
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<CheckResult>,
     progress: &dyn Fn(&str),
 ) -> Result<Proof, AttackError> {
     describe_machine(referee, findings);
@@ -141,13 +141,13 @@ pub fn check_evaluation(
     Ok(proof)
 }
 
-fn describe_machine(referee: &Referee, findings: &mut Vec<Finding>) {
+fn describe_machine(referee: &Referee, findings: &mut Vec<CheckResult>) {
     let machine = referee.fingerprint();
     let versions: Vec<String> = machine.versions.iter().map(|(name, version)| format!("{name} {version}")).collect();
-    findings.push(Finding { what: "Python", level: Level::Good, detail: versions.join(", ") });
+    findings.push(CheckResult { what: "Python", level: Severity::Good, detail: versions.join(", ") });
     let device = [&machine.cpu, &machine.device, &machine.driver];
     let device: Vec<&str> = device.into_iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
-    findings.push(Finding { what: "device", level: Level::Good, detail: device.join(", ") });
+    findings.push(CheckResult { what: "device", level: Severity::Good, detail: device.join(", ") });
 }
 
 /// Returns the built-in graph.
@@ -167,25 +167,25 @@ fn sample() -> Result<GraphSample, AttackError> {
     Ok(GraphSample::new(id, sample.graph, sample.tensors))
 }
 
-fn describe_verdict(verdict: &Verdict, findings: &mut Vec<Finding>) {
+fn describe_verdict(verdict: &Verdict, findings: &mut Vec<CheckResult>) {
     let reason = verdict.reason.as_ref().map(|reason| reason.message.clone()).unwrap_or_default();
     let level = match verdict.status {
-        Status::Correct => Level::Good,
-        Status::Unstable => Level::Limited,
-        _ => Level::Unfit,
+        Status::Correct => Severity::Good,
+        Status::Unstable => Severity::Limited,
+        _ => Severity::Unfit,
     };
     let overhead = verdict.cost.wall_ns.saturating_sub(verdict.cost.trials_ns) as f64;
     let detail = match level {
-        Level::Good => format!("works; {} in addition to the trials", duration(overhead)),
+        Severity::Good => format!("works; {} in addition to the trials", duration(overhead)),
         _ => format!("{}: {reason}", verdict.status.name()),
     };
-    findings.push(Finding { what: "evaluation", level, detail });
+    findings.push(CheckResult { what: "evaluation", level, detail });
     if let Some(timing) = verdict.scored_timing() {
         let interval = timing.speedup;
         let covers_one = interval.low <= 1.0 && interval.high >= 1.0;
-        findings.push(Finding {
+        findings.push(CheckResult {
             what: "timing (A/A)",
-            level: if covers_one { Level::Good } else { Level::Limited },
+            level: if covers_one { Severity::Good } else { Severity::Limited },
             detail: format!(
                 "eager against itself {:.3} [{:.3}, {:.3}] at {}",
                 interval.ratio,
@@ -198,7 +198,7 @@ fn describe_verdict(verdict: &Verdict, findings: &mut Vec<Finding>) {
 }
 
 /// Adds findings about the attempts of hostile workers and the needs of honest ones. `--json` has every attempt.
-fn describe_sandbox(proof: &Proof, findings: &mut Vec<Finding>) {
+fn describe_sandbox(proof: &Proof, findings: &mut Vec<CheckResult>) {
     let missing: Vec<String> = proof
         .layers
         .iter()
@@ -206,26 +206,26 @@ fn describe_sandbox(proof: &Proof, findings: &mut Vec<Finding>) {
         .map(|(layer, level)| format!("{layer} {level}"))
         .collect();
     let (level, detail) = match missing.is_empty() {
-        true => (Level::Good, proof.layers.keys().map(String::as_str).collect::<Vec<_>>().join(", ")),
-        false => (Level::Limited, missing.join("; ")),
+        true => (Severity::Good, proof.layers.keys().map(String::as_str).collect::<Vec<_>>().join(", ")),
+        false => (Severity::Limited, missing.join("; ")),
     };
-    findings.push(Finding { what: "sandbox layers", level, detail });
+    findings.push(CheckResult { what: "sandbox layers", level, detail });
 
     let closed = proof.ways_out.iter().filter(|attempt| attempt.good).count();
     let (level, mut detail) = match closed == proof.ways_out.len() {
-        true => (Level::Good, format!("all {closed} ways out are closed")),
-        false => (Level::Limited, format!("{closed} of {} ways out are closed", proof.ways_out.len())),
+        true => (Severity::Good, format!("all {closed} ways out are closed")),
+        false => (Severity::Limited, format!("{closed} of {} ways out are closed", proof.ways_out.len())),
     };
     let [confined, free] = proof.start_ns;
     detail += &format!("; a worker starts in {}, without in {}", duration(confined as f64), duration(free as f64));
-    findings.push(Finding { what: "sandbox", level, detail });
+    findings.push(CheckResult { what: "sandbox", level, detail });
     for attempt in proof.ways_out.iter().filter(|attempt| !attempt.good) {
         let detail = format!("a pass can {}: {}; evaluate only passes that you trust", attempt.what, attempt.detail);
-        findings.push(Finding { what: "way out", level: Level::Limited, detail });
+        findings.push(CheckResult { what: "way out", level: Severity::Limited, detail });
     }
     for attempt in &proof.needs {
-        let (level, what) = if attempt.good { (Level::Good, "works") } else { (Level::Limited, "does not work") };
+        let (level, what) = if attempt.good { (Severity::Good, "works") } else { (Severity::Limited, "does not work") };
         let detail = format!("{}: {what}: {}", attempt.what, attempt.detail.lines().next().unwrap_or_default());
-        findings.push(Finding { what: "inside the sandbox", level, detail });
+        findings.push(CheckResult { what: "inside the sandbox", level, detail });
     }
 }

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use fs_err as fs;
-use passnet_record::{SCHEMA_VERSION, Status, Suite, SuiteTask};
+use passnet_record::{SCHEMA_VERSION, Status, SuiteManifest, SuiteTask};
 use serde::{Deserialize, Serialize};
 
 use crate::AttackError;
 
 /// An attack or an honest pass directory.
-pub(crate) struct Entry {
+pub(crate) struct AttackEntry {
     /// Path of its folder in the suite: `FAMILY/NAME`, or `honest/NAME`.
     pub(crate) name: String,
     pub(crate) meta: Meta,
@@ -33,7 +33,7 @@ pub(crate) struct Meta {
     pub(crate) task: String,
     /// Devices on which the attack can work.
     #[serde(default)]
-    pub(crate) runs_on: Device,
+    pub(crate) runs_on: DeviceRequirement,
     /// The architecture has no switch for what stops it: it must fail in all modes, and reach its goal against the
     /// harness in `naive/`.
     #[serde(default)]
@@ -54,7 +54,7 @@ pub(crate) struct Meta {
 /// The devices that an entry is made for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Device {
+pub(crate) enum DeviceRequirement {
     #[default]
     Cpu,
     Gpu,
@@ -95,7 +95,7 @@ pub struct Expect {
     pub reason: String,
 }
 
-impl Entry {
+impl AttackEntry {
     /// Reads a directory. `root` is the directory of the suite.
     fn read(directory: &Path, root: &Path) -> Result<Self, AttackError> {
         let path = directory.join("meta.json");
@@ -129,13 +129,13 @@ impl Entry {
     /// Returns whether it is made for a GPU, or for a CPU.
     pub(crate) fn runs_on(&self, gpu: bool) -> bool {
         match self.meta.runs_on {
-            Device::Cpu => !gpu,
-            Device::Gpu => gpu,
-            Device::Both => true,
+            DeviceRequirement::Cpu => !gpu,
+            DeviceRequirement::Gpu => gpu,
+            DeviceRequirement::Both => true,
         }
     }
 
-    pub(crate) fn task<'s>(&self, suite: &'s Suite) -> Result<&'s SuiteTask, AttackError> {
+    pub(crate) fn task<'s>(&self, suite: &'s SuiteManifest) -> Result<&'s SuiteTask, AttackError> {
         let found = suite.tasks.iter().find(|task| task.id == self.meta.task);
         found.ok_or_else(|| AttackError::Entry {
             path: PathBuf::from(&self.name),
@@ -158,14 +158,14 @@ fn relative(path: &Path, root: &Path) -> String {
 }
 
 /// All attacks, then all honest passes, sorted by path. An entry is a folder with a `meta.json`, at any depth.
-pub(crate) fn read_all(directory: &Path, filters: &[String]) -> Result<Vec<Entry>, AttackError> {
+pub(crate) fn read_all(directory: &Path, filters: &[String]) -> Result<Vec<AttackEntry>, AttackError> {
     let mut folders = Vec::new();
     find(directory, &mut folders)?;
     folders.sort_unstable();
     let honest = directory.join("honest");
     let (mut attacks, mut passes) = (Vec::new(), Vec::new());
     for folder in folders {
-        let entry = Entry::read(&folder, directory)?;
+        let entry = AttackEntry::read(&folder, directory)?;
         if entry.is_honest() != folder.starts_with(&honest) {
             let message = "attacks, and only those, say what to expect".to_owned();
             return Err(AttackError::Entry { path: folder, message });

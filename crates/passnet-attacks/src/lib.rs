@@ -38,37 +38,37 @@ use passnet_record::Coverage;
 use passnet_run::{Selection, Suite};
 
 use self::{
-    arena::{Arena, Job},
+    arena::{Arena, EntryRun},
     outcome::judge,
 };
 pub use self::{
-    checkup::{Finding, Level, check_evaluation, check_installation, finding_table},
+    checkup::{CheckResult, Severity, check_evaluation, check_installation, finding_table},
     entry::Expect,
     error::AttackError,
     options::AttackOptions,
-    outcome::{Judged, Outcome},
-    report::Report,
+    outcome::{EntryOutcome, JudgedEntry},
+    report::AttackReport,
 };
 
 /// Runs the attack suite.
 ///
 /// # Errors
 /// If the suite cannot be read or the machine cannot evaluate; an attack that succeeds is an outcome of the report.
-pub fn run(options: &AttackOptions) -> Result<Report, AttackError> {
+pub fn run(options: &AttackOptions) -> Result<AttackReport, AttackError> {
     let entries = entry::read_all(&options.directory, &options.filter)?;
     let suite = Suite::load(&options.directory.join("tasks"), &Selection::default())?;
     let on_gpu = !options.device.is_cpu();
     let arena = Arena::new(options, &suite)?;
-    let jobs: Vec<Job<'_>> = entries
+    let jobs: Vec<EntryRun<'_>> = entries
         .iter()
         .filter(|entry| entry.runs_on(on_gpu))
-        .flat_map(|entry| arena::modes(options.coverage, entry).into_iter().map(move |mode| Job { entry, mode }))
+        .flat_map(|entry| arena::modes(options.coverage, entry).into_iter().map(move |mode| EntryRun { entry, mode }))
         .collect();
     let seen = arena.run(&jobs, options.jobs)?;
     let controls = match options.coverage {
         Coverage::Once => BTreeMap::new(),
         Coverage::Quick | Coverage::Full => naive::run(&options.directory, &entries, &suite, on_gpu)?,
     };
-    let judged: Vec<Judged> = entries.iter().map(|entry| judge(entry, &seen, &controls, on_gpu)).collect();
-    Ok(Report::new(options.device, options.coverage, judged))
+    let judged: Vec<JudgedEntry> = entries.iter().map(|entry| judge(entry, &seen, &controls, on_gpu)).collect();
+    Ok(AttackReport::new(options.device, options.coverage, judged))
 }

@@ -16,11 +16,11 @@ use serde::{Deserialize, Serialize};
 use crate::{
     AttackError,
     bait::Bait,
-    entry::{Entry, Goal},
+    entry::{AttackEntry, Goal},
 };
 
 #[derive(Serialize)]
-struct Job {
+struct NaiveJob {
     name: String,
     passes: String,
     task: String,
@@ -38,11 +38,11 @@ struct Control {
 /// Returns whether each attack that is stopped by construction reaches its goal there.
 pub(crate) fn run(
     directory: &Path,
-    entries: &[Entry],
+    entries: &[AttackEntry],
     suite: &Suite,
     gpu: bool,
 ) -> Result<BTreeMap<String, bool>, AttackError> {
-    let controls: Vec<&Entry> =
+    let controls: Vec<&AttackEntry> =
         entries.iter().filter(|entry| entry.meta.by_construction && entry.runs_on(gpu)).collect();
     if controls.is_empty() {
         return Ok(BTreeMap::new());
@@ -60,7 +60,7 @@ pub(crate) fn run(
             fs::create_dir_all(path.parent().unwrap_or(&passes))?;
             fs::write(path, bait.fill_in(bytes))?;
         }
-        jobs.push(Job {
+        jobs.push(NaiveJob {
             name: entry.name.clone(),
             passes: passes.display().to_string(),
             task: bait.path("task").display().to_string(),
@@ -84,7 +84,7 @@ pub(crate) fn run(
     Ok(reached.collect())
 }
 
-fn run_harness(harness: &Path, jobs: &[Job]) -> Result<Vec<Control>, AttackError> {
+fn run_harness(harness: &Path, jobs: &[NaiveJob]) -> Result<Vec<Control>, AttackError> {
     let failed = |message: String| AttackError::Harness { harness: harness.to_owned(), message };
     let interpreter = Interpreter::find();
     let mut command = Command::new(&interpreter.python);

@@ -8,12 +8,12 @@ use serde::Serialize;
 
 use crate::{
     bait::Bait,
-    entry::{Entry, Expect, Goal},
+    entry::{AttackEntry, Expect, Goal},
 };
 
 /// An evaluation in one mode.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Seen {
+pub(crate) struct ModeResult {
     /// The first verdict that is not `correct`, if there is one.
     pub(crate) verdict: Expect,
     /// Message to the author of the passes.
@@ -25,7 +25,7 @@ pub(crate) struct Seen {
     pub(crate) reached: bool,
 }
 
-impl Seen {
+impl ModeResult {
     pub(crate) fn new(goal: &Goal, verdicts: &[Verdict], bait: &Bait) -> Self {
         let bad = verdicts.iter().find(|verdict| verdict.status != Status::Correct);
         let reason = bad.and_then(|verdict| verdict.reason.clone());
@@ -61,7 +61,7 @@ fn broken_rules(reason: &Reason) -> Vec<String> {
 /// Outcome of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum EntryOutcome {
     /// An attack that works where nothing stops it, and was stopped for the expected reason.
     Caught,
     /// An attack that reached its goal with all layers on.
@@ -80,7 +80,7 @@ pub enum Outcome {
 
 /// The line of an entry in the report.
 #[derive(Clone, Debug, Serialize)]
-pub struct Judged {
+pub struct JudgedEntry {
     /// Path of its folder in the suite.
     pub name: String,
     /// Id of the exploit.
@@ -94,7 +94,7 @@ pub struct Judged {
     /// No layer stops it, but the architecture does.
     pub by_construction: bool,
     /// The outcome.
-    pub outcome: Outcome,
+    pub outcome: EntryOutcome,
     /// Remarks on how the exploit was carried over to this design.
     pub note: String,
     /// The verdict with all layers on.
@@ -107,19 +107,19 @@ pub struct Judged {
 
 /// Judges an entry by what was seen of it in each mode, and against the naive harness.
 pub(crate) fn judge(
-    entry: &Entry,
-    seen: &BTreeMap<(String, &'static str), Seen>,
+    entry: &AttackEntry,
+    seen: &BTreeMap<(String, &'static str), ModeResult>,
     controls: &BTreeMap<String, bool>,
     on_gpu: bool,
-) -> Judged {
+) -> JudgedEntry {
     let in_mode = |mode| seen.get(&(entry.name.clone(), mode));
     let all = in_mode("all");
     let (outcome, detail) = match all {
         Some(all) => outcome_of(entry, in_mode("none"), all, controls.get(&entry.name) == Some(&true)),
-        None => (Outcome::Skipped, if on_gpu { "runs on a CPU" } else { "needs a GPU" }.to_owned()),
+        None => (EntryOutcome::Skipped, if on_gpu { "runs on a CPU" } else { "needs a GPU" }.to_owned()),
     };
     let layers = Defences::LAYERS.map(|(name, _)| name);
-    Judged {
+    JudgedEntry {
         name: entry.name.clone(),
         id: entry.meta.id.clone(),
         family: entry.meta.family.clone(),
@@ -136,32 +136,40 @@ pub(crate) fn judge(
 
 /// The outcome of an entry that was run, and what to look at. `none` is missing where attacks are run with all layers on only;
 /// `control` says whether the naive harness falls for it.
-fn outcome_of(entry: &Entry, none: Option<&Seen>, all: &Seen, control: bool) -> (Outcome, String) {
+fn outcome_of(
+    entry: &AttackEntry,
+    none: Option<&ModeResult>,
+    all: &ModeResult,
+    control: bool,
+) -> (EntryOutcome, String) {
     let by_construction = entry.meta.by_construction;
     let Some(expect) = &entry.meta.expect else {
         return match all.verdict.status {
-            Status::Correct => (Outcome::Passed, String::new()),
-            _ => (Outcome::FalseRejection, describe(all)),
+            Status::Correct => (EntryOutcome::Passed, String::new()),
+            _ => (EntryOutcome::FalseRejection, describe(all)),
         };
     };
     match none {
-        _ if all.reached => (Outcome::Escaped, describe(all)),
+        _ if all.reached => (EntryOutcome::Escaped, describe(all)),
         Some(none) if by_construction && none.reached => {
-            (Outcome::Escaped, format!("not stopped by construction: {}", describe(none)))
+            (EntryOutcome::Escaped, format!("not stopped by construction: {}", describe(none)))
         }
-        Some(_) if by_construction && !control => (Outcome::Dead, "it fails against the naive harness, too".to_owned()),
+        Some(_) if by_construction && !control => {
+            (EntryOutcome::Dead, "it fails against the naive harness, too".to_owned())
+        }
         Some(none) if !by_construction && !none.reached => {
-            (Outcome::Dead, format!("without any layer: {}", describe(none)))
+            (EntryOutcome::Dead, format!("without any layer: {}", describe(none)))
         }
-        _ if !all.is(expect) => {
-            (Outcome::Misjudged, format!("expected {} {}, got {}", expect.status.name(), expect.reason, describe(all)))
-        }
-        _ => (Outcome::Caught, String::new()),
+        _ if !all.is(expect) => (
+            EntryOutcome::Misjudged,
+            format!("expected {} {}, got {}", expect.status.name(), expect.reason, describe(all)),
+        ),
+        _ => (EntryOutcome::Caught, String::new()),
     }
 }
 
-fn describe(seen: &Seen) -> String {
-    let Seen { verdict, message, speedup, .. } = seen;
+fn describe(seen: &ModeResult) -> String {
+    let ModeResult { verdict, message, speedup, .. } = seen;
     let speedup = speedup.map(|ratio| format!(" (speed-up {ratio:.2})")).unwrap_or_default();
     let message: String = message.chars().take(600).collect();
     format!("{} {}{speedup} {message}", verdict.status.name(), verdict.reason).trim_end().to_owned()

@@ -5,25 +5,25 @@ use std::collections::BTreeMap;
 use passnet_record::{Coverage, Device, SCHEMA_VERSION};
 use serde::Serialize;
 
-use crate::outcome::{Judged, Outcome};
+use crate::outcome::{EntryOutcome, JudgedEntry};
 
 /// The outcomes of an attack suite.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct AttackReport {
     schema_version: u32,
     /// The device that the attacks ran on.
     pub device: Device,
     /// Part of each attack that was run.
     depth: Coverage,
-    totals: BTreeMap<Outcome, usize>,
+    totals: BTreeMap<EntryOutcome, usize>,
     /// Attacks of which each layer alone stops how many; empty where layers were not run alone.
     layers: BTreeMap<&'static str, usize>,
     /// The entries, in order.
-    pub entries: Vec<Judged>,
+    pub entries: Vec<JudgedEntry>,
 }
 
-impl Report {
-    pub(crate) fn new(device: Device, depth: Coverage, entries: Vec<Judged>) -> Self {
+impl AttackReport {
+    pub(crate) fn new(device: Device, depth: Coverage, entries: Vec<JudgedEntry>) -> Self {
         let mut totals = BTreeMap::new();
         let mut layers = BTreeMap::new();
         for entry in &entries {
@@ -37,12 +37,12 @@ impl Report {
 
     /// True if nothing escaped, was misjudged, is dead, or is honest and was rejected.
     pub fn is_clean(&self) -> bool {
-        let bad = [Outcome::Escaped, Outcome::Misjudged, Outcome::Dead, Outcome::FalseRejection];
+        let bad = [EntryOutcome::Escaped, EntryOutcome::Misjudged, EntryOutcome::Dead, EntryOutcome::FalseRejection];
         bad.iter().all(|outcome| self.count(*outcome) == 0)
     }
 
     /// Returns the number of entries with an outcome.
-    pub fn count(&self, outcome: Outcome) -> usize {
+    pub fn count(&self, outcome: EntryOutcome) -> usize {
         self.totals.get(&outcome).copied().unwrap_or(0)
     }
 }

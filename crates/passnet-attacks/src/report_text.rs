@@ -2,14 +2,16 @@
 
 use passnet_record::{TextReport, TextTable, counted};
 
-use crate::{outcome::Outcome, report::Report};
+use crate::{outcome::EntryOutcome, report::AttackReport};
 
-impl Report {
+impl AttackReport {
     /// Returns one line per entry, the details of those that are not as they should be, and the counts.
     pub fn text_report(&self) -> TextReport {
         let mut report = TextReport::default();
         report.table(self.table());
-        for entry in self.entries.iter().filter(|entry| !entry.detail.is_empty() && entry.outcome != Outcome::Skipped) {
+        for entry in
+            self.entries.iter().filter(|entry| !entry.detail.is_empty() && entry.outcome != EntryOutcome::Skipped)
+        {
             report.text(format!("\n{}: {:?}: {}", entry.name, entry.outcome, entry.detail));
         }
         report.text(self.totals());
@@ -30,18 +32,18 @@ impl Report {
 
     fn totals(&self) -> String {
         let count = |outcome| self.count(outcome);
-        let attacks = [Outcome::Caught, Outcome::Escaped, Outcome::Misjudged, Outcome::Dead];
+        let attacks = [EntryOutcome::Caught, EntryOutcome::Escaped, EntryOutcome::Misjudged, EntryOutcome::Dead];
         format!(
             "\n{}: {} caught, {} escaped, {} misjudged, {} dead; {} honest: {} passed, {}; {} not run on {}",
             counted(attacks.into_iter().map(count).sum(), "attack"),
-            count(Outcome::Caught),
-            count(Outcome::Escaped),
-            count(Outcome::Misjudged),
-            count(Outcome::Dead),
-            count(Outcome::Passed) + count(Outcome::FalseRejection),
-            count(Outcome::Passed),
-            counted(count(Outcome::FalseRejection), "false rejection"),
-            count(Outcome::Skipped),
+            count(EntryOutcome::Caught),
+            count(EntryOutcome::Escaped),
+            count(EntryOutcome::Misjudged),
+            count(EntryOutcome::Dead),
+            count(EntryOutcome::Passed) + count(EntryOutcome::FalseRejection),
+            count(EntryOutcome::Passed),
+            counted(count(EntryOutcome::FalseRejection), "false rejection"),
+            count(EntryOutcome::Skipped),
             self.device,
         )
     }

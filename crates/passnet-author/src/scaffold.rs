@@ -1,6 +1,5 @@
 //! Pass directories to begin with: a pattern of a task, and a plain kernel that is right, ready to be made fast.
 
-mod prune;
 mod stub;
 
 use passnet_fuse::{Choices, write_passes};
@@ -9,7 +8,7 @@ use passnet_record::{GraphId, ORDER_FILE, PassDirectory, SuiteTask};
 use passnet_run::Suite;
 use passnet_services::Interpreter;
 
-use self::{prune::prune_sources, stub::stub};
+use self::stub::stub;
 use crate::{author::AuthorError, fuse::TypedSuite};
 
 /// Prefix of the names of passes.
@@ -24,8 +23,7 @@ pub struct Scaffold {
     pub to_do: Option<String>,
 }
 
-/// Writes the passes of one task. The kernels are those of the built-in author, without the parts of its library that they
-/// do not use. If it has none, the pattern is the first graph and the replacement raises an exception.
+/// Writes the passes of one task. The kernels are those of the built-in author. If it has none, the pattern is the first graph and the replacement raises an exception.
 ///
 /// # Errors
 /// If the first graph cannot be read.
@@ -51,17 +49,14 @@ pub fn scaffold(
     Ok(Scaffold { passes: PassDirectory::new(files)?, to_do: Some(to_do) })
 }
 
-/// Returns the files under the names of a scaffold, with a remark in each pass and without unused library code.
+/// Returns the files under the names of a scaffold, with a remark in each pass.
 fn renamed(task: &str, written: &PassDirectory) -> Vec<(String, String)> {
     let listed = written.order().unwrap_or_default();
     let passes: Vec<&[u8]> = listed.iter().filter_map(|name| written.file(&format!("{name}.py"))).collect();
     let count = passes.len();
     let mut renamed = vec![(ORDER_FILE.to_owned(), order(count))];
     for (index, text) in passes.into_iter().enumerate() {
-        renamed.push((
-            format!("{}.py", name(index, count)),
-            with_remark(task, &prune_sources(&String::from_utf8_lossy(text))),
-        ));
+        renamed.push((format!("{}.py", name(index, count)), with_remark(task, &String::from_utf8_lossy(text))));
     }
     renamed
 }
@@ -83,7 +78,7 @@ fn with_remark(task: &str, text: &str) -> String {
          - Change a kernel, then `passnet eval TASK --passes DIR`: it says whether the result is still right, and how fast."
     );
     match text.strip_prefix("\"\"\"").and_then(|rest| rest.split_once("\"\"\"\n")) {
-        Some((first, rest)) => format!("\"\"\"{first}\n\n{remark}\n\"\"\"\n{rest}"),
+        Some((first, rest)) => format!("\"\"\"{}\n\n{remark}\n\"\"\"\n{rest}", first.trim_end()),
         None => format!("\"\"\"{remark}\n\"\"\"\n{text}"),
     }
 }

@@ -13,7 +13,7 @@ use std::{
 };
 
 use passnet_dataset::fold::{
-    CanonicalSettings, CompatibleSettings, OpRange, Policy, SizeBounds, fold_canonical, fold_compatible,
+    CanonicalSettings, CompatibleSettings, FoldPolicy, OpRange, SizeBounds, fold_canonical, fold_compatible,
 };
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
@@ -41,7 +41,7 @@ fn main() {
     let small = SizeBounds::new(4, 16).expect("4 < 16");
     let large = SizeBounds::new(4, 64).expect("4 < 64");
     let compatible =
-        |window, folds, bounds| CompatibleSettings { window, folds: Some(folds), policy: Policy::Savings, bounds };
+        |window, folds, bounds| CompatibleSettings { window, folds: Some(folds), policy: FoldPolicy::Savings, bounds };
     case("compatible, window 10", &all, "96 s, 4.8 GB, 48.5 %, 677 patterns", |graphs| {
         fold_compatible(graphs, &compatible(10, 10, small))
     });

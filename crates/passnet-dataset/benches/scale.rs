@@ -17,7 +17,7 @@ use passnet_dataset::{
     hashes::Rung,
     import::describe,
     mine::{Method, mine},
-    store::{Input, Kind, Row, SampleFiles, SampleRow, TableWriter},
+    store::{GraphKind, Input, Row, SampleFiles, SampleRow, TableWriter},
 };
 use passnet_graph::{Arg, Builder, Graph, ValueId, VerifyError, hash};
 use passnet_graphnet::{graph_module, metas};
@@ -74,7 +74,7 @@ fn bases(samples: &Path) -> Result<Vec<Base>, Failure> {
         let Some(text) = files.text(MODEL).filter(|text| text.len() < 60_000) else { continue };
         let (Ok(graph), Some(metas)) = (graph_module::parse(&path, text), files.text(WEIGHT_META)) else { continue };
         let Ok(tensors) = metas::parse(&path, metas) else { continue };
-        let Ok(row) = describe(&path, Kind::Full, files) else { continue };
+        let Ok(row) = describe(&path, GraphKind::Full, files) else { continue };
         if row.ops.len() > OPS || tensors.len() != graph.num_inputs() {
             continue;
         }
@@ -85,7 +85,7 @@ fn bases(samples: &Path) -> Result<Vec<Base>, Failure> {
     }
     for (index, base) in bases.iter().enumerate() {
         let made = base.copy(index + BASES)?;
-        let found = describe(&made.path, Kind::Full, made.files.clone())?;
+        let found = describe(&made.path, GraphKind::Full, made.files.clone())?;
         if made != found {
             return Err(format!("a copy of {} is not what its files say", base.row.path).into());
         }

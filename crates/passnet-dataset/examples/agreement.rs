@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, env, error::Error};
 
 use passnet_dataset::{
     Dataset, Table,
-    fusible::{Measured, fusible_ranges},
+    fusible::{PrefixCounts, fusible_ranges},
     store::{KernelsRow, SampleRow},
 };
 
@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let row = row?;
         ops.insert(row.path, row.ops);
     }
-    let mut reference: BTreeMap<String, Measured> = BTreeMap::new();
+    let mut reference: BTreeMap<String, PrefixCounts> = BTreeMap::new();
     for row in all.read::<KernelsRow>(Table::Kernels)? {
         let row = row?;
         // What does not compile has no counts; a row without an entry for each op was not counted exhaustively.

@@ -12,7 +12,7 @@ use crate::{
     Dataset, Failure, Table,
     import::parse,
     phase::Phase,
-    store::{Annotation, AnnotationRow, SampleRow, StoreError},
+    store::{Annotation, AnnotationRow, SampleRow, TableError},
 };
 
 /// Runs PyTorch for a stage: one JSON object in, one out. Several threads call it.
@@ -32,7 +32,7 @@ impl<F: Fn(&Value) -> Result<Value, String> + Sync> Runner for F {
 
 /// Limits for one graph.
 #[derive(Clone, Debug)]
-pub struct Limits {
+pub struct AnnotationLimits {
     /// Bytes of inputs above which a graph is not run, only propagated.
     pub max_bytes: u64,
     /// Wall-clock seconds.
@@ -41,7 +41,7 @@ pub struct Limits {
     pub plain: Vec<String>,
 }
 
-impl Default for Limits {
+impl Default for AnnotationLimits {
     /// 1 GiB of inputs, five minutes, variants of all graphs.
     fn default() -> Self {
         Self { max_bytes: 1 << 30, seconds: 300.0, plain: Vec::new() }
@@ -80,9 +80,9 @@ const CHUNK: usize = 16;
 pub fn annotate(
     dataset: &Dataset,
     runner: &dyn Runner,
-    limits: &Limits,
+    limits: &AnnotationLimits,
     progress: &dyn Fn(usize, usize),
-) -> Result<Annotated, StoreError> {
+) -> Result<Annotated, TableError> {
     let mut result = Annotated::default();
     let mut known: BTreeMap<String, (String, Option<String>)> = BTreeMap::new();
     for row in dataset.read::<AnnotationRow>(Table::Annotations)? {
@@ -124,9 +124,9 @@ fn annotate_chunk(
     dataset: &Dataset,
     rows: Vec<SampleRow>,
     runner: &dyn Runner,
-    limits: &Limits,
+    limits: &AnnotationLimits,
     result: &mut Annotated,
-) -> Result<(), StoreError> {
+) -> Result<(), TableError> {
     let annotate = |row: SampleRow| {
         let annotation = annotate_one(&row, runner, limits);
         AnnotationRow { graph: row.files.content_id().to_string(), path: row.path, annotation }
@@ -146,7 +146,7 @@ fn annotate_chunk(
     writer.finish()
 }
 
-fn annotate_one(row: &SampleRow, runner: &dyn Runner, limits: &Limits) -> Result<Annotation, String> {
+fn annotate_one(row: &SampleRow, runner: &dyn Runner, limits: &AnnotationLimits) -> Result<Annotation, String> {
     let sample = parse(&row.path, &row.files).map_err(|error| error.to_string())?;
     let graph = sample.graph.with_device("cpu", None);
     let request = AnnotateRequest {
@@ -183,10 +183,10 @@ pub(crate) struct Annotations<I> {
 }
 
 /// A stream of annotations.
-pub(crate) type Rows = Box<dyn Iterator<Item = AnnotationRow>>;
+pub(crate) type AnnotationRows = Box<dyn Iterator<Item = AnnotationRow>>;
 
-impl Annotations<Rows> {
-    pub(crate) fn open(dataset: &Dataset) -> Result<Self, StoreError> {
+impl Annotations<AnnotationRows> {
+    pub(crate) fn open(dataset: &Dataset) -> Result<Self, TableError> {
         // Damage was reported by the stage that wrote them, and the next stage reports it again.
         let rows = dataset.read::<AnnotationRow>(Table::Annotations)?.flatten();
         Ok(Self { rows: Box::new(rows), waiting: BTreeMap::new() })

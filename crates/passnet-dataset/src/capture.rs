@@ -19,29 +19,29 @@ use serde::Deserialize;
 
 pub use self::{
     error::CaptureError,
-    ledger::{LEDGER, Ledger, Model, Settings},
+    ledger::{CapturedModel, LEDGER, Ledger, Settings},
     summary::Summary,
 };
 
 /// A line of the capturing process.
 #[derive(Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-enum Event {
+enum CaptureLine {
     /// Comes first: the number of models, and those that are passed over because they are done.
     Plan {
         models: usize,
         skipped: Vec<String>,
     },
-    Model(Box<Model>),
+    Model(Box<CapturedModel>),
 }
 
 /// Progress of a capture.
 #[derive(Clone, Copy, Debug)]
-pub enum Progress<'a> {
+pub enum CaptureProgress<'a> {
     /// Number of models to capture.
     Planned(usize),
     /// A model is done.
-    Done(&'a Model),
+    Done(&'a CapturedModel),
 }
 
 /// Reads the lines of a capture into `out` to their end, or until `stop`, and records them. A model whose samples cannot be
@@ -54,7 +54,7 @@ pub fn follow(
     out: &Path,
     ledger: &mut Ledger,
     stop: &AtomicBool,
-    progress: &mut dyn FnMut(Progress<'_>),
+    progress: &mut dyn FnMut(CaptureProgress<'_>),
 ) -> Result<Option<Summary>, CaptureError> {
     let (mut models, mut reused) = (Vec::new(), None);
     for line in lines.lines() {
@@ -63,14 +63,14 @@ pub fn follow(
             break;
         }
         match serde_json::from_str(&line).map_err(|source| CaptureError::Line { line, source })? {
-            Event::Plan { models: count, skipped } => {
+            CaptureLine::Plan { models: count, skipped } => {
                 reused = Some(skipped.len());
-                progress(Progress::Planned(count - skipped.len()));
+                progress(CaptureProgress::Planned(count - skipped.len()));
                 models.extend(skipped.iter().filter_map(|spec| ledger.get(spec).cloned()));
             }
-            Event::Model(model) => {
+            CaptureLine::Model(model) => {
                 let model = checked(*model, out);
-                progress(Progress::Done(&model));
+                progress(CaptureProgress::Done(&model));
                 // A name that stands for no model is asked for again each time.
                 if model.status != "unknown_model" {
                     ledger.add(model.clone())?;
@@ -83,10 +83,10 @@ pub fn follow(
 }
 
 /// Returns the model, failed if one of its samples cannot be read, or reads otherwise once it is printed.
-fn checked(model: Model, out: &Path) -> Model {
+fn checked(model: CapturedModel, out: &Path) -> CapturedModel {
     let fault = model.folders.iter().find_map(|folder| check_sample(&out.join(folder)).err());
     match fault {
-        Some(reason) => Model { status: "read_failed".to_owned(), reason, ..model },
+        Some(reason) => CapturedModel { status: "read_failed".to_owned(), reason, ..model },
         None => model,
     }
 }
@@ -113,8 +113,8 @@ mod tests {
                      {\"event\": \"model\", \"spec\": \"a\", \"status\": \"ok\", \"folders\": [\"gone\"]}\n\
                      {\"event\": \"model\", \"spec\": \"b\", \"status\": \"unknown_model\"}\n";
         let mut planned = None;
-        let mut progress = |step: Progress<'_>| {
-            if let Progress::Planned(count) = step {
+        let mut progress = |step: CaptureProgress<'_>| {
+            if let CaptureProgress::Planned(count) = step {
                 planned = Some(count);
             }
         };

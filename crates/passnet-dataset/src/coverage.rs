@@ -2,7 +2,7 @@
 //!
 //! [`Corpus::open`] reads the graphs of a dataset or of sample folders, [`Corpus::canonical`] brings their calls into the form
 //! of patterns, [`find`] looks for every pattern in every graph, and [`check`] has some of the matches judged: where types are
-//! such that the pass refuses them, and where its results are wrong. A [`Coverage`] says all of it.
+//! such that the pass refuses them, and where its results are wrong. A [`CoverageReport`] says all of it.
 //!
 //! Calls that are alike but for the values they refer to have one canonical form: PyTorch is asked once for each distinct
 //! call, not once for each node, and nothing of a pass runs but in the workers of the judge.
@@ -17,9 +17,9 @@ mod site;
 mod text;
 
 pub use self::{
-    check::{CheckOptions, Judge, Judged, check},
+    check::{CheckOptions, Judge, JudgedMatch, check},
     conflicts::{Conflict, conflicts},
     corpus::{Corpus, CorpusError, CorpusGraph},
-    report::{COVERAGE_VERSION, Coverage, Outcome, PassCoverage, Seconds, TypeClass},
+    report::{COVERAGE_VERSION, CoverageReport, MatchOutcome, PassCoverage, Seconds, TypeClass},
     search::{NamedPattern, Places, find},
 };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{
     Dataset, Failure, Table,
     select::select_subset,
-    store::{SampleRow, StoreError, TaskRow},
+    store::{SampleRow, TableError, TaskRow},
 };
 
 /// Result of the curation.
@@ -32,9 +32,9 @@ pub struct Curated {
 ///
 /// # Errors
 /// If a table cannot be listed or written.
-pub fn curate(dataset: &Dataset, eval: usize) -> Result<Curated, StoreError> {
+pub fn curate(dataset: &Dataset, eval: usize) -> Result<Curated, TableError> {
     let mut curated = Curated::default();
-    let mut groups: BTreeMap<String, Group> = BTreeMap::new();
+    let mut groups: BTreeMap<String, SequenceGroup> = BTreeMap::new();
     for row in dataset.read::<SampleRow>(Table::Subgraphs)? {
         let row = match row {
             Ok(row) => row,
@@ -48,7 +48,7 @@ pub fn curate(dataset: &Dataset, eval: usize) -> Result<Curated, StoreError> {
             curated.failures.push(Failure { what: row.path, message });
             continue;
         };
-        let group = groups.entry(hash).or_insert_with(|| Group { ops: row.ops, graphs: Vec::new() });
+        let group = groups.entry(hash).or_insert_with(|| SequenceGroup { ops: row.ops, graphs: Vec::new() });
         group.graphs.push((row.path, structure));
     }
     let sequences: Vec<Vec<String>> = groups.values().map(|group| group.ops.clone()).collect();
@@ -85,7 +85,7 @@ pub fn curate(dataset: &Dataset, eval: usize) -> Result<Curated, StoreError> {
 }
 
 /// Subgraphs with one op sequence.
-struct Group {
+struct SequenceGroup {
     ops: Vec<String>,
     /// Path and structural hash of each.
     graphs: Vec<(String, String)>,

@@ -12,7 +12,7 @@ use crate::{
     fold::OpRange,
     hashes::masked,
     import::parse,
-    store::{Annotation, Hashes, Input, Kind, Literals, Origin, SampleFiles, SampleRow, ValueMeta},
+    store::{Annotation, GraphKind, Hashes, Input, Literals, SampleFiles, SampleRow, SubgraphOrigin, ValueMeta},
 };
 
 /// A full graph with what is known of its values.
@@ -122,7 +122,7 @@ impl Varied<'_> {
     ///
     /// # Errors
     /// As [`Self::piece`].
-    pub(crate) fn cut(&self, range: OpRange, kind: Kind) -> Result<SampleRow, String> {
+    pub(crate) fn cut(&self, range: OpRange, kind: GraphKind) -> Result<SampleRow, String> {
         self.sample(self.piece(range)?, kind)
     }
 
@@ -151,7 +151,7 @@ impl Varied<'_> {
     ///
     /// # Errors
     /// If its text cannot be read back.
-    pub(crate) fn sample(&self, piece: Piece, kind: Kind) -> Result<SampleRow, String> {
+    pub(crate) fn sample(&self, piece: Piece, kind: GraphKind) -> Result<SampleRow, String> {
         let Piece { range, slice, tensors, id } = piece;
         // Under names that say nothing of the model, equal graphs have equal text.
         let printed = graph_module::print(&slice.graph) + "\n";
@@ -164,7 +164,7 @@ impl Varied<'_> {
     fn row(
         &self,
         range: OpRange,
-        kind: Kind,
+        kind: GraphKind,
         id: &ContentId,
         graph: &Graph,
         text: String,
@@ -193,7 +193,7 @@ impl Varied<'_> {
             ops,
             inputs,
             hashes,
-            origins: vec![Origin { path: self.parent.path.clone(), range }],
+            origins: vec![SubgraphOrigin { path: self.parent.path.clone(), range }],
             duplicates: Vec::new(),
             files: self.files(range, text, tensors.as_deref()),
         }

@@ -14,7 +14,7 @@ use fs_err as fs;
 
 use self::files::{PART, WAITING, part_path};
 pub(crate) use self::{files::part_number, replacement::Replacement};
-use crate::store::{Row, StoreError, TableReader, TableWriter, View};
+use crate::store::{Row, TableError, TableReader, TableWriter, View};
 
 /// A table of a dataset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,12 +86,12 @@ impl Dataset {
     ///
     /// # Errors
     /// If the folder cannot be read.
-    pub fn parts(&self, table: Table) -> Result<Vec<PathBuf>, StoreError> {
+    pub fn parts(&self, table: Table) -> Result<Vec<PathBuf>, TableError> {
         let folder = self.root.join(table.name());
         if !folder.exists() {
             return Ok(Vec::new());
         }
-        let io = |source| StoreError::Io { path: folder.clone(), source };
+        let io = |source| TableError::Io { path: folder.clone(), source };
         let mut parts = Vec::new();
         for entry in fs::read_dir(&folder).map_err(io)? {
             let path = entry.map_err(io)?.path();
@@ -111,7 +111,7 @@ impl Dataset {
     pub fn read<R: View + 'static>(
         &self,
         table: Table,
-    ) -> Result<impl Iterator<Item = Result<R, StoreError>> + Send + use<R>, StoreError> {
+    ) -> Result<impl Iterator<Item = Result<R, TableError>> + Send + use<R>, TableError> {
         Ok(self.parts(table)?.into_iter().flat_map(|part| rows_of(&part)))
     }
 
@@ -119,7 +119,7 @@ impl Dataset {
     ///
     /// # Errors
     /// If the folder cannot be read.
-    pub fn rows<R: View>(&self, table: Table) -> Result<u64, StoreError> {
+    pub fn rows<R: View>(&self, table: Table) -> Result<u64, TableError> {
         let rows = |part: &PathBuf| TableReader::<R>::open(part).map_or(0, |reader| reader.rows());
         Ok(self.parts(table)?.iter().map(rows).sum())
     }
@@ -128,7 +128,7 @@ impl Dataset {
     ///
     /// # Errors
     /// If the folder cannot be read.
-    pub fn append<R: Row>(&self, table: Table) -> Result<PartWriter<R>, StoreError> {
+    pub fn append<R: Row>(&self, table: Table) -> Result<PartWriter<R>, TableError> {
         leftovers::clear(&self.root.join(table.name()))?;
         let next = self.parts(table)?.last().and_then(|part| part_number(part)).map_or(0, |last| last + 1);
         let folder = self.root.join(table.name());
@@ -139,7 +139,7 @@ impl Dataset {
     ///
     /// # Errors
     /// If the folder cannot be read.
-    pub fn replace<R: Row>(&self, table: Table) -> Result<PartWriter<R>, StoreError> {
+    pub fn replace<R: Row>(&self, table: Table) -> Result<PartWriter<R>, TableError> {
         let replaces = Some(self.replacement(table)?);
         let folder = self.root.join(table.name());
         Ok(PartWriter { folder, first: 0, next: 0, current: None, replaces, publish: false })
@@ -149,7 +149,7 @@ impl Dataset {
     ///
     /// # Errors
     /// If the folder cannot be read.
-    pub(crate) fn replacement(&self, table: Table) -> Result<Replacement, StoreError> {
+    pub(crate) fn replacement(&self, table: Table) -> Result<Replacement, TableError> {
         let folder = self.root.join(table.name());
         leftovers::clear(&folder)?;
         Ok(Replacement::new(folder, self.parts(table)?))
@@ -160,13 +160,13 @@ impl Dataset {
     ///
     /// # Errors
     /// If a file cannot be read.
-    pub fn altered(&self, table: Table) -> Result<Vec<PathBuf>, StoreError> {
+    pub fn altered(&self, table: Table) -> Result<Vec<PathBuf>, TableError> {
         checksums::altered(&self.root.join(table.name()), &self.parts(table)?)
     }
 }
 
 /// All rows of one file; if it cannot be opened, the error is the only item.
-pub(crate) fn rows_of<R: View + 'static>(part: &Path) -> Box<dyn Iterator<Item = Result<R, StoreError>> + Send> {
+pub(crate) fn rows_of<R: View + 'static>(part: &Path) -> Box<dyn Iterator<Item = Result<R, TableError>> + Send> {
     match TableReader::open(part) {
         Ok(reader) => Box::new(reader),
         Err(error) => Box::new(std::iter::once(Err(error))),
@@ -203,7 +203,7 @@ impl<R: Row> PartWriter<R> {
     ///
     /// # Errors
     /// As [`TableWriter`].
-    pub fn push(&mut self, row: R) -> Result<(), StoreError> {
+    pub fn push(&mut self, row: R) -> Result<(), TableError> {
         let bytes = row.raw_bytes();
         if self.current.as_ref().is_some_and(|(_, written)| written + bytes > PART_BYTES) {
             self.finish_part()?;
@@ -225,7 +225,7 @@ impl<R: Row> PartWriter<R> {
     ///
     /// # Errors
     /// As [`TableWriter::finish`].
-    pub fn finish(mut self) -> Result<(), StoreError> {
+    pub fn finish(mut self) -> Result<(), TableError> {
         self.finish_part()?;
         match self.replaces.take() {
             Some(replaces) => replaces.finish(0..self.next),
@@ -237,7 +237,7 @@ impl<R: Row> PartWriter<R> {
         }
     }
 
-    fn finish_part(&mut self) -> Result<(), StoreError> {
+    fn finish_part(&mut self) -> Result<(), TableError> {
         if let Some((writer, _)) = self.current.take() {
             writer.finish()?;
             self.next += 1;

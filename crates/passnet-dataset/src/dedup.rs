@@ -12,7 +12,7 @@ use crate::{
     Dataset, Failure, Table,
     dataset::{Replacement, part_number, rows_of},
     hashes::{Rung, half},
-    store::{Hashes, Lineage, Origin, SampleRow, StoreError, TableWriter},
+    store::{Hashes, Lineage, SampleRow, SubgraphOrigin, TableError, TableWriter},
 };
 
 /// Numbers of rows found and kept.
@@ -36,7 +36,7 @@ pub struct Deduplicated {
 ///
 /// # Errors
 /// If a table cannot be listed or written. Damaged rows are failures in the result.
-pub fn dedup(dataset: &Dataset, table: Table, rung: Rung, out: &Dataset) -> Result<Deduplicated, StoreError> {
+pub fn dedup(dataset: &Dataset, table: Table, rung: Rung, out: &Dataset) -> Result<Deduplicated, TableError> {
     let mut result = Deduplicated::default();
     // Each new file has the number of the old one, so that what an interruption leaves is a table too.
     let parts: Vec<(u32, PathBuf)> =
@@ -44,13 +44,13 @@ pub fn dedup(dataset: &Dataset, table: Table, rung: Rung, out: &Dataset) -> Resu
     let mut classes = classes(&parts, rung, &mut result);
     let mut replacement = out.replacement(table)?;
     let first = |part: u32, key: Option<u128>, path: &str| match key {
-        None => Choice::Keep,
+        None => RowDecision::Keep,
         Some(key) => match classes.get(&key) {
-            Some(class) if class.part == part && class.paths[0] == path => Choice::Merge(class.clone()),
-            _ => Choice::Drop,
+            Some(class) if class.part == part && class.paths[0] == path => RowDecision::Merge(class.clone()),
+            _ => RowDecision::Drop,
         },
     };
-    let files: Vec<Result<Kept, StoreError>> = parts
+    let files: Vec<Result<Kept, TableError>> = parts
         .par_iter()
         .map(|(number, part)| {
             let mut file = KeptWriter::new(&replacement, *number);
@@ -70,7 +70,7 @@ pub fn dedup(dataset: &Dataset, table: Table, rung: Rung, out: &Dataset) -> Resu
         let mut left = std::mem::take(&mut classes);
         for (_, part) in &parts {
             let mut next = |key: Option<u128>| left.remove(&key?);
-            file.take(part, rung, |key, _| next(key).map_or(Choice::Drop, Choice::Merge))?;
+            file.take(part, rung, |key, _| next(key).map_or(RowDecision::Drop, RowDecision::Merge))?;
         }
         // Damage was reported in the first pass.
         let kept = Kept { failures: Vec::new(), ..file.finish()? };
@@ -88,13 +88,13 @@ pub fn dedup(dataset: &Dataset, table: Table, rung: Rung, out: &Dataset) -> Resu
 const FILES: usize = 16;
 
 /// All classes of the files of a table; counts rows and rungs.
-fn classes(parts: &[(u32, PathBuf)], rung: Rung, result: &mut Deduplicated) -> FxHashMap<u128, Class> {
+fn classes(parts: &[(u32, PathBuf)], rung: Rung, result: &mut Deduplicated) -> FxHashMap<u128, DuplicateClass> {
     let mut seen: Vec<FxHashSet<u128>> = vec![FxHashSet::default(); Rung::ALL.len()];
-    let mut classes: FxHashMap<u128, Class> = FxHashMap::default();
+    let mut classes: FxHashMap<u128, DuplicateClass> = FxHashMap::default();
     for parts in parts.chunks(FILES) {
-        let files: Vec<Vec<Member>> = parts
+        let files: Vec<Vec<RowSummary>> = parts
             .par_iter()
-            .map(|(_, part)| rows_of::<Lineage>(part).flatten().map(|row| Member::new(rung, row)).collect())
+            .map(|(_, part)| rows_of::<Lineage>(part).flatten().map(|row| RowSummary::new(rung, row)).collect())
             .collect();
         let members =
             parts.iter().zip(files).flat_map(|((part, _), file)| file.into_iter().map(move |row| (*part, row)));
@@ -104,7 +104,8 @@ fn classes(parts: &[(u32, PathBuf)], rung: Rung, result: &mut Deduplicated) -> F
                 seen.extend(key);
             }
             let Some(key) = member.key else { continue };
-            let class = classes.entry(key).or_insert_with(|| Class { part, paths: Vec::new(), origins: Vec::new() });
+            let class =
+                classes.entry(key).or_insert_with(|| DuplicateClass { part, paths: Vec::new(), origins: Vec::new() });
             class.paths.push(member.path);
             class.paths.extend(member.duplicates);
             class.origins.extend(member.origins);
@@ -120,25 +121,25 @@ fn key(rung: Rung, hashes: &Hashes) -> Option<u128> {
 
 /// Samples that equal one another, in the order of the table.
 #[derive(Clone)]
-struct Class {
+struct DuplicateClass {
     /// File that holds the first occurrence.
     part: u32,
     /// Paths of all, and of their duplicates; at least one.
     paths: Vec<String>,
-    origins: Vec<Origin>,
+    origins: Vec<SubgraphOrigin>,
 }
 
 /// A row without its files.
-struct Member {
+struct RowSummary {
     keys: [Option<u128>; Rung::ALL.len()],
     /// The key that decides.
     key: Option<u128>,
     path: String,
     duplicates: Vec<String>,
-    origins: Vec<Origin>,
+    origins: Vec<SubgraphOrigin>,
 }
 
-impl Member {
+impl RowSummary {
     fn new(rung: Rung, row: Lineage) -> Self {
         let Lineage { path, hashes, origins, duplicates } = row;
         Self { keys: Rung::ALL.map(|rung| key(rung, &hashes)), key: key(rung, &hashes), path, duplicates, origins }
@@ -146,11 +147,11 @@ impl Member {
 }
 
 /// Decision about a row.
-enum Choice {
+enum RowDecision {
     Drop,
     Keep,
     /// It stands for its class.
-    Merge(Class),
+    Merge(DuplicateClass),
 }
 
 /// Rows of a file that are kept.
@@ -166,7 +167,7 @@ struct Kept {
 
 impl Deduplicated {
     /// Counts a file, and takes what stands in it out of `classes`.
-    fn add(&mut self, file: Kept, classes: &mut FxHashMap<u128, Class>) {
+    fn add(&mut self, file: Kept, classes: &mut FxHashMap<u128, DuplicateClass>) {
         self.kept += file.rows;
         self.failures.extend(file.failures);
         for key in &file.classes {
@@ -193,8 +194,8 @@ impl<'a> KeptWriter<'a> {
         &mut self,
         part: &Path,
         rung: Rung,
-        mut choose: impl FnMut(Option<u128>, &str) -> Choice,
-    ) -> Result<(), StoreError> {
+        mut choose: impl FnMut(Option<u128>, &str) -> RowDecision,
+    ) -> Result<(), TableError> {
         for row in rows_of::<SampleRow>(part) {
             let mut row = match row {
                 Ok(row) => row,
@@ -205,9 +206,9 @@ impl<'a> KeptWriter<'a> {
             };
             let key = key(rung, &row.hashes);
             match choose(key, &row.path) {
-                Choice::Drop => continue,
-                Choice::Keep => {}
-                Choice::Merge(class) => {
+                RowDecision::Drop => continue,
+                RowDecision::Keep => {}
+                RowDecision::Merge(class) => {
                     let mut seen = FxHashSet::from_iter([row.path.clone()]);
                     row.duplicates = class.paths.into_iter().filter(|path| seen.insert(path.clone())).collect();
                     row.origins = merge_origins(class.origins);
@@ -224,7 +225,7 @@ impl<'a> KeptWriter<'a> {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Kept, StoreError> {
+    fn finish(mut self) -> Result<Kept, TableError> {
         if let Some(writer) = self.writer {
             writer.finish()?;
             self.kept.number = Some(self.number);
@@ -234,7 +235,7 @@ impl<'a> KeptWriter<'a> {
 }
 
 /// Every origin once, by path and range.
-pub(crate) fn merge_origins(origins: Vec<Origin>) -> Vec<Origin> {
+pub(crate) fn merge_origins(origins: Vec<SubgraphOrigin>) -> Vec<SubgraphOrigin> {
     let merged: BTreeMap<_, _> =
         origins.into_iter().map(|origin| ((origin.path.clone(), origin.range), origin)).collect();
     merged.into_values().collect()

@@ -10,7 +10,7 @@ use std::{
 };
 
 use fs_err as fs;
-use passnet_record::{ContentId, SCHEMA_VERSION, Split, Suite, SuiteTask, Weights};
+use passnet_record::{ContentId, SCHEMA_VERSION, Split, SuiteManifest, SuiteTask, Weights};
 use serde::Deserialize;
 
 use crate::folders::{FolderError, find_samples};
@@ -50,7 +50,7 @@ pub enum DefinitionError {
 
 /// Content of `capture.json`.
 #[derive(Clone, Debug, Deserialize)]
-struct Fields {
+struct CaptureFields {
     schema_version: u32,
     name: String,
     description: String,
@@ -64,7 +64,7 @@ struct Fields {
 /// A suite whose samples are captured on demand.
 #[derive(Clone, Debug)]
 pub struct Definition {
-    fields: Fields,
+    fields: CaptureFields,
     list: PathBuf,
     folder: PathBuf,
 }
@@ -80,7 +80,7 @@ impl Definition {
             return Ok(None);
         }
         let text = fs::read(&file)?;
-        let fields: Fields =
+        let fields: CaptureFields =
             serde_json::from_slice(&text).map_err(|source| DefinitionError::Json { path: file.clone(), source })?;
         if fields.schema_version > SCHEMA_VERSION {
             return Err(DefinitionError::Version { path: file, found: fields.schema_version });
@@ -121,7 +121,7 @@ impl Definition {
         let graphs = tasks.values().map(Vec::len).sum();
         let tasks =
             tasks.into_iter().map(|(id, graphs)| SuiteTask { id, ops: Vec::new(), graphs, held_out: Vec::new() });
-        let suite = Suite {
+        let suite = SuiteManifest {
             schema_version: SCHEMA_VERSION,
             name: self.fields.name.clone(),
             // By the content of the samples: a library of another version makes other graphs.
@@ -165,7 +165,8 @@ mod tests {
         }
         assert_eq!(definition.finish().unwrap(), 2);
         assert!(definition.is_captured());
-        let suite: Suite = serde_json::from_slice(&fs::read(definition.folder().join("suite.json")).unwrap()).unwrap();
+        let suite: SuiteManifest =
+            serde_json::from_slice(&fs::read(definition.folder().join("suite.json")).unwrap()).unwrap();
         assert_eq!((suite.tasks.len(), suite.weights), (1, Some(Weights::Static)));
         assert_eq!(suite.tasks[0].graphs, ["a", "b/subgraph_0"]);
         // Another list is another suite.

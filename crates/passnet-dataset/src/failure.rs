@@ -1,6 +1,6 @@
 //! Data that a stage leaves out, with the reason.
 
-use crate::store::StoreError;
+use crate::store::TableError;
 
 /// Data that a stage could not use and left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Failure {
 
 impl Failure {
     /// Returns the failure of a part of a table.
-    pub fn of_store(error: &StoreError) -> Self {
+    pub fn of_store(error: &TableError) -> Self {
         Self { what: error.path().display().to_string(), message: error.to_string() }
     }
 }

@@ -15,5 +15,5 @@ mod runs;
 mod tree;
 
 pub use canonical::{CanonicalSettings, fold_canonical};
-pub use compatible::{CompatibleSettings, Policy, fold_compatible};
+pub use compatible::{CompatibleSettings, FoldPolicy, fold_compatible};
 pub use range::{BoundsError, OpRange, SizeBounds};

@@ -8,5 +8,5 @@
 mod bracket;
 mod ranges;
 
-pub use bracket::{Bracketing, Compiled, Measured, measure_all};
+pub use bracket::{Bracketing, Compiled, PrefixCounts, measure_all};
 pub use ranges::fusible_ranges;

@@ -17,7 +17,7 @@ use crate::{
     folders::{FolderError, find_samples, find_tasks, read_sample, read_task, write_sample, write_task},
     hashes::hashes,
     repair::{Repaired, repair},
-    store::{Input, Kind, Lineage, SampleFiles, SampleRow, StoreError, TaskRow},
+    store::{GraphKind, Input, Lineage, SampleFiles, SampleRow, TableError, TaskRow},
 };
 
 /// Samples are read and parsed this many at a time.
@@ -68,7 +68,7 @@ pub enum DescribeError {
 ///
 /// # Errors
 /// If a file that is needed is missing or malformed.
-pub fn describe(path: &str, kind: Kind, files: SampleFiles) -> Result<SampleRow, DescribeError> {
+pub fn describe(path: &str, kind: GraphKind, files: SampleFiles) -> Result<SampleRow, DescribeError> {
     let sample = parse(path, &files)?;
     let hashes = hashes(&sample, files.text(MODEL).unwrap_or_default())
         .map_err(|source| DescribeError::Graph { path: path.to_owned(), source })?;
@@ -106,7 +106,7 @@ pub(crate) fn parse(path: &str, files: &SampleFiles) -> Result<Sample, DescribeE
 /// # Errors
 /// If `folder` cannot be listed or has no sample, or the dataset cannot be written; a sample that is malformed is a failure in the result.
 pub fn import_graphs(dataset: &Dataset, folder: &Path) -> Result<Transfer, TransferError> {
-    import_samples(dataset, Table::Graphs, Kind::Full, folder)
+    import_samples(dataset, Table::Graphs, GraphKind::Full, folder)
 }
 
 /// Imports all task folders in `folder`, and the samples in them as subgraphs of kind `kind`. Continues as
@@ -114,7 +114,7 @@ pub fn import_graphs(dataset: &Dataset, folder: &Path) -> Result<Transfer, Trans
 ///
 /// # Errors
 /// As [`import_graphs`].
-pub fn import_tasks(dataset: &Dataset, kind: Kind, folder: &Path) -> Result<Transfer, TransferError> {
+pub fn import_tasks(dataset: &Dataset, kind: GraphKind, folder: &Path) -> Result<Transfer, TransferError> {
     let mut transfer = import_samples(dataset, Table::Subgraphs, kind, folder)?;
     transfer.repaired.extend(repair::<TaskRow>(dataset, Table::Tasks)?);
     let mut known = BTreeSet::new();
@@ -139,7 +139,7 @@ pub fn import_tasks(dataset: &Dataset, kind: Kind, folder: &Path) -> Result<Tran
     Ok(transfer)
 }
 
-fn import_samples(dataset: &Dataset, table: Table, kind: Kind, folder: &Path) -> Result<Transfer, TransferError> {
+fn import_samples(dataset: &Dataset, table: Table, kind: GraphKind, folder: &Path) -> Result<Transfer, TransferError> {
     let found = find_samples(folder)?;
     if found.is_empty() {
         return Err(TransferError::Empty(folder.to_owned()));
@@ -205,7 +205,7 @@ pub fn export(dataset: &Dataset, table: Table, folder: &Path) -> Result<Transfer
 
 impl Transfer {
     /// Uses a row, or notes why it cannot be read.
-    fn note<R>(&mut self, row: Result<R, StoreError>, use_row: impl FnOnce(R)) {
+    fn note<R>(&mut self, row: Result<R, TableError>, use_row: impl FnOnce(R)) {
         match row {
             Ok(row) => use_row(row),
             Err(error) => self.failures.push(Failure::of_store(&error)),
@@ -221,7 +221,7 @@ pub enum TransferError {
     Folder(#[from] FolderError),
     /// Tables.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(#[from] TableError),
     /// There is nothing to import.
     #[error("{0}: there is no sample folder in it, at any depth; `passnet extract MODEL --out DIR` writes some")]
     Empty(PathBuf),

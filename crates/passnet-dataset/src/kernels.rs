@@ -13,10 +13,10 @@ use rayon::prelude::*;
 use crate::{
     Dataset, Failure, Table,
     annotate::{Runner, ask},
-    fusible::{Bracketing, Compiled, Measured, measure_all},
+    fusible::{Bracketing, Compiled, PrefixCounts, measure_all},
     import::parse,
     select::select_subset,
-    store::{KernelsRow, Kind, SampleRow, StoreError},
+    store::{GraphKind, KernelsRow, SampleRow, TableError},
 };
 
 /// Settings of the counting.
@@ -80,7 +80,7 @@ pub fn count_kernels(
     runner: &dyn Runner,
     settings: &CountSettings,
     progress: &dyn Fn(usize, usize),
-) -> Result<Counted, StoreError> {
+) -> Result<Counted, TableError> {
     let mut counted = Counted::default();
     let mut known = BTreeMap::new();
     for row in dataset.read::<KernelsRow>(Table::Kernels)? {
@@ -98,7 +98,7 @@ pub fn count_kernels(
         for (row, measured) in batch.iter().zip(measured) {
             let measured = measured.unwrap_or_else(|message| {
                 counted.failures.push(Failure { what: row.path.clone(), message });
-                Measured::default()
+                PrefixCounts::default()
             });
             bracketing.learn(&row.ops, &measured);
             counted.subgraphs += 1;
@@ -123,14 +123,14 @@ pub fn count_kernels(
 fn todo(
     dataset: &Dataset,
     settings: &CountSettings,
-    known: &BTreeMap<String, Measured>,
+    known: &BTreeMap<String, PrefixCounts>,
     bracketing: &mut Bracketing,
     counted: &mut Counted,
-) -> Result<Vec<SampleRow>, StoreError> {
+) -> Result<Vec<SampleRow>, TableError> {
     let mut all = Vec::new();
     for row in dataset.read::<SampleRow>(Table::Subgraphs)? {
         match row {
-            Ok(row) if row.kind != Kind::Classical || row.hashes.typed.is_none() => {}
+            Ok(row) if row.kind != GraphKind::Classical || row.hashes.typed.is_none() => {}
             Ok(row) if row.ops.len() > settings.longest => {}
             Ok(row) => all.push(row),
             Err(error) => counted.failures.push(Failure::of_store(&error)),
@@ -159,7 +159,7 @@ fn measure(
     runner: &dyn Runner,
     settings: &CountSettings,
     bracketing: &Bracketing,
-) -> Result<Measured, String> {
+) -> Result<PrefixCounts, String> {
     let sample: Sample = parse(&row.path, &row.files).map_err(|error| error.to_string())?;
     let mut request = KernelCountRequest {
         id: row.path.clone(),

@@ -18,7 +18,7 @@ use crate::{
     fusible::fusible_ranges,
     hashes::half,
     sorter::Sorter,
-    store::{Annotation, KernelsRow, Kind, Origin, SampleRow, StoreError},
+    store::{Annotation, GraphKind, KernelsRow, SampleRow, SubgraphOrigin, TableError},
 };
 
 /// Method of finding ranges.
@@ -35,11 +35,11 @@ pub enum Method {
 }
 
 impl Method {
-    const fn kind(self) -> Kind {
+    const fn kind(self) -> GraphKind {
         match self {
-            Self::Canonical(_) | Self::Compatible(_) => Kind::Classical,
-            Self::SingleOps => Kind::SingleOp,
-            Self::Fusible => Kind::Fusible,
+            Self::Canonical(_) | Self::Compatible(_) => GraphKind::Classical,
+            Self::SingleOps => GraphKind::SingleOp,
+            Self::Fusible => GraphKind::Fusible,
         }
     }
 }
@@ -77,7 +77,7 @@ const CHUNK: usize = 256;
 ///
 /// # Errors
 /// If a table cannot be listed or written.
-pub fn mine(dataset: &Dataset, method: Method, out: &Dataset) -> Result<Mined, StoreError> {
+pub fn mine(dataset: &Dataset, method: Method, out: &Dataset) -> Result<Mined, TableError> {
     let mut mined = Mined::default();
     let mut finder = match method {
         Method::Canonical(settings) => Finder::Canonical(settings),
@@ -133,7 +133,7 @@ impl Finder {
 }
 
 /// Op names of all graphs that can be read, each name once in memory.
-fn op_names(dataset: &Dataset) -> Result<Vec<Vec<Arc<str>>>, StoreError> {
+fn op_names(dataset: &Dataset) -> Result<Vec<Vec<Arc<str>>>, TableError> {
     let mut names: BTreeSet<Arc<str>> = BTreeSet::new();
     let mut intern = |op: String| -> Arc<str> {
         if let Some(known) = names.get(op.as_str()) {
@@ -148,7 +148,7 @@ fn op_names(dataset: &Dataset) -> Result<Vec<Vec<Arc<str>>>, StoreError> {
 }
 
 /// Fusible ranges by full graph: those of the classical subgraphs, moved to where these were cut from.
-fn fusible(dataset: &Dataset, mined: &mut Mined) -> Result<BTreeMap<String, Vec<OpRange>>, StoreError> {
+fn fusible(dataset: &Dataset, mined: &mut Mined) -> Result<BTreeMap<String, Vec<OpRange>>, TableError> {
     let mut inside: BTreeMap<String, Vec<OpRange>> = BTreeMap::new();
     for row in dataset.read::<KernelsRow>(Table::Kernels)? {
         match row {
@@ -157,7 +157,7 @@ fn fusible(dataset: &Dataset, mined: &mut Mined) -> Result<BTreeMap<String, Vec<
         }
     }
     let mut ranges: BTreeMap<String, Vec<OpRange>> = BTreeMap::new();
-    for row in dataset.read::<SampleRow>(Table::Subgraphs)?.flatten().filter(|row| row.kind == Kind::Classical) {
+    for row in dataset.read::<SampleRow>(Table::Subgraphs)?.flatten().filter(|row| row.kind == GraphKind::Classical) {
         let Some(inside) = row.hashes.typed.and_then(|typed| inside.get(&typed)) else { continue };
         for origin in row.origins {
             let moved = inside
@@ -188,10 +188,10 @@ impl Distinct {
     }
 
     /// Adds the subgraphs of the next graph.
-    fn add(&mut self, path: String, found: Vec<Found>) -> Result<(), StoreError> {
+    fn add(&mut self, path: String, found: Vec<MinedSubgraph>) -> Result<(), TableError> {
         let graph = self.paths.len() as u32;
         self.paths.push(path);
-        for Found { key, range, row } in found {
+        for MinedSubgraph { key, range, row } in found {
             match self.origins.entry(key) {
                 Entry::Occupied(mut known) => known.get_mut().push((graph, range)),
                 Entry::Vacant(place) => {
@@ -206,12 +206,12 @@ impl Distinct {
     }
 
     /// Writes them in the order of their ids, so that it does not depend on the order of graphs.
-    fn write(mut self, writer: &mut PartWriter<SampleRow>) -> Result<(), StoreError> {
+    fn write(mut self, writer: &mut PartWriter<SampleRow>) -> Result<(), TableError> {
         for row in self.rows.finish()? {
             let mut row = row?;
             let key = row.hashes.typed.as_deref().or(row.hashes.structure.as_deref()).and_then(half);
             let origins = key.and_then(|key| self.origins.remove(&key)).unwrap_or_default();
-            let origin = |(graph, range)| Origin { path: self.paths[graph as usize].clone(), range };
+            let origin = |(graph, range)| SubgraphOrigin { path: self.paths[graph as usize].clone(), range };
             row.origins = merge_origins(origins.into_iter().map(origin).collect());
             writer.push(row)?;
         }
@@ -223,13 +223,13 @@ impl Distinct {
 fn cut_all(
     dataset: &Dataset,
     finder: &mut Finder,
-    kind: Kind,
+    kind: GraphKind,
     mut distinct: Distinct,
     mined: &mut Mined,
-) -> Result<Distinct, StoreError> {
+) -> Result<Distinct, TableError> {
     let mut annotations = Annotations::open(dataset)?;
     let mut graphs = dataset.read::<SampleRow>(Table::Graphs)?;
-    let mut next = || -> Vec<Result<SampleRow, StoreError>> { graphs.by_ref().take(CHUNK).collect() };
+    let mut next = || -> Vec<Result<SampleRow, TableError>> { graphs.by_ref().take(CHUNK).collect() };
     let mut read = next();
     while !read.is_empty() {
         let mut rows = Vec::with_capacity(read.len());
@@ -267,7 +267,7 @@ fn cut_all(
 }
 
 /// A subgraph in its place.
-struct Found {
+struct MinedSubgraph {
     /// Half its id.
     key: u128,
     range: OpRange,
@@ -280,9 +280,9 @@ fn cut(
     row: &SampleRow,
     annotation: Option<Annotation>,
     ranges: &[OpRange],
-    kind: Kind,
+    kind: GraphKind,
     known: &FxHashMap<u128, Vec<(u32, OpRange)>>,
-) -> Result<(Vec<Found>, usize), String> {
+) -> Result<(Vec<MinedSubgraph>, usize), String> {
     if ranges.is_empty() {
         return Ok((Vec::new(), 0));
     }
@@ -294,10 +294,10 @@ fn cut(
         let Ok(piece) = graph.piece(range) else { continue };
         let Some(key) = half(piece.id().as_str()) else { continue };
         if known.contains_key(&key) || fresh.contains(&key) {
-            found.push(Found { key, range, row: None });
+            found.push(MinedSubgraph { key, range, row: None });
         } else if let Ok(row) = graph.sample(piece, kind) {
             fresh.insert(key);
-            found.push(Found { key, range, row: Some(row) });
+            found.push(MinedSubgraph { key, range, row: Some(row) });
         }
     }
     let open = ranges.len() - found.len();

@@ -12,7 +12,7 @@ use crate::{
     Dataset, Table,
     definition::{Definition, DefinitionError},
     import::{TransferError, export},
-    store::{StoreError, TaskRow},
+    store::{TableError, TaskRow},
 };
 
 /// An error of [`open_suite`].
@@ -23,7 +23,7 @@ pub enum OpenError {
     Suite(#[from] SuiteError),
     /// A table cannot be read.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(#[from] TableError),
     /// The definition of a suite is damaged.
     #[error(transparent)]
     Definition(#[from] DefinitionError),
@@ -109,7 +109,7 @@ fn content(dataset: &Dataset) -> Result<ContentId, OpenError> {
     let mut parts = Vec::new();
     for table in [Table::Tasks, Table::Subgraphs] {
         for path in dataset.parts(table)? {
-            parts.push(fs_err::read(&path).map_err(|source| StoreError::Io { path, source })?);
+            parts.push(fs_err::read(&path).map_err(|source| TableError::Io { path, source })?);
         }
     }
     Ok(ContentId::of_parts(parts.iter().map(Vec::as_slice)))
@@ -139,10 +139,10 @@ fn put_in_place(staging: &Path, folder: &Path) -> io::Result<()> {
     }
 }
 
-fn record(dataset: &Dataset, name: &str, version: &str) -> Result<passnet_record::Suite, StoreError> {
-    let tasks: Vec<TaskRow> = dataset.read::<TaskRow>(Table::Tasks)?.collect::<Result<_, StoreError>>()?;
+fn record(dataset: &Dataset, name: &str, version: &str) -> Result<passnet_record::SuiteManifest, TableError> {
+    let tasks: Vec<TaskRow> = dataset.read::<TaskRow>(Table::Tasks)?.collect::<Result<_, TableError>>()?;
     let split = tasks.first().and_then(|task| task.split.as_deref()).map_or(Ok(Split::Eval), str::parse);
-    let split = split.map_err(|error: UnknownName| StoreError::Schema {
+    let split = split.map_err(|error: UnknownName| TableError::Schema {
         path: dataset.root().to_owned(),
         message: error.to_string(),
     })?;
@@ -153,7 +153,7 @@ fn record(dataset: &Dataset, name: &str, version: &str) -> Result<passnet_record
         ops: task.ops,
         held_out: Vec::new(),
     });
-    Ok(passnet_record::Suite {
+    Ok(passnet_record::SuiteManifest {
         schema_version: SCHEMA_VERSION,
         name: name.to_owned(),
         version: version.to_owned(),
@@ -167,7 +167,7 @@ fn record(dataset: &Dataset, name: &str, version: &str) -> Result<passnet_record
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{import::import_tasks, store::Kind};
+    use crate::{import::import_tasks, store::GraphKind};
 
     const MODEL: &str = "\
 import torch
@@ -193,7 +193,7 @@ class Program_weight_tensor_meta_in_0:
         fs_err::write(task.join("000/model.py"), MODEL).unwrap();
         fs_err::write(task.join("000/weight_meta.py"), WEIGHT_META).unwrap();
         let dataset = Dataset::at(root.join("small"));
-        let transfer = import_tasks(&dataset, Kind::Fusible, &root.join("tasks")).unwrap();
+        let transfer = import_tasks(&dataset, GraphKind::Fusible, &root.join("tasks")).unwrap();
         assert_eq!((transfer.samples, transfer.tasks), (1, 1), "{:?}", transfer.failures);
         dataset
     }

@@ -7,15 +7,15 @@ use passnet_record::counted;
 
 use crate::{
     Dataset, Failure, Table,
-    annotate::{Annotated, Limits, Runner, annotate},
+    annotate::{Annotated, AnnotationLimits, Runner, annotate},
     dedup::{Deduplicated, dedup},
-    fold::{BoundsError, CanonicalSettings, CompatibleSettings, Policy, SizeBounds},
+    fold::{BoundsError, CanonicalSettings, CompatibleSettings, FoldPolicy, SizeBounds},
     hashes::Rung,
     import::{Transfer, TransferError, import_graphs},
     kernels::{CountSettings, Counted, count_kernels},
     mine::{Method, Mined, mine},
-    store::{Kind, StoreError},
-    suite::{Bounds, Built, Leak, Phase, Plan, TRAIN, build, front_page, leaks},
+    store::{GraphKind, TableError},
+    suite::{Bounds, Built, Leak, Phase, SuitePlan, TRAIN, build, front_page, leaks},
 };
 
 /// Canonical folding at another scale, whose subgraphs are for training only.
@@ -49,7 +49,7 @@ pub struct Recipe {
     /// Folders with sample folders.
     pub samples: Vec<PathBuf>,
     /// The suites for evaluation, the first to choose first.
-    pub plans: Vec<Plan>,
+    pub plans: Vec<SuitePlan>,
     /// Settings of the counting: subgraphs and device.
     pub counting: CountSettings,
     /// Bounds of the graphs of all suites. Graphs that are for training only get no variants.
@@ -69,7 +69,7 @@ pub struct Runners<'a> {
 
 /// Result of a stage, or its progress.
 #[derive(Debug)]
-pub enum Step<'a> {
+pub enum StageProgress<'a> {
     /// Samples of one folder were imported.
     Imported(&'a Transfer),
     /// Duplicates were dropped.
@@ -90,7 +90,7 @@ pub enum Step<'a> {
     Remark(&'a str),
 }
 
-impl fmt::Display for Step<'_> {
+impl fmt::Display for StageProgress<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Imported(transfer) => {
@@ -142,7 +142,7 @@ pub struct Suites {
 pub enum PipelineError {
     /// A table cannot be read or written.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(#[from] TableError),
     /// A folder of samples cannot be read.
     #[error(transparent)]
     Transfer(#[from] TransferError),
@@ -164,19 +164,19 @@ pub fn build_suites(
     work: &Dataset,
     out: &Dataset,
     runners: Runners<'_>,
-    report: &dyn Fn(Step<'_>),
+    report: &dyn Fn(StageProgress<'_>),
 ) -> Result<Suites, PipelineError> {
     let mut failures = Vec::new();
     let unique = unique_graphs(recipe, work, runners, report, &mut failures)?;
     let others = cut(recipe, &unique, runners, report, &mut failures)?;
-    let remark = |line: &str| report(Step::Remark(line));
+    let remark = |line: &str| report(StageProgress::Remark(line));
     let built = build(&unique, &others, runners.prove, &recipe.plans, &recipe.bounds, out, &remark)?;
-    report(Step::Built(&built));
+    report(StageProgress::Built(&built));
     failures.extend(built.failures);
     let mut suites: Vec<Dataset> = recipe.plans.iter().map(|plan| out.below(&plan.name)).collect();
     let train = out.below(TRAIN);
     let leak = leaks(&suites, &train)?;
-    report(Step::Compared(&leak));
+    report(StageProgress::Compared(&leak));
     suites.push(train);
     for suite in &suites {
         fs::write(suite.root().join("README.md"), front_page(suite)?)?;
@@ -189,20 +189,20 @@ fn unique_graphs(
     recipe: &Recipe,
     work: &Dataset,
     runners: Runners<'_>,
-    report: &dyn Fn(Step<'_>),
+    report: &dyn Fn(StageProgress<'_>),
     failures: &mut Vec<Failure>,
 ) -> Result<Dataset, PipelineError> {
     for folder in &recipe.samples {
         let transfer = import_graphs(work, folder)?;
-        report(Step::Imported(&transfer));
+        report(StageProgress::Imported(&transfer));
         failures.extend(transfer.failures);
     }
     let unique = work.below("unique");
-    report(Step::Deduplicated(&dedup(work, Table::Graphs, Rung::Typed, &unique)?));
-    let limits = Limits { plain: recipe.bounds.training.clone(), ..Limits::default() };
-    let progress = |done, all| report(Step::Progress("annotate", done, all));
+    report(StageProgress::Deduplicated(&dedup(work, Table::Graphs, Rung::Typed, &unique)?));
+    let limits = AnnotationLimits { plain: recipe.bounds.training.clone(), ..AnnotationLimits::default() };
+    let progress = |done, all| report(StageProgress::Progress("annotate", done, all));
     let annotated = annotate(&unique, runners.annotate, &limits, &progress)?;
-    report(Step::Annotated(&annotated));
+    report(StageProgress::Annotated(&annotated));
     failures.extend(annotated.failures);
     Ok(unique)
 }
@@ -212,22 +212,22 @@ fn cut(
     recipe: &Recipe,
     unique: &Dataset,
     runners: Runners<'_>,
-    report: &dyn Fn(Step<'_>),
+    report: &dyn Fn(StageProgress<'_>),
     failures: &mut Vec<Failure>,
 ) -> Result<Vec<Dataset>, PipelineError> {
     let classical = Method::Canonical(CanonicalSettings::default());
-    report(Step::Mined("classical", &mine(unique, classical, unique)?));
+    report(StageProgress::Mined("classical", &mine(unique, classical, unique)?));
     // Fusible ranges are found by the kernels that prefixes of classical subgraphs compile to.
-    let progress = |done, all| report(Step::Progress("kernels", done, all));
+    let progress = |done, all| report(StageProgress::Progress("kernels", done, all));
     let counted = count_kernels(unique, runners.kernels, &recipe.counting, &progress)?;
-    report(Step::Counted(&counted));
+    report(StageProgress::Counted(&counted));
     failures.extend(counted.failures);
-    report(Step::Mined("fusible", &mine(unique, Method::Fusible, unique)?));
-    report(Step::Mined("single-op", &mine(unique, Method::SingleOps, unique)?));
+    report(StageProgress::Mined("fusible", &mine(unique, Method::Fusible, unique)?));
+    report(StageProgress::Mined("single-op", &mine(unique, Method::SingleOps, unique)?));
     let mut others = Vec::new();
     for (name, method) in training_methods()? {
         let other = unique.below(&name);
-        report(Step::Mined(&format!("classical ({name})"), &mine(unique, method, &other)?));
+        report(StageProgress::Mined(&format!("classical ({name})"), &mine(unique, method, &other)?));
         others.push(other);
     }
     Ok(others)
@@ -242,7 +242,7 @@ fn training_methods() -> Result<Vec<(String, Method)>, BoundsError> {
     }
     let (window, folds) = (TRAINING_WINDOW as usize, Some(TRAINING_FOLDS));
     let bounds = SizeBounds::new(TRAINING_MIN_OPS, TRAINING_WINDOW)?;
-    let settings = CompatibleSettings { window, folds, policy: Policy::Savings, bounds };
+    let settings = CompatibleSettings { window, folds, policy: FoldPolicy::Savings, bounds };
     methods.push((format!("window-{window}"), Method::Compatible(settings)));
     Ok(methods)
 }
@@ -253,13 +253,14 @@ pub fn plans(
     classical: (usize, usize),
     single_op: (usize, usize),
     backward: (usize, usize),
-) -> Vec<Plan> {
-    let plan = |name: &str, phase, kind, (tasks, graphs)| Plan { name: name.to_owned(), kind, phase, tasks, graphs };
+) -> Vec<SuitePlan> {
+    let plan =
+        |name: &str, phase, kind, (tasks, graphs)| SuitePlan { name: name.to_owned(), kind, phase, tasks, graphs };
     let all = [
-        plan("passbench-f", Phase::Inference, Kind::Fusible, fusible),
-        plan("passbench-c", Phase::Inference, Kind::Classical, classical),
-        plan("passbench-s", Phase::Inference, Kind::SingleOp, single_op),
-        plan("passbench-b", Phase::Backward, Kind::Fusible, backward),
+        plan("passbench-f", Phase::Inference, GraphKind::Fusible, fusible),
+        plan("passbench-c", Phase::Inference, GraphKind::Classical, classical),
+        plan("passbench-s", Phase::Inference, GraphKind::SingleOp, single_op),
+        plan("passbench-b", Phase::Backward, GraphKind::Fusible, backward),
     ];
     all.into_iter().filter(|plan| plan.tasks > 0).collect()
 }

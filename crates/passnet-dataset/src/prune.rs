@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::{
     Dataset, Table,
     import::parse,
-    store::{SampleRow, StoreError, TaskRow},
+    store::{SampleRow, TableError, TaskRow},
 };
 
 /// Result of pruning a suite.
@@ -23,7 +23,7 @@ pub struct Pruned {
 ///
 /// # Errors
 /// If a row cannot be read or written. The suite is then as it was.
-pub fn prune(suite: &Dataset, out: &Dataset) -> Result<Pruned, StoreError> {
+pub fn prune(suite: &Dataset, out: &Dataset) -> Result<Pruned, TableError> {
     let mut pruned = Pruned::default();
     let mut kept = out.replace(Table::Subgraphs)?.published();
     for row in suite.read::<SampleRow>(Table::Subgraphs)? {

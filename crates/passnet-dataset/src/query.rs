@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::{
     Dataset, Failure, Table,
     hashes::Rung,
-    store::{Kind, SampleRow, StoreError},
+    store::{GraphKind, SampleRow, TableError},
 };
 
 /// Filter for samples. An empty field or `None` takes all.
@@ -25,7 +25,7 @@ pub struct Filter {
     /// `source` is this.
     pub source: Option<String>,
     /// `kind` is this.
-    pub kind: Option<Kind>,
+    pub kind: Option<GraphKind>,
     /// At least this many ops.
     pub min_ops: Option<usize>,
     /// At most this many ops.
@@ -58,7 +58,7 @@ pub fn query(
     dataset: &Dataset,
     table: Table,
     filter: Filter,
-) -> Result<impl Iterator<Item = Result<SampleRow, StoreError>>, StoreError> {
+) -> Result<impl Iterator<Item = Result<SampleRow, TableError>>, TableError> {
     let rows = dataset.read::<SampleRow>(table)?;
     Ok(rows.filter(move |row| row.as_ref().map_or(true, |row| filter.admits(row))))
 }
@@ -68,7 +68,7 @@ pub fn query(
 pub enum FindError {
     /// The table cannot be listed, or a damaged part may hold the sample.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(#[from] TableError),
     /// Two samples fit.
     #[error("both {0} and {1} end in `{2}`; give more of the path")]
     Ambiguous(String, String, String),
@@ -134,7 +134,7 @@ pub fn describe(row: &SampleRow) -> String {
 
 /// Counts over a table of samples.
 #[derive(Debug, Default)]
-pub struct Stats {
+pub struct SampleCounts {
     /// Number of samples.
     pub samples: usize,
     /// Number of ops in all of them.
@@ -146,7 +146,7 @@ pub struct Stats {
     /// Samples by field of use (`-` where unknown).
     pub by_domain: BTreeMap<String, usize>,
     /// Samples by kind.
-    pub by_kind: BTreeMap<Kind, usize>,
+    pub by_kind: BTreeMap<GraphKind, usize>,
     /// Inputs by type.
     pub by_dtype: BTreeMap<DType, usize>,
     /// Number of occurrences of each op.
@@ -157,7 +157,7 @@ pub struct Stats {
     pub failures: Vec<Failure>,
 }
 
-impl Stats {
+impl SampleCounts {
     /// Returns the counts as a JSON object.
     pub fn to_json(&self) -> Value {
         let named = |counts: &mut dyn Iterator<Item = (String, usize)>| {
@@ -182,8 +182,8 @@ impl Stats {
 ///
 /// # Errors
 /// If the table cannot be listed.
-pub fn stats(dataset: &Dataset, table: Table) -> Result<Stats, StoreError> {
-    let mut stats = Stats::default();
+pub fn stats(dataset: &Dataset, table: Table) -> Result<SampleCounts, TableError> {
+    let mut stats = SampleCounts::default();
     let mut hashes = vec![std::collections::BTreeSet::new(); Rung::ALL.len()];
     for row in dataset.read::<SampleRow>(table)? {
         let row = match row {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::{
     Dataset, Table,
-    store::{Row, StoreError},
+    store::{Row, TableError},
 };
 
 /// A file that was replaced because some of its rows cannot be read.
@@ -23,7 +23,7 @@ pub struct Repaired {
 ///
 /// # Errors
 /// If the table cannot be listed or written.
-pub fn repair<R: Row + 'static>(dataset: &Dataset, table: Table) -> Result<Vec<Repaired>, StoreError> {
+pub fn repair<R: Row + 'static>(dataset: &Dataset, table: Table) -> Result<Vec<Repaired>, TableError> {
     let altered = dataset.altered(table)?;
     let mut found = Vec::new();
     for part in dataset.parts(table)? {

@@ -9,7 +9,7 @@ use std::{
 use fs_err as fs;
 use tempfile::TempDir;
 
-use crate::store::{Row, SampleRow, StoreError, TableReader, TableWriter};
+use crate::store::{Row, SampleRow, TableError, TableReader, TableWriter};
 
 /// Rows of this size, before encoding, stay in memory.
 const MEMORY: usize = 256 << 20;
@@ -27,7 +27,7 @@ pub(crate) struct Sorter {
 }
 
 /// Sorted rows.
-pub(crate) type Sorted = Box<dyn Iterator<Item = Result<SampleRow, StoreError>>>;
+pub(crate) type Sorted = Box<dyn Iterator<Item = Result<SampleRow, TableError>>>;
 
 impl Sorter {
     /// One that puts its files into a folder below `folder`, which is made if it is not there.
@@ -44,7 +44,7 @@ impl Sorter {
     ///
     /// # Errors
     /// If a file cannot be written.
-    pub(crate) fn push(&mut self, row: SampleRow) -> Result<(), StoreError> {
+    pub(crate) fn push(&mut self, row: SampleRow) -> Result<(), TableError> {
         self.pending_bytes += row.raw_bytes();
         self.pending.push(row);
         if self.pending_bytes > self.memory { self.write_run() } else { Ok(()) }
@@ -54,7 +54,7 @@ impl Sorter {
     ///
     /// # Errors
     /// If a file cannot be written or read.
-    pub(crate) fn finish(mut self) -> Result<Sorted, StoreError> {
+    pub(crate) fn finish(mut self) -> Result<Sorted, TableError> {
         if self.runs.is_empty() {
             self.sort();
             return Ok(Box::new(self.pending.into_iter().map(Ok)));
@@ -73,7 +73,7 @@ impl Sorter {
         self.pending.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     }
 
-    fn write_run(&mut self) -> Result<(), StoreError> {
+    fn write_run(&mut self) -> Result<(), TableError> {
         self.sort();
         self.pending_bytes = 0;
         let scratch = match &self.scratch {
@@ -89,8 +89,8 @@ impl Sorter {
     }
 }
 
-fn scratch_in(folder: &Path) -> Result<TempDir, StoreError> {
-    let io = |source| StoreError::Io { path: folder.to_owned(), source };
+fn scratch_in(folder: &Path) -> Result<TempDir, TableError> {
+    let io = |source| TableError::Io { path: folder.to_owned(), source };
     fs::create_dir_all(folder).map_err(io)?;
     tempfile::Builder::new().prefix(".incomplete-").tempdir_in(folder).map_err(io)
 }
@@ -107,7 +107,7 @@ struct Merge {
 }
 
 impl Merge {
-    fn refill(&mut self, run: usize) -> Result<(), StoreError> {
+    fn refill(&mut self, run: usize) -> Result<(), TableError> {
         self.heads[run] = self.readers[run].next().transpose()?;
         self.order.extend(self.heads[run].as_ref().map(|row| Reverse((row.path.clone(), run))));
         Ok(())
@@ -115,7 +115,7 @@ impl Merge {
 }
 
 impl Iterator for Merge {
-    type Item = Result<SampleRow, StoreError>;
+    type Item = Result<SampleRow, TableError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let Reverse((_, run)) = self.order.pop()?;

@@ -17,12 +17,12 @@ mod writer;
 
 pub use annotation::{AnnotationRow, KernelsRow};
 pub(crate) use columns::{Columns, strings};
-pub use error::StoreError;
-pub use passnet_record::services::{Annotation, Assignment, Cast, Literals, ValueMeta};
+pub use error::TableError;
+pub use passnet_record::services::{Annotation, Cast, ExtentAssignment, Literals, ValueMeta};
 pub use reader::TableReader;
 pub use result::{ResultRow, csv};
 pub use row::{NamedFile, Row, STORE_VERSION, View};
-pub use sample::{Hashes, Input, Kind, Lineage, Origin, SampleFiles, SampleRow};
+pub use sample::{GraphKind, Hashes, Input, Lineage, SampleFiles, SampleRow, SubgraphOrigin};
 pub use task::TaskRow;
 pub use trajectory::TrajectoryRow;
 pub(crate) use writer::INCOMPLETE;

@@ -16,10 +16,10 @@ use rayon::prelude::*;
 pub use crate::cut::CastRule;
 pub use crate::phase::Phase;
 pub use card::{card, front_page};
-pub use class::{Class, Shares};
+pub use class::{Shares, TaskClass};
 pub use leak::{Leak, leaks};
-pub use plan::{Bounds, Built, Plan};
-pub use prove::Proof;
+pub use plan::{Bounds, Built, SuitePlan};
+pub use prove::ProofResult;
 pub use revise::{Revised, revise, withhold};
 
 use crate::{
@@ -27,9 +27,9 @@ use crate::{
     annotate::{Annotations, Runner},
     cut::{Parent, Variant},
     fold::OpRange,
-    store::{SampleRow, StoreError},
+    store::{SampleRow, TableError},
 };
-use candidates::{Group, Groups, groups};
+use candidates::{CandidateGroup, Groups, groups};
 use class::Filling;
 use write::write_suite;
 
@@ -58,11 +58,11 @@ pub fn build(
     dataset: &Dataset,
     finer: &[Dataset],
     runner: &dyn Runner,
-    plans: &[Plan],
+    plans: &[SuitePlan],
     bounds: &Bounds,
     out: &Dataset,
     progress: &dyn Fn(&str),
-) -> Result<Built, StoreError> {
+) -> Result<Built, TableError> {
     let mut built = Built::default();
     let groups = groups(dataset, bounds, &mut built)?;
     let mut proofs = prove::Proofs::open(dataset)?;
@@ -105,13 +105,13 @@ pub fn build(
 /// Chooses the tasks of a plan: op sequences in the order of preference, each with graphs that `prove` lets pass.
 fn evaluation_tasks(
     dataset: &Dataset,
-    plan: &Plan,
+    plan: &SuitePlan,
     groups: &Groups,
     taken: &Taken,
     bounds: &Bounds,
-    prove: &mut dyn FnMut(Vec<SampleRow>) -> Result<Vec<SampleRow>, StoreError>,
+    prove: &mut dyn FnMut(Vec<SampleRow>) -> Result<Vec<SampleRow>, TableError>,
     progress: &dyn Fn(&str),
-) -> Result<Vec<(String, Vec<SampleRow>)>, StoreError> {
+) -> Result<Vec<(String, Vec<SampleRow>)>, TableError> {
     let order = candidates::preferred(groups, plan.phase, plan.kind, &taken.sequences);
     let group = |key: &String| &groups[&(plan.phase, plan.kind, key.clone())];
     let mut filling = Filling::new(bounds.shares, plan.tasks);
@@ -128,7 +128,7 @@ fn evaluation_tasks(
                 break;
             }
             progress(&format!("{}: cutting {} tasks", plan.name, keys.len()));
-            let wanted: Vec<(&str, &Group)> = keys.iter().map(|key| (key.as_str(), group(key))).collect();
+            let wanted: Vec<(&str, &CandidateGroup)> = keys.iter().map(|key| (key.as_str(), group(key))).collect();
             let mut rows = vary_all(dataset, plan, &wanted, bounds.casts)?;
             for key in keys {
                 let class = group(&key).class();
@@ -165,10 +165,10 @@ impl Taken {
 /// For each wanted task rows to choose from: its graphs as they are, then variants, in the order of preference.
 fn vary_all(
     dataset: &Dataset,
-    plan: &Plan,
-    wanted: &[(&str, &Group)],
+    plan: &SuitePlan,
+    wanted: &[(&str, &CandidateGroup)],
     casts: CastRule,
-) -> Result<BTreeMap<String, Vec<SampleRow>>, StoreError> {
+) -> Result<BTreeMap<String, Vec<SampleRow>>, TableError> {
     // Which ranges to cut from which graph, and for which task.
     let mut cuts: BTreeMap<&str, Vec<Cut<'_>>> = BTreeMap::new();
     for (key, group) in wanted {
@@ -245,7 +245,7 @@ fn training(
     pools: Vec<(&Dataset, Groups)>,
     taken: &Taken,
     bounds: &Bounds,
-) -> Result<Vec<(String, Vec<SampleRow>)>, StoreError> {
+) -> Result<Vec<(String, Vec<SampleRow>)>, TableError> {
     let mut tasks: BTreeMap<String, Vec<SampleRow>> = BTreeMap::new();
     for (dataset, groups) in pools {
         let mut wanted: BTreeMap<String, String> = BTreeMap::new();

@@ -4,7 +4,7 @@ mod shared_data;
 
 use std::collections::BTreeMap;
 
-use passnet_dataset::fold::{CompatibleSettings, OpRange, Policy, SizeBounds, fold_compatible};
+use passnet_dataset::fold::{CompatibleSettings, FoldPolicy, OpRange, SizeBounds, fold_compatible};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -27,7 +27,7 @@ fn ranges_equal_those_of_the_reference() {
         let settings = CompatibleSettings {
             window: golden.window_size,
             folds: Some(golden.fold_times),
-            policy: Policy::Savings,
+            policy: FoldPolicy::Savings,
             bounds: SizeBounds::new(golden.min_seq_ops, golden.max_seq_ops).unwrap(),
         };
         let ranges = fold_compatible(&sequences, &settings);

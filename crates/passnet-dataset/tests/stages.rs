@@ -21,7 +21,7 @@ use passnet_dataset::{
     import::{export, import_graphs, import_tasks},
     mine::{Method, mine},
     query::{Filter, query, stats},
-    store::{Kind, SampleRow, TaskRow},
+    store::{GraphKind, SampleRow, TaskRow},
 };
 use passnet_record::DType;
 
@@ -256,7 +256,7 @@ fn queries_and_counts() {
     let large = Filter { dtype: Some(DType::Float16), min_input_bytes: Some(1 << 20), ..Filter::default() };
     assert_eq!(paths(large), ["large"]);
     assert_eq!(paths(Filter { ops: vec!["relu".to_owned()], max_ops: Some(4), ..Filter::default() }), ["small"]);
-    assert!(paths(Filter { kind: Some(Kind::Fusible), ..Filter::default() }).is_empty());
+    assert!(paths(Filter { kind: Some(GraphKind::Fusible), ..Filter::default() }).is_empty());
     let stats = stats(&dataset, Table::Graphs).unwrap();
     assert_eq!((stats.samples, stats.ops, stats.by_op["relu"], stats.by_source["tests"]), (2, 12, 3, 2));
     assert_eq!(stats.by_dtype[&DType::Float16], 4);
@@ -272,7 +272,7 @@ fn upstream_task_folders_come_back_as_they_were() {
     fs::write(root.join("task_a/graph_list.txt"), "graphs/one\n").unwrap();
     fs::write(root.join("task_a/pass_dir/sorted_output_pass_rule_names.json"), "[]").unwrap();
     let dataset = Dataset::at(scratch.path().join("dataset"));
-    let transfer = import_tasks(&dataset, Kind::Fusible, &root).unwrap();
+    let transfer = import_tasks(&dataset, GraphKind::Fusible, &root).unwrap();
     assert_eq!((transfer.samples, transfer.tasks, transfer.failures.len()), (2, 3, 0));
     let tasks: Vec<TaskRow> = dataset.read(Table::Tasks).unwrap().map(Result::unwrap).collect();
     let graphs: Vec<_> = tasks.iter().map(|task| (task.id.as_str(), task.graphs.as_slice())).collect();
@@ -294,7 +294,7 @@ fn public_tasks_come_back_as_they_were() {
     }
     let work = tempfile::tempdir().unwrap();
     let dataset = Dataset::at(work.path().join("dataset"));
-    let transfer = import_tasks(&dataset, Kind::Fusible, &root).unwrap();
+    let transfer = import_tasks(&dataset, GraphKind::Fusible, &root).unwrap();
     assert_eq!((transfer.tasks, transfer.failures.as_slice()), (100, &[][..]));
     let out = work.path().join("out");
     export(&dataset, Table::Tasks, &out).unwrap();

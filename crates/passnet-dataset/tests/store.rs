@@ -10,7 +10,8 @@ use std::{
 use passnet_dataset::{
     fold::OpRange,
     store::{
-        Hashes, Input, Kind, NamedFile, Origin, SampleFiles, SampleRow, StoreError, TableReader, TableWriter, TaskRow,
+        GraphKind, Hashes, Input, NamedFile, SampleFiles, SampleRow, SubgraphOrigin, TableError, TableReader,
+        TableWriter, TaskRow,
     },
 };
 use passnet_record::DType;
@@ -23,7 +24,7 @@ fn sample(index: usize) -> SampleRow {
     files.insert("notes/extra.bin".to_owned(), vec![0, 1, 2, 255]);
     SampleRow {
         path: format!("timm/model_{index}"),
-        kind: Kind::ALL[index % 4],
+        kind: GraphKind::ALL[index % 4],
         source: index.is_multiple_of(2).then(|| "timm".to_owned()),
         domain: None,
         ops: vec!["conv2d".to_owned(); index % 3],
@@ -32,7 +33,7 @@ fn sample(index: usize) -> SampleRow {
             Input { name: "s".to_owned(), dtype: DType::Int64, shape: vec![] },
         ],
         hashes: Hashes { text: Some(format!("{index:064}")), ..Hashes::default() },
-        origins: vec![Origin { path: "timm/parent".to_owned(), range: OpRange::new(3, 9) }],
+        origins: vec![SubgraphOrigin { path: "timm/parent".to_owned(), range: OpRange::new(3, 9) }],
         duplicates: vec!["a".to_owned(), "b".to_owned()],
         files,
     }
@@ -101,7 +102,7 @@ fn a_damaged_row_group_is_named_and_the_rest_is_read() {
     bytes[64..256].fill(0x55);
     std::fs::File::create(&path).unwrap().write_all(&bytes).unwrap();
     let (good, bad): (Vec<_>, Vec<_>) = TableReader::<SampleRow>::open(&path).unwrap().partition(Result::is_ok);
-    let [Err(StoreError::RowGroup { path: named, row_group: 0, first_row: 0, end_row, .. })] = bad.as_slice() else {
+    let [Err(TableError::RowGroup { path: named, row_group: 0, first_row: 0, end_row, .. })] = bad.as_slice() else {
         panic!("{bad:?}");
     };
     assert_eq!(named, &path);
@@ -114,9 +115,9 @@ fn a_damaged_row_group_is_named_and_the_rest_is_read() {
 fn what_is_no_table_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("part.parquet");
-    assert!(matches!(TableReader::<SampleRow>::open(&path), Err(StoreError::Io { .. })));
+    assert!(matches!(TableReader::<SampleRow>::open(&path), Err(TableError::Io { .. })));
     std::fs::write(&path, "PAR1 and so on").unwrap();
-    assert!(matches!(TableReader::<SampleRow>::open(&path), Err(StoreError::File { .. })));
+    assert!(matches!(TableReader::<SampleRow>::open(&path), Err(TableError::File { .. })));
 }
 
 #[test]

@@ -8,13 +8,13 @@ use std::path::Path;
 use models::write_model;
 use passnet_dataset::{
     Dataset, Table,
-    annotate::{Limits, Runner, annotate},
+    annotate::{AnnotationLimits, Runner, annotate},
     fold::CanonicalSettings,
     import::import_graphs,
     kernels::{CountSettings, count_kernels},
     mine::{Method, mine},
-    store::{AnnotationRow, Hashes, Input, KernelsRow, Kind, SampleRow, TaskRow},
-    suite::{Bounds, Leak, Phase, Plan, Revised, Shares, TRAIN, build, leaks, revise, withhold},
+    store::{AnnotationRow, GraphKind, Hashes, Input, KernelsRow, SampleRow, TaskRow},
+    suite::{Bounds, Leak, Phase, Revised, Shares, SuitePlan, TRAIN, build, leaks, revise, withhold},
 };
 use passnet_record::DType;
 use serde_json::{Value, json};
@@ -58,7 +58,7 @@ fn annotated(root: &Path) -> Dataset {
     write_model(&samples, "other/b", "v", 1, 16);
     let dataset = Dataset::at(root.join("dataset"));
     import_graphs(&dataset, &samples).unwrap();
-    let limits = Limits { plain: vec!["other/".to_owned()], ..Limits::default() };
+    let limits = AnnotationLimits { plain: vec!["other/".to_owned()], ..AnnotationLimits::default() };
     let done = annotate(&dataset, &Known, &limits, &|_, _| ()).unwrap();
     assert_eq!((done.graphs, done.failures.len()), (2, 0));
     mine(&dataset, Method::Canonical(CanonicalSettings::default()), &dataset).unwrap();
@@ -76,8 +76,13 @@ fn graphs_for_training_are_in_no_suite_for_evaluation() {
     assert_eq!(rows::<AnnotationRow>(&dataset, Table::Annotations).len(), 2);
     mine(&dataset, Method::SingleOps, &dataset).unwrap();
     let out = Dataset::at(scratch.path().join("suites"));
-    let plan =
-        Plan { name: "evaluation".to_owned(), kind: Kind::SingleOp, phase: Phase::Inference, tasks: 2, graphs: 4 };
+    let plan = SuitePlan {
+        name: "evaluation".to_owned(),
+        kind: GraphKind::SingleOp,
+        phase: Phase::Inference,
+        tasks: 2,
+        graphs: 4,
+    };
     let bounds = Bounds { training: vec!["other/".to_owned()], shares: ANY, ..Bounds::default() };
     let built = build(&dataset, &[], &Known, &[plan], &bounds, &out, &|_| ()).unwrap();
     assert!(built.failures.is_empty() && built.refused.is_empty(), "{built:?}");
@@ -97,8 +102,13 @@ fn graphs_that_do_not_run_are_in_no_suite_and_not_in_training() {
     let dataset = annotated(scratch.path());
     mine(&dataset, Method::SingleOps, &dataset).unwrap();
     let out = Dataset::at(scratch.path().join("suites"));
-    let plan =
-        Plan { name: "evaluation".to_owned(), kind: Kind::SingleOp, phase: Phase::Inference, tasks: 1, graphs: 4 };
+    let plan = SuitePlan {
+        name: "evaluation".to_owned(),
+        kind: GraphKind::SingleOp,
+        phase: Phase::Inference,
+        tasks: 1,
+        graphs: 4,
+    };
     let built =
         build(&dataset, &[], &NoAdditions, &[plan], &Bounds { shares: ANY, ..Bounds::default() }, &out, &|_| ())
             .unwrap();
@@ -187,6 +197,12 @@ fn a_revised_suite_keeps_its_shares_and_training_loses_what_it_evaluates() {
     let other = suite(scratch.path(), "other", &[(&["layer_norm"], 4_096, "nlp")]);
     let out = Dataset::at(scratch.path().join("out"));
     let shares = Shares { trivial: 0.0, language: 0.25 };
+    // Fewer tasks of language models than the share: those that there are.
+    let most = Shares { trivial: 0.0, language: 0.9 };
+    let revised = revise(&old, std::slice::from_ref(&pool), std::slice::from_ref(&other), 3, most, &out).unwrap();
+    assert_eq!(revised, Revised { kept: 2, trivial: 2, crowded: 1, added: 1 });
+    assert_eq!(sequences(&out), ["add relu", "exp add", "softmax"]);
+
     let revised = revise(&old, &[pool], &[other], 4, shares, &out).unwrap();
     assert_eq!(revised, Revised { kept: 3, trivial: 2, crowded: 0, added: 1 });
     assert_eq!(sequences(&out), ["add relu", "exp add", "mul add", "softmax"]);

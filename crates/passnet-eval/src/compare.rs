@@ -22,7 +22,7 @@ const PARALLEL_BYTES: usize = 8 << 20;
 
 /// Agreement of one tensor with its reference.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Comparison {
+pub struct TensorComparison {
     /// Smallest tolerance at which `torch.allclose` holds; `None` if it holds at none.
     pub tolerance: Option<i32>,
     /// `torch.equal`.
@@ -52,7 +52,7 @@ pub struct Worst {
     distance: f64,
 }
 
-impl Comparison {
+impl TensorComparison {
     /// Returns the comparison of no elements.
     const NOTHING: Self = Self {
         tolerance: Some(FIRST_TOLERANCE),
@@ -95,7 +95,7 @@ fn worse(first: Option<Worst>, second: Option<Worst>) -> Option<Worst> {
 
 /// Compares two contiguous blocks of elements of one type; `correct_at` is the tolerance that mismatches are counted
 /// for. Blocks of different length differ in shape, which is for the caller to say: the surplus is not looked at.
-pub fn compare(dtype: DType, candidate: &[u8], reference: &[u8], correct_at: i32) -> Comparison {
+pub fn compare(dtype: DType, candidate: &[u8], reference: &[u8], correct_at: i32) -> TensorComparison {
     match dtype {
         DType::Float64 => compare_all::<f64>(dtype, candidate, reference, correct_at),
         DType::Float32 => compare_all::<f32>(dtype, candidate, reference, correct_at),
@@ -111,7 +111,7 @@ pub fn compare(dtype: DType, candidate: &[u8], reference: &[u8], correct_at: i32
     }
 }
 
-fn compare_all<E: Element>(dtype: DType, candidate: &[u8], reference: &[u8], correct_at: i32) -> Comparison {
+fn compare_all<E: Element>(dtype: DType, candidate: &[u8], reference: &[u8], correct_at: i32) -> TensorComparison {
     let ladder = Ladder::<E>::new(dtype);
     let demanded = usize::try_from(correct_at.min(LAST_TOLERANCE) - FIRST_TOLERANCE).ok();
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
@@ -133,7 +133,7 @@ fn compare_all<E: Element>(dtype: DType, candidate: &[u8], reference: &[u8], cor
         workers
             .into_iter()
             .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .fold(Comparison::NOTHING, Comparison::join)
+            .fold(TensorComparison::NOTHING, TensorComparison::join)
     })
 }
 
@@ -143,8 +143,8 @@ fn compare_part<E: Element>(
     reference: &[u8],
     demanded: Option<usize>,
     first_index: u64,
-) -> Comparison {
-    let mut result = Comparison::NOTHING;
+) -> TensorComparison {
+    let mut result = TensorComparison::NOTHING;
     let mut rung = Some(0);
     let (mut max_abs, mut max_rel) = (0.0_f64, 0.0_f64);
     let mut worst: Option<(u64, E, E, f64)> = None;

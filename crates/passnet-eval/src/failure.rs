@@ -4,7 +4,7 @@ use passnet_record::{PassReport, Reason, Status, WorkerError, WorkerStage};
 use serde_json::json;
 
 use crate::{
-    watch::Excess,
+    resource_watch::Excess,
     worker::{Fault, describe_exit},
 };
 
@@ -148,7 +148,7 @@ mod tests {
     use passnet_record::NearestMiss;
 
     use super::*;
-    use crate::zygote::Exit;
+    use crate::zygote::WorkerExit;
 
     fn raised(stage: WorkerStage, exception: &str) -> Fault {
         Fault::Failed(Box::new(WorkerError {
@@ -176,7 +176,7 @@ mod tests {
             assert!(failure.reason.message.contains("`fuse`"), "{}", failure.reason.message);
             assert_eq!(of_reference(raised(stage, exception), "running").unwrap().status, Status::ReferenceError);
         }
-        let died = Fault::Died { exit: Some(Exit { code: None, signal: Some(11) }), log: "boom".to_owned() };
+        let died = Fault::Died { exit: Some(WorkerExit { code: None, signal: Some(11) }), log: "boom".to_owned() };
         let failure = of_candidate(died, "running").unwrap();
         assert!(failure.reason.message.contains("segmentation fault"), "{}", failure.reason.message);
     }

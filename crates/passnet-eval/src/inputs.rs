@@ -173,7 +173,7 @@ fn fill_bool(meta: &TensorMeta, stream: Stream, out: &mut [u8]) {
 }
 
 fn fill_real<R: Real>(meta: &TensorMeta, stream: Stream, content: Content, out: &mut [u8]) {
-    let rule = Rule::of(meta, content);
+    let rule = FloatRule::of(meta, content);
     in_parallel(out, R::SIZE, |first, part| {
         let mut normals = [[0.0; 4]; BATCH];
         for (batch, elements) in (0..).zip(part.chunks_mut(4 * BATCH * R::SIZE)) {
@@ -194,7 +194,7 @@ fn fill_real<R: Real>(meta: &TensorMeta, stream: Stream, content: Content, out: 
 
 /// Real parts as for a real type, imaginary parts zero.
 fn fill_complex<R: Real>(meta: &TensorMeta, stream: Stream, content: Content, out: &mut [u8]) {
-    let rule = Rule::of(meta, content);
+    let rule = FloatRule::of(meta, content);
     in_parallel(out, 2 * R::SIZE, |first, part| {
         for (i, element) in (first..).zip(part.chunks_mut(2 * R::SIZE)) {
             let normal = stream.normals(i / 4)[(i % 4) as usize];
@@ -259,7 +259,7 @@ fn literal(value: TensorValue) -> f64 {
 }
 
 /// Rule that makes floating-point values of one tensor from standard normal ones.
-struct Rule<'a> {
+struct FloatRule<'a> {
     data: Option<&'a [TensorValue]>,
     mean: f64,
     std: f64,
@@ -268,7 +268,7 @@ struct Rule<'a> {
     content: Content,
 }
 
-impl<'a> Rule<'a> {
+impl<'a> FloatRule<'a> {
     fn of(meta: &'a TensorMeta, content: Content) -> Self {
         Self {
             data: meta.data.as_deref(),

@@ -1,7 +1,7 @@
 //! The integrity rules, before anything of a pass directory runs.
 
 use passnet_lint::{Finding, lint_dir};
-use passnet_record::{PassDirectory, Status, Violation, WorkerNote};
+use passnet_record::{PassDirectory, Status, WatchFinding, WorkerNote};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -55,26 +55,26 @@ pub(crate) fn computed_arguments(notes: &[WorkerNote]) -> Option<Failure> {
 /// Returns the failure that the watch over replacement functions saw in a call.
 pub(crate) fn violation_seen(notes: &[WorkerNote]) -> Option<Failure> {
     let broken = notes.iter().find_map(|note| match note {
-        WorkerNote::Violation(violation) if *violation != Violation::MakesTensors => Some(violation),
+        WorkerNote::Violation(violation) if *violation != WatchFinding::MakesTensors => Some(violation),
         _ => None,
     })?;
     let (code, message) = match broken {
-        Violation::MakesTensors => return None,
-        Violation::NoKernel { function } => (
+        WatchFinding::MakesTensors => return None,
+        WatchFinding::NoKernel { function } => (
             "no_kernel",
             format!(
                 "`{function}` returned new tensors without launching a kernel; compute them in a kernel of the pass"
             ),
         ),
-        Violation::VendorKernel { kernel } => (
+        WatchFinding::VendorKernel { kernel } => (
             "vendor_kernel",
             format!("a replacement function ran `{kernel}`, a kernel of a vendor's library; write the kernel itself"),
         ),
-        Violation::OutOfBounds => (
+        WatchFinding::OutOfBounds => (
             "out_of_bounds",
             "a kernel wrote past the end of a tensor; guard the last block with a mask or a bound".to_owned(),
         ),
-        Violation::Operator { name } => {
+        WatchFinding::Operator { name } => {
             let message = format!(
                 "a replacement function called `{name}`; it may allocate and reshape, the computation itself belongs into \
                  its own kernel"

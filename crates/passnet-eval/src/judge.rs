@@ -9,8 +9,8 @@ mod vanishing;
 
 pub(crate) use contents::judge_loosely;
 pub(crate) use layout::remarks;
-pub(crate) use pairs::{Guard, Pair, PairError, pair, same_bytes};
-pub(crate) use tally::{Agreement, Tally};
+pub(crate) use pairs::{CallProperties, Pair, PairError, pair, same_bytes};
+pub(crate) use tally::{Agreement, RoundTally};
 pub(crate) use timed::{is_suspicious, wrong_values};
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //!                |
 //!            Referee::evaluate ----> Evaluation        one candidate, one graph
 //!                |
-//!            attempt: inputs -> worker -> judge -> timing
+//!            evaluation: inputs -> worker -> judge -> timing
 //!                              |
 //!            zygote (fork server, Python) -> workers (docs/reference/worker-protocol.md)
 //! ```
@@ -31,7 +31,6 @@
 //! failures of a candidate or of a graph are verdicts; an error means that the machine or the installation is at fault.
 
 mod accounting;
-mod attempt;
 pub mod bisect;
 mod block;
 mod candidate;
@@ -41,6 +40,7 @@ mod defences;
 mod device;
 mod environment;
 mod error;
+mod evaluation;
 mod failing_part;
 mod failure;
 mod fingerprint;
@@ -54,6 +54,7 @@ mod philox;
 mod pools;
 pub mod probe;
 mod referee;
+mod resource_watch;
 pub mod run;
 mod sandbox_level;
 mod schedule;
@@ -63,7 +64,6 @@ pub mod settings;
 pub mod stats;
 mod timing;
 mod tree;
-mod watch;
 mod worker;
 mod zygote;
 mod zygote_config;

@@ -16,10 +16,10 @@ use passnet_run::{GraphSample, SampleFolder};
 use passnet_services::Interpreter;
 
 use crate::{
-    attempt::{Attempt, Report, Stop},
     candidate::Candidate,
     defences::Defences,
     error::EvalError,
+    evaluation::{EvaluationReport, GraphEvaluation, Stop},
     failure::Failure,
     inputs::Content,
     launcher::Launcher,
@@ -202,8 +202,9 @@ impl Referee {
         let zygote = self.machine.launcher.zygote()?;
         let deadline = self.deadline();
         let seeds = self.seeds()?;
-        let mut attempt = Attempt::new(&self.machine, sample, candidate, Depth::Check, seeds, zygote, deadline)?;
-        Ok(match attempt.profile() {
+        let mut evaluation =
+            GraphEvaluation::new(&self.machine, sample, candidate, Depth::Check, seeds, zygote, deadline)?;
+        Ok(match evaluation.profile() {
             Ok(profile) => Ok(profile),
             Err(stop) => Err(stop.into_failure()?.reason),
         })
@@ -220,9 +221,9 @@ impl Referee {
         let candidate = Candidate::Passes(passes);
         let id = GraphId { task: "patterns".to_owned(), graph: "none".to_owned() };
         let sample = GraphSample::new(id, Graph::default(), Vec::new());
-        let mut attempt =
-            Attempt::new(&self.machine, &sample, &candidate, Depth::Match, self.seeds()?, zygote, deadline)?;
-        Ok(match attempt.patterns() {
+        let mut evaluation =
+            GraphEvaluation::new(&self.machine, &sample, &candidate, Depth::Match, self.seeds()?, zygote, deadline)?;
+        Ok(match evaluation.patterns() {
             Ok(patterns) => Ok(patterns),
             Err(stop) => Err(stop.into_failure()?.reason),
         })
@@ -249,9 +250,10 @@ impl Referee {
                 zygote.set_up_compiler(cache);
             }
             let deadline = self.deadline();
-            let mut attempt = Attempt::new(&self.machine, sample, candidate, depth, seeds, zygote.clone(), deadline)?;
-            let outcome = attempt.run(&adversarial);
-            let mut report = attempt.finish();
+            let mut evaluation =
+                GraphEvaluation::new(&self.machine, sample, candidate, depth, seeds, zygote.clone(), deadline)?;
+            let outcome = evaluation.run(&adversarial);
+            let mut report = evaluation.finish();
             if self.machine.launcher.is_halted() {
                 // Its workers were killed: what it found says nothing of the candidate.
                 return Err(ZygoteError::Halted.into());
@@ -286,7 +288,7 @@ impl Referee {
         &self,
         sample: &GraphSample,
         candidate: &Candidate,
-        report: Report,
+        report: EvaluationReport,
         failure: Option<Failure>,
     ) -> Evaluation {
         let (status, reason) = match failure {

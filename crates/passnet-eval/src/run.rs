@@ -80,7 +80,7 @@ pub struct RunOutcome {
 }
 
 /// State that the threads of a run share.
-struct Shared<'a> {
+struct RunState<'a> {
     referee: &'a Referee,
     work: Vec<(GraphId, &'a Candidate)>,
     next: AtomicUsize,
@@ -136,7 +136,7 @@ pub fn run_suite(
         }
     }
     let total = work.len();
-    let shared = Shared {
+    let shared = RunState {
         referee,
         work,
         next: AtomicUsize::new(0),
@@ -178,7 +178,7 @@ fn halt_when_stopped(referee: &Referee, stop: &AtomicBool, over: &AtomicBool) {
     }
 }
 
-impl Shared<'_> {
+impl RunState<'_> {
     /// One thread: takes graphs until there are no more, or somebody says stop.
     fn work(&self, suite: &Suite, failed: &AtomicBool) -> Result<(), RunError> {
         while !self.stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed) {

@@ -66,7 +66,7 @@ pub(crate) struct CheckedRound {
 pub(crate) type CheckOutputs<'a> = &'a mut dyn FnMut(CheckedRound);
 
 /// Plan of a measurement.
-pub(crate) struct Plan<'a> {
+pub(crate) struct MeasurementPlan<'a> {
     pub(crate) settings: &'a RunSettings,
     /// Contents, which the workers have.
     pub(crate) pools: &'a Pools,
@@ -90,7 +90,7 @@ pub(crate) struct Plan<'a> {
 
 /// Measured values of one side.
 #[derive(Default)]
-struct Side {
+struct SideTimes {
     rounds: SideRounds,
     /// Content ids of the values that were kept last.
     kept: Vec<String>,
@@ -98,10 +98,10 @@ struct Side {
     kept_call: u32,
 }
 
-impl Plan<'_> {
+impl MeasurementPlan<'_> {
     /// Runs all rounds. Sides are given in order, the baseline first.
     pub(crate) fn run(&self, workers: &mut [&mut Worker], check: CheckOutputs<'_>) -> Result<Measurement, SideFault> {
-        let mut sides: Vec<Side> = workers.iter().map(|_| Side::default()).collect();
+        let mut sides: Vec<SideTimes> = workers.iter().map(|_| SideTimes::default()).collect();
         let last = workers.len().saturating_sub(1);
         let first = sizing(self.settings, self.seed);
         let call = self.call_times(workers, first)?;
@@ -163,7 +163,7 @@ impl Plan<'_> {
         let mut call = CallTimes { fastest: Duration::MAX, slowest: Duration::ZERO };
         for (side, worker) in workers.iter_mut().enumerate() {
             let of_side = |fault| SideFault { side, fault };
-            let mut sized = Side::default();
+            let mut sized = SideTimes::default();
             self.block(worker, plan, 0, &mut sized).map_err(of_side)?;
             let mut times: Vec<f64> = sized.rounds.times.flat().iter().map(|&ns| ns as f64).collect();
             times.sort_unstable_by(f64::total_cmp);
@@ -174,7 +174,7 @@ impl Plan<'_> {
     }
 
     /// One block of one side, before which it has made `made` calls.
-    fn block(&self, worker: &mut Worker, plan: BlockPlan, made: u64, side: &mut Side) -> Result<(), Fault> {
+    fn block(&self, worker: &mut Worker, plan: BlockPlan, made: u64, side: &mut SideTimes) -> Result<(), Fault> {
         let request = WorkerRequest::Time {
             windows: self.pools.windows(self.seen + made),
             warmup: plan.warmup,
@@ -204,12 +204,12 @@ impl Plan<'_> {
         workers: &mut [&mut Worker],
         call: u64,
         order: &[usize],
-        sides: &mut [Side],
+        sides: &mut [SideTimes],
     ) -> Result<CheckedRound, SideFault> {
         let (first, last) = (0, workers.len().saturating_sub(1));
         let of_first = |fault| SideFault { side: first, fault };
         let once = BlockPlan { warmup: 0, trials: 1, calls: 1, checked: true };
-        let mut again = Side::default();
+        let mut again = SideTimes::default();
         self.block(workers[first], once, call, &mut again).map_err(of_first)?;
         sides[first].kept = again.kept;
         let content = self.pools.content(self.seen + call).map_err(|error| of_first(error.into()))?;
@@ -226,7 +226,7 @@ impl Plan<'_> {
     }
 
     /// The outputs of the kept call of a side, under this process's clock.
-    fn fetch(&self, workers: &mut [&mut Worker], side: usize, sides: &mut [Side]) -> Result<Sent, SideFault> {
+    fn fetch(&self, workers: &mut [&mut Worker], side: usize, sides: &mut [SideTimes]) -> Result<Sent, SideFault> {
         let (worker, of_side) = (&mut *workers[side], |fault| SideFault { side, fault });
         let begin = Instant::now();
         worker.send(&WorkerRequest::Fetch, None, self.deadline).map_err(of_side)?;

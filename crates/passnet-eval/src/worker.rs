@@ -18,9 +18,9 @@ use rustix::{
 use crate::{
     block::SentBlock,
     channel::{Channel, ChannelError},
+    resource_watch::{Excess, WorkerLimits},
     tree,
-    watch::{Excess, Limits},
-    zygote::{Exit, Zygote, tail},
+    zygote::{WorkerExit, Zygote, tail},
     zygote_config::ZygoteError,
 };
 
@@ -42,7 +42,7 @@ pub(crate) enum Fault {
     #[error("the worker ended ({}); its last output:\n{log}", describe_exit(*.exit))]
     Died {
         /// Exit status, if the fork server knows it.
-        exit: Option<Exit>,
+        exit: Option<WorkerExit>,
         /// End of its output.
         log: String,
     },
@@ -64,7 +64,7 @@ pub(crate) enum Fault {
 }
 
 /// An exit in words.
-pub(crate) fn describe_exit(exit: Option<Exit>) -> String {
+pub(crate) fn describe_exit(exit: Option<WorkerExit>) -> String {
     let name = |signal| match signal {
         4 => " (illegal instruction)",
         6 => " (abort)",
@@ -78,8 +78,8 @@ pub(crate) fn describe_exit(exit: Option<Exit>) -> String {
         _ => "",
     };
     match exit {
-        Some(Exit { signal: Some(signal), .. }) => format!("signal {signal}{}", name(signal)),
-        Some(Exit { code: Some(code), .. }) => format!("exit code {code}"),
+        Some(WorkerExit { signal: Some(signal), .. }) => format!("signal {signal}{}", name(signal)),
+        Some(WorkerExit { code: Some(code), .. }) => format!("exit code {code}"),
         _ => "it closed its channel".to_owned(),
     }
 }
@@ -160,7 +160,7 @@ impl Worker {
         let (id, pid, channel) = zygote.fork(request, Instant::now() + FORK_TIMEOUT)?;
         let (zygote, log) = (Arc::clone(zygote), options.scratch.join("output.log"));
         if options.sandbox {
-            zygote.watch.begin(id, pid, Limits { memory_bytes: options.memory_bytes, log: log.clone() });
+            zygote.watch.begin(id, pid, WorkerLimits { memory_bytes: options.memory_bytes, log: log.clone() });
         }
         Ok(Self { id, pid, channel, zygote, log, sandbox: Default::default() })
     }

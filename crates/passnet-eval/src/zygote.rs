@@ -22,8 +22,9 @@ use passnet_record::{ForkReply, ForkRequest, PROTOCOL_VERSION, ZygoteInfo};
 
 use crate::{
     channel::{Channel, ChannelError},
-    environment, tree,
-    watch::Watch,
+    environment,
+    resource_watch::ResourceWatch,
+    tree,
     zygote_config::{ZygoteConfig, ZygoteError},
 };
 
@@ -48,29 +49,29 @@ main(control)
 
 /// Exit status of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Exit {
+pub(crate) struct WorkerExit {
     pub(crate) code: Option<i32>,
     pub(crate) signal: Option<i32>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ForkServerState {
     forked: BTreeMap<u64, i32>,
     prepared: Option<Vec<i32>>,
     compiled: bool,
-    exited: BTreeMap<u64, Exit>,
+    exited: BTreeMap<u64, WorkerExit>,
     dead: bool,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct ForkServerShared {
     channel: Channel,
-    state: Mutex<State>,
+    state: Mutex<ForkServerState>,
     changed: Condvar,
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl ForkServerShared {
+    fn state(&self) -> MutexGuard<'_, ForkServerState> {
         // State is replaced entry by entry; a panic elsewhere leaves none half-written.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -85,7 +86,7 @@ impl Shared {
                 ForkReply::Forked { id, pid } => drop(state.forked.insert(id, pid)),
                 ForkReply::Prepared { pids } => state.prepared = Some(pids),
                 ForkReply::Compiled => state.compiled = true,
-                ForkReply::Exited { id, code, signal } => drop(state.exited.insert(id, Exit { code, signal })),
+                ForkReply::Exited { id, code, signal } => drop(state.exited.insert(id, WorkerExit { code, signal })),
             }
             self.changed.notify_all();
         }
@@ -94,7 +95,7 @@ impl Shared {
     }
 
     /// Waits until `found` finds something in the state; `None` at the deadline or when the fork server is dead.
-    fn wait_for<T>(&self, deadline: Instant, mut found: impl FnMut(&mut State) -> Option<T>) -> Option<T> {
+    fn wait_for<T>(&self, deadline: Instant, mut found: impl FnMut(&mut ForkServerState) -> Option<T>) -> Option<T> {
         let mut state = self.state();
         loop {
             if let Some(value) = found(&mut state) {
@@ -121,7 +122,7 @@ struct Live {
 /// A running fork server. Dropping it ends it and all its workers.
 #[derive(Debug)]
 pub struct Zygote {
-    shared: Arc<Shared>,
+    shared: Arc<ForkServerShared>,
     info: ZygoteInfo,
     child: Child,
     log: File,
@@ -131,7 +132,7 @@ pub struct Zygote {
     /// Set once the compiler is set up, or cannot be.
     compiler: OnceLock<()>,
     /// Looks after the limits of workers that the kernel does not.
-    pub(crate) watch: Watch,
+    pub(crate) watch: ResourceWatch,
     /// Process id while it may be running, else 0.
     pid: Arc<AtomicI32>,
     listener: Option<JoinHandle<()>>,
@@ -189,13 +190,13 @@ impl Zygote {
             let _ = child.wait();
             return Err(ZygoteError::Protocol { found: info.protocol });
         }
-        let shared = Arc::new(Shared { channel, state: Mutex::default(), changed: Condvar::new() });
+        let shared = Arc::new(ForkServerShared { channel, state: Mutex::default(), changed: Condvar::new() });
         let listener = std::thread::spawn({
             let shared = Arc::clone(&shared);
             move || shared.listen()
         });
         let (live, next_id) = (Mutex::default(), AtomicU64::new(1));
-        let watch = Watch::new(info.pid);
+        let watch = ResourceWatch::new(info.pid);
         let compiler = OnceLock::new();
         Ok(Self { shared, info, child, log, live, next_id, compiler, watch, pid, listener: Some(listener) })
     }
@@ -269,7 +270,7 @@ impl Zygote {
     }
 
     /// Waits for the end of a worker and says how it ended; `None` if it has not by the deadline.
-    pub(crate) fn wait_exit(&self, id: u64, deadline: Instant) -> Option<Exit> {
+    pub(crate) fn wait_exit(&self, id: u64, deadline: Instant) -> Option<WorkerExit> {
         self.shared.wait_for(deadline, |state| state.exited.get(&id).copied())
     }
 

@@ -10,7 +10,7 @@ use crate::{
         emit::pass_file,
         tuning::{Choices, TunableKernel},
     },
-    front::lower::call::Call,
+    front::lower::{call::Call, storage::is_view_node},
     plan::{
         select::{plan_judged_passes, plan_passes},
         site::Site,
@@ -53,6 +53,8 @@ pub struct Place {
     pub nodes: BTreeSet<NodeId>,
     /// Products of matrices among them, which a library computes otherwise.
     pub products: BTreeSet<NodeId>,
+    /// Operations among them that do nothing but view their argument.
+    pub views: BTreeSet<NodeId>,
 }
 
 /// Writes the passes of a task as [`write_passes`] does, without those operations that are left to PyTorch. An operation that is left in
@@ -79,16 +81,13 @@ fn written(task: &[TypedGraph], passes: &[Vec<Site>], choices: &Choices) -> Writ
     }
     // Names of files are plain and different.
     let directory = PassDirectory::new(files).expect("numbered names are paths of a pass directory");
-    let place = |site: &Site| Place {
-        graph: site.graph,
-        nodes: site.region.nodes.iter().copied().collect(),
-        products: site
-            .region
-            .nodes
-            .iter()
-            .copied()
-            .filter(|&node| is_product(task[site.graph].graph(), node))
-            .collect(),
+    let place = |site: &Site| {
+        let typed = &task[site.graph];
+        let nodes: BTreeSet<NodeId> = site.region.nodes.iter().copied().collect();
+        let those = |is: &dyn Fn(NodeId) -> bool| nodes.iter().copied().filter(|&node| is(node)).collect();
+        let products = those(&|node| is_product(typed.graph(), node));
+        let views = those(&|node| is_view_node(typed, node));
+        Place { graph: site.graph, nodes, products, views }
     };
     let written = |(name, sites): (String, &Vec<Site>)| WrittenPass { name, places: sites.iter().map(place).collect() };
     Written { directory, passes: names.into_iter().zip(passes).map(written).collect() }

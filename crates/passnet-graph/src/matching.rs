@@ -6,10 +6,10 @@
 //! The search begins at a node of the pattern that nothing in it uses, and follows arguments, where nothing is left to
 //! choose; only parts of the pattern that no argument leads to need a choice, mostly among the users of one value
 //! (a plan in the manner of VF2, Cordella et al. 2004, for graphs whose edges are ordered arguments). One pattern costs
-//! time linear in the target, unless the pattern is ambiguous on purpose; [`Limits`] bound it then.
+//! time linear in the target, unless the pattern is ambiguous on purpose; [`SearchLimits`] bound it then.
 //!
 //! ```
-//! use passnet_graph::{Graph, matching::{Limits, Pattern, PreparedGraph}};
+//! use passnet_graph::{Graph, matching::{SearchLimits, Pattern, PreparedGraph}};
 //!
 //! let chain = |names: [&str; 2]| {
 //!     let mut b = Graph::builder();
@@ -19,7 +19,7 @@
 //!     b.finish(&[c.into()])
 //! };
 //! let (target, pattern) = (chain(["a", "b"])?, chain(["p", "q"])?);
-//! let found = PreparedGraph::new(&target).find(&Pattern::new(&pattern)?, Limits::default())?;
+//! let found = PreparedGraph::new(&target).find(&Pattern::new(&pattern)?, SearchLimits::default())?;
 //! assert_eq!(found.matches.len(), 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -35,7 +35,7 @@ mod prepared;
 mod search;
 
 pub use self::{
-    found::{Found, Limits, Match, MatchError},
+    found::{Match, MatchError, Occurrences, SearchLimits},
     json::{JsonError, match_json},
     pattern::{MAX_PATTERN_NODES, Pattern, PatternError},
     prepared::PreparedGraph,

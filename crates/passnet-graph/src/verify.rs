@@ -44,13 +44,13 @@ pub enum VerifyError {
     #[error("two values are called `{name}`; rename one")]
     DuplicateName { name: String },
     #[error("{place}: value {value} is used before it is defined")]
-    UndefinedValue { place: Place, value: u32 },
+    UndefinedValue { place: Location, value: u32 },
     #[error("{place}: an argument was made by another builder: its elements or its text are not in the pools")]
-    ForeignArg { place: Place },
+    ForeignArg { place: Location },
     #[error("{place}: lists and tuples nest deeper than {MAX_ARG_DEPTH}")]
-    TooDeep { place: Place },
+    TooDeep { place: Location },
     #[error("{place}: a slice needs 3 elements, not {found}")]
-    BadSlice { place: Place, found: u32 },
+    BadSlice { place: Location, found: u32 },
     #[error(
         "node `{node}`: `{target}` is no function of a graph; expected a path below `torch.`, a known `operator.NAME` \
          or `builtins.getattr`"
@@ -69,18 +69,18 @@ pub enum VerifyError {
     #[error("node `{node}`: `{keyword}` cannot be a keyword argument, or is there twice")]
     BadKeyword { node: String, keyword: String },
     #[error("{place}: `{path}` is no dotted constant below `torch.`, or is a dtype and must be given as one")]
-    BadConstant { place: Place, path: String },
+    BadConstant { place: Location, path: String },
     #[error("{place}: `{kind}` is no kind of device")]
-    BadDevice { place: Place, kind: String },
+    BadDevice { place: Location, kind: String },
     #[error("{place}: the value of setitem `{name}` is used; use the tensor that it changed")]
-    SetItemUsed { place: Place, name: String },
+    SetItemUsed { place: Location, name: String },
     #[error("node `{node}`: `{value}` is freed here, but is used later, freed before, or not defined yet")]
     BadFree { node: String, value: String },
 }
 
 /// A place in a graph.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Place {
+pub enum Location {
     /// An argument of the node with that name.
     #[error("node `{0}`")]
     Node(String),
@@ -177,7 +177,7 @@ impl Verifier<'_> {
     /// `limit` is the position in the argument pool that elements of `arg` must lie before.
     fn check_arg(&mut self, arg: Arg, node: Option<&Node<'_>>, limit: u32, depth: u32) -> Result<(), VerifyError> {
         let graph = self.graph;
-        let place = || node.map_or(Place::Outputs, |node| Place::Node(node.name.to_owned()));
+        let place = || node.map_or(Location::Outputs, |node| Location::Node(node.name.to_owned()));
         if let Arg::Str(id) | Arg::Attr(id) | Arg::Device(Device { kind: id, .. }) = arg
             && id.index() >= graph.strings.len()
         {

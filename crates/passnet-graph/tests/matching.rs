@@ -6,12 +6,12 @@ mod common;
 use common::graph;
 use passnet_graph::{
     Graph,
-    matching::{Found, Limits, MatchError, Pattern, PatternError, PreparedGraph, match_json},
+    matching::{MatchError, Occurrences, Pattern, PatternError, PreparedGraph, SearchLimits, match_json},
     wire,
 };
 
-fn find(target: &Graph, pattern: &Graph) -> Found {
-    PreparedGraph::new(target).find(&Pattern::new(pattern).unwrap(), Limits::default()).unwrap()
+fn find(target: &Graph, pattern: &Graph) -> Occurrences {
+    PreparedGraph::new(target).find(&Pattern::new(pattern).unwrap(), SearchLimits::default()).unwrap()
 }
 
 /// Matches as text, e.g. `x=a p=b; ...`: what stands for inputs and nodes of the pattern.
@@ -281,7 +281,7 @@ fn ambiguous_patterns_end_with_an_error() {
     let outputs: Vec<String> = (0..12).map(|index| format!("p{index}")).collect();
     let pattern =
         graph(&format!("x | {} ; e = torch.exp x ; f = torch.sin e | f {}", pieces.join(" ; "), outputs.join(" ")));
-    let limits = Limits { comparisons: 100_000 };
+    let limits = SearchLimits { comparisons: 100_000 };
     let result = PreparedGraph::new(&target).find(&Pattern::new(&pattern).unwrap(), limits);
     assert_eq!(result.unwrap_err(), MatchError::TooAmbiguous { limit: 100_000 });
 }

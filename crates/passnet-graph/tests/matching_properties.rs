@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use passnet_graph::{
     Arg, Graph, NodeId, SliceOrder, Use, ValueId,
-    matching::{Found, Limits, MatchError, Pattern, PatternError, PreparedGraph},
+    matching::{MatchError, Occurrences, Pattern, PatternError, PreparedGraph, SearchLimits},
 };
 use proptest::{prelude::*, test_runner::TestCaseError};
 
@@ -53,12 +53,12 @@ fn window(graph: &Graph, range: Range<usize>) -> Graph {
     graph.slice(range, SliceOrder::ByDefinition).unwrap().graph
 }
 
-fn find(target: &Graph, pattern: &Graph) -> Result<Found, MatchError> {
-    PreparedGraph::new(target).find(&Pattern::new(pattern).unwrap(), Limits { comparisons: 2_000_000 })
+fn find(target: &Graph, pattern: &Graph) -> Result<Occurrences, MatchError> {
+    PreparedGraph::new(target).find(&Pattern::new(pattern).unwrap(), SearchLimits { comparisons: 2_000_000 })
 }
 
 /// The properties of a match, checked from its definition.
-fn check_matches(target: &Graph, pattern: &Graph, found: &Found) -> Result<(), TestCaseError> {
+fn check_matches(target: &Graph, pattern: &Graph, found: &Occurrences) -> Result<(), TestCaseError> {
     let uses = target.uses();
     let mut taken = vec![false; target.num_nodes()];
     for found in &found.matches {
@@ -95,7 +95,7 @@ fn check_matches(target: &Graph, pattern: &Graph, found: &Found) -> Result<(), T
 }
 
 /// Returns whether everything is computed before it is used, with each match as one node at its place.
-fn replaced_order_exists(target: &Graph, pattern: &Graph, found: &Found) -> bool {
+fn replaced_order_exists(target: &Graph, pattern: &Graph, found: &Occurrences) -> bool {
     let mut place: Vec<(u32, usize)> = (0..target.num_nodes() as u32).map(|node| (node, 0)).collect();
     for (number, found) in found.matches.iter().enumerate() {
         for node in found.nodes.iter().flatten() {

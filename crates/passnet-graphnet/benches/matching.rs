@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use passnet_graph::{
     Arg, Graph,
-    matching::{Limits, Pattern, PreparedGraph},
+    matching::{Pattern, PreparedGraph, SearchLimits},
 };
 use passnet_graphnet::graph_module;
 
@@ -46,7 +46,7 @@ fn main() {
         let start = Instant::now();
         let target = PreparedGraph::new(&graph);
         let prepared = Instant::now();
-        total.matches += target.find(&pattern, Limits::default()).unwrap().matches.len();
+        total.matches += target.find(&pattern, SearchLimits::default()).unwrap().matches.len();
         let end = Instant::now();
         total.prepare += prepared - start;
         total.find += end - prepared;

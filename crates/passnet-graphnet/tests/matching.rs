@@ -7,7 +7,7 @@ mod support;
 
 use passnet_graph::{
     Graph, NodeId, SliceOrder,
-    matching::{Limits, Match, MatchError, Pattern, PreparedGraph},
+    matching::{Match, MatchError, Pattern, PreparedGraph, SearchLimits},
 };
 use passnet_graphnet::graph_module;
 use support::for_each_sample;
@@ -37,7 +37,7 @@ fn check_windows(name: &str, graph: &Graph, length: usize, count: &mut Count) {
         let slice = graph.slice(window.clone(), SliceOrder::ByDefinition).unwrap().graph;
         let pattern = Pattern::new(&slice).unwrap_or_else(|error| panic!("{name}, nodes {window:?}: {error}"));
         count.windows += 1;
-        match target.find(&pattern, Limits { comparisons: 300_000 }) {
+        match target.find(&pattern, SearchLimits { comparisons: 300_000 }) {
             Ok(found) => {
                 assert!(!found.matches.is_empty(), "{name}, nodes {window:?}: {:?}", found.nearest);
                 let is_origin =

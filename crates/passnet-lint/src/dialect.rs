@@ -6,7 +6,7 @@ use ruff_python_ast::{Expr, Parameters, Stmt, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange};
 
 use super::{
-    flow::{Flow, Frame, FunctionId},
+    flow::{CodeLocation, Flow, FunctionId},
     value::Value,
 };
 
@@ -28,11 +28,16 @@ pub(super) trait Dialect {
     fn allows_value(value: &Value) -> bool;
 
     /// Makes the finding.
-    fn report(flow: &mut Flow<'_>, frame: Frame, range: TextRange, subject: String);
+    fn report(flow: &mut Flow<'_>, frame: CodeLocation, range: TextRange, subject: String);
 }
 
 /// Checks one function.
-pub(super) fn check<'a, D: Dialect>(flow: &mut Flow<'a>, id: FunctionId, def: &'a StmtFunctionDef, frame: Frame) {
+pub(super) fn check<'a, D: Dialect>(
+    flow: &mut Flow<'a>,
+    id: FunctionId,
+    def: &'a StmtFunctionDef,
+    frame: CodeLocation,
+) {
     let mut walk = Walk::<D> { flow, id, frame, dialect: std::marker::PhantomData };
     walk.parameters(&def.parameters);
     walk.block(&def.body);
@@ -41,7 +46,7 @@ pub(super) fn check<'a, D: Dialect>(flow: &mut Flow<'a>, id: FunctionId, def: &'
 struct Walk<'w, 'a, D> {
     flow: &'w mut Flow<'a>,
     id: FunctionId,
-    frame: Frame,
+    frame: CodeLocation,
     dialect: std::marker::PhantomData<D>,
 }
 

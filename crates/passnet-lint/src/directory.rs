@@ -7,13 +7,13 @@ use ruff_text_size::TextRange;
 use super::{
     dialect,
     finding::Finding,
-    flow::{Body, Flow, Frame, Role},
+    flow::{Body, CodeLocation, Flow, FunctionRole},
     importable::IMPORTABLE_ROOTS,
     kernel::Kernel,
     pattern::Traced,
     rule::Violation,
     rules::{ModuleName, OrderFile, TooLarge, UnexpectedFile},
-    source::{MAX_FILE_BYTES, Source, locate},
+    source::{MAX_FILE_BYTES, ParsedFile, locate},
 };
 
 /// Name of the file that lists the passes in their order of application.
@@ -46,7 +46,7 @@ pub fn lint_dir(files: &[(&str, &[u8])]) -> Vec<Finding> {
         if !is_module_name(stem) {
             findings.insert(whole(name, &ModuleName { subject: (*name).to_owned() }));
         }
-        match Source::parse(name, bytes) {
+        match ParsedFile::parse(name, bytes) {
             Ok(source) => sources.push(source),
             Err(finding) => {
                 findings.insert(*finding);
@@ -76,13 +76,15 @@ fn check_compiled(flow: &mut Flow<'_>) {
     let compiled: Vec<_> = flow
         .functions()
         .filter_map(|(id, function)| match (function.role, function.body) {
-            (role @ (Role::Kernel | Role::Pattern), Body::Def(def)) => Some((id, role, def, function.module)),
+            (role @ (FunctionRole::Kernel | FunctionRole::Pattern), Body::Def(def)) => {
+                Some((id, role, def, function.module))
+            }
             _ => None,
         })
         .collect();
     for (id, role, def, module) in compiled {
-        let frame = Frame { module, function: None };
-        if role == Role::Kernel {
+        let frame = CodeLocation { module, function: None };
+        if role == FunctionRole::Kernel {
             dialect::check::<Kernel>(flow, id, def, frame);
         } else {
             dialect::check::<Traced>(flow, id, def, frame);

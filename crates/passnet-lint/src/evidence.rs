@@ -3,25 +3,25 @@
 //! A value that follows from a finding is unknown, and what is done with it is not reported again. That would hide
 //! attacks if the finding itself could get lost: the data flow repeats until nothing changes, and a variable that became
 //! unknown in one round would never show the reason in a later one. So `Value::Reported` holds
-//! an [`Evidence`], which only [`Findings::record`] makes, and a finding is kept as long as a value holds its evidence.
+//! a [`RecordedFinding`], which only [`Findings::record`] makes, and a finding is kept as long as a value holds its evidence.
 //! A directory without findings therefore has no value that is unknown because something was reported.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ruff_text_size::TextRange;
 
-use super::{finding::Finding, ids::ModuleId, rule::Violation, source::Source};
+use super::{finding::Finding, ids::ModuleId, rule::Violation, source::ParsedFile};
 
 /// Findings after which no more are listed.
 const MAX_FINDINGS: usize = 200;
 
 /// Proof that a finding was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Evidence(usize);
+pub(super) struct RecordedFinding(usize);
 
 /// A finding without its position in lines, which is looked up only for those that are listed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
+struct FindingKey {
     module: ModuleId,
     start: u32,
     end: u32,
@@ -32,9 +32,9 @@ struct Key {
 /// All findings that the data flow made in any round, and those that hold in the end.
 #[derive(Default)]
 pub(super) struct Findings {
-    numbers: BTreeMap<Key, Evidence>,
+    numbers: BTreeMap<FindingKey, RecordedFinding>,
     help: BTreeMap<&'static str, (&'static str, &'static str)>,
-    confirmed: BTreeSet<Evidence>,
+    confirmed: BTreeSet<RecordedFinding>,
 }
 
 impl Findings {
@@ -45,11 +45,11 @@ impl Findings {
         range: TextRange,
         violation: &V,
         confirmed: bool,
-    ) -> Evidence {
+    ) -> RecordedFinding {
         let (start, end) = (range.start().to_u32(), range.end().to_u32());
-        let key = Key { module, start, end, rule: V::ID, message: violation.message() };
+        let key = FindingKey { module, start, end, rule: V::ID, message: violation.message() };
         self.help.insert(V::ID, (V::NAME, V::HELP));
-        let next = Evidence(self.numbers.len());
+        let next = RecordedFinding(self.numbers.len());
         let evidence = *self.numbers.entry(key).or_insert(next);
         if confirmed {
             self.confirmed.insert(evidence);
@@ -58,12 +58,12 @@ impl Findings {
     }
 
     /// Keeps the finding that a value follows from.
-    pub(super) fn confirm(&mut self, evidence: Evidence) {
+    pub(super) fn confirm(&mut self, evidence: RecordedFinding) {
         self.confirmed.insert(evidence);
     }
 
     /// The confirmed findings, up to a limit.
-    pub(super) fn list(self, sources: &[Source<'_>]) -> BTreeSet<Finding> {
+    pub(super) fn list(self, sources: &[ParsedFile<'_>]) -> BTreeSet<Finding> {
         let Self { numbers, help, confirmed } = self;
         let confirmed = numbers.into_iter().filter(|(_, evidence)| confirmed.contains(evidence)).take(MAX_FINDINGS);
         confirmed

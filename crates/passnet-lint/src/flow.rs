@@ -27,7 +27,8 @@ use ruff_python_ast::{Expr, Parameters, Stmt, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::{
-    evidence::Findings, finding::Finding, ids::SiteId, rule::Violation, rules::TooLarge, source::Source, value::Value,
+    evidence::Findings, finding::Finding, ids::SiteId, rule::Violation, rules::TooLarge, source::ParsedFile,
+    value::Value,
 };
 
 pub(super) use super::ids::{FunctionId, ModuleId};
@@ -37,7 +38,7 @@ const MAX_ROUNDS: usize = 40;
 
 /// Purpose of a function; each kind has separate rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum FunctionRole {
     /// Wrappers, helpers, grid functions: run on the host around launches.
     Host,
     /// Compiled by Triton.
@@ -62,7 +63,7 @@ pub(super) struct Function<'a> {
     pub(super) module: ModuleId,
     /// The function it is defined in.
     pub(super) parent: Option<FunctionId>,
-    pub(super) role: Role,
+    pub(super) role: FunctionRole,
     pub(super) parameters: Option<&'a Parameters>,
     pub(super) body: Body<'a>,
     /// Variables that the function binds, with all that they may hold.
@@ -84,14 +85,14 @@ struct Module<'a> {
 
 /// Place of code: its file, and the function it is in.
 #[derive(Clone, Copy)]
-pub(super) struct Frame {
+pub(super) struct CodeLocation {
     pub(super) module: ModuleId,
     pub(super) function: Option<FunctionId>,
 }
 
 /// The whole directory under analysis.
 pub(super) struct Flow<'a> {
-    sources: &'a [Source<'a>],
+    sources: &'a [ParsedFile<'a>],
     modules: Vec<Module<'a>>,
     functions: Vec<Function<'a>>,
     function_at: BTreeMap<(ModuleId, TextSize), FunctionId>,
@@ -107,7 +108,7 @@ pub(super) struct Flow<'a> {
 
 impl<'a> Flow<'a> {
     /// Registers imports, definitions and names of all files.
-    pub(super) fn new(sources: &'a [Source<'a>]) -> Self {
+    pub(super) fn new(sources: &'a [ParsedFile<'a>]) -> Self {
         let modules = sources.iter().map(|_| Module { names: BTreeMap::new() }).collect();
         let mut flow = Self {
             sources,
@@ -194,7 +195,7 @@ impl<'a> Flow<'a> {
         (0..self.sources.len()).map(ModuleId).collect()
     }
 
-    pub(super) fn source(&self, id: ModuleId) -> &'a Source<'a> {
+    pub(super) fn source(&self, id: ModuleId) -> &'a ParsedFile<'a> {
         &self.sources[id.0]
     }
 
@@ -216,7 +217,7 @@ impl<'a> Flow<'a> {
     }
 
     /// The site of a container expression, holding at least `element`.
-    fn site(&mut self, frame: Frame, node: &impl Ranged, element: Value) -> SiteId {
+    fn site(&mut self, frame: CodeLocation, node: &impl Ranged, element: Value) -> SiteId {
         let next = SiteId(self.heap.len());
         let site = *self.site_at.entry((frame.module, node.range().start())).or_insert(next);
         if site == next {

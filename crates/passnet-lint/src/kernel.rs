@@ -4,7 +4,7 @@ use ruff_text_size::TextRange;
 
 use super::{
     dialect::Dialect,
-    flow::{Flow, Frame},
+    flow::{CodeLocation, Flow},
     rules::KernelLanguage,
     value::Value,
 };
@@ -267,7 +267,7 @@ impl Dialect for Kernel {
         matches!(value, Value::Kernel | Value::Plain | Value::Tuple(_))
     }
 
-    fn report(flow: &mut Flow<'_>, frame: Frame, range: TextRange, subject: String) {
+    fn report(flow: &mut Flow<'_>, frame: CodeLocation, range: TextRange, subject: String) {
         flow.report(frame.module, &range, &KernelLanguage { subject });
     }
 }

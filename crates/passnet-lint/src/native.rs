@@ -18,7 +18,7 @@ mod variables;
 
 use std::collections::BTreeMap;
 
-use self::{definitions::Definitions, guards::Guards, macros::tokenize, source::Source, variables::Variables};
+use self::{definitions::Definitions, guards::Guards, macros::tokenize, source::TokenSource, variables::Variables};
 use super::rules::{NativeCall, NativeInclude, NativeState};
 
 pub(super) use self::names::{defined_type, is_flag};
@@ -27,28 +27,49 @@ pub(super) use self::names::{defined_type, is_flag};
 const MAX_FOUND: usize = 50;
 
 /// A finding of a scan.
-pub(super) enum Found {
+pub(super) enum ScanFinding {
     Include(NativeInclude),
     Call(NativeCall),
     State(NativeState),
 }
 
 /// A place in the source: byte offset and length.
-pub(super) type Place = (usize, usize);
+pub(super) type Span = (usize, usize);
+
+/// The library that a source includes by [`VECTORS_DIRECTIVE`]; the compiler gets the same file.
+const VECTORS: &str = include_str!("../../../python/passnet/kernels/vectors.hpp");
+
+const VECTORS_DIRECTIVE: &str = "#include <passnet/vectors.hpp>";
 
 /// Reads a source, in which `defined` are names of types that compiler flags define.
-pub(super) fn scan<'t>(text: &'t str, defined: impl IntoIterator<Item = &'t str>) -> Vec<(Place, Found)> {
+pub(super) fn scan<'t>(text: &'t str, defined: impl IntoIterator<Item = &'t str>) -> Vec<(Span, ScanFinding)> {
+    let is_used = match tokenize(text) {
+        Ok((_, directives, _)) => directives.iter().any(|directive| directive.text == VECTORS_DIRECTIVE),
+        Err(_) => false,
+    };
+    if !is_used {
+        return scan_text(text, defined);
+    }
+    // The library defines names that the source may call, as if it were part of the source.
+    let whole = format!("{VECTORS}{text}");
+    let defined: Vec<&str> = defined.into_iter().collect();
+    let own =
+        |((offset, length), found): (Span, ScanFinding)| Some(((offset.checked_sub(VECTORS.len())?, length), found));
+    scan_text(&whole, defined).into_iter().filter_map(own).collect()
+}
+
+fn scan_text<'t>(text: &'t str, defined: impl IntoIterator<Item = &'t str>) -> Vec<(Span, ScanFinding)> {
     let (tokens, directives, guards) = match tokenize(text) {
         Ok(read) => read,
-        Err(subject) => return vec![((0, text.len()), Found::Call(NativeCall { subject }))],
+        Err(subject) => return vec![((0, text.len()), ScanFinding::Call(NativeCall { subject }))],
     };
-    let source = Source::new(tokens);
+    let source = TokenSource::new(tokens);
     let definitions = Definitions::new(&source, defined);
     let variables = Variables::new(&source, &definitions);
     let refused = directives.iter().filter(|directive| !names::is_directive(&directive.text)).take(MAX_FOUND);
     let found = refused.map(|directive| {
         let violation = NativeInclude { subject: directive.text.clone() };
-        ((directive.offset, directive.length), Found::Include(violation))
+        ((directive.offset, directive.length), ScanFinding::Include(violation))
     });
     let found = found.collect();
     let mut scan = Scan { text, source, guards, definitions, variables, only_called: BTreeMap::new(), found };
@@ -59,25 +80,25 @@ pub(super) fn scan<'t>(text: &'t str, defined: impl IntoIterator<Item = &'t str>
 
 struct Scan<'t> {
     text: &'t str,
-    source: Source<'t>,
+    source: TokenSource<'t>,
     guards: Guards,
     definitions: Definitions<'t>,
     variables: Variables<'t>,
     /// Parameters, by the token that declares them, and whether they are called or passed on and nothing else.
     only_called: BTreeMap<usize, bool>,
-    found: Vec<(Place, Found)>,
+    found: Vec<(Span, ScanFinding)>,
 }
 
 impl Scan<'_> {
     fn call(&mut self, index: usize, subject: &str) {
-        self.find(index, Found::Call(NativeCall { subject: subject.to_owned() }));
+        self.find(index, ScanFinding::Call(NativeCall { subject: subject.to_owned() }));
     }
 
     fn state(&mut self, index: usize, subject: &str) {
-        self.find(index, Found::State(NativeState { subject: subject.to_owned() }));
+        self.find(index, ScanFinding::State(NativeState { subject: subject.to_owned() }));
     }
 
-    fn find(&mut self, index: usize, found: Found) {
+    fn find(&mut self, index: usize, found: ScanFinding) {
         if self.found.len() < MAX_FOUND {
             let text = self.source.text(index);
             self.found.push(((tokens::offset(self.text, text), text.len()), found));

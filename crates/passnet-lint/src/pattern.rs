@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 
 use super::{
     dialect::Dialect,
-    flow::{Flow, Frame},
+    flow::{CodeLocation, Flow},
     rules::Pattern,
     value::Value,
 };
@@ -61,7 +61,7 @@ impl Dialect for Traced {
         matches!(value, Value::Plain | Value::Tuple(_))
     }
 
-    fn report(flow: &mut Flow<'_>, frame: Frame, range: TextRange, subject: String) {
+    fn report(flow: &mut Flow<'_>, frame: CodeLocation, range: TextRange, subject: String) {
         flow.report(frame.module, &range, &Pattern { subject });
     }
 }

@@ -18,7 +18,7 @@ const MAX_EXPRESSION_DEPTH: usize = 160;
 const MAX_BLOCK_DEPTH: usize = 24;
 
 /// A parsed file.
-pub(super) struct Source<'a> {
+pub(super) struct ParsedFile<'a> {
     /// File name with suffix.
     pub(super) file: &'a str,
     /// Module name: the file name without `.py`.
@@ -27,7 +27,7 @@ pub(super) struct Source<'a> {
     parsed: Parsed<ModModule>,
 }
 
-impl<'a> Source<'a> {
+impl<'a> ParsedFile<'a> {
     /// Parses a file; the error says why it cannot be checked further.
     pub(super) fn parse(file: &'a str, bytes: &'a [u8]) -> Result<Self, Box<Finding>> {
         let whole = TextRange::default();
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     fn rule_of(text: &str) -> Option<&'static str> {
-        Source::parse("a.py", text.as_bytes()).err().map(|finding| finding.rule)
+        ParsedFile::parse("a.py", text.as_bytes()).err().map(|finding| finding.rule)
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    evidence::Evidence,
+    evidence::RecordedFinding,
     ids::{FunctionId, ModuleId, SiteId},
 };
 
@@ -47,7 +47,7 @@ pub(super) enum Value {
     /// A context manager for `with`.
     Context,
     /// Unknown, because of the finding that is recorded under this evidence.
-    Reported(Evidence),
+    Reported(RecordedFinding),
     /// Values of kinds that do not go together.
     Mixed,
 }
@@ -80,7 +80,7 @@ impl Value {
     }
 
     /// Adds the evidence of all parts that a finding made unknown.
-    pub(super) fn reasons(&self, reasons: &mut BTreeSet<Evidence>) {
+    pub(super) fn reasons(&self, reasons: &mut BTreeSet<RecordedFinding>) {
         match self {
             Self::Reported(evidence) => _ = reasons.insert(*evidence),
             Self::Tuple(elements) => elements.iter().for_each(|element| element.reasons(reasons)),

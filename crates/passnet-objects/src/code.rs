@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind};
 
 use crate::{
-    elf::{Object, Place, Relocation, Role, Symbol},
-    finding::{Finding, Rule},
+    elf::{Object, Relocation, SectionRole, Symbol, SymbolLocation},
+    finding::{Finding, ObjectRule},
 };
 
 /// An instruction, and the relocation of its operand.
@@ -57,7 +57,7 @@ impl Code {
     /// Decodes all code sections. Bytes that do not decode are a finding, and end their section.
     pub(crate) fn decode(object: &Object<'_>, findings: &mut Vec<Finding>) -> Self {
         let mut code = Self::default();
-        for (index, section) in object.with_role(Role::Code) {
+        for (index, section) in object.with_role(SectionRole::Code) {
             let mut operations = Vec::new();
             let mut placed = Vec::new();
             let mut decoder = Decoder::with_ip(64, section.data, 0, DecoderOptions::NONE);
@@ -70,7 +70,7 @@ impl Code {
                         "`{function}` has bytes at {:#x} that are no instruction; write the kernel in C++ without `asm`",
                         instruction.ip()
                     );
-                    findings.push(Finding::new(Rule::Instructions, message));
+                    findings.push(Finding::new(ObjectRule::Instructions, message));
                     break;
                 }
                 let offsets = decoder.get_constant_offsets(&instruction);
@@ -138,8 +138,8 @@ pub(crate) fn referent<'o, 'd>(
     // A CPU counts from the end of the instruction, a relocation from its own place.
     let rest = operation.instruction.next_ip().wrapping_sub(relocation.offset).cast_signed();
     Some(match symbol.place {
-        Place::Undefined if relocation.addend.checked_add(rest) == Some(0) => Referent::External(symbol),
-        Place::Section(section) => {
+        SymbolLocation::Undefined if relocation.addend.checked_add(rest) == Some(0) => Referent::External(symbol),
+        SymbolLocation::Section(section) => {
             let offset = i64::try_from(symbol.value).ok();
             let offset = offset.and_then(|value| value.checked_add(relocation.addend)?.checked_add(rest));
             offset.map_or(Referent::Unknown, |offset| Referent::Here { section, offset })

@@ -5,14 +5,14 @@ use object::{
     SymbolFlags, SymbolSection, elf, read::elf::ElfFile64,
 };
 
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, ObjectRule};
 
 /// Largest alignment of a section: a page.
 const MAX_ALIGNMENT: u64 = 4096;
 
 /// Role of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum SectionRole {
     Code,
     Constants,
     /// Not part of the program: symbols, comments, notes.
@@ -24,7 +24,7 @@ pub(crate) enum Role {
 #[derive(Debug)]
 pub(crate) struct Section<'d> {
     pub(crate) name: &'d str,
-    pub(crate) role: Role,
+    pub(crate) role: SectionRole,
     pub(crate) kind: u32,
     pub(crate) flags: u64,
     pub(crate) size: u64,
@@ -47,7 +47,7 @@ pub(crate) struct Relocation {
 
 /// Place of a symbol's definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum SymbolLocation {
     Undefined,
     /// Index of a section.
     Section(usize),
@@ -59,7 +59,7 @@ pub(crate) enum Place {
 #[derive(Debug)]
 pub(crate) struct Symbol<'d> {
     pub(crate) name: &'d str,
-    pub(crate) place: Place,
+    pub(crate) place: SymbolLocation,
     pub(crate) value: u64,
     pub(crate) kind: u8,
     pub(crate) binding: u8,
@@ -82,17 +82,20 @@ pub(crate) struct Object<'d> {
 impl<'d> Object<'d> {
     pub(crate) fn parse(bytes: &'d [u8]) -> Result<Self, Finding> {
         let malformed =
-            |error: object::Error| Finding::new(Rule::Format, format!("the object cannot be read: {error}"));
+            |error: object::Error| Finding::new(ObjectRule::Format, format!("the object cannot be read: {error}"));
         let file = ElfFile64::<LittleEndian>::parse(bytes).map_err(malformed)?;
         let header = file.elf_header();
         let machine = header.e_machine.get(LittleEndian);
         if machine != elf::EM_X86_64 {
             let name = if machine == elf::EM_AARCH64 { "aarch64".to_owned() } else { format!("machine {machine}") };
             let message = format!("the object is for {name}; native kernels can be judged for x86-64 only");
-            return Err(Finding::new(Rule::Format, message));
+            return Err(Finding::new(ObjectRule::Format, message));
         }
         if header.e_type.get(LittleEndian) != elf::ET_REL {
-            return Err(Finding::new(Rule::Format, "the file is linked; a kernel is judged as a relocatable object"));
+            return Err(Finding::new(
+                ObjectRule::Format,
+                "the file is linked; a kernel is judged as a relocatable object",
+            ));
         }
         let (mut sections, mut symbols) = (Vec::new(), Vec::new());
         for section in file.sections() {
@@ -104,14 +107,14 @@ impl<'d> Object<'d> {
         }
         for symbol in file.symbols() {
             while symbols.len() < symbol.index().0 {
-                symbols.push(Symbol { name: "", place: Place::None, value: 0, kind: 0, binding: 0 });
+                symbols.push(Symbol { name: "", place: SymbolLocation::None, value: 0, kind: 0, binding: 0 });
             }
             let SymbolFlags::Elf { st_info, .. } = symbol.flags() else { continue };
             let place = match symbol.section() {
-                SymbolSection::Undefined => Place::Undefined,
-                SymbolSection::Common => Place::Common,
-                SymbolSection::Section(index) => Place::Section(index.0),
-                _ => Place::None,
+                SymbolSection::Undefined => SymbolLocation::Undefined,
+                SymbolSection::Common => SymbolLocation::Common,
+                SymbolSection::Section(index) => SymbolLocation::Section(index.0),
+                _ => SymbolLocation::None,
             };
             symbols.push(Symbol {
                 name: symbol.name().map_err(malformed)?,
@@ -124,22 +127,22 @@ impl<'d> Object<'d> {
         Ok(Self { sections, symbols })
     }
 
-    pub(crate) fn section(&self, place: Place) -> Option<&Section<'d>> {
+    pub(crate) fn section(&self, place: SymbolLocation) -> Option<&Section<'d>> {
         match place {
-            Place::Section(index) => self.sections.get(index),
+            SymbolLocation::Section(index) => self.sections.get(index),
             _ => None,
         }
     }
 
     /// Sections of a role, with their indices.
-    pub(crate) fn with_role(&self, role: Role) -> impl Iterator<Item = (usize, &Section<'d>)> {
+    pub(crate) fn with_role(&self, role: SectionRole) -> impl Iterator<Item = (usize, &Section<'d>)> {
         self.sections.iter().enumerate().filter(move |(_, section)| section.role == role)
     }
 
     /// The function that an address in a code section belongs to.
     pub(crate) fn function_at(&self, section: usize, address: u64) -> &'d str {
         let functions = self.symbols.iter().filter(|symbol| {
-            symbol.is_function() && symbol.place == Place::Section(section) && symbol.value <= address
+            symbol.is_function() && symbol.place == SymbolLocation::Section(section) && symbol.value <= address
         });
         functions.max_by_key(|symbol| symbol.value).map_or("?", |symbol| symbol.name)
     }
@@ -152,7 +155,7 @@ impl<'d> Object<'d> {
 
 fn unused<'d>() -> Section<'d> {
     let (kind, flags, size) = (elf::SHT_NULL, 0, 0);
-    Section { name: "", role: Role::Unused, kind, flags, size, alignment: 1, data: &[], relocations: Vec::new() }
+    Section { name: "", role: SectionRole::Unused, kind, flags, size, alignment: 1, data: &[], relocations: Vec::new() }
 }
 
 fn read_section<'d>(
@@ -180,21 +183,21 @@ fn read_section<'d>(
     relocations.sort_by_key(|relocation| relocation.offset);
     let alignment = header.sh_addralign.get(LittleEndian).max(1);
     let role = role(name, kind, flags, size, alignment, relocations.is_empty());
-    let data = if matches!(role, Role::Code | Role::Constants) { section.data()? } else { &[] };
+    let data = if matches!(role, SectionRole::Code | SectionRole::Constants) { section.data()? } else { &[] };
     Ok(Section { name, role, kind, flags, size, alignment, data, relocations })
 }
 
-fn role(name: &str, kind: u32, flags: u64, size: u64, alignment: u64, is_final: bool) -> Role {
+fn role(name: &str, kind: u32, flags: u64, size: u64, alignment: u64, is_final: bool) -> SectionRole {
     const DETAILS: u64 = (elf::SHF_MERGE | elf::SHF_STRINGS | elf::SHF_GROUP) as u64;
     let is_unused = flags & u64::from(elf::SHF_ALLOC) == 0 || kind == elf::SHT_NOTE || size == 0 && is_final;
     if is_unused {
-        return Role::Unused;
+        return SectionRole::Unused;
     }
     let is_plain = kind == elf::SHT_PROGBITS && alignment.is_power_of_two() && alignment <= MAX_ALIGNMENT;
     match (flags & !DETAILS) as u32 {
-        _ if !is_plain || flags > u64::from(u32::MAX) => Role::Other,
-        access if access == elf::SHF_ALLOC | elf::SHF_EXECINSTR && name.starts_with(".text") => Role::Code,
-        access if access == elf::SHF_ALLOC && name.starts_with(".rodata") => Role::Constants,
-        _ => Role::Other,
+        _ if !is_plain || flags > u64::from(u32::MAX) => SectionRole::Other,
+        access if access == elf::SHF_ALLOC | elf::SHF_EXECINSTR && name.starts_with(".text") => SectionRole::Code,
+        access if access == elf::SHF_ALLOC && name.starts_with(".rodata") => SectionRole::Constants,
+        _ => SectionRole::Other,
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A rule for object code or for the text that it is compiled from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Rule {
+pub enum ObjectRule {
     /// The file is a well-formed relocatable object for x86-64.
     Format,
     /// Only code and constants.
@@ -23,7 +23,7 @@ pub enum Rule {
     Source,
 }
 
-impl Rule {
+impl ObjectRule {
     /// All rules.
     pub const ALL: [Self; 8] = [
         Self::Format,
@@ -51,7 +51,7 @@ impl Rule {
     }
 }
 
-impl fmt::Display for Rule {
+impl fmt::Display for ObjectRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -62,13 +62,13 @@ impl fmt::Display for Rule {
 #[error("{rule}: {message}")]
 pub struct Finding {
     /// The rule that is broken.
-    pub rule: Rule,
+    pub rule: ObjectRule,
     /// The offending symbol or instruction, and what to write instead.
     pub message: String,
 }
 
 impl Finding {
-    pub(crate) fn new(rule: Rule, message: impl Into<String>) -> Self {
+    pub(crate) fn new(rule: ObjectRule, message: impl Into<String>) -> Self {
         Self { rule, message: message.into() }
     }
 }

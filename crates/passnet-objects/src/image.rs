@@ -1,9 +1,9 @@
 //! Objects that have kept all rules, laid out for loading.
 
 use crate::{
-    elf::{Object, Place, Role},
-    finding::{Finding, Rule},
-    imports::{Library, library_of},
+    elf::{Object, SectionRole, SymbolLocation},
+    finding::{Finding, ObjectRule},
+    imports::{RuntimeLibrary, library_of},
 };
 
 /// Prefix of the functions through which a kernel is called.
@@ -26,14 +26,14 @@ pub struct Fixup {
     /// Offset in the code.
     pub offset: usize,
     /// Referent of the address.
-    pub target: Target,
+    pub target: CallTarget,
     /// Number of bytes to add.
     pub addend: i64,
 }
 
 /// Something with an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum CallTarget {
     /// Offset in the code.
     Code(usize),
     /// Offset in the constants.
@@ -48,7 +48,7 @@ pub struct Import {
     /// The symbol.
     pub name: String,
     /// Library that defines it.
-    pub library: Library,
+    pub library: RuntimeLibrary,
 }
 
 /// Stack that the functions of an image use together, without that of libraries.
@@ -73,38 +73,43 @@ impl Image {
         let mut places = vec![None; object.sections.len()];
         for (index, section) in object.sections.iter().enumerate() {
             let part = match section.role {
-                Role::Code => &mut image.code,
-                Role::Constants => &mut image.constants,
-                Role::Unused | Role::Other => continue,
+                SectionRole::Code => &mut image.code,
+                SectionRole::Constants => &mut image.constants,
+                SectionRole::Unused | SectionRole::Other => continue,
             };
             // Between functions stands what traps.
-            let filler = if section.role == Role::Code { 0xcc } else { 0 };
+            let filler = if section.role == SectionRole::Code { 0xcc } else { 0 };
             part.resize(part.len().next_multiple_of(section.alignment as usize), filler);
             let offset = part.len();
-            places[index] =
-                Some(if section.role == Role::Code { Target::Code(offset) } else { Target::Constants(offset) });
+            places[index] = Some(if section.role == SectionRole::Code {
+                CallTarget::Code(offset)
+            } else {
+                CallTarget::Constants(offset)
+            });
             part.extend_from_slice(section.data);
         }
-        for (index, section) in object.with_role(Role::Code) {
-            let Some(Target::Code(start)) = places[index] else { continue };
+        for (index, section) in object.with_role(SectionRole::Code) {
+            let Some(CallTarget::Code(start)) = places[index] else { continue };
             for relocation in &section.relocations {
                 let symbol = object.symbol_of(relocation).ok_or_else(incomplete)?;
                 let target = match symbol.place {
-                    Place::Undefined => Target::Import(image.import(symbol.name).ok_or_else(incomplete)?),
-                    Place::Section(index) => match places.get(index).copied().flatten().ok_or_else(incomplete)? {
-                        Target::Code(offset) => Target::Code(offset + symbol.value as usize),
-                        Target::Constants(offset) => Target::Constants(offset + symbol.value as usize),
-                        Target::Import(_) => return Err(incomplete()),
-                    },
-                    Place::Common | Place::None => return Err(incomplete()),
+                    SymbolLocation::Undefined => CallTarget::Import(image.import(symbol.name).ok_or_else(incomplete)?),
+                    SymbolLocation::Section(index) => {
+                        match places.get(index).copied().flatten().ok_or_else(incomplete)? {
+                            CallTarget::Code(offset) => CallTarget::Code(offset + symbol.value as usize),
+                            CallTarget::Constants(offset) => CallTarget::Constants(offset + symbol.value as usize),
+                            CallTarget::Import(_) => return Err(incomplete()),
+                        }
+                    }
+                    SymbolLocation::Common | SymbolLocation::None => return Err(incomplete()),
                 };
                 let offset = start + relocation.offset as usize;
                 image.fixups.push(Fixup { offset, target, addend: relocation.addend });
             }
         }
         for symbol in object.symbols.iter().filter(|symbol| symbol.is_function()) {
-            if let (Some(name), Place::Section(index)) = (symbol.name.strip_prefix(ENTRY), symbol.place)
-                && let Some(Target::Code(start)) = places.get(index).copied().flatten()
+            if let (Some(name), SymbolLocation::Section(index)) = (symbol.name.strip_prefix(ENTRY), symbol.place)
+                && let Some(CallTarget::Code(start)) = places.get(index).copied().flatten()
             {
                 image.entries.push((name.to_owned(), start + symbol.value as usize));
             }
@@ -152,5 +157,5 @@ impl Image {
 }
 
 fn incomplete() -> Finding {
-    Finding::new(Rule::Format, "a relocation names a symbol that the object does not have")
+    Finding::new(ObjectRule::Format, "a relocation names a symbol that the object does not have")
 }

@@ -2,7 +2,7 @@
 
 /// The library that has a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Library {
+pub enum RuntimeLibrary {
     /// Copies, fills and compares memory: `libc.so.6`.
     C,
     /// Mathematics: `libm.so.6`.
@@ -140,25 +140,25 @@ const COMPILER: &[&str] = &[
 ];
 
 /// The library of a function that a kernel may call.
-pub(crate) fn library_of(name: &str) -> Option<Library> {
+pub(crate) fn library_of(name: &str) -> Option<RuntimeLibrary> {
     if C.contains(&name) {
-        return Some(Library::C);
+        return Some(RuntimeLibrary::C);
     }
     if MEMORY.contains(&name) {
-        return Some(Library::Memory);
+        return Some(RuntimeLibrary::Memory);
     }
     if OPENMP.contains(&name) {
-        return Some(Library::OpenMp);
+        return Some(RuntimeLibrary::OpenMp);
     }
     if COMPILER.contains(&name) {
-        return Some(Library::Compiler);
+        return Some(RuntimeLibrary::Compiler);
     }
     if is_math(name) {
-        return Some(Library::Math);
+        return Some(RuntimeLibrary::Math);
     }
     // `_ZGVeN16v_expf`: instruction set, mask, lanes, parameters.
     let vector = name.strip_prefix("_ZGV").and_then(|rest| rest.split_once('_'));
-    vector.filter(|(shape, name)| shape.ends_with('v') && is_math(name)).map(|_| Library::VectorMath)
+    vector.filter(|(shape, name)| shape.ends_with('v') && is_math(name)).map(|_| RuntimeLibrary::VectorMath)
 }
 
 /// Returns whether a function takes a function of the kernel, which it calls: its first argument.
@@ -201,9 +201,9 @@ mod tests {
     #[test]
     fn mathematics_is_listed_in_every_precision() {
         for name in ["exp", "expf", "expl", "sincosf", "erff", "__expf_finite"] {
-            assert_eq!(library_of(name), Some(Library::Math), "{name}");
+            assert_eq!(library_of(name), Some(RuntimeLibrary::Math), "{name}");
         }
-        assert_eq!(library_of("_ZGVeN16v_expf"), Some(Library::VectorMath));
+        assert_eq!(library_of("_ZGVeN16v_expf"), Some(RuntimeLibrary::VectorMath));
         for name in ["lgamma", "lgammaf", "lgamma_r", "system", "clock_gettime", "dlsym", "_ZGVeN16v_system", "f", ""] {
             assert_eq!(library_of(name), None, "{name}");
         }

@@ -7,13 +7,13 @@
 //!
 //! | rule | refuses |
 //! |---|---|
-//! | [`Rule::Format`] | what is not an x86-64 object |
-//! | [`Rule::Sections`] | writable, thread-local and initialiser sections, unwind tables |
-//! | [`Rule::Symbols`] | functions of libraries outside a list; aliases, ifuncs, data among code |
-//! | [`Rule::Relocations`] | stored addresses, GOT entries |
-//! | [`Rule::Instructions`] | clocks, system calls, indirect branches, code that does not decode |
-//! | [`Rule::Data`] | writes to constants, absolute addresses, addresses of functions |
-//! | [`Rule::Stack`] | stack pointers from elsewhere, frames above 256 KiB |
+//! | [`ObjectRule::Format`] | what is not an x86-64 object |
+//! | [`ObjectRule::Sections`] | writable, thread-local and initialiser sections, unwind tables |
+//! | [`ObjectRule::Symbols`] | functions of libraries outside a list; aliases, ifuncs, data among code |
+//! | [`ObjectRule::Relocations`] | stored addresses, GOT entries |
+//! | [`ObjectRule::Instructions`] | clocks, system calls, indirect branches, code that does not decode |
+//! | [`ObjectRule::Data`] | writes to constants, absolute addresses, addresses of functions |
+//! | [`ObjectRule::Stack`] | stack pointers from elsewhere, frames above 256 KiB |
 //!
 //! [`source`] has the rules for the preprocessed text, about what compiles to nothing: `asm`, attributes, pragmas. [`ptx`] has
 //! those for kernels of CUDA devices.
@@ -31,9 +31,9 @@ mod rules;
 pub mod source;
 
 pub use self::{
-    finding::{Finding, Rule},
-    image::{Fixup, Image, Import, StackUse, Target},
-    imports::Library,
+    finding::{Finding, ObjectRule},
+    image::{CallTarget, Fixup, Image, Import, StackUse},
+    imports::RuntimeLibrary,
 };
 
 use self::{code::Code, elf::Object};

@@ -5,11 +5,11 @@
 //!
 //! | rule | refuses |
 //! |---|---|
-//! | [`Rule::Format`] | what is not PTX as compilers write it |
-//! | [`Rule::Sections`] | variables that outlive the launch and can be written; textures and aliases |
-//! | [`Rule::Symbols`] | functions that the text does not define, such as `printf` and `malloc`; calls through registers |
-//! | [`Rule::Instructions`] | clocks, counters and other special registers outside a list; instructions outside a list |
-//! | [`Rule::Data`] | writes to constants, addresses of constants that leave their function, addresses made of numbers |
+//! | [`ObjectRule::Format`] | what is not PTX as compilers write it |
+//! | [`ObjectRule::Sections`] | variables that outlive the launch and can be written; textures and aliases |
+//! | [`ObjectRule::Symbols`] | functions that the text does not define, such as `printf` and `malloc`; calls through registers |
+//! | [`ObjectRule::Instructions`] | clocks, counters and other special registers outside a list; instructions outside a list |
+//! | [`ObjectRule::Data`] | writes to constants, addresses of constants that leave their function, addresses made of numbers |
 //!
 //! The text cannot show where an address leads that is computed from a parameter. PTX is described in NVIDIA's "Parallel
 //! Thread Execution ISA".
@@ -19,7 +19,7 @@ mod instructions;
 mod module;
 mod text;
 
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, ObjectRule};
 
 /// Most findings that are kept.
 const MAX_FINDINGS: usize = 50;
@@ -59,7 +59,7 @@ pub fn judge(text: &str) -> Result<(), Vec<Finding>> {
     let module = text::tokens(text).and_then(|tokens| module::parse(&tokens)).map_err(|finding| vec![finding])?;
     let mut findings = Vec::new();
     if !module.functions.iter().any(|function| function.is_entry) {
-        findings.push(Finding::new(Rule::Format, "the PTX has no kernel"));
+        findings.push(Finding::new(ObjectRule::Format, "the PTX has no kernel"));
     }
     module::check(&module, &mut findings);
     for function in &module.functions {
@@ -80,5 +80,5 @@ pub fn judge_flags(flags: &[String]) -> Vec<Finding> {
             "the flag `{flag}`: a CUDA kernel may have flags for arithmetic (`--use_fast_math`, `--fmad=`), registers (`--maxrregcount=`), `--std=` and macros (`-D`)"
         )
     };
-    unknown.map(|flag| Finding::new(Rule::Source, message(flag))).collect()
+    unknown.map(|flag| Finding::new(ObjectRule::Source, message(flag))).collect()
 }

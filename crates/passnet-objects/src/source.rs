@@ -4,7 +4,7 @@
 //! local. Preprocessed text has no macros, conditions and splices, so it can be read token by token. Text of system
 //! headers is not looked at; the raw text must not have line markers, which would make any text look like theirs.
 
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, ObjectRule};
 
 /// Attributes that change how data is laid out, or how code is divided into functions.
 const ATTRIBUTES: &[&str] = &["aligned", "vector_size", "always_inline", "noinline", "may_alias", "unused", "packed"];
@@ -81,7 +81,7 @@ pub fn judge_preprocessed(text: &str, mark: &str) -> Result<(), Vec<Finding>> {
 }
 
 fn finding(message: String) -> Finding {
-    Finding::new(Rule::Source, message)
+    Finding::new(ObjectRule::Source, message)
 }
 
 /// Joins lines that end in a backslash, which GCC does for blanks behind it too.

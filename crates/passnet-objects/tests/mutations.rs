@@ -8,7 +8,7 @@
 
 use std::{fs, process::Command, sync::OnceLock};
 
-use passnet_objects::{Image, Target, compile, judge, source};
+use passnet_objects::{CallTarget, Image, compile, judge, source};
 use proptest::prelude::*;
 
 const SOURCE: &str = r#"
@@ -51,9 +51,9 @@ fn is_closed(image: &Image) -> bool {
     image.fixups().iter().all(|fixup| {
         fixup.offset + 4 <= image.code().len()
             && match fixup.target {
-                Target::Code(offset) => offset <= image.code().len(),
-                Target::Constants(offset) => offset <= image.constants().len(),
-                Target::Import(index) => index < image.imports().len(),
+                CallTarget::Code(offset) => offset <= image.code().len(),
+                CallTarget::Constants(offset) => offset <= image.constants().len(),
+                CallTarget::Import(index) => index < image.imports().len(),
             }
     }) && image.entry("k").is_none_or(|entry| entry < image.code().len())
 }

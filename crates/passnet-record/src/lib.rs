@@ -54,13 +54,13 @@ pub use message::{
     WorkerReply, WorkerRequest, WorkerStage, ZygoteInfo,
 };
 pub use named::UnknownName;
-pub use note::{Remark, UnknownNote, Violation, WorkerNote};
+pub use note::{Remark, UnknownNote, WatchFinding, WorkerNote};
 pub use pass_directory::{FilePathError, ORDER_FILE, OrderError, PASS_DIRECTORY_VERSION, PassDirectory};
 pub use profile::{Profile, ProfileRow};
 pub use run::{Fingerprint, RunEvent, RunHeader, RunSettings, SourceFile};
 pub use run_metadata::{MetadataError, RunMetadata};
 pub use status::Status;
-pub use suite::{Suite, SuiteTask};
+pub use suite::{SuiteManifest, SuiteTask};
 pub use tensor::{TensorMeta, TensorValue};
 pub use text::{counted, duration};
 pub use text_report::{TextPart, TextReport, TextTable};

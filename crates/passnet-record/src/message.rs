@@ -121,7 +121,7 @@ pub enum CandidateSpec {
     },
 }
 
-/// Watch over the replacement functions in a call. Observations come back as [`crate::Violation`] notes.
+/// Watch over the replacement functions in a call. Observations come back as [`crate::WatchFinding`] notes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Watch {

@@ -51,12 +51,12 @@ pub enum WorkerNote {
         count: usize,
     },
     /// `violation:...`: what the watch over replacement functions saw.
-    Violation(Violation),
+    Violation(WatchFinding),
 }
 
-/// Observation of the watch over replacement functions. All but [`Violation::MakesTensors`] break a rule.
+/// Observation of the watch over replacement functions. All but [`WatchFinding::MakesTensors`] break a rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Violation {
+pub enum WatchFinding {
     /// `makes_tensors`: the function launched kernels and returned tensors that are not its inputs, as most do.
     MakesTensors,
     /// `no_kernel:FUNCTION`: a function returned new tensors without launching a kernel.
@@ -141,7 +141,7 @@ impl fmt::Display for WorkerNote {
     }
 }
 
-impl fmt::Display for Violation {
+impl fmt::Display for WatchFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::MakesTensors => f.write_str("makes_tensors"),
@@ -171,14 +171,14 @@ impl FromStr for WorkerNote {
             Some(("matches", rest)) => {
                 pair(rest).and_then(|(pass, count)| Some(Self::Matches { pass, count: count.parse().ok()? }))
             }
-            Some(("violation", rest)) => Some(Self::Violation(Violation::read(rest))),
+            Some(("violation", rest)) => Some(Self::Violation(WatchFinding::read(rest))),
             _ => None,
         };
         parsed.ok_or_else(|| UnknownNote(text.to_owned()))
     }
 }
 
-impl Violation {
+impl WatchFinding {
     fn read(text: &str) -> Self {
         match text.split_once(':').unwrap_or((text, "")) {
             ("makes_tensors", "") => Self::MakesTensors,
@@ -266,11 +266,11 @@ mod tests {
                 WorkerNote::ComputesInArgs { pass: "p".to_owned(), target: "torch.mm".to_owned() }
             }),
             ("matches:p:3", WorkerNote::Matches { pass: "p".to_owned(), count: 3 }),
-            ("violation:makes_tensors", violation(Violation::MakesTensors)),
-            ("violation:no_kernel:f", violation(Violation::NoKernel { function: "f".to_owned() })),
-            ("violation:vendor_kernel:a::b", violation(Violation::VendorKernel { kernel: "a::b".to_owned() })),
-            ("violation:out_of_bounds", violation(Violation::OutOfBounds)),
-            ("violation:aten.mm", violation(Violation::Operator { name: "aten.mm".to_owned() })),
+            ("violation:makes_tensors", violation(WatchFinding::MakesTensors)),
+            ("violation:no_kernel:f", violation(WatchFinding::NoKernel { function: "f".to_owned() })),
+            ("violation:vendor_kernel:a::b", violation(WatchFinding::VendorKernel { kernel: "a::b".to_owned() })),
+            ("violation:out_of_bounds", violation(WatchFinding::OutOfBounds)),
+            ("violation:aten.mm", violation(WatchFinding::Operator { name: "aten.mm".to_owned() })),
         ] {
             assert_eq!(text.parse(), Ok(note.clone()));
             assert_eq!(note.to_string(), text);

@@ -1,14 +1,14 @@
 //! Messages of the helper processes that run PyTorch outside evaluations: one JSON object per line in each direction.
 //!
-//! A helper answers each request with its reply, or with `{"error": SENTENCE}`; [`Answer`] reads both. Graphs are in
-//! wire form (`docs/graph-wire.md`).
+//! A helper answers each request with its reply, or with `{"error": SENTENCE}`; [`ServiceReply`] reads both. Graphs are in
+//! wire form (`docs/reference/graph-wire.md`).
 //!
 //! ```
-//! use passnet_record::services::{Answer, KernelCounts};
+//! use passnet_record::services::{ServiceReply, KernelCounts};
 //!
-//! let counts: Answer<KernelCounts> = serde_json::from_str(r#"{"kernels": [1, 2], "compilations": 1}"#)?;
+//! let counts: ServiceReply<KernelCounts> = serde_json::from_str(r#"{"kernels": [1, 2], "compilations": 1}"#)?;
 //! assert_eq!(counts.into_result()?.kernels, [1, 2]);
-//! let failed: Answer<KernelCounts> = serde_json::from_str(r#"{"error": "RuntimeError: no such op"}"#)?;
+//! let failed: ServiceReply<KernelCounts> = serde_json::from_str(r#"{"error": "RuntimeError: no such op"}"#)?;
 //! assert!(failed.into_result().is_err());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -22,14 +22,14 @@ use crate::{DType, TensorMeta, TensorValue, counted};
 
 /// Reply of a helper, or the sentence in which it says why there is none.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer<T> {
+pub enum ServiceReply<T> {
     /// The reply.
     Reply(T),
     /// Sentence on the failure of the graph or of the helper.
     Error(String),
 }
 
-impl<T> Answer<T> {
+impl<T> ServiceReply<T> {
     /// Returns the reply.
     ///
     /// # Errors
@@ -42,7 +42,7 @@ impl<T> Answer<T> {
     }
 }
 
-impl<'de, T: DeserializeOwned> Deserialize<'de> for Answer<T> {
+impl<'de, T: DeserializeOwned> Deserialize<'de> for ServiceReply<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(deserializer)?;
         match value.get("error") {
@@ -180,7 +180,7 @@ pub struct Annotation {
     pub executed: bool,
     /// Other extents of its data inputs.
     #[serde(default)]
-    pub assignments: Vec<Assignment>,
+    pub assignments: Vec<ExtentAssignment>,
     /// Other dtypes of its floating-point inputs.
     #[serde(default)]
     pub dtypes: Vec<Cast>,
@@ -215,7 +215,7 @@ impl ValueMeta {
 
 /// Graph at other extents.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Assignment {
+pub struct ExtentAssignment {
     /// Extents by name: `batch`, `length`, `height`, `width`.
     pub symbols: BTreeMap<String, u64>,
     /// Shape of each value; `None` for what is not a tensor or comes after an op that does not run at these extents.
@@ -229,7 +229,7 @@ pub struct Assignment {
 pub struct Cast {
     /// Dtype that replaces float32 in all inputs.
     pub dtype: DType,
-    /// Dtype of each value; `None` as in [`Assignment::shapes`].
+    /// Dtype of each value; `None` as in [`ExtentAssignment::shapes`].
     pub types: Vec<Option<DType>>,
     /// Arguments that follow the dtype.
     pub literals: Vec<Literals>,
@@ -285,7 +285,7 @@ pub struct ProveRequest {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct ProveReply {
     /// One entry per graph, in order.
-    pub results: Vec<Answer<ProvenGraph>>,
+    pub results: Vec<ServiceReply<ProvenGraph>>,
 }
 
 /// Graph that runs.
@@ -303,8 +303,8 @@ mod tests {
     fn each_graph_has_its_own_answer() {
         let reply: ProveReply =
             serde_json::from_str(r#"{"results": [{"bytes": 12}, {"error": "ProofError: it returns NaN"}]}"#).unwrap();
-        assert_eq!(reply.results[0], Answer::Reply(ProvenGraph { bytes: 12 }));
-        assert_eq!(reply.results[1], Answer::Error("ProofError: it returns NaN".to_owned()));
-        assert!(serde_json::from_str::<Answer<ProvenGraph>>(r#"{"size": 12}"#).is_err());
+        assert_eq!(reply.results[0], ServiceReply::Reply(ProvenGraph { bytes: 12 }));
+        assert_eq!(reply.results[1], ServiceReply::Error("ProofError: it returns NaN".to_owned()));
+        assert!(serde_json::from_str::<ServiceReply<ProvenGraph>>(r#"{"size": 12}"#).is_err());
     }
 }

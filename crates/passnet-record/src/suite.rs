@@ -4,7 +4,7 @@ use crate::{Split, Weights};
 
 /// An ordered set of tasks: the content of `suite.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Suite {
+pub struct SuiteManifest {
     /// [`crate::SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
     /// Short name, e.g. `demo`.

@@ -13,29 +13,29 @@ use passnet_web::{Archive, GraphView, LintFinding, PassSet, PassText, Trials};
 
 pub use self::{
     graphs::{SuiteGraphs, short_type},
-    runs::{ArchiveError, Source, find_runs, load_run, load_runs, read_source, score_run},
+    runs::{ArchiveError, BlobSource, find_runs, load_run, load_runs, read_source, score_run},
 };
 use crate::read_blob;
 
 /// The runs of a site, in its order, and the suites whose graphs it draws.
 #[derive(Default)]
-pub struct Library {
+pub struct RunLibrary {
     /// Sources of the blobs of each run.
-    pub sources: Vec<Source>,
+    pub sources: Vec<BlobSource>,
     /// The graphs of the suites.
     pub graphs: Arc<SuiteGraphs>,
 }
 
-impl Library {
+impl RunLibrary {
     fn blob(&self, run: usize, id: &ContentId) -> Option<Vec<u8>> {
         match self.sources.get(run)? {
-            Source::Directory(directory) => read_blob(directory, id),
-            Source::Bundle(blobs) => blobs.get(id).cloned(),
+            BlobSource::Directory(directory) => read_blob(directory, id),
+            BlobSource::Bundle(blobs) => blobs.get(id).cloned(),
         }
     }
 }
 
-impl Archive for Library {
+impl Archive for RunLibrary {
     fn passes(&self, run: usize, set: &PassSet) -> Vec<PassText> {
         let contents: Vec<Option<Vec<u8>>> = set.files.iter().map(|file| self.blob(run, &file.blob)).collect();
         let files: Vec<(&str, &[u8])> = set

@@ -130,7 +130,7 @@ impl fmt::Display for Selection {
 #[derive(Debug)]
 pub struct Suite {
     /// The description, with the tasks and graphs that are selected.
-    pub record: passnet_record::Suite,
+    pub record: passnet_record::SuiteManifest,
     root: PathBuf,
     shape: Shape,
     /// Deleted with the suite.
@@ -229,12 +229,12 @@ fn unnamed(
     name: &str,
     tasks: Vec<(String, Vec<String>)>,
     mut ops: BTreeMap<String, IndexEntry>,
-) -> passnet_record::Suite {
+) -> passnet_record::SuiteManifest {
     let tasks = tasks.into_iter().map(|(id, graphs)| {
         let ops = ops.remove(&id).map(|entry| entry.ops).unwrap_or_default();
         SuiteTask { id, ops, graphs, held_out: Vec::new() }
     });
-    passnet_record::Suite {
+    passnet_record::SuiteManifest {
         schema_version: SCHEMA_VERSION,
         name: name.to_owned(),
         version: String::new(),
@@ -255,8 +255,8 @@ fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, SuiteError>
     })
 }
 
-fn read_suite(path: &Path) -> Result<passnet_record::Suite, SuiteError> {
-    let suite: passnet_record::Suite = read_json(path)?;
+fn read_suite(path: &Path) -> Result<passnet_record::SuiteManifest, SuiteError> {
+    let suite: passnet_record::SuiteManifest = read_json(path)?;
     if suite.schema_version > SCHEMA_VERSION {
         return Err(SuiteError::Version { path: path.to_owned(), found: suite.schema_version });
     }

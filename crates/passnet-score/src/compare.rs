@@ -63,7 +63,7 @@ pub struct ScoreChange {
 
 /// Two runs compared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Comparison {
+pub struct RunComparison {
     /// Graphs that both runs have a verdict for, in the order of the first.
     pub graphs: Vec<GraphChange>,
     /// Graphs of the first run alone.
@@ -76,7 +76,7 @@ pub struct Comparison {
     pub sound: Option<ScoreChange>,
 }
 
-impl Comparison {
+impl RunComparison {
     /// Compares outcomes and the reports made of them.
     pub fn new(before: (&Outcomes, &ScoreReport), after: (&Outcomes, &ScoreReport)) -> Self {
         let later: BTreeMap<&GraphId, &GraphOutcome> = after.0.graphs.iter().map(|graph| (&graph.id, graph)).collect();
@@ -221,10 +221,10 @@ mod tests {
         Outcomes { graphs: ratios.iter().enumerate().map(graph).collect(), reference_errors: Vec::new() }
     }
 
-    fn compare(before: &[Option<f64>], after: &[Option<f64>]) -> Comparison {
+    fn compare(before: &[Option<f64>], after: &[Option<f64>]) -> RunComparison {
         let (before, after) = (outcomes(before), outcomes(after));
         let report = |outcomes: &Outcomes| ScoreReport::new(outcomes, &ScoreSettings::default()).unwrap();
-        Comparison::new((&before, &report(&before)), (&after, &report(&after)))
+        RunComparison::new((&before, &report(&before)), (&after, &report(&after)))
     }
 
     #[test]
@@ -251,7 +251,7 @@ mod tests {
         let before = of(&[None, wrong, unmatched, unmatched, unmatched]);
         let after = of(&[unmatched, unmatched, unmatched, wrong, None]);
         let report = |outcomes: &Outcomes| ScoreReport::new(outcomes, &ScoreSettings::default()).unwrap();
-        let comparison = Comparison::new((&before, &report(&before)), (&after, &report(&after)));
+        let comparison = RunComparison::new((&before, &report(&before)), (&after, &report(&after)));
         let changes: Vec<Change> = comparison.graphs.iter().map(|graph| graph.change).collect();
         use Change::{NewlyRight, NewlyWrong, NotHandedIn};
         assert_eq!(changes, [NotHandedIn, NotHandedIn, NotHandedIn, NewlyWrong, NewlyRight]);

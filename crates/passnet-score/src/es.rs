@@ -42,7 +42,7 @@ impl EsSettings {
 
 /// The statistics of which the aggregate forms of S_t and ES_t are made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Parameters {
+pub struct AggregateStatistics {
     /// Geometric mean speed-up of correct graphs; 1 if there are none.
     pub alpha: f64,
     /// Geometric mean speed-up of correct graphs slower than the baseline; 1 if there are none.
@@ -73,7 +73,7 @@ pub struct ToleranceScore {
     /// ES_t: from t = 1 on correctness is that at 1 and error classes are forgiven.
     pub es: f64,
     /// The statistics behind ES_t (behind S_t too, for t <= 1).
-    pub parameters: Parameters,
+    pub parameters: AggregateStatistics,
 }
 
 /// S_t and ES_t for every tolerance of the interpretation, computed per graph and from aggregate statistics.
@@ -124,7 +124,7 @@ fn failure_of(graph: &GraphOutcome) -> Status {
 }
 
 /// Statistics with correctness judged at `judged_at` and error classes forgiven at `t`.
-fn parameters_at(graphs: &[GraphOutcome], t: i32, judged_at: i32, settings: &EsSettings) -> Parameters {
+fn parameters_at(graphs: &[GraphOutcome], t: i32, judged_at: i32, settings: &EsSettings) -> AggregateStatistics {
     let (correct, wrong): (Vec<_>, Vec<_>) = graphs.iter().partition(|graph| graph.correct_at(judged_at));
     let speedups: Vec<f64> = correct.iter().map(|graph| graph.scored_speedup()).collect();
     let slower: Vec<f64> = speedups.iter().copied().filter(|&s| s < 1.0).collect();
@@ -144,7 +144,7 @@ fn parameters_at(graphs: &[GraphOutcome], t: i32, judged_at: i32, settings: &EsS
         gamma = settings.error_base.powf(share(unforgiven));
     }
 
-    Parameters {
+    AggregateStatistics {
         alpha: geometric_mean(speedups.iter().copied()),
         beta: geometric_mean(slower.iter().copied()),
         lambda: correct.len() as f64 / graphs.len() as f64,
@@ -158,8 +158,8 @@ fn parameters_at(graphs: &[GraphOutcome], t: i32, judged_at: i32, settings: &EsS
 }
 
 /// alpha^lambda * beta^(lambda eta p) * error^(1 - lambda).
-fn aggregate(parameters: &Parameters, error: f64, settings: &EsSettings) -> f64 {
-    let Parameters { alpha, beta, lambda, eta, .. } = parameters;
+fn aggregate(parameters: &AggregateStatistics, error: f64, settings: &EsSettings) -> f64 {
+    let AggregateStatistics { alpha, beta, lambda, eta, .. } = parameters;
     let exponent =
         lambda * alpha.ln() + lambda * eta * settings.slowdown_penalty * beta.ln() + (1.0 - lambda) * error.ln();
     exponent.exp()

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use crate::{Change, Comparison, ScoreChange, Tally};
+use crate::{Change, RunComparison, ScoreChange, Tally};
 
 /// Error of a condition, in its text or on the runs that it is evaluated on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,7 +49,7 @@ enum Metric {
 
 /// Number of a score: the change itself, or an end of its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+enum IntervalEnd {
     Point,
     Low,
     High,
@@ -66,7 +66,7 @@ enum Operator {
 #[derive(Clone, Debug, PartialEq)]
 struct Term {
     metric: Metric,
-    end: End,
+    end: IntervalEnd,
     operator: Operator,
     number: f64,
     percent: bool,
@@ -118,17 +118,17 @@ fn term(text: &str) -> Result<Term, ConditionError> {
         _ => (Operator::Greater, &rest[1..]),
     };
     let (name, end) = match name.trim().split_once('.') {
-        Some((name, "low")) => (name, End::Low),
-        Some((name, "high")) => (name, End::High),
+        Some((name, "low")) => (name, IntervalEnd::Low),
+        Some((name, "high")) => (name, IntervalEnd::High),
         Some((_, other)) => return Err(ConditionError::UnknownEnd(other.to_owned())),
-        None => (name.trim(), End::Point),
+        None => (name.trim(), IntervalEnd::Point),
     };
     let known = METRICS.iter().find(|(metric, _)| *metric == name);
     let &(_, metric) = known.ok_or_else(|| {
         let names: Vec<&str> = METRICS.iter().map(|(name, _)| *name).collect();
         ConditionError::UnknownMetric { name: name.to_owned(), known: names.join(", ") }
     })?;
-    if end != End::Point && !matches!(metric, Metric::Aggregated | Metric::Sound) {
+    if end != IntervalEnd::Point && !matches!(metric, Metric::Aggregated | Metric::Sound) {
         return Err(ConditionError::NoInterval(name.to_owned()));
     }
     let number = rest.trim();
@@ -140,9 +140,9 @@ fn term(text: &str) -> Result<Term, ConditionError> {
 
 /// The comparison and the runs that conditions are evaluated on.
 #[derive(Clone, Copy, Debug)]
-pub struct Subject<'a> {
+pub struct ComparedRuns<'a> {
     /// The two runs compared.
-    pub comparison: &'a Comparison,
+    pub comparison: &'a RunComparison,
     /// Counts of the first run.
     pub before: &'a Tally,
     /// Counts of the second run.
@@ -155,7 +155,7 @@ impl Condition {
     ///
     /// # Errors
     /// [`ConditionError::NoValue`] if a term has no value.
-    pub fn holds(&self, subject: &Subject<'_>) -> Result<bool, ConditionError> {
+    pub fn holds(&self, subject: &ComparedRuns<'_>) -> Result<bool, ConditionError> {
         let mut all = true;
         for term in &self.terms {
             let value = term.value(subject).ok_or_else(|| ConditionError::NoValue(self.to_string()))?;
@@ -171,8 +171,8 @@ impl Condition {
 }
 
 impl Term {
-    fn value(&self, subject: &Subject<'_>) -> Option<f64> {
-        let Subject { comparison, before, after } = *subject;
+    fn value(&self, subject: &ComparedRuns<'_>) -> Option<f64> {
+        let ComparedRuns { comparison, before, after } = *subject;
         let count = |change| {
             let count = comparison.count(change) as f64;
             if self.percent { 100.0 * count / comparison.graphs.len().max(1) as f64 } else { count }
@@ -197,9 +197,9 @@ impl Term {
 
     fn of_score(&self, change: ScoreChange) -> Option<f64> {
         let ratio = match self.end {
-            End::Point => change.ratio,
-            End::Low => change.interval?.low,
-            End::High => change.interval?.high,
+            IntervalEnd::Point => change.ratio,
+            IntervalEnd::Low => change.interval?.low,
+            IntervalEnd::High => change.interval?.high,
         };
         Some(if self.percent { 100.0 * (ratio - 1.0) } else { change.before * (ratio - 1.0) })
     }
@@ -217,7 +217,7 @@ mod tests {
             ratio,
             interval: Some(Interval { low: ratio - 0.02, high: ratio + 0.02 }),
         };
-        let comparison = Comparison {
+        let comparison = RunComparison {
             graphs: Vec::new(),
             only_before: 0,
             only_after: 0,
@@ -234,7 +234,7 @@ mod tests {
             failures: std::collections::BTreeMap::new(),
         };
         let (before, after) = (tally(90), tally(85));
-        text.parse::<Condition>()?.holds(&Subject { comparison: &comparison, before: &before, after: &after })
+        text.parse::<Condition>()?.holds(&ComparedRuns { comparison: &comparison, before: &before, after: &after })
     }
 
     #[test]

@@ -39,11 +39,11 @@ mod tasks;
 mod tolerance;
 mod weights;
 
-pub use compare::{Change, Comparison, FALSE_DISCOVERIES, GraphChange, ScoreChange};
+pub use compare::{Change, FALSE_DISCOVERIES, GraphChange, RunComparison, ScoreChange};
 pub use error::ScoreError;
-pub use es::{EsSettings, Parameters, ToleranceScore, tolerance_scores};
+pub use es::{AggregateStatistics, EsSettings, ToleranceScore, tolerance_scores};
 pub use failure::{ErrorClass, Interpretation};
-pub use gate::{Condition, ConditionError, Subject};
+pub use gate::{ComparedRuns, Condition, ConditionError};
 pub use log::{LogError, LogErrorKind, LogRecord, Quirk, QuirkKind, UpstreamLog, read_log};
 pub use outcome::{GraphOutcome, Interval, Outcomes, Speedup};
 pub use path::scored_path;

@@ -8,7 +8,7 @@ use crate::{
     aggregated_score,
     es::geometric_mean,
     sound::{sound_score, task_credit},
-    tasks::{Task, by_task},
+    tasks::{TaskGraphs, by_task},
     tolerance_scores,
 };
 
@@ -129,7 +129,7 @@ impl ScoreReport {
 }
 
 fn task_score(
-    task: &Task<'_>,
+    task: &TaskGraphs<'_>,
     settings: &ScoreSettings,
     table: &WeightTable,
     sound: bool,

@@ -3,19 +3,19 @@ use std::collections::BTreeMap;
 use crate::GraphOutcome;
 
 /// The graphs of one task, in order of appearance.
-pub(crate) struct Task<'a> {
+pub(crate) struct TaskGraphs<'a> {
     pub(crate) name: &'a str,
     pub(crate) graphs: Vec<&'a GraphOutcome>,
 }
 
 /// Groups graphs by task; tasks in order of first appearance.
-pub(crate) fn by_task(graphs: &[GraphOutcome]) -> Vec<Task<'_>> {
+pub(crate) fn by_task(graphs: &[GraphOutcome]) -> Vec<TaskGraphs<'_>> {
     let mut position = BTreeMap::new();
-    let mut tasks: Vec<Task<'_>> = Vec::new();
+    let mut tasks: Vec<TaskGraphs<'_>> = Vec::new();
     for graph in graphs {
         let name = graph.id.task.as_str();
         let index = *position.entry(name).or_insert_with(|| {
-            tasks.push(Task { name, graphs: Vec::new() });
+            tasks.push(TaskGraphs { name, graphs: Vec::new() });
             tasks.len() - 1
         });
         tasks[index].graphs.push(graph);

@@ -70,23 +70,23 @@ impl HelperPool {
     }
 
     /// Waits until a process is idle or another one may be started.
-    fn turn(&self) -> Turn<'_> {
+    fn turn(&self) -> ProcessLease<'_> {
         let mut processes = self.processes();
         while processes.idle.is_empty() && processes.busy >= MAX_PROCESSES {
             processes = self.returned.wait(processes).unwrap_or_else(PoisonError::into_inner);
         }
         processes.busy += 1;
-        Turn { pool: self, process: processes.idle.pop() }
+        ProcessLease { pool: self, process: processes.idle.pop() }
     }
 }
 
 /// The right to use a process, which returns to the pool with it.
-struct Turn<'a> {
+struct ProcessLease<'a> {
     pool: &'a HelperPool,
     process: Option<Process>,
 }
 
-impl Drop for Turn<'_> {
+impl Drop for ProcessLease<'_> {
     fn drop(&mut self) {
         let mut processes = self.pool.processes();
         processes.busy -= 1;

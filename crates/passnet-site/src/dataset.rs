@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use passnet_dataset::{
     Dataset, Table,
-    query::{Filter, Stats, query, stats},
+    query::{Filter, SampleCounts, query, stats},
 };
 use passnet_web::{DatasetView, SampleLine, TableView};
 
@@ -52,7 +52,7 @@ fn table_view(dataset: &Dataset, table: Table, name: &str) -> Result<TableView, 
     })
 }
 
-fn groups(counts: Stats) -> Vec<(String, Vec<(String, usize)>)> {
+fn groups(counts: SampleCounts) -> Vec<(String, Vec<(String, usize)>)> {
     let size = |exponent: u32| format!("{} to {} ops", 1_u64 << exponent, (1_u64 << (exponent + 1)) - 1);
     let named = |counts: BTreeMap<String, usize>| {
         let mut counts: Vec<(String, usize)> = counts.into_iter().collect();

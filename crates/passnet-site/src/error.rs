@@ -3,7 +3,7 @@
 use std::{io, net::SocketAddr, path::PathBuf};
 
 use passnet_agent::corpus::ReadError;
-use passnet_dataset::{OpenError, store::StoreError};
+use passnet_dataset::{OpenError, store::TableError};
 use passnet_run::archive::ArchiveError;
 
 /// Error of making or serving pages.
@@ -37,7 +37,7 @@ pub enum SiteError {
     Run(#[from] ArchiveError),
     /// A table of the dataset cannot be read.
     #[error(transparent)]
-    Dataset(#[from] StoreError),
+    Dataset(#[from] TableError),
     /// Trajectories cannot be read.
     #[error(transparent)]
     Trajectories(#[from] ReadError),

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use passnet_run::archive::{Library, Source, SuiteGraphs};
+use passnet_run::archive::{BlobSource, RunLibrary, SuiteGraphs};
 use passnet_web::{DatasetView, RunView, Site, TrajectoryView};
 
 use crate::{SiteError, dataset::dataset_view, graphs::suite_graphs, trajectories::trajectories};
@@ -44,8 +44,8 @@ impl Contents {
     }
 
     /// Returns the site of runs with this content, and the library that its pages are rendered from.
-    pub(crate) fn site(&self, runs: Vec<RunView>, sources: Vec<Source>) -> (Site, Library) {
+    pub(crate) fn site(&self, runs: Vec<RunView>, sources: Vec<BlobSource>) -> (Site, RunLibrary) {
         let site = Site::new(runs, self.trajectories.clone(), self.dataset.clone()).with_published(self.published);
-        (site, Library { sources, graphs: Arc::clone(&self.graphs) })
+        (site, RunLibrary { sources, graphs: Arc::clone(&self.graphs) })
     }
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use fs_err as fs;
-use passnet_run::archive::{Library, find_runs, read_source};
+use passnet_run::archive::{RunLibrary, find_runs, read_source};
 use passnet_web::{PageId, Site};
 
 use crate::{Extras, SiteError, extras::Contents};
@@ -61,7 +61,7 @@ fn make_readable(folder: &Path) -> Result<(), SiteError> {
     Ok(fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755))?)
 }
 
-fn load(runs: &[PathBuf], extras: &Extras<'_>, remark: &dyn Fn(&str)) -> Result<(Site, Library), SiteError> {
+fn load(runs: &[PathBuf], extras: &Extras<'_>, remark: &dyn Fn(&str)) -> Result<(Site, RunLibrary), SiteError> {
     let paths: Vec<PathBuf> = runs.iter().map(|path| find_runs(path)).collect::<Result<Vec<_>, _>>()?.concat();
     if paths.is_empty() {
         return Err(SiteError::NoRuns);
@@ -72,7 +72,7 @@ fn load(runs: &[PathBuf], extras: &Extras<'_>, remark: &dyn Fn(&str)) -> Result<
 }
 
 /// Renders on all cores.
-fn write_pages(site: &Site, library: &Library, folder: &Path) -> Result<Published, SiteError> {
+fn write_pages(site: &Site, library: &RunLibrary, folder: &Path) -> Result<Published, SiteError> {
     let places: Vec<PageId> = site.page_ids();
     let (next, bytes) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let failed: Mutex<Option<SiteError>> = Mutex::new(None);
@@ -98,7 +98,7 @@ fn write_pages(site: &Site, library: &Library, folder: &Path) -> Result<Publishe
     }
 }
 
-fn write_page(site: &Site, library: &Library, folder: &Path, place: PageId) -> Result<usize, SiteError> {
+fn write_page(site: &Site, library: &RunLibrary, folder: &Path, place: PageId) -> Result<usize, SiteError> {
     let path = folder.join(place.path(site));
     let page = site.render(place, library);
     fs::create_dir_all(path.parent().unwrap_or(folder))?;

@@ -8,7 +8,7 @@ use std::{
 };
 
 use fs_err as fs;
-use passnet_run::archive::{Library, Source, find_runs, read_source};
+use passnet_run::archive::{BlobSource, RunLibrary, find_runs, read_source};
 use passnet_web::{RunView, Site};
 
 use crate::{Extras, SiteError, extras::Contents};
@@ -22,13 +22,13 @@ type Stamp = Vec<(u64, Option<SystemTime>)>;
 /// The site and the library that pages are rendered from.
 pub(crate) struct Shown {
     pub(crate) site: Site,
-    pub(crate) library: Library,
+    pub(crate) library: RunLibrary,
 }
 
 struct Kept {
     stamp: Stamp,
     /// `None` where the run could not be read.
-    run: Option<(RunView, Source)>,
+    run: Option<(RunView, BlobSource)>,
 }
 
 struct State {

@@ -1,7 +1,7 @@
 //! Two runs side by side as tables for a terminal.
 
 use passnet_record::{TextReport, TextTable};
-use passnet_score::{Change, Comparison, GraphChange, ScoreChange};
+use passnet_score::{Change, GraphChange, RunComparison, ScoreChange};
 
 /// Graphs listed for each kind of change.
 const LISTED: usize = 15;
@@ -16,7 +16,7 @@ const KINDS: [(Change, &str); 5] = [
 ];
 
 /// Returns the scores, the number of changes of each kind, and the graphs with the greatest changes.
-pub fn comparison_report(comparison: &Comparison) -> TextReport {
+pub fn comparison_report(comparison: &RunComparison) -> TextReport {
     let mut report = TextReport::default();
     report.table(scores(comparison));
     let counts = KINDS.map(|(change, name)| format!("{} {name}", comparison.count(change)));
@@ -37,7 +37,7 @@ pub fn comparison_report(comparison: &Comparison) -> TextReport {
     report
 }
 
-fn scores(comparison: &Comparison) -> TextTable {
+fn scores(comparison: &RunComparison) -> TextTable {
     let mut table = TextTable::new(&["", "before", "after", "change", "95% interval"], 1);
     for (name, change) in [("AS", Some(comparison.aggregated)), ("sound", comparison.sound)] {
         let Some(ScoreChange { before, after, ratio, interval }) = change else { continue };

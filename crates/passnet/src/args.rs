@@ -30,7 +30,7 @@ pub(crate) use self::fleet::{FleetArgs, FleetCommand, FleetRunArgs, SimulateArgs
 pub(crate) use self::matches::MatchArgs;
 pub(crate) use self::optimize::OptimizeArgs;
 pub(crate) use self::plot::PlotArgs;
-pub(crate) use self::shared::{EsArgs, Format, MeasureArgs, MetadataArgs, SelectionArgs};
+pub(crate) use self::shared::{EsArgs, MeasureArgs, MetadataArgs, OutputFormat, SelectionArgs};
 pub(crate) use self::traj::{
     EnvCommand, EnvServeArgs, FilterArgs, SplitArgs, TeachArgs, TrajCommand, TrajDedupArgs, TrajExportArgs, TrajFormat,
     TrajStatsArgs,
@@ -42,7 +42,7 @@ pub(crate) use self::web::{
 /// Optimization passes for real computation graphs: evaluate, score, publish.
 #[derive(Parser)]
 #[command(name = "passnet", version, propagate_version = true, disable_help_subcommand = true)]
-pub(crate) struct Arguments {
+pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) verbosity: Verbosity,
     #[command(subcommand)]
@@ -298,8 +298,8 @@ pub(crate) struct ScoreArgs {
     /// Weight table of AS
     #[arg(long, default_value = WeightTable::AS_2026.name)]
     pub(crate) weights: String,
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub(crate) format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    pub(crate) format: OutputFormat,
 }
 
 #[derive(Args)]

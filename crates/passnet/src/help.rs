@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::{Command, CommandFactory as _, FromArgMatches as _};
 use clap_complete::Shell;
 
-use crate::{args::Arguments, output};
+use crate::{args::Cli, output};
 
 /// Every command of the program, by purpose.
 const GROUPS: [(&str, &[&str]); 7] = [
@@ -28,9 +28,9 @@ Examples:
   passnet serve runs --suite suites/demo                    the results in a browser";
 
 /// Reads the command line. Prints help, version or an error and exits where clap does.
-pub(crate) fn parse() -> Arguments {
-    let matches = grouped(Arguments::command()).get_matches();
-    Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+pub(crate) fn parse() -> Cli {
+    let matches = grouped(Cli::command()).get_matches();
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 
 /// The command with its subcommands listed by purpose.
@@ -55,7 +55,7 @@ fn grouped(command: Command) -> Command {
 /// `passnet completions SHELL`.
 pub(crate) fn completions(shell: Shell) -> Result<ExitCode> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), "passnet", &mut script);
+    clap_complete::generate(shell, &mut Cli::command(), "passnet", &mut script);
     output::text(String::from_utf8_lossy(&script).trim_end())?;
     Ok(ExitCode::SUCCESS)
 }
@@ -63,7 +63,7 @@ pub(crate) fn completions(shell: Shell) -> Result<ExitCode> {
 /// `passnet man`: one page for the command and all subcommands.
 pub(crate) fn manual() -> Result<ExitCode> {
     let mut page = Vec::new();
-    let mut command = Arguments::command();
+    let mut command = Cli::command();
     command.build();
     clap_mangen::Man::new(command.clone()).render(&mut page)?;
     render_subcommands(&command, &mut page)?;
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn every_command_is_in_one_group() {
-        let command = Arguments::command();
+        let command = Cli::command();
         let defined: BTreeSet<&str> = command.get_subcommands().map(Command::get_name).collect();
         let listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
         assert_eq!(listed.iter().copied().collect::<BTreeSet<_>>(), defined);

@@ -28,17 +28,17 @@ pub(crate) fn bar(steps: usize, template: &str) -> ProgressBar {
 pub(crate) struct ProgressLine {
     bar: ProgressBar,
     counts: Mutex<BTreeMap<&'static str, usize>>,
-    lines: Lines,
+    lines: ProgressLines,
 }
 
 /// Lines on stderr in place of a bar.
 #[derive(Debug)]
-pub(crate) struct Lines {
+pub(crate) struct ProgressLines {
     begin: Instant,
     last: Mutex<Instant>,
 }
 
-impl Lines {
+impl ProgressLines {
     /// Counts time from now on.
     pub(crate) fn new() -> Self {
         let begin = Instant::now();
@@ -62,7 +62,7 @@ impl ProgressLine {
         if !io::stderr().is_terminal() && tracing::enabled!(tracing::Level::WARN) {
             eprintln!("evaluating {}", counted(graphs, "graph"));
         }
-        Self { bar, counts: Mutex::new(BTreeMap::new()), lines: Lines::new() }
+        Self { bar, counts: Mutex::new(BTreeMap::new()), lines: ProgressLines::new() }
     }
 
     /// Takes note of an event.

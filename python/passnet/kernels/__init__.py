@@ -34,7 +34,8 @@ A replacement begins with a guard, so that a pass is used only where it is right
 The source can use the types `float16` and `bfloat16`, which convert to float, and from it by rounding to nearest even
 (`float16(x)`). `load`, `read` and `store` convert whole rows, `round_to<T>` does to a row of float what storing it as T would;
 `row_sum`, `row_max`, `fast_exp` and `fast_tanh` are written so that compilers vectorise them; `kept(x * y)` is rounded before
-something is added to it, with any flags. All are in `prelude.hpp`. One source serves several types with `flags=("-Delement=float16",)`.
+something is added to it, with any flags. All are in `prelude.hpp`. `#include <passnet/vectors.hpp>` gives vectors of the width of
+the CPU's registers, with loads, stores, elementary functions and sums in the order of PyTorch. One source serves several types with `flags=("-Delement=float16",)`.
 
 On a GPU, Triton's own launch costs the host about ten microseconds, several times what a small kernel takes. With one more
 decorator, later launches with the same types go straight to the driver; they are written as before:

@@ -23,6 +23,8 @@ from passnet.kernels._errors import KernelCompileError, refusal
 CACHE_VARIABLE = "PASSNET_KERNEL_CACHE"
 
 _PRELUDE = Path(__file__).with_name("prelude.hpp").read_text()
+# Sources include it as `<passnet/vectors.hpp>`.
+_VECTORS = Path(__file__).with_name("vectors.hpp").read_text()
 _DIGEST_BYTES = hashlib.sha256().digest_size
 
 
@@ -90,7 +92,10 @@ def _run(text: str, flags: Sequence[str]) -> tuple[str, bytes]:
     with tempfile.TemporaryDirectory() as work:
         # Not `kernel.cpp`, the name in messages: the compiler would quote lines of this file.
         Path(work, "text.cpp").write_text(text)
-        command = [_compiler(), *flags, "text.cpp", "-o", "text.out"]
+        Path(work, "include/passnet").mkdir(parents=True)
+        Path(work, "include/passnet/vectors.hpp").write_text(_VECTORS)
+        # A system header: rules for the text of kernels, and warnings, are about the source alone.
+        command = [_compiler(), *flags, "-isystem", "include", "text.cpp", "-o", "text.out"]
         run = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)
         if run.returncode != 0:
             raise KernelCompileError(run.stderr.strip() or "the compiler failed")
@@ -99,7 +104,7 @@ def _run(text: str, flags: Sequence[str]) -> tuple[str, bytes]:
 
 
 def _place(text: str, flags: Sequence[str], suffix: str) -> Path:
-    key = "\0".join((str(_native.KERNEL_RULES), text, *flags, _identity(_compiler())))
+    key = "\0".join((str(_native.KERNEL_RULES), _VECTORS, text, *flags, _identity(_compiler())))
     return _cache() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.{suffix}"
 
 

@@ -77,13 +77,13 @@ const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         rule: "function-length",
-        path: "crates/passnet-eval/src/attempt/census.rs",
+        path: "crates/passnet-eval/src/evaluation/census.rs",
         about: "`take_census`",
         reason: "one chain of exonerations; each step uses the results of those before",
     },
     Exception {
         rule: "function-length",
-        path: "crates/passnet-eval/src/attempt/check.rs",
+        path: "crates/passnet-eval/src/evaluation/check.rs",
         about: "`check`",
         reason: "requests and replies of both workers have to alternate in one order",
     },

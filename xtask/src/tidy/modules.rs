@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Context, Result};
 use syn::{Attribute, File, ImplItem, Item, ItemMod, UseTree};
 
-use super::{names, violation::Source};
+use super::{names, violation::TextFile};
 
 /// A module path below the crate root; the root itself is empty.
 pub(super) type ModulePath = Vec<String>;
@@ -46,7 +46,7 @@ pub(super) struct Function {
 }
 
 /// Parses the library or program of each crate below `crates/` and of `xtask`.
-pub(super) fn read_crates(root: &Path, sources: &[Source]) -> Result<Vec<CrateModules>> {
+pub(super) fn read_crates(root: &Path, sources: &[TextFile]) -> Result<Vec<CrateModules>> {
     let mut folders: Vec<PathBuf> = sources
         .iter()
         .filter(|source| source.path.ends_with("Cargo.toml"))

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{
     modules::CrateModules,
-    violation::{Source, Violation},
+    violation::{TextFile, Violation},
 };
 
 /// A source file longer than this holds more than one thing.
@@ -17,7 +17,7 @@ const MAX_FUNCTION_LINES: usize = 60;
 /// count: those of flags are the text of the help.
 const MAX_COMMAND_LINES: usize = 4_000;
 
-pub(super) fn check(sources: &[Source], crates: &[CrateModules], violations: &mut Vec<Violation>) {
+pub(super) fn check(sources: &[TextFile], crates: &[CrateModules], violations: &mut Vec<Violation>) {
     for source in sources.iter().filter(|source| is_code(source)) {
         let lines = source.text.lines().count();
         if lines > MAX_FILE_LINES {
@@ -29,7 +29,7 @@ pub(super) fn check(sources: &[Source], crates: &[CrateModules], violations: &mu
             violations.push(Violation::new("module-style", &source.path, 0, message));
         }
     }
-    let of_command = |source: &&Source| source.path.starts_with("crates/passnet/src") && source.has_extension("rs");
+    let of_command = |source: &&TextFile| source.path.starts_with("crates/passnet/src") && source.has_extension("rs");
     let lines: usize = sources.iter().filter(of_command).map(|source| lines_of_code(&source.text)).sum();
     if lines > MAX_COMMAND_LINES {
         let message = format!("{lines} lines of code; the command has at most {MAX_COMMAND_LINES}");
@@ -52,7 +52,7 @@ fn lines_of_code(text: &str) -> usize {
 }
 
 /// Returns whether a person writes and reads this file as code. Captured graphs and recorded passes are data.
-fn is_code(source: &Source) -> bool {
+fn is_code(source: &TextFile) -> bool {
     (source.has_extension("rs") || source.has_extension("py"))
         && (!source.path.starts_with("suites") || source.path.starts_with("suites/demo/passes"))
 }

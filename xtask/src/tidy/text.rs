@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::violation::{Source, Violation};
+use super::violation::{TextFile, Violation};
 
 /// Crates whose sources may not reach outside themselves: no files, clock, environment, network, processes, threads.
 const PURE: &[&str] =
@@ -12,7 +12,7 @@ const PURE: &[&str] =
 const IMPURE: &[&str] =
     &["std::fs", "fs_err", "std::time", "std::env", "std::net", "std::process", "std::thread", "SystemTime", "Instant"];
 
-pub(super) fn check(root: &Path, sources: &[Source], violations: &mut Vec<Violation>) {
+pub(super) fn check(root: &Path, sources: &[TextFile], violations: &mut Vec<Violation>) {
     for source in sources {
         check_text(source, violations);
         if source.has_extension("md") {
@@ -21,7 +21,7 @@ pub(super) fn check(root: &Path, sources: &[Source], violations: &mut Vec<Violat
     }
 }
 
-fn check_text(source: &Source, violations: &mut Vec<Violation>) {
+fn check_text(source: &TextFile, violations: &mut Vec<Violation>) {
     let mut report = |rule, line, message: String| violations.push(Violation::new(rule, &source.path, line, message));
     let is_code = source.has_extension("rs") || source.has_extension("py");
     let is_generated = source.has_extension("lock") || source.has_extension("snap");
@@ -44,7 +44,7 @@ fn check_text(source: &Source, violations: &mut Vec<Violation>) {
 }
 
 /// Checks that relative links lead to a file. Code blocks have no links.
-fn check_links(root: &Path, source: &Source, violations: &mut Vec<Violation>) {
+fn check_links(root: &Path, source: &TextFile, violations: &mut Vec<Violation>) {
     let folder = source.path.parent().unwrap_or(Path::new(""));
     let mut in_code = false;
     for (index, line) in source.text.lines().enumerate() {

@@ -31,13 +31,13 @@ impl fmt::Display for Violation {
 }
 
 /// A tracked text file.
-pub(super) struct Source {
+pub(super) struct TextFile {
     /// Relative to the root of the repository.
     pub(super) path: PathBuf,
     pub(super) text: String,
 }
 
-impl Source {
+impl TextFile {
     pub(super) fn has_extension(&self, extension: &str) -> bool {
         self.path.extension().is_some_and(|found| found == extension)
     }

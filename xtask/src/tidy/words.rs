@@ -1,6 +1,6 @@
 //! The word list of STYLE.md: words and openings that make prose hard to read.
 
-use super::violation::{Source, Violation};
+use super::violation::{TextFile, Violation};
 
 /// Words that are not used, in text or in identifiers, and their replacements.
 const WORDS: &[(&[&str], &str)] = &[
@@ -33,7 +33,7 @@ const OPENINGS: &[&str] = &[
     "Whoever", "Whose", "Why",
 ];
 
-pub(super) fn check(sources: &[Source], violations: &mut Vec<Violation>) {
+pub(super) fn check(sources: &[TextFile], violations: &mut Vec<Violation>) {
     for source in sources.iter().filter(|source| is_prose(source)) {
         let mut documented = false;
         for (index, line) in source.text.lines().enumerate() {
@@ -57,7 +57,7 @@ pub(super) fn check(sources: &[Source], violations: &mut Vec<Violation>) {
 }
 
 /// Returns whether people write this file for people. Data, lock files, recorded results and this list are not.
-fn is_prose(source: &Source) -> bool {
+fn is_prose(source: &TextFile) -> bool {
     let written = ["rs", "py", "md", "hpp", "sh", "toml"].iter().any(|extension| source.has_extension(extension));
     let data = ["suites/passbench", "recipes/sft/teacher", "xtask/src/tidy/words.rs", "STYLE.md"];
     written
@@ -67,7 +67,7 @@ fn is_prose(source: &Source) -> bool {
 }
 
 /// Returns the text of a line of Rust documentation or Markdown prose.
-fn documentation<'l>(source: &Source, line: &'l str) -> Option<&'l str> {
+fn documentation<'l>(source: &TextFile, line: &'l str) -> Option<&'l str> {
     let line = line.trim_start();
     if source.has_extension("rs") {
         return line.strip_prefix("///").or_else(|| line.strip_prefix("//!")).map(str::trim_start);

@@ -6,16 +6,16 @@ use serde_json::Value;
 
 use crate::{
     message::{Reply, ToolCall},
-    model::{Finish, Usage},
+    model::{Finish, TokenUsage},
 };
 
 /// A usable answer.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct ModelAnswer {
     pub(super) reply: Reply,
     pub(super) finish: Finish,
     /// `None` if the server does not report it.
-    pub(super) usage: Option<Usage>,
+    pub(super) usage: Option<TokenUsage>,
     pub(super) notes: Vec<String>,
 }
 

@@ -3,19 +3,19 @@
 use serde_json::{Value, json};
 
 use super::{
-    answer::{Answer, Problem, arguments, count, error_text, name_calls},
-    openai::{Parameters, as_object},
+    answer::{ModelAnswer, Problem, arguments, count, error_text, name_calls},
+    openai::{RequestParameters, as_object},
 };
 use crate::{
     message::{Message, Reply, ToolCall, ToolSpec},
-    model::{Finish, Usage},
+    model::{Finish, TokenUsage},
 };
 
 /// Version of the interface.
 pub(super) const VERSION: &str = "2023-06-01";
 
 /// Builds the body of a request. Everything up to the last message is marked for the provider's cache.
-pub(super) fn body(parameters: &Parameters<'_>, messages: &[Message], tools: &[ToolSpec]) -> Value {
+pub(super) fn body(parameters: &RequestParameters<'_>, messages: &[Message], tools: &[ToolSpec]) -> Value {
     let system: Vec<&str> = messages.iter().filter(|m| m.role() == "system").map(Message::content).collect();
     let mut body = json!({
         "model": parameters.model,
@@ -74,7 +74,7 @@ fn plain_id(id: &str) -> String {
 }
 
 /// Reads an answer.
-pub(super) fn parse(body: &[u8]) -> Result<Answer, Problem> {
+pub(super) fn parse(body: &[u8]) -> Result<ModelAnswer, Problem> {
     let value: Value =
         serde_json::from_slice(body).map_err(|error| Problem::broken(format!("the answer is no JSON: {error}")))?;
     if value.get("error").is_some_and(|error| !error.is_null()) {
@@ -110,14 +110,14 @@ pub(super) fn parse(body: &[u8]) -> Result<Answer, Problem> {
         // Reasoning is signed: the provider wants its own blocks back.
         native: Some(Value::Array(blocks.clone())).filter(|_| !of_kind("thinking", "signature").is_empty()),
     };
-    Ok(Answer { reply, finish, usage: value.get("usage").and_then(usage), notes: Vec::new() })
+    Ok(ModelAnswer { reply, finish, usage: value.get("usage").and_then(usage), notes: Vec::new() })
 }
 
-fn usage(value: &Value) -> Option<Usage> {
+fn usage(value: &Value) -> Option<TokenUsage> {
     let field = |name: &str| count(value.get(name));
     let (cached, written) =
         (field("cache_read_input_tokens").unwrap_or(0), field("cache_creation_input_tokens").unwrap_or(0));
-    Some(Usage {
+    Some(TokenUsage {
         // The interface counts cached tokens separately.
         input: field("input_tokens")? + cached + written,
         output: field("output_tokens").unwrap_or(0),

@@ -7,7 +7,7 @@ use fs_err as fs;
 /// An API key. It appears in no log, record, or message: its `Debug` form hides it, and [`Self::hide`] removes it from text
 /// that a server returned.
 #[derive(Clone, Default)]
-pub struct Key(String);
+pub struct ApiKey(String);
 
 /// Error of reading a key.
 #[derive(Debug, thiserror::Error)]
@@ -20,7 +20,7 @@ pub enum KeyError {
     Malformed(String),
 }
 
-impl Key {
+impl ApiKey {
     /// Minimum length of a key that is removed from messages; a shorter one would occur by chance.
     const SHORTEST_HIDDEN: usize = 6;
 
@@ -67,7 +67,7 @@ impl Key {
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_empty() { "Key(none)" } else { "Key([key])" })
     }
@@ -79,10 +79,10 @@ mod tests {
 
     #[test]
     fn a_key_does_not_show() {
-        let key = Key::parse(" sk-secret\n", "test").unwrap();
+        let key = ApiKey::parse(" sk-secret\n", "test").unwrap();
         assert_eq!(format!("{key:?}"), "Key([key])");
         assert_eq!(key.hide("bad key sk-secret!".to_owned()), "bad key [key]!");
-        assert_eq!(Key::default().hide("unchanged".to_owned()), "unchanged");
-        assert!(Key::parse("two words", "test").is_err());
+        assert_eq!(ApiKey::default().hide("unchanged".to_owned()), "unchanged");
+        assert!(ApiKey::parse("two words", "test").is_err());
     }
 }

@@ -3,12 +3,12 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    answer::{Answer, Problem, arguments, count, error_text, name_calls},
+    answer::{ModelAnswer, Problem, arguments, count, error_text, name_calls},
     text_calls::{self, split_thinking},
 };
 use crate::{
     message::{Message, Reply, ToolCall, ToolSpec},
-    model::{Finish, Usage},
+    model::{Finish, TokenUsage},
 };
 
 /// Peculiarities of a server, learnt from its refusals.
@@ -22,7 +22,7 @@ pub(super) struct Quirks {
 
 /// Parameters of a request, without the conversation.
 #[derive(Clone, Debug)]
-pub(super) struct Parameters<'a> {
+pub(super) struct RequestParameters<'a> {
     pub(super) model: &'a str,
     pub(super) temperature: Option<f64>,
     pub(super) max_tokens: u32,
@@ -31,7 +31,7 @@ pub(super) struct Parameters<'a> {
 }
 
 /// Builds the body of a request.
-pub(super) fn body(parameters: &Parameters<'_>, messages: &[Message], tools: &[ToolSpec]) -> Value {
+pub(super) fn body(parameters: &RequestParameters<'_>, messages: &[Message], tools: &[ToolSpec]) -> Value {
     let quirks = parameters.quirks;
     let mut body = Map::new();
     body.insert("model".to_owned(), parameters.model.into());
@@ -108,7 +108,7 @@ fn as_text(message: &Message, tools: &[ToolSpec]) -> Value {
 }
 
 /// Reads an answer. Calls written into the text count if `text_tools` is set: the model was asked to write them there.
-pub(super) fn parse(body: &[u8], tools: &[ToolSpec], text_tools: bool) -> Result<Answer, Problem> {
+pub(super) fn parse(body: &[u8], tools: &[ToolSpec], text_tools: bool) -> Result<ModelAnswer, Problem> {
     let text = std::str::from_utf8(body).map_err(|_| Problem::broken("the answer is not UTF-8"))?;
     let value: Value = if text.trim_start().starts_with("data:") || text.trim_start().starts_with("event:") {
         super::stream::joined(text)?
@@ -153,7 +153,7 @@ pub(super) fn parse(body: &[u8], tools: &[ToolSpec], text_tools: bool) -> Result
         Some("content_filter") => Finish::Filtered,
         _ => Finish::Unknown,
     };
-    Ok(Answer { reply, finish, usage: value.get("usage").and_then(usage), notes })
+    Ok(ModelAnswer { reply, finish, usage: value.get("usage").and_then(usage), notes })
 }
 
 /// Returns the text of a message: a string, a list of parts, or absent.
@@ -184,9 +184,9 @@ fn native_calls(message: &Value) -> Vec<ToolCall> {
     }
 }
 
-fn usage(value: &Value) -> Option<Usage> {
+fn usage(value: &Value) -> Option<TokenUsage> {
     let first = |names: &[&str]| names.iter().find_map(|name| count(value.pointer(name)));
-    Some(Usage {
+    Some(TokenUsage {
         input: first(&["/prompt_tokens", "/input_tokens"])?,
         output: first(&["/completion_tokens", "/output_tokens"]).unwrap_or(0),
         cached: first(&["/prompt_tokens_details/cached_tokens", "/prompt_cache_hit_tokens"]).unwrap_or(0),

@@ -18,7 +18,7 @@ use super::{
 
 /// Error of a selection or export.
 #[derive(Debug, thiserror::Error)]
-pub enum CorpusError {
+pub enum ExportError {
     /// Trajectories cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -34,7 +34,7 @@ pub enum CorpusError {
 ///
 /// # Errors
 /// Fails if a file cannot be read or written.
-pub fn filter(inputs: &[PathBuf], criteria: Criteria, out: &Path) -> Result<Selector, CorpusError> {
+pub fn filter(inputs: &[PathBuf], criteria: Criteria, out: &Path) -> Result<Selector, ExportError> {
     let mut selector = Selector::new(criteria);
     let mut lines = Lines::create(out)?;
     for trajectory in read(inputs)? {
@@ -51,7 +51,7 @@ pub fn filter(inputs: &[PathBuf], criteria: Criteria, out: &Path) -> Result<Sele
 ///
 /// # Errors
 /// Fails if a file cannot be read or written.
-pub fn dedup(inputs: &[PathBuf], by: By, out: &Path) -> Result<(usize, usize), CorpusError> {
+pub fn dedup(inputs: &[PathBuf], by: By, out: &Path) -> Result<(usize, usize), ExportError> {
     let mut dedup = Dedup::new(by);
     let mut total = 0;
     for trajectory in read(inputs)? {
@@ -79,7 +79,7 @@ pub fn split(
     evaluation: EvaluationTasks,
     validation: f64,
     out: &Path,
-) -> Result<SplitReport, CorpusError> {
+) -> Result<SplitReport, ExportError> {
     let mut splitter = Splitter::new(evaluation, validation);
     for trajectory in read(inputs)? {
         splitter.learn(&trajectory?);
@@ -96,7 +96,7 @@ pub fn split(
     }
     let report = splitter.finish();
     if report.shared_with_evaluation + report.shared_with_validation > 0 {
-        return Err(CorpusError::Shared(Box::new(report)));
+        return Err(ExportError::Shared(Box::new(report)));
     }
     train.finish()?;
     validation.finish()?;
@@ -108,7 +108,7 @@ pub fn split(
 ///
 /// # Errors
 /// Fails if a file cannot be read or written.
-pub fn export(inputs: &[PathBuf], format: Format, out: &Path) -> Result<usize, CorpusError> {
+pub fn export(inputs: &[PathBuf], format: Format, out: &Path) -> Result<usize, ExportError> {
     let mut lines = Lines::create(out)?;
     let mut count = 0;
     for trajectory in read(inputs)? {

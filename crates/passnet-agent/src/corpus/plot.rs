@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::stats::Stats;
+use super::stats::TrajectoryStats;
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 260.0;
@@ -10,7 +10,7 @@ const MARGIN: f64 = 48.0;
 const ROW: f64 = 22.0;
 
 /// Returns the page.
-pub fn page(stats: &Stats) -> String {
+pub fn page(stats: &TrajectoryStats) -> String {
     let failures: Vec<(String, usize)> =
         stats.failures.iter().map(|(status, &count)| (status.name().to_owned(), count)).collect();
     let flow: Vec<(String, usize)> =
@@ -43,7 +43,7 @@ pub fn page(stats: &Stats) -> String {
     )
 }
 
-fn curve(stats: &Stats) -> String {
+fn curve(stats: &TrajectoryStats) -> String {
     let points = &stats.best_so_far;
     let Some(last) = points.last() else { return "<p>No steps.</p>".to_owned() };
     let most = points.iter().map(|point| point.high).fold(1.2, f64::max);

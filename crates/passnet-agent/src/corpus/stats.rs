@@ -6,9 +6,9 @@ use passnet_record::Status;
 use serde::Serialize;
 
 use crate::{
-    evaluation::Evaluation,
-    journal::{Exit, SCHEMA_VERSION},
-    model::Usage,
+    evaluation::TaskEvaluation,
+    journal::{AttemptExit, SCHEMA_VERSION},
+    model::TokenUsage,
     trajectory::Trajectory,
 };
 
@@ -30,7 +30,7 @@ pub struct BestSoFar {
 /// Attempts grouped by the outcomes of their first and final evaluation: `none` (no evaluation), `integrity`, `wrong`,
 /// `no_match`, `partly` (some graphs correct), `correct` (all correct), `faster` (all correct, score above 1).
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Flow {
+pub struct OutcomeFlow {
     /// Outcome of the first evaluation.
     pub first: &'static str,
     /// Outcome of the final evaluation.
@@ -41,7 +41,7 @@ pub struct Flow {
 
 /// Statistics of trajectories.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Stats {
+pub struct TrajectoryStats {
     /// Version of the schema.
     pub schema_version: u32,
     /// Attempts.
@@ -51,7 +51,7 @@ pub struct Stats {
     /// Attempts by model.
     pub models: BTreeMap<String, usize>,
     /// Attempts by the reason of their end.
-    pub exits: BTreeMap<Exit, usize>,
+    pub exits: BTreeMap<AttemptExit, usize>,
     /// Attempts with every graph correct at the end.
     pub all_correct: usize,
     /// Attempts with a reward above 0.
@@ -73,9 +73,9 @@ pub struct Stats {
     /// Graphs by status, over all evaluations on the way.
     pub failures: BTreeMap<Status, usize>,
     /// Attempts by outcome of the first and of the final evaluation.
-    pub flow: Vec<Flow>,
+    pub flow: Vec<OutcomeFlow>,
     /// Tokens and money.
-    pub usage: Usage,
+    pub usage: TokenUsage,
     /// Time of models, in nanoseconds.
     pub model_ns: u64,
     /// Time of tools, in nanoseconds.
@@ -95,7 +95,7 @@ pub struct Stats {
 }
 
 /// Returns the outcome of an evaluation in one word.
-fn outcome(evaluation: Option<&Evaluation>) -> &'static str {
+fn outcome(evaluation: Option<&TaskEvaluation>) -> &'static str {
     let Some(evaluation) = evaluation else { return "none" };
     let any = |status: Status| evaluation.graphs.iter().any(|graph| graph.status == status);
     if evaluation.is_cheating() {
@@ -115,7 +115,7 @@ fn outcome(evaluation: Option<&Evaluation>) -> &'static str {
     }
 }
 
-impl Stats {
+impl TrajectoryStats {
     /// Adds a trajectory.
     pub fn add(&mut self, trajectory: &Trajectory) {
         self.attempts += 1;
@@ -159,8 +159,11 @@ impl Stats {
         self.schema_version = SCHEMA_VERSION;
         self.tasks = self.names.len();
         (self.score, self.reward) = ((self.logs / attempts).exp(), self.rewards / attempts);
-        let flow =
-            |(&(first, last), &attempts): (&(&'static str, &'static str), &usize)| Flow { first, last, attempts };
+        let flow = |(&(first, last), &attempts): (&(&'static str, &'static str), &usize)| OutcomeFlow {
+            first,
+            last,
+            attempts,
+        };
         self.flow = self.flows.iter().map(flow).collect();
         let longest = self.curves.iter().map(Vec::len).max().unwrap_or(0);
         self.best_so_far = (0..longest).map(|step| quartiles(&self.curves, step)).collect();
@@ -201,7 +204,7 @@ mod tests {
             };
             let graphs = statuses.iter().map(graph).collect();
             let (passes, reward) = (ContentId::of(b"p"), Default::default());
-            outcome(Some(&Evaluation { passes, score, reward, graphs, wall_ns: 0 }))
+            outcome(Some(&TaskEvaluation { passes, score, reward, graphs, wall_ns: 0 }))
         };
         assert_eq!(outcome(None), "none");
         for (statuses, score, expected) in [

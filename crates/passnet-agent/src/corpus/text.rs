@@ -4,9 +4,9 @@ use std::fmt;
 
 use passnet_record::{TextReport, TextTable, duration};
 
-use super::{select::Selector, stats::Stats};
+use super::{select::Selector, stats::TrajectoryStats};
 
-impl Stats {
+impl TrajectoryStats {
     /// Returns the totals, the outcomes of first and last evaluations, and the statuses of graphs.
     pub fn text_report(&self) -> TextReport {
         let cost = self.usage.cost_usd.map(|cost| format!(", ${cost:.2}")).unwrap_or_default();

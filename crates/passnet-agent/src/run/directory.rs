@@ -11,14 +11,14 @@ use passnet_run::{FileLock, Suite};
 use serde_json::Value;
 
 use crate::{
-    journal::{Event, Journal, JournalError},
-    model::Usage,
+    journal::{Journal, JournalError, JournalEvent},
+    model::TokenUsage,
     trajectory::Trajectory,
 };
 
 /// Error of a run as a whole.
 #[derive(Debug, thiserror::Error)]
-pub enum RunError {
+pub enum AgentRunError {
     /// The directory cannot be read or written.
     #[error("cannot write the run: {0}")]
     Io(#[from] io::Error),
@@ -48,12 +48,12 @@ pub(super) fn attempt_directory(run: &Path, task: &str, attempt: u32) -> PathBuf
 }
 
 /// Takes the lock of a run's directory.
-pub(super) fn lock(directory: &Path) -> Result<FileLock, RunError> {
-    FileLock::try_acquire(&directory.join("lock"))?.ok_or_else(|| RunError::Locked(directory.to_owned()))
+pub(super) fn lock(directory: &Path) -> Result<FileLock, AgentRunError> {
+    FileLock::try_acquire(&directory.join("lock"))?.ok_or_else(|| AgentRunError::Locked(directory.to_owned()))
 }
 
 /// Compares settings with those that the run started with, or records them for a new run.
-pub(super) fn check_settings(directory: &Path, now: &Value) -> Result<(), RunError> {
+pub(super) fn check_settings(directory: &Path, now: &Value) -> Result<(), AgentRunError> {
     let path = directory.join("run.json");
     match fs::read(&path) {
         Ok(bytes) => {
@@ -61,7 +61,7 @@ pub(super) fn check_settings(directory: &Path, now: &Value) -> Result<(), RunErr
             let differs =
                 now.as_object().into_iter().flatten().find(|(name, value)| before.get(name.as_str()) != Some(value));
             match differs {
-                Some((what, value)) => Err(RunError::Mismatch {
+                Some((what, value)) => Err(AgentRunError::Mismatch {
                     path: directory.to_owned(),
                     what: what.clone(),
                     before: before.get(what).cloned().unwrap_or_default(),
@@ -79,11 +79,11 @@ pub(super) fn check_settings(directory: &Path, now: &Value) -> Result<(), RunErr
 }
 
 /// Returns the tokens and money that all attempts of the directory have used.
-pub(super) fn spent_before(directory: &Path) -> Result<Usage, RunError> {
-    let mut spent = Usage::default();
+pub(super) fn spent_before(directory: &Path) -> Result<TokenUsage, AgentRunError> {
+    let mut spent = TokenUsage::default();
     for entry in fs::read_dir(directory.join("attempts"))? {
         for event in Journal::read(&entry?.path())? {
-            if let Event::Reply { usage, .. } = event {
+            if let JournalEvent::Reply { usage, .. } = event {
                 spent += usage;
             }
         }

@@ -15,8 +15,8 @@ use std::{
 };
 
 use passnet_agent::{
-    Evaluator, Limits, RunOptions, RunOutcome, Templates, Update, VerdictCache,
-    client::{Api, Client, ClientOptions, Key},
+    AgentRunOutcome, AttemptLimits, Evaluator, RunOptions, Templates, Update, VerdictCache,
+    client::{Api, ApiKey, Client, ClientOptions},
     run,
 };
 use passnet_eval::{Defences, Referee, RefereeOptions, ZygoteConfig, settings};
@@ -58,7 +58,7 @@ pub(crate) fn evaluator_on(device: Device, cache: VerdictCache) -> Option<Evalua
 }
 
 pub(crate) fn options() -> RunOptions {
-    let limits = Limits {
+    let limits = AttemptLimits {
         steps: 12,
         tokens: None,
         cost_usd: None,
@@ -75,7 +75,7 @@ pub(crate) fn client_options(url: &str) -> ClientOptions {
         model: "test-model".to_owned(),
         base_url: url.to_owned(),
         api: Api::OpenAi,
-        key: Key::default(),
+        key: ApiKey::default(),
         temperature: Some(0.0),
         max_tokens: 1000,
         text_tools: false,
@@ -97,7 +97,7 @@ pub(crate) fn run_all(
     url: &str,
     options: &RunOptions,
     directory: &Path,
-) -> RunOutcome {
+) -> AgentRunOutcome {
     let quiet = |_: Update<'_>| ();
     run(evaluator, suite, &client(url), options, directory, &AtomicBool::new(false), &quiet).unwrap()
 }

@@ -1,7 +1,8 @@
 //! Passes that lose are not written: each call of a pass is timed next to the operations that it replaces.
 //!
-//! A pass that loses is planned again: first without the products of matrices in it, which a library may compute faster, then without
-//! all of its operations. It stays only where a graph would be left that nothing matches, which counts as failed.
+//! A pass that loses is planned again with fewer of its operations: without the products of matrices, which a library may compute faster;
+//! then without all of them. A graph that nothing matches counts as failed, so where that would leave one, the pass keeps its views, which
+//! cost nothing to replace, or a single operation with a small result. It stays only where nothing else matches.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,8 +12,8 @@ use std::{
 };
 
 use passnet_eval::Referee;
-use passnet_fuse::{Choices, Left, Written, WrittenPass, write_passes_without};
-use passnet_graph::{Target, TypedGraph};
+use passnet_fuse::{Choices, Left, Place, Written, WrittenPass, write_passes_without};
+use passnet_graph::{NodeId, Target, TensorType, TypedGraph};
 use passnet_record::{
     ContentId, PassDirectory, counted,
     services::{ConfirmReply, ConfirmRequest, ConfirmedCall},
@@ -25,8 +26,10 @@ use crate::author::AuthorError;
 
 /// Most graphs of a task on which its passes are timed.
 const GRAPHS: usize = 4;
-/// Most times that a task is planned.
-const PLANS: usize = 4;
+/// Most times that the passes of a task are timed.
+const PLANS: usize = 6;
+/// Most single operations that are tried in place of a pass.
+const SINGLES: usize = 4;
 /// Share of eager mode's speed below which a call is slower, and not only the clock's noise.
 const NOISE: f64 = 0.97;
 /// Gain over all graphs of a task for which one of them may be slower.
@@ -37,14 +40,16 @@ const WORTH_A_SLOWER_GRAPH: f64 = 1.25;
 pub struct Confirmed {
     /// Number of passes that were timed.
     pub timed: usize,
-    /// Passes that were dropped, or planned again without some operations: task and reason.
-    pub dropped: Vec<String>,
+    /// Number of passes that were dropped, or planned again without some operations.
+    pub dropped: usize,
+    /// Passes that lost, also those that stay because nothing else matches: task and reason.
+    pub losses: Vec<String>,
 }
 
 impl fmt::Display for Confirmed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} timed against eager mode, {} dropped", counted(self.timed, "pass"), self.dropped.len())?;
-        self.dropped.iter().try_for_each(|pass| write!(f, "\n  {pass}"))
+        write!(f, "{} timed against eager mode, {} dropped", counted(self.timed, "pass"), self.dropped)?;
+        self.losses.iter().try_for_each(|pass| write!(f, "\n  {pass}"))
     }
 }
 
@@ -93,7 +98,8 @@ impl<'r> Confirmer<'r> {
         let mut passes = BTreeMap::new();
         for (task, directory, counts) in all {
             sum.timed += counts.timed;
-            sum.dropped.extend(counts.dropped.iter().map(|reason| format!("{task}: {reason}")));
+            sum.dropped += counts.dropped;
+            sum.losses.extend(counts.losses.iter().map(|reason| format!("{task}: {reason}")));
             passes.insert(task, directory);
         }
         (passes, sum)
@@ -145,15 +151,18 @@ fn confirmed(
             let own: Vec<&ConfirmedCall> = calls.iter().filter(|call| call.pass == pass.name).collect();
             settled.extend(text(pass));
             counts.timed += usize::from(!own.is_empty());
-            if let Some(reason) = fault(&own) {
-                let less = without(&left, pass);
+            let Some(reason) = fault(&own) else { continue };
+            let plan = |less: Left| {
                 let replanned = write_passes_without(task, target, choices, &less);
-                if covered(&written).is_subset(&covered(&replanned)) {
-                    counts.dropped.push(format!("{} {reason}", pass.name));
-                    next = Some((less, replanned));
-                    // The others are timed where they are in the next plan.
-                    break;
-                }
+                covered(&written).is_subset(&covered(&replanned)).then_some((less, replanned))
+            };
+            next = smaller(task, &left, pass).into_iter().find_map(plan);
+            let outcome = if next.is_some() { "" } else { "; it stays, since nothing else matches" };
+            counts.dropped += usize::from(next.is_some());
+            counts.losses.push(format!("{} {reason}{outcome}", pass.name));
+            if next.is_some() {
+                // The others are timed where they are in the next plan.
+                break;
             }
         }
         let Some((less, replanned)) = next else { break };
@@ -167,16 +176,46 @@ fn covered(written: &Written) -> BTreeSet<usize> {
     written.passes.iter().flat_map(|pass| &pass.places).map(|place| place.graph).collect()
 }
 
-/// Operations to leave in place of a pass: the products of matrices, where it has other operations, else all.
-fn without(left: &Left, pass: &WrittenPass) -> Left {
-    let has_others = pass.places.iter().all(|place| place.nodes.len() > place.products.len());
-    let has_products = pass.places.iter().any(|place| !place.products.is_empty());
-    let mut left = left.clone();
-    for place in &pass.places {
-        let nodes = if has_products && has_others { &place.products } else { &place.nodes };
-        left.entry(place.graph).or_default().extend(nodes);
+/// Operations to leave in order that less than a pass is written, from the most promising to the least.
+fn smaller(task: &[TypedGraph], left: &Left, pass: &WrittenPass) -> Vec<Left> {
+    let places = &pass.places;
+    let leaving = |nodes: &dyn Fn(&Place) -> BTreeSet<NodeId>| {
+        let mut left = left.clone();
+        for place in places {
+            left.entry(place.graph).or_default().extend(nodes(place));
+        }
+        left
+    };
+    let all = leaving(&|place| place.nodes.clone());
+    let has = |of: fn(&Place) -> &BTreeSet<NodeId>| places.iter().any(|place| !of(place).is_empty());
+    let is_part = |of: fn(&Place) -> &BTreeSet<NodeId>| places.iter().all(|place| place.nodes.len() > of(place).len());
+    let mut smaller = Vec::new();
+    if has(|place| &place.products) && is_part(|place| &place.products) {
+        smaller.push(leaving(&|place| place.products.clone()));
     }
-    left
+    smaller.push(all);
+    if has(|place| &place.views) && is_part(|place| &place.views) {
+        smaller.push(leaving(&|place| place.nodes.difference(&place.views).copied().collect()));
+    }
+    // All places have the same operations in the same order.
+    let count = places.iter().map(|place| place.nodes.len()).min().unwrap_or(0);
+    let nbytes = |position: usize| -> i64 {
+        let results = places.iter().filter_map(|place| Some((place.graph, *place.nodes.iter().nth(position)?)));
+        let of = |(graph, node): (usize, NodeId)| {
+            task[graph].tensor(task[graph].graph().value_of(node)).map(TensorType::nbytes)
+        };
+        results.filter_map(of).sum()
+    };
+    let mut positions: Vec<usize> = if count > 1 { (0..count).collect() } else { Vec::new() };
+    positions.sort_by_key(|&position| nbytes(position));
+    let without_others = |&position: &usize| {
+        leaving(&|place| {
+            let others = place.nodes.iter().enumerate().filter(|&(other, _)| other != position);
+            others.map(|(_, &node)| node).collect()
+        })
+    };
+    smaller.extend(positions.iter().take(SINGLES).map(without_others));
+    smaller
 }
 
 /// Reason to drop a pass: it is wrong, slower over all of its calls, or surely slower in one without a clear gain over all.
@@ -206,7 +245,7 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use passnet_graph::{Arg, Graph, TensorType, Type};
+    use passnet_graph::{Arg, Graph, Type};
     use passnet_record::DType;
 
     use super::*;
@@ -260,19 +299,42 @@ mod tests {
         };
         let (kept, counts) = with(&|_| [20, 10]);
         assert!(text(&kept).contains("tl.dot"), "{}", text(&kept));
-        assert_eq!((counts.timed, counts.dropped.len()), (1, 0));
+        assert_eq!((counts.timed, counts.losses.len()), (1, 0));
         let (dropped, counts) = with(&|has_product| if has_product { [10, 20] } else { [20, 10] });
         assert!(!text(&dropped).contains("tl.dot") && text(&dropped).contains("relu"), "{}", text(&dropped));
         assert_eq!(
-            (counts.timed, counts.dropped.as_slice()),
+            (counts.timed, counts.losses.as_slice()),
             (2, &["fuse_0 is 0.50 times as fast as eager mode".to_owned()][..])
         );
-        // A graph that nothing matches counts as failed.
+        // A graph that nothing matches counts as failed: the last pass is of one operation.
         let (last, counts) = with(&|_| [10, 20]);
-        assert!(text(&last).contains("relu"), "{}", text(&last));
+        assert!(text(&last).contains("t0 = ") && !text(&last).contains("t1 = "), "{}", text(&last));
+        assert_eq!((counts.timed, counts.dropped), (3, 2));
         assert_eq!(
-            (counts.timed, counts.dropped.as_slice()),
-            (2, &["fuse_0 is 0.50 times as fast as eager mode".to_owned()][..])
+            counts.losses.last().map(String::as_str),
+            Some("fuse_0 is 0.50 times as fast as eager mode; it stays, since nothing else matches")
         );
+    }
+
+    #[test]
+    fn a_pass_that_loses_keeps_its_views() {
+        let mut builder = Graph::builder();
+        let x = builder.input("x");
+        let scaled = builder.call_function("scaled", "operator.mul", &[x.into(), Arg::Float(0.5)], &[]);
+        let relu = builder.call_function("relu", "torch.nn.functional.relu", &[scaled.into()], &[]);
+        let turned = builder.call_method("turned", "t", &[relu.into()], &[]);
+        let graph = builder.finish(&[turned.into()]).unwrap();
+        let mut types = vec![Type::Tensor(TensorType::contiguous(&[64, 64], DType::Float32)); graph.num_values()];
+        types[graph.num_values() - 1] =
+            Type::Tensor(TensorType { stride: vec![1, 64], ..TensorType::contiguous(&[64, 64], DType::Float32) });
+        let task = [TypedGraph::new(graph, types).unwrap()];
+        let time = |_: usize, passes: &PassDirectory| {
+            let text = String::from_utf8_lossy(passes.file("fuse_0.py").unwrap()).into_owned();
+            Some(vec![call("fuse_0", &[if text.contains("relu") { [10, 20] } else { [10, 10] }; 5])])
+        };
+        let (kept, counts) = confirmed(&task, Target::Cpu, &Choices::new(), &time);
+        let text = String::from_utf8_lossy(kept.file("fuse_0.py").unwrap()).into_owned();
+        assert!(text.contains("in0.t()") && !text.contains("relu"), "{text}");
+        assert_eq!((counts.timed, counts.dropped), (2, 1));
     }
 }

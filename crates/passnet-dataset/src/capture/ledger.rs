@@ -27,7 +27,7 @@ pub struct Settings {
 
 /// Result of one model, as the capture reports it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Model {
+pub struct CapturedModel {
     /// The model as it was named.
     pub spec: String,
     /// `ok`, or the kind of failure.
@@ -73,7 +73,7 @@ pub struct Model {
     pub inputs: String,
 }
 
-impl Model {
+impl CapturedModel {
     /// Returns whether the model was captured.
     pub fn is_ok(&self) -> bool {
         self.status == "ok"
@@ -84,7 +84,7 @@ impl Model {
 struct Line {
     schema_version: u32,
     settings: Settings,
-    model: Model,
+    model: CapturedModel,
 }
 
 /// The open ledger. While it is open, no other process writes to it.
@@ -92,7 +92,7 @@ pub struct Ledger {
     directory: PathBuf,
     file: File,
     settings: Settings,
-    models: HashMap<String, Model>,
+    models: HashMap<String, CapturedModel>,
     /// Lines that could not be read.
     pub remarks: Vec<String>,
 }
@@ -134,7 +134,7 @@ impl Ledger {
     }
 
     /// Returns the recorded result of a model, if there is one.
-    pub fn get(&self, spec: &str) -> Option<&Model> {
+    pub fn get(&self, spec: &str) -> Option<&CapturedModel> {
         self.models.get(spec)
     }
 
@@ -144,7 +144,7 @@ impl Ledger {
         self.models.values().filter(move |model| self.is_done(model, retry)).map(|model| model.spec.as_str())
     }
 
-    fn is_done(&self, model: &Model, retry: bool) -> bool {
+    fn is_done(&self, model: &CapturedModel, retry: bool) -> bool {
         let complete = |folder: &String| self.directory.join(folder).join("graph_net.json").is_file();
         let settled = if model.is_ok() { model.folders.iter().all(complete) } else { !retry };
         settled && !model.spec.contains(".py:")
@@ -154,7 +154,7 @@ impl Ledger {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn add(&mut self, model: Model) -> Result<(), CaptureError> {
+    pub fn add(&mut self, model: CapturedModel) -> Result<(), CaptureError> {
         let failed = |source| CaptureError::Ledger { path: self.directory.join(LEDGER), source };
         let line = Line { schema_version: SCHEMA_VERSION, settings: self.settings.clone(), model };
         let mut text = serde_json::to_string(&line).map_err(|error| failed(error.into()))?;
@@ -172,9 +172,9 @@ impl Ledger {
 mod tests {
     use std::fs;
 
-    use super::{LEDGER, Ledger, Model, Settings};
+    use super::{CapturedModel, LEDGER, Ledger, Settings};
 
-    fn model(spec: &str, status: &str) -> Model {
+    fn model(spec: &str, status: &str) -> CapturedModel {
         serde_json::from_value(serde_json::json!({"spec": spec, "status": status, "folders": [spec]})).unwrap()
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::ledger::Model;
+use super::ledger::CapturedModel;
 
 /// The models of this call, those of earlier calls included.
 #[derive(Clone, Debug, Serialize)]
@@ -30,12 +30,12 @@ pub struct Summary {
     /// Number of failures by kind.
     pub failures: BTreeMap<String, usize>,
     /// The models by name.
-    pub models: Vec<Model>,
+    pub models: Vec<CapturedModel>,
 }
 
 impl Summary {
     /// Counts models, `reused` of which an earlier call had recorded.
-    pub fn new(mut models: Vec<Model>, reused: usize) -> Self {
+    pub fn new(mut models: Vec<CapturedModel>, reused: usize) -> Self {
         models.sort_by(|a, b| a.spec.cmp(&b.spec));
         let mut failures = BTreeMap::new();
         for model in models.iter().filter(|model| !model.is_ok()) {

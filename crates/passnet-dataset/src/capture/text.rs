@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use passnet_record::{TextReport, TextTable};
 
-use super::{ledger::Model, summary::Summary};
+use super::{ledger::CapturedModel, summary::Summary};
 
 /// Models are listed one by one up to this number.
 const LISTED: usize = 40;
@@ -82,7 +82,7 @@ impl Summary {
 }
 
 /// The status of a model, and what its samples say of themselves.
-fn result(model: &Model) -> String {
+fn result(model: &CapturedModel) -> String {
     let marks = [
         (!model.reduced.is_empty(), "reduced"),
         (!model.left_out.is_empty(), "partial"),

@@ -11,9 +11,9 @@ use serde_json::json;
 
 use super::{
     corpus::Corpus,
-    report::{Checked, Outcome, TypeClass},
+    report::{Checked, MatchOutcome, TypeClass},
     search::{NamedPattern, Places},
-    site::{Site, Typed},
+    site::{StandaloneGraph, Typed},
 };
 use crate::annotate::Runner;
 
@@ -32,7 +32,7 @@ pub struct CheckOptions {
 
 /// Verdict on one match.
 #[derive(Clone, Debug)]
-pub struct Judged {
+pub struct JudgedMatch {
     /// Status of the evaluation.
     pub status: Status,
     /// Reason, where it is not correct.
@@ -45,7 +45,7 @@ pub trait Judge: Sync {
     ///
     /// # Errors
     /// One sentence, if there is no verdict.
-    fn judge(&self, pattern: usize, sample: &GraphSample) -> Result<Judged, String>;
+    fn judge(&self, pattern: usize, sample: &GraphSample) -> Result<JudgedMatch, String>;
 }
 
 #[derive(Deserialize)]
@@ -54,18 +54,18 @@ struct Types {
 }
 
 /// A match that can stand alone.
-struct Candidate {
+struct StandaloneMatch {
     path: String,
     nodes: Vec<String>,
-    site: Site,
+    site: StandaloneGraph,
 }
 
 /// The matches of one class of types.
 #[derive(Default)]
-struct Class {
+struct MatchesOfTypes {
     matches: usize,
     graphs: BTreeSet<usize>,
-    candidates: Vec<Candidate>,
+    candidates: Vec<StandaloneMatch>,
 }
 
 /// Sorts the matches of each pattern by the types of what they are applied to, and has some of each class judged. One entry
@@ -88,7 +88,7 @@ pub fn check(
 }
 
 /// A graph for a device, and its types; or why they are not known.
-type TypedGraph = Result<(Graph, Vec<Type>), String>;
+type TypedOrReason = Result<(Graph, Vec<Type>), String>;
 
 /// Types of the values of some graphs of each pattern, spread evenly over those where it matches.
 fn graph_types(
@@ -96,7 +96,7 @@ fn graph_types(
     places: &[Places],
     runner: &dyn Runner,
     options: &CheckOptions,
-) -> BTreeMap<usize, TypedGraph> {
+) -> BTreeMap<usize, TypedOrReason> {
     let mut by_pattern: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for place in places {
         by_pattern.entry(place.pattern).or_default().push(place.graph);
@@ -131,10 +131,10 @@ fn classes<'p>(
     corpus: &Corpus,
     pattern: &Graph,
     places: impl Iterator<Item = &'p Places>,
-    typed: &BTreeMap<usize, TypedGraph>,
+    typed: &BTreeMap<usize, TypedOrReason>,
     options: &CheckOptions,
-) -> BTreeMap<String, Class> {
-    let mut classes: BTreeMap<String, Class> = BTreeMap::new();
+) -> BTreeMap<String, MatchesOfTypes> {
+    let mut classes: BTreeMap<String, MatchesOfTypes> = BTreeMap::new();
     for place in places {
         let source = &corpus.graphs[place.graph];
         for found in &place.matches {
@@ -153,7 +153,7 @@ fn classes<'p>(
                 && site.bytes <= options.max_bytes
             {
                 let nodes = node_names(&source.sample.graph, found);
-                class.candidates.push(Candidate { path: source.path.clone(), nodes, site });
+                class.candidates.push(StandaloneMatch { path: source.path.clone(), nodes, site });
             }
         }
     }
@@ -167,11 +167,11 @@ fn node_names(graph: &Graph, found: &Match) -> Vec<String> {
 /// Has candidates judged, those of populous classes first, and small, large and middle ones of each class.
 fn judged(
     pattern: usize,
-    classes: BTreeMap<String, Class>,
+    classes: BTreeMap<String, MatchesOfTypes>,
     judge: &dyn Judge,
     options: &CheckOptions,
 ) -> Vec<TypeClass> {
-    let mut classes: Vec<(String, Class)> = classes.into_iter().collect();
+    let mut classes: Vec<(String, MatchesOfTypes)> = classes.into_iter().collect();
     classes.sort_by_key(|(_, class)| std::cmp::Reverse(class.matches));
     let can = classes.iter().filter(|(_, class)| !class.candidates.is_empty()).count();
     let mut left = options.samples;
@@ -180,7 +180,8 @@ fn judged(
         let share = left.div_ceil(can.saturating_sub(index).max(1)).min(left);
         class.candidates.sort_by_key(|candidate| candidate.site.bytes);
         class.candidates.dedup_by(|a, b| a.site.bytes == b.site.bytes && a.site.metas == b.site.metas);
-        let chosen: Vec<&Candidate> = spread(class.candidates.len(), share).map(|n| &class.candidates[n]).collect();
+        let chosen: Vec<&StandaloneMatch> =
+            spread(class.candidates.len(), share).map(|n| &class.candidates[n]).collect();
         left -= chosen.len();
         let checked: Vec<Checked> = chosen.into_iter().map(|candidate| judge_one(pattern, candidate, judge)).collect();
         let worst = checked.iter().max_by_key(|checked| checked.outcome);
@@ -188,7 +189,7 @@ fn judged(
             types,
             matches: class.matches,
             graphs: class.graphs.len(),
-            outcome: worst.map_or(Outcome::Unchecked, |worst| worst.outcome),
+            outcome: worst.map_or(MatchOutcome::Unchecked, |worst| worst.outcome),
             message: worst.and_then(|worst| worst.message.clone()),
             checked,
         });
@@ -196,12 +197,12 @@ fn judged(
     classified
 }
 
-fn judge_one(pattern: usize, candidate: &Candidate, judge: &dyn Judge) -> Checked {
+fn judge_one(pattern: usize, candidate: &StandaloneMatch, judge: &dyn Judge) -> Checked {
     let id = GraphId { task: "match".to_owned(), graph: candidate.path.clone() };
     let sample = GraphSample::new(id, candidate.site.graph.clone(), candidate.site.metas.clone());
     let (outcome, message) = match judge.judge(pattern, &sample) {
-        Ok(judged) => (Outcome::of(judged.status), judged.message),
-        Err(message) => (Outcome::Failed, Some(message)),
+        Ok(judged) => (MatchOutcome::of(judged.status), judged.message),
+        Err(message) => (MatchOutcome::Failed, Some(message)),
     };
     Checked { graph: candidate.path.clone(), nodes: candidate.nodes.clone(), outcome, message }
 }

@@ -11,7 +11,7 @@ use crate::{
     folders::{FolderError, find_samples},
     import::parse,
     open_suite,
-    store::{SampleRow, StoreError},
+    store::{SampleRow, TableError},
 };
 
 /// Rows of a table that are parsed at a time.
@@ -51,7 +51,7 @@ pub enum CorpusError {
     Suite(#[from] OpenError),
     /// A table cannot be listed.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(#[from] TableError),
     /// A folder cannot be listed.
     #[error(transparent)]
     Folder(#[from] FolderError),
@@ -164,7 +164,7 @@ impl CorpusGraph {
 }
 
 /// The table to read: the one asked for, else whole graphs, else subgraphs; `None` if the folder has no such table.
-fn table_of(dataset: &Dataset, wanted: Option<Table>) -> Result<Option<Table>, StoreError> {
+fn table_of(dataset: &Dataset, wanted: Option<Table>) -> Result<Option<Table>, TableError> {
     for table in wanted.map_or_else(|| vec![Table::Graphs, Table::Subgraphs], |table| vec![table]) {
         if !dataset.parts(table)?.is_empty() {
             return Ok(Some(table));

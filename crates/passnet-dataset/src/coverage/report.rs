@@ -18,7 +18,7 @@ const EXAMPLES: usize = 5;
 
 /// Matches of passes in a dataset.
 #[derive(Clone, Debug, Serialize)]
-pub struct Coverage {
+pub struct CoverageReport {
     /// [`COVERAGE_VERSION`].
     pub schema_version: u32,
     /// Graphs that were searched.
@@ -68,7 +68,7 @@ pub struct TypeClass {
     /// Number of graphs with such matches.
     pub graphs: usize,
     /// Worst outcome of those that were judged.
-    pub outcome: Outcome,
+    pub outcome: MatchOutcome,
     /// Reason of the worst outcome.
     pub message: Option<String>,
     /// Matches that were judged.
@@ -83,7 +83,7 @@ pub struct Checked {
     /// Names of the matched nodes.
     pub nodes: Vec<String>,
     /// Outcome.
-    pub outcome: Outcome,
+    pub outcome: MatchOutcome,
     /// Reason, where it is not sound.
     pub message: Option<String>,
 }
@@ -91,7 +91,7 @@ pub struct Checked {
 /// Outcome for a match, from good to bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum MatchOutcome {
     /// No match was judged.
     Unchecked,
     /// The results are those of the graph.
@@ -104,7 +104,7 @@ pub enum Outcome {
     Unsound,
 }
 
-impl Outcome {
+impl MatchOutcome {
     /// The outcome for a status of an evaluation without timing.
     pub const fn of(status: Status) -> Self {
         match status {
@@ -142,7 +142,7 @@ pub struct Seconds {
     pub check: f64,
 }
 
-impl Coverage {
+impl CoverageReport {
     /// Counts what was found. `errors` are the patterns that could not be searched for.
     pub fn new(corpus: &Corpus, patterns: &[NamedPattern], places: &[Places], errors: &[(usize, String)]) -> Self {
         let mut by_pattern: Vec<Vec<&Places>> = vec![Vec::new(); patterns.len()];
@@ -178,6 +178,6 @@ impl Coverage {
 
     /// True if a match that was judged has wrong results.
     pub fn is_unsound(&self) -> bool {
-        self.passes.iter().flat_map(|pass| &pass.types).any(|class| class.outcome == Outcome::Unsound)
+        self.passes.iter().flat_map(|pass| &pass.types).any(|class| class.outcome == MatchOutcome::Unsound)
     }
 }

@@ -2,7 +2,7 @@
 
 use passnet_graph::{
     Graph,
-    matching::{Limits, Match, Pattern, PreparedGraph},
+    matching::{Match, Pattern, PreparedGraph, SearchLimits},
 };
 use rayon::prelude::*;
 
@@ -66,7 +66,7 @@ fn find_in(number: usize, graph: &Graph, patterns: &[(usize, Pattern<'_>)]) -> (
     let target = PreparedGraph::new(graph);
     let (mut places, mut errors) = (Vec::new(), Vec::new());
     for (pattern, prepared) in may {
-        match target.find(prepared, Limits { comparisons: MAX_COMPARISONS }) {
+        match target.find(prepared, SearchLimits { comparisons: MAX_COMPARISONS }) {
             Ok(found) if found.matches.is_empty() => {}
             Ok(found) => places.push(Places { graph: number, pattern: *pattern, matches: found.matches }),
             Err(error) => errors.push((*pattern, error.to_string())),

@@ -5,7 +5,7 @@ use passnet_record::TensorMeta;
 
 /// Graph of one match.
 #[derive(Debug)]
-pub(super) struct Site {
+pub(super) struct StandaloneGraph {
     pub(super) graph: Graph,
     pub(super) metas: Vec<TensorMeta>,
     /// Types of what the inputs of the pattern stand for: dtypes and layouts, without extents.
@@ -26,7 +26,7 @@ pub(super) struct Typed<'a> {
 
 /// Reason why a match cannot stand alone.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum SiteError {
+pub(super) enum StandaloneError {
     #[error("the type of `{0}` is not known")]
     Type(String),
     #[error(transparent)]
@@ -35,7 +35,7 @@ pub(super) enum SiteError {
 
 impl Typed<'_> {
     /// Cuts out a match. A value from outside becomes an input of the same shape, strides and dtype.
-    pub(super) fn cut(self, pattern: &Graph, found: &Match) -> Result<Site, SiteError> {
+    pub(super) fn cut(self, pattern: &Graph, found: &Match) -> Result<StandaloneGraph, StandaloneError> {
         let mut nodes: Vec<NodeId> = found.nodes.iter().flatten().copied().collect();
         nodes.sort_unstable();
         let outside = self.outside(&nodes);
@@ -54,7 +54,7 @@ impl Typed<'_> {
                     }
                 }
                 Type::Int { int } => stands[value.index()] = Some(Arg::Int(*int)),
-                _ => return Err(SiteError::Type(name.to_owned())),
+                _ => return Err(StandaloneError::Type(name.to_owned())),
             }
         }
         for (value, input, tensor) in strided {
@@ -77,7 +77,7 @@ impl Typed<'_> {
         });
         let returned: Vec<Arg> = returned.collect();
         let bytes = metas.iter().filter_map(TensorMeta::nbytes).sum();
-        Ok(Site { graph: builder.finish(&returned)?, metas, class: self.class(pattern, found), bytes })
+        Ok(StandaloneGraph { graph: builder.finish(&returned)?, metas, class: self.class(pattern, found), bytes })
     }
 
     /// Values that the nodes use and do not compute, in the order of the graph.
@@ -162,7 +162,7 @@ fn describe(kind: &Type) -> String {
 
 #[cfg(test)]
 mod tests {
-    use passnet_graph::matching::{Limits, Pattern, PreparedGraph};
+    use passnet_graph::matching::{Pattern, PreparedGraph, SearchLimits};
     use passnet_record::DType;
 
     use super::*;
@@ -183,7 +183,7 @@ mod tests {
         let tensor = |shape: [i64; 2]| TensorType::contiguous(&shape, DType::Float32);
         let flipped = TensorType { shape: vec![3, 2], stride: vec![1, 3], dtype: DType::Float32 };
         let types = [tensor([2, 3]), tensor([3, 2]), flipped, tensor([3, 2]), tensor([3, 2])].map(Type::Tensor);
-        let found = PreparedGraph::new(&graph).find(&Pattern::new(&pattern).unwrap(), Limits::default()).unwrap();
+        let found = PreparedGraph::new(&graph).find(&Pattern::new(&pattern).unwrap(), SearchLimits::default()).unwrap();
         let typed = Typed { graph: &graph, tensors: &[], types: &types };
         let site = typed.cut(&pattern, &found.matches[0]).unwrap();
         assert_eq!(site.class, "left: float32 permuted, right: float32 contiguous");

@@ -2,14 +2,14 @@
 
 use passnet_record::{TextReport, TextTable, counted};
 
-use super::report::{Coverage, Outcome};
+use super::report::{CoverageReport, MatchOutcome};
 
 /// Rows of the table of conflicts.
 const SHOWN_CONFLICTS: usize = 20;
 /// Characters of a reason that are shown.
 const SHOWN_REASON: usize = 160;
 
-impl Coverage {
+impl CoverageReport {
     /// Returns the passes, their conflicts, the types that they were applied to, and the times of the search.
     pub fn text_report(&self) -> TextReport {
         let mut report = TextReport::default();
@@ -67,11 +67,11 @@ impl Coverage {
         for pass in &self.passes {
             for class in &pass.types {
                 let outcome = match class.outcome {
-                    Outcome::Unchecked => "-",
-                    Outcome::Sound => "sound",
-                    Outcome::Failed => "no verdict",
-                    Outcome::Refused => "refused",
-                    Outcome::Unsound => "UNSOUND",
+                    MatchOutcome::Unchecked => "-",
+                    MatchOutcome::Sound => "sound",
+                    MatchOutcome::Failed => "no verdict",
+                    MatchOutcome::Refused => "refused",
+                    MatchOutcome::Unsound => "UNSOUND",
                 };
                 let reason = class.message.clone().unwrap_or_default();
                 rows.push([

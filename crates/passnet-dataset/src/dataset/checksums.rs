@@ -11,13 +11,13 @@ use fs_err as fs;
 use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
-use crate::store::StoreError;
+use crate::store::TableError;
 
 /// Name of the file. Readers of a folder of Parquet files pass over names that begin so.
 const CHECKSUMS: &str = "_SHA256SUMS";
 
 /// Notes the checksums of new files, and forgets those of files that are gone.
-pub(super) fn record(folder: &Path, written: &[PathBuf]) -> Result<(), StoreError> {
+pub(super) fn record(folder: &Path, written: &[PathBuf]) -> Result<(), TableError> {
     let mut sums = read(folder);
     sums.retain(|name, _| folder.join(name).exists());
     for path in written {
@@ -40,20 +40,20 @@ pub(super) fn record(folder: &Path, written: &[PathBuf]) -> Result<(), StoreErro
         file.persist(&place)?;
         Ok(())
     };
-    write().map_err(|source| StoreError::Io { path: place.clone(), source })
+    write().map_err(|source| TableError::Io { path: place.clone(), source })
 }
 
 /// Removes the checksums of a table whose files are about to be replaced.
-pub(super) fn forget(folder: &Path) -> Result<(), StoreError> {
+pub(super) fn forget(folder: &Path) -> Result<(), TableError> {
     let path = folder.join(CHECKSUMS);
     match fs::remove_file(&path) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(StoreError::Io { path, source }),
+        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(TableError::Io { path, source }),
         _ => Ok(()),
     }
 }
 
 /// The files whose checksum is another than the one that was noted.
-pub(super) fn altered(folder: &Path, parts: &[PathBuf]) -> Result<Vec<PathBuf>, StoreError> {
+pub(super) fn altered(folder: &Path, parts: &[PathBuf]) -> Result<Vec<PathBuf>, TableError> {
     let sums = read(folder);
     let mut found = Vec::new();
     for part in parts {
@@ -76,7 +76,7 @@ fn name(path: &Path) -> Option<&str> {
     path.file_name()?.to_str()
 }
 
-fn checksum(path: &Path) -> Result<String, StoreError> {
+fn checksum(path: &Path) -> Result<String, TableError> {
     let hash = || -> io::Result<Sha256> {
         let mut file = fs::File::open(path)?;
         let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 20]);
@@ -87,7 +87,7 @@ fn checksum(path: &Path) -> Result<String, StoreError> {
             }
         }
     };
-    let digest = hash().map_err(|source| StoreError::Io { path: path.to_owned(), source })?.finalize();
+    let digest = hash().map_err(|source| TableError::Io { path: path.to_owned(), source })?.finalize();
     let mut text = String::new();
     for byte in digest.iter() {
         let _ = write!(text, "{byte:02x}");

@@ -13,7 +13,7 @@ use super::{
     checksums,
     files::{DAMAGED, PART, WAITING, part_number, part_path},
 };
-use crate::store::{Row, StoreError, TableWriter};
+use crate::store::{Row, TableError, TableWriter};
 
 /// Name of the file that lists the steps of a replacement while they are taken.
 const STEPS: &str = ".replacing.json";
@@ -46,7 +46,7 @@ impl Replacement {
     ///
     /// # Errors
     /// As [`TableWriter::create`].
-    pub(crate) fn part<R: Row>(&self, number: u32) -> Result<TableWriter<R>, StoreError> {
+    pub(crate) fn part<R: Row>(&self, number: u32) -> Result<TableWriter<R>, TableError> {
         TableWriter::create(&part_path(&self.folder, WAITING, number))
     }
 
@@ -59,7 +59,7 @@ impl Replacement {
     ///
     /// # Errors
     /// If a file cannot be renamed or deleted; the next command that writes to the table continues.
-    pub(crate) fn finish(self, written: impl IntoIterator<Item = u32>) -> Result<(), StoreError> {
+    pub(crate) fn finish(self, written: impl IntoIterator<Item = u32>) -> Result<(), TableError> {
         let numbers = |damaged: bool| -> Vec<u32> {
             let of_kind = self.replaced.iter().filter(|path| self.damaged.contains(*path) == damaged);
             of_kind.filter_map(|path| part_number(path)).collect()
@@ -73,17 +73,17 @@ impl Replacement {
         }
         let path = self.folder.join(STEPS);
         let text = serde_json::to_vec(&steps).map_err(io::Error::from);
-        text.and_then(|text| fs::write(&path, text)).map_err(|source| StoreError::Io { path, source })?;
+        text.and_then(|text| fs::write(&path, text)).map_err(|source| TableError::Io { path, source })?;
         resume(&self.folder)
     }
 }
 
 /// Takes the steps of a replacement that are not taken yet; nothing if none is under way.
-pub(super) fn resume(folder: &Path) -> Result<(), StoreError> {
+pub(super) fn resume(folder: &Path) -> Result<(), TableError> {
     let list = folder.join(STEPS);
     let failed = |path: &Path| {
         let path = path.to_owned();
-        |source| StoreError::Io { path, source }
+        |source| TableError::Io { path, source }
     };
     if !list.exists() {
         return Ok(());

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::{
     OpRange, SizeBounds, anchors,
-    runs::{Loop, loops},
+    runs::{ChosenRun, loops},
 };
 
 /// Settings of [`fold_canonical`].
@@ -73,7 +73,7 @@ impl Cutter<'_> {
     }
 
     /// One range per body, or per as many bodies as reach the minimal size; a remainder joins the last range.
-    fn take_loop(&mut self, found: Loop) {
+    fn take_loop(&mut self, found: ChosenRun) {
         let bodies = (self.bounds.min() as usize).div_ceil(found.period);
         let step = bodies * found.period;
         let mut start = found.start;

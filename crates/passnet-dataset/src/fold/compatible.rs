@@ -19,7 +19,7 @@ const TIE_SEED: u32 = 2024;
 
 /// Order of preference between repeated substrings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Policy {
+pub enum FoldPolicy {
     /// (length - 1) * (occurrences - 1), overlapping occurrences included.
     #[default]
     Savings,
@@ -27,7 +27,7 @@ pub enum Policy {
     Longest,
 }
 
-impl Policy {
+impl FoldPolicy {
     fn score(self, len: usize, count: u64) -> u64 {
         let steps = (len - 1) as u64;
         match self {
@@ -46,7 +46,7 @@ pub struct CompatibleSettings {
     /// Folds after the first one (`fold_times`); `None` folds until nothing repeats.
     pub folds: Option<usize>,
     /// Order in which substrings are folded (`fold_policy`).
-    pub policy: Policy,
+    pub policy: FoldPolicy,
     /// Sizes of the ranges (`min_seq_ops`, `max_seq_ops`).
     pub bounds: SizeBounds,
 }
@@ -56,7 +56,7 @@ pub struct CompatibleSettings {
 /// `sequences` are the op names of each graph in program order. The result depends on the whole batch and its order,
 /// as the published one does. Where nothing repeats the reference fails; here a graph within bounds is then one range.
 pub fn fold_compatible<S: AsRef<str>>(sequences: &[Vec<S>], settings: &CompatibleSettings) -> Vec<Vec<OpRange>> {
-    let mut batch = Batch::new(sequences);
+    let mut batch = FoldBatch::new(sequences);
     let attempts = settings.folds.map_or(usize::MAX, |folds| folds.saturating_add(1));
     for _ in 0..attempts {
         if !batch.fold(settings) {
@@ -73,7 +73,7 @@ pub fn fold_compatible<S: AsRef<str>>(sequences: &[Vec<S>], settings: &Compatibl
 }
 
 /// All graphs of one call while they are folded. Identical graphs are held once.
-struct Batch {
+struct FoldBatch {
     text: Text,
     symbols: Symbols,
     /// Index into the distinct sequences of the text, per graph.
@@ -82,7 +82,7 @@ struct Batch {
     flat_len: u64,
 }
 
-impl Batch {
+impl FoldBatch {
     fn new<S: AsRef<str>>(sequences: &[Vec<S>]) -> Self {
         let mut tokens_of: FxHashMap<&str, u32> = FxHashMap::default();
         let mut index_of: FxHashMap<Vec<u32>, usize> = FxHashMap::default();
@@ -210,7 +210,7 @@ mod tests {
 
     fn settings(window: usize, min: u32, max: u32) -> CompatibleSettings {
         let bounds = SizeBounds::new(min, max).unwrap();
-        CompatibleSettings { window, folds: Some(10), policy: Policy::Savings, bounds }
+        CompatibleSettings { window, folds: Some(10), policy: FoldPolicy::Savings, bounds }
     }
 
     fn words(text: &str) -> Vec<&str> {
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn the_longest_policy_takes_the_first_of_tied_substrings_by_hash() {
-        let settings = CompatibleSettings { policy: Policy::Longest, folds: Some(0), ..settings(4, 2, 6) };
+        let settings = CompatibleSettings { policy: FoldPolicy::Longest, folds: Some(0), ..settings(4, 2, 6) };
         let ranges = fold_compatible(&[words("a b c d e f g h a b c d e f g h z")], &settings);
         assert_eq!(pairs(&ranges[0]), [(0, 3), (3, 7), (7, 11), (11, 15), (15, 17)]);
     }

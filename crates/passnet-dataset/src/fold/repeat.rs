@@ -18,7 +18,7 @@ pub(super) struct Winners {
 }
 
 /// A maximal slice of `order` whose positions share the tokens read so far.
-struct Group {
+struct TokenGroup {
     begin: usize,
     end: usize,
     /// Number of occurrences, copies counted.
@@ -39,7 +39,7 @@ pub(super) fn best_repeats(
 ) -> Option<Winners> {
     let mut order: Vec<u32> =
         (0..text.tokens.len()).filter(|&p| text.tokens[p] != SEPARATOR).map(|p| p as u32).collect();
-    let mut groups = vec![Group { begin: 0, end: order.len(), count: 0 }];
+    let mut groups = vec![TokenGroup { begin: 0, end: order.len(), count: 0 }];
     let mut refiner = Refiner::new(vocabulary);
     let mut best = 0;
     let mut winners = None;
@@ -75,7 +75,13 @@ impl Refiner {
         Self { slots: vec![0; vocabulary], counts: vec![0; vocabulary], touched: Vec::new() }
     }
 
-    fn split(&mut self, text: &Text, order: &[u32], groups: &[Group], offset: usize) -> (Vec<u32>, Vec<Group>) {
+    fn split(
+        &mut self,
+        text: &Text,
+        order: &[u32],
+        groups: &[TokenGroup],
+        offset: usize,
+    ) -> (Vec<u32>, Vec<TokenGroup>) {
         let survivors = groups.iter().map(|group| group.end - group.begin).sum();
         let mut next_order = Vec::with_capacity(survivors);
         let mut next_groups = Vec::new();
@@ -94,7 +100,7 @@ impl Refiner {
             let mut begin = next_order.len();
             for &token in &self.touched {
                 let end = begin + self.slots[token as usize] as usize;
-                next_groups.push(Group { begin, end, count: self.counts[token as usize] });
+                next_groups.push(TokenGroup { begin, end, count: self.counts[token as usize] });
                 self.slots[token as usize] = begin as u32;
                 begin = end;
             }

@@ -24,13 +24,13 @@ impl Run {
 
 /// Bodies of one chosen run: `count` copies of `period` tokens from `start`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Loop {
+pub(super) struct ChosenRun {
     pub(super) start: usize,
     pub(super) period: usize,
     pub(super) count: usize,
 }
 
-impl Loop {
+impl ChosenRun {
     pub(super) fn end(self) -> usize {
         self.start + self.period * self.count
     }
@@ -40,7 +40,7 @@ impl Loop {
 /// chosen one is trimmed. Each body begins at its smallest rotation, independent of the rotation that the run begins with.
 ///
 /// Time is O(tokens * max_period), with a comparison of two integers as the unit.
-pub(super) fn loops(tokens: &[u32], max_period: usize) -> Vec<Loop> {
+pub(super) fn loops(tokens: &[u32], max_period: usize) -> Vec<ChosenRun> {
     let mut candidates = BinaryHeap::new();
     for period in 1..max_period.min(tokens.len() / 2 + 1) {
         let mut start = 0;
@@ -69,7 +69,7 @@ pub(super) fn loops(tokens: &[u32], max_period: usize) -> Vec<Loop> {
         let count = (end - start) / period;
         // Rotation may cost one of two copies; a single one is no loop.
         if count >= 2 {
-            let found = Loop { start, period, count };
+            let found = ChosenRun { start, period, count };
             taken[start..found.end()].fill(true);
             chosen.push(found);
         }
@@ -113,9 +113,9 @@ mod tests {
         // 9, then (3 1 1 2) four times: the body that begins with 1 1 is smallest.
         let mut tokens = vec![9];
         tokens.extend([3, 1, 1, 2].repeat(4));
-        let leftover = Loop { start: 14, period: 1, count: 2 };
-        assert_eq!(loops(&tokens, 8), [Loop { start: 2, period: 4, count: 3 }, leftover]);
-        assert_eq!(loops(&[5; 7], 8), [Loop { start: 0, period: 1, count: 7 }]);
+        let leftover = ChosenRun { start: 14, period: 1, count: 2 };
+        assert_eq!(loops(&tokens, 8), [ChosenRun { start: 2, period: 4, count: 3 }, leftover]);
+        assert_eq!(loops(&[5; 7], 8), [ChosenRun { start: 0, period: 1, count: 7 }]);
         assert_eq!(loops(&[1, 2, 3], 8), []);
         assert_eq!(loops(&[], 8), []);
     }

@@ -11,7 +11,7 @@ pub struct Compiled {
 
 /// Kernel counts of all prefixes of one graph, and what they cost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Measured {
+pub struct PrefixCounts {
     /// `kernels[k - 1]` is the count of the first `k` ops.
     pub kernels: Vec<u32>,
     /// The prefixes that were compiled, by their number of ops; the other counts were concluded.
@@ -26,7 +26,7 @@ pub struct Measured {
 ///
 /// # Errors
 /// The first error of `compile`.
-pub fn measure_all<E>(ops: usize, compile: impl FnMut(&[usize]) -> Result<Compiled, E>) -> Result<Measured, E> {
+pub fn measure_all<E>(ops: usize, compile: impl FnMut(&[usize]) -> Result<Compiled, E>) -> Result<PrefixCounts, E> {
     let mut prefixes = Prefixes::new(compile);
     (1..=ops).try_for_each(|k| prefixes.compile(&[k]))?;
     Ok(prefixes.measured(ops))
@@ -70,7 +70,7 @@ impl Bracketing {
         &self,
         ops: &[String],
         compile: impl FnMut(&[usize]) -> Result<Compiled, E>,
-    ) -> Result<Measured, E> {
+    ) -> Result<PrefixCounts, E> {
         let mut prefixes = Prefixes::new(compile);
         let added: Vec<Option<i64>> = (1..=ops.len()).map(|k| self.predict(ops, k)).collect();
         prefixes.compile(&first_round(&added))?;
@@ -89,7 +89,7 @@ impl Bracketing {
     }
 
     /// Takes note of what was added between neighbours that were both compiled.
-    pub fn learn(&mut self, ops: &[String], measured: &Measured) {
+    pub fn learn(&mut self, ops: &[String], measured: &PrefixCounts) {
         let count = |k: usize| match k {
             0 => Some(0),
             _ => measured.compiled.contains(&k).then(|| i64::from(measured.kernels[k - 1])),
@@ -190,10 +190,10 @@ impl<F> Prefixes<F> {
     }
 
     /// Every count of `ops` ops was measured or concluded; what was measured wins.
-    fn measured(self, ops: usize) -> Measured {
+    fn measured(self, ops: usize) -> PrefixCounts {
         let concluded = |k| self.concluded.get(&k).and_then(|&count| u32::try_from(count).ok());
         let count = |k| self.compiled.get(&k).copied().or_else(|| concluded(k)).unwrap_or(0);
-        Measured {
+        PrefixCounts {
             kernels: (1..=ops).map(count).collect(),
             compiled: self.compiled.keys().copied().collect(),
             compilations: self.compilations,

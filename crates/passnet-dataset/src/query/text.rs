@@ -4,12 +4,12 @@ use std::fmt::Display;
 
 use passnet_record::{TextReport, TextTable, counted};
 
-use super::Stats;
+use super::SampleCounts;
 
 /// Ops that are listed.
 const TOP_OPS: usize = 20;
 
-impl Stats {
+impl SampleCounts {
     /// Returns the totals, and one table for each property.
     pub fn text_report(&self) -> TextReport {
         let mut report = TextReport::default();

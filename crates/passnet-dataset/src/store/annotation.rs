@@ -6,7 +6,7 @@ use super::{
     columns::{Columns, int32s, int64s, list_type, lists, strings},
     row::{Row, View},
 };
-use crate::fusible::Measured;
+use crate::fusible::PrefixCounts;
 
 /// Facts about every value of one full graph.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +29,7 @@ pub struct KernelsRow {
     /// Device of the counting: `cpu` or `cuda`.
     pub device: String,
     /// The counts; empty if it does not compile.
-    pub measured: Measured,
+    pub measured: PrefixCounts,
 }
 
 impl View for AnnotationRow {
@@ -141,9 +141,9 @@ fn int64_lists(rows: Vec<Vec<i64>>) -> Result<ArrayRef, ArrowError> {
     lists(rows.iter().map(Vec::len), int64s(rows.iter().flatten().copied()))
 }
 
-fn measured(kernels: Vec<i64>, compiled: Vec<i64>, calls: i32) -> Option<Measured> {
+fn measured(kernels: Vec<i64>, compiled: Vec<i64>, calls: i32) -> Option<PrefixCounts> {
     let kernels: Vec<u32> = kernels.into_iter().map(u32::try_from).collect::<Result<_, _>>().ok()?;
     let prefix = |k| usize::try_from(k).ok().filter(|k| (1..=kernels.len()).contains(k));
     let compiled = compiled.into_iter().map(prefix).collect::<Option<_>>()?;
-    Some(Measured { compiled, compilations: u32::try_from(calls).ok()?, kernels })
+    Some(PrefixCounts { compiled, compilations: u32::try_from(calls).ok()?, kernels })
 }

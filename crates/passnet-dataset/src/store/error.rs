@@ -5,7 +5,7 @@ use parquet::errors::ParquetError;
 
 /// Error of reading or writing the store.
 #[derive(Debug, thiserror::Error)]
-pub enum StoreError {
+pub enum TableError {
     /// The system refused.
     #[error("{path}: {source}")]
     Io {
@@ -62,7 +62,7 @@ pub enum StoreError {
     },
 }
 
-impl StoreError {
+impl TableError {
     /// The file or folder that the error is about.
     pub fn path(&self) -> &std::path::Path {
         match self {

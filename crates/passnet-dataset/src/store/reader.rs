@@ -13,7 +13,7 @@ use parquet::arrow::{
 };
 
 use super::{
-    error::StoreError,
+    error::TableError,
     row::{STORE_VERSION, TABLE_KEY, VERSION_KEY, View},
 };
 
@@ -39,10 +39,10 @@ impl<R: View> TableReader<R> {
     ///
     /// # Errors
     /// If it cannot be opened, is no Parquet file, or is of another table or a later version.
-    pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let file = File::open(path).map_err(|source| StoreError::Io { path: path.to_owned(), source })?;
+    pub fn open(path: &Path) -> Result<Self, TableError> {
+        let file = File::open(path).map_err(|source| TableError::Io { path: path.to_owned(), source })?;
         let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())
-            .map_err(|source| StoreError::File { path: path.to_owned(), source })?;
+            .map_err(|source| TableError::File { path: path.to_owned(), source })?;
         let reader = Self {
             path: path.to_owned(),
             file,
@@ -61,10 +61,10 @@ impl<R: View> TableReader<R> {
         self.metadata.metadata().file_metadata().num_rows().cast_unsigned()
     }
 
-    fn check_table(&self) -> Result<(), StoreError> {
+    fn check_table(&self) -> Result<(), TableError> {
         let pairs = self.metadata.metadata().file_metadata().key_value_metadata();
         let value = |key: &str| pairs?.iter().find(|pair| pair.key == key)?.value.clone();
-        let error = |message: String| Err(StoreError::Schema { path: self.path.clone(), message });
+        let error = |message: String| Err(TableError::Schema { path: self.path.clone(), message });
         match value(TABLE_KEY) {
             Some(table) if table == R::TABLE => {}
             Some(table) => return error(format!("this is a table of {table}, expected {}", R::TABLE)),
@@ -78,7 +78,7 @@ impl<R: View> TableReader<R> {
     }
 
     /// Reads the next rows of the row group in hand, or begins the next one; `None` at the end.
-    fn advance(&mut self) -> Option<Result<(), StoreError>> {
+    fn advance(&mut self) -> Option<Result<(), TableError>> {
         if self.current.is_none() {
             let row_group = self.next_row_group;
             if row_group == self.metadata.metadata().num_row_groups() {
@@ -125,17 +125,17 @@ impl<R: View> TableReader<R> {
     }
 
     /// The error for the row group that was begun last.
-    fn damaged(&self, message: String) -> StoreError {
+    fn damaged(&self, message: String) -> TableError {
         let row_group = self.next_row_group - 1;
         let groups = self.metadata.metadata().row_groups();
         let first_row = groups[..row_group].iter().map(|group| group.num_rows().cast_unsigned()).sum();
         let end_row = first_row + groups[row_group].num_rows().cast_unsigned();
-        StoreError::RowGroup { path: self.path.clone(), row_group, first_row, end_row, message }
+        TableError::RowGroup { path: self.path.clone(), row_group, first_row, end_row, message }
     }
 }
 
 impl<R: View> Iterator for TableReader<R> {
-    type Item = Result<R, StoreError>;
+    type Item = Result<R, TableError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {

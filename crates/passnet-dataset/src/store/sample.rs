@@ -12,7 +12,7 @@ use crate::fold::OpRange;
 
 /// Kind of a graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum GraphKind {
     /// A whole captured graph.
     #[default]
     Full,
@@ -24,7 +24,7 @@ pub enum Kind {
     Classical,
 }
 
-impl Kind {
+impl GraphKind {
     /// All kinds.
     pub const ALL: [Self; 4] = [Self::Full, Self::SingleOp, Self::Fusible, Self::Classical];
 
@@ -39,13 +39,13 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for GraphKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl FromStr for Kind {
+impl FromStr for GraphKind {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -78,7 +78,7 @@ impl Input {
 
 /// Origin of a subgraph.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
+pub struct SubgraphOrigin {
     /// Path of the full graph.
     pub path: String,
     /// Range of its ops in the full graph.
@@ -166,7 +166,7 @@ pub struct SampleRow {
     /// Folder of the sample below the dataset's root, with `/` between its parts; unique in a table.
     pub path: String,
     /// Kind of the graph.
-    pub kind: Kind,
+    pub kind: GraphKind,
     /// Library it comes from (`source` of `graph_net.json`).
     pub source: Option<String>,
     /// Field of use (`heuristic_tag` of `graph_net.json`).
@@ -178,7 +178,7 @@ pub struct SampleRow {
     /// Hashes for comparison.
     pub hashes: Hashes,
     /// Graphs that it was cut from; empty for full graphs.
-    pub origins: Vec<Origin>,
+    pub origins: Vec<SubgraphOrigin>,
     /// Paths of samples that were dropped because they equal this one.
     pub duplicates: Vec<String>,
     /// The folder's files.
@@ -190,7 +190,7 @@ pub struct SampleRow {
 pub struct Lineage {
     pub path: String,
     pub hashes: Hashes,
-    pub origins: Vec<Origin>,
+    pub origins: Vec<SubgraphOrigin>,
     pub duplicates: Vec<String>,
 }
 
@@ -358,10 +358,10 @@ fn decode_inputs(columns: &Columns<'_>) -> Result<Vec<Input>, String> {
         .collect()
 }
 
-fn decode_origins(columns: &Columns<'_>) -> Result<Vec<Origin>, String> {
+fn decode_origins(columns: &Columns<'_>) -> Result<Vec<SubgraphOrigin>, String> {
     let ranges = columns.int32s("start")?.into_iter().zip(columns.int32s("end")?);
     let ranges = ranges.map(|(start, end)| OpRange::new(start.cast_unsigned(), end.cast_unsigned()));
-    Ok(columns.strings("path")?.into_iter().zip(ranges).map(|(path, range)| Origin { path, range }).collect())
+    Ok(columns.strings("path")?.into_iter().zip(ranges).map(|(path, range)| SubgraphOrigin { path, range }).collect())
 }
 
 /// A column of lists of files.

@@ -16,7 +16,7 @@ use parquet::{
 use tempfile::NamedTempFile;
 
 use super::{
-    error::StoreError,
+    error::TableError,
     row::{Row, STORE_VERSION, TABLE_KEY, VERSION_KEY},
 };
 
@@ -54,7 +54,7 @@ impl<R: Row> TableWriter<R> {
     ///
     /// # Errors
     /// If the folder or a temporary file in it cannot be created.
-    pub fn create(path: &Path) -> Result<Self, StoreError> {
+    pub fn create(path: &Path) -> Result<Self, TableError> {
         Self::with_row_group_bytes(path, MAX_ROW_GROUP_BYTES)
     }
 
@@ -62,7 +62,7 @@ impl<R: Row> TableWriter<R> {
     ///
     /// # Errors
     /// As [`Self::create`].
-    pub fn publish(path: &Path) -> Result<Self, StoreError> {
+    pub fn publish(path: &Path) -> Result<Self, TableError> {
         Self::begin(path, MAX_ROW_GROUP_BYTES, PUBLISHED_ZSTD_LEVEL)
     }
 
@@ -70,13 +70,13 @@ impl<R: Row> TableWriter<R> {
     ///
     /// # Errors
     /// As [`Self::create`].
-    pub fn with_row_group_bytes(path: &Path, max_row_group_bytes: usize) -> Result<Self, StoreError> {
+    pub fn with_row_group_bytes(path: &Path, max_row_group_bytes: usize) -> Result<Self, TableError> {
         Self::begin(path, max_row_group_bytes, ZSTD_LEVEL)
     }
 
-    fn begin(path: &Path, max_row_group_bytes: usize, zstd_level: i32) -> Result<Self, StoreError> {
+    fn begin(path: &Path, max_row_group_bytes: usize, zstd_level: i32) -> Result<Self, TableError> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let io = |source| StoreError::Io { path: path.to_owned(), source };
+        let io = |source| TableError::Io { path: path.to_owned(), source };
         fs::create_dir_all(folder).map_err(io)?;
         let file = NamedTempFile::with_prefix_in(INCOMPLETE, folder).map_err(io)?;
         // The lock says that the file is no leftover. A file system without locks has leftovers that stay.
@@ -95,7 +95,7 @@ impl<R: Row> TableWriter<R> {
             properties = properties.set_column_dictionary_enabled(ColumnPath::from(field.name().as_str()), false);
         }
         let writer = ArrowWriter::try_new(file, Arc::new(R::schema()), Some(properties.build()))
-            .map_err(|source| StoreError::Write { path: path.to_owned(), source })?;
+            .map_err(|source| TableError::Write { path: path.to_owned(), source })?;
         let path = path.to_owned();
         Ok(Self {
             path,
@@ -112,7 +112,7 @@ impl<R: Row> TableWriter<R> {
     ///
     /// # Errors
     /// If the disk is full or a column exceeds its type.
-    pub fn push(&mut self, row: R) -> Result<(), StoreError> {
+    pub fn push(&mut self, row: R) -> Result<(), TableError> {
         let bytes = row.raw_bytes();
         if self.row_group_bytes + self.pending_bytes + bytes > self.max_row_group_bytes {
             self.write_pending()?;
@@ -131,31 +131,31 @@ impl<R: Row> TableWriter<R> {
     ///
     /// # Errors
     /// If the disk is full or the place cannot be written; what was there stays.
-    pub fn finish(mut self) -> Result<(), StoreError> {
+    pub fn finish(mut self) -> Result<(), TableError> {
         self.write_pending()?;
         let Self { path, writer, .. } = self;
-        let file = writer.into_inner().map_err(|source| StoreError::Write { path: path.clone(), source })?;
+        let file = writer.into_inner().map_err(|source| TableError::Write { path: path.clone(), source })?;
         let place = |file: NamedTempFile| -> io::Result<()> {
             file.as_file().sync_all()?;
             file.persist(&path)?;
             Ok(())
         };
-        place(file).map_err(|source| StoreError::Io { path: path.clone(), source })
+        place(file).map_err(|source| TableError::Io { path: path.clone(), source })
     }
 
-    fn write_pending(&mut self) -> Result<(), StoreError> {
+    fn write_pending(&mut self) -> Result<(), TableError> {
         if self.pending.is_empty() {
             return Ok(());
         }
         let batch =
-            R::encode(&self.pending).map_err(|source| StoreError::Encode { path: self.path.clone(), source })?;
+            R::encode(&self.pending).map_err(|source| TableError::Encode { path: self.path.clone(), source })?;
         self.writer.write(&batch).map_err(|source| self.write_error(source))?;
         self.pending.clear();
         self.row_group_bytes += std::mem::take(&mut self.pending_bytes);
         Ok(())
     }
 
-    fn write_error(&self, source: ParquetError) -> StoreError {
-        StoreError::Write { path: self.path.clone(), source }
+    fn write_error(&self, source: ParquetError) -> TableError {
+        TableError::Write { path: self.path.clone(), source }
     }
 }

@@ -3,22 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    class::{self, Class},
+    class::{self, TaskClass},
     plan::{Bounds, Built},
 };
 use crate::{
     Dataset, Failure, Table,
     phase::Phase,
     select::select_subset,
-    store::{Input, Kind, Origin, SampleRow, StoreError},
+    store::{GraphKind, Input, SampleRow, SubgraphOrigin, TableError},
 };
 
 /// One distinct subgraph.
-pub(super) struct Candidate {
+pub(super) struct CandidateSubgraph {
     pub(super) path: String,
     pub(super) structure: String,
     /// Origin to cut it from: the first one that evaluation may have.
-    pub(super) origin: Option<Origin>,
+    pub(super) origin: Option<SubgraphOrigin>,
     bucket: Bucket,
     elements: u64,
     is_language: bool,
@@ -28,26 +28,29 @@ pub(super) struct Candidate {
 type Bucket = Vec<(u8, Vec<u32>)>;
 
 /// The subgraphs of one op sequence.
-pub(super) struct Group {
+pub(super) struct CandidateGroup {
     ops: Vec<String>,
     /// Places that have it and that evaluation may have, repetitions included.
     origins: usize,
-    pub(super) candidates: Vec<Candidate>,
+    pub(super) candidates: Vec<CandidateSubgraph>,
 }
 
 /// Groups by phase, kind and hash of their op sequence.
-pub(super) type Groups = BTreeMap<(Phase, Kind, String), Group>;
+pub(super) type Groups = BTreeMap<(Phase, GraphKind, String), CandidateGroup>;
 
-impl Group {
+impl CandidateGroup {
     /// The class of its task.
-    pub(super) fn class(&self) -> Class {
-        Class::of_graphs(&self.ops, self.candidates.iter().map(|candidate| (candidate.elements, candidate.is_language)))
+    pub(super) fn class(&self) -> TaskClass {
+        TaskClass::of_graphs(
+            &self.ops,
+            self.candidates.iter().map(|candidate| (candidate.elements, candidate.is_language)),
+        )
     }
 
     /// At most `count` candidates for evaluation with their origins, from as many structures and buckets of inputs as there
     /// are.
-    pub(super) fn spread(&self, count: usize) -> Vec<&Origin> {
-        let mut classes: BTreeMap<(&str, &Bucket), Vec<&Origin>> = BTreeMap::new();
+    pub(super) fn spread(&self, count: usize) -> Vec<&SubgraphOrigin> {
+        let mut classes: BTreeMap<(&str, &Bucket), Vec<&SubgraphOrigin>> = BTreeMap::new();
         for candidate in &self.candidates {
             let class = classes.entry((&candidate.structure, &candidate.bucket)).or_default();
             class.extend(&candidate.origin);
@@ -59,7 +62,7 @@ impl Group {
 }
 
 /// All annotated subgraphs whose inputs fit the bound, by kind and hash of their op sequence.
-pub(super) fn groups(dataset: &Dataset, bounds: &Bounds, built: &mut Built) -> Result<Groups, StoreError> {
+pub(super) fn groups(dataset: &Dataset, bounds: &Bounds, built: &mut Built) -> Result<Groups, TableError> {
     let mut groups = Groups::new();
     for row in dataset.read::<SampleRow>(Table::Subgraphs)? {
         let row = match row {
@@ -76,19 +79,19 @@ pub(super) fn groups(dataset: &Dataset, bounds: &Bounds, built: &mut Built) -> R
         }
         let bucket: Bucket = row.inputs.iter().map(class).collect();
         let (elements, is_language) = (class::elements(&row.inputs), class::is_language(row.domain.as_deref()));
-        let mut phases: BTreeMap<Phase, Vec<Origin>> = BTreeMap::new();
+        let mut phases: BTreeMap<Phase, Vec<SubgraphOrigin>> = BTreeMap::new();
         for origin in row.origins {
             let phase = phases.entry(Phase::of(&origin.path)).or_default();
             phase.extend(Some(origin).filter(|origin| !bounds.only_trains(&origin.path)));
         }
         for (phase, origins) in phases {
-            let group = groups.entry((phase, row.kind, ops.clone())).or_insert_with(|| Group {
+            let group = groups.entry((phase, row.kind, ops.clone())).or_insert_with(|| CandidateGroup {
                 ops: row.ops.clone(),
                 origins: 0,
                 candidates: Vec::new(),
             });
             group.origins += origins.len();
-            group.candidates.push(Candidate {
+            group.candidates.push(CandidateSubgraph {
                 path: row.path.clone(),
                 structure: structure.clone(),
                 origin: origins.into_iter().next(),
@@ -108,12 +111,12 @@ fn class(input: &Input) -> (u8, Vec<u32>) {
 
 /// Op sequences of a phase and kind that evaluation may have, in the order in which a suite takes them, without those that another
 /// one has.
-pub(super) fn preferred(groups: &Groups, phase: Phase, kind: Kind, taken: &BTreeSet<String>) -> Vec<String> {
-    let is_free = |group: &Group, key: &String| group.origins > 0 && !taken.contains(key);
+pub(super) fn preferred(groups: &Groups, phase: Phase, kind: GraphKind, taken: &BTreeSet<String>) -> Vec<String> {
+    let is_free = |group: &CandidateGroup, key: &String| group.origins > 0 && !taken.contains(key);
     let of_kind = groups.iter().filter(|((in_phase, of, _), _)| (*in_phase, *of) == (phase, kind));
-    let mut found: Vec<(&String, &Group)> =
+    let mut found: Vec<(&String, &CandidateGroup)> =
         of_kind.filter(|((.., key), group)| is_free(group, key)).map(|((.., key), group)| (key, group)).collect();
-    if kind == Kind::SingleOp {
+    if kind == GraphKind::SingleOp {
         found.sort_by_key(|(key, group)| (std::cmp::Reverse(group.origins), *key));
         return found.into_iter().map(|(key, _)| key.clone()).collect();
     }

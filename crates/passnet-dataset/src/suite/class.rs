@@ -12,7 +12,7 @@ const LANGUAGE: &str = "nlp";
 
 /// The properties of a task that [`Shares`] bounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Class {
+pub struct TaskClass {
     /// All ops are views, or no graph has 1,024 elements of inputs.
     pub is_trivial: bool,
     /// At least half of the graphs are of language models.
@@ -22,7 +22,7 @@ pub struct Class {
 /// Bounds of the classes of tasks in a suite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shares {
-    /// Largest share of tasks that are trivial ([`Class::is_trivial`]).
+    /// Largest share of tasks that are trivial ([`TaskClass::is_trivial`]).
     pub trivial: f64,
     /// Least share of tasks of language models, as far as there are any.
     pub language: f64,
@@ -55,18 +55,18 @@ impl Filling {
     }
 
     /// Returns whether a task of this class may be added.
-    pub(super) fn admits(&self, class: Class) -> bool {
+    pub(super) fn admits(&self, class: TaskClass) -> bool {
         (!class.is_trivial || self.trivial > 0) && (class.is_language || self.all_fields || self.other > 0)
     }
 
     /// Counts a task that was added.
-    pub(super) fn add(&mut self, class: Class) {
+    pub(super) fn add(&mut self, class: TaskClass) {
         self.trivial = self.trivial.saturating_sub(usize::from(class.is_trivial));
         self.other = self.other.saturating_sub(usize::from(!class.is_language));
     }
 }
 
-impl Class {
+impl TaskClass {
     /// The class of a task with these ops and graphs.
     pub fn of<'a>(ops: &[String], rows: impl Iterator<Item = &'a SampleRow>) -> Self {
         Self::of_graphs(ops, rows.map(|row| (elements(&row.inputs), is_language(row.domain.as_deref()))))
@@ -109,9 +109,9 @@ fn is_view(op: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn class(ops: &[&str], graphs: &[(u64, bool)]) -> Class {
+    fn class(ops: &[&str], graphs: &[(u64, bool)]) -> TaskClass {
         let ops: Vec<String> = ops.iter().map(|&op| op.to_owned()).collect();
-        Class::of_graphs(&ops, graphs.iter().copied())
+        TaskClass::of_graphs(&ops, graphs.iter().copied())
     }
 
     #[test]
@@ -142,8 +142,8 @@ mod tests {
     #[test]
     fn a_suite_fills_up_within_its_shares() {
         let mut filling = Filling::new(Shares::default(), 10);
-        let (plain, language) = (Class::default(), Class { is_language: true, ..Class::default() });
-        assert!(!filling.admits(Class { is_trivial: true, is_language: true }), "3 % of ten are none");
+        let (plain, language) = (TaskClass::default(), TaskClass { is_language: true, ..TaskClass::default() });
+        assert!(!filling.admits(TaskClass { is_trivial: true, is_language: true }), "3 % of ten are none");
         for _ in 0..6 {
             assert!(filling.admits(plain));
             filling.add(plain);

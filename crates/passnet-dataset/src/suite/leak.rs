@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use crate::{
     Dataset, Table,
-    store::{SampleRow, StoreError},
+    store::{SampleRow, TableError},
 };
 
 /// Overlap of evaluation and training.
@@ -18,7 +18,7 @@ pub struct Leak {
 ///
 /// # Errors
 /// If a table cannot be read whole: a row that is not read proves nothing.
-pub fn leaks(eval: &[Dataset], train: &Dataset) -> Result<Leak, StoreError> {
+pub fn leaks(eval: &[Dataset], train: &Dataset) -> Result<Leak, TableError> {
     let mut found = Leak::default();
     let mut evaluated = Leak::default();
     for suite in eval {

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::class::Shares;
-use crate::{Failure, cut::CastRule, phase::Phase, store::Kind};
+use crate::{Failure, cut::CastRule, phase::Phase, store::GraphKind};
 
 /// Plan of one suite.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct SuitePlan {
     /// Name and folder, e.g. `passbench-f`.
     pub name: String,
     /// Kind of its graphs.
-    pub kind: Kind,
+    pub kind: GraphKind,
     /// Phase of the full graphs that its graphs are cut from.
     pub phase: Phase,
     /// Number of tasks.

@@ -16,19 +16,19 @@ use crate::{
     Dataset, Table,
     annotate::{Runner, ask},
     import::parse,
-    store::{Columns, Row, SampleRow, StoreError, View, strings},
+    store::{Columns, Row, SampleRow, TableError, View, strings},
 };
 
 /// Result of running one graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Proof {
+pub struct ProofResult {
     /// Content id of the files of the graph, and the bound that it was held to.
     pub graph: String,
     /// Reason why the graph is not fit; empty if it is.
     pub refused: String,
 }
 
-impl View for Proof {
+impl View for ProofResult {
     const TABLE: &'static str = "proofs";
 
     fn schema() -> Schema {
@@ -43,7 +43,7 @@ impl View for Proof {
     }
 }
 
-impl Row for Proof {
+impl Row for ProofResult {
     fn encode(rows: &[Self]) -> Result<RecordBatch, ArrowError> {
         let columns = vec![
             strings(rows.iter().map(|row| row.graph.as_str())),
@@ -61,7 +61,7 @@ impl Row for Proof {
 pub(super) struct Proofs {
     dataset: Dataset,
     known: BTreeMap<String, String>,
-    fresh: Vec<Proof>,
+    fresh: Vec<ProofResult>,
 }
 
 /// Part of the key of a proof that changes with the rules, so that proofs by other rules are made again.
@@ -74,8 +74,8 @@ const FLUSH: usize = 32;
 const SECONDS: f64 = 120.0;
 
 impl Proofs {
-    pub(super) fn open(dataset: &Dataset) -> Result<Self, StoreError> {
-        let rows = dataset.read::<Proof>(Table::Proofs)?.flatten();
+    pub(super) fn open(dataset: &Dataset) -> Result<Self, TableError> {
+        let rows = dataset.read::<ProofResult>(Table::Proofs)?.flatten();
         let known = rows.map(|proof| (proof.graph, proof.refused)).collect();
         Ok(Self { dataset: dataset.clone(), known, fresh: Vec::new() })
     }
@@ -88,7 +88,7 @@ impl Proofs {
         max_bytes: u64,
         runner: &dyn Runner,
         built: &mut Built,
-    ) -> Result<Vec<SampleRow>, StoreError> {
+    ) -> Result<Vec<SampleRow>, TableError> {
         let mut good = Vec::new();
         let mut candidates = candidates.into_iter();
         while good.len() < count {
@@ -108,11 +108,11 @@ impl Proofs {
         max_bytes: u64,
         runner: &dyn Runner,
         built: &mut Built,
-    ) -> Result<Vec<SampleRow>, StoreError> {
+    ) -> Result<Vec<SampleRow>, TableError> {
         let keys: Vec<String> = candidates.iter().map(|row| key(row, max_bytes)).collect();
         let todo: Vec<(&String, &SampleRow)> =
             keys.iter().zip(&candidates).filter(|(key, _)| !self.known.contains_key(*key)).collect();
-        let proven: Vec<Proof> =
+        let proven: Vec<ProofResult> =
             todo.par_chunks(BATCH).flat_map_iter(|graphs| prove(graphs, max_bytes, runner)).collect();
         for proof in proven {
             self.known.insert(proof.graph.clone(), proof.refused.clone());
@@ -131,14 +131,14 @@ impl Proofs {
         Ok(good)
     }
 
-    fn flush(&mut self) -> Result<(), StoreError> {
+    fn flush(&mut self) -> Result<(), TableError> {
         let mut writer = self.dataset.append(Table::Proofs)?;
         self.fresh.drain(..).try_for_each(|proof| writer.push(proof))?;
         writer.finish()
     }
 
     /// Writes what is not written yet.
-    pub(super) fn finish(mut self) -> Result<(), StoreError> {
+    pub(super) fn finish(mut self) -> Result<(), TableError> {
         self.flush()
     }
 }
@@ -154,7 +154,7 @@ fn short(reason: &str) -> String {
     letters.split('#').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("N")
 }
 
-fn prove(graphs: &[(&String, &SampleRow)], max_bytes: u64, runner: &dyn Runner) -> Vec<Proof> {
+fn prove(graphs: &[(&String, &SampleRow)], max_bytes: u64, runner: &dyn Runner) -> Vec<ProofResult> {
     let requests: Result<Vec<GraphRequest>, String> = graphs.iter().map(|(_, row)| describe(row)).collect();
     let results = requests.and_then(|graphs| {
         let reply: ProveReply = ask(runner, &ProveRequest { graphs, max_bytes, seconds: SECONDS })?;
@@ -164,15 +164,15 @@ fn prove(graphs: &[(&String, &SampleRow)], max_bytes: u64, runner: &dyn Runner) 
         Ok(results) if results.len() == graphs.len() => graphs
             .iter()
             .zip(results)
-            .map(|((key, _), result)| Proof {
+            .map(|((key, _), result)| ProofResult {
                 graph: (*key).clone(),
                 refused: result.into_result().err().unwrap_or_default(),
             })
             .collect(),
         // One graph took the process with it; alone, the others are proven.
         _ if graphs.len() > 1 => graphs.iter().flat_map(|graph| prove(&[*graph], max_bytes, runner)).collect(),
-        Ok(_) => vec![Proof { graph: graphs[0].0.clone(), refused: "malformed reply".to_owned() }],
-        Err(message) => vec![Proof { graph: graphs[0].0.clone(), refused: message }],
+        Ok(_) => vec![ProofResult { graph: graphs[0].0.clone(), refused: "malformed reply".to_owned() }],
+        Err(message) => vec![ProofResult { graph: graphs[0].0.clone(), refused: message }],
     }
 }
 

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    class::{Class, Filling, Shares},
+    class::{Filling, Shares, TaskClass},
     write::write_suite,
 };
 use crate::{
     Dataset, Table,
-    store::{SampleRow, StoreError, TaskRow},
+    store::{SampleRow, TableError, TaskRow},
 };
 
 /// Result of revising a suite.
@@ -28,7 +28,7 @@ pub struct Revised {
 struct Whole {
     task: TaskRow,
     rows: Vec<SampleRow>,
-    class: Class,
+    class: TaskClass,
 }
 
 /// Writes to `out` the suite with `tasks` tasks within `shares`: its own tasks in their order, as far as they fit, then tasks of `pool`,
@@ -43,7 +43,7 @@ pub fn revise(
     tasks: usize,
     shares: Shares,
     out: &Dataset,
-) -> Result<Revised, StoreError> {
+) -> Result<Revised, TableError> {
     let own = whole_tasks(suite)?;
     let mut known: BTreeSet<Vec<String>> = own.iter().map(|whole| whole.task.ops.clone()).collect();
     for other in without {
@@ -56,10 +56,11 @@ pub fn revise(
         fresh.extend(whole_tasks(other)?.into_iter().filter(|whole| !whole.class.is_trivial));
     }
     fresh.retain(|whole| known.insert(whole.task.ops.clone()));
-    let mut filling = Filling::new(shares, tasks);
-    let has_language = fresh.iter().chain(&own).filter(|whole| whole.class.is_language).count();
-    // Where there are too few tasks of language models, others take their places.
-    filling.all_fields = (has_language as f64) < (shares.language * tasks as f64).ceil();
+    let is_language = |whole: &&Whole| whole.class.is_language && !whole.class.is_trivial;
+    let language = fresh.iter().chain(&own).filter(is_language).count();
+    // Where there are too few tasks of language models, all of them stay or come in, and others take the places that are left.
+    let attainable = language as f64 / tasks.max(1) as f64;
+    let mut filling = Filling::new(Shares { language: shares.language.min(attainable), ..shares }, tasks);
     let mut revised = Revised::default();
     let mut chosen: Vec<Whole> = Vec::new();
     let (mut others, mut left): (Vec<Whole>, usize) = (Vec::new(), tasks);
@@ -95,7 +96,7 @@ pub fn revise(
 ///
 /// # Errors
 /// If a table cannot be read whole or written.
-pub fn withhold(train: &Dataset, suites: &[Dataset], out: &Dataset) -> Result<(usize, usize), StoreError> {
+pub fn withhold(train: &Dataset, suites: &[Dataset], out: &Dataset) -> Result<(usize, usize), TableError> {
     let (mut sequences, mut structures) = (BTreeSet::new(), BTreeSet::new());
     for suite in suites {
         for row in suite.read::<SampleRow>(Table::Subgraphs)? {
@@ -129,7 +130,7 @@ impl Whole {
 }
 
 /// The tasks of a suite in order, with their graphs in the order of each task.
-fn whole_tasks(suite: &Dataset) -> Result<Vec<Whole>, StoreError> {
+fn whole_tasks(suite: &Dataset) -> Result<Vec<Whole>, TableError> {
     let mut rows = BTreeMap::new();
     for row in suite.read::<SampleRow>(Table::Subgraphs)? {
         let row = row?;
@@ -139,7 +140,7 @@ fn whole_tasks(suite: &Dataset) -> Result<Vec<Whole>, StoreError> {
     for task in suite.read::<TaskRow>(Table::Tasks)? {
         let task = task?;
         let rows: Vec<SampleRow> = task.graphs.iter().filter_map(|path| rows.remove(path)).collect();
-        let class = Class::of(&task.ops, rows.iter());
+        let class = TaskClass::of(&task.ops, rows.iter());
         found.push(Whole { task, rows, class });
     }
     Ok(found)

@@ -2,7 +2,7 @@
 
 use crate::{
     Dataset, Table,
-    store::{SampleRow, StoreError, TaskRow},
+    store::{SampleRow, TableError, TaskRow},
 };
 
 /// Writes tasks and their graphs in order, the graphs of a task as `TASK/000`, `TASK/001` ...
@@ -10,7 +10,7 @@ pub(super) fn write_suite(
     out: &Dataset,
     split: &str,
     tasks: Vec<(String, Vec<SampleRow>)>,
-) -> Result<(String, usize, usize), StoreError> {
+) -> Result<(String, usize, usize), TableError> {
     let mut graphs = 0;
     let mut subgraphs = out.replace(Table::Subgraphs)?.published();
     let mut table = out.replace(Table::Tasks)?.published();

@@ -81,12 +81,12 @@ pub fn loosely_close(
 }
 
 /// Rule for the elements of one tensor.
-struct Rule {
+struct LooseRule {
     allowed: f64,
     exceptional: Exceptional,
 }
 
-impl Rule {
+impl LooseRule {
     fn of<E: Element>(dtype: DType, reference: &[u8], exceptional: Exceptional) -> Self {
         let allowed = loose_bound(dtype).map_or(0.0, |bound| {
             let scale = E::elements(reference).map(E::magnitude).filter(|m| m.is_finite()).fold(0.0, f64::max);
@@ -114,8 +114,8 @@ fn judge<E: Element>(
     second: Option<&[u8]>,
     exceptional: Exceptional,
 ) -> Result<(), LooseFailure> {
-    let rule = Rule::of::<E>(dtype, reference, exceptional);
-    let mut second = second.map(|second| (Rule::of::<E>(dtype, second, exceptional), E::elements(second)));
+    let rule = LooseRule::of::<E>(dtype, reference, exceptional);
+    let mut second = second.map(|second| (LooseRule::of::<E>(dtype, second, exceptional), E::elements(second)));
     let (mut first, mut wrong, mut unreliable) = (None, 0_u64, 0_u64);
     for (index, (c, e)) in (0_u64..).zip(E::elements(candidate).zip(E::elements(reference))) {
         let by_second = second.as_mut().and_then(|(rule, elements)| Some((&*rule, elements.next()?)));

@@ -49,7 +49,7 @@ fn large_tensors_do_not_depend_on_the_number_of_threads() {
     let whole = fill(&meta(DType::Float16, &[(PARALLEL_ELEMENTS + 13) as u64]), 5, Content::Random).unwrap();
     let start = fill(&meta(DType::Float16, &[1000]), 5, Content::Random).unwrap();
     assert_eq!(whole[..2000], start);
-    let rule = Rule { data: None, mean: 0.25, std: 2.0, min: -1e9, max: 1e9, content: Content::Random };
+    let rule = FloatRule { data: None, mean: 0.25, std: 2.0, min: -1e9, max: 1e9, content: Content::Random };
     let stream = Stream::new(5, "in_0");
     let mut last = [0; 2];
     let i = PARALLEL_ELEMENTS as u64 + 12;

@@ -10,14 +10,14 @@ use crate::{block::InputBlock, failure::Failure, worker::Returned};
 
 /// Origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum ValueOrigin {
     /// Returned, at this position.
     Output(usize),
     /// An input of this name that was changed.
     Input(String),
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for ValueOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Output(index) => write!(f, "output {index}"),
@@ -28,7 +28,7 @@ impl fmt::Display for Origin {
 
 /// One value of both sides, of the same type and shape.
 pub(crate) struct Pair<'a> {
-    pub(super) origin: Origin,
+    pub(super) origin: ValueOrigin,
     pub(super) dtype: DType,
     pub(super) shape: Vec<u64>,
     pub(super) candidate: Cow<'a, [u8]>,
@@ -39,14 +39,14 @@ impl Pair<'_> {
     /// Returns the elements of this value in what the graph returned in float64; `None` where that has no such value.
     pub(super) fn float64<'w>(&self, wide: &'w Returned) -> Option<Cow<'w, [u8]>> {
         let layout = match &self.origin {
-            Origin::Output(index) => match wide.outputs.values.get(*index)? {
+            ValueOrigin::Output(index) => match wide.outputs.values.get(*index)? {
                 OutputValue::Tensor { layout, .. } => layout,
                 OutputValue::Scalar { value: TensorValue::Float(value) } => {
                     return Some(value.to_ne_bytes().to_vec().into());
                 }
                 _ => return None,
             },
-            Origin::Input(name) => wide.outputs.mutated.iter().find(|layout| layout.name == *name)?,
+            ValueOrigin::Input(name) => wide.outputs.mutated.iter().find(|layout| layout.name == *name)?,
         };
         let is_same = layout.dtype == DType::Float64 && layout.shape == self.shape;
         is_same.then(|| wide.values(layout).into())
@@ -80,14 +80,14 @@ pub(super) fn unravel(mut index: u64, shape: &[u64]) -> Vec<u64> {
 
 /// Properties of a call's results that are compared in addition to types, shapes and values.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Guard {
+pub(crate) struct CallProperties {
     /// Other inputs than those that the reference changes are left as they were, and are not handed out as outputs.
     pub(crate) inputs: bool,
     /// Outputs have the reference's strides, and share memory only where the reference's do.
     pub(crate) layout: bool,
 }
 
-impl Guard {
+impl CallProperties {
     /// Everything.
     pub(crate) const ALL: Self = Self { inputs: true, layout: true };
 }
@@ -108,7 +108,7 @@ pub(crate) fn pair<'a>(
     candidate: &'a Returned,
     inputs: &InputBlock,
     set: usize,
-    guard: Guard,
+    guard: CallProperties,
 ) -> Result<Vec<Pair<'a>>, PairError> {
     let (expected, got) = (&reference.outputs.values, &candidate.outputs.values);
     if expected.len() != got.len() {
@@ -162,7 +162,7 @@ fn pair_values<'a>(
                 return Err(mismatch(Status::ShapeMismatch, "shape_differs", "shape", expected, got));
             }
             Ok(Some(Pair {
-                origin: Origin::Output(index),
+                origin: ValueOrigin::Output(index),
                 dtype: expected.dtype,
                 shape: expected.shape.clone(),
                 candidate: candidate.values(got).into(),
@@ -176,7 +176,7 @@ fn pair_values<'a>(
                 return Err(mismatch(Status::TypeMismatch, "type_differs", "a Python number of kind", expected, dtype));
             }
             let (candidate, reference) = (got.into(), expected.into());
-            Ok(Some(Pair { origin: Origin::Output(index), dtype, shape: Vec::new(), candidate, reference }))
+            Ok(Some(Pair { origin: ValueOrigin::Output(index), dtype, shape: Vec::new(), candidate, reference }))
         }
         (expected, got) => {
             let (expected, got) = (kind_of(expected), kind_of(got));
@@ -252,7 +252,7 @@ fn pair_mutations<'a>(
             },
         };
         pairs.push(Pair {
-            origin: Origin::Input(layout.name.clone()),
+            origin: ValueOrigin::Input(layout.name.clone()),
             dtype: layout.dtype,
             shape: layout.shape.clone(),
             candidate,

@@ -3,17 +3,17 @@
 use passnet_record::{AgainstFloat64, DType, OutputComparison, Remark, Status};
 
 use super::{
-    pairs::{Origin, Pair, unravel},
+    pairs::{Pair, ValueOrigin, unravel},
     vanishing::is_wrong_though_close,
 };
 use crate::{
-    compare::{Comparison, FIRST_TOLERANCE, against_float64, compare},
+    compare::{FIRST_TOLERANCE, TensorComparison, against_float64, compare},
     failure::Failure,
     worker::Returned,
 };
 
 /// Comparison of one round's values with those of eager, in their order.
-pub(crate) struct Agreement(Vec<Comparison>);
+pub(crate) struct Agreement(Vec<TensorComparison>);
 
 impl Agreement {
     pub(crate) fn of(pairs: &[Pair<'_>], correct_at: i32) -> Self {
@@ -28,18 +28,18 @@ impl Agreement {
 
 /// Agreement over the rounds that count.
 #[derive(Debug)]
-pub(crate) struct Tally {
+pub(crate) struct RoundTally {
     correct_at: i32,
     outputs: Vec<Tallied>,
 }
 
 #[derive(Debug)]
 struct Tallied {
-    origin: Origin,
+    origin: ValueOrigin,
     dtype: DType,
     shape: Vec<u64>,
     /// Against eager.
-    worst: Comparison,
+    worst: TensorComparison,
     float64: Option<AgainstFloat64>,
     /// In every round it was close to eager, or no worse than eager by float64.
     is_right: bool,
@@ -59,7 +59,7 @@ impl Tallied {
     }
 }
 
-impl Tally {
+impl RoundTally {
     /// Returns a tally of no rounds.
     pub(crate) const fn new(correct_at: i32) -> Self {
         Self { correct_at, outputs: Vec::new() }
@@ -144,7 +144,7 @@ impl Tally {
     /// The failure, if some output is not right at the demanded tolerance.
     pub(crate) fn failure(&self) -> Option<Failure> {
         let bad = self.outputs.iter().find(|tallied| !tallied.is_right)?;
-        let Comparison { mismatched, non_finite, worst, tolerance, .. } = &bad.worst;
+        let TensorComparison { mismatched, non_finite, worst, tolerance, .. } = &bad.worst;
         let total: u64 = bad.shape.iter().product();
         let bound = passnet_score::tolerance(bad.dtype, self.correct_at)
             .map_or("exact equality".to_owned(), |(rtol, atol)| format!("rtol {rtol:.1e} and atol {atol:.1e}"));

@@ -45,12 +45,12 @@ fn inputs() -> InputBlock {
     InputBlock::new(&[meta], &[(0, Content::Random)], 0).unwrap()
 }
 
-fn add(tally: &mut Tally, pairs: &[Pair<'_>]) {
+fn add(tally: &mut RoundTally, pairs: &[Pair<'_>]) {
     tally.add(pairs, Agreement::of(pairs, -5), None);
 }
 
 fn failure(reference: &Returned, candidate: &Returned) -> (Status, String) {
-    match pair(reference, candidate, &inputs(), 0, Guard::ALL) {
+    match pair(reference, candidate, &inputs(), 0, CallProperties::ALL) {
         Err(PairError::Failure(failure)) => (failure.status, failure.reason.code),
         other => panic!("{:?}", other.map(|pairs| pairs.len())),
     }
@@ -72,9 +72,9 @@ fn number_type_and_shape_come_before_values() {
 
 #[test]
 fn an_accuracy_message_names_place_and_values() {
-    let mut tally = Tally::new(-5);
+    let mut tally = RoundTally::new(-5);
     let (reference, candidate) = (one(&[1.0, 2.0, 3.0, 4.0], &[2, 2]), one(&[1.0, 2.0, 3.0, 5.0], &[2, 2]));
-    add(&mut tally, &pair(&reference, &candidate, &inputs(), 0, Guard::ALL).unwrap());
+    add(&mut tally, &pair(&reference, &candidate, &inputs(), 0, CallProperties::ALL).unwrap());
     let failure = tally.failure().unwrap();
     assert_eq!(failure.status, Status::Accuracy);
     for part in ["1 of 4", "[1, 1]", "got 5e0, expected 4e0", "rtol 1.3e-6"] {
@@ -82,7 +82,7 @@ fn an_accuracy_message_names_place_and_values() {
     }
     assert_eq!(tally.tolerance(), Some(0));
     let nan = one(&[1.0, f32::NAN, 3.0, 4.0], &[2, 2]);
-    add(&mut tally, &pair(&reference, &nan, &inputs(), 0, Guard::ALL).unwrap());
+    add(&mut tally, &pair(&reference, &nan, &inputs(), 0, CallProperties::ALL).unwrap());
     assert_eq!((tally.failure().unwrap().status, tally.tolerance()), (Status::NonFinite, None));
 }
 
@@ -93,11 +93,11 @@ fn mutations_are_outputs_if_the_graph_makes_them_and_faults_if_not() {
     let unchanged = returned(Vec::new(), Vec::new(), Vec::new());
     assert_eq!(failure(&unchanged, &changed), (Status::Integrity, "input_mutated".to_owned()));
     let block = inputs();
-    let pairs = pair(&changed, &unchanged, &block, 0, Guard::ALL).unwrap();
-    let mut tally = Tally::new(-5);
+    let pairs = pair(&changed, &unchanged, &block, 0, CallProperties::ALL).unwrap();
+    let mut tally = RoundTally::new(-5);
     add(&mut tally, &pairs);
     assert!(tally.failure().unwrap().reason.message.contains("got 1e0, expected 6e0"));
-    assert!(same_bytes(&pair(&changed, &changed, &block, 0, Guard::ALL).unwrap()));
+    assert!(same_bytes(&pair(&changed, &changed, &block, 0, CallProperties::ALL).unwrap()));
 }
 
 #[test]
@@ -105,10 +105,14 @@ fn adversarial_rounds_are_judged_by_scale() {
     let reference = one(&[1000.0, 1.0], &[2]);
     let near = one(&[1000.0, 2.0], &[2]);
     let block = inputs();
-    assert_eq!(judge_loosely(&pair(&reference, &near, &block, 0, Guard::ALL).unwrap(), Content::Large, None), Ok(()));
+    assert_eq!(
+        judge_loosely(&pair(&reference, &near, &block, 0, CallProperties::ALL).unwrap(), Content::Large, None),
+        Ok(())
+    );
     let stale = one(&[0.0, 1.0], &[2]);
     let failure =
-        judge_loosely(&pair(&reference, &stale, &block, 0, Guard::ALL).unwrap(), Content::Large, None).unwrap_err();
+        judge_loosely(&pair(&reference, &stale, &block, 0, CallProperties::ALL).unwrap(), Content::Large, None)
+            .unwrap_err();
     assert_eq!(failure.reason.code, "adversarial_differs");
     assert!(failure.reason.message.contains("`large`"));
 }
@@ -116,8 +120,8 @@ fn adversarial_rounds_are_judged_by_scale() {
 #[test]
 fn graphs_without_outputs_agree() {
     let nothing = returned(vec![OutputValue::None], Vec::new(), Vec::new());
-    let mut tally = Tally::new(-5);
-    add(&mut tally, &pair(&nothing, &nothing, &inputs(), 0, Guard::ALL).unwrap());
+    let mut tally = RoundTally::new(-5);
+    add(&mut tally, &pair(&nothing, &nothing, &inputs(), 0, CallProperties::ALL).unwrap());
     assert_eq!((tally.tolerance(), tally.failure()), (Some(crate::compare::FIRST_TOLERANCE), None));
 }
 
@@ -135,8 +139,8 @@ fn float64_accepts_the_closer_side_at_the_demanded_tolerance() {
     let truth = wide(&[0.25, 100.0], &[2]);
     let judged = |candidate: &[f32], eager: &[f32], truth: &Returned| {
         let (candidate, eager) = (one(candidate, &[2]), one(eager, &[2]));
-        let pairs = pair(&eager, &candidate, &inputs(), 0, Guard::ALL).unwrap();
-        let mut tally = Tally::new(-5);
+        let pairs = pair(&eager, &candidate, &inputs(), 0, CallProperties::ALL).unwrap();
+        let mut tally = RoundTally::new(-5);
         tally.add(&pairs, Agreement::of(&pairs, -5), Some(truth));
         let accepted = tally.remarks().count();
         (tally.failure().map(|failure| failure.reason.message), tally.tolerance(), accepted, tally.report().remove(0))
@@ -155,7 +159,7 @@ fn float64_accepts_the_closer_side_at_the_demanded_tolerance() {
 fn timed_values_are_judged_by_float64_too() {
     let (eager, candidate) = (one(&[0.0, 100.0], &[2]), one(&[0.25, 100.0], &[2]));
     let block = inputs();
-    let pairs = pair(&eager, &candidate, &block, 0, Guard::ALL).unwrap();
+    let pairs = pair(&eager, &candidate, &block, 0, CallProperties::ALL).unwrap();
     assert!(wrong_values(&pairs, -4, None).unwrap().contains("2.5e-1 instead of 0e0"));
     assert_eq!(wrong_values(&pairs, -4, Some(&wide(&[0.25, 100.0], &[2]))), None);
 }
@@ -165,9 +169,9 @@ fn where_zeros_would_pass_a_wrong_function_does_not() {
     let eager = one(&[1e-9, -2e-9], &[2]);
     let truth = wide(&[1.000_000_01e-9, -2e-9], &[2]);
     let judged = |values: &[f32], wide: Option<&Returned>| {
-        let mut tally = Tally::new(-5);
+        let mut tally = RoundTally::new(-5);
         let candidate = one(values, &[2]);
-        let pairs = pair(&eager, &candidate, &inputs(), 0, Guard::ALL).unwrap();
+        let pairs = pair(&eager, &candidate, &inputs(), 0, CallProperties::ALL).unwrap();
         tally.add(&pairs, Agreement::of(&pairs, -5), wide);
         (tally.failure().map(|failure| failure.reason.message), tally.tolerance())
     };
@@ -186,7 +190,7 @@ fn where_zeros_would_pass_a_wrong_function_does_not() {
 fn timed_values_that_vanish_are_compared_with_float64() {
     let (eager, candidate) = (one(&[1e-9, 0.0], &[2]), one(&[0.0, 0.0], &[2]));
     let block = inputs();
-    let pairs = pair(&eager, &candidate, &block, 0, Guard::ALL).unwrap();
+    let pairs = pair(&eager, &candidate, &block, 0, CallProperties::ALL).unwrap();
     assert!(is_suspicious(&pairs, -5));
     assert_eq!(wrong_values(&pairs, -5, None), None);
     assert!(wrong_values(&pairs, -5, Some(&wide(&[1e-9, 0.0], &[2]))).is_some());

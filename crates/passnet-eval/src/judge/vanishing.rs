@@ -7,14 +7,14 @@ use passnet_record::AgainstFloat64;
 use passnet_score::tolerance;
 
 use super::pairs::Pair;
-use crate::compare::{Comparison, largest};
+use crate::compare::{TensorComparison, largest};
 
 /// Times that a candidate may be further from float64 than eager is. Values that cancel leave noise, which differs by chance more
 /// than [`crate::compare::MARGIN`] allows; another function is further away by orders of magnitude.
 const NOISE: f64 = 16.0;
 
 /// True if zeros would be close to the reference, too, and the candidate is not close in proportion to the largest value.
-pub(crate) fn is_close_as_zeros_are(pair: &Pair<'_>, comparison: &Comparison, at: i32) -> bool {
+pub(crate) fn is_close_as_zeros_are(pair: &Pair<'_>, comparison: &TensorComparison, at: i32) -> bool {
     let Some((rtol, atol)) = tolerance(pair.dtype, at) else { return false };
     if comparison.equal {
         return false;
@@ -27,7 +27,7 @@ pub(crate) fn is_close_as_zeros_are(pair: &Pair<'_>, comparison: &Comparison, at
 /// The same, where float64 does not explain the difference by noise.
 pub(super) fn is_wrong_though_close(
     pair: &Pair<'_>,
-    comparison: &Comparison,
+    comparison: &TensorComparison,
     float64: Option<&AgainstFloat64>,
     at: i32,
 ) -> bool {

@@ -2,14 +2,15 @@
 //!
 //! A pattern is replaced wherever it matches: also inside a larger region, where a constant stands for what was a tensor, or
 //! where the same operations were left alone. Kernels refuse what is not in their plans, which fails the graph. So passes with
-//! larger patterns come first, what a pass would find besides is planned too, and one that would be asked for what it cannot do
-//! is not written.
+//! larger patterns come first, and other matches of a pass are planned too. Where that is impossible in one graph, the other graphs
+//! of the task keep as much as a pattern can distinguish: the pass is divided by a constant in which the match differs, or the
+//! operations that the one graph cannot have stay in all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use passnet_graph::{
     Arg, Builder, Graph, NodeId, Target, Type, TypedGraph, ValueId,
-    matching::{self, Limits, Match, PreparedGraph},
+    matching::{self, Match, PreparedGraph, SearchLimits},
 };
 
 use super::{
@@ -22,34 +23,63 @@ use super::{
     views::views_of,
 };
 
-/// Passes in the order in which they are to be applied, without those that would be asked for what they cannot do, or for a
-/// node that is kept in its graph.
+/// Outcome of a dry run.
+pub(crate) struct DryRun {
+    /// Passes in the order in which they are to be applied, without those that would be asked for what they cannot do, or for a node
+    /// that is kept in its graph.
+    pub(crate) passes: Vec<Vec<Site>>,
+    /// By graph: operations of passes that are not written, because another graph with the same operations cannot have these.
+    pub(crate) blocked: Vec<BTreeSet<NodeId>>,
+}
+
+/// Applies passes to the graphs of their task, and changes those that would be asked for more than they can do.
 pub(crate) fn dry_run(
     task: &[TypedGraph],
     groups: Vec<Vec<Site>>,
     target: Target,
     kept: &[BTreeSet<NodeId>],
-) -> Vec<Vec<Site>> {
+) -> DryRun {
     let passes: Vec<PlannedPass> = groups.into_iter().filter_map(|sites| PlannedPass::new(task, sites)).collect();
     let mut passes = by_containment(task, passes);
-    let mut tried: BTreeSet<(usize, BTreeSet<NodeId>)> = BTreeSet::new();
-    while let Some(Lost { pass: place, graph, nodes }) = first_lost(task, &passes, target) {
-        let PlannedPass { sites, .. } = &passes[place];
-        let site = nodes
-            .filter(|nodes| tried.insert((graph, nodes.clone())))
-            .and_then(|nodes| passes[place].planned(&task[graph], graph, nodes, target, &kept[graph]));
-        let grown = site.and_then(|site| PlannedPass::new(task, sites.iter().cloned().chain([site]).collect()));
-        passes.splice(place..=place, grown);
+    let mut added: BTreeSet<(usize, Vec<Matched>)> = BTreeSet::new();
+    let mut blocked = vec![BTreeSet::new(); task.len()];
+    while let Some(Lost { pass: place, graph, nodes, constants }) = first_lost(task, &passes, target) {
+        let pass = &passes[place];
+        let planned = match &nodes {
+            Some(nodes) => pass.planned(&task[graph], graph, nodes, target, &kept[graph]),
+            None => Err(Vec::new()),
+        };
+        let instead: Vec<PlannedPass> = match planned {
+            Ok(site) if added.insert((graph, nodes.unwrap_or_default())) => {
+                PlannedPass::new(task, pass.sites.iter().cloned().chain([site]).collect()).into_iter().collect()
+            }
+            Ok(_) => Vec::new(),
+            Err(impossible) => {
+                let parts = pass.divided(&constants);
+                if parts.is_empty() {
+                    for site in &pass.sites {
+                        blocked[site.graph].extend(impossible.iter().map(|&position| site.region.nodes[position]));
+                    }
+                }
+                parts.into_iter().filter_map(|sites| PlannedPass::new(task, sites)).collect()
+            }
+        };
+        passes.splice(place..=place, instead);
     }
-    passes.into_iter().map(|pass| pass.sites).collect()
+    DryRun { passes: passes.into_iter().map(|pass| pass.sites).collect(), blocked }
 }
+
+/// A node of a pattern by its position, and the node of the original graph that it matches.
+type Matched = (usize, NodeId);
 
 /// A match that a pass has no plan for.
 struct Lost {
     pass: usize,
     graph: usize,
-    /// Matched nodes of the original graph; `None` where results of other passes are matched.
-    nodes: Option<BTreeSet<NodeId>>,
+    /// `None` where results of other passes are matched.
+    nodes: Option<Vec<Matched>>,
+    /// For each parameter that stands for a constant, the constant of the match; `None` for a tensor.
+    constants: Vec<Option<String>>,
 }
 
 /// A pass: its places, and its pattern as a graph.
@@ -68,29 +98,50 @@ impl PlannedPass {
         Some(Self { sites, shared, pattern })
     }
 
-    /// A place that the author left alone, as one of this pass.
+    /// A place that the author left alone, as one of this pass. The error is the positions of operations that cannot be replaced there.
     fn planned(
         &self,
         typed: &TypedGraph,
         graph: usize,
-        nodes: BTreeSet<NodeId>,
+        nodes: &[Matched],
         target: Target,
         kept: &BTreeSet<NodeId>,
-    ) -> Option<Site> {
-        let first = self.sites.first()?;
+    ) -> Result<Site, Vec<usize>> {
+        let first = &self.sites[0];
         let on_host = (first.target != target).then(|| typed.on_host());
         let typed = match &on_host {
-            Some(on_host) => on_host.as_ref()?,
+            Some(on_host) => on_host.as_ref().ok_or_else(Vec::new)?,
             None => typed,
         };
-        let region = Survey::of(typed, first.target, kept)?.assemble(nodes)?;
-        let replacement = match &first.replacement {
-            Replacement::Kernels(_) => Replacement::Kernels(schedule(&region, Form::of(first.target))?),
-            Replacement::Views(_) => Replacement::Views(views_of(&region)?),
-            Replacement::Same => return None,
+        let survey = Survey::of(typed, first.target, kept).ok_or_else(Vec::new)?;
+        let planned = || {
+            let region = survey.assemble(nodes.iter().map(|&(_, node)| node).collect())?;
+            let replacement = match &first.replacement {
+                Replacement::Kernels(_) => Replacement::Kernels(schedule(&region, Form::of(first.target))?),
+                Replacement::Views(_) => Replacement::Views(views_of(&region)?),
+                Replacement::Same => return None,
+            };
+            let site = Site::new(typed, graph, region, replacement, first.target);
+            (site.key() == first.key()).then_some(site)
         };
-        let site = Site::new(typed, graph, region, replacement, first.target);
-        (site.key() == first.key()).then_some(site)
+        let impossible = || nodes.iter().filter(|(_, node)| !survey.can_express(*node)).map(|&(position, _)| position);
+        planned().ok_or_else(|| impossible().collect())
+    }
+
+    /// The sites by the value of one constant, so that patterns have it literally: of the constants in which a match differs from
+    /// sites, that which the fewest share with it. Nothing where the match differs from no site.
+    fn divided(&self, constants: &[Option<String>]) -> Vec<Vec<Site>> {
+        let equal = |number: usize| {
+            let (_, known) = &self.shared.parameters[number];
+            known.iter().filter(|known| Some(*known) == constants[number].as_ref()).count()
+        };
+        let differing = (0..constants.len()).filter(|&number| equal(number) < self.sites.len());
+        let Some(number) = differing.min_by_key(|&number| equal(number)) else { return Vec::new() };
+        let mut parts: BTreeMap<&str, Vec<Site>> = BTreeMap::new();
+        for (site, known) in self.sites.iter().zip(&self.shared.parameters[number].1) {
+            parts.entry(known).or_default().push(site.clone());
+        }
+        parts.into_values().collect()
     }
 
     fn find(&self, graph: &Graph) -> Option<Vec<Match>> {
@@ -98,7 +149,7 @@ impl PlannedPass {
         if !pattern.may_occur_in(graph) {
             return Some(Vec::new());
         }
-        Some(PreparedGraph::new(graph).find(&pattern, Limits::default()).ok()?.matches)
+        Some(PreparedGraph::new(graph).find(&pattern, SearchLimits::default()).ok()?.matches)
     }
 
     /// Nodes of a graph whose values the pass replaces.
@@ -175,18 +226,26 @@ fn first_lost(task: &[TypedGraph], passes: &[PlannedPass], target: Target) -> Op
 
 fn first_lost_in(graph: usize, task: &[TypedGraph], passes: &[PlannedPass], target: Target) -> Option<Lost> {
     let mut state = State::new(&task[graph]);
+    let unknown = |pass| Some(Lost { pass, graph, nodes: None, constants: Vec::new() });
     for (place, pass) in passes.iter().enumerate() {
-        let Some(matches) = pass.find(&state.graph) else { return Some(Lost { pass: place, graph, nodes: None }) };
+        let Some(matches) = pass.find(&state.graph) else { return unknown(place) };
         if matches.is_empty() {
             continue;
         }
         if let Some(lost) = matches.iter().find(|found| !pass.foresees(task, &state, found, target)) {
-            let nodes = lost.nodes.iter().flatten().map(|node| state.origins[state.graph.value_of(*node).index()]);
-            return Some(Lost { pass: place, graph, nodes: nodes.collect() });
+            let matched = lost.nodes.iter().enumerate().filter_map(|(position, node)| Some((position, (*node)?)));
+            let origin = |(position, node)| Some((position, state.origins[state.graph.value_of(node).index()]?));
+            let constants = &lost.inputs[pass.sites[0].region.inputs.len()..];
+            return Some(Lost {
+                pass: place,
+                graph,
+                nodes: matched.map(origin).collect(),
+                constants: constants.iter().map(|arg| arg.and_then(constant)).collect(),
+            });
         }
         match state.replaced(pass, &matches, place) {
             Some(next) => state = next,
-            None => return Some(Lost { pass: place, graph, nodes: None }),
+            None => return unknown(place),
         }
     }
     None

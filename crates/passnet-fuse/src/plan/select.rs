@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use passnet_graph::{NodeId, Target, TypedGraph};
 
 use super::{
-    dry_run::dry_run,
+    dry_run::{DryRun, dry_run},
     precision::find_fragile_nodes,
     region::{Copies, Region},
     schedule::schedule,
@@ -31,16 +31,26 @@ pub(crate) fn plan_judged_passes(task: &[TypedGraph], target: Target) -> Vec<Vec
     plan_around(task, target, &vec![BTreeSet::new(); task.len()])
 }
 
-/// The sites of a task, without the nodes of each graph that are kept.
+/// The sites of a task, without the nodes of each graph that are kept. Where one graph cannot have an operation of a pass, the
+/// operation is kept in the graphs that the pass is for, and these are planned again: they have the rest.
 fn plan_around(task: &[TypedGraph], target: Target, kept: &[BTreeSet<NodeId>]) -> Vec<Vec<Site>> {
-    let sites = task
-        .iter()
-        .zip(kept)
-        .enumerate()
-        .flat_map(|(graph, (typed, kept))| rewritable_sites(typed, graph, target, kept))
-        .collect();
-    let passes = select_patterns(group_by_pattern(sites));
-    dry_run(task, passes, target, kept)
+    let mut kept = kept.to_vec();
+    loop {
+        let sites = task
+            .iter()
+            .zip(&kept)
+            .enumerate()
+            .flat_map(|(graph, (typed, kept))| rewritable_sites(typed, graph, target, kept))
+            .collect();
+        let DryRun { passes, blocked } = dry_run(task, select_patterns(group_by_pattern(sites)), target, &kept);
+        // Each turn but the last keeps more nodes.
+        if kept.iter().zip(&blocked).all(|(kept, blocked)| blocked.is_subset(kept)) {
+            return passes;
+        }
+        for (kept, blocked) in kept.iter_mut().zip(blocked) {
+            kept.extend(blocked);
+        }
+    }
 }
 
 /// The sites of a graph, on its device and in host memory.

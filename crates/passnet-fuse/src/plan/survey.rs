@@ -88,6 +88,11 @@ impl<'g> Survey<'g> {
         }
     }
 
+    /// Returns whether a node can be part of a region.
+    pub(crate) fn can_express(&self, node: NodeId) -> bool {
+        self.expressible.contains(&node)
+    }
+
     /// The expressible nodes of each level.
     pub(crate) fn by_level(&self) -> Vec<BTreeSet<NodeId>> {
         let deepest = self.levels.iter().copied().max().unwrap_or(0);

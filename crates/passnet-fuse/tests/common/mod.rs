@@ -167,12 +167,8 @@ impl Reader<'_> {
     }
 }
 
-/// All passes, without the functions that every kernel in C++ begins with.
+/// All passes, one after the other.
 pub(crate) fn text(passes: &PassDirectory) -> String {
-    let own = |content: &str| match (content.split_once("SOURCE = \"\"\"\n"), content.split_once("extern \"C\"")) {
-        (Some((before, _)), Some((_, after))) => format!("{before}SOURCE = ...\nextern \"C\"{after}"),
-        _ => content.to_owned(),
-    };
-    let file = |(name, bytes): &(String, Vec<u8>)| format!("== {name}\n{}", own(std::str::from_utf8(bytes).unwrap()));
+    let file = |(name, bytes): &(String, Vec<u8>)| format!("== {name}\n{}", std::str::from_utf8(bytes).unwrap());
     passes.files().iter().map(file).collect()
 }

@@ -27,7 +27,7 @@ pub(super) struct Reads {
 
 impl Reads {
     pub(super) fn new(graph: &Graph, keyword_order: &[Vec<u32>]) -> Self {
-        let mut state = State::new(graph);
+        let mut state = HashState::new(graph);
         let mut reads = Self { operands: Vec::new(), ends: Vec::new(), global: Vec::new() };
         for node in graph.nodes() {
             reads.push(graph, &state, arguments(graph, node.id, &keyword_order[node.id.index()]));
@@ -37,7 +37,7 @@ impl Reads {
         reads
     }
 
-    fn push(&mut self, graph: &Graph, state: &State, args: impl Iterator<Item = Arg>) {
+    fn push(&mut self, graph: &Graph, state: &HashState, args: impl Iterator<Item = Arg>) {
         for arg in args {
             graph.for_each_value(arg, &mut |value| {
                 self.operands.push(Operand { value, changed_by: state.changed_by(graph, value) });
@@ -68,14 +68,14 @@ pub(super) fn arguments<'g>(
     node.args.iter().copied().chain(keyword_order.iter().map(move |&index| node.kwargs[index as usize].1))
 }
 
-struct State {
+struct HashState {
     storage: Option<Storage>,
     /// By class of storage: the last node that changed it.
     changes: BTreeMap<u32, NodeId>,
     global: Option<NodeId>,
 }
 
-impl State {
+impl HashState {
     fn new(graph: &Graph) -> Self {
         let has_changes = graph.nodes().any(|node| !mutated(graph, &node).is_empty());
         Self { storage: has_changes.then(|| Storage::new(graph)), changes: BTreeMap::new(), global: None }

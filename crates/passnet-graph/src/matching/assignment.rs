@@ -34,7 +34,7 @@ pub(super) enum Kind {
 }
 
 /// Result of comparing a node and all that it depends on.
-pub(super) struct Comparison {
+pub(super) struct NodeComparison {
     /// Pattern nodes that agree.
     pub(super) matched: usize,
     /// The first disagreement.
@@ -56,7 +56,7 @@ enum Set {
 }
 
 /// A partial match: which target node stands for which pattern node, and what stands for the inputs.
-pub(super) struct Assignment<'a> {
+pub(super) struct PartialMatch<'a> {
     target: &'a PreparedGraph<'a>,
     pattern: &'a Pattern<'a>,
     /// By op of the pattern, the same op of the target.
@@ -77,7 +77,7 @@ pub(super) struct Assignment<'a> {
     pub(super) compared: u64,
 }
 
-impl<'a> Assignment<'a> {
+impl<'a> PartialMatch<'a> {
     pub(super) fn new(target: &'a PreparedGraph<'a>, pattern: &'a Pattern<'a>) -> Self {
         let graph = pattern.graph;
         Self {
@@ -151,8 +151,8 @@ impl<'a> Assignment<'a> {
     }
 
     /// Lets `target` stand for `pattern`, and so on through all that they depend on.
-    pub(super) fn compare(&mut self, pattern: NodeId, target: NodeId, mode: Mode) -> Comparison {
-        let mut result = Comparison { matched: 0, mismatch: None };
+    pub(super) fn compare(&mut self, pattern: NodeId, target: NodeId, mode: Mode) -> NodeComparison {
+        let mut result = NodeComparison { matched: 0, mismatch: None };
         self.pending.clear();
         self.enter(pattern, target, mode, &mut result);
         while let Some((pattern, target, agrees)) = self.pending.pop() {
@@ -169,7 +169,7 @@ impl<'a> Assignment<'a> {
         result
     }
 
-    fn enter(&mut self, pattern: NodeId, target: NodeId, mode: Mode, result: &mut Comparison) {
+    fn enter(&mut self, pattern: NodeId, target: NodeId, mode: Mode, result: &mut NodeComparison) {
         self.compared += 1;
         let kind = self.obstacle(pattern, target);
         if let Some(kind) = kind {
@@ -202,7 +202,7 @@ impl<'a> Assignment<'a> {
     }
 
     /// Compares the arguments of two calls; false if they differ, not counting what the nodes they refer to do.
-    fn compare_call(&mut self, pattern: NodeId, target: NodeId, mode: Mode, result: &mut Comparison) -> bool {
+    fn compare_call(&mut self, pattern: NodeId, target: NodeId, mode: Mode, result: &mut NodeComparison) -> bool {
         let (ours, theirs) = (self.pattern.graph.node(pattern), self.target.graph.node(target));
         let mut kind = None;
         if ours.args.len() != theirs.args.len() || ours.kwargs.len() != theirs.kwargs.len() {
@@ -233,7 +233,7 @@ impl<'a> Assignment<'a> {
     }
 
     /// Recurses into lists, tuples and slices, which nest at most [`crate::verify::MAX_ARG_DEPTH`] deep.
-    fn compare_arg(&mut self, ours: Arg, theirs: Arg, mode: Mode, result: &mut Comparison) -> Option<Kind> {
+    fn compare_arg(&mut self, ours: Arg, theirs: Arg, mode: Mode, result: &mut NodeComparison) -> Option<Kind> {
         let graph = self.pattern.graph;
         let is_same = match (ours, theirs) {
             (Arg::Value(value), _) => {

@@ -1,4 +1,4 @@
-use super::{assignment::Assignment, pattern::Step, prepared::PreparedGraph};
+use super::{assignment::PartialMatch, pattern::SearchStep, prepared::PreparedGraph};
 use crate::{Arg, NodeId, Use};
 
 /// Nodes that could stand for the root of a step.
@@ -50,8 +50,8 @@ impl Iterator for Candidates<'_> {
 /// Candidates for a step after the first, given what was chosen before it. `seed` stands for the root of the first.
 pub(super) fn candidates<'a>(
     target: &'a PreparedGraph<'_>,
-    assignment: &Assignment<'_>,
-    step: Step,
+    assignment: &PartialMatch<'_>,
+    step: SearchStep,
     seed: NodeId,
 ) -> Candidates<'a> {
     // An input may stand for a constant or a list, which has no list of users.

@@ -19,7 +19,7 @@ pub struct Match {
 
 /// All occurrences of a pattern.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct Occurrences {
     /// They share no node. All of them may be replaced at once.
     pub matches: Vec<Match>,
     /// The place where the pattern came closest to a match; only if there is no match.
@@ -28,12 +28,12 @@ pub struct Found {
 
 /// Bounds of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct SearchLimits {
     /// Most comparisons of a pattern node with a target node.
     pub comparisons: u64,
 }
 
-impl Default for Limits {
+impl Default for SearchLimits {
     /// Fifty million comparisons: a few seconds.
     fn default() -> Self {
         Self { comparisons: 50_000_000 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    found::{Limits, Match, MatchError},
+    found::{Match, MatchError, SearchLimits},
     pattern::{Pattern, PatternError},
     prepared::PreparedGraph,
 };
@@ -35,11 +35,11 @@ pub enum JsonError {
 /// Finds all matches of one pattern, both graphs given in wire form.
 ///
 /// # Errors
-/// If a graph cannot be read, or the pattern cannot be searched for within the default [`Limits`].
+/// If a graph cannot be read, or the pattern cannot be searched for within the default [`SearchLimits`].
 pub fn match_json(target: &str, pattern: &str) -> Result<String, JsonError> {
     let target = wire::from_json(target).map_err(JsonError::Target)?;
     let pattern = wire::from_json(pattern).map_err(JsonError::PatternGraph)?;
-    let found = PreparedGraph::new(&target).find(&Pattern::new(&pattern)?, Limits::default())?;
+    let found = PreparedGraph::new(&target).find(&Pattern::new(&pattern)?, SearchLimits::default())?;
     let matches: Vec<Value> = found.matches.iter().map(|found| values(&target, found)).collect();
     let places: Vec<Value> = found.matches.iter().map(|found| place(&target, found)).collect();
     Ok(json!({"version": VERSION, "matches": matches, "places": places, "nearest": found.nearest}).to_string())

@@ -3,7 +3,7 @@
 use passnet_record::NearestMiss;
 
 use super::{
-    assignment::{Assignment, Kind, Mismatch, Mode},
+    assignment::{Kind, Mismatch, Mode, PartialMatch},
     candidates::candidates,
     pattern::Pattern,
     prepared::PreparedGraph,
@@ -15,7 +15,7 @@ const MAX_COMPARISONS: u64 = 2_000_000;
 
 /// The place where the search got stuck for the first time at the deepest step.
 #[derive(Default)]
-pub(super) struct Progress {
+pub(super) struct DeepestStep {
     /// The nodes chosen for the roots of the steps before.
     pub(super) chosen: Vec<NodeId>,
     /// The first refusal with the most steps taken.
@@ -37,8 +37,8 @@ pub(super) struct Refusal {
 pub(super) fn nearest(
     target: &PreparedGraph<'_>,
     pattern: &Pattern<'_>,
-    assignment: &mut Assignment<'_>,
-    progress: Progress,
+    assignment: &mut PartialMatch<'_>,
+    progress: DeepestStep,
 ) -> NearestMiss {
     let describe = Describe { target, pattern };
     if let Some(refusal) = progress.refused.filter(|refusal| refusal.steps > progress.chosen.len()) {
@@ -94,7 +94,7 @@ impl Describe<'_> {
         }
     }
 
-    fn mismatch(&self, matched: usize, mismatch: Mismatch, assignment: &Assignment<'_>) -> NearestMiss {
+    fn mismatch(&self, matched: usize, mismatch: Mismatch, assignment: &PartialMatch<'_>) -> NearestMiss {
         let Mismatch { pattern, target, kind } = mismatch;
         let ours = self.pattern.graph.node(pattern).name;
         let theirs = self.target.graph.node(target).name;
@@ -127,7 +127,7 @@ impl Describe<'_> {
     }
 
     /// The expected and the found place where a value is used outside of the match, or computed inside.
-    fn escape(&self, mismatch: &Mismatch, assignment: &Assignment<'_>) -> (String, String) {
+    fn escape(&self, mismatch: &Mismatch, assignment: &PartialMatch<'_>) -> (String, String) {
         let Mismatch { pattern, target, kind } = *mismatch;
         match kind {
             Kind::Inside { input, value: bound } => (
@@ -168,7 +168,7 @@ impl Describe<'_> {
         }
     }
 
-    fn outside_use(&self, pattern: NodeId, target: NodeId, assignment: &Assignment<'_>) -> String {
+    fn outside_use(&self, pattern: NodeId, target: NodeId, assignment: &PartialMatch<'_>) -> String {
         let uses = self.target.uses.of(self.target.graph.value_of(target));
         let outside = uses.iter().find(|&&user| match user {
             Use::Node(node) => self.target.live[node.index()] && assignment.stands_for(node).is_none(),

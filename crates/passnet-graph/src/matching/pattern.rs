@@ -22,7 +22,7 @@ pub enum PatternError {
 
 /// One place where the search has to choose. Everything that `root` depends on then follows from the arguments.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
+pub(super) struct SearchStep {
     /// The node to choose a partner for.
     pub(super) root: NodeId,
     /// An argument of `root` that already has a partner: only its users come into question.
@@ -41,7 +41,7 @@ pub struct Pattern<'p> {
     pub(super) live_uses: Vec<u32>,
     /// Live nodes that change storage.
     pub(super) mutators: Vec<NodeId>,
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<SearchStep>,
     /// By node: the step from which on all nodes that use it have partners.
     pub(super) users_placed_at: Vec<u32>,
     /// Each op with the number of live nodes that call it.
@@ -141,7 +141,7 @@ impl<'p> Planner<'p> {
         Self { graph, live, placed_at: vec![None; graph.num_values()] }
     }
 
-    fn plan(mut self) -> (Vec<Step>, Vec<Option<u32>>) {
+    fn plan(mut self) -> (Vec<SearchStep>, Vec<Option<u32>>) {
         let is_sink = self.sinks();
         let mut steps = Vec::new();
         let mut waiting: Vec<NodeId> =
@@ -153,7 +153,7 @@ impl<'p> Planner<'p> {
                 .or_else(|| self.adjacent(&waiting, |_| true))
                 .or_else(|| {
                     let root = waiting.iter().copied().find(|node| is_sink[node.index()])?;
-                    Some(Step { root, from: None })
+                    Some(SearchStep { root, from: None })
                 });
             let Some(step) = step else { return (steps, self.placed_at) };
             self.place(step.root, steps.len() as u32);
@@ -162,7 +162,7 @@ impl<'p> Planner<'p> {
     }
 
     /// The first waiting node with a placed argument that `is_wanted`.
-    fn adjacent(&self, waiting: &[NodeId], is_wanted: impl Fn(ValueId) -> bool) -> Option<Step> {
+    fn adjacent(&self, waiting: &[NodeId], is_wanted: impl Fn(ValueId) -> bool) -> Option<SearchStep> {
         waiting.iter().find_map(|&root| {
             let mut from = None;
             for arg in self.graph.node(root).all_args() {
@@ -172,7 +172,7 @@ impl<'p> Planner<'p> {
                     }
                 });
             }
-            from.map(|_| Step { root, from })
+            from.map(|_| SearchStep { root, from })
         })
     }
 

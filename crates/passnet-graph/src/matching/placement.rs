@@ -1,7 +1,7 @@
 //! Placement: checks that a complete assignment may be replaced, and chooses the place of the replacement.
 
 use super::{
-    assignment::{Assignment, Kind, Mismatch},
+    assignment::{Kind, Mismatch, PartialMatch},
     found::Match,
     pattern::Pattern,
     prepared::PreparedGraph,
@@ -28,7 +28,7 @@ impl Placements {
         &self,
         target: &PreparedGraph<'_>,
         pattern: &Pattern<'_>,
-        assignment: &mut Assignment<'_>,
+        assignment: &mut PartialMatch<'_>,
         steps: usize,
     ) -> Result<(), Mismatch> {
         let check = Check { target, pattern, assignment, positions: &self.positions, steps };
@@ -42,7 +42,7 @@ impl Placements {
         &mut self,
         target: &PreparedGraph<'_>,
         pattern: &Pattern<'_>,
-        assignment: &mut Assignment<'_>,
+        assignment: &mut PartialMatch<'_>,
     ) -> Result<Match, Mismatch> {
         let (insert_at, dead) = {
             let check = Check { target, pattern, assignment, positions: &self.positions, steps: pattern.steps.len() };
@@ -65,7 +65,7 @@ impl Placements {
 struct Check<'c> {
     target: &'c PreparedGraph<'c>,
     pattern: &'c Pattern<'c>,
-    assignment: &'c Assignment<'c>,
+    assignment: &'c PartialMatch<'c>,
     positions: &'c [Position],
     /// Steps of the plan that were taken.
     steps: usize,

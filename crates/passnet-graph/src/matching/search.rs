@@ -1,10 +1,10 @@
 //! The search itself: one choice per step of the plan, taken back where it leads nowhere.
 
 use super::{
-    assignment::{Assignment, Mismatch, Mode},
+    assignment::{Mismatch, Mode, PartialMatch},
     candidates::{Candidates, candidates},
-    found::{Found, Limits, Match, MatchError},
-    nearest::{Progress, Refusal, nearest},
+    found::{Match, MatchError, Occurrences, SearchLimits},
+    nearest::{DeepestStep, Refusal, nearest},
     pattern::Pattern,
     placement::Placements,
     prepared::PreparedGraph,
@@ -17,18 +17,18 @@ impl PreparedGraph<'_> {
     ///
     /// # Errors
     /// If the search exceeds `limits`.
-    pub fn find(&self, pattern: &Pattern<'_>, limits: Limits) -> Result<Found, MatchError> {
+    pub fn find(&self, pattern: &Pattern<'_>, limits: SearchLimits) -> Result<Occurrences, MatchError> {
         find(self, pattern, limits)
     }
 }
 
-fn find(target: &PreparedGraph<'_>, pattern: &Pattern<'_>, limits: Limits) -> Result<Found, MatchError> {
+fn find(target: &PreparedGraph<'_>, pattern: &Pattern<'_>, limits: SearchLimits) -> Result<Occurrences, MatchError> {
     let mut search = Search {
         target,
         pattern,
-        assignment: Assignment::new(target, pattern),
+        assignment: PartialMatch::new(target, pattern),
         placements: Placements::default(),
-        progress: Progress::default(),
+        progress: DeepestStep::default(),
         limits,
     };
     let mut matches = Vec::new();
@@ -38,20 +38,20 @@ fn find(target: &PreparedGraph<'_>, pattern: &Pattern<'_>, limits: Limits) -> Re
         }
     }
     let nearest = matches.is_empty().then(|| nearest(target, pattern, &mut search.assignment, search.progress));
-    Ok(Found { matches, nearest })
+    Ok(Occurrences { matches, nearest })
 }
 
 struct Search<'a> {
     target: &'a PreparedGraph<'a>,
     pattern: &'a Pattern<'a>,
-    assignment: Assignment<'a>,
+    assignment: PartialMatch<'a>,
     placements: Placements,
-    progress: Progress,
-    limits: Limits,
+    progress: DeepestStep,
+    limits: SearchLimits,
 }
 
 /// A step with the nodes that may be chosen for its root.
-struct Level<'a> {
+struct ChoicePoint<'a> {
     candidates: Candidates<'a>,
     /// Chosen last.
     current: NodeId,
@@ -62,7 +62,7 @@ struct Level<'a> {
 impl<'a> Search<'a> {
     /// Looks for a match with `seed` for the first root. The first one in the order of candidates is taken.
     fn attempt(&mut self, seed: NodeId) -> Result<Option<Match>, MatchError> {
-        let mut levels = vec![Level { candidates: Candidates::One(Some(seed)), current: seed, mark: 0 }];
+        let mut levels = vec![ChoicePoint { candidates: Candidates::One(Some(seed)), current: seed, mark: 0 }];
         while let Some(level) = levels.last_mut() {
             self.assignment.undo(level.mark);
             let Some(candidate) = level.candidates.next() else {
@@ -91,7 +91,7 @@ impl<'a> Search<'a> {
             match self.placements.may_have_place(target, pattern, assignment, taken) {
                 Ok(()) => {
                     let candidates = candidates(target, assignment, next, seed);
-                    levels.push(Level { candidates, current: candidate, mark: assignment.mark() });
+                    levels.push(ChoicePoint { candidates, current: candidate, mark: assignment.mark() });
                 }
                 Err(mismatch) => self.note_refusal(taken, mismatch),
             }
@@ -113,7 +113,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn note_progress(&mut self, levels: &[Level<'_>]) {
+    fn note_progress(&mut self, levels: &[ChoicePoint<'_>]) {
         if levels.len() > self.progress.chosen.len() {
             self.progress.chosen = levels.iter().map(|level| level.current).collect();
         }

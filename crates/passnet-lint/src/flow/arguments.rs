@@ -3,7 +3,7 @@
 use ruff_python_ast::{Arguments, Expr, Parameter};
 use ruff_text_size::Ranged;
 
-use super::{Flow, Frame, FunctionId, Value};
+use super::{CodeLocation, Flow, FunctionId, Value};
 use crate::rules::UnknownCall;
 
 /// The evaluated arguments of a call.
@@ -27,7 +27,7 @@ impl Called {
 }
 
 impl<'a> Flow<'a> {
-    pub(super) fn eval_arguments(&mut self, frame: Frame, arguments: &'a Arguments) -> Called {
+    pub(super) fn eval_arguments(&mut self, frame: CodeLocation, arguments: &'a Arguments) -> Called {
         let mut called = Called::default();
         for arg in &arguments.args {
             match arg {
@@ -65,13 +65,19 @@ impl<'a> Flow<'a> {
     }
 
     /// Joins the arguments of a call into the parameters of a function and gives what the function returns.
-    pub(super) fn bind_call(&mut self, frame: Frame, node: &impl Ranged, id: FunctionId, called: &Called) -> Value {
+    pub(super) fn bind_call(
+        &mut self,
+        frame: CodeLocation,
+        node: &impl Ranged,
+        id: FunctionId,
+        called: &Called,
+    ) -> Value {
         let function = self.function(id);
-        if function.role != super::Role::Host {
+        if function.role != super::FunctionRole::Host {
             let subject = "a call of an entry point".to_owned();
             return self.report(frame.module, node, &UnknownCall { subject });
         }
-        let home = Frame { module: function.module, function: Some(id) };
+        let home = CodeLocation { module: function.module, function: Some(id) };
         let Some(parameters) = function.parameters else { return function.returned.clone() };
         let by_position: Vec<_> = parameters.posonlyargs.iter().chain(&parameters.args).collect();
         for (index, value) in called.positional.iter().enumerate() {
@@ -101,7 +107,7 @@ impl<'a> Flow<'a> {
         self.function(id).returned.clone()
     }
 
-    pub(super) fn put_variadic(&mut self, home: Frame, id: FunctionId, parameter: &'a Parameter, value: &Value) {
+    pub(super) fn put_variadic(&mut self, home: CodeLocation, id: FunctionId, parameter: &'a Parameter, value: &Value) {
         let site = self.site(home, parameter, as_argument(value));
         self.put_local(id, parameter.name().as_str(), Value::fresh(site).shared());
     }

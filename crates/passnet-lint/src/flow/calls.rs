@@ -6,7 +6,7 @@ use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::Ranged;
 
 use super::{
-    Flow, Frame, FunctionId, Value,
+    CodeLocation, Flow, FunctionId, Value,
     api::{self, Api},
     arguments::Called,
     natives::listed,
@@ -17,7 +17,7 @@ use crate::rules::{
 };
 
 impl<'a> Flow<'a> {
-    pub(super) fn call(&mut self, frame: Frame, call: &'a ExprCall) -> Value {
+    pub(super) fn call(&mut self, frame: CodeLocation, call: &'a ExprCall) -> Value {
         if let Expr::Attribute(attribute) = &*call.func {
             let receiver = self.eval_raw(frame, &attribute.value);
             #[cfg(test)]
@@ -56,7 +56,7 @@ impl<'a> Flow<'a> {
 
     fn call_functions(
         &mut self,
-        frame: Frame,
+        frame: CodeLocation,
         node: &impl Ranged,
         ids: &BTreeSet<FunctionId>,
         called: &Called,
@@ -65,7 +65,7 @@ impl<'a> Flow<'a> {
     }
 
     /// A call of a method of a value; `None` where the receiver has no methods of its own (modules, launchers).
-    fn method_call(&mut self, frame: Frame, call: &'a ExprCall, receiver: &Value, name: &str) -> Option<Value> {
+    fn method_call(&mut self, frame: CodeLocation, call: &'a ExprCall, receiver: &Value, name: &str) -> Option<Value> {
         let Expr::Attribute(attribute) = &*call.func else { return None };
         if name.starts_with("__") {
             return Some(self.report(frame.module, attribute, &DunderAccess { subject: name.to_owned() }));
@@ -111,7 +111,7 @@ impl<'a> Flow<'a> {
 
     fn items_call(
         &mut self,
-        frame: Frame,
+        frame: CodeLocation,
         call: &'a ExprCall,
         sites: &BTreeSet<super::SiteId>,
         fresh: bool,
@@ -170,7 +170,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    fn api_call(&mut self, frame: Frame, call: &'a ExprCall, path: &str) -> Value {
+    fn api_call(&mut self, frame: CodeLocation, call: &'a ExprCall, path: &str) -> Value {
         let Some(kind) = api::api(path) else {
             self.eval_arguments(frame, &call.arguments);
             return self.report(frame.module, call, &ApiNotAllowed { subject: path.to_owned() });
@@ -221,7 +221,7 @@ impl<'a> Flow<'a> {
     }
 
     /// `torch.fx.wrap("name")` or `torch.fx.wrap(function)`.
-    fn wrap_call(&mut self, frame: Frame, call: &'a ExprCall) -> Value {
+    fn wrap_call(&mut self, frame: CodeLocation, call: &'a ExprCall) -> Value {
         let called = self.eval_arguments(frame, &call.arguments);
         let names_function =
             matches!(called.positional.as_slice(), [Value::Functions(_) | Value::Plain | Value::Kernel]);
@@ -232,7 +232,7 @@ impl<'a> Flow<'a> {
         Value::Plain
     }
 
-    fn isinstance(&mut self, frame: Frame, call: &'a ExprCall) -> Value {
+    fn isinstance(&mut self, frame: CodeLocation, call: &'a ExprCall) -> Value {
         let [value, types] = &*call.arguments.args else {
             return self.report(frame.module, call, &UnknownCall { subject: "this `isinstance`".to_owned() });
         };
@@ -252,7 +252,7 @@ impl<'a> Flow<'a> {
         Value::Plain
     }
 
-    fn lookup_type(&mut self, frame: Frame, expr: &'a Expr) -> Option<String> {
+    fn lookup_type(&mut self, frame: CodeLocation, expr: &'a Expr) -> Option<String> {
         match expr {
             Expr::Attribute(_) => match self.eval_raw(frame, expr) {
                 Value::Path(path) => Some(path),
@@ -266,7 +266,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    fn builtin_call(&mut self, frame: Frame, call: &'a ExprCall, name: &'static str) -> Value {
+    fn builtin_call(&mut self, frame: CodeLocation, call: &'a ExprCall, name: &'static str) -> Value {
         let called = self.eval_arguments(frame, &call.arguments);
         if api::BUILTIN_COMPUTE.contains(&name) {
             if name != "len" {
@@ -300,7 +300,7 @@ impl<'a> Flow<'a> {
 
     /// The values that `dict(other)` takes from a dictionary or pairs. Keys have to be plain, because the data flow does
     /// not follow them.
-    fn entries(&mut self, frame: Frame, call: &'a ExprCall, other: Value) -> Value {
+    fn entries(&mut self, frame: CodeLocation, call: &'a ExprCall, other: Value) -> Value {
         let element = self.element(frame, call, other);
         match element {
             Value::Tuple(parts) if parts.len() == 2 => {
@@ -314,14 +314,20 @@ impl<'a> Flow<'a> {
         }
     }
 
-    pub(super) fn check_plain_arguments(&mut self, frame: Frame, node: &impl Ranged, called: &Called, what: &str) {
+    pub(super) fn check_plain_arguments(
+        &mut self,
+        frame: CodeLocation,
+        node: &impl Ranged,
+        called: &Called,
+        what: &str,
+    ) {
         for value in called.values().cloned().collect::<Vec<_>>() {
             self.require_plain(frame, node, &value, what);
         }
     }
 
     /// Arguments that are tensors or plain data, so that nothing callable leaves.
-    pub(super) fn check_data(&mut self, frame: Frame, node: &impl Ranged, called: &Called, callee: &str) {
+    pub(super) fn check_data(&mut self, frame: CodeLocation, node: &impl Ranged, called: &Called, callee: &str) {
         for value in called.values().cloned().collect::<Vec<_>>() {
             let data =
                 self.all_parts(&value, &mut |part| matches!(part, Value::Nothing | Value::Plain | Value::Tensor));
@@ -332,7 +338,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    fn check_keywords(&mut self, frame: Frame, call: &'a ExprCall, allowed: &[&str], more: &[&str]) {
+    fn check_keywords(&mut self, frame: CodeLocation, call: &'a ExprCall, allowed: &[&str], more: &[&str]) {
         for keyword in &call.arguments.keywords {
             let name = keyword.arg.as_ref().map_or("**", |name| name.as_str());
             if !allowed.contains(&name) && !more.contains(&name) {

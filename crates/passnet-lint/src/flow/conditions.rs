@@ -3,11 +3,11 @@
 use ruff_python_ast::{CmpOp, Expr, ExprCompare};
 use ruff_text_size::Ranged;
 
-use super::{Flow, Frame, Value};
+use super::{CodeLocation, Flow, Value};
 use crate::rules::{TensorOperator, TensorRead, UnknownCall};
 
 impl<'a> Flow<'a> {
-    pub(super) fn compare(&mut self, frame: Frame, compare: &'a ExprCompare) -> Value {
+    pub(super) fn compare(&mut self, frame: CodeLocation, compare: &'a ExprCompare) -> Value {
         let mut left_expr = &*compare.left;
         let mut left = self.eval(frame, left_expr);
         for (op, right_expr) in compare.ops.iter().zip(&compare.comparators) {
@@ -40,24 +40,24 @@ impl<'a> Flow<'a> {
     }
 
     /// A condition: its truth value is asked.
-    pub(super) fn condition(&mut self, frame: Frame, expr: &'a Expr) {
+    pub(super) fn condition(&mut self, frame: CodeLocation, expr: &'a Expr) {
         let value = self.eval(frame, expr);
         self.truth(frame, expr, &value);
     }
 
-    pub(super) fn truth(&mut self, frame: Frame, node: &impl Ranged, value: &Value) {
+    pub(super) fn truth(&mut self, frame: CodeLocation, node: &impl Ranged, value: &Value) {
         if matches!(value, Value::Tensor | Value::Mixed | Value::Native) {
             self.report(frame.module, node, &TensorRead { subject: "its truth value".to_owned() });
         }
     }
 
     /// An expression whose value has to be plain data.
-    pub(super) fn plain(&mut self, frame: Frame, expr: &'a Expr, what: &str) {
+    pub(super) fn plain(&mut self, frame: CodeLocation, expr: &'a Expr, what: &str) {
         let value = self.eval(frame, expr);
         self.require_plain(frame, expr, &value, what);
     }
 
-    pub(super) fn require_plain(&mut self, frame: Frame, node: &impl Ranged, value: &Value, what: &str) {
+    pub(super) fn require_plain(&mut self, frame: CodeLocation, node: &impl Ranged, value: &Value, what: &str) {
         if self.is_plain(value) {
             return;
         }
@@ -70,7 +70,7 @@ impl<'a> Flow<'a> {
     }
 
     /// A finding that the value's kind cannot be followed.
-    pub(super) fn unknown(&mut self, frame: Frame, node: &impl Ranged, value: &Value) -> Value {
+    pub(super) fn unknown(&mut self, frame: CodeLocation, node: &impl Ranged, value: &Value) -> Value {
         match value {
             Value::Nothing | Value::Reported(_) => value.clone(),
             _ => self.report(frame.module, node, &UnknownCall { subject: format!("using {}", value.describe()) }),

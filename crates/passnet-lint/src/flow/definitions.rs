@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use ruff_python_ast::{Decorator, Expr, Parameters, Stmt, StmtAssign, StmtFunctionDef};
 use ruff_text_size::Ranged;
 
-use super::{Binding, Body, Flow, Frame, Function, FunctionId, ModuleId, Role, Value, api, scope::Scope};
+use super::{
+    Binding, Body, CodeLocation, Flow, Function, FunctionId, FunctionRole, ModuleId, Value, api, scope::Scope,
+};
 use crate::{
     annotation,
     rules::{
@@ -41,8 +43,9 @@ impl<'a> Flow<'a> {
         for stmt in self.statements(id) {
             let Stmt::FunctionDef(def) = stmt else { continue };
             let role = self.role(id, def);
-            let function = self.register_function(Frame { module: id, function: None }, role, &def.parameters, def);
-            let value = if role == Role::Kernel { Value::Kernel } else { Value::function(function) };
+            let function =
+                self.register_function(CodeLocation { module: id, function: None }, role, &def.parameters, def);
+            let value = if role == FunctionRole::Kernel { Value::Kernel } else { Value::function(function) };
             self.modules[id.0].names.insert(def.name.as_str(), Binding::Value(value));
         }
     }
@@ -67,24 +70,24 @@ impl<'a> Flow<'a> {
         }
     }
 
-    fn role(&self, id: ModuleId, def: &StmtFunctionDef) -> Role {
+    fn role(&self, id: ModuleId, def: &StmtFunctionDef) -> FunctionRole {
         let decorators = &def.decorator_list;
         if decorators.iter().any(|decorator| self.decorator_path(id, decorator).as_deref() == Some("triton.jit")) {
-            return Role::Kernel;
+            return FunctionRole::Kernel;
         }
         match def.name.as_str() {
-            "pattern" => Role::Pattern,
-            "replacement_args" => Role::ReplacementArgs,
-            "replacement_func" => Role::ReplacementFunc,
-            _ => Role::Host,
+            "pattern" => FunctionRole::Pattern,
+            "replacement_args" => FunctionRole::ReplacementArgs,
+            "replacement_func" => FunctionRole::ReplacementFunc,
+            _ => FunctionRole::Host,
         }
     }
 
     /// The function or lambda at a place, registered when first met.
     fn register_function(
         &mut self,
-        frame: Frame,
-        role: Role,
+        frame: CodeLocation,
+        role: FunctionRole,
         parameters: &'a Parameters,
         def: &'a StmtFunctionDef,
     ) -> FunctionId {
@@ -94,8 +97,8 @@ impl<'a> Flow<'a> {
 
     fn register(
         &mut self,
-        frame: Frame,
-        role: Role,
+        frame: CodeLocation,
+        role: FunctionRole,
         parameters: Option<&'a Parameters>,
         body: Body<'a>,
         scope: &Scope<'a>,
@@ -143,7 +146,7 @@ impl<'a> Flow<'a> {
         };
         for (name, range) in &scope.comprehension {
             let own = scope.names.iter().any(|(bound, _)| bound == name);
-            let outside = self.lookup(Frame { module, function: parent }, name).is_some();
+            let outside = self.lookup(CodeLocation { module, function: parent }, name).is_some();
             self.check_binding(module, name, range, !own && (outside || api::is_python_builtin(name)));
         }
         for (name, range) in &scope.names {
@@ -152,27 +155,27 @@ impl<'a> Flow<'a> {
     }
 
     /// A `def` inside a function.
-    pub(super) fn nested_def(&mut self, frame: Frame, def: &'a StmtFunctionDef) -> Value {
+    pub(super) fn nested_def(&mut self, frame: CodeLocation, def: &'a StmtFunctionDef) -> Value {
         for decorator in &def.decorator_list {
             self.reject_decorator(frame.module, decorator);
         }
         self.check_signature(frame, def);
-        let id = self.register_function(frame, Role::Host, &def.parameters, def);
+        let id = self.register_function(frame, FunctionRole::Host, &def.parameters, def);
         self.bind_defaults(frame, id);
         Value::function(id)
     }
 
-    pub(super) fn lambda(&mut self, frame: Frame, lambda: &'a ruff_python_ast::ExprLambda) -> Value {
+    pub(super) fn lambda(&mut self, frame: CodeLocation, lambda: &'a ruff_python_ast::ExprLambda) -> Value {
         let parameters = lambda.parameters.as_deref();
         let scope = Scope::of_lambda(parameters, &lambda.body);
-        let id = self.register(frame, Role::Host, parameters, Body::Lambda(&lambda.body), &scope, lambda);
+        let id = self.register(frame, FunctionRole::Host, parameters, Body::Lambda(&lambda.body), &scope, lambda);
         self.bind_defaults(frame, id);
         Value::function(id)
     }
 
     /// A `def` at module level: decorators, annotations, defaults run when the module is imported.
     pub(super) fn module_def(&mut self, id: ModuleId, def: &'a StmtFunctionDef) {
-        let frame = Frame { module: id, function: None };
+        let frame = CodeLocation { module: id, function: None };
         let Some(function) = self.function_at.get(&(id, def.start())).copied() else { return };
         let role = self.function(function).role;
         for decorator in &def.decorator_list {
@@ -182,7 +185,7 @@ impl<'a> Flow<'a> {
         self.bind_defaults(frame, function);
     }
 
-    fn check_signature(&mut self, frame: Frame, def: &StmtFunctionDef) {
+    fn check_signature(&mut self, frame: CodeLocation, def: &StmtFunctionDef) {
         if def.is_async || def.type_params.is_some() {
             let subject = "an asynchronous or generic function".to_owned();
             self.report(frame.module, &def.name, &StatementNotAllowed { subject });
@@ -196,7 +199,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    fn bind_defaults(&mut self, frame: Frame, id: FunctionId) {
+    fn bind_defaults(&mut self, frame: CodeLocation, id: FunctionId) {
         let Some(parameters) = self.function(id).parameters else { return };
         for parameter in parameters.iter_non_variadic_params() {
             let Some(default) = parameter.default() else { continue };
@@ -234,14 +237,18 @@ impl<'a> Flow<'a> {
         self.report(id, decorator, &DecoratorNotAllowed { subject });
     }
 
-    fn run_decorator(&mut self, frame: Frame, decorator: &'a Decorator, role: Role) {
+    fn run_decorator(&mut self, frame: CodeLocation, decorator: &'a Decorator, role: FunctionRole) {
         let path = self.decorator_path(frame.module, decorator).unwrap_or_default();
         let allowed: &[&str] = match (path.as_str(), role, &decorator.expression) {
-            ("torch.fx.wrap" | "passnet.kernels.prepared", Role::Host, Expr::Name(_) | Expr::Attribute(_)) => return,
-            ("triton.jit" | "passnet.kernels.triton", Role::Kernel, Expr::Name(_) | Expr::Attribute(_)) => return,
-            ("triton.jit", Role::Kernel, Expr::Call(_)) => api::JIT_KEYWORDS,
-            ("triton.autotune", Role::Kernel, Expr::Call(_)) => api::AUTOTUNE_KEYWORDS,
-            ("triton.heuristics", Role::Kernel, Expr::Call(_)) => &["values"],
+            ("torch.fx.wrap" | "passnet.kernels.prepared", FunctionRole::Host, Expr::Name(_) | Expr::Attribute(_)) => {
+                return;
+            }
+            ("triton.jit" | "passnet.kernels.triton", FunctionRole::Kernel, Expr::Name(_) | Expr::Attribute(_)) => {
+                return;
+            }
+            ("triton.jit", FunctionRole::Kernel, Expr::Call(_)) => api::JIT_KEYWORDS,
+            ("triton.autotune", FunctionRole::Kernel, Expr::Call(_)) => api::AUTOTUNE_KEYWORDS,
+            ("triton.heuristics", FunctionRole::Kernel, Expr::Call(_)) => &["values"],
             _ => return self.reject_decorator(frame.module, decorator),
         };
         let Expr::Call(call) = &decorator.expression else { return };
@@ -271,7 +278,7 @@ impl<'a> Flow<'a> {
     }
 
     /// Heuristics are functions of the launch's arguments.
-    fn run_heuristics(&mut self, frame: Frame, node: &Expr, value: &Value) {
+    fn run_heuristics(&mut self, frame: CodeLocation, node: &Expr, value: &Value) {
         let elements = match value {
             Value::Items { sites, .. } => self.elements(sites),
             _ => Value::Mixed,
@@ -291,10 +298,10 @@ impl<'a> Flow<'a> {
     /// Interprets a function once.
     pub(super) fn run_function(&mut self, id: FunctionId) {
         let function = self.function(id);
-        if function.role != Role::Host {
+        if function.role != FunctionRole::Host {
             return;
         }
-        let frame = Frame { module: function.module, function: Some(id) };
+        let frame = CodeLocation { module: function.module, function: Some(id) };
         match function.body {
             Body::Def(def) => {
                 self.run_block(frame, &def.body);
@@ -312,7 +319,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    pub(super) fn return_value(&mut self, frame: Frame, node: &impl Ranged, value: Value) {
+    pub(super) fn return_value(&mut self, frame: CodeLocation, node: &impl Ranged, value: Value) {
         self.check_no_closure(frame, node, &value);
         if let Some(id) = frame.function {
             self.put_returned(id, value);
@@ -320,7 +327,7 @@ impl<'a> Flow<'a> {
     }
 
     /// Functions made inside a function stay in its variables.
-    pub(super) fn check_no_closure(&mut self, frame: Frame, node: &impl Ranged, value: &Value) {
+    pub(super) fn check_no_closure(&mut self, frame: CodeLocation, node: &impl Ranged, value: &Value) {
         let stays = self.all_parts(value, &mut |part| match part {
             Value::Functions(ids) => ids.iter().all(|id| self.function(*id).parent.is_none()),
             _ => true,

@@ -3,7 +3,7 @@
 use ruff_python_ast::{Expr, Stmt, StmtFunctionDef};
 use ruff_text_size::TextRange;
 
-use super::{Body, Flow, Frame, FunctionId, ModuleId, Role, Value, api, arguments::Called};
+use super::{Body, CodeLocation, Flow, FunctionId, FunctionRole, ModuleId, Value, api, arguments::Called};
 use crate::rules::{EntryPoint, ReplacementArgs, ReplacementFunc};
 
 /// The functions that the evaluator calls by name.
@@ -14,13 +14,14 @@ impl<'a> Flow<'a> {
     /// for literals.
     pub(super) fn seed_entry_points(&mut self) {
         for id in self.module_ids() {
-            let Some(function) = self.entry(id, Role::ReplacementFunc) else { continue };
+            let Some(function) = self.entry(id, FunctionRole::ReplacementFunc) else { continue };
             let Some(returned) = single_return(function) else { continue };
             let Some(Value::Functions(ids)) = self.wrapper(id, returned) else { continue };
-            let called =
-                self.entry(id, Role::ReplacementArgs).map_or_else(Called::default, |args| self.passed_on(id, args));
+            let called = self
+                .entry(id, FunctionRole::ReplacementArgs)
+                .map_or_else(Called::default, |args| self.passed_on(id, args));
             for target in ids {
-                self.bind_call(Frame { module: id, function: None }, function, target, &called);
+                self.bind_call(CodeLocation { module: id, function: None }, function, target, &called);
             }
         }
     }
@@ -68,7 +69,9 @@ impl<'a> Flow<'a> {
         for index in 0..self.functions.len() {
             let id = FunctionId(index);
             let function = self.function(id);
-            let Some(parameters) = function.parameters.filter(|_| function.role == Role::Host) else { continue };
+            let Some(parameters) = function.parameters.filter(|_| function.role == FunctionRole::Host) else {
+                continue;
+            };
             for parameter in parameters.iter_non_variadic_params() {
                 let name = parameter.name().as_str();
                 if self.function(id).locals.get(name).is_none_or(|value| *value == Value::Nothing) {
@@ -76,7 +79,7 @@ impl<'a> Flow<'a> {
                     seeded = true;
                 }
             }
-            let home = Frame { module: self.function(id).module, function: Some(id) };
+            let home = CodeLocation { module: self.function(id).module, function: Some(id) };
             for parameter in parameters.vararg.iter().chain(&parameters.kwarg) {
                 if self.function(id).locals.get(parameter.name().as_str()) == Some(&Value::Nothing) {
                     self.put_variadic(home, id, parameter, &Value::Tensor);
@@ -88,7 +91,7 @@ impl<'a> Flow<'a> {
     }
 
     /// The definition of an entry point in a file.
-    fn entry(&self, id: ModuleId, role: Role) -> Option<&'a StmtFunctionDef> {
+    fn entry(&self, id: ModuleId, role: FunctionRole) -> Option<&'a StmtFunctionDef> {
         self.functions.iter().find(|function| function.module == id && function.role == role).and_then(|function| {
             match function.body {
                 Body::Def(def) => Some(def),
@@ -111,7 +114,7 @@ impl<'a> Flow<'a> {
                     self.report(id, &TextRange::default(), &EntryPoint { subject });
                 }
             }
-            for role in [Role::ReplacementArgs, Role::ReplacementFunc] {
+            for role in [FunctionRole::ReplacementArgs, FunctionRole::ReplacementFunc] {
                 if let Some(def) = self.entry(id, role) {
                     self.check_entry(id, role, def);
                 }
@@ -119,17 +122,17 @@ impl<'a> Flow<'a> {
         }
     }
 
-    fn check_entry(&mut self, id: ModuleId, role: Role, def: &'a StmtFunctionDef) {
+    fn check_entry(&mut self, id: ModuleId, role: FunctionRole, def: &'a StmtFunctionDef) {
         let Some(returned) = single_return(def) else {
             let subject = "statements other than one `return`".to_owned();
-            if role == Role::ReplacementArgs {
+            if role == FunctionRole::ReplacementArgs {
                 self.report(id, &def.name, &ReplacementArgs { subject });
             } else {
                 self.report(id, &def.name, &ReplacementFunc { subject });
             }
             return;
         };
-        if role == Role::ReplacementArgs {
+        if role == FunctionRole::ReplacementArgs {
             self.check_passed_on(id, def, returned);
             return;
         }
@@ -137,7 +140,9 @@ impl<'a> Flow<'a> {
         let is_wrapper = match self.wrapper(id, returned) {
             Some(Value::Functions(ids)) => ids.iter().all(|id| {
                 let function = self.function(*id);
-                function.role == Role::Host && function.parent.is_none() && matches!(function.body, Body::Def(_))
+                function.role == FunctionRole::Host
+                    && function.parent.is_none()
+                    && matches!(function.body, Body::Def(_))
             }),
             _ => false,
         };

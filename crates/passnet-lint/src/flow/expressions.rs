@@ -3,7 +3,7 @@
 use ruff_python_ast::{Comprehension, Expr, ExprAttribute, ExprSubscript, Operator, UnaryOp};
 use ruff_text_size::Ranged;
 
-use super::{Flow, Frame, Value, api};
+use super::{CodeLocation, Flow, Value, api};
 use crate::importable::IMPORTABLE;
 use crate::rules::{
     ApiNotAllowed, DunderAccess, ModuleAsValue, StatementNotAllowed, TensorAttribute, TensorOperator, TensorRead,
@@ -12,12 +12,12 @@ use crate::rules::{
 
 impl<'a> Flow<'a> {
     /// The value of an expression, with names of modules judged: only data may be used as a value.
-    pub(super) fn eval(&mut self, frame: Frame, expr: &'a Expr) -> Value {
+    pub(super) fn eval(&mut self, frame: CodeLocation, expr: &'a Expr) -> Value {
         let value = self.eval_raw(frame, expr);
         self.judge(frame, expr, value)
     }
 
-    pub(super) fn judge(&mut self, frame: Frame, node: &impl Ranged, value: Value) -> Value {
+    pub(super) fn judge(&mut self, frame: CodeLocation, node: &impl Ranged, value: Value) -> Value {
         match value {
             Value::Path(path) => match api::api(&path) {
                 Some(api::Api::Constant) => Value::Plain,
@@ -37,7 +37,7 @@ impl<'a> Flow<'a> {
     }
 
     /// The value of an expression, where a name of a module stays one: `torch.empty` before it is called.
-    pub(super) fn eval_raw(&mut self, frame: Frame, expr: &'a Expr) -> Value {
+    pub(super) fn eval_raw(&mut self, frame: CodeLocation, expr: &'a Expr) -> Value {
         match expr {
             Expr::NumberLiteral(_)
             | Expr::StringLiteral(_)
@@ -150,7 +150,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    fn name(&mut self, frame: Frame, node: &impl Ranged, name: &str) -> Value {
+    fn name(&mut self, frame: CodeLocation, node: &impl Ranged, name: &str) -> Value {
         match self.lookup(frame, name) {
             // Nothing that is known ever reaches the name, so nothing can be said of its uses.
             Some(Value::Nothing) if self.reporting => {
@@ -164,7 +164,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    fn attribute(&mut self, frame: Frame, attribute: &'a ExprAttribute) -> Value {
+    fn attribute(&mut self, frame: CodeLocation, attribute: &'a ExprAttribute) -> Value {
         let owner = self.eval_raw(frame, &attribute.value);
         let name = attribute.attr.as_str();
         #[cfg(test)]
@@ -196,7 +196,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    fn subscript(&mut self, frame: Frame, subscript: &'a ExprSubscript) -> Value {
+    fn subscript(&mut self, frame: CodeLocation, subscript: &'a ExprSubscript) -> Value {
         let container = self.eval(frame, &subscript.value);
         match container {
             Value::Kernel => {
@@ -239,7 +239,7 @@ impl<'a> Flow<'a> {
     }
 
     /// A list or set display, or a tuple with `*` in it.
-    fn display(&mut self, frame: Frame, node: &impl Ranged, elements: &'a [Expr]) -> Value {
+    fn display(&mut self, frame: CodeLocation, node: &impl Ranged, elements: &'a [Expr]) -> Value {
         let mut joined = Value::Nothing;
         for expr in elements {
             let value = match expr {
@@ -255,14 +255,14 @@ impl<'a> Flow<'a> {
     }
 
     /// A container made here.
-    pub(super) fn container(&mut self, frame: Frame, node: &impl Ranged, element: Value) -> Value {
+    pub(super) fn container(&mut self, frame: CodeLocation, node: &impl Ranged, element: Value) -> Value {
         self.check_no_closure(frame, node, &element);
         Value::fresh(self.site(frame, node, element))
     }
 
     fn comprehension(
         &mut self,
-        frame: Frame,
+        frame: CodeLocation,
         node: &impl Ranged,
         generators: &'a [Comprehension],
         element: &'a Expr,
@@ -272,7 +272,7 @@ impl<'a> Flow<'a> {
         self.container(frame, node, element)
     }
 
-    fn generators(&mut self, frame: Frame, generators: &'a [Comprehension]) {
+    fn generators(&mut self, frame: CodeLocation, generators: &'a [Comprehension]) {
         for generator in generators {
             let iterated = self.eval(frame, &generator.iter);
             let element = self.element(frame, &generator.iter, iterated);
@@ -284,7 +284,7 @@ impl<'a> Flow<'a> {
     }
 
     /// The elements of a value.
-    pub(super) fn element(&mut self, frame: Frame, node: &impl Ranged, value: Value) -> Value {
+    pub(super) fn element(&mut self, frame: CodeLocation, node: &impl Ranged, value: Value) -> Value {
         match value {
             Value::Plain | Value::Nothing | Value::Reported(_) | Value::Native => value,
             Value::Tuple(elements) => elements.into_iter().fold(Value::Nothing, Value::join),
@@ -299,7 +299,7 @@ impl<'a> Flow<'a> {
 
     pub(super) fn arithmetic(
         &mut self,
-        frame: Frame,
+        frame: CodeLocation,
         node: &impl Ranged,
         op: Operator,
         left: Value,
@@ -335,7 +335,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    fn interpolation(&mut self, frame: Frame, element: &'a ruff_python_ast::InterpolatedStringElement) {
+    fn interpolation(&mut self, frame: CodeLocation, element: &'a ruff_python_ast::InterpolatedStringElement) {
         let Some(interpolation) = element.as_interpolation() else { return };
         self.plain(frame, &interpolation.expression, "formatting it");
         for part in interpolation.format_spec.iter().flat_map(|spec| &spec.elements) {

@@ -3,12 +3,12 @@
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::Ranged;
 
-use super::{Flow, Frame, Value, arguments::Called};
+use super::{CodeLocation, Flow, Value, arguments::Called};
 use crate::rules::KernelLaunch;
 
 impl<'a> Flow<'a> {
     /// `kernel[grid](...)`.
-    pub(super) fn launch(&mut self, frame: Frame, call: &'a ExprCall) -> Value {
+    pub(super) fn launch(&mut self, frame: CodeLocation, call: &'a ExprCall) -> Value {
         let called = self.eval_arguments(frame, &call.arguments);
         for value in called.values().cloned().collect::<Vec<_>>() {
             let fit = self.all_parts(&value, &mut |part| {
@@ -34,7 +34,7 @@ impl<'a> Flow<'a> {
     }
 
     /// A launch grid: numbers, or a function of the launch's arguments that gives numbers.
-    pub(super) fn check_grid(&mut self, frame: Frame, grid: &'a Expr) {
+    pub(super) fn check_grid(&mut self, frame: CodeLocation, grid: &'a Expr) {
         let value = self.eval(frame, grid);
         match &value {
             Value::Functions(_) => {
@@ -46,12 +46,17 @@ impl<'a> Flow<'a> {
     }
 
     /// Calls functions as Triton does: with the dictionary of a launch's arguments.
-    pub(super) fn call_with_launch_arguments(&mut self, frame: Frame, node: &impl Ranged, value: &Value) -> Value {
+    pub(super) fn call_with_launch_arguments(
+        &mut self,
+        frame: CodeLocation,
+        node: &impl Ranged,
+        value: &Value,
+    ) -> Value {
         let Value::Functions(ids) = value else { return self.unknown(frame, node, value) };
         let mut result = Value::Nothing;
         for id in ids {
             let function = self.function(*id);
-            let home = Frame { module: function.module, function: Some(*id) };
+            let home = CodeLocation { module: function.module, function: Some(*id) };
             if let Some(first) = function.parameters.and_then(|parameters| parameters.args.first()) {
                 let site = self.site(home, first, Value::LaunchArgument);
                 self.put_local(*id, first.name().as_str(), Value::fresh(site).shared());

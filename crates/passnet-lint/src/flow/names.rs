@@ -1,11 +1,11 @@
 //! Values of names.
 
-use super::{Binding, Flow, Frame, FunctionId, ModuleId, Value, api};
+use super::{Binding, CodeLocation, Flow, FunctionId, ModuleId, Value, api};
 
 impl Flow<'_> {
     /// The value of a name as Python's scopes resolve it: the function, those around it, the module, the builtins.
     /// `None` if nothing allowed has that name.
-    pub(super) fn lookup(&self, frame: Frame, name: &str) -> Option<Value> {
+    pub(super) fn lookup(&self, frame: CodeLocation, name: &str) -> Option<Value> {
         let mut enclosing = frame.function;
         while let Some(id) = enclosing {
             let function = self.function(id);

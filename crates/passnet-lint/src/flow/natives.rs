@@ -3,7 +3,7 @@
 use ruff_python_ast::{Expr, ExprCall, ExprStringLiteral};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-use super::{Flow, Frame, Value};
+use super::{CodeLocation, Flow, Value};
 use crate::{
     native,
     rules::{NativeFlag, NativeSource},
@@ -11,7 +11,7 @@ use crate::{
 
 impl<'a> Flow<'a> {
     /// `passnet.kernels.cpp(...)` at module level: sources are literal, and read.
-    pub(super) fn native_call(&mut self, frame: Frame, call: &'a ExprCall) -> Value {
+    pub(super) fn native_call(&mut self, frame: CodeLocation, call: &'a ExprCall) -> Value {
         if frame.function.is_some() {
             let subject = "a call inside a function".to_owned();
             return self.report(frame.module, call, &NativeSource { subject });
@@ -51,7 +51,7 @@ impl<'a> Flow<'a> {
         Value::Native
     }
 
-    fn check_flags(&mut self, frame: Frame, expr: &'a Expr) {
+    fn check_flags(&mut self, frame: CodeLocation, expr: &'a Expr) {
         for flag in listed(expr) {
             if !flag.as_string_literal_expr().is_some_and(|literal| native::is_flag(literal.value.to_str())) {
                 let subject = format!("`{}`", shorten(self.source(frame.module).slice(flag)));
@@ -62,10 +62,10 @@ impl<'a> Flow<'a> {
 
     fn report_native(
         &mut self,
-        frame: Frame,
+        frame: CodeLocation,
         literal: &ExprStringLiteral,
-        place: native::Place,
-        found: &native::Found,
+        place: native::Span,
+        found: &native::ScanFinding,
     ) {
         // Without escapes, the source stands in the file as it is, and the place in it can be shown.
         let inside = self.source(frame.module).slice(literal).find(literal.value.to_str());
@@ -75,14 +75,14 @@ impl<'a> Flow<'a> {
         });
         let range = range.unwrap_or(literal.range);
         match found {
-            native::Found::Include(rule) => self.report(frame.module, &range, rule),
-            native::Found::Call(rule) => self.report(frame.module, &range, rule),
-            native::Found::State(rule) => self.report(frame.module, &range, rule),
+            native::ScanFinding::Include(rule) => self.report(frame.module, &range, rule),
+            native::ScanFinding::Call(rule) => self.report(frame.module, &range, rule),
+            native::ScanFinding::State(rule) => self.report(frame.module, &range, rule),
         };
     }
 
     /// The string that an expression is: a literal, or the name of a module-level constant that is one.
-    fn constant_text(&self, frame: Frame, expr: &'a Expr) -> Option<&'a ExprStringLiteral> {
+    fn constant_text(&self, frame: CodeLocation, expr: &'a Expr) -> Option<&'a ExprStringLiteral> {
         match expr {
             Expr::StringLiteral(literal) => Some(literal),
             Expr::Name(name) => self.statements(frame.module).iter().find_map(|stmt| {

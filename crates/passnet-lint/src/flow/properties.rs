@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use ruff_text_size::TextRange;
 
 use super::Flow;
-use crate::{source::Source, value::Value};
+use crate::{source::ParsedFile, value::Value};
 
 /// Attributes that no value of a pass may be asked for.
 const HOSTILE: &[&str] = &["__class__", "grad_fn", "contiguous", "data", "real", "clone", "fn", "_version", "format"];
@@ -81,7 +81,7 @@ fn program() -> impl Strategy<Value = String> {
 
 /// Returns whether the data flow accepts a program, and the values of which it was asked an attribute.
 fn judge(text: &str) -> (bool, Vec<(TextRange, Value)>) {
-    let sources = [Source::parse("fuse.py", text.as_bytes()).unwrap_or_else(|error| panic!("{text}\n{error:?}"))];
+    let sources = [ParsedFile::parse("fuse.py", text.as_bytes()).unwrap_or_else(|error| panic!("{text}\n{error:?}"))];
     let mut flow = Flow::new(&sources);
     flow.run();
     let bases = std::mem::take(&mut flow.bases);

@@ -3,7 +3,7 @@
 use ruff_python_ast::{Expr, Stmt, StmtAssign, StmtAugAssign, StmtFor, StmtWith};
 use ruff_text_size::Ranged;
 
-use super::{Binding, Flow, Frame, ModuleId, Value, api, definitions::is_exports};
+use super::{Binding, CodeLocation, Flow, ModuleId, Value, api, definitions::is_exports};
 use crate::{
     annotation,
     rules::{
@@ -14,7 +14,7 @@ use crate::{
 impl<'a> Flow<'a> {
     /// Interprets the statements of a file that run when it is imported.
     pub(super) fn run_module(&mut self, id: ModuleId) {
-        let frame = Frame { module: id, function: None };
+        let frame = CodeLocation { module: id, function: None };
         for stmt in self.statements(id) {
             match stmt {
                 Stmt::Import(_) | Stmt::ImportFrom(_) | Stmt::Pass(_) => {}
@@ -45,13 +45,13 @@ impl<'a> Flow<'a> {
         path.is_some_and(|path| api::api(&path) == Some(api::Api::Wrap))
     }
 
-    pub(super) fn run_block(&mut self, frame: Frame, body: &'a [Stmt]) {
+    pub(super) fn run_block(&mut self, frame: CodeLocation, body: &'a [Stmt]) {
         for stmt in body {
             self.run_statement(frame, stmt);
         }
     }
 
-    fn run_statement(&mut self, frame: Frame, stmt: &'a Stmt) {
+    fn run_statement(&mut self, frame: CodeLocation, stmt: &'a Stmt) {
         match stmt {
             Stmt::Pass(_) | Stmt::Break(_) | Stmt::Continue(_) => {}
             Stmt::Expr(stmt) => {
@@ -113,13 +113,13 @@ impl<'a> Flow<'a> {
         }
     }
 
-    fn check_annotation(&mut self, frame: Frame, expr: &Expr) {
+    fn check_annotation(&mut self, frame: CodeLocation, expr: &Expr) {
         if !annotation::is_type(expr) {
             self.report(frame.module, expr, &Annotation);
         }
     }
 
-    fn run_for(&mut self, frame: Frame, stmt: &'a StmtFor) {
+    fn run_for(&mut self, frame: CodeLocation, stmt: &'a StmtFor) {
         let iterated = self.eval(frame, &stmt.iter);
         let element = self.element(frame, &*stmt.iter, iterated);
         self.bind(frame, &stmt.target, element);
@@ -127,7 +127,7 @@ impl<'a> Flow<'a> {
         self.run_block(frame, &stmt.orelse);
     }
 
-    fn run_with(&mut self, frame: Frame, stmt: &'a StmtWith) {
+    fn run_with(&mut self, frame: CodeLocation, stmt: &'a StmtWith) {
         for item in &stmt.items {
             let entered = self.eval(frame, &item.context_expr);
             if !matches!(entered, Value::Context | Value::Nothing | Value::Reported(_)) {
@@ -142,13 +142,13 @@ impl<'a> Flow<'a> {
         self.run_block(frame, &stmt.body);
     }
 
-    fn assign(&mut self, frame: Frame, assign: &'a StmtAssign) {
+    fn assign(&mut self, frame: CodeLocation, assign: &'a StmtAssign) {
         for target in &assign.targets {
             self.assign_to(frame, target, &assign.value);
         }
     }
 
-    fn assign_to(&mut self, frame: Frame, target: &'a Expr, value: &'a Expr) {
+    fn assign_to(&mut self, frame: CodeLocation, target: &'a Expr, value: &'a Expr) {
         // A plain name may become another name of a module or function: `F = torch.nn.functional`.
         let value_of = match (target, self.eval_raw(frame, value)) {
             (Expr::Name(_), path @ (Value::Path(_) | Value::Module(_))) => path,
@@ -158,7 +158,7 @@ impl<'a> Flow<'a> {
     }
 
     /// Binds a value to a target: a name, a tuple of targets, an element of a container.
-    pub(super) fn bind(&mut self, frame: Frame, target: &'a Expr, value: Value) {
+    pub(super) fn bind(&mut self, frame: CodeLocation, target: &'a Expr, value: Value) {
         match target {
             Expr::Name(name) => {
                 if frame.function.is_none() && !matches!(value, Value::Module(_)) && !self.is_lasting(&value) {
@@ -186,7 +186,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    fn unpack(&mut self, frame: Frame, node: &'a Expr, targets: &'a [Expr], value: Value) {
+    fn unpack(&mut self, frame: CodeLocation, node: &'a Expr, targets: &'a [Expr], value: Value) {
         match value {
             Value::Tuple(elements) if elements.len() == targets.len() && !targets.iter().any(Expr::is_starred_expr) => {
                 for (target, element) in targets.iter().zip(elements) {
@@ -202,7 +202,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    pub(super) fn bind_name(&mut self, frame: Frame, name: &'a str, value: Value) {
+    pub(super) fn bind_name(&mut self, frame: CodeLocation, name: &'a str, value: Value) {
         match frame.function {
             Some(id) => self.put_local(id, name, value),
             None => {
@@ -218,7 +218,7 @@ impl<'a> Flow<'a> {
     }
 
     /// Puts a value into a container, which has to be the running function's own.
-    pub(super) fn put_into(&mut self, frame: Frame, node: &impl Ranged, container: &Value, value: Value) {
+    pub(super) fn put_into(&mut self, frame: CodeLocation, node: &impl Ranged, container: &Value, value: Value) {
         self.check_no_closure(frame, node, &value);
         match container {
             Value::Items { sites, fresh: true } => {
@@ -237,7 +237,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    fn aug_assign(&mut self, frame: Frame, assign: &'a StmtAugAssign) {
+    fn aug_assign(&mut self, frame: CodeLocation, assign: &'a StmtAugAssign) {
         let value = self.eval(frame, &assign.value);
         let old = match &*assign.target {
             Expr::Name(name) => self.lookup(frame, name.id.as_str()).unwrap_or(Value::Mixed),
@@ -275,7 +275,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    fn element_or_report(&mut self, frame: Frame, node: &impl Ranged, container: &Value) -> Value {
+    fn element_or_report(&mut self, frame: CodeLocation, node: &impl Ranged, container: &Value) -> Value {
         match container {
             Value::Items { sites, .. } => self.elements(sites),
             Value::Nothing | Value::Reported(_) | Value::Tensor => container.clone(),

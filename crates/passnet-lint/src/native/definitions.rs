@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     guards::Guards,
     names::{is_denied, is_forbidden, is_keyword, is_reserved, is_type},
-    source::Source,
+    source::TokenSource,
 };
 
 /// Definitions of one name that are looked at. Without the others less is allowed.
@@ -24,7 +24,7 @@ pub(super) struct Definitions<'t> {
 impl<'t> Definitions<'t> {
     /// None of the names may be one that a header declares and that is not callable: a call of such a name might reach
     /// the other function.
-    pub(super) fn new(source: &Source<'t>, defined_types: impl IntoIterator<Item = &'t str>) -> Self {
+    pub(super) fn new(source: &TokenSource<'t>, defined_types: impl IntoIterator<Item = &'t str>) -> Self {
         let mut definitions = Self::default();
         for name in defined_types {
             definitions.types.insert(name, vec![0]);
@@ -49,7 +49,7 @@ impl<'t> Definitions<'t> {
         definitions
     }
 
-    fn read(&mut self, source: &Source<'t>, index: usize, name: &'t str) {
+    fn read(&mut self, source: &TokenSource<'t>, index: usize, name: &'t str) {
         let at = source.at(index);
         match source.before(index, 1) {
             "namespace" => _ = self.namespaces.insert(name),
@@ -114,7 +114,7 @@ impl<'t> Definitions<'t> {
 }
 
 /// The name that a `typedef` defines: the last one outside of brackets.
-fn typedef_name<'t>(source: &Source<'t>, start: usize) -> Option<&'t str> {
+fn typedef_name<'t>(source: &TokenSource<'t>, start: usize) -> Option<&'t str> {
     let mut name = None;
     let mut index = start + 1;
     while index < source.len() && source.text(index) != ";" {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{
     guards::Guards,
     names::is_free,
-    tokens::{Directive, Kind, Token, lex},
+    tokens::{Directive, Token, TokenKind, lex},
 };
 
 /// Most tokens after expansion.
@@ -101,7 +101,9 @@ fn expand_once<'t>(tokens: &[Token<'t>], macros: &BTreeMap<&str, Macro<'t>>) -> 
     while let Some(&token) = tokens.get(index) {
         index += 1;
         let used = macros.get(token.text).filter(|found| {
-            token.kind == Kind::Name && found.at < token.at && tokens.get(index).is_some_and(|next| next.text == "(")
+            token.kind == TokenKind::Name
+                && found.at < token.at
+                && tokens.get(index).is_some_and(|next| next.text == "(")
         });
         let Some(used) = used else {
             expanded.push(token);

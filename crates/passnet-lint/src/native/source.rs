@@ -1,12 +1,12 @@
 //! The tokens of a C++ source, and how brackets divide them.
 
-use super::tokens::{Kind, Token};
+use super::tokens::{Token, TokenKind};
 
 /// Most tokens between angle brackets that are taken for template arguments.
 const MAX_ARGUMENTS: usize = 64;
 
 /// Tokens with their brackets matched.
-pub(super) struct Source<'t> {
+pub(super) struct TokenSource<'t> {
     tokens: Vec<Token<'t>>,
     /// For each bracket the index of the one that it belongs to.
     partners: Vec<Option<usize>>,
@@ -14,7 +14,7 @@ pub(super) struct Source<'t> {
     enclosing: Vec<Option<usize>>,
 }
 
-impl<'t> Source<'t> {
+impl<'t> TokenSource<'t> {
     pub(super) fn new(tokens: Vec<Token<'t>>) -> Self {
         let mut partners = vec![None; tokens.len()];
         let mut enclosing = vec![None; tokens.len()];
@@ -47,7 +47,7 @@ impl<'t> Source<'t> {
         self.tokens.get(index).map_or("", |token| token.text)
     }
 
-    pub(super) fn kind(&self, index: usize) -> Option<Kind> {
+    pub(super) fn kind(&self, index: usize) -> Option<TokenKind> {
         self.tokens.get(index).map(|token| token.kind)
     }
 
@@ -61,7 +61,7 @@ impl<'t> Source<'t> {
     }
 
     pub(super) fn is_name(&self, index: usize) -> bool {
-        self.kind(index) == Some(Kind::Name)
+        self.kind(index) == Some(TokenKind::Name)
     }
 
     /// Index of the bracket that closes the one at `open`.
@@ -143,7 +143,7 @@ impl<'t> Source<'t> {
                 }
                 "(" => at = self.closing(at)?,
                 "," | "*" | "&" | "::" | "." | "+" | "-" | "/" | "=" | "!" => {}
-                _ if matches!(self.kind(at), Some(Kind::Name | Kind::Number)) => {}
+                _ if matches!(self.kind(at), Some(TokenKind::Name | TokenKind::Number)) => {}
                 _ => return None,
             }
             at += 1;
@@ -166,7 +166,7 @@ impl<'t> Source<'t> {
                 }
                 ")" => index = self.opening(index)?,
                 "," | "*" | "&" | "::" | "." | "+" | "-" | "/" => {}
-                _ if matches!(self.kind(index), Some(Kind::Name | Kind::Number)) => {}
+                _ if matches!(self.kind(index), Some(TokenKind::Name | TokenKind::Number)) => {}
                 _ => return None,
             }
             index = index.checked_sub(1)?;

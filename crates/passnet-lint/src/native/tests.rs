@@ -4,13 +4,13 @@ use std::{fs, path::Path};
 
 use proptest::prelude::*;
 
-use super::{Found, scan};
+use super::{ScanFinding, scan};
 
 fn findings(text: &str) -> Vec<String> {
     let shown = scan(text, []).into_iter().map(|(_, found)| match found {
-        Found::Include(rule) => format!("include {}", rule.subject),
-        Found::Call(rule) => format!("call {}", rule.subject),
-        Found::State(rule) => format!("state {}", rule.subject),
+        ScanFinding::Include(rule) => format!("include {}", rule.subject),
+        ScanFinding::Call(rule) => format!("call {}", rule.subject),
+        ScanFinding::State(rule) => format!("state {}", rule.subject),
     });
     shown.collect()
 }
@@ -73,6 +73,7 @@ fn ordinary_code_is_accepted() {
         "void k(float* x, int64_t n) { std::sort(x, x + n); std::transform(x, x + n, x, [](float v) { return v * 2; }); x[0] = std::accumulate(x, x + n, 0.0f); std::nth_element(x, x + n / 2, x + n, std::greater<float>()); }",
         "#ifdef __AVX2__\nstatic float sum8(__m256 v) { return v[0]; }\n#endif\nvoid k(float* x) {\n#ifdef __AVX2__\nx[0] = sum8(_mm256_loadu_ps(x));\n#else\nx[0] = x[1];\n#endif\n}",
         "#if defined(__AVX512F__)\nstatic float f(float v) { return v; }\n#elif defined(__AVX2__)\nstatic float f(float v) { return v + 0; }\n#else\nstatic float f(float v) { return v + 1; }\n#endif\nvoid k(float* x) { x[0] = f(x[0]); }",
+        "#include <passnet/vectors.hpp>\nusing namespace passnet; void k(float* x) { put_row(x, exp_of(get_row(x))); }",
         "namespace detail { constexpr int WIDTH = 8; inline float halved(float v) { return v / 2; } } void k(float* x) { using namespace detail; x[WIDTH] = halved(x[0]) + detail::halved(x[1]); }",
         "struct Row { const float* data; int64_t size; explicit Row(const float* d, int64_t n) : data(d), size(n) {} float at(int64_t i) const { return data[i]; } float total() const { float s = 0; for (int64_t i = 0; i < size; ++i) s += at(i); return s; } }; void k(float* x) { Row row(x, 4); x[0] = row.total(); }",
         "template <typename T, int N> struct Tile { T values[N]; static constexpr int size = N; T sum() const { T s = 0; for (int i = 0; i < N; ++i) s += values[i]; return s; } }; void k(float* x) { Tile<float, 4> tile{}; x[0] = tile.sum() + Tile<float, 4>::size; }",
@@ -115,6 +116,7 @@ fn disguises_are_refused() {
         "static float f(float v) { return v; } void k(float* x) { auto p = reinterpret_cast<int64_t>(&f); x[0] = p; }",
         "static float f(float v) { return v; } void k(float* x) { auto f2 = f; x[0] = f2(1); }",
         "static float f(float v) { return v; } void k(float* x) { auto f = reinterpret_cast<decltype(&memcpy)>(1); x[0] = f(x); }",
+        "// #include <passnet/vectors.hpp>\nvoid k(float* x) { put_row(x, exp_of(get_row(x))); }",
         "using F = void (*)(const char*); static void f(const char*) {} void k(float* x) { F f = reinterpret_cast<F>(4096); f(\"\"); }",
         "typedef void F(const char*); void k(float* x) { F* f = (F*)4096; f(\"\"); }",
         "template <class T> static void run(int64_t at) { T* f = (T*)at; f(\"\"); } void k(float* x) { run<void(const char*)>(4096); }",

@@ -2,7 +2,7 @@
 
 /// Kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     Name,
     Number,
     Text,
@@ -12,7 +12,7 @@ pub(super) enum Kind {
 /// A token of a C++ source.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token<'t> {
-    pub(super) kind: Kind,
+    pub(super) kind: TokenKind,
     pub(super) text: &'t str,
     /// Offset where it is compiled: for a token of a macro's body that of the use.
     pub(super) at: usize,
@@ -60,7 +60,7 @@ pub(super) fn lex(text: &str) -> Result<(Vec<Token<'_>>, Vec<Directive>), String
             }
             '"' | '\'' => {
                 let end = literal_end(rest, first).ok_or("an unterminated literal")?;
-                tokens.push(Token { kind: Kind::Text, text: &rest[..end], at: offset(text, rest) });
+                tokens.push(Token { kind: TokenKind::Text, text: &rest[..end], at: offset(text, rest) });
                 end
             }
             c if c.is_ascii_alphabetic() || c == '_' => {
@@ -68,19 +68,19 @@ pub(super) fn lex(text: &str) -> Result<(Vec<Token<'_>>, Vec<Directive>), String
                 if rest[end..].starts_with('"') && rest[..end].ends_with('R') {
                     return Err("a raw string".to_owned());
                 }
-                tokens.push(Token { kind: Kind::Name, text: &rest[..end], at: offset(text, rest) });
+                tokens.push(Token { kind: TokenKind::Name, text: &rest[..end], at: offset(text, rest) });
                 end
             }
             c if c.is_ascii_digit() => {
                 let end = rest
                     .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '\'' | '_')))
                     .unwrap_or(rest.len());
-                tokens.push(Token { kind: Kind::Number, text: &rest[..end], at: offset(text, rest) });
+                tokens.push(Token { kind: TokenKind::Number, text: &rest[..end], at: offset(text, rest) });
                 end
             }
             '{' | '}' => {
                 depth = if first == '{' { depth + 1 } else { depth.saturating_sub(1) };
-                tokens.push(Token { kind: Kind::Punctuation, text: &rest[..1], at: offset(text, rest) });
+                tokens.push(Token { kind: TokenKind::Punctuation, text: &rest[..1], at: offset(text, rest) });
                 1
             }
             _ if rest.starts_with("::")
@@ -88,11 +88,11 @@ pub(super) fn lex(text: &str) -> Result<(Vec<Token<'_>>, Vec<Directive>), String
                 || rest.starts_with("&&")
                 || rest.starts_with("||") =>
             {
-                tokens.push(Token { kind: Kind::Punctuation, text: &rest[..2], at: offset(text, rest) });
+                tokens.push(Token { kind: TokenKind::Punctuation, text: &rest[..2], at: offset(text, rest) });
                 2
             }
             c if c.is_ascii_punctuation() && !matches!(c, '\\' | '$' | '@' | '`' | '#') => {
-                tokens.push(Token { kind: Kind::Punctuation, text: &rest[..1], at: offset(text, rest) });
+                tokens.push(Token { kind: TokenKind::Punctuation, text: &rest[..1], at: offset(text, rest) });
                 1
             }
             c => return Err(format!("the character `{}`", c.escape_default())),

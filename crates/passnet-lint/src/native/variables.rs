@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     definitions::Definitions,
     names::{is_std, is_type},
-    source::Source,
-    tokens::Kind,
+    source::TokenSource,
+    tokens::TokenKind,
 };
 
 /// Variables of one name that are followed. Further ones count as no variables, which allows less.
@@ -69,7 +69,7 @@ const SPECIFIERS: &[&str] = &[
 const DECORATIONS: &[&str] = &["*", "&", "&&", "const", "__restrict__", "__restrict", "restrict", "."];
 
 impl<'t> Variables<'t> {
-    pub(super) fn new(source: &Source<'t>, definitions: &Definitions<'t>) -> Self {
+    pub(super) fn new(source: &TokenSource<'t>, definitions: &Definitions<'t>) -> Self {
         let mut variables = Self::default();
         for index in 0..source.len() {
             let begins = matches!(source.before(index, 1), "" | ";" | "{" | "}" | "(" | "," | ")" | ">" | ":");
@@ -87,7 +87,7 @@ impl<'t> Variables<'t> {
     }
 
     /// Reads a declaration, if one begins at a token.
-    fn declaration(&mut self, source: &Source<'t>, definitions: &Definitions<'t>, start: usize) {
+    fn declaration(&mut self, source: &TokenSource<'t>, definitions: &Definitions<'t>, start: usize) {
         let Some((mut at, mut holds)) = type_at(source, definitions, start) else { return };
         let in_list = matches!(source.before(start, 1), "(" | ",");
         loop {
@@ -129,7 +129,7 @@ impl<'t> Variables<'t> {
         }
     }
 
-    fn add(&mut self, source: &Source<'t>, index: usize, holds: Holds) {
+    fn add(&mut self, source: &TokenSource<'t>, index: usize, holds: Holds) {
         let (end, is_global) = scope_end(source, index);
         let variable = Variable { start: index, end, holds, is_global };
         let named = self.by_name.entry(source.text(index)).or_default();
@@ -140,7 +140,7 @@ impl<'t> Variables<'t> {
 }
 
 /// The token behind the type of a declaration, and what variables of that type hold.
-fn type_at(source: &Source<'_>, definitions: &Definitions<'_>, start: usize) -> Option<(usize, Holds)> {
+fn type_at(source: &TokenSource<'_>, definitions: &Definitions<'_>, start: usize) -> Option<(usize, Holds)> {
     let mut at = start;
     loop {
         let text = source.text(at);
@@ -191,7 +191,7 @@ fn type_at(source: &Source<'_>, definitions: &Definitions<'_>, start: usize) -> 
 }
 
 /// Returns whether brackets hold the parameters of a function rather than the initial value of a variable.
-pub(super) fn is_parameter_list(source: &Source<'_>, definitions: &Definitions<'_>, open: usize) -> bool {
+pub(super) fn is_parameter_list(source: &TokenSource<'_>, definitions: &Definitions<'_>, open: usize) -> bool {
     let first = source.text(open + 1);
     if first == ")" {
         return true;
@@ -209,7 +209,7 @@ pub(super) fn is_parameter_list(source: &Source<'_>, definitions: &Definitions<'
 }
 
 /// The token that ends an initial value: `,`, `;`, `)` or `:`.
-fn initializer_end(source: &Source<'_>, from: usize) -> Option<usize> {
+fn initializer_end(source: &TokenSource<'_>, from: usize) -> Option<usize> {
     let mut at = from;
     while at < source.len() {
         match source.text(at) {
@@ -223,7 +223,7 @@ fn initializer_end(source: &Source<'_>, from: usize) -> Option<usize> {
 }
 
 /// The token behind the scope of what is declared at a token, and whether that is the whole file.
-fn scope_end(source: &Source<'_>, index: usize) -> (usize, bool) {
+fn scope_end(source: &TokenSource<'_>, index: usize) -> (usize, bool) {
     let Some(open) = source.enclosing(index) else { return (source.len(), true) };
     let Some(close) = source.closing(open) else { return (index, false) };
     if source.text(open) == "{" {
@@ -244,11 +244,11 @@ fn scope_end(source: &Source<'_>, index: usize) -> (usize, bool) {
 }
 
 /// Returns whether a token can be an operand, so that what follows is an operator.
-pub(super) fn ends_operand(source: &Source<'_>, index: usize) -> bool {
+pub(super) fn ends_operand(source: &TokenSource<'_>, index: usize) -> bool {
     match source.kind(index) {
-        Some(Kind::Number | Kind::Text) => true,
-        Some(Kind::Name) => !matches!(source.text(index), "return" | "case" | "sizeof" | "else" | "do"),
-        Some(Kind::Punctuation) => matches!(source.text(index), ")" | "]" | "}"),
+        Some(TokenKind::Number | TokenKind::Text) => true,
+        Some(TokenKind::Name) => !matches!(source.text(index), "return" | "case" | "sizeof" | "else" | "do"),
+        Some(TokenKind::Punctuation) => matches!(source.text(index), ")" | "]" | "}"),
         None => false,
     }
 }

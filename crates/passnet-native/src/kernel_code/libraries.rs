@@ -5,19 +5,19 @@ use std::{
     sync::OnceLock,
 };
 
-use passnet_objects::{Import, Library};
+use passnet_objects::{Import, RuntimeLibrary};
 
-const LIBRARIES: [(Library, &CStr); 5] = [
-    (Library::C, c"libc.so.6"),
-    (Library::Math, c"libm.so.6"),
-    (Library::VectorMath, c"libmvec.so.1"),
-    (Library::OpenMp, c"libgomp.so.1"),
-    (Library::Compiler, c"libgcc_s.so.1"),
+const LIBRARIES: [(RuntimeLibrary, &CStr); 5] = [
+    (RuntimeLibrary::C, c"libc.so.6"),
+    (RuntimeLibrary::Math, c"libm.so.6"),
+    (RuntimeLibrary::VectorMath, c"libmvec.so.1"),
+    (RuntimeLibrary::OpenMp, c"libgomp.so.1"),
+    (RuntimeLibrary::Compiler, c"libgcc_s.so.1"),
 ];
 
 /// The address of a function; `None` where this system does not have it.
 pub(super) fn resolve(import: &Import) -> Option<usize> {
-    if import.library == Library::Memory {
+    if import.library == RuntimeLibrary::Memory {
         return own(&import.name);
     }
     let handle = handle(import.library)?;
@@ -35,12 +35,12 @@ pub(super) fn openmp(name: &CStr) -> Option<usize> {
     #[expect(unsafe_code, reason = "symbols come from the dynamic loader")]
     let find = |handle: *mut c_void| unsafe { libc::dlsym(handle, name.as_ptr()) as usize };
     let loaded = find(libc::RTLD_DEFAULT);
-    let address = if loaded == 0 { find(handle(Library::OpenMp)? as *mut c_void) } else { loaded };
+    let address = if loaded == 0 { find(handle(RuntimeLibrary::OpenMp)? as *mut c_void) } else { loaded };
     (address != 0).then_some(address)
 }
 
 /// The handle of a library, which is opened once.
-fn handle(library: Library) -> Option<usize> {
+fn handle(library: RuntimeLibrary) -> Option<usize> {
     static HANDLES: [OnceLock<usize>; 5] = [const { OnceLock::new() }; 5];
     let place = LIBRARIES.iter().position(|(known, _)| *known == library)?;
     let handle = HANDLES[place].get_or_init(|| {

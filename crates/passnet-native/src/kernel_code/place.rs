@@ -2,7 +2,7 @@
 
 use std::{io, ptr};
 
-use passnet_objects::{Image, StackUse, Target};
+use passnet_objects::{CallTarget, Image, StackUse};
 
 use super::{entry::Entry, libraries};
 
@@ -65,9 +65,9 @@ impl Loaded {
         }
         for fixup in image.fixups() {
             let target = match fixup.target {
-                Target::Code(offset) => offset,
-                Target::Constants(offset) => constants + offset,
-                Target::Import(number) => jumps + number * JUMP_BYTES,
+                CallTarget::Code(offset) => offset,
+                CallTarget::Constants(offset) => constants + offset,
+                CallTarget::Import(number) => jumps + number * JUMP_BYTES,
             };
             // Differences of addresses within the mapping, wherever it is.
             let difference = (target as i64).wrapping_add(fixup.addend).wrapping_sub(fixup.offset as i64);

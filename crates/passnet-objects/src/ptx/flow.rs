@@ -9,7 +9,7 @@ use super::{
     instructions::{base, callee, operation},
     module::{Function, Module},
 };
-use crate::finding::{Finding, Rule, readable};
+use crate::finding::{Finding, ObjectRule, readable};
 
 /// Origin of a value.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(super) fn check(module: &Module<'_>, function: &Function<'_>, findings: &mut
         .iter()
         .filter_map(|statement| operation(statement))
         .any(|(name, operands)| base(name) == "call" && !callee(operands).is_some_and(Module::is_assertion));
-    let mut report = |message: String| findings.push(Finding::new(Rule::Data, message));
+    let mut report = |message: String| findings.push(Finding::new(ObjectRule::Data, message));
     let name = readable(function.name);
     for statement in &function.statements {
         let Some((operation, operands)) = operation(statement) else { continue };

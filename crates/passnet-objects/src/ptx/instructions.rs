@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::module::{Function, Module, writable_memory};
-use crate::finding::{Finding, Rule, readable};
+use crate::finding::{Finding, ObjectRule, readable};
 
 /// Special registers that say which thread this is and how the launch was made. All others are clocks, counters, or tell one
 /// launch from the next.
@@ -81,7 +81,7 @@ pub(super) fn check(module: &Module<'_>, function: &Function<'_>, findings: &mut
         if !KNOWN.contains(&base(operation)) {
             let message =
                 format!("`{operation}` in `{}` is not an instruction that kernels need", readable(function.name));
-            findings.push(Finding::new(Rule::Instructions, message));
+            findings.push(Finding::new(ObjectRule::Instructions, message));
         }
         let special = statement.iter().filter(|token| token.starts_with('%') && !declared.has(token));
         for token in special.filter(|token| !is_special(token)) {
@@ -89,7 +89,7 @@ pub(super) fn check(module: &Module<'_>, function: &Function<'_>, findings: &mut
                 "`{token}` in `{}`: a kernel may read which thread it is (`%tid`, `%ctaid` ...), no clock, counter or number of the launch",
                 readable(function.name)
             );
-            findings.push(Finding::new(Rule::Instructions, message));
+            findings.push(Finding::new(ObjectRule::Instructions, message));
         }
         if base(operation) == "call" {
             call(module, function, operands, findings);
@@ -123,7 +123,7 @@ fn directive(function: &Function<'_>, statement: &[&str], findings: &mut Vec<Fin
         findings.push(writable_memory(name));
     } else if !is_known {
         let message = format!("`{}` in `{}`", statement.join(" "), readable(function.name));
-        findings.push(Finding::new(Rule::Symbols, message));
+        findings.push(Finding::new(ObjectRule::Symbols, message));
     }
 }
 
@@ -138,7 +138,7 @@ fn call(module: &Module<'_>, function: &Function<'_>, operands: &[&str], finding
         "`{}` calls `{name}`, which the source does not define: a kernel neither prints nor allocates, nor calls through pointers",
         readable(function.name)
     );
-    findings.push(Finding::new(Rule::Symbols, message));
+    findings.push(Finding::new(ObjectRule::Symbols, message));
 }
 
 /// The function that a call names.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::text::format_error;
-use crate::finding::{Finding, Rule, readable};
+use crate::finding::{Finding, ObjectRule, readable};
 
 /// The only function of the device's runtime that a kernel may call: it ends the launch.
 const ASSERTION: &str = "__assertfail";
@@ -112,7 +112,7 @@ fn body<'a>(tokens: &[&'a str], begin: usize) -> Result<(Vec<Vec<&'a str>>, usiz
             }
         }
     }
-    Err(Finding::new(Rule::Format, "the PTX ends inside a function"))
+    Err(Finding::new(ObjectRule::Format, "the PTX ends inside a function"))
 }
 
 fn is_list(directive: &str) -> bool {
@@ -149,7 +149,7 @@ pub(super) fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
             findings.push(writable_memory(name));
         } else {
             let message = format!("`{}`: a kernel declares functions, shared memory and constants", head.join(" "));
-            findings.push(Finding::new(Rule::Sections, message));
+            findings.push(Finding::new(ObjectRule::Sections, message));
         }
     }
 }
@@ -161,5 +161,5 @@ pub(super) fn writable_memory(name: &str) -> Finding {
          or in a tensor that the replacement makes",
         readable(name)
     );
-    Finding::new(Rule::Sections, message)
+    Finding::new(ObjectRule::Sections, message)
 }

@@ -1,6 +1,6 @@
 //! Tokens of PTX.
 
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, ObjectRule};
 
 /// Directives that end with their line, and say nothing about what is computed.
 const LINES: &[&str] = &[".version", ".target", ".address_size", ".file", ".loc"];
@@ -85,7 +85,7 @@ fn is_name(byte: u8) -> bool {
 
 pub(super) fn format_error(what: &str) -> Finding {
     let what: String = what.trim().chars().take(80).collect();
-    Finding::new(Rule::Format, format!("`{what}` is not PTX as compilers write it"))
+    Finding::new(ObjectRule::Format, format!("`{what}` is not PTX as compilers write it"))
 }
 
 #[cfg(test)]
@@ -109,7 +109,7 @@ mod tests {
             ".loc 1 1 1, function_name k mov",
             "#define a b",
         ] {
-            assert_eq!(tokens(text).unwrap_err().rule, Rule::Format, "{text}");
+            assert_eq!(tokens(text).unwrap_err().rule, ObjectRule::Format, "{text}");
         }
     }
 }

@@ -4,8 +4,8 @@ use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAcc
 
 use crate::{
     code::{Code, Operation, Referent, referent, shown},
-    elf::{Object, Place, Role},
-    finding::{Finding, Rule, readable},
+    elf::{Object, SectionRole, SymbolLocation},
+    finding::{Finding, ObjectRule, readable},
     rules::escape::is_only_argument,
 };
 
@@ -23,7 +23,7 @@ pub(crate) fn check(object: &Object<'_>, code: &Code) -> Vec<Finding> {
                 memory(object, *section, (operations, place), &mut factory)
             };
             let message = message.map(|message| format!("{}: {message}", shown(object, *section, operation)));
-            findings.extend(message.map(|message| Finding::new(Rule::Data, message)));
+            findings.extend(message.map(|message| Finding::new(ObjectRule::Data, message)));
         }
     }
     findings
@@ -47,7 +47,7 @@ fn branch(object: &Object<'_>, code: &Code, section: usize, operation: &Operatio
     let is_call = operation.instruction.flow_control() == FlowControl::Call;
     let is_function = || {
         let mut functions = object.symbols.iter().filter(|symbol| symbol.is_function());
-        functions.any(|symbol| symbol.place == Place::Section(section) && symbol.value == offset)
+        functions.any(|symbol| symbol.place == SymbolLocation::Section(section) && symbol.value == offset)
     };
     (is_call && !is_function()).then(|| "it calls an address that is not the beginning of a function".to_owned())
 }
@@ -96,10 +96,10 @@ fn within(
     let target = object.sections.get(referred)?;
     let instruction = &operations.get(place)?.instruction;
     let is_address = instruction.mnemonic() == Mnemonic::Lea;
-    if target.role == Role::Code {
+    if target.role == SectionRole::Code {
         let is_function = object.symbols.iter().any(|symbol| {
             symbol.is_function()
-                && symbol.place == Place::Section(referred)
+                && symbol.place == SymbolLocation::Section(referred)
                 && i64::try_from(symbol.value) == Ok(offset)
         });
         let is_given = is_address && is_function && is_only_argument(object, section, (operations, place), factory);
@@ -109,7 +109,7 @@ fn within(
                 .to_owned()
         });
     }
-    if target.role != Role::Constants {
+    if target.role != SectionRole::Constants {
         return Some(format!("it addresses `{}`, which is neither code nor constants", target.name));
     }
     let writes = factory.info(instruction).used_memory().iter().any(|used| {

@@ -4,8 +4,8 @@ use iced_x86::{CpuidFeature, FlowControl, Instruction, InstructionInfoFactory, M
 
 use crate::{
     code::{Code, Operation, shown},
-    elf::{Object, Place, Role},
-    finding::{Finding, Rule, readable},
+    elf::{Object, SectionRole, SymbolLocation},
+    finding::{Finding, ObjectRule, readable},
 };
 
 pub(crate) fn check(object: &Object<'_>, code: &Code) -> Vec<Finding> {
@@ -14,15 +14,15 @@ pub(crate) fn check(object: &Object<'_>, code: &Code) -> Vec<Finding> {
     for (section, operation) in code.operations() {
         if let Some(message) = message(operation, &mut factory) {
             let message = format!("{}: {message}", shown(object, section, operation));
-            findings.push(Finding::new(Rule::Instructions, message));
+            findings.push(Finding::new(ObjectRule::Instructions, message));
         }
     }
     for symbol in object.symbols.iter().filter(|symbol| symbol.is_function()) {
-        let Place::Section(section) = symbol.place else { continue };
-        let is_code = object.sections.get(section).is_some_and(|section| section.role == Role::Code);
+        let SymbolLocation::Section(section) = symbol.place else { continue };
+        let is_code = object.sections.get(section).is_some_and(|section| section.role == SectionRole::Code);
         if is_code && !code.is_start(section, symbol.value) {
             let message = format!("`{}` begins inside of an instruction", readable(symbol.name));
-            findings.push(Finding::new(Rule::Instructions, message));
+            findings.push(Finding::new(ObjectRule::Instructions, message));
         }
     }
     findings

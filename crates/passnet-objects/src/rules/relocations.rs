@@ -4,8 +4,8 @@ use object::elf;
 
 use crate::{
     code::Code,
-    elf::{Object, Relocation, Role},
-    finding::{Finding, Rule, readable},
+    elf::{Object, Relocation, SectionRole},
+    finding::{Finding, ObjectRule, readable},
 };
 
 pub(crate) fn check(object: &Object<'_>, code: &Code) -> Vec<Finding> {
@@ -14,15 +14,15 @@ pub(crate) fn check(object: &Object<'_>, code: &Code) -> Vec<Finding> {
         let placed = code.placed.get(&index).map_or(&[][..], Vec::as_slice);
         for relocation in &section.relocations {
             let message = match section.role {
-                Role::Unused => None,
-                Role::Code => of_code(object, index, relocation, placed),
-                Role::Constants | Role::Other => Some(format!(
+                SectionRole::Unused => None,
+                SectionRole::Code => of_code(object, index, relocation, placed),
+                SectionRole::Constants | SectionRole::Other => Some(format!(
                     "`{}` holds the address of {}; use indices, `switch` or template parameters instead of pointers",
                     section.name,
                     subject(object, relocation)
                 )),
             };
-            findings.extend(message.map(|message| Finding::new(Rule::Relocations, message)));
+            findings.extend(message.map(|message| Finding::new(ObjectRule::Relocations, message)));
         }
     }
     findings

@@ -3,22 +3,24 @@
 use object::elf;
 
 use crate::{
-    elf::{Object, Place, Role, Section},
-    finding::{Finding, Rule, readable},
+    elf::{Object, Section, SectionRole, SymbolLocation},
+    finding::{Finding, ObjectRule, readable},
 };
 
 /// Names of variables that a message lists.
 const SHOWN: usize = 4;
 
 pub(crate) fn check(object: &Object<'_>) -> Vec<Finding> {
-    let others = object.with_role(Role::Other);
-    others.map(|(index, section)| Finding::new(Rule::Sections, message(object, index, section))).collect()
+    let others = object.with_role(SectionRole::Other);
+    others.map(|(index, section)| Finding::new(ObjectRule::Sections, message(object, index, section))).collect()
 }
 
 fn message(object: &Object<'_>, index: usize, section: &Section<'_>) -> String {
     let name = section.name;
-    let within =
-        object.symbols.iter().filter(|symbol| symbol.place == Place::Section(index) && !symbol.name.is_empty());
+    let within = object
+        .symbols
+        .iter()
+        .filter(|symbol| symbol.place == SymbolLocation::Section(index) && !symbol.name.is_empty());
     let variables: Vec<_> = within.take(SHOWN).map(|symbol| format!("`{}`", readable(symbol.name))).collect();
     let subject = if variables.is_empty() { format!("section `{name}`") } else { variables.join(", ") };
     let has = |flag: u32| section.flags & u64::from(flag) != 0;

@@ -6,8 +6,8 @@ use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAcc
 
 use crate::{
     code::{Code, Operation, Referent, referent, shown},
-    elf::{Object, Place},
-    finding::{Finding, Rule, readable},
+    elf::{Object, SymbolLocation},
+    finding::{Finding, ObjectRule, readable},
     image::StackUse,
 };
 
@@ -21,7 +21,7 @@ type Function = (usize, u64);
 
 /// Use of the stack by a function.
 #[derive(Debug, Default)]
-struct Frame {
+struct StackFrame {
     bytes: u64,
     is_dynamic: bool,
     callees: BTreeSet<Function>,
@@ -43,17 +43,17 @@ pub(crate) fn check(object: &Object<'_>, code: &Code, findings: &mut Vec<Finding
                  replacement function allocates",
                 frame.bytes
             );
-            findings.push(Finding::new(Rule::Stack, message));
+            findings.push(Finding::new(ObjectRule::Stack, message));
         }
     }
     depth(&frames)
 }
 
-fn frames(object: &Object<'_>, code: &Code, findings: &mut Vec<Finding>) -> BTreeMap<Function, Frame> {
+fn frames(object: &Object<'_>, code: &Code, findings: &mut Vec<Finding>) -> BTreeMap<Function, StackFrame> {
     let functions = object.symbols.iter().filter(|symbol| symbol.is_function());
     let starts: BTreeSet<Function> = functions
         .filter_map(|symbol| match symbol.place {
-            Place::Section(section) => Some((section, symbol.value)),
+            SymbolLocation::Section(section) => Some((section, symbol.value)),
             _ => None,
         })
         .collect();
@@ -61,17 +61,17 @@ fn frames(object: &Object<'_>, code: &Code, findings: &mut Vec<Finding>) -> BTre
         starts.range((section, 0)..=(section, address)).next_back().copied().unwrap_or((section, 0))
     };
     let mut factory = InstructionInfoFactory::new();
-    let mut frames: BTreeMap<Function, Frame> = BTreeMap::new();
+    let mut frames: BTreeMap<Function, StackFrame> = BTreeMap::new();
     for (section, operation) in code.operations() {
         let here = function_of(section, operation.address());
         let frame = frames.entry(here).or_default();
         frame.saves.extend(saved(&operation.instruction));
         match movement(&operation.instruction, &mut factory) {
-            Movement::None => {}
-            Movement::Down(bytes) => frame.bytes = frame.bytes.saturating_add(bytes),
-            Movement::Dynamic => frame.is_dynamic = true,
-            Movement::Restored(register) => frame.restores.push((register, shown(object, section, operation))),
-            Movement::Strange => findings.push(strange(&shown(object, section, operation))),
+            StackMovement::None => {}
+            StackMovement::Down(bytes) => frame.bytes = frame.bytes.saturating_add(bytes),
+            StackMovement::Dynamic => frame.is_dynamic = true,
+            StackMovement::Restored(register) => frame.restores.push((register, shown(object, section, operation))),
+            StackMovement::Strange => findings.push(strange(&shown(object, section, operation))),
         }
         if let Some(Referent::Here { section, offset }) = referent(object, section, operation)
             && let Ok(offset) = u64::try_from(offset)
@@ -90,7 +90,7 @@ fn is_call(operation: &Operation) -> bool {
 }
 
 /// The largest sum of frames along calls.
-fn depth(frames: &BTreeMap<Function, Frame>) -> StackUse {
+fn depth(frames: &BTreeMap<Function, StackFrame>) -> StackUse {
     let mut known: BTreeMap<Function, Option<u64>> = BTreeMap::new();
     // Callees first, without recursion of our own: an object may be made to nest deeply.
     for root in frames.keys() {
@@ -126,7 +126,7 @@ fn depth(frames: &BTreeMap<Function, Frame>) -> StackUse {
 }
 
 /// Effect of an instruction on the stack pointer.
-enum Movement {
+enum StackMovement {
     None,
     Down(u64),
     Dynamic,
@@ -146,33 +146,33 @@ fn saved(instruction: &Instruction) -> Option<Register> {
 
 fn strange(place: &str) -> Finding {
     let message = format!("{place}: the stack pointer is set as no compiler sets it; write the kernel without `asm`");
-    Finding::new(Rule::Stack, message)
+    Finding::new(ObjectRule::Stack, message)
 }
 
-fn movement(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Movement {
+fn movement(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> StackMovement {
     let writes = factory.info(instruction).used_registers().iter().any(|used| {
         used.register().full_register() == Register::RSP
             && !matches!(used.access(), OpAccess::Read | OpAccess::CondRead | OpAccess::None | OpAccess::NoMemAccess)
     });
     if !writes {
-        return Movement::None;
+        return StackMovement::None;
     }
     let target = instruction.op0_kind() == OpKind::Register && instruction.op0_register() == Register::RSP;
     match instruction.mnemonic() {
-        Mnemonic::Push => Movement::Down(8),
-        Mnemonic::Pop if target => Movement::Strange,
+        Mnemonic::Push => StackMovement::Down(8),
+        Mnemonic::Pop if target => StackMovement::Strange,
         // A call's own word is counted with the callee.
-        Mnemonic::Pop | Mnemonic::Leave | Mnemonic::Ret | Mnemonic::Call => Movement::None,
-        _ if !target => Movement::Strange,
+        Mnemonic::Pop | Mnemonic::Leave | Mnemonic::Ret | Mnemonic::Call => StackMovement::None,
+        _ if !target => StackMovement::Strange,
         Mnemonic::Sub | Mnemonic::Add | Mnemonic::And => arithmetic(instruction),
         Mnemonic::Lea => {
             let (base, index) = (instruction.memory_base(), instruction.memory_index());
             let moved = instruction.memory_displacement64().cast_signed();
             match base {
-                _ if index != Register::None => Movement::Strange,
-                Register::RSP => Movement::Down(moved.min(0).unsigned_abs()),
-                Register::RBP | Register::R10 => Movement::None,
-                _ => Movement::Strange,
+                _ if index != Register::None => StackMovement::Strange,
+                Register::RSP => StackMovement::Down(moved.min(0).unsigned_abs()),
+                Register::RBP | Register::R10 => StackMovement::None,
+                _ => StackMovement::Strange,
             }
         }
         // The end of a scope with an array of dynamic size.
@@ -180,32 +180,32 @@ fn movement(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> 
             OpKind::Memory
                 if instruction.memory_base() == Register::RBP && instruction.memory_index() == Register::None =>
             {
-                Movement::Dynamic
+                StackMovement::Dynamic
             }
-            OpKind::Register if instruction.op1_register() == Register::RBP => Movement::None,
-            OpKind::Register => Movement::Restored(instruction.op1_register()),
-            _ => Movement::Strange,
+            OpKind::Register if instruction.op1_register() == Register::RBP => StackMovement::None,
+            OpKind::Register => StackMovement::Restored(instruction.op1_register()),
+            _ => StackMovement::Strange,
         },
         Mnemonic::Movq | Mnemonic::Vmovq if instruction.op1_kind() == OpKind::Register => {
-            Movement::Restored(instruction.op1_register())
+            StackMovement::Restored(instruction.op1_register())
         }
-        _ => Movement::Strange,
+        _ => StackMovement::Strange,
     }
 }
 
-fn arithmetic(instruction: &Instruction) -> Movement {
+fn arithmetic(instruction: &Instruction) -> StackMovement {
     let immediate = match instruction.op1_kind() {
-        OpKind::Register if instruction.mnemonic() == Mnemonic::Sub => return Movement::Dynamic,
+        OpKind::Register if instruction.mnemonic() == Mnemonic::Sub => return StackMovement::Dynamic,
         OpKind::Immediate8to64 => instruction.immediate8to64(),
         OpKind::Immediate32to64 => instruction.immediate32to64(),
-        _ => return Movement::Strange,
+        _ => return StackMovement::Strange,
     };
     match instruction.mnemonic() {
-        Mnemonic::Sub => Movement::Down(immediate.max(0).unsigned_abs()),
-        Mnemonic::Add => Movement::Down(immediate.min(0).unsigned_abs()),
+        Mnemonic::Sub => StackMovement::Down(immediate.max(0).unsigned_abs()),
+        Mnemonic::Add => StackMovement::Down(immediate.min(0).unsigned_abs()),
         // Alignment: at most so many bytes below.
-        _ if immediate < 0 => Movement::Down(immediate.unsigned_abs()),
-        _ => Movement::Strange,
+        _ if immediate < 0 => StackMovement::Down(immediate.unsigned_abs()),
+        _ => StackMovement::Strange,
     }
 }
 
@@ -222,6 +222,6 @@ mod tests {
         let (save, restore) = (decoded(&[0xC4, 0xE1, 0xF9, 0x6E, 0xC4]), decoded(&[0xC4, 0xE1, 0xF9, 0x7E, 0xC4]));
         assert_eq!(saved(&save), Some(Register::XMM0));
         let moved = movement(&restore, &mut InstructionInfoFactory::new());
-        assert!(matches!(moved, Movement::Restored(Register::XMM0)));
+        assert!(matches!(moved, StackMovement::Restored(Register::XMM0)));
     }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use object::elf;
 
 use crate::{
-    elf::{Object, Place, Role, Symbol},
-    finding::{Finding, Rule, readable},
+    elf::{Object, SectionRole, Symbol, SymbolLocation},
+    finding::{Finding, ObjectRule, readable},
     imports::{advice, library_of},
 };
 
@@ -15,7 +15,7 @@ pub(crate) fn check(object: &Object<'_>) -> Vec<Finding> {
         .symbols
         .iter()
         .filter_map(|symbol| message(object, symbol))
-        .map(|message| Finding::new(Rule::Symbols, message))
+        .map(|message| Finding::new(ObjectRule::Symbols, message))
         .collect();
     findings.extend(aliases(object));
     findings
@@ -23,18 +23,20 @@ pub(crate) fn check(object: &Object<'_>) -> Vec<Finding> {
 
 fn message(object: &Object<'_>, symbol: &Symbol<'_>) -> Option<String> {
     let name = readable(symbol.name);
-    let is_code = object.section(symbol.place).is_some_and(|section| section.role == Role::Code);
+    let is_code = object.section(symbol.place).is_some_and(|section| section.role == SectionRole::Code);
     match (symbol.place, symbol.kind, symbol.binding) {
         (_, elf::STT_GNU_IFUNC, _) => {
             Some(format!("`{name}` is chosen when the kernel is loaded (ifunc); define one function"))
         }
-        (Place::Common, ..) => Some(format!("`{name}` is a variable that outlives the call; keep values in locals")),
+        (SymbolLocation::Common, ..) => {
+            Some(format!("`{name}` is a variable that outlives the call; keep values in locals"))
+        }
         (_, elf::STT_TLS, _) => Some(format!("`{name}` is thread-local and outlives the call; keep values in locals")),
-        (Place::Undefined, _, elf::STB_WEAK) => {
+        (SymbolLocation::Undefined, _, elf::STB_WEAK) => {
             Some(format!("`{name}` is declared weak; call functions that the kernel defines"))
         }
-        (Place::Undefined, ..) if symbol.name.is_empty() => None,
-        (Place::Undefined, ..) => {
+        (SymbolLocation::Undefined, ..) if symbol.name.is_empty() => None,
+        (SymbolLocation::Undefined, ..) => {
             let is_known = library_of(symbol.name).is_some();
             (!is_known).then(|| format!("`{name}` is not defined in the kernel: {}", advice(symbol.name)))
         }
@@ -53,13 +55,13 @@ fn aliases(object: &Object<'_>) -> Vec<Finding> {
     let mut known = BTreeMap::new();
     let mut findings = Vec::new();
     for symbol in object.symbols.iter().filter(|symbol| symbol.is_function()) {
-        let Place::Section(section) = symbol.place else { continue };
+        let SymbolLocation::Section(section) = symbol.place else { continue };
         if let Some(first) = known.insert((section, symbol.value), symbol.name)
             && !are_clones(first, symbol.name)
         {
             let (first, second) = (readable(first), readable(symbol.name));
             let message = format!("`{first}` and `{second}` are one function; leave out `alias` attributes");
-            findings.push(Finding::new(Rule::Symbols, message));
+            findings.push(Finding::new(ObjectRule::Symbols, message));
         }
     }
     findings

@@ -45,7 +45,7 @@ pub enum ArchiveError {
 
 /// The source of the blobs of a run.
 #[derive(Clone, Debug)]
-pub enum Source {
+pub enum BlobSource {
     /// In its directory.
     Directory(PathBuf),
     /// In a verified bundle.
@@ -87,14 +87,14 @@ pub fn find_runs(path: &Path) -> Result<Vec<PathBuf>, ArchiveError> {
 ///
 /// # Errors
 /// Where it cannot be read, or has no verdicts yet.
-pub fn read_source(path: &Path) -> Result<(RunView, Source), ArchiveError> {
+pub fn read_source(path: &Path) -> Result<(RunView, BlobSource), ArchiveError> {
     if path.is_file() {
         let bundle = bundle::read(path).map_err(|source| ArchiveError::Bundle { path: path.to_owned(), source })?;
         let view = view(&bundle.log, Origin::Bundle { id: bundle.id }, path)?;
-        return Ok((view, Source::Bundle(std::sync::Arc::new(bundle.blobs))));
+        return Ok((view, BlobSource::Bundle(std::sync::Arc::new(bundle.blobs))));
     }
     let log = RunLog::read(path)?;
-    Ok((view(&log, Origin::Directory, path)?, Source::Directory(path.to_owned())))
+    Ok((view(&log, Origin::Directory, path)?, BlobSource::Directory(path.to_owned())))
 }
 
 /// Reads a run or a bundle like [`read_source`], but without the blobs.

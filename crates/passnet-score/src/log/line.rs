@@ -13,7 +13,7 @@ pub(super) enum Tagged<'a> {
 }
 
 /// A tag as found in a line.
-pub(super) struct Found<'a> {
+pub(super) struct TagMatch<'a> {
     /// Text before the tag, e.g. the harness's prompt.
     pub(super) prompt: &'a str,
     /// The tag with its brackets, e.g. `[Speedup][e2e]`.
@@ -28,12 +28,12 @@ pub(super) fn after_processing(line: &str) -> Option<&str> {
 }
 
 /// The tagged content of a line, if it has any that scoring reads.
-pub(super) fn tagged(line: &str) -> Option<Found<'_>> {
+pub(super) fn tagged(line: &str) -> Option<TagMatch<'_>> {
     if let Some((prompt, rest)) = line.split_once("[Config] ") {
         let (key, value) = rest.split_once(':')?;
         let plain = !key.is_empty() && !key.contains(char::is_whitespace);
         let content = Tagged::Config { key, value: value.trim() };
-        return plain.then_some(Found { prompt, tag: "[Config]", content });
+        return plain.then_some(TagMatch { prompt, tag: "[Config]", content });
     }
     ["[Datatype][", "[Correctness][", "[Speedup]["].into_iter().find_map(|opening| {
         let start = line.find(opening)?;
@@ -44,7 +44,7 @@ pub(super) fn tagged(line: &str) -> Option<Found<'_>> {
             "[Correctness][" => Tagged::Correctness { key, values },
             _ => Tagged::Speedup { kind: key, value: values.trim() },
         };
-        Some(Found { prompt, tag: tagged.get(..opening.len() + key.len() + 1)?, content })
+        Some(TagMatch { prompt, tag: tagged.get(..opening.len() + key.len() + 1)?, content })
     })
 }
 

@@ -4,7 +4,7 @@ use passnet_record::{DType, Status};
 
 use super::{
     error::{LogError, LogErrorKind},
-    line::{Found, Tagged, allclose_key, number, tagged},
+    line::{TagMatch, Tagged, allclose_key, number, tagged},
     quirk::{Quirk, QuirkKind},
 };
 use crate::{MAX_TOLERANCE, MIN_TOLERANCE, tolerance};
@@ -73,7 +73,7 @@ impl Draft {
     /// Takes one more line.
     pub(super) fn add(&mut self, line: usize, text: &str, quirks: &mut Vec<Quirk>) -> Result<(), LogError> {
         self.note_words(line, text);
-        let Some(Found { prompt, tag, content }) = tagged(text) else { return Ok(()) };
+        let Some(TagMatch { prompt, tag, content }) = tagged(text) else { return Ok(()) };
         if prompt != self.prompt {
             quirks.push(Quirk { line, kind: QuirkKind::ForeignPrompt { prompt: prompt.trim_end().to_owned() } });
         }

@@ -1,7 +1,7 @@
 //! Two runs over one suite: what got better, worse, newly wrong.
 
 use maud::{Markup, html};
-use passnet_score::{Change, Comparison, FALSE_DISCOVERIES, GraphChange, Outcomes, ScoreChange};
+use passnet_score::{Change, FALSE_DISCOVERIES, GraphChange, Outcomes, RunComparison, ScoreChange};
 
 use super::context::{Context, Page};
 use crate::{
@@ -25,9 +25,9 @@ const KINDS: [(Change, &str, &str); 5] = [
 ];
 
 /// Compares the verdicts of two runs.
-pub fn compare(before: &RunView, after: &RunView) -> Comparison {
+pub fn compare(before: &RunView, after: &RunView) -> RunComparison {
     let outcomes = |run: &RunView| Outcomes::from_verdicts(&run.verdicts, run.header.settings.correct_at);
-    Comparison::new((&outcomes(before), &before.score), (&outcomes(after), &after.score))
+    RunComparison::new((&outcomes(before), &before.score), (&outcomes(after), &after.score))
 }
 
 pub(super) fn page(context: &Context<'_>, before: usize, after: usize) -> Page {
@@ -54,7 +54,7 @@ pub(super) fn page(context: &Context<'_>, before: usize, after: usize) -> Page {
     Page { title, above, lead, sections }
 }
 
-fn summary(comparison: &Comparison) -> Markup {
+fn summary(comparison: &RunComparison) -> Markup {
     let scores = [("AS", Some(comparison.aggregated)), ("Sound score", comparison.sound)];
     let table = html! {
         table {
@@ -97,7 +97,7 @@ fn direction(change: &ScoreChange) -> &'static str {
     }
 }
 
-fn listed(context: &Context<'_>, after: usize, comparison: &Comparison, change: Change, heading: &str) -> Markup {
+fn listed(context: &Context<'_>, after: usize, comparison: &RunComparison, change: Change, heading: &str) -> Markup {
     let mut graphs: Vec<&GraphChange> = comparison.graphs.iter().filter(|graph| graph.change == change).collect();
     if graphs.is_empty() {
         return html! { p { "None." } };

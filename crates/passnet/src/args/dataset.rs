@@ -6,12 +6,12 @@ use clap::{Args, Subcommand, ValueEnum};
 use passnet_dataset::{
     Table,
     hashes::Rung,
-    store::Kind,
+    store::GraphKind,
     suite::{CastRule, Shares},
 };
 use passnet_record::DType;
 
-use super::shared::{Choice, Format, choice};
+use super::shared::{Choice, OutputFormat, choice};
 
 #[derive(Subcommand)]
 pub(crate) enum DatasetCommand {
@@ -83,8 +83,8 @@ pub(crate) struct ImportArgs {
     #[arg(long)]
     pub(crate) tasks: bool,
     /// Kind of the samples of tasks: `single_op`, `fusible` or `classical`
-    #[arg(long, default_value_t = Kind::Fusible, requires = "tasks")]
-    pub(crate) kind: Kind,
+    #[arg(long, default_value_t = GraphKind::Fusible, requires = "tasks")]
+    pub(crate) kind: GraphKind,
 }
 
 #[derive(Args)]
@@ -213,8 +213,8 @@ pub(crate) struct StatsArgs {
     pub(crate) dataset: PathBuf,
     #[arg(long, value_parser = choice(SAMPLE_TABLES), default_value = "graphs")]
     pub(crate) table: Table,
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub(crate) format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    pub(crate) format: OutputFormat,
 }
 
 #[derive(Args)]
@@ -250,7 +250,7 @@ pub(crate) struct QueryArgs {
     pub(crate) source: Option<String>,
     /// full, single_op, fusible or classical
     #[arg(long)]
-    pub(crate) kind: Option<Kind>,
+    pub(crate) kind: Option<GraphKind>,
     /// Fewest ops
     #[arg(long)]
     pub(crate) min_ops: Option<usize>,

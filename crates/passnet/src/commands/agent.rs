@@ -13,7 +13,8 @@ use std::{
 use anyhow::{Context, Result};
 use indicatif::ProgressBar;
 use passnet_agent::{
-    Evaluator, Limits, Model, RunOptions, RunOutcome, Templates, Totals, Update, VerdictCache, task_table,
+    AgentRunOutcome, AttemptLimits, Evaluator, LanguageModel, RunOptions, Templates, Totals, Update, VerdictCache,
+    task_table,
 };
 use passnet_dataset::open_suite;
 use passnet_eval::Referee;
@@ -25,7 +26,7 @@ use crate::{
     args::{AgentCommand, AgentRunArgs, AttemptArgs},
     failure::{BAD, unfit},
     output,
-    progress::{Lines, bar},
+    progress::{ProgressLines, bar},
 };
 
 /// Runs a subcommand.
@@ -51,11 +52,11 @@ fn attempt_all(args: &AgentRunArgs) -> Result<ExitCode> {
 fn attempt_suite(
     referee: Referee,
     suite: &Suite,
-    model: &dyn Model,
+    model: &dyn LanguageModel,
     options: &RunOptions,
     directory: &Path,
     stop: &AtomicBool,
-) -> Result<RunOutcome> {
+) -> Result<AgentRunOutcome> {
     fs_err::create_dir_all(directory)?;
     let evaluator =
         Evaluator::new(referee, VerdictCache::open(&directory.join("verdicts.jsonl"))?).with_cpu_precheck()?;
@@ -72,7 +73,7 @@ pub(crate) fn run_options(args: &AttemptArgs, jobs: usize, seed: u64) -> Result<
         Some(directory) => Templates::read(directory).with_context(|| directory.display().to_string())?,
         None => Templates::default(),
     };
-    let limits = Limits {
+    let limits = AttemptLimits {
         steps: args.steps,
         tokens: args.attempt_tokens,
         cost_usd: args.attempt_cost,
@@ -89,7 +90,7 @@ fn default_directory(suite: &Suite, model: &str) -> PathBuf {
 }
 
 /// The table of tasks and what is left to do. Leaves with 1 unless every attempt has ended.
-fn finish(outcome: &RunOutcome, directory: &Path) -> Result<ExitCode> {
+fn finish(outcome: &AgentRunOutcome, directory: &Path) -> Result<ExitCode> {
     output::table(&task_table(&outcome.trajectories))?;
     for suspended in &outcome.suspended {
         eprintln!("{} (attempt {}) could not continue: {}", suspended.task, suspended.attempt, suspended.why);
@@ -110,14 +111,14 @@ fn finish(outcome: &RunOutcome, directory: &Path) -> Result<ExitCode> {
 /// Progress on stderr: attempts, steps, tokens, money.
 pub(crate) struct AgentLine {
     bar: ProgressBar,
-    lines: Lines,
+    lines: ProgressLines,
     totals: Mutex<Totals>,
 }
 
 impl AgentLine {
     pub(crate) fn new(attempts: usize) -> Self {
         let bar = bar(attempts, "{bar:16} {pos}/{len} attempts  {elapsed}, ETA {eta}  {wide_msg}");
-        Self { bar, lines: Lines::new(), totals: Mutex::default() }
+        Self { bar, lines: ProgressLines::new(), totals: Mutex::default() }
     }
 
     pub(super) fn finish(&self) {

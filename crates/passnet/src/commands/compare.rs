@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use passnet_record::SCHEMA_VERSION;
 use passnet_run::archive::load_run;
-use passnet_score::{Comparison, Subject};
+use passnet_score::{ComparedRuns, RunComparison};
 use passnet_web::{cautions, compare, comparison_report};
 use serde::Serialize;
 
@@ -22,7 +22,7 @@ struct JsonComparison<'a> {
     before: &'a str,
     after: &'a str,
     #[serde(flatten)]
-    comparison: &'a Comparison,
+    comparison: &'a RunComparison,
     /// Conditions of `--fail-on` that hold.
     failed: &'a [String],
 }
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     if comparison.graphs.is_empty() {
         return Err(usage("the runs have no graph in common; compare runs over one suite"));
     }
-    let subject = Subject { comparison: &comparison, before: &before.score.tally, after: &after.score.tally };
+    let subject = ComparedRuns { comparison: &comparison, before: &before.score.tally, after: &after.score.tally };
     let mut failed = Vec::new();
     for condition in &args.fail_on {
         if condition.holds(&subject).map_err(|error| usage(error.to_string()))? {

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use passnet_attacks::{Finding, Level, check_evaluation, check_installation, finding_table};
+use passnet_attacks::{CheckResult, Severity, check_evaluation, check_installation, finding_table};
 use passnet_eval::probe::Proof;
 use passnet_record::{Device, SCHEMA_VERSION};
 use serde::Serialize;
@@ -16,7 +16,7 @@ use crate::{args::DoctorArgs, failure::UNFIT, output};
 struct JsonFindings<'a> {
     schema_version: u32,
     device: Device,
-    findings: &'a [Finding],
+    findings: &'a [CheckResult],
     sandbox: Option<&'a Proof>,
 }
 
@@ -28,12 +28,12 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode> {
     }
     let printed = findings.len();
     let mut proof = None;
-    if !args.quick && findings.iter().all(|finding| finding.level != Level::Unfit) {
+    if !args.quick && findings.iter().all(|finding| finding.level != Severity::Unfit) {
         match evaluate_itself(args, &mut findings) {
             Ok(found) => proof = Some(found),
             Err(error) => {
                 let detail = error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ");
-                findings.push(Finding { what: "evaluation", level: Level::Unfit, detail });
+                findings.push(CheckResult { what: "evaluation", level: Severity::Unfit, detail });
             }
         }
     }
@@ -47,11 +47,11 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode> {
     } else if findings.len() > printed {
         output::table(&finding_table(&findings[printed..]))?;
     }
-    let fit = findings.iter().all(|finding| finding.level != Level::Unfit);
+    let fit = findings.iter().all(|finding| finding.level != Severity::Unfit);
     Ok(if fit { ExitCode::SUCCESS } else { ExitCode::from(UNFIT) })
 }
 
-fn evaluate_itself(args: &DoctorArgs, findings: &mut Vec<Finding>) -> Result<Proof> {
+fn evaluate_itself(args: &DoctorArgs, findings: &mut Vec<CheckResult>) -> Result<Proof> {
     eprintln!("starting PyTorch …");
     let referee = referee::start_on(args.device)?;
     Ok(check_evaluation(&referee, findings, &|step| eprintln!("{step}"))?)

@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result};
 use fs_err as fs;
 use passnet_dataset::{
-    capture::{CaptureError, LEDGER, Ledger, Progress, Settings, Summary, follow},
+    capture::{CaptureError, CaptureProgress, LEDGER, Ledger, Settings, Summary, follow},
     definition::{DEFINITION, Definition},
 };
 use passnet_record::counted;
@@ -113,8 +113,8 @@ fn follow_capture(child: &mut Child, out: &Path, ledger: &mut Ledger, stop: &Ato
     let lines = BufReader::new(child.stdout.take().context("the standard output is piped")?);
     let (bar, mut failed) = (bar(0, "{bar:24} {pos}/{len}  {elapsed} elapsed, {eta} left  {wide_msg}"), 0);
     let summary = follow(lines, out, ledger, stop, &mut |step| match step {
-        Progress::Planned(models) => bar.set_length(models as u64),
-        Progress::Done(model) => {
+        CaptureProgress::Planned(models) => bar.set_length(models as u64),
+        CaptureProgress::Done(model) => {
             failed += usize::from(!model.is_ok());
             bar.inc(1);
             bar.set_message(format!("{failed} failed; {}", model.spec));

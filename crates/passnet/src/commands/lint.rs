@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Context, Result};
 use passnet_lint::{
     Finding, PassFile, find_rule, read_dir,
-    render::{Report, sarif, text},
+    render::{JsonReport, sarif, text},
     rules,
 };
 
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &LintArgs) -> Result<ExitCode> {
             }
             output::text(&summary(findings.len(), files.len()))?;
         }
-        FindingsFormat::Json => output::json(&Report::new(&findings))?,
+        FindingsFormat::Json => output::json(&JsonReport::new(&findings))?,
         FindingsFormat::Sarif => output::json(&sarif(&findings))?,
     }
     checked(findings.is_empty())

@@ -1,7 +1,7 @@
 //! Matches judged by the referee.
 
 use anyhow::Result;
-use passnet_dataset::coverage::{Judge, Judged, NamedPattern};
+use passnet_dataset::coverage::{Judge, JudgedMatch, NamedPattern};
 use passnet_eval::{Candidate, Referee};
 use passnet_record::{ORDER_FILE, PassDirectory};
 use passnet_run::GraphSample;
@@ -24,8 +24,8 @@ impl<'r> RefereeJudge<'r> {
 }
 
 impl Judge for RefereeJudge<'_> {
-    fn judge(&self, pattern: usize, sample: &GraphSample) -> Result<Judged, String> {
+    fn judge(&self, pattern: usize, sample: &GraphSample) -> Result<JudgedMatch, String> {
         let verdict = self.referee.check(sample, &self.candidates[pattern]).map_err(|error| error.to_string())?;
-        Ok(Judged { status: verdict.status, message: verdict.reason.map(|reason| reason.message) })
+        Ok(JudgedMatch { status: verdict.status, message: verdict.reason.map(|reason| reason.message) })
     }
 }

@@ -4,7 +4,7 @@ use std::{path::PathBuf, process::ExitCode, time::Instant};
 
 use anyhow::Result;
 use passnet_author::pass_directories;
-use passnet_dataset::coverage::{CheckOptions, Corpus, CorpusError, Coverage, NamedPattern, check, find};
+use passnet_dataset::coverage::{CheckOptions, Corpus, CorpusError, CoverageReport, NamedPattern, check, find};
 use passnet_eval::Referee;
 use passnet_graph::wire;
 use passnet_record::PassDirectory;
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &MatchArgs) -> Result<ExitCode> {
     let graphs = corpus.canonical(&ask(Helper::Canonical)).map_err(unfit)?;
     let canonical = begin.elapsed();
     let (places, errors) = find(&graphs, &found.patterns);
-    let mut coverage = Coverage::new(&corpus, &found.patterns, &places, &errors);
+    let mut coverage = CoverageReport::new(&corpus, &found.patterns, &places, &errors);
     let searched = begin.elapsed();
     if args.check > 0 {
         let device = if args.device.is_cpu() { "cpu" } else { "cuda" };

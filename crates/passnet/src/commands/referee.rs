@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use passnet_author::compiler_of;
 use passnet_eval::{Defences, EvalError, Referee, RefereeOptions, ZygoteConfig, settings};
-use passnet_record::{AuthorSpec, CacheMode, Device, Mode, RunSettings, Suite, Weights};
+use passnet_record::{AuthorSpec, CacheMode, Device, Mode, RunSettings, SuiteManifest, Weights};
 use passnet_run::cache_directory;
 use passnet_services::{Interpreter, compiler_problem, device_problem};
 
@@ -25,7 +25,7 @@ pub(crate) fn start(args: &MeasureArgs, jobs: Option<usize>) -> Result<Referee> 
 }
 
 /// Starts a referee as the flags ask, and the suite where they leave a choice.
-pub(crate) fn start_for(suite: &Suite, args: &MeasureArgs, jobs: Option<usize>) -> Result<Referee> {
+pub(crate) fn start_for(suite: &SuiteManifest, args: &MeasureArgs, jobs: Option<usize>) -> Result<Referee> {
     start_with(settings_of(args, suite.weights), jobs)
 }
 

@@ -8,7 +8,7 @@ use passnet_run::archive::load_run;
 use passnet_score::{Outcomes, ScoreReport, ScoreSettings, read_log, scored_path};
 
 use crate::{
-    args::{Format, ScoreArgs},
+    args::{OutputFormat, ScoreArgs},
     failure::usage,
     output,
 };
@@ -23,8 +23,8 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<ExitCode> {
     let settings = ScoreSettings { es: args.es.settings(), weights: args.weights.clone(), ..ScoreSettings::default() };
     let report = ScoreReport::new(&outcomes, &settings).context(args.input.display().to_string())?;
     match args.format {
-        Format::Json => output::json(&report)?,
-        Format::Table => output::report(&report.text_report(args.mode, path.as_deref()))?,
+        OutputFormat::Json => output::json(&report)?,
+        OutputFormat::Table => output::report(&report.text_report(args.mode, path.as_deref()))?,
     }
     Ok(ExitCode::SUCCESS)
 }

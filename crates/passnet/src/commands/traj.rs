@@ -8,7 +8,7 @@ use anyhow::Result;
 use fs_err as fs;
 use passnet_agent::{
     Trajectory,
-    corpus::{self, Criteria, EvaluationTasks, Format, Stats},
+    corpus::{self, Criteria, EvaluationTasks, Format, TrajectoryStats},
 };
 use passnet_dataset::open_suite;
 use passnet_dataset::store::{TableWriter, TrajectoryRow};
@@ -33,7 +33,7 @@ pub(crate) fn run(command: &TrajCommand) -> Result<ExitCode> {
 }
 
 fn stats(args: &TrajStatsArgs) -> Result<ExitCode> {
-    let mut stats = Stats::default();
+    let mut stats = TrajectoryStats::default();
     for trajectory in corpus::read(&args.inputs)? {
         stats.add(&trajectory?);
     }

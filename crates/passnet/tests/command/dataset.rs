@@ -11,7 +11,7 @@ use std::{
 
 use passnet_dataset::{
     Dataset, Table,
-    store::{Annotation, AnnotationRow, Kind, SampleRow, TaskRow},
+    store::{Annotation, AnnotationRow, GraphKind, SampleRow, TaskRow},
     suite::{Leak, leaks},
 };
 use passnet_record::TensorValue;
@@ -153,7 +153,7 @@ fn the_published_suites_share_nothing_with_training() {
     let train = Dataset::at(suites.join("passbench-train"));
     assert_eq!(leaks(&eval, &train).unwrap(), Leak::default());
     assert!(train.rows::<TaskRow>(Table::Tasks).unwrap() >= 2_000);
-    for (suite, kind) in eval.iter().zip([Kind::Fusible, Kind::Classical, Kind::SingleOp]) {
+    for (suite, kind) in eval.iter().zip([GraphKind::Fusible, GraphKind::Classical, GraphKind::SingleOp]) {
         for row in suite.read::<SampleRow>(Table::Subgraphs).unwrap() {
             let row = row.unwrap();
             assert_eq!(row.kind, kind, "{}", row.path);

@@ -180,7 +180,9 @@ fn source(functions: &[Function], is_shared: bool, sites: &[Site], copies: bool)
         names.push("copy_elements".to_owned());
         quoted.push(relay::COPY_SIGNATURE.to_owned());
     }
-    source.push_str(cpp::END);
+    // One blank line is enough at the end.
+    source.truncate(source.trim_end().len());
+    source.push('\n');
     let flags: Vec<String> = cpp::FLAGS.iter().map(|flag| format!("\"{flag}\"")).collect();
     format!(
         "SOURCE = \"\"\"\n{source}\"\"\"\n\n{} = kernels.cpp(\n    SOURCE,\n{}    flags=({}),\n)\n\n",

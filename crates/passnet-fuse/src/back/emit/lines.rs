@@ -11,7 +11,11 @@ pub(super) fn wrapped(text: &str) -> String {
         let mut rest = line.to_owned();
         while rest.len() > LONGEST_LINE {
             let start = rest.len() - rest.trim_start().len();
-            let Some(end) = rest[..LONGEST_LINE].rfind(' ').filter(|end| *end > start) else { break };
+            // After a comma where that leaves no short line, so that a type and its name stay together.
+            let at_comma =
+                rest[..LONGEST_LINE].rfind(", ").map(|comma| comma + 1).filter(|end| *end > LONGEST_LINE / 2);
+            let at_space = rest[..LONGEST_LINE].rfind(' ').filter(|end| *end > start);
+            let Some(end) = at_comma.or(at_space) else { break };
             lines.push_str(rest[..end].trim_end());
             lines.push('\n');
             rest = format!("{}{}", " ".repeat(indent + 8), rest[end..].trim_start());

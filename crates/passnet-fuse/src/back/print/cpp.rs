@@ -26,16 +26,13 @@ use crate::{
     },
 };
 
-/// Functions that printed kernels use, to be put before them. It opens a namespace that [`END`] closes.
-pub(crate) const START: &str = include_str!("cpp/math.hpp");
+/// Text before the kernels: the library of vectors that they use, which comes with `passnet.kernels`.
+pub(crate) const START: &str = "#include <passnet/vectors.hpp>\n\nusing namespace passnet;\n\n";
 
-/// Text after the kernels.
-pub(crate) const END: &str = "}  // namespace fused\n";
-
-/// Values per step of a vectorised loop, as `math.hpp` has it.
+/// Values per step of a vectorised loop, as `vectors.hpp` has it.
 const LANES: i64 = 16;
 
-/// Accumulators of a sum of `float`, by the elements of a row: those of `math.hpp`.
+/// Accumulators of a sum of `float`, by the elements of a row: those of `vectors.hpp`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sums {
     /// One: to join four takes as long as such a row.

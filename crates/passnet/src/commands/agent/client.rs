@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use passnet_agent::client::{Api, Client, ClientOptions, Key, Prices};
+use passnet_agent::client::{Api, ApiKey, Client, ClientOptions, Prices};
 
 use crate::{args::ModelArgs, environment, failure::usage};
 
@@ -17,10 +17,10 @@ pub(crate) fn client(model: &str, args: &ModelArgs) -> Result<Client> {
     let (url, variable) = (api.url(), api.key_variable());
     let variable = args.key_env.as_deref().unwrap_or(variable);
     let key = match &args.key_file {
-        Some(path) => Key::from_file(path)?,
+        Some(path) => ApiKey::from_file(path)?,
         // A key in the environment belongs to its provider. Do not send it to any other server.
-        None if args.key_env.is_none() && args.base_url.is_some() => Key::default(),
-        None => Key::from_env(variable)?,
+        None if args.key_env.is_none() && args.base_url.is_some() => ApiKey::default(),
+        None => ApiKey::from_env(variable)?,
     };
     environment::forget(&[Api::OpenAi.key_variable(), Api::Anthropic.key_variable(), variable]);
     let base_url = args.base_url.clone().unwrap_or_else(|| url.to_owned());

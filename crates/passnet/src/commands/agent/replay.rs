@@ -18,7 +18,7 @@ use crate::{
 };
 
 #[derive(Serialize)]
-struct Report {
+struct ReplayReport {
     schema_version: u32,
     trajectories: Vec<ReplayedTrajectory>,
 }
@@ -43,7 +43,7 @@ pub(super) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     }
     let same = trajectories.iter().flat_map(|comparison| &comparison.calls).all(|call| call.same);
     if args.json {
-        output::json(&Report { schema_version: SCHEMA_VERSION, trajectories })?;
+        output::json(&ReplayReport { schema_version: SCHEMA_VERSION, trajectories })?;
     } else {
         output::report(&replay_report(&trajectories))?;
     }

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use passnet_dataset::{
     Dataset,
     kernels::CountSettings,
-    pipeline::{Recipe, Runners, Step, build_suites, plans, training_prefixes},
+    pipeline::{Recipe, Runners, StageProgress, build_suites, plans, training_prefixes},
     suite::{Bounds, Leak, card},
 };
 use passnet_services::Helper;
@@ -60,12 +60,12 @@ fn recipe(args: &BuildSuitesArgs) -> Result<Recipe> {
 }
 
 /// Writes results to stdout, progress and remarks to stderr.
-fn print(step: Step<'_>) -> Result<()> {
+fn print(step: StageProgress<'_>) -> Result<()> {
     match step {
-        Step::Progress(..) | Step::Remark(_) => eprintln!("{step}"),
+        StageProgress::Progress(..) | StageProgress::Remark(_) => eprintln!("{step}"),
         _ => output::text(&step.to_string())?,
     }
-    if let Step::Built(built) = step {
+    if let StageProgress::Built(built) = step {
         let mut refused: Vec<_> = built.refused.iter().collect();
         refused.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
         refused.iter().for_each(|(reason, count)| eprintln!("refused {count}: {reason}"));

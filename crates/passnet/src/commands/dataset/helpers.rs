@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use passnet_dataset::{
     Table,
-    annotate::{Limits, Runner, annotate},
+    annotate::{AnnotationLimits, Runner, annotate},
     kernels::{CountSettings, count_kernels},
 };
 use passnet_services::{Helper, HelperPool, Interpreter};
@@ -20,7 +20,7 @@ use crate::{
 
 pub(super) fn run_annotate(args: &AnnotateArgs) -> Result<ExitCode> {
     let dataset = with_table(&args.dataset, Table::Graphs)?;
-    let limits = Limits { max_bytes: args.max_bytes, seconds: args.seconds, ..Limits::default() };
+    let limits = AnnotationLimits { max_bytes: args.max_bytes, seconds: args.seconds, ..AnnotationLimits::default() };
     let pool = pool(Helper::Annotate)?;
     let found = annotate(&dataset, &runner(&pool), &limits, &|done, all| progress("annotate", done, all))?;
     output::text(&found.to_string())?;

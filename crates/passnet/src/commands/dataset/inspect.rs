@@ -11,7 +11,7 @@ use passnet_dataset::{
 
 use super::found::{report_failures, with_table};
 use crate::{
-    args::{CardArgs, Format, QueryArgs, ShowArgs, StatsArgs},
+    args::{CardArgs, OutputFormat, QueryArgs, ShowArgs, StatsArgs},
     failure::usage,
     output,
 };
@@ -20,8 +20,8 @@ pub(super) fn run_stats(args: &StatsArgs) -> Result<ExitCode> {
     let dataset = with_table(&args.dataset, args.table)?;
     let stats = stats(&dataset, args.table)?;
     match args.format {
-        Format::Json => output::json(&stats.to_json())?,
-        Format::Table => output::report(&stats.text_report())?,
+        OutputFormat::Json => output::json(&stats.to_json())?,
+        OutputFormat::Table => output::report(&stats.text_report())?,
     }
     report_failures(&dataset, &stats.failures)
 }

@@ -8,7 +8,7 @@ use passnet_dataset::{
     Dataset, Table,
     curate::curate,
     dedup::dedup,
-    fold::{CanonicalSettings, CompatibleSettings, Policy, SizeBounds},
+    fold::{CanonicalSettings, CompatibleSettings, FoldPolicy, SizeBounds},
     import::{Transfer, export, import_graphs, import_tasks},
     mine::{Method, mine},
     prune::prune,
@@ -71,7 +71,7 @@ pub(super) fn fold(args: &FoldArgs) -> Result<ExitCode> {
         FoldMode::Canonical => Method::Canonical(CanonicalSettings { bounds, reach: args.reach }),
         FoldMode::Compatible => {
             let folds = Some(args.folds);
-            Method::Compatible(CompatibleSettings { window: args.window, folds, policy: Policy::Savings, bounds })
+            Method::Compatible(CompatibleSettings { window: args.window, folds, policy: FoldPolicy::Savings, bounds })
         }
         FoldMode::SingleOps => Method::SingleOps,
         FoldMode::Fusible => Method::Fusible,

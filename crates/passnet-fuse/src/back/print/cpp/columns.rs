@@ -27,7 +27,7 @@ pub(super) struct Across {
     varying: BTreeSet<ExprId>,
 }
 
-/// Rows of a block, as `columns` of `math.hpp`.
+/// Rows of a block, as `columns` of `vectors.hpp`.
 const BLOCK: i64 = 256;
 
 impl Across {

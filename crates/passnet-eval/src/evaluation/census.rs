@@ -2,10 +2,10 @@
 
 use std::{iter::zip, slice::from_ref};
 
-use passnet_record::{Status, Violation, Watch, WorkerNote};
+use passnet_record::{Status, Watch, WatchFinding, WorkerNote};
 
 use super::{
-    context::{Attempt, MAX_OUTPUT},
+    context::{GraphEvaluation, MAX_OUTPUT},
     stop::{OrStop as _, Stop, block_stop},
 };
 use crate::{
@@ -13,11 +13,11 @@ use crate::{
     failure::Failure,
     inputs::Content,
     integrity,
-    judge::{Guard, pair, same_bytes},
+    judge::{CallProperties, pair, same_bytes},
     worker::{Fault, Worker},
 };
 
-impl Attempt<'_> {
+impl GraphEvaluation<'_> {
     /// Runs the candidate five more times: once under watch, twice with its kernels doing nothing, and on the two contents of
     /// those as it is. If it comes to the right results without its kernels, somebody else does the work: it has computed on
     /// neither content before, so that no memory that was left over holds them, and they differ, so that one result that lay
@@ -43,7 +43,7 @@ impl Attempt<'_> {
         if let Some(failure) = integrity::violation_seen(&watched.outputs.notes) {
             return Err(failure.into());
         }
-        if !watched.outputs.notes.contains(&WorkerNote::Violation(Violation::MakesTensors)) {
+        if !watched.outputs.notes.contains(&WorkerNote::Violation(WatchFinding::MakesTensors)) {
             return Ok(());
         }
         let mut without = Vec::new();
@@ -57,7 +57,7 @@ impl Attempt<'_> {
         }
         let first = call(1, plain).candidate(phase)?;
         let second = call(2, plain).candidate(phase)?;
-        let pairs = |a, b, content: usize| pair(a, b, &blocks[content], 0, Guard::default()).ok();
+        let pairs = |a, b, content: usize| pair(a, b, &blocks[content], 0, CallProperties::default()).ok();
         let same = |a, b, content: usize| pairs(a, b, content).is_some_and(|pairs| same_bytes(&pairs));
         if !(same(&first, &without[0], 1) && same(&second, &without[1], 2) && !same(&first, &second, 1)) {
             return Ok(());

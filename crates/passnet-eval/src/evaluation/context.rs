@@ -22,7 +22,7 @@ use crate::{
     failure::{Failure, no_match},
     inputs::Content,
     integrity,
-    judge::Guard,
+    judge::CallProperties,
     machine::Machine,
     scratch::{Scratch, write_pass_directory},
     seeds::Seeds,
@@ -34,9 +34,9 @@ use crate::{
 /// Bytes that a reference may return if the settings set no limit on memory.
 pub(super) const MAX_OUTPUT: u64 = 64 << 30;
 
-/// Results of an attempt, complete or not.
+/// Results of one evaluation, complete or not.
 #[derive(Debug, Default)]
-pub(crate) struct Report {
+pub(crate) struct EvaluationReport {
     pub(crate) tolerance: Option<i32>,
     pub(crate) outputs: Vec<OutputComparison>,
     pub(crate) timings: Vec<Timing>,
@@ -57,8 +57,8 @@ pub(crate) enum Float64 {
     Unusable,
 }
 
-/// One attempt to evaluate one candidate on one graph.
-pub(crate) struct Attempt<'a> {
+/// Evaluation of one candidate on one graph, in progress.
+pub(crate) struct GraphEvaluation<'a> {
     pub(super) machine: &'a Machine,
     pub(super) sample: &'a GraphSample,
     pub(super) candidate: &'a Candidate,
@@ -67,7 +67,7 @@ pub(crate) struct Attempt<'a> {
     pub(super) zygote: Arc<Zygote>,
     pub(super) scratch: Scratch,
     pub(super) deadline: Instant,
-    pub(super) report: Report,
+    pub(super) report: EvaluationReport,
     /// The graph draws random numbers, or changes its inputs: both are reset before each call.
     pub(super) restore: bool,
     /// The graph draws random numbers.
@@ -80,7 +80,7 @@ pub(crate) struct Attempt<'a> {
     pub(super) output_bytes: u64,
 }
 
-impl<'a> Attempt<'a> {
+impl<'a> GraphEvaluation<'a> {
     pub(crate) fn new(
         machine: &'a Machine,
         sample: &'a GraphSample,
@@ -91,7 +91,7 @@ impl<'a> Attempt<'a> {
         deadline: Instant,
     ) -> Result<Self, EvalError> {
         let scratch = Scratch::new()?;
-        let report = Report::default();
+        let report = EvaluationReport::default();
         Ok(Self {
             machine,
             sample,
@@ -110,7 +110,7 @@ impl<'a> Attempt<'a> {
         })
     }
 
-    pub(crate) fn finish(self) -> Report {
+    pub(crate) fn finish(self) -> EvaluationReport {
         self.report
     }
 
@@ -192,9 +192,9 @@ impl<'a> Attempt<'a> {
 
     /// Returns the properties of results that are compared. The public harness compares values only: in `paper` mode another layout
     /// is a remark.
-    pub(super) fn guard(&self) -> Guard {
+    pub(super) fn guard(&self) -> CallProperties {
         let storage = self.machine.options.defences.storage;
-        Guard { inputs: storage, layout: storage && self.machine.settings.mode == Mode::Sound }
+        CallProperties { inputs: storage, layout: storage && self.machine.settings.mode == Mode::Sound }
     }
 
     pub(super) fn take_evidence(&mut self, loaded: &LoadReport, candidate: &Worker) {

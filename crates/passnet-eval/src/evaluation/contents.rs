@@ -3,7 +3,7 @@
 use passnet_record::Weights;
 
 use super::{
-    context::Attempt,
+    context::GraphEvaluation,
     stop::{Stop, block_stop},
 };
 use crate::{pools::Pools, schedule::least_calls, timing::SideFault, worker::Worker};
@@ -31,7 +31,7 @@ impl TimedContents {
     }
 }
 
-impl Attempt<'_> {
+impl GraphEvaluation<'_> {
     /// Makes contents that no call has seen, for the measurement of a number and those after it.
     pub(super) fn timed_contents(&self, number: u64) -> Result<TimedContents, Stop> {
         let (metas, settings) = (self.sample.metas(), &self.machine.settings);

@@ -3,7 +3,7 @@
 use passnet_record::{Profile, Status, WorkerReply, WorkerRequest};
 
 use super::{
-    context::Attempt,
+    context::GraphEvaluation,
     stop::{OrStop as _, Stop, block_stop},
 };
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
     worker::{Fault, Worker, unexpected},
 };
 
-impl Attempt<'_> {
+impl GraphEvaluation<'_> {
     /// Profiles one call of the candidate on its first path, with random inputs, after one that compiles what is compiled lazily.
     pub(crate) fn profile(&mut self) -> Result<Profile, Stop> {
         let routes = self.prepare()?;

@@ -1,4 +1,4 @@
-//! Reasons to stop an attempt.
+//! Reasons to stop an evaluation.
 
 use std::io;
 
@@ -13,7 +13,7 @@ use crate::{
     worker::Fault,
 };
 
-/// Reason for the early end of an attempt.
+/// Reason for the early end of an evaluation.
 #[derive(Debug)]
 pub(crate) enum Stop {
     /// With an outcome.

@@ -3,7 +3,7 @@
 use passnet_record::{Mode, OutputValue, Remark, Status, Watch, WorkerNote};
 
 use super::{
-    context::{Attempt, MAX_OUTPUT},
+    context::{GraphEvaluation, MAX_OUTPUT},
     stop::{OrStop as _, Stop, block_stop},
 };
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
     failure::Failure,
     inputs::{Content, byte_size},
     integrity,
-    judge::{Agreement, Guard, Pair, Tally, judge_loosely, pair, remarks, same_bytes},
+    judge::{Agreement, CallProperties, Pair, RoundTally, judge_loosely, pair, remarks, same_bytes},
     worker::{Fault, Returned, Worker},
 };
 
@@ -45,7 +45,7 @@ fn differs(round: &Round, pairs: &[Pair<'_>], correct_at: i32) -> bool {
 }
 
 /// Adds a round that counts to the tally, or judges an adversarial one.
-fn judge(round: &Round, pairs: &[Pair<'_>], wide: Option<&Returned>, tally: &mut Tally) -> Result<(), Failure> {
+fn judge(round: &Round, pairs: &[Pair<'_>], wide: Option<&Returned>, tally: &mut RoundTally) -> Result<(), Failure> {
     if round.content == Content::Random {
         tally.add(pairs, Agreement::of(pairs, tally.correct_at()), wide);
         return Ok(());
@@ -57,7 +57,7 @@ fn judge(round: &Round, pairs: &[Pair<'_>], wide: Option<&Returned>, tally: &mut
 /// Rounds that are sent together, with their inputs.
 pub(super) type Batch<'r> = (&'r [Round], InputBlock);
 
-impl<'a> Attempt<'a> {
+impl<'a> GraphEvaluation<'a> {
     /// The contents to check: random ones under fresh seeds, then the adversarial ones.
     pub(super) fn rounds(&self, adversarial: &[Content]) -> Vec<Round> {
         let random = std::iter::repeat_n(Content::Random, self.machine.settings.check_rounds.max(1) as usize);
@@ -103,7 +103,7 @@ impl<'a> Attempt<'a> {
         candidate: &mut Worker,
         rounds: &[Round],
         block: &InputBlock,
-        tally: &mut Tally,
+        tally: &mut RoundTally,
     ) -> Result<(), Stop> {
         let watch = self.watch();
         let all = 0..rounds.len();
@@ -158,7 +158,7 @@ impl<'a> Attempt<'a> {
         }
         for Undecided { set, round, expected, got } in undecided {
             let wide = self.float64(reference, set, round.call_seed)?;
-            let pairs = pair(&expected, &got, block, set, Guard::default())?;
+            let pairs = pair(&expected, &got, block, set, CallProperties::default())?;
             judge(&round, &pairs, wide.as_ref(), tally)?;
         }
         reference.drop_inputs(self.deadline).reference("forgetting inputs")?;
@@ -193,9 +193,9 @@ impl<'a> Attempt<'a> {
             reference.receive_outputs(MAX_OUTPUT, self.deadline).reference(phase)
         };
         let (other_seed, again) = (call()?, call()?);
-        let repeats = pair(first, &again, block, set, Guard::ALL)?;
+        let repeats = pair(first, &again, block, set, CallProperties::ALL)?;
         let correct_at = self.machine.settings.correct_at;
-        let mut tally = Tally::new(correct_at);
+        let mut tally = RoundTally::new(correct_at);
         tally.add(&repeats, Agreement::of(&repeats, correct_at), None);
         let sound = self.machine.settings.mode != Mode::Paper;
         if !same_bytes(&repeats) {
@@ -210,7 +210,7 @@ impl<'a> Attempt<'a> {
             return Err(Failure::new(Status::ReferenceError, "reference_nan", message).into());
         }
         self.output_bytes = own_bytes(first);
-        let random = !same_bytes(&pair(first, &other_seed, block, set, Guard::ALL)?);
+        let random = !same_bytes(&pair(first, &other_seed, block, set, CallProperties::ALL)?);
         self.report.evidence.mutated_inputs = first.outputs.mutated.iter().map(|layout| layout.name.clone()).collect();
         self.draws = random;
         self.restore = random || !first.outputs.mutated.is_empty();

@@ -9,7 +9,7 @@ use rustix::thread::CpuSet;
 
 use super::{
     contents::TimedContents,
-    context::{Attempt, MAX_OUTPUT, elapsed},
+    context::{GraphEvaluation, MAX_OUTPUT, elapsed},
     stop::{OrStop as _, Stop},
     suspect::{KeptOutputs, Suspect},
 };
@@ -18,7 +18,7 @@ use crate::{
     candidate::Route,
     failure::Failure,
     stats::{disagree, summarize},
-    timing::{Measurement, Plan, SideFault, describe, pooled},
+    timing::{Measurement, MeasurementPlan, SideFault, describe, pooled},
     worker::{Fault, Worker},
 };
 
@@ -65,7 +65,7 @@ fn of_side(SideFault { side, fault }: SideFault, sides: &[&mut Worker]) -> Stop 
 }
 
 /// The measurements of a path, one per pair of processes.
-pub(super) struct Measured {
+pub(super) struct PathMeasurements {
     /// The candidate, to repeat a call of it in a fresh process.
     spec: CandidateSpec,
     best: Vec<Measurement>,
@@ -75,7 +75,7 @@ pub(super) struct Measured {
     has_control: bool,
 }
 
-impl Measured {
+impl PathMeasurements {
     /// No measurement of a candidate yet.
     pub(super) fn new(spec: CandidateSpec) -> Self {
         Self { spec, best: Vec::new(), contents: None, remeasured: 0, has_control: false }
@@ -116,7 +116,7 @@ impl Measured {
     }
 }
 
-impl Attempt<'_> {
+impl GraphEvaluation<'_> {
     /// Measures a pair until it is stable or the repetitions are used up.
     pub(super) fn measure(
         &mut self,
@@ -124,7 +124,7 @@ impl Attempt<'_> {
         control: Option<&mut Worker>,
         candidate: &mut Worker,
         at: i32,
-        measured: &mut Measured,
+        measured: &mut PathMeasurements,
     ) -> Result<(), Stop> {
         let machine = self.machine;
         let settings = &machine.settings;
@@ -238,7 +238,7 @@ impl Attempt<'_> {
         let held = Instant::now();
         self.deadline += waited;
         sides.iter().for_each(|side| side.pin(&machine.cores.timing));
-        let plan = Plan {
+        let plan = MeasurementPlan {
             settings: &machine.settings,
             pools: &contents.pools,
             seen: contents.seen,
@@ -269,7 +269,7 @@ impl Attempt<'_> {
     }
 
     /// Records the measurements. Returns instability as a failure.
-    pub(super) fn record(&mut self, route: &Route, measured: &Measured) -> Result<Option<Failure>, Stop> {
+    pub(super) fn record(&mut self, route: &Route, measured: &PathMeasurements) -> Result<Option<Failure>, Stop> {
         let settings = &self.machine.settings;
         let Some(last) = measured.best.first().map(|first| first.sides.len() - 1) else { return Ok(None) };
         let bound = least_time(settings.device, settings.threads, self.output_bytes);
@@ -319,7 +319,7 @@ impl Attempt<'_> {
     }
 
     /// The reason why the measurements are no basis for a verdict, if there is one.
-    fn instability(&self, measured: &Measured, timings: &mut [Timing]) -> Option<Failure> {
+    fn instability(&self, measured: &PathMeasurements, timings: &mut [Timing]) -> Option<Failure> {
         let settings = &self.machine.settings;
         let noise = measured.best.iter().map(|one| one.noise).fold(0.0, f64::max);
         if noise > settings.max_iqr_ratio {

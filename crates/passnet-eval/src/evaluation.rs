@@ -1,4 +1,4 @@
-//! One evaluation: its state ([`Attempt`]), its steps, and the reasons to stop it.
+//! One evaluation: its state ([`GraphEvaluation`]), its steps, and the reasons to stop it.
 
 mod census;
 mod check;
@@ -13,6 +13,6 @@ mod stop;
 mod suspect;
 
 pub(crate) use self::{
-    context::{Attempt, Report},
+    context::{EvaluationReport, GraphEvaluation},
     stop::Stop,
 };

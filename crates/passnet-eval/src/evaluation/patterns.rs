@@ -3,7 +3,7 @@
 use passnet_record::{CandidateSpec, Status, TracedPattern, WorkerReply, WorkerRequest};
 
 use super::{
-    context::Attempt,
+    context::GraphEvaluation,
     stop::{OrStop as _, Stop},
 };
 use crate::{
@@ -11,8 +11,8 @@ use crate::{
     worker::{Fault, Worker, unexpected},
 };
 
-impl Attempt<'_> {
-    /// Imports the pass directory in a worker and returns what it looks for. The graph of the attempt is not used.
+impl GraphEvaluation<'_> {
+    /// Imports the pass directory in a worker and returns what it looks for. The graph of the evaluation is not used.
     pub(crate) fn patterns(&mut self) -> Result<Vec<TracedPattern>, Stop> {
         let routes = self.prepare()?;
         let dir = routes.into_iter().find_map(|route| match route.spec {

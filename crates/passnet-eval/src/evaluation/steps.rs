@@ -6,8 +6,8 @@ use passnet_record::{CandidateSpec, Depth, Remark, Status, UsagePair, WorkerRepl
 
 use super::{
     check::Batch,
-    context::{Attempt, elapsed},
-    measure::Measured,
+    context::{GraphEvaluation, elapsed},
+    measure::PathMeasurements,
     stop::{OrStop as _, Stop, block_stop},
 };
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
     failure::{Failure, no_match},
     inputs::Content,
     integrity,
-    judge::Tally,
+    judge::RoundTally,
     worker::Worker,
 };
 
@@ -27,7 +27,7 @@ struct Sides<'w> {
     candidate: Worker,
 }
 
-impl Attempt<'_> {
+impl GraphEvaluation<'_> {
     /// Runs all steps. A failure that is given back, not raised, left measurements behind.
     pub(crate) fn run(&mut self, adversarial: &[Content]) -> Result<Option<Failure>, Stop> {
         if let Some(unseen) = self.sample.graph().unseen() {
@@ -170,9 +170,9 @@ impl Attempt<'_> {
         sides: &mut Sides<'_>,
         mut batches: impl Iterator<Item = Result<Batch<'r>, BlockError>>,
         scored: bool,
-    ) -> Result<Tally, Stop> {
+    ) -> Result<RoundTally, Stop> {
         let begin = Instant::now();
-        let mut tally = Tally::new(self.machine.settings.correct_at);
+        let mut tally = RoundTally::new(self.machine.settings.correct_at);
         let checked = batches.try_for_each(|batch| {
             let (rounds, block) = batch.map_err(block_stop)?;
             self.check(sides.reference, &mut sides.candidate, rounds, &block, &mut tally)
@@ -201,7 +201,7 @@ impl Attempt<'_> {
         }
         let begin = Instant::now();
         let at = tolerance.max(self.machine.settings.correct_at) + 1;
-        let mut measured = Measured::new(route.spec.clone());
+        let mut measured = PathMeasurements::new(route.spec.clone());
         self.measure(sides.reference, sides.control.as_mut(), &mut sides.candidate, at, &mut measured)?;
         let wanted = if scored { self.machine.settings.pairs as usize } else { 1 };
         while measured.pairs() < wanted && measured.differs() {
@@ -218,7 +218,7 @@ impl Attempt<'_> {
     }
 
     /// Measures a path once more, with a reference, a control and a candidate that have just been forked.
-    fn measure_fresh(&mut self, route: &Route, at: i32, measured: &mut Measured) -> Result<(), Stop> {
+    fn measure_fresh(&mut self, route: &Route, at: i32, measured: &mut PathMeasurements) -> Result<(), Stop> {
         let number = measured.pairs();
         let mut reference = self.fork(&format!("reference-{number}"), false).reference("starting")?;
         let mut sides = self.fork_sides(route, &mut reference, &format!("-{number}"), true)?;

@@ -3,7 +3,7 @@
 use passnet_record::{Mode, Remark, WorkerRequest};
 
 use super::{
-    context::{Attempt, Float64, MAX_OUTPUT},
+    context::{Float64, GraphEvaluation, MAX_OUTPUT},
     stop::{OrStop as _, Stop},
 };
 use crate::{
@@ -17,7 +17,7 @@ const REASON_CHARS: usize = 200;
 /// as much again for intermediate values.
 const GROWTH: u64 = 16;
 
-impl Attempt<'_> {
+impl GraphEvaluation<'_> {
     /// True if a float64 result decides about values that differ from eager's. The public harness knows eager only.
     pub(super) fn asks_float64(&self) -> bool {
         self.machine.settings.mode == Mode::Sound && !matches!(self.float64, Float64::Unusable)

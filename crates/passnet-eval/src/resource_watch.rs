@@ -21,7 +21,7 @@ const MOST_LOG_BYTES: u64 = 64 << 20;
 
 /// Limits of a worker.
 #[derive(Clone, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct WorkerLimits {
     /// Bytes of memory beyond what the fork server has; 0 for no limit.
     pub(crate) memory_bytes: u64,
     /// File that it prints to.
@@ -59,20 +59,20 @@ impl fmt::Display for Excess {
 }
 
 #[derive(Debug, Default)]
-struct State {
-    watched: BTreeMap<u64, (i32, Limits)>,
+struct WatchState {
+    watched: BTreeMap<u64, (i32, WorkerLimits)>,
     exceeded: BTreeMap<u64, Excess>,
     stop: bool,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
-    state: Mutex<State>,
+struct WatchShared {
+    state: Mutex<WatchState>,
     changed: Condvar,
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl WatchShared {
+    fn state(&self) -> MutexGuard<'_, WatchState> {
         // Lists are changed entry by entry; a panic elsewhere leaves none half-written.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -80,15 +80,15 @@ impl Shared {
 
 /// Looks at workers now and then, and kills those that take too much.
 #[derive(Debug)]
-pub(crate) struct Watch {
-    shared: Arc<Shared>,
+pub(crate) struct ResourceWatch {
+    shared: Arc<WatchShared>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Watch {
+impl ResourceWatch {
     /// Starts watching the workers of the fork server with that process id; none yet.
     pub(crate) fn new(server: i32) -> Self {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(WatchShared::default());
         let thread = std::thread::Builder::new().name("watch".to_owned()).spawn({
             let shared = Arc::clone(&shared);
             move || watch(&shared, server)
@@ -98,7 +98,7 @@ impl Watch {
     }
 
     /// Watches a worker from now on.
-    pub(crate) fn begin(&self, id: u64, pid: i32, limits: Limits) {
+    pub(crate) fn begin(&self, id: u64, pid: i32, limits: WorkerLimits) {
         self.shared.state().watched.insert(id, (pid, limits));
         self.shared.changed.notify_all();
     }
@@ -116,7 +116,7 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for ResourceWatch {
     fn drop(&mut self) {
         self.shared.state().stop = true;
         self.shared.changed.notify_all();
@@ -127,7 +127,7 @@ impl Drop for Watch {
     }
 }
 
-fn watch(shared: &Shared, server: i32) {
+fn watch(shared: &WatchShared, server: i32) {
     let inherited = resident_bytes(server);
     let mut state = shared.state();
     while !state.stop {
@@ -154,7 +154,7 @@ fn watch(shared: &Shared, server: i32) {
 }
 
 /// Returns the limit that a worker exceeds. `inherited`: bytes that it shares with the fork server.
-fn look(pid: i32, limits: &Limits, inherited: u64) -> Option<Excess> {
+fn look(pid: i32, limits: &WorkerLimits, inherited: u64) -> Option<Excess> {
     let log = fs::metadata(&limits.log).map_or(0, |data| data.len());
     if log > MOST_LOG_BYTES {
         return Some(Excess::Log(log));
@@ -200,8 +200,8 @@ mod tests {
 
     use super::*;
 
-    fn limits(memory_bytes: u64) -> Limits {
-        Limits { memory_bytes, log: PathBuf::new() }
+    fn limits(memory_bytes: u64) -> WorkerLimits {
+        WorkerLimits { memory_bytes, log: PathBuf::new() }
     }
 
     #[test]
@@ -220,9 +220,9 @@ mod tests {
         let log = tempfile::NamedTempFile::new().unwrap();
         log.as_file().set_len(MOST_LOG_BYTES + 1).unwrap();
         // This process stands for the fork server.
-        let watch = Watch::new(std::process::id() as i32);
+        let watch = ResourceWatch::new(std::process::id() as i32);
         watch.begin(1, modest.id() as i32, limits(1 << 40));
-        watch.begin(2, printing.id() as i32, Limits { memory_bytes: 0, log: log.path().to_owned() });
+        watch.begin(2, printing.id() as i32, WorkerLimits { memory_bytes: 0, log: log.path().to_owned() });
         assert!(!printing.wait().unwrap().success());
         assert_eq!(watch.excess(2), Some(Excess::Log(MOST_LOG_BYTES + 1)));
         assert_eq!((watch.excess(1), modest.try_wait().unwrap()), (None, None));

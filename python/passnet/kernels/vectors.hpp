@@ -1,4 +1,8 @@
-namespace fused {
+// Vectors of float for kernels of `passnet.kernels.cpp`: loads and stores of all float types, elementary functions, and sums and
+// maxima in the order of PyTorch. A source gets them by `#include <passnet/vectors.hpp>`.
+#pragma once
+
+namespace passnet {
 
 // As many values at a time as a register of the CPU holds: compilers keep wider vectors in memory. Everything below is
 // written once for `float` and `vec`.
@@ -194,17 +198,17 @@ static inline halves to_half(vec x) {
 #endif
 static inline vec round_float16(vec x) { return from_half(to_half(x)); }
 
-template <typename V, typename T> static inline V read(const T* from) { V x; std::memcpy(&x, from, sizeof x); return x; }
-template <typename V, typename T> static inline void write(T* to, V x) { std::memcpy(to, &x, sizeof x); }
-static inline vec get_row(const float* from) { return read<vec>(from); }
-static inline vec get_row(const bfloat16* from) { return bits_as<vec>(__builtin_convertvector(read<halves>(from), words) << 16); }
-static inline vec get_row(const float16* from) { return from_half(read<halves>(from)); }
-static inline mask get_row(const uint8_t* from) { return __builtin_convertvector(read<bytes>(from), mask) != 0; }
-static inline void put_row(float* to, vec x) { write(to, x); }
-static inline void put_row(bfloat16* to, vec x) { write(to, __builtin_convertvector(bfloat16_bits(x), halves)); }
-static inline void put_row_exact(bfloat16* to, vec x) { write(to, __builtin_convertvector(bits_as<words>(x) >> 16, halves)); }
-static inline void put_row(float16* to, vec x) { write(to, to_half(x)); }
-static inline void put_row(uint8_t* to, mask x) { write(to, __builtin_convertvector(x & 1, bytes)); }
+template <typename V, typename T> static inline V load_as(const T* from) { V x; std::memcpy(&x, from, sizeof x); return x; }
+template <typename V, typename T> static inline void store_as(T* to, V x) { std::memcpy(to, &x, sizeof x); }
+static inline vec get_row(const float* from) { return load_as<vec>(from); }
+static inline vec get_row(const bfloat16* from) { return bits_as<vec>(__builtin_convertvector(load_as<halves>(from), words) << 16); }
+static inline vec get_row(const float16* from) { return from_half(load_as<halves>(from)); }
+static inline mask get_row(const uint8_t* from) { return __builtin_convertvector(load_as<bytes>(from), mask) != 0; }
+static inline void put_row(float* to, vec x) { store_as(to, x); }
+static inline void put_row(bfloat16* to, vec x) { store_as(to, __builtin_convertvector(bfloat16_bits(x), halves)); }
+static inline void put_row_exact(bfloat16* to, vec x) { store_as(to, __builtin_convertvector(bits_as<words>(x) >> 16, halves)); }
+static inline void put_row(float16* to, vec x) { store_as(to, to_half(x)); }
+static inline void put_row(uint8_t* to, mask x) { store_as(to, __builtin_convertvector(x & 1, bytes)); }
 template <typename T> static inline vec get_strided(const T* from, int64_t stride) {
     vec x;
     for (int64_t i = 0; i < lanes; ++i) x[i] = get(from[i * stride]);
@@ -390,4 +394,6 @@ OF_LANES(floor_of, std::floor)
 OF_LANES(ceil_of, std::ceil)
 OF_LANES(trunc_of, std::trunc)
 OF_LANES(abs_of, std::fabs)
+#undef OF_LANES
 
+}  // namespace passnet

@@ -3,13 +3,13 @@
 use passnet_record::{CandidateSpec, ContentId, OutputValue, Status, Watch};
 
 use super::{
-    context::{Attempt, MAX_OUTPUT},
+    context::{GraphEvaluation, MAX_OUTPUT},
     stop::{OrStop as _, Stop},
 };
 use crate::{
     block::InputBlock,
     failure::Failure,
-    judge::{Guard, is_suspicious, pair, wrong_values},
+    judge::{CallProperties, is_suspicious, pair, wrong_values},
     timing::CheckedRound,
     worker::{Fault, Returned, Sent, Worker},
 };
@@ -28,7 +28,7 @@ pub(super) struct Suspect {
 
 /// Outputs of checked rounds. They are read and compared when the device is free: that can take longer than the calls.
 pub(super) struct KeptOutputs {
-    guard: Guard,
+    guard: CallProperties,
     /// Tolerance; `None` to compare no values.
     at: Option<i32>,
     seed: u64,
@@ -40,7 +40,7 @@ pub(super) struct KeptOutputs {
 
 impl KeptOutputs {
     /// Outputs that are to be close at a tolerance, if there is one.
-    pub(super) fn new(guard: Guard, at: Option<i32>, seed: u64) -> Self {
+    pub(super) fn new(guard: CallProperties, at: Option<i32>, seed: u64) -> Self {
         Self { guard, at, seed, waiting: Vec::new(), nbytes: 0, rounds: 0, found: Ok(Vec::new()) }
     }
 
@@ -103,7 +103,7 @@ fn check_kept(returned: &Returned, kept: &[String]) -> Result<(), Fault> {
     Ok(())
 }
 
-impl Attempt<'_> {
+impl GraphEvaluation<'_> {
     /// Accepts the outputs of a timed call if they are as close to float64 as the reference's. Else the candidate computes the
     /// same contents in a fresh process, which no call has left anything in: if it comes to the same values it is inaccurate,
     /// and if not it has done other work while it was timed.
@@ -115,7 +115,7 @@ impl Attempt<'_> {
         at: i32,
     ) -> Result<(), Stop> {
         let Suspect { block, seed, expected, got } = suspect;
-        let pairs = pair(expected, got, block, 0, Guard::default())?;
+        let pairs = pair(expected, got, block, 0, CallProperties::default())?;
         let wide = if self.asks_float64() {
             self.send_inputs(reference, block, 0..1).reference("receiving inputs")?;
             reference.receive_done(self.deadline).reference("receiving inputs")?;
@@ -127,7 +127,7 @@ impl Attempt<'_> {
         };
         let Some(wrong) = wrong_values(&pairs, at, wide.as_ref()) else { return Ok(()) };
         let again = self.repeat(suspect, spec).candidate("repeating a timed call")?;
-        let repeated = pair(&again, got, block, 0, Guard::default())?;
+        let repeated = pair(&again, got, block, 0, CallProperties::default())?;
         if wrong_values(&repeated, at, None).is_none() {
             let message = format!(
                 "{wrong} on the contents of a timed call, and the same in a fresh process: the rewrite is not accurate enough on all \
