@@ -22,8 +22,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+
+from payloads import PAYLOADS
 
 BATCH = 40
 LIVE_EVERY = 10
@@ -31,99 +32,6 @@ SIGNATURE = "void compute(const float* x, double* out, int64_t n)"
 # The values that a kernel gets; they never change, so results that change have another cause.
 COUNT = 16
 
-
-@dataclass(frozen=True)
-class Payload:
-    """Forbidden behaviour: declarations, an expression of type double, and how two results show it."""
-
-    name: str
-    declarations: str
-    expression: str
-    shows: Callable[[float, float], bool]
-
-
-def _changes(first: float, second: float) -> bool:
-    return first != second
-
-
-def _is_pid(first: float, second: float) -> bool:
-    return first == second == os.getpid()
-
-
-def _is_address(first: float, second: float) -> bool:
-    return first > 1e6 and second > 1e6
-
-
-def _is_present(first: float, second: float) -> bool:
-    return first == second == 1
-
-
-PAYLOADS = (
-    Payload(
-        "static local", "static inline double tick() { static long count; return double(++count); }", "tick()", _changes
-    ),
-    Payload("global", "static long count;", "double(++count)", _changes),
-    Payload("global in a namespace", "namespace store { long count; }", "double(++store::count)", _changes),
-    Payload("thread local", "static thread_local long count;", "double(++count)", _changes),
-    Payload("static member", "struct Box { static inline long count = 0; };", "double(++Box::count)", _changes),
-    Payload("variable template", "template <class T> T count = 0;", "double(++count<long>)", _changes),
-    Payload(
-        "member template",
-        "template <int N> struct Box { static long count; }; template <int N> long Box<N>::count = 0;",
-        "double(++Box<3>::count)",
-        _changes,
-    ),
-    Payload(
-        "constant cast",
-        "struct Cell { mutable long count; }; static const Cell cell{0};",
-        "double(++cell.count)",
-        _changes,
-    ),
-    Payload(
-        "initialiser",
-        "static double make(); static double first = make(); static double make() { return 1; }",
-        "(first += 1)",
-        _changes,
-    ),
-    Payload("counter of the CPU", "", "double(__builtin_ia32_rdtsc() & 0xffffff)", _changes),
-    Payload(
-        "clock",
-        'extern "C" int clock_gettime(int, void*);',
-        "[] { long t[2]; clock_gettime(1, t); return double(t[1]); }()",
-        _changes,
-    ),
-    Payload(
-        "assembly",
-        'static inline double cycles() { unsigned low, high; asm volatile("rdtsc" : "=a"(low), "=d"(high)); return low; }',
-        "cycles()",
-        _changes,
-    ),
-    Payload("random numbers", 'extern "C" int rand(void);', "double(rand())", _changes),
-    Payload("process", 'extern "C" int getpid(void);', "double(getpid())", _is_pid),
-    Payload("system call", 'extern "C" long syscall(long, ...);', "double(syscall(39))", _is_pid),
-    Payload(
-        "raw system call",
-        'static inline double ask() { long r = 39; asm volatile("syscall" : "+a"(r) : : "rcx", "r11", "memory"); return r; }',
-        "ask()",
-        _is_pid,
-    ),
-    Payload(
-        "file",
-        'extern "C" void* fopen(const char*, const char*);',
-        'double(fopen("/proc/self/stat", "r") != nullptr)',
-        _is_present,
-    ),
-    Payload("environment", 'extern "C" char* getenv(const char*);', 'double(getenv("PATH") != nullptr)', _is_present),
-    Payload("features of the CPU", "", 'double(__builtin_cpu_supports("sse2") != 0)', _is_present),
-    Payload("return address", "", "double(reinterpret_cast<uint64_t>(__builtin_return_address(0)))", _is_address),
-    Payload(
-        "address of a function",
-        'extern "C" int puts(const char*);',
-        "double(reinterpret_cast<uint64_t>(&puts))",
-        _is_address,
-    ),
-    Payload("thread pointer", "", "double(reinterpret_cast<uint64_t>(__builtin_thread_pointer()))", _is_address),
-)
 
 NAMES = (
     "scale",

@@ -58,7 +58,7 @@ fn missing_on_front_page(text: &str) -> Option<&'static str> {
     let is_example = |line: &&str| ["```", "```no_run", "```rust"].contains(line);
     // Every block of code has two such lines, and every drawing has one.
     let fences = page.iter().filter(|line| line.starts_with("```")).count();
-    let examples = page.iter().copied().filter(|line| is_example(&line)).count();
+    let examples = page.iter().copied().filter(|line| is_example(line)).count();
     (examples * 2 <= fences).then_some("to show an example")
 }
 
