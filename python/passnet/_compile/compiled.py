@@ -93,7 +93,8 @@ def compile(
         cache_dir=cache_dir,
         limit=limit,
     )
-    return Compiled(model, options)
+    # Kinds of calls are checked once; compiling again is with the options given last.
+    return Compiled(model.model if type(model) is Compiled else model, options)
 
 
 class Compiled:
@@ -101,6 +102,7 @@ class Compiled:
 
     Values of parameters may change in place at any time, also through an optimiser or `load_state_dict`. Parameters, buffers, modules,
     attributes and globals that are assigned are noticed too, and so are hooks; `refresh` takes other methods of a class.
+    It stands for the model inside other modules too, which see its parameters under the names they have without compilation.
     """
 
     def __init__(self, model: Callable[..., Any], options: Options) -> None:
@@ -131,9 +133,28 @@ class Compiled:
                 return result
         return self._other_call(args, kwargs)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    @property
+    def __class__(self) -> type:
+        """The class of a model that is a module: `isinstance` holds, and other modules register this object as a submodule.
+
+        Its parameters and the names in `state_dict` are those of the model without compilation. `type` is `Compiled`.
+        """
+        model = self.__dict__.get("model")
+        return type(model) if isinstance(model, torch.nn.Module) else type(self)
+
+    # Not `__reduce__`: `object.__reduce_ex__` looks for that in `__class__`.
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         """A copy, also one in another process, has the model and the options; it compiles for itself."""
         return type(self), (self.model, self.options)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.model!r})"
+
+    def __dir__(self) -> list[str]:
+        return sorted({*object.__dir__(self), *dir(self.model)})
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self.model, name)
 
     def __getattr__(self, name: str) -> Any:
         """Everything else is the model's: parameters, `state_dict`, submodules. `to` and the like change the model and return this object."""
@@ -154,7 +175,7 @@ class Compiled:
     def __setattr__(self, name: str, value: Any) -> None:
         is_own = name.startswith("_") or name in ("model", "options")
         if is_own or not isinstance(self.model, torch.nn.Module):
-            super().__setattr__(name, value)
+            object.__setattr__(self, name, value)
         else:
             setattr(self.model, name, value)
 
