@@ -1,4 +1,4 @@
-//! A run over many devices.
+//! Runs, and environments for trainers, over many devices.
 //!
 //! ```text
 //!  driver (passnet fleet run)                 bridge (Python)            cluster, one per device
@@ -11,14 +11,14 @@
 //!
 //! - A *station* owns one device and the existing referee, and needs no file of the driver: graphs and candidates come in
 //!   parcels. Verdicts are reached in Rust on both sides; Python carries lines that it does not read.
-//! - The *driver* alone writes run logs, in the format of `passnet bench run`. A verdict has a content key and a graph, so news
-//!   that come twice change nothing, and news of a lease that was lost are ignored.
+//! - Only the *driver* writes run logs, in the format of `passnet bench run`. A verdict has a content key and a graph, so a message
+//!   that arrives twice changes nothing. Messages of a lost lease are ignored.
 //! - The [`Scheduler`] is a state machine without clock, processes and files. The driver and the simulation use the same one.
 //! - A *task* with all its authors is leased to one station. The verdicts of a graph are written together for all authors, from one lease.
-//! - A station that is lost costs the graphs that it worked on; they go back to the queue. A device that measures a graph
-//!   against itself and does not get 1, that is slower than its peers, or whose memory others use, is set aside and checked again later.
-//! - The cluster's tokens and addresses stay in the actor: a station gets an allow-list of variables, and the referee's workers
-//!   another one.
+//! - The graphs of a lost station go back to the queue. A device gets no work and is checked again later if a graph measured
+//!   against itself does not give 1, if it is slower than its peers, or if another process uses its memory.
+//! - The tokens and addresses of the cluster stay in the actor: a station gets only variables on a list, and the workers of the
+//!   referee get only those on a shorter list.
 //!
 //! This crate never evaluates and never decides a verdict: [`passnet_eval::Referee`] does.
 //!
@@ -34,6 +34,7 @@
 //! # Ok::<(), passnet_fleet::QueueFull>(())
 //! ```
 
+mod admission;
 mod bridge;
 mod device;
 mod driver;
@@ -48,21 +49,28 @@ mod queue;
 mod random;
 mod run;
 mod schedule;
+mod service;
 mod simulate;
 mod slot;
 mod station;
+mod stations;
+mod status;
+
+pub use passnet_record::fleet::{FleetClient, Priority};
 
 pub use self::{
+    admission::{AdmissionLimits, Busy},
     bridge::{BridgeConfig, Cluster},
     error::FleetError,
     event::{Action, Counts, Event, Policy},
     health::{Check, HealthPolicy, Illness},
-    job::{JobId, LeaseId, Priority, SlotId},
+    job::{JobId, LeaseId, SlotId},
     ledger::AuthorRun,
     metrics::{MetricsFile, prometheus},
-    queue::{QueueFull, Quota},
+    queue::{ClientUse, QueueFull, Quota},
     run::{FleetOptions, FleetOutcome, FleetProgress, FleetRun},
     schedule::Scheduler,
+    service::{Answer, FleetService, ServiceOptions},
     simulate::{Simulation, SimulationReport, simulate, task_durations},
     station::{StartReferee, serve_station},
 };
