@@ -97,7 +97,12 @@ impl<'t> Evaluator<'t> {
                 let (own, after) = rest.split_at(tensors[*indices].shape.len());
                 let expr = self.at(*indices, own)?;
                 let extent = tensors[*table].shape[*dim];
-                let place = match self.arena.as_index(expr) {
+                // Places that may be below 0 count from the end there, also where they are known.
+                let is_sure = |known: &Index| {
+                    *signs == Signs::Positive || known.range(&self.vars).is_some_and(|(least, _)| least >= 0)
+                };
+                let known = self.arena.as_index(expr).filter(is_sure);
+                let place = match known {
                     Some(known) => known,
                     None => Index::term(Term::Value { expr, wrap: if *signs == Signs::Any { extent } else { 0 } }),
                 };
