@@ -11,18 +11,26 @@ The rewards of an episode sum up to the reward of its best passes, measured agai
 Being wrong and doing nothing are worth 0. Many episodes can run at the same time: `reset_many` and `step_many` hand all requests to
 the server before they wait for the first reply. Verdicts are cached by content.
 
-`Env(suite)` starts `passnet env serve` as a child; `Env.connect(url)` uses one that listens on HTTP.
+`Env(suite)` starts `passnet env serve` as a child; `Env.connect(url)` uses one that listens on HTTP. A server on a fleet
+(`passnet env serve --fleet`) has many clients: `connect` waits and tries again where the server is busy.
 """
 
 from __future__ import annotations
 
+import http.client
 import itertools
 import json
 import os
 import queue
+import random
+import re
+import socket
 import subprocess
 import threading
+import time
+import urllib.error
 import urllib.request
+import uuid
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -33,10 +41,23 @@ from passnet._command import CommandNotFoundError, find_command
 Message = dict[str, Any]
 
 _PARALLEL_REQUESTS = 64
+_SENDS = 4
+"""Times that a request is sent whose connection breaks."""
+_PAUSE_S = 0.3
+"""Pause before the second time; it doubles."""
 
 
 class EnvError(RuntimeError):
     """The server refused a request, or is gone."""
+
+
+class EnvBusyError(EnvError):
+    """The server is busy: its queue is full, or this client has as many actions in work as it may have. Nothing was done."""
+
+    def __init__(self, message: str, retry_after_s: float) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+        """Seconds after which the same request may be served."""
 
 
 @dataclass(frozen=True)
@@ -70,15 +91,24 @@ class Env:
         """
         self._transport: _Pipe | _Http = _Pipe([_binary(binary), "env", "serve", os.fspath(suite), *flags])
         self._current: int | None = None
+        self._client: dict[str, str] = {}
 
     @classmethod
-    def connect(cls, url: str, *, timeout_s: float | None = None) -> Env:
+    def connect(
+        cls, url: str, *, timeout_s: float | None = None, client: str | None = None, priority: str = "training"
+    ) -> Env:
         """Uses a server that was started with `passnet env serve SUITE --listen HOST:PORT`.
 
-        A request that takes longer than `timeout_s` is an `EnvError`; without it a request waits as long as it takes.
+        A request that takes longer than `timeout_s` is an `EnvError`; without it a request waits as long as it takes. A request
+        to a server that is busy is sent again until then. One whose connection broke is sent again too; the server carries
+        out each action once.
+
+        A server on a fleet shares its devices evenly between clients: `client` is the name of this one, by default its host
+        and process. Clients of priority `batch` get devices after those of priority `training`.
         """
         env = cls.__new__(cls)
         env._transport, env._current = _Http(url, timeout_s), None
+        env._client = {"client": client or _default_client(), "priority": priority}
         return env
 
     def tasks(self) -> list[str]:
@@ -103,7 +133,7 @@ class Env:
     def reset_many(self, tasks: Iterable[str]) -> list[Prompt]:
         """Begins an episode for each task."""
         tasks = list(tasks)
-        replies = self._requests([{"op": "reset", "task": task} for task in tasks])
+        replies = self._requests([{"op": "reset", "task": task, **self._client} for task in tasks])
         return [
             Prompt(reply["session"], task, reply["messages"], reply["tools"])
             for task, reply in zip(tasks, replies, strict=True)
@@ -111,7 +141,10 @@ class Env:
 
     def step_many(self, actions: Iterable[tuple[int, Message | str]]) -> list[Step]:
         """Carries out one action in each of several sessions; evaluations take their turns at the device."""
-        requests = [{"op": "step", "session": session, "action": action} for session, action in actions]
+        # By its key the server knows an action that was sent twice.
+        requests = [
+            {"op": "step", "session": session, "action": action, "key": uuid.uuid4().hex} for session, action in actions
+        ]
         return [
             Step(reply["messages"], reply["reward"], reply["done"], reply["info"]) for reply in self._requests(requests)
         ]
@@ -136,9 +169,16 @@ class Env:
     def _requests(self, requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
         replies = self._transport.send(requests)
         for reply in replies:
+            if "retry_after_s" in reply:
+                raise EnvBusyError(reply["error"], reply["retry_after_s"])
             if "error" in reply:
                 raise EnvError(reply["error"])
         return replies
+
+
+def _default_client() -> str:
+    # The server takes plain names only.
+    return re.sub(r"[^A-Za-z0-9._:/@-]", "-", f"{socket.gethostname()[:48]}:{os.getpid()}")
 
 
 def _binary(chosen: str | None) -> str:
@@ -210,14 +250,44 @@ class _Http:
         return list(self._pool.map(self._post, requests))
 
     def _post(self, request: dict[str, Any]) -> dict[str, Any]:
-        body = json.dumps(request).encode()
+        end = None if self._timeout_s is None else time.monotonic() + self._timeout_s
+        broken = 0
+        while True:
+            try:
+                reply = self._post_once(request, end)
+            except (ConnectionError, http.client.HTTPException) as error:
+                # A connection that was there; one that is refused is another error: nobody listens.
+                broken += 1
+                if broken == _SENDS or isinstance(error, ConnectionRefusedError):
+                    raise EnvError(f"{self._url}: {error}") from error
+                time.sleep(_PAUSE_S * 2 ** (broken - 1))
+                continue
+            # A `ValueError` is an address that is none, or a reply that is not JSON.
+            except (OSError, ValueError) as error:
+                raise EnvError(f"{self._url}: {error}") from error
+            if broken and request["op"] == "close" and "error" in reply:
+                return {}  # The first one was carried out.
+            if "retry_after_s" not in reply:
+                return reply
+            # Clients that were refused together do not come back together.
+            pause = reply["retry_after_s"] * random.uniform(0.5, 1.0)
+            if end is not None and time.monotonic() + pause >= end:
+                return reply
+            time.sleep(pause)
+
+    def _post_once(self, request: dict[str, Any], end: float | None) -> dict[str, Any]:
+        call = urllib.request.Request(self._url, data=json.dumps(request).encode())
+        left = None if end is None else max(end - time.monotonic(), 0.001)
         try:
-            call = urllib.request.Request(self._url, data=body)
-            with urllib.request.urlopen(call, timeout=self._timeout_s) as response:
+            with urllib.request.urlopen(call, timeout=left) as response:
                 return json.load(response)
-        # A `ValueError` is an address that is none, or a reply that is not JSON.
-        except (OSError, ValueError) as error:
-            raise EnvError(f"{self._url}: {error}") from error
+        except urllib.error.HTTPError as error:
+            if error.code not in (429, 503):
+                raise
+            with error:
+                return json.load(error)
+        except urllib.error.URLError as error:
+            raise error.reason if isinstance(error.reason, OSError) else error from error
 
     def close(self) -> None:
         self._pool.shutdown()

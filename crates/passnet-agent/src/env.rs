@@ -7,6 +7,11 @@
 //! {"op": "close", "session": S}                       -> {}
 //! ```
 //!
+//! On a fleet, `reset` takes the name of a `client` and its `priority` (`training` or `batch`). An action that needs a device is
+//! answered with `retry_after_s` in addition to `error` if the client is over its quota or the queue is full (`busy` says which);
+//! nothing was done. A `step` with the `key` of the one before gets the same reply again, so a client whose connection broke may
+//! repeat it.
+//!
 //! An action is an answer of a model: a chat message (an object with `content` and `tool_calls`, in any dialect) or its text.
 //! Sessions run concurrently. A reply repeats the `id` of its request; a request that cannot be served is answered with `error`.
 //! A [`transport`](crate::transport) calls [`EnvServer::handle`] from any number of threads.
@@ -20,12 +25,16 @@ use std::{
 };
 
 use passnet_eval::EvalError;
-use passnet_record::{ContentId, PassDirectory};
+use passnet_record::{
+    ContentId, PassDirectory,
+    fleet::{FleetClient, Priority},
+};
 use passnet_run::Suite;
 use serde_json::{Value, json};
 
 use crate::{
     client::{openai_message, reply_of},
+    devices::{Admitted, Busy, Devices},
     evaluation::{TaskCheck, TaskEvaluation},
     evaluator::{EvaluationScope, Evaluator},
     journal::SCHEMA_VERSION,
@@ -40,6 +49,15 @@ use crate::{
 
 /// Maximum number of open sessions.
 const MAX_SESSIONS: usize = 4096;
+
+/// Requests in work at a time, without a fleet.
+const MAX_REQUESTS: usize = 256;
+/// Requests in addition to the actions of a fleet: those that need no device, and those that are asked to come back.
+const MORE_REQUESTS: usize = 1024;
+/// Maximum length of the name of a client.
+const MAX_NAME: usize = 64;
+/// Name of a client that gives none.
+const NAMELESS: &str = "default";
 
 /// Options of episodes.
 #[derive(Clone, Debug)]
@@ -75,6 +93,51 @@ struct Episode {
     best: Option<(PassDirectory, Reward)>,
     /// Sum of the rewards given.
     given: f64,
+    /// Evaluates for the client of the episode.
+    evaluator: Evaluator,
+    client: FleetClient,
+    /// Key and reply of the last action.
+    last: Option<(String, Value)>,
+}
+
+/// Reason why a request was not served.
+#[derive(Debug)]
+enum Refusal {
+    /// It makes no sense, or the referee does not work.
+    Error(String),
+    /// The client has to come back later.
+    Busy(Busy),
+}
+
+impl From<String> for Refusal {
+    fn from(message: String) -> Self {
+        Self::Error(message)
+    }
+}
+
+impl From<&str> for Refusal {
+    fn from(message: &str) -> Self {
+        Self::Error(message.to_owned())
+    }
+}
+
+impl From<EvalError> for Refusal {
+    fn from(error: EvalError) -> Self {
+        Self::Error(error.to_string())
+    }
+}
+
+impl Refusal {
+    fn reply(self) -> Value {
+        match self {
+            Self::Error(message) => json!({"error": message}),
+            Self::Busy(Busy { quota, retry_after, message }) => json!({
+                "error": message,
+                "busy": if quota { "quota" } else { "queue" },
+                "retry_after_s": retry_after.as_secs(),
+            }),
+        }
+    }
 }
 
 /// Result of one action.
@@ -104,22 +167,32 @@ impl EnvServer {
             Some("reset") => self.reset(request),
             Some("step") => self.step(request),
             Some("close") => self.close(request),
-            Some(other) => Err(format!("there is no op `{other}`; there are tasks, reset, step, close")),
-            None => Err("a request has an `op`: tasks, reset, step, close".to_owned()),
+            Some(other) => Err(format!("there is no op `{other}`; there are tasks, reset, step, close").into()),
+            None => Err("a request has an `op`: tasks, reset, step, close".into()),
         };
-        let mut answer = answer.unwrap_or_else(|error| json!({"error": error}));
+        let mut answer = answer.unwrap_or_else(Refusal::reply);
         if let (Some(fields), Some(id)) = (answer.as_object_mut(), request.get("id")) {
             fields.insert("id".to_owned(), id.clone());
         }
         answer
     }
 
-    /// Answers one line of JSON with another.
-    pub fn handle_text(&self, request: &str) -> String {
+    /// Answers one request as JSON text.
+    pub fn handle_text(&self, request: &str) -> Value {
         match serde_json::from_str::<Value>(request) {
-            Ok(request) => self.handle(&request).to_string(),
-            Err(error) => json!({"error": format!("the request is no JSON: {error}")}).to_string(),
+            Ok(request) => self.handle(&request),
+            Err(error) => json!({"error": format!("the request is no JSON: {error}")}),
         }
+    }
+
+    /// Returns the fleet that evaluates, if there is one.
+    pub fn devices(&self) -> Option<&dyn Devices> {
+        self.evaluator.devices()
+    }
+
+    /// Returns how many requests may be in work at a time.
+    pub fn requests(&self) -> usize {
+        self.devices().map_or(MAX_REQUESTS, |devices| devices.actions().saturating_add(MORE_REQUESTS))
     }
 
     fn task(&self, name: &str) -> Result<Arc<Task>, String> {
@@ -134,17 +207,19 @@ impl EnvServer {
         Ok(task)
     }
 
-    fn reset(&self, request: &Value) -> Result<Value, String> {
+    fn reset(&self, request: &Value) -> Result<Value, Refusal> {
         let name = request.get("task").and_then(Value::as_str).ok_or("`reset` needs the name of a `task`")?;
-        let task = self.task(name)?;
+        let (task, client) = (self.task(name)?, client_of(request)?);
         let (settings, fingerprint) = (self.evaluator.referee().settings(), self.evaluator.referee().fingerprint());
         let machine = machine_facts(settings, fingerprint);
         let messages = self.options.templates.begin(&task, settings.device, &machine, self.options.steps);
-        let episode = Episode { task, toolbox: Toolbox::default(), step: 0, done: false, best: None, given: 0.0 };
+        let evaluator = self.evaluator.for_client(&client);
+        let (toolbox, step, done, best, given, last) = Default::default();
+        let episode = Episode { task, toolbox, step, done, best, given, evaluator, client, last };
         let session = self.next.fetch_add(1, Ordering::Relaxed);
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         if sessions.len() >= MAX_SESSIONS {
-            return Err(format!("{MAX_SESSIONS} sessions are open; close some"));
+            return Err(format!("{MAX_SESSIONS} sessions are open; close some").into());
         }
         sessions.insert(session, Arc::new(Mutex::new(episode)));
         let tools: Vec<Value> = specs().iter().map(|tool| json!({"type": "function", "function": tool})).collect();
@@ -163,23 +238,50 @@ impl EnvServer {
         Ok((session, Arc::clone(episode)))
     }
 
-    fn close(&self, request: &Value) -> Result<Value, String> {
+    fn close(&self, request: &Value) -> Result<Value, Refusal> {
         let (session, _) = self.session(request)?;
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(&session);
         Ok(json!({}))
     }
 
-    fn step(&self, request: &Value) -> Result<Value, String> {
+    fn step(&self, request: &Value) -> Result<Value, Refusal> {
         let (_, episode) = self.session(request)?;
         let mut episode = episode.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = request.get("key").and_then(Value::as_str);
+        if let Some((last, reply)) = &episode.last
+            && key == Some(last)
+        {
+            return Ok(reply.clone());
+        }
         if episode.done {
-            return Err("the episode is over; reset".to_owned());
+            return Err("the episode is over; reset".into());
         }
         let action = request.get("action").ok_or("`step` needs an `action`")?;
         let reply =
             reply_of(action, &specs()).ok_or("the action is no chat message: give text or an object with `content`")?;
-        let outcome = self.act(&mut episode, &reply.tool_calls).map_err(|error| error.to_string())?;
-        Ok(json!({
+        let client = episode.client.clone();
+        // Before anything is done: an action that is refused can be repeated as it is.
+        let _admitted = match self.devices() {
+            Some(devices) if self.needs_device(&episode, &reply.tool_calls) => {
+                Some(Admitted::new(devices, &client).map_err(Refusal::Busy)?)
+            }
+            _ => None,
+        };
+        let outcome = self.act(&mut episode, &reply.tool_calls)?;
+        let reply = self.reply(&episode, &outcome);
+        episode.last = key.map(|key| (key.to_owned(), reply.clone()));
+        Ok(reply)
+    }
+
+    /// Returns whether an action can come to a device: by a tool, or by the measurement at the end of the episode.
+    fn needs_device(&self, episode: &Episode, calls: &[ToolCall]) -> bool {
+        let is_last = calls.is_empty() || episode.step + 1 >= self.options.steps;
+        let measured_again = is_last && self.options.remeasure && episode.best.is_some();
+        measured_again || calls.iter().any(|call| matches!(call.name.as_str(), "pass_evaluator" | "profile"))
+    }
+
+    fn reply(&self, episode: &Episode, outcome: &ActionResult) -> Value {
+        json!({
             "messages": outcome.messages.iter().map(openai_message).collect::<Vec<_>>(),
             "reward": outcome.reward,
             "done": episode.done,
@@ -193,13 +295,13 @@ impl EnvServer {
                 "return": episode.given,
                 "interval": outcome.interval,
             },
-        }))
+        })
     }
 
     fn act(&self, episode: &mut Episode, calls: &[ToolCall]) -> Result<ActionResult, EvalError> {
         let mut outcome = ActionResult::default();
-        let task = Arc::clone(&episode.task);
-        let context = ToolContext { evaluator: &self.evaluator, task: &task };
+        let (task, evaluator) = (Arc::clone(&episode.task), episode.evaluator.clone());
+        let context = ToolContext { evaluator: &evaluator, task: &task };
         let before = episode.best.as_ref().map_or(0.0, |(_, reward)| reward.value);
         for call in calls.iter().take(MAX_CALLS) {
             let observation = episode.toolbox.call(context, call)?;
@@ -220,7 +322,7 @@ impl EnvServer {
             && self.options.remeasure
             && let Some((passes, _)) = &episode.best
         {
-            let remeasured = self.evaluator.evaluate(&task, passes, EvaluationScope::AllRemeasured)?.outcome.reward;
+            let remeasured = evaluator.evaluate(&task, passes, EvaluationScope::AllRemeasured)?.outcome.reward;
             outcome.interval = remeasured;
             outcome.reward = remeasured.value - episode.given;
         }
@@ -237,7 +339,7 @@ impl EnvServer {
         let reward = if episode.task.held_out.is_empty() || seen.reward.value == 0.0 {
             seen.reward
         } else {
-            self.evaluator.evaluate(&episode.task, &passes, EvaluationScope::All)?.outcome.reward
+            episode.evaluator.evaluate(&episode.task, &passes, EvaluationScope::All)?.outcome.reward
         };
         if reward.value > episode.best.as_ref().map_or(0.0, |(_, best)| best.value) {
             episode.best = Some((passes, reward));
@@ -249,5 +351,43 @@ impl EnvServer {
     pub fn id(&self) -> ContentId {
         let settings = serde_json::to_vec(self.evaluator.referee().settings()).unwrap_or_default();
         ContentId::of_parts([self.suite.record.version.as_bytes(), settings.as_slice()])
+    }
+}
+
+/// Reads the client of a request.
+fn client_of(request: &Value) -> Result<FleetClient, String> {
+    let text = |field: &str| match request.get(field) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => value.as_str().map(Some).ok_or_else(|| format!("`{field}` is a text")),
+    };
+    let name = text("client")?.unwrap_or(NAMELESS);
+    // Names go into metrics and pages.
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._:/@-".contains(c);
+    if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(is_plain) {
+        return Err(format!("the name of a `client` has 1 to {MAX_NAME} letters, digits and ._:/@-"));
+    }
+    let wanted = text("priority")?.unwrap_or(Priority::Training.name());
+    let priority = Priority::ALL.into_iter().find(|priority| priority.name() == wanted);
+    let priority = priority.ok_or("a `priority` is `training` or `batch`")?;
+    Ok(FleetClient { name: name.to_owned(), priority })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_has_a_plain_name_and_a_priority() {
+        let check = |request: Value, expected: Result<(&str, Priority), &str>| match (client_of(&request), expected) {
+            (Ok(client), Ok((name, priority))) => assert_eq!((client.name.as_str(), client.priority), (name, priority)),
+            (Err(error), Err(part)) => assert!(error.contains(part), "{error}"),
+            (found, expected) => panic!("{request}: {found:?} instead of {expected:?}"),
+        };
+        check(json!({}), Ok(("default", Priority::Training)));
+        check(json!({"client": "host-3:42", "priority": "batch"}), Ok(("host-3:42", Priority::Batch)));
+        check(json!({"client": "a\"b"}), Err("letters"));
+        check(json!({"client": "x".repeat(65)}), Err("letters"));
+        check(json!({"client": 3}), Err("is a text"));
+        check(json!({"priority": "first"}), Err("`training` or `batch`"));
     }
 }

@@ -2,12 +2,12 @@
 
 mod explain;
 
-use std::{io, time::Instant};
+use std::{io, sync::Arc, time::Instant};
 
 use passnet_author::target_of;
 use passnet_eval::{Candidate, EvalError, Referee};
 use passnet_lint::{Finding, lint_dir};
-use passnet_record::{PassDirectory, Profile, Reason, Verdict};
+use passnet_record::{PassDirectory, Profile, Reason, Verdict, fleet::FleetClient};
 use passnet_run::GraphSample;
 use passnet_services::Propagator;
 
@@ -15,19 +15,28 @@ use self::explain::explain;
 use crate::{
     cache::{Lookup, VerdictCache},
     cpu_precheck::CpuPrecheck,
+    devices::Devices,
     evaluation::{TaskCheck, TaskEvaluation, TaskVerdict},
     semaphore::{Permit, Semaphore},
     task::Task,
 };
 
-/// Evaluates pass directories; shared by all attempts of a run.
-#[derive(Debug)]
+/// Evaluates pass directories; shared by all attempts of a run. Clones share everything but their client.
+#[derive(Clone, Debug)]
 pub struct Evaluator {
-    referee: Referee,
-    semaphore: Semaphore,
-    cache: VerdictCache,
-    propagator: Propagator,
-    precheck: Option<CpuPrecheck>,
+    referee: Arc<Referee>,
+    semaphore: Arc<Semaphore>,
+    cache: Arc<VerdictCache>,
+    propagator: Arc<Propagator>,
+    precheck: Option<Arc<CpuPrecheck>>,
+    fleet: Option<Fleet>,
+}
+
+/// Devices elsewhere that evaluate in place of the referee.
+#[derive(Clone, Debug)]
+struct Fleet {
+    devices: Arc<dyn Devices>,
+    client: FleetClient,
 }
 
 /// Graphs that an evaluation covers, and the sources that may give their verdicts.
@@ -77,7 +86,34 @@ impl Evaluator {
     /// Creates an evaluator over a referee. Evaluations beyond the referee's number of jobs wait in a queue.
     pub fn new(referee: Referee, cache: VerdictCache) -> Self {
         let propagator = Propagator::new(referee.interpreter(), target_of(referee.settings().device));
-        Self { semaphore: Semaphore::new(referee.jobs()), referee, cache, propagator, precheck: None }
+        Self {
+            semaphore: Arc::new(Semaphore::new(referee.jobs())),
+            referee: Arc::new(referee),
+            cache: Arc::new(cache),
+            propagator: Arc::new(propagator),
+            precheck: None,
+            fleet: None,
+        }
+    }
+
+    /// Has these devices evaluate for a client. The referee still gives settings, keys and the verdicts of the integrity rules, so
+    /// its fingerprint has to be that of the devices ([`Referee::keyed_as`]).
+    #[must_use]
+    pub fn on_devices(mut self, devices: Arc<dyn Devices>, client: FleetClient) -> Self {
+        self.fleet = Some(Fleet { devices, client });
+        self
+    }
+
+    /// Returns the same evaluator for another client of its devices.
+    #[must_use]
+    pub(crate) fn for_client(&self, client: &FleetClient) -> Self {
+        let fleet = self.fleet.as_ref().map(|fleet| Fleet { client: client.clone(), ..fleet.clone() });
+        Self { fleet, ..self.clone() }
+    }
+
+    /// Returns the devices elsewhere, if there are any.
+    pub(crate) fn devices(&self) -> Option<&dyn Devices> {
+        self.fleet.as_ref().map(|fleet| fleet.devices.as_ref())
     }
 
     /// Adds the CPU pre-check if another device is measured: passes that are wrong on the CPU do not use the device.
@@ -86,7 +122,7 @@ impl Evaluator {
     /// Fails if the referee on the CPU does not start.
     pub fn with_cpu_precheck(mut self) -> Result<Self, EvalError> {
         if !self.referee.settings().device.is_cpu() {
-            self.precheck = Some(CpuPrecheck::new(&self.referee)?);
+            self.precheck = Some(Arc::new(CpuPrecheck::new(&self.referee)?));
         }
         Ok(self)
     }
@@ -129,8 +165,7 @@ impl Evaluator {
                 {
                     return Err(NoVerdict::Rejected(Box::new(verdict)));
                 }
-                let _permit = self.permit(&findings);
-                Ok(self.referee.evaluate(graph, &candidate)?.verdict)
+                Ok(self.judge(graph, &candidate, &findings, true)?)
             };
             let found = match scope {
                 EvaluationScope::AllRemeasured => evaluate().map(|verdict| (verdict, Lookup::Miss)),
@@ -172,8 +207,8 @@ impl Evaluator {
             verdicts.push(match rejection {
                 Some(verdict) => TaskVerdict::rejected(verdict),
                 None => {
-                    let _permit = self.permit(&findings);
-                    TaskVerdict::new(self.referee.check(graph, &candidate)?, false, false, &findings)
+                    let verdict = self.judge(graph, &candidate, &findings, false)?;
+                    TaskVerdict::new(verdict, false, false, &findings)
                 }
             });
         }
@@ -187,8 +222,27 @@ impl Evaluator {
     /// # Errors
     /// Fails if the referee does not work.
     pub fn profile(&self, graph: &GraphSample, candidate: &Candidate) -> Result<Result<Profile, Reason>, EvalError> {
+        if let Some(Fleet { devices, client }) = &self.fleet {
+            return devices.profile(client, graph, candidate);
+        }
         let _permit = self.semaphore.acquire();
         self.referee.profile(graph, candidate)
+    }
+
+    /// Reaches a verdict, with or without timing.
+    fn judge(
+        &self,
+        graph: &GraphSample,
+        candidate: &Candidate,
+        findings: &[Finding],
+        timed: bool,
+    ) -> Result<Verdict, EvalError> {
+        // The referee of this machine answers passes that the rules stop: that needs no device.
+        if let Some(Fleet { devices, client }) = self.fleet.as_ref().filter(|_| self.may_run(findings)) {
+            return devices.evaluate(client, graph, candidate, timed);
+        }
+        let _permit = self.permit(findings);
+        if timed { Ok(self.referee.evaluate(graph, candidate)?.verdict) } else { self.referee.check(graph, candidate) }
     }
 
     /// Returns whether the integrity rules let passes run.

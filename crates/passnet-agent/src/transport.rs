@@ -7,10 +7,10 @@ use std::{
     time::Duration,
 };
 
+use serde_json::Value;
+
 use crate::{env::EnvServer, semaphore::Semaphore};
 
-/// Requests in work at a time.
-const MAX_REQUESTS: usize = 256;
 /// Bytes of one HTTP request.
 const MAX_BODY: u64 = 64 << 20;
 /// Longest wait for the rest of an HTTP request.
@@ -22,7 +22,7 @@ const READ_TIMEOUT: Duration = Duration::from_secs(60);
 /// # Errors
 /// Fails if the input cannot be read.
 pub fn serve_lines(server: &EnvServer, input: impl BufRead, output: impl Write + Send) -> io::Result<()> {
-    let (requests, output) = (Semaphore::new(MAX_REQUESTS), Mutex::new(output));
+    let (requests, output) = (Semaphore::new(server.requests()), Mutex::new(output));
     std::thread::scope(|scope| {
         for line in input.split(b'\n') {
             // Bytes that are not UTF-8 do not end the loop: the line gets a reply like any other, and other sessions continue.
@@ -33,7 +33,7 @@ pub fn serve_lines(server: &EnvServer, input: impl BufRead, output: impl Write +
             let permit = requests.acquire();
             let output = &output;
             scope.spawn(move || {
-                let reply = server.handle_text(&line) + "\n";
+                let reply = format!("{}\n", server.handle_text(&line));
                 let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
                 // A client that stops reading also closes the input, which ends the loop.
                 let _ = output.write_all(reply.as_bytes()).and_then(|()| output.flush());
@@ -46,7 +46,7 @@ pub fn serve_lines(server: &EnvServer, input: impl BufRead, output: impl Write +
 
 /// Answers HTTP requests as long as the process lives: the body of a POST is a request, the body of the answer its reply.
 pub fn serve_http(server: &EnvServer, listener: &TcpListener) {
-    let requests = Semaphore::new(MAX_REQUESTS);
+    let requests = Semaphore::new(server.requests());
     std::thread::scope(|scope| {
         for stream in listener.incoming() {
             let Ok(stream) = stream else { continue };
@@ -61,20 +61,67 @@ pub fn serve_http(server: &EnvServer, listener: &TcpListener) {
     });
 }
 
+/// An HTTP answer.
+struct HttpAnswer {
+    status: &'static str,
+    kind: &'static str,
+    /// Seconds after which the client should try again.
+    retry_after: Option<u64>,
+    body: String,
+}
+
+impl HttpAnswer {
+    fn json(status: &'static str, body: impl Into<String>) -> Self {
+        Self { status, kind: "application/json", retry_after: None, body: body.into() }
+    }
+}
+
 fn answer(server: &EnvServer, mut stream: TcpStream) -> io::Result<()> {
     stream.set_read_timeout(Some(READ_TIMEOUT))?;
     let mut reader = BufReader::new(stream.try_clone()?.take(MAX_BODY));
-    let (status, body) = match read_request(&mut reader)? {
-        HttpRequest::Post(body) => ("200 OK", server.handle_text(&String::from_utf8_lossy(&body))),
-        // A page of another site may not run passes here.
-        HttpRequest::OfBrowser => ("403 Forbidden", "{\"error\": \"pages of a browser are not served\"}".to_owned()),
-        HttpRequest::Other => ("405 Method Not Allowed", "{\"error\": \"POST a request as JSON\"}".to_owned()),
-    };
+    let HttpAnswer { status, kind, retry_after, body } = answer_to(server, read_request(&mut reader)?);
+    let retry = retry_after.map(|seconds| format!("retry-after: {seconds}\r\n")).unwrap_or_default();
+    let length = body.len();
     write!(
         stream,
-        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
-        body.len()
+        "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n{retry}connection: close\r\n\r\n{body}"
     )
+}
+
+fn answer_to(server: &EnvServer, request: HttpRequest) -> HttpAnswer {
+    let body = match request {
+        HttpRequest::Post(body) => body,
+        HttpRequest::Get(path) => return page(server, &path),
+        // A page of another site may not run passes here.
+        HttpRequest::OfBrowser => {
+            return HttpAnswer::json("403 Forbidden", "{\"error\": \"pages of a browser are not served\"}");
+        }
+        HttpRequest::Other => {
+            return HttpAnswer::json("405 Method Not Allowed", "{\"error\": \"POST a request as JSON\"}");
+        }
+    };
+    let reply = server.handle_text(&String::from_utf8_lossy(&body));
+    let status = match reply.get("busy").and_then(Value::as_str) {
+        Some("quota") => "429 Too Many Requests",
+        Some(_) => "503 Service Unavailable",
+        None => "200 OK",
+    };
+    let retry_after = reply.get("retry_after_s").and_then(Value::as_u64);
+    HttpAnswer { retry_after, ..HttpAnswer::json(status, reply.to_string()) }
+}
+
+/// The pages for people and for Prometheus.
+fn page(server: &EnvServer, path: &str) -> HttpAnswer {
+    let (kind, body) = match (path, server.devices()) {
+        ("/", Some(devices)) => ("text/html; charset=utf-8", devices.page()),
+        ("/metrics", Some(devices)) => ("text/plain; version=0.0.4; charset=utf-8", devices.metrics()),
+        (_, Some(_)) => return HttpAnswer::json("404 Not Found", "{\"error\": \"there are / and /metrics\"}"),
+        (_, None) => {
+            let body = "{\"error\": \"POST a request as JSON; pages and metrics need --fleet\"}";
+            return HttpAnswer::json("405 Method Not Allowed", body);
+        }
+    };
+    HttpAnswer { status: "200 OK", kind, retry_after: None, body }
 }
 
 /// An HTTP request, as far as it matters here.
@@ -82,6 +129,8 @@ fn answer(server: &EnvServer, mut stream: TcpStream) -> io::Result<()> {
 enum HttpRequest {
     /// A body to answer.
     Post(Vec<u8>),
+    /// A path to read.
+    Get(String),
     /// A page in a browser sent it.
     OfBrowser,
     /// Another method, or a body that is too long.
@@ -106,6 +155,9 @@ fn read_request(reader: &mut impl BufRead) -> io::Result<HttpRequest> {
     if of_browser {
         return Ok(HttpRequest::OfBrowser);
     }
+    if let Some(path) = first.strip_prefix("GET ") {
+        return Ok(HttpRequest::Get(path.split([' ', '?']).next().unwrap_or_default().to_owned()));
+    }
     if !first.starts_with("POST ") || length >= MAX_BODY {
         return Ok(HttpRequest::Other);
     }
@@ -126,7 +178,9 @@ mod tests {
         check("POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}rest", HttpRequest::Post(b"{}".to_vec()));
         check("POST / HTTP/1.1\r\n\r\n", HttpRequest::Post(Vec::new()));
         check("POST / HTTP/1.1\r\nOrigin: https://example.org\r\ncontent-length: 2\r\n\r\n{}", HttpRequest::OfBrowser);
-        check("GET / HTTP/1.1\r\n\r\n", HttpRequest::Other);
+        check("GET /metrics?x=1 HTTP/1.1\r\n\r\n", HttpRequest::Get("/metrics".to_owned()));
+        check("GET / HTTP/1.1\r\nOrigin: https://example.org\r\n\r\n", HttpRequest::OfBrowser);
+        check("PUT / HTTP/1.1\r\n\r\n", HttpRequest::Other);
         check("POST / HTTP/1.1\r\ncontent-length: 99999999999\r\n\r\n{}", HttpRequest::Other);
         check("", HttpRequest::Other);
     }

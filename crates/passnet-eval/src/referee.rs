@@ -49,6 +49,16 @@ pub struct Referee {
     identity: ContentId,
 }
 
+/// The part of content keys that all evaluations share.
+fn identity(settings: &RunSettings, fingerprint: &Fingerprint, defences: Defences) -> ContentId {
+    // Plain data: writing it as JSON does not fail.
+    ContentId::of_parts([
+        serde_json::to_vec(settings).unwrap_or_default().as_slice(),
+        serde_json::to_vec(fingerprint).unwrap_or_default().as_slice(),
+        format!("{defences:?}").as_bytes(),
+    ])
+}
+
 impl Referee {
     /// Starts the fork server and looks at the machine.
     ///
@@ -83,11 +93,7 @@ impl Referee {
         if options.defences.sandbox {
             fingerprint.sandbox = sandbox_level::level(&zygote)?;
         }
-        let identity = ContentId::of_parts([
-            serde_json::to_vec(&settings).map_err(io::Error::from)?.as_slice(),
-            serde_json::to_vec(&fingerprint).map_err(io::Error::from)?.as_slice(),
-            format!("{:?}", options.defences).as_bytes(),
-        ]);
+        let identity = identity(&settings, &fingerprint, options.defences);
         Ok(Self { machine: Machine::new(settings, options, launcher)?, fingerprint, adversarial, identity })
     }
 
@@ -100,6 +106,15 @@ impl Referee {
         if self.machine.shares_kernels {
             self.identity = ContentId::of_parts([self.identity.as_str().as_bytes(), b"shares kernels"]);
         }
+        self
+    }
+
+    /// The same for verdicts that another machine reaches under the same settings: content keys and the fingerprint are those of that
+    /// machine.
+    #[must_use]
+    pub fn keyed_as(mut self, fingerprint: Fingerprint) -> Self {
+        self.identity = identity(self.settings(), &fingerprint, self.defences());
+        self.fingerprint = fingerprint;
         self
     }
 

@@ -56,6 +56,9 @@ pub enum FleetError {
         /// Last failure of that task.
         reason: String,
     },
+    /// A fleet that serves clients cannot answer.
+    #[error("the fleet gives no answer: {0}")]
+    Service(String),
     /// A cluster without a device that can work on the run.
     #[error("no station of the fleet can work on this run; the last reason: {reason}")]
     NoStation {

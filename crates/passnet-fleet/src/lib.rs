@@ -1,4 +1,4 @@
-//! A run over many devices.
+//! Runs, and environments for trainers, over many devices.
 //!
 //! ```text
 //!  driver (passnet fleet run)                 bridge (Python)            cluster, one per device
@@ -34,6 +34,7 @@
 //! # Ok::<(), passnet_fleet::QueueFull>(())
 //! ```
 
+mod admission;
 mod bridge;
 mod device;
 mod driver;
@@ -48,21 +49,28 @@ mod queue;
 mod random;
 mod run;
 mod schedule;
+mod service;
 mod simulate;
 mod slot;
 mod station;
+mod stations;
+mod status;
+
+pub use passnet_record::fleet::{FleetClient, Priority};
 
 pub use self::{
+    admission::{AdmissionLimits, Busy},
     bridge::{BridgeConfig, Cluster},
     error::FleetError,
     event::{Action, Counts, Event, Policy},
     health::{Check, HealthPolicy, Illness},
-    job::{JobId, LeaseId, Priority, SlotId},
+    job::{JobId, LeaseId, SlotId},
     ledger::AuthorRun,
     metrics::{MetricsFile, prometheus},
-    queue::{QueueFull, Quota},
+    queue::{ClientUse, QueueFull, Quota},
     run::{FleetOptions, FleetOutcome, FleetProgress, FleetRun},
     schedule::Scheduler,
+    service::{Answer, FleetService, ServiceOptions},
     simulate::{Simulation, SimulationReport, simulate, task_durations},
     station::{StartReferee, serve_station},
 };

@@ -34,40 +34,51 @@ impl MetricsFile {
         }
         self.written.set(Some(Instant::now()));
         let part = path.with_extension("part");
-        let written = fs::write(&part, prometheus(counts, graphs)).and_then(|()| fs::rename(&part, path));
+        let written = fs::write(&part, prometheus(counts, Some(graphs))).and_then(|()| fs::rename(&part, path));
         if let Err(error) = written {
             tracing::warn!("the metrics are not written: {error}");
         }
     }
 }
 
-/// Returns the text exposition (version 0.0.4) of a fleet. `graphs` are those with verdicts by now.
-pub fn prometheus(counts: &Counts, graphs: usize) -> String {
+/// Returns the text exposition (version 0.0.4) of a fleet. `graphs` are those of a run with verdicts by now.
+pub fn prometheus(counts: &Counts, graphs: Option<usize>) -> String {
     let mut text = String::new();
-    let mut metric = |name: &str, kind: &str, help: &str, rows: &[(&str, f64)]| {
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "# HELP passnet_fleet_{name} {help}\n# TYPE passnet_fleet_{name} {kind}");
-        for (labels, value) in rows {
-            let _ = writeln!(text, "passnet_fleet_{name}{labels} {value}");
-        }
+    let mut metric = |name: &str, kind: &str, help: &str, rows: &[(&str, usize)]| {
+        let rows: Vec<(String, f64)> = rows.iter().map(|&(labels, value)| (labels.to_owned(), value as f64)).collect();
+        sample_lines(&mut text, name, kind, help, &rows);
     };
     let stations = [
-        ("{state=\"starting\"}", counts.starting as f64),
-        ("{state=\"admitted\"}", counts.admitted as f64),
-        ("{state=\"aside\"}", counts.aside as f64),
+        ("{state=\"starting\"}", counts.starting),
+        ("{state=\"admitted\"}", counts.admitted),
+        ("{state=\"aside\"}", counts.aside),
     ];
     metric("stations", "gauge", "Stations by state.", &stations);
-    metric("places", "gauge", "Tasks that all admitted stations can work on.", &[("", counts.places as f64)]);
-    metric("leases", "gauge", "Tasks that stations work on.", &[("", counts.leases as f64)]);
-    let waiting = [
-        ("{priority=\"training\"}", counts.waiting_training as f64),
-        ("{priority=\"batch\"}", counts.waiting_batch as f64),
-    ];
+    metric("places", "gauge", "Tasks that all admitted stations can work on.", &[("", counts.places)]);
+    metric("leases", "gauge", "Tasks that stations work on.", &[("", counts.leases)]);
+    let waiting =
+        [("{priority=\"training\"}", counts.waiting_training), ("{priority=\"batch\"}", counts.waiting_batch)];
     metric("waiting", "gauge", "Tasks that wait for a station.", &waiting);
-    metric("tasks_finished_total", "counter", "Tasks done.", &[("", counts.finished as f64)]);
-    metric("leases_wasted_total", "counter", "Leases that ended without a result.", &[("", counts.wasted as f64)]);
-    metric("graphs_total", "counter", "Graphs with verdicts.", &[("", graphs as f64)]);
+    metric("tasks_finished_total", "counter", "Tasks done.", &[("", counts.finished as usize)]);
+    metric("leases_wasted_total", "counter", "Leases that ended without a result.", &[("", counts.wasted as usize)]);
+    if let Some(graphs) = graphs {
+        metric("graphs_total", "counter", "Graphs with verdicts.", &[("", graphs)]);
+    }
     text
+}
+
+/// Writes a metric: its help, its type, and a line for each set of labels.
+pub(crate) fn sample_lines(text: &mut String, name: &str, kind: &str, help: &str, rows: &[(String, f64)]) {
+    // Writing to a string does not fail.
+    let _ = writeln!(text, "# HELP passnet_fleet_{name} {help}\n# TYPE passnet_fleet_{name} {kind}");
+    for (labels, value) in rows {
+        let _ = writeln!(text, "passnet_fleet_{name}{labels} {value}");
+    }
+}
+
+/// Returns a text as the value of a label.
+pub(crate) fn label(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 #[cfg(test)]
@@ -76,7 +87,7 @@ mod tests {
 
     #[test]
     fn every_line_is_a_comment_or_a_sample() {
-        let text = prometheus(&Counts { admitted: 3, leases: 2, ..Counts::default() }, 7);
+        let text = prometheus(&Counts { admitted: 3, leases: 2, ..Counts::default() }, Some(7));
         for line in text.lines() {
             let value = line.rsplit_once(' ').map(|(_, value)| value.parse::<f64>());
             assert!(line.starts_with("# ") || matches!(value, Some(Ok(_))), "{line}");

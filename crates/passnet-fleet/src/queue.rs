@@ -5,10 +5,15 @@ use std::{
     time::Duration,
 };
 
-use crate::job::{JobId, Priority};
+use passnet_record::fleet::Priority;
+
+use crate::job::JobId;
 
 /// One lease in this many goes to a lower priority that waits, so that nothing waits for ever.
 const LEASES_PER_LOWER: u64 = 8;
+
+/// Clients that are remembered.
+const MAX_CLIENTS: usize = 1024;
 
 /// Limits of one client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +38,21 @@ pub struct QueueFull {
     pub client: String,
     /// Number of waiting jobs.
     pub waiting: usize,
+}
+
+/// Use of the fleet by a client at a priority.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientUse {
+    /// Name of the client.
+    pub name: String,
+    /// Priority of its jobs.
+    pub priority: Priority,
+    /// Jobs on devices.
+    pub running: usize,
+    /// Jobs that wait.
+    pub waiting: usize,
+    /// Device time that counts against the client.
+    pub used: Duration,
 }
 
 /// One client at one priority.
@@ -62,6 +82,7 @@ impl FairQueue {
 
     /// Appends a job.
     pub(crate) fn push(&mut self, job: JobId, client: &str, priority: Priority) -> Result<(), QueueFull> {
+        self.forget_idle();
         let (quota, floor) = (self.quota, self.floor(priority));
         let entry = self.entry(client, priority, floor);
         if entry.waiting.len() >= quota.waiting {
@@ -122,6 +143,27 @@ impl FairQueue {
     /// Number of jobs that wait at a priority.
     pub(crate) fn waiting(&self, priority: Priority) -> usize {
         self.clients.iter().filter(|((of, _), _)| *of == priority).map(|(_, client)| client.waiting.len()).sum()
+    }
+
+    /// Returns the use of the fleet by each client.
+    pub(crate) fn clients(&self) -> Vec<ClientUse> {
+        let of = |((priority, name), client): (&(Priority, String), &Client)| ClientUse {
+            name: name.clone(),
+            priority: *priority,
+            running: client.running,
+            waiting: client.waiting.len(),
+            used: client.used,
+        };
+        self.clients.iter().map(of).collect()
+    }
+
+    /// Forgets idle clients where there are very many, first those that have used least: they lose least by beginning again.
+    fn forget_idle(&mut self) {
+        while self.clients.len() >= MAX_CLIENTS {
+            let idle = self.clients.iter().filter(|(_, client)| client.running == 0 && client.waiting.is_empty());
+            let Some(key) = idle.min_by_key(|(_, client)| client.used).map(|(key, _)| key.clone()) else { return };
+            self.clients.remove(&key);
+        }
     }
 
     /// A client that comes or comes back begins level with the one that has used least: idling earns no credit.
@@ -192,6 +234,18 @@ mod tests {
         queue.release("a", Priority::Batch, Duration::ZERO, true);
         assert_eq!(queue.take(), Some(JobId(2)));
         assert!(!queue.remove(JobId(2), "a", Priority::Batch));
+    }
+
+    #[test]
+    fn idle_clients_are_forgotten_where_there_are_very_many() {
+        let mut queue = FairQueue::default();
+        queue.push(JobId(0), "works", Priority::Training).unwrap();
+        for job in 1..2 * MAX_CLIENTS as u64 {
+            queue.push(JobId(job), &job.to_string(), Priority::Batch).unwrap();
+            assert!(queue.remove(JobId(job), &job.to_string(), Priority::Batch));
+        }
+        assert!(queue.clients().len() <= MAX_CLIENTS);
+        assert_eq!(queue.take(), Some(JobId(0)));
     }
 
     #[test]

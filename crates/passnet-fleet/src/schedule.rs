@@ -18,11 +18,13 @@ use std::{
     time::Duration,
 };
 
+use passnet_record::fleet::Priority;
+
 use crate::{
     event::{Action, Counts, Event, Policy},
     health::{Check, Illness, Peers},
-    job::{JobId, LeaseId, Priority, SlotId},
-    queue::{FairQueue, QueueFull},
+    job::{JobId, LeaseId, SlotId},
+    queue::{ClientUse, FairQueue, QueueFull},
     slot::{Lease, Slot, State, Work},
 };
 
@@ -98,6 +100,11 @@ impl Scheduler {
             Work::Job(job) => self.jobs.contains_key(&job).then_some(job),
             Work::Check => None,
         }
+    }
+
+    /// Returns the use of the fleet by each client.
+    pub(crate) fn clients(&self) -> Vec<ClientUse> {
+        self.queue.clients()
     }
 
     /// Returns numbers for metrics.

@@ -8,13 +8,14 @@ use std::{
     time::Duration,
 };
 
+use passnet_record::fleet::Priority;
 use serde::Serialize;
 
 pub use self::durations::task_durations;
 use crate::{
     event::{Action, Event, Policy},
     health::Check,
-    job::{JobId, LeaseId, Priority, SlotId},
+    job::{JobId, LeaseId, SlotId},
     random::Random,
     schedule::Scheduler,
 };

@@ -17,6 +17,7 @@ use passnet_record::{
     RunSettings,
     fleet::{
         FLEET_PROTOCOL, FileContent, GraphParcel, OpenStation, Parcel, StationFacts, StationReply, StationRequest,
+        Wanted,
     },
 };
 use passnet_run::SampleFolder;
@@ -177,6 +178,10 @@ impl Station {
                 if self.stop.load(Ordering::Relaxed) {
                     return Ok(Some(false));
                 }
+                if parcel.wanted != Wanted::Verdict {
+                    replies.send(&self.look(lease, author, &folder, candidate, parcel.wanted)?);
+                    continue;
+                }
                 let key = self.referee.key_of_folder(&folder, candidate);
                 let known = parcel
                     .known
@@ -206,6 +211,27 @@ impl Station {
         let evaluation = evaluation?;
         let blobs = evaluation.blobs.iter().map(|blob| FileContent::of(blob)).collect();
         Ok(StationReply::Verdict { lease, author, verdict: Box::new(evaluation.verdict), blobs })
+    }
+
+    /// Evaluates without timing, or profiles.
+    fn look(
+        &self,
+        lease: u64,
+        author: usize,
+        folder: &SampleFolder,
+        candidate: &Candidate,
+        wanted: Wanted,
+    ) -> Result<StationReply, FleetError> {
+        let sample = folder.sample.as_ref().map_err(|why| FleetError::Parcel(why.clone()))?;
+        self.busy.fetch_add(1, Ordering::Relaxed);
+        let reply = if wanted == Wanted::Profile {
+            self.referee.profile(sample, candidate).map(|profile| StationReply::Profiled { lease, profile })
+        } else {
+            let verdict = self.referee.check(sample, candidate).map(Box::new);
+            verdict.map(|verdict| StationReply::Verdict { lease, author, verdict, blobs: Vec::new() })
+        };
+        self.busy.fetch_sub(1, Ordering::Relaxed);
+        Ok(reply?)
     }
 
     fn check(&self, lease: u64, graph: GraphParcel, replies: &Replies) -> Result<Option<bool>, FleetError> {

@@ -12,10 +12,55 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{ContentId, Fingerprint, GraphId, PassDirectory, RunSettings, TensorMeta, Verdict};
+use crate::{ContentId, Fingerprint, GraphId, PassDirectory, Profile, Reason, RunSettings, TensorMeta, Verdict};
 
 /// Version of these messages. Driver and station have to agree on it.
-pub const FLEET_PROTOCOL: u32 = 1;
+pub const FLEET_PROTOCOL: u32 = 2;
+
+/// Order in which jobs get devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Priority {
+    /// A trainer waits for the result.
+    Training,
+    /// A run over a suite.
+    Batch,
+}
+
+impl Priority {
+    /// All priorities, the highest first.
+    pub const ALL: [Self; 2] = [Self::Training, Self::Batch];
+
+    /// Returns the name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Training => "training",
+            Self::Batch => "batch",
+        }
+    }
+}
+
+/// A program that shares the devices of a fleet with others.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct FleetClient {
+    /// Name: quotas and fair shares are by name.
+    pub name: String,
+    /// Priority of its jobs.
+    pub priority: Priority,
+}
+
+/// Result that a parcel asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wanted {
+    /// Verdicts.
+    #[default]
+    Verdict,
+    /// Verdicts without timing.
+    Check,
+    /// Profiles of one call, and no verdict.
+    Profile,
+}
 
 /// Request of the driver to a station.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -87,6 +132,13 @@ pub enum StationReply {
         /// The graph.
         id: GraphId,
     },
+    /// A graph was profiled, or the reason why there is no profile.
+    Profiled {
+        /// The lease.
+        lease: u64,
+        /// The profile.
+        profile: Result<Profile, Reason>,
+    },
     /// The lease is over.
     Done {
         /// The lease.
@@ -137,6 +189,9 @@ pub struct Parcel {
     pub candidates: Vec<CandidateParcel>,
     /// Verdicts that the run has: they are not reached again.
     pub known: Vec<KnownVerdict>,
+    /// Result for each graph and candidate.
+    #[serde(default)]
+    pub wanted: Wanted,
 }
 
 /// A graph with what is known of its inputs.

@@ -26,7 +26,7 @@ pub(crate) use self::dataset::{
     ImportArgs, KernelsArgs, PruneArgs, QueryArgs, ReviseArgs, ShowArgs, StatsArgs, WithholdArgs,
 };
 pub(crate) use self::extract::ExtractArgs;
-pub(crate) use self::fleet::{FleetArgs, FleetCommand, FleetRunArgs, SimulateArgs};
+pub(crate) use self::fleet::{FleetArgs, FleetCommand, FleetRunArgs, SimulateArgs, StationArgs};
 pub(crate) use self::matches::MatchArgs;
 pub(crate) use self::optimize::OptimizeArgs;
 pub(crate) use self::plot::PlotArgs;

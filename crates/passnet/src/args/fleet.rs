@@ -44,33 +44,59 @@ pub(crate) struct FleetRunArgs {
     pub(crate) fleet: FleetArgs,
 }
 
-/// Flags of all commands that use a fleet.
+/// Flags of a run over a fleet.
 #[derive(Args)]
 pub(crate) struct FleetArgs {
     /// The cluster: `auto` for the one of this node, `local` for a new one on this machine, HOST:PORT, ray://HOST:PORT
     #[arg(long, default_value = "auto")]
     pub(crate) address: String,
+    #[command(flatten)]
+    pub(crate) stations: StationArgs,
+    /// Concurrent evaluations of one station; timing is always exclusive. Default: 1 on a CPU, 4 on an accelerator
+    #[arg(long)]
+    pub(crate) jobs: Option<usize>,
+    /// File that holds the state of the fleet as Prometheus text, for the textfile collector of a node exporter
+    #[arg(long, value_name = "FILE")]
+    pub(crate) metrics: Option<PathBuf>,
+}
+
+/// Flags of all commands that use a fleet.
+#[derive(Args)]
+pub(crate) struct StationArgs {
     /// Stations on each node, where the device is the CPU; on GPUs there is one per GPU
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) stations_per_node: u32,
     /// Cores that each station claims for itself, near its GPU; 0 to run on any [default: 4 with a GPU, else 0]
     #[arg(long)]
     pub(crate) cores: Option<usize>,
-    /// Concurrent evaluations of one station; timing is always exclusive. Default: 1 on a CPU, 4 on an accelerator
-    #[arg(long)]
-    pub(crate) jobs: Option<usize>,
     /// Tasks of a station between two A/A checks; 0 for one check at the start
     #[arg(long, default_value_t = 50)]
     pub(crate) check_every: usize,
-    /// File that holds the state of the fleet as Prometheus text, for the textfile collector of a node exporter
-    #[arg(long, value_name = "FILE")]
-    pub(crate) metrics: Option<PathBuf>,
     /// Longest silence of a station that works, in seconds
     #[arg(long, default_value = "900", value_name = "N", value_parser = seconds)]
     pub(crate) silence: Duration,
     /// Longest time without any station that can work, in seconds
     #[arg(long, default_value = "600", value_name = "N", value_parser = seconds)]
     pub(crate) patience: Duration,
+}
+
+/// Flags of an environment on a fleet.
+#[derive(Args)]
+pub(crate) struct EnvFleetArgs {
+    /// Evaluate on a Ray cluster: `auto` (default) for the one of this node, `local` for a new one, HOST:PORT, ray://HOST:PORT
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = "auto")]
+    pub(crate) fleet: Option<String>,
+    #[command(flatten)]
+    pub(crate) stations: StationArgs,
+    /// Actions of all clients in work or waiting; above it, clients are asked to come back later
+    #[arg(long, default_value_t = 4096, value_name = "N", value_parser = positive)]
+    pub(crate) queue: usize,
+    /// Actions of one client in work or waiting; above it, the client is asked to come back later
+    #[arg(long, default_value_t = 1024, value_name = "N", value_parser = positive)]
+    pub(crate) client_actions: usize,
+    /// Evaluations of one client on devices at a time; the others wait [default: no limit]
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) client_devices: Option<usize>,
 }
 
 #[derive(Args)]
@@ -120,4 +146,8 @@ pub(crate) struct SimulateArgs {
     /// Seed of everything random
     #[arg(long, default_value_t = 123)]
     pub(crate) seed: u64,
+}
+
+fn positive(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|&number| number > 0).ok_or_else(|| "give a whole number of at least 1".to_owned())
 }

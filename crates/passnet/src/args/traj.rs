@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use passnet_agent::corpus::By;
 
-use super::shared::{Choice, MeasureArgs, SelectionArgs, choice};
+use super::{
+    fleet::EnvFleetArgs,
+    shared::{Choice, MeasureArgs, SelectionArgs, choice},
+};
 
 const SAME_BY: &[Choice<By>] =
     &[("passes", "The final passes", By::Passes), ("replies", "Everything that the model said", By::Replies)];
@@ -182,4 +185,6 @@ pub(crate) struct EnvServeArgs {
     pub(crate) listen: Option<String>,
     #[command(flatten)]
     pub(crate) measure: MeasureArgs,
+    #[command(flatten, next_help_heading = "Fleet")]
+    pub(crate) fleet: EnvFleetArgs,
 }

@@ -1,6 +1,7 @@
 //! Flags of the commands that show, compare and pass on runs.
 
 use std::{
+    ffi::OsString,
     net::{IpAddr, SocketAddr},
     path::PathBuf,
     time::Duration,
@@ -118,10 +119,17 @@ pub(crate) struct ServeArgs {
     /// Serve the training environment of a suite instead of pages, as `passnet env serve SUITE --listen HOST:PORT` does
     #[arg(long, value_name = "SUITE", conflicts_with_all = ["runs", "suite", "no_shapes", "dataset", "trajectories"])]
     pub(crate) env: Option<PathBuf>,
+    /// With --env: evaluate on a Ray cluster, `auto` if no address is given
+    #[arg(long, value_name = "ADDRESS", requires = "env", num_args = 0..=1, require_equals = true,
+          default_missing_value = "auto")]
+    pub(crate) fleet: Option<String>,
     #[command(flatten)]
     pub(crate) listen: ListenArgs,
     #[command(flatten)]
     pub(crate) extra: ExtraPageArgs,
+    /// With --env: flags of `passnet env serve`
+    #[arg(last = true, requires = "env", value_name = "FLAGS")]
+    pub(crate) env_flags: Vec<OsString>,
 }
 
 #[derive(Args)]

@@ -1,11 +1,14 @@
 //! `passnet env serve`: episodes for reinforcement learning.
 
+mod fleet;
+
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     io::{self, Write as _},
     net::{SocketAddr, TcpListener},
     path::Path,
     process::ExitCode,
+    sync::Arc,
 };
 
 use anyhow::{Context, Result};
@@ -16,7 +19,10 @@ use passnet_agent::{
     transport::{serve_http, serve_lines},
 };
 use passnet_dataset::open_suite;
+use passnet_record::fleet::{FleetClient, Priority};
+use passnet_run::Suite;
 
+use self::fleet::FleetDevices;
 use super::referee;
 use crate::{
     args::{EnvCommand, EnvServeArgs},
@@ -40,8 +46,13 @@ pub(crate) fn run(command: &EnvCommand) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// `passnet serve --env SUITE`: the same over HTTP, with the defaults of the flags of `passnet env serve`.
-pub(super) fn serve_suite(suite: &Path, address: SocketAddr) -> Result<ExitCode> {
+/// `passnet serve --env SUITE [--fleet] [-- FLAGS]`: the same over HTTP, with these flags of `passnet env serve`.
+pub(super) fn serve_suite(
+    suite: &Path,
+    address: SocketAddr,
+    fleet: Option<&str>,
+    more: &[OsString],
+) -> Result<ExitCode> {
     if !address.ip().is_loopback() {
         return Err(usage(format!(
             "--host {}: the environment runs the passes that it is sent and asks nobody for a token; choose a loopback \
@@ -50,9 +61,11 @@ pub(super) fn serve_suite(suite: &Path, address: SocketAddr) -> Result<ExitCode>
         )));
     }
     let address = address.to_string();
-    let flags = ["env serve", "--listen", &address, "--"].map(OsStr::new);
+    let fleet = fleet.map(|fleet| OsString::from(format!("--fleet={fleet}")));
+    let flags = ["env serve", "--listen", &address].map(OsStr::new).into_iter().chain(fleet.as_deref());
+    let flags = flags.chain(more.iter().map(OsString::as_os_str)).chain([OsStr::new("--"), suite.as_os_str()]);
     let command = EnvServeArgs::augment_args(clap::Command::new("env serve"));
-    let matches = command.try_get_matches_from(flags.into_iter().chain([suite.as_os_str()]))?;
+    let matches = command.try_get_matches_from(flags)?;
     run(&EnvCommand::Serve(EnvServeArgs::from_arg_matches(&matches)?))
 }
 
@@ -66,7 +79,19 @@ fn server(args: &EnvServeArgs) -> Result<EnvServer> {
         Some(path) => VerdictCache::open(path)?,
         None => VerdictCache::default(),
     };
-    let evaluator = Evaluator::new(referee::start(&args.measure, args.evaluations)?, cache).with_cpu_precheck()?;
+    let evaluator = match &args.fleet.fleet {
+        Some(address) => on_fleet(args, address, &suite, cache)?,
+        None => Evaluator::new(referee::start(&args.measure, args.evaluations)?, cache),
+    };
     let options = EnvOptions { steps: args.steps, templates, remeasure: !args.no_remeasure };
-    Ok(EnvServer::new(suite, evaluator, options))
+    Ok(EnvServer::new(suite, evaluator.with_cpu_precheck()?, options))
+}
+
+/// The evaluator on the devices of a fleet. This machine needs PyTorch, for types and the CPU pre-check, but no device.
+fn on_fleet(args: &EnvServeArgs, address: &str, suite: &Suite, cache: VerdictCache) -> Result<Evaluator> {
+    let settings = referee::settings_of(&args.measure, None);
+    let devices = FleetDevices::start(args, address, suite, &settings)?;
+    let referee = referee::start_for_authors(settings)?.keyed_as(devices.machine().clone());
+    let nobody = FleetClient { name: "server".to_owned(), priority: Priority::Training };
+    Ok(Evaluator::new(referee, cache).on_devices(Arc::new(devices), nobody))
 }

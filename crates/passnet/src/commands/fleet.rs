@@ -28,7 +28,7 @@ use super::{
     stop::stop_flag,
 };
 use crate::{
-    args::{FleetArgs, FleetCommand, FleetRunArgs},
+    args::{FleetArgs, FleetCommand, FleetRunArgs, StationArgs},
     failure::{interrupted, unfit, usage},
     progress::ProgressLine,
 };
@@ -85,10 +85,7 @@ fn run_suite(args: &FleetRunArgs) -> Result<ExitCode> {
     };
     let outcome = run.run();
     line.finish();
-    let outcome = outcome.map_err(|error| match error {
-        error @ (FleetError::Unreachable { .. } | FleetError::NoStation { .. }) => unfit(error.to_string()),
-        error => error.into(),
-    })?;
+    let outcome = outcome.map_err(fleet_failure)?;
     let complete = outcome.complete;
     let scored = outcome.runs.into_iter().filter(|(_, verdicts)| !verdicts.is_empty());
     let scored = scored.map(|(header, verdicts)| score_run(header, verdicts)).collect::<Result<Vec<_>, _>>()?;
@@ -122,22 +119,35 @@ fn submissions(args: &FleetRunArgs, suite: &Suite, settings: &RunSettings) -> Re
     args.authors.iter().map(one).collect()
 }
 
-/// The options of a fleet.
+/// The options of a run's fleet.
 fn options(args: &FleetArgs, device: Device) -> Result<FleetOptions> {
+    fleet_options(&args.address, &args.stations, args.jobs, device)
+}
+
+/// The options of a fleet at an address.
+pub(super) fn fleet_options(
+    address: &str,
+    args: &StationArgs,
+    jobs: Option<usize>,
+    device: Device,
+) -> Result<FleetOptions> {
     let cores = args.cores.unwrap_or(if device.is_cpu() { 0 } else { GPU_CORES });
     let health = HealthPolicy { every: args.check_every, ..HealthPolicy::of(device) };
-    let cluster = Cluster {
-        address: &args.address,
-        device,
-        stations_per_node: args.stations_per_node,
-        cores,
-        command: &env::current_exe()?,
-    };
+    let command = env::current_exe()?;
+    let cluster = Cluster { address, device, stations_per_node: args.stations_per_node, cores, command: &command };
     Ok(FleetOptions {
         policy: Policy { health, silence: args.silence, ..Policy::default() },
-        jobs: args.jobs,
+        jobs,
         cores,
         patience: args.patience,
         bridge: BridgeConfig::of_cluster(Interpreter::find(), &cluster),
     })
+}
+
+/// Returns the error of a fleet, with the exit code of an unfit environment where it is one.
+pub(super) fn fleet_failure(error: FleetError) -> anyhow::Error {
+    match error {
+        error @ (FleetError::Unreachable { .. } | FleetError::NoStation { .. }) => unfit(error.to_string()),
+        error => error.into(),
+    }
 }

@@ -14,7 +14,7 @@ use crate::args::ServeArgs;
 pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode> {
     let address = args.listen.address();
     if let Some(suite) = &args.env {
-        return super::env::serve_suite(suite, address);
+        return super::env::serve_suite(suite, address, args.fleet.as_deref(), &args.env_flags);
     }
     let shelf = Shelf::open(&args.runs, &args.extra.extras(), &|remark| eprintln!("{remark}"))?;
     serve(shelf, address, args.listen.token.clone(), None, &|url| writeln!(io::stdout(), "{url}"))?;

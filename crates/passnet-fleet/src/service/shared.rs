@@ -1,0 +1,40 @@
+//! State that clients of a service and its thread share, and what passes between them.
+
+use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
+
+use passnet_record::{
+    Fingerprint, Profile, Reason, Verdict,
+    fleet::{FleetClient, Parcel},
+};
+
+use crate::{admission::Admissions, status::FleetStatus};
+
+/// Result of a job.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// For [`Wanted::Verdict`] and [`Wanted::Check`].
+    Verdict(Box<Verdict>),
+    /// For [`Wanted::Profile`]: the profile, or the reason why there is none.
+    Profile(Result<Profile, Reason>),
+}
+
+/// A job on its way to the scheduler.
+pub(super) struct Order {
+    pub(super) client: FleetClient,
+    pub(super) parcel: Box<Parcel>,
+    pub(super) answer: mpsc::Sender<Result<Answer, String>>,
+}
+
+/// State that clients and the scheduler's thread share.
+pub(super) struct Shared {
+    pub(super) admissions: Admissions,
+    pub(super) status: FleetStatus,
+    pub(super) machine: Option<Fingerprint>,
+    /// Reason why the service is over.
+    pub(super) ended: Option<String>,
+}
+
+/// Locks the state; a thread that panicked left it whole.
+pub(super) fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
