@@ -13,7 +13,8 @@ use rustix::fs::{FileType, MemfdFlags, SealFlags, fcntl_add_seals, fstat, memfd_
 
 use crate::inputs::{Content, InputError, byte_size, fill};
 
-/// Alignment of each tensor inside a block.
+/// Alignment of each tensor inside a block, in bytes: that of PyTorch's own allocator on the CPU, so that vector loads cost what
+/// they cost outside the referee.
 const ALIGNMENT: u64 = 64;
 
 /// Error of making a block of inputs.

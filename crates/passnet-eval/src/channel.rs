@@ -17,7 +17,8 @@ use rustix::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-/// Longest accepted body of a frame.
+/// Longest accepted body of a frame, in bytes. The length comes from a worker, which is not trusted: without a limit, one number
+/// could make the referee allocate all memory.
 const MAX_FRAME_BYTES: usize = 64 << 20;
 
 /// Error of a channel.

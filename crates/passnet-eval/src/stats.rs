@@ -10,7 +10,7 @@ const CONFIDENCE: f64 = 0.95;
 const Z: f64 = 1.959_963_985;
 /// Largest correlation of neighbouring rounds that is believed: with more, ten rounds say next to nothing.
 const MAX_CORRELATION: f64 = 0.8;
-/// Bootstrap resamples per interval.
+/// Bootstrap resamples per interval: 25 of them lie beyond each bound of a 95 % interval.
 const RESAMPLES: u64 = 1000;
 
 /// Times of one side: one entry per round, each with the trials of that round in order, in nanoseconds.

@@ -26,7 +26,7 @@ use crate::{
 
 /// Time limit of forking, which takes milliseconds.
 const FORK_TIMEOUT: Duration = Duration::from_secs(20);
-/// Most notes, values and dimensions that a reply may have.
+/// Most notes, values and dimensions that a reply may have. A pass can forge replies, so their length has a limit.
 const MAX_ITEMS: usize = 4096;
 
 /// Fault of a worker.
