@@ -34,6 +34,12 @@ pub enum Refusal {
     /// The description of the run cannot be shown.
     #[error("the description of the run cannot be shown: {0}")]
     Metadata(#[from] passnet_record::MetadataError),
+    /// The author's name cannot be shown.
+    #[error("the author's name cannot be shown: write one line of at most {most} characters")]
+    Author {
+        /// Most characters of a name.
+        most: usize,
+    },
     /// Too many bundles wait.
     #[error("{0} bundles wait already; submit again later")]
     Full(usize),

@@ -16,7 +16,7 @@ use std::{
 
 use ed25519_dalek::SigningKey;
 use fs_err as fs;
-use passnet_record::{ContentId, PassDirectory, RunEvent};
+use passnet_record::{AuthorSpec, ContentId, PassDirectory, RunEvent};
 use passnet_run::{
     RunLog,
     bundle::{self, Bundle},
@@ -34,6 +34,8 @@ pub const MAX_BUNDLE: usize = 64 << 20;
 const MAX_UNPACKED: u64 = 256 << 20;
 /// Most bundles that wait.
 const MAX_WAITING: usize = 100;
+/// Most characters of an author's name: a path or a model's name fits, a text does not.
+const MAX_AUTHOR: usize = 1000;
 /// File name of a log that is shown.
 const LOG: &str = "run.jsonl.zst";
 
@@ -177,7 +179,15 @@ pub(crate) fn read(path: &Path) -> Result<Bundle, Refusal> {
         return Err(Refusal::Unfinished);
     }
     bundle.log.header.metadata.check()?;
+    check_author(&bundle.log.header.author)?;
     Ok(bundle)
+}
+
+/// Checks that pages and signed results can show the name of an author, which the submitter chose.
+fn check_author(author: &AuthorSpec) -> Result<(), Refusal> {
+    let text = author.to_string();
+    let shown = text.chars().nth(MAX_AUTHOR).is_none() && !text.chars().any(char::is_control);
+    if shown { Ok(()) } else { Err(Refusal::Author { most: MAX_AUTHOR }) }
 }
 
 /// Returns the last pass directory of each task of a bundle.
@@ -226,6 +236,17 @@ mod tests {
         assert!(matches!(refused(&vec![0; MAX_BUNDLE + 1]), Refusal::TooLarge { .. }));
         assert_eq!(fs::read_dir(folder.path().join("inbox")).unwrap().count(), 0);
         assert_eq!(board.state(&ContentId::of(b"x")).unwrap(), None);
+    }
+
+    #[test]
+    fn names_of_authors_are_one_short_line() {
+        let shown = |argument: &str| check_author(&AuthorSpec::new("dir", Some(argument.to_owned()))).is_ok();
+        for argument in ["passes/demo", "größer & <b>", &"é".repeat(MAX_AUTHOR - "dir:".len())] {
+            assert!(shown(argument), "{argument}");
+        }
+        for argument in ["a\nb", "\u{1b}[2J", &"é".repeat(MAX_AUTHOR), &"a".repeat(10 << 20)] {
+            assert!(!shown(argument), "{} bytes", argument.len());
+        }
     }
 
     #[test]
