@@ -1,19 +1,20 @@
-//! The LLM agent: a model works on a task with tools. Its attempts become training data, and a trainer gets a reward.
+//! The language-model agent: a model works on a task with tools. Attempts become training data, and a trainer gets a reward.
 //!
 //! ```text
-//! Task ----> Attempt <----> Model (HTTP, or the teacher)
+//! Task ----> Attempt <----> LanguageModel (HTTP, or the teacher)
 //!              |  \
 //!              |   Toolbox: files in memory, Evaluator (rules, cache, queue, referee)
 //!              v
 //!           Journal ----> Trajectory ----> corpus: stats, filter, dedup, split, export
 //! ```
 //!
-//! The journal is the source of truth: one event per line. The state of an attempt changes only when it applies an event, so a
-//! resumed attempt continues exactly where the interrupted one stopped. The crate is synchronous: an attempt is a thread that
-//! waits for its model or for a permit of the device. Nothing here prints.
+//! The journal is the source of truth: one event per line. The state of an attempt changes only by an event, so a resumed attempt
+//! continues exactly where the interrupted one stopped. The crate is synchronous: an attempt is a thread that waits for its model
+//! or for a permit of the device.
 //!
-//! [`run`] runs attempts at all tasks of a suite; [`corpus`] reads what they recorded. A model edits files in a [`Workspace`],
-//! where no path leads out of the pass directory:
+//! It never prints, never shows held-out graphs to a model, and never lets a model write outside its [`Workspace`].
+//!
+//! [`run`] makes attempts at all tasks of a suite. [`corpus`] reads their trajectories. A model edits files in a workspace:
 //!
 //! ```
 //! use passnet_agent::Workspace;

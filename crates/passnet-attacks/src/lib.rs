@@ -1,10 +1,14 @@
-//! Known attacks and honest passes against the referee of this machine. `attacks/README.md` describes the directory.
+//! The attack suite: known attacks and honest passes against the referee of this machine.
 //!
-//! Each attack is evaluated with all layers of defence off, where it has to reach its goal (else it proves nothing:
-//! *dead*), and with all on, where it has to fail for the reason it names (else it *escaped*, or was *misjudged*). Honest
-//! passes have to be accepted with all layers on (else a *false rejection*).
+//! Each attack runs twice. With all layers of defence off it has to reach its goal; an attack that does not is *dead* and proves
+//! nothing. With all layers on it has to fail for the reason that it names; otherwise it *escaped* or was *misjudged*. Honest
+//! passes have to be accepted with all layers on; otherwise the result is a *false rejection*. `attacks/README.md` describes the
+//! files.
 //!
-//! [`check_installation`] and [`check_evaluation`] try what a machine can do before anything is attacked.
+//! [`check_installation`] and [`check_evaluation`] check what the machine supports (`passnet doctor`).
+//!
+//! The crate never believes what a pass reports about itself: it looks for effects, such as files, leaked data and surviving
+//! processes.
 //!
 //! ```no_run
 //! use passnet_attacks::{AttackOptions, run};

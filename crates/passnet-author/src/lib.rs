@@ -1,15 +1,15 @@
 //! Authors: sources of candidates for the tasks of a suite.
 //!
-//! An [`Author`] turns a task into a pass directory, or names a baseline or a compiler that needs none. Evaluation
-//! treats all authors alike: [`submission`] collects the candidates of a suite, `passnet_eval::run_suite` evaluates
-//! them.
+//! An [`Author`] turns a task into a pass directory. A baseline or a compiler needs no directory and only has a name.
+//! [`submission`] collects the candidates of all tasks of a suite, and `passnet_eval::run_suite` evaluates them. An author never
+//! decides a verdict and never sees the inputs or the seeds of an evaluation.
 //!
 //! | author | file | evaluation runs |
 //! |---|---|---|
 //! | `eager` | `eager.rs` | the graph by eager PyTorch |
-//! | `noop` | `noop.rs` | the path of passes without any pass |
+//! | `noop` | `noop.rs` | the graph through the same path as passes, without any pass |
 //! | `inductor[:MODE]` | `inductor.rs` | `torch.compile` with TorchInductor |
-//! | `cudagraphs`, `thunder`, `hidet`, `tensorrt`, `compiler:FILE.py` | `compiler.rs` | what a file of `python/passnet/_compilers`, or the user's, makes of the graph |
+//! | `cudagraphs`, `thunder`, `hidet`, `tensorrt`, `compiler:FILE.py` | `compiler.rs` | the graph as compiled by a file of `python/passnet/_compilers`, or by a file of the user |
 //! | `dir:PATH` | `dir.rs` | pass directories on disk |
 //! | `fuse` | `fuse.rs` | passes of the built-in author |
 //!

@@ -1,16 +1,16 @@
-//! Submissions to a leaderboard.
+//! A leaderboard that takes submissions.
 //!
 //! ```text
 //! bundle ─► inbox ─► passes of each task ─► referee on hidden graphs and seeds ─► private log
-//!                                                                                   │ without what shows a hidden graph
+//!                                                                                   │ without hidden graphs
 //!                                             pages ◄── runs/ + signed result ◄─────┘
 //! ```
 //!
-//! A [`Board`] is a folder. It accepts bundles ([`Board::accept`]), evaluates their passes on a suite that nobody else has
-//! ([`Board::review_next`]), and signs the results that it shows ([`SignedResult`]). [`submit`] hands a bundle to a board, over
-//! HTTP or in a folder.
+//! A [`Board`] is a folder. It accepts bundles ([`Board::accept`]), evaluates their passes on a hidden suite
+//! ([`Board::review_next`]), and signs the results that it shows ([`SignedResult`]). [`submit`] sends a bundle to a board, over HTTP
+//! or into a folder.
 //!
-//! The crate never runs a pass itself, and never believes a figure of a bundle: passes run in the workers of the referee, and a board
+//! The crate never runs a pass itself and never uses a measurement from a bundle: passes run in the workers of the referee. A board
 //! refuses a referee without a complete sandbox.
 //!
 //! ```no_run

@@ -1,13 +1,30 @@
-//! Samples to unique graphs, subgraphs and tasks.
+//! Datasets: from samples to unique graphs, subgraphs, tasks and suites.
 //!
-//! A [`Dataset`] is a folder of Parquet tables ([`store`]). Stages read one table and write another: [`import`] fills it
-//! from sample and task folders (and exports to them), [`dedup`] drops duplicates and keeps their lineage, [`mine`] cuts
-//! subgraphs, [`curate`] makes tasks and splits, [`query`] looks into it. Every stage is a function of its tables: nothing
-//! depends on the order of hash maps, on time, or on how work was split over threads. A stage skips
-//! damaged data and lists it as [`Failure`]s.
+//! A [`Dataset`] is a folder of Parquet tables ([`store`]). A stage reads one table and writes another:
 //!
-//! Below the stages are pure functions over op names and counts: [`fold`] and [`fusible`] find ranges of ops, [`select`]
-//! and [`bucket`] choose what an evaluation set holds. [`capture`] records what a Python process captured of models.
+//! - [`import`] reads samples and task folders, and exports to them;
+//! - [`dedup`] drops duplicates and records their lineage;
+//! - [`mine`] cuts subgraphs;
+//! - [`curate`] makes tasks and splits;
+//! - [`query`] searches a table.
+//!
+//! The stages use pure functions over op names and counts: [`fold`] and [`fusible`] find ranges of ops, [`select`] and [`bucket`]
+//! choose the content of an evaluation set. [`capture`] runs the Python process that captures models. [`open_suite`] opens a suite
+//! in any form: folder, archive or Parquet.
+//!
+//! ```
+//! use passnet_dataset::select::select_subset;
+//!
+//! // The second sequence adds no transition between ops that the first does not have.
+//! let sequences = [vec!["linear", "gelu", "linear"], vec!["linear", "gelu"], vec!["add", "relu"]];
+//! let mut chosen = select_subset(&sequences, 2);
+//! chosen.sort();
+//! assert_eq!(chosen, [0, 2]);
+//! ```
+//!
+//! A stage never depends on time, on the order of a hash map, or on the number of threads: equal tables give equal tables. It never
+//! stops at damaged data: it skips the row and lists it as a [`Failure`]. The crate never runs PyTorch itself; it asks an
+//! [`annotate::Runner`].
 
 pub mod annotate;
 pub mod bucket;

@@ -1,7 +1,7 @@
-//! The referee: makes inputs, runs reference and candidate in workers, compares and times them, and decides the verdict.
+//! The referee: makes inputs, runs the reference and the candidate in workers, compares and times them, and decides the verdict.
 //!
 //! ```text
-//! Suite ----> run_suite ----> RunStore                 what there is, what was found
+//! Suite ----> run_suite ----> RunStore                 tasks in, verdicts out
 //!                |
 //!            Referee::evaluate ----> Evaluation        one candidate, one graph
 //!                |
@@ -26,9 +26,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The crate is synchronous: a few threads, blocking sockets, a deadline on every operation. The wake-ups of an async
-//! executor would disturb measurements, and an evaluation talks to three processes at most. Nothing here prints. All
-//! failures of a candidate or of a graph are verdicts; an error means that the machine or the installation is at fault.
+//! The referee never runs a pass in its own process, and it never prints. A failure of a candidate or of a graph is a verdict; an
+//! error means that the machine or the installation is at fault.
+//!
+//! The crate is synchronous: a few threads, blocking sockets, a deadline for each operation. An evaluation talks to three
+//! processes at most, and the wake-ups of an async executor would disturb measurements.
 
 mod accounting;
 pub mod bisect;

@@ -11,14 +11,14 @@
 //!
 //! - A *station* owns one device and the existing referee, and needs no file of the driver: graphs and candidates come in
 //!   parcels. Verdicts are reached in Rust on both sides; Python carries lines that it does not read.
-//! - The *driver* alone writes run logs, in the format of `passnet bench run`. A verdict has a content key and a graph, so news
-//!   that come twice change nothing, and news of a lease that was lost are ignored.
+//! - Only the *driver* writes run logs, in the format of `passnet bench run`. A verdict has a content key and a graph, so a message
+//!   that arrives twice changes nothing. Messages of a lost lease are ignored.
 //! - The [`Scheduler`] is a state machine without clock, processes and files. The driver and the simulation use the same one.
 //! - A *task* with all its authors is leased to one station. The verdicts of a graph are written together for all authors, from one lease.
-//! - A station that is lost costs the graphs that it worked on; they go back to the queue. A device that measures a graph
-//!   against itself and does not get 1, that is slower than its peers, or whose memory others use, is set aside and checked again later.
-//! - The cluster's tokens and addresses stay in the actor: a station gets an allow-list of variables, and the referee's workers
-//!   another one.
+//! - The graphs of a lost station go back to the queue. A device gets no work and is checked again later if a graph measured
+//!   against itself does not give 1, if it is slower than its peers, or if another process uses its memory.
+//! - The tokens and addresses of the cluster stay in the actor: a station gets only variables on a list, and the workers of the
+//!   referee get only those on a shorter list.
 //!
 //! This crate never evaluates and never decides a verdict: [`passnet_eval::Referee`] does.
 //!

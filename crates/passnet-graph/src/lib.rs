@@ -1,12 +1,22 @@
 //! The graph: a straight-line computation over tensors.
 //!
-//! A [`Graph`] is a flat list of nodes in static single assignment form, as `torch.fx` captures it: inputs come first,
-//! every node calls one function or one method and defines one value, and a tuple of values is returned. The laws that
-//! hold for every `Graph` are listed in [`verify`]; a graph is made by a [`Builder`], which checks them, so that later
-//! operations cannot fail.
+//! A [`Graph`] is a flat list of nodes in static single assignment form, as `torch.fx` captures it. Inputs come first. Each
+//! node calls one function or one method and defines one value. The graph returns a tuple of values. [`verify`] lists the
+//! laws that hold for every `Graph`. A [`Builder`] checks them, so later operations on the graph cannot fail.
 //!
-//! Nothing here reads files, looks at a clock, or iterates over a hash map: equal graphs give equal results, byte for
-//! byte. Python text is the business of `passnet-graphnet`.
+//! The crate never reads a file or a clock and never iterates over a hash map: equal graphs give equal results, byte for byte.
+//! It does not know Python text; `passnet-graphnet` does.
+//!
+//! ```
+//! use passnet_graph::Graph;
+//!
+//! let mut builder = Graph::builder();
+//! let x = builder.input("x");
+//! let relu = builder.call_function("relu", "torch.nn.functional.relu", &[x.into()], &[]);
+//! let graph = builder.finish(&[relu.into()])?;
+//! assert_eq!((graph.num_inputs(), graph.num_values()), (1, 2));
+//! # Ok::<(), passnet_graph::VerifyError>(())
+//! ```
 
 mod arg;
 mod builder;

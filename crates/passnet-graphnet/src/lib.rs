@@ -1,8 +1,7 @@
-//! Python text to graph and back.
+//! Samples in GraphNet layout: Python text to graph and back.
 //!
-//! Reads and writes the files of a sample in GraphNet layout: `model.py`
-//! ([`graph_module`]), `weight_meta.py` and `input_meta.py` ([`metas`]), `graph_net.json` ([`GraphNetMeta`]), and the folder
-//! that holds them ([`sample`]). Only [`sample`] touches files.
+//! A sample is a folder ([`sample`]) with `model.py` ([`graph_module`]), `weight_meta.py` and `input_meta.py` ([`metas`]) and
+//! `graph_net.json` ([`GraphNetMeta`]). Only [`sample`] reads and writes files.
 //!
 //! ```
 //! use passnet_graphnet::graph_module;
@@ -14,11 +13,9 @@
 //! # Ok::<(), passnet_graphnet::Error>(())
 //! ```
 //!
-//! The crate never runs Python.
-//!
-//! Every function takes text from anywhere. Size and nesting are capped before anything recurses over the text, so
-//! that no input can panic or overflow a stack of 2 MiB; each problem is an [`Error`] with file, line, column, the
-//! line itself, and how to fix it.
+//! The crate never runs Python and never panics. The text can come from anywhere, so size and nesting are limited before any
+//! function recurses over it: no input overflows a stack of 2 MiB. An [`Error`] has the file, the line, the column, the text of
+//! the line, and how to fix it.
 
 mod error;
 pub mod graph_module;

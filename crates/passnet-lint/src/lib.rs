@@ -1,9 +1,8 @@
-//! Integrity rules for pass files: an allow-list language, checked before anything runs.
+//! Integrity rules for pass files: a language of allowed constructs, checked before anything runs.
 //!
-//! A pass directory may hold only Python files and the order file, and those may say only what a pass has to say:
-//! which operations to look for ([`pattern`](self)), which values to pass on, and wrappers that allocate, inspect and
-//! launch kernels. A construct that is not on a list is rejected, and so is one that cannot be followed. There is no
-//! way to switch a rule off from within a file.
+//! A pass directory holds only Python files and the order file. The files may contain a pattern ([`pattern`](self)), the choice
+//! of its inputs, and wrappers that allocate tensors, inspect them and launch kernels. The rules reject each construct that is
+//! not on a list, and each construct that they cannot follow. A file cannot switch a rule off.
 //!
 //! ```
 //! use passnet_lint::{ORDER_FILE, lint_dir};
@@ -13,20 +12,20 @@
 //! assert_eq!((findings[0].rule, findings[0].start.line), ("PN201", 1));
 //! ```
 //!
-//! The crate runs nothing, and only [`read_dir`] touches files. It never panics.
+//! The crate never runs anything and never panics. Only [`read_dir`] reads files.
 //!
-//! A directory is read in these steps:
+//! The analysis has these steps:
 //!
-//! 1. [`source`]: text to tree, bounded in size and depth, free of text that reads in two ways;
-//! 2. [`flow`]: names, imports and aliases across all files, then a data flow through wrappers and helpers that knows
-//!    tensors from plain values, kernels and functions;
-//! 3. [`kernel`] and [`pattern`]: code that is compiled or traced, not run; both walks share [`dialect`];
+//! 1. [`source`]: text to tree, limited in size and depth. Text that can be read in two ways is rejected.
+//! 2. [`flow`]: names, imports and aliases across all files, then a data flow through wrappers and helpers that tells tensors
+//!    from plain values, kernels and functions.
+//! 3. [`kernel`] and [`pattern`]: code that is compiled or traced instead of run. Both use [`dialect`].
 //! 4. [`native`]: C++ and CUDA sources.
 //!
-//! Rules are in [`rules`], one per file; a rule's documentation is its manual.
+//! [`rules`] has one file per rule. The documentation of a rule is its manual.
 //!
-//! This is a quality gate and a first layer. It makes evasion expensive and its attempts visible; what a directory can
-//! do if it gets past is for the sandbox, the interception and the referee to bound.
+//! These rules are the first layer of defence: they make evasion expensive and visible. The sandbox, the interception layer
+//! and the referee limit the effect of code that passes them.
 
 mod annotation;
 mod dialect;

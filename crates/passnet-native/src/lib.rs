@@ -1,15 +1,24 @@
-//! The native part of the Python package: everything that must not run in the interpreter.
+//! The native part of the Python package: the code that cannot be Python, because of its timing, its system calls or its trust.
 //!
 //! - [`timing`]: calls between two readings of the monotonic clock, which enclose the device synchronisation.
-//! - [`cuda`]: the few driver functions that this takes, loaded at run time from the user's own driver.
+//! - [`cuda`]: the functions of the CUDA driver that timing and launches need, loaded at run time from the user's driver.
 //! - [`cache`]: size of the last-level cache and a sweep that empties it.
-//! - [`census`]: how many kernels a pass has launched, and a switch that makes them do nothing.
+//! - [`census`]: number of kernels that a pass has launched, and a switch that makes them do nothing.
 //! - [`kernel_code`]: code of native kernels, loaded from objects that were judged.
 //! - [`process`]: process control that Python's standard library lacks.
 //! - [`sandbox`]: confinement of a worker by the kernel.
-//! - [`violations`]: what the interception layer saw; can be added to and read, never cleared.
+//! - [`violations`]: observations of the interception layer. They can be added and read, never cleared.
 //!
-//! The Python module `passnet._native` is a thin layer over them and exists only with the feature `python`.
+//! The crate never decides a verdict and never loads code that `passnet-objects` has not judged. The Python module
+//! `passnet._native` is a thin layer over it and exists only with the feature `python`.
+//!
+//! ```
+//! use passnet_native::{cache, timing};
+//!
+//! let start = timing::monotonic_ns();
+//! assert!(cache::last_level_bytes() > 0);
+//! assert!(timing::monotonic_ns() >= start);
+//! ```
 
 pub mod cache;
 pub mod census;

@@ -1,13 +1,12 @@
 //! Rules for the object code of native kernels.
 //!
-//! [`judge`] reads a relocatable object as a compiler has written it and either says what a kernel must not have
-//! ([`Finding`]), or gives an [`Image`]: bytes of code and constants with the few addresses that are still open. There is
-//! no other way to make an image, so code that loads only images loads only what was judged. Nothing is linked: a linker
-//! would add code and data that nobody has judged.
+//! [`judge`] reads a relocatable object as a compiler wrote it. It returns the violations of the rules ([`Finding`]), or an
+//! [`Image`]: bytes of code and constants with the few addresses that are still open. There is no other way to make an image, so
+//! code that loads only images loads only judged code. No linker takes part: it would add code and data that no rule has seen.
 //!
 //! | rule | refuses |
 //! |---|---|
-//! | [`ObjectRule::Format`] | what is not an x86-64 object |
+//! | [`ObjectRule::Format`] | files that are not x86-64 objects |
 //! | [`ObjectRule::Sections`] | writable, thread-local and initialiser sections, unwind tables |
 //! | [`ObjectRule::Symbols`] | functions of libraries outside a list; aliases, ifuncs, data among code |
 //! | [`ObjectRule::Relocations`] | stored addresses, GOT entries |
@@ -15,10 +14,19 @@
 //! | [`ObjectRule::Data`] | writes to constants, absolute addresses, addresses of functions |
 //! | [`ObjectRule::Stack`] | stack pointers from elsewhere, frames above 256 KiB |
 //!
-//! [`source`] has the rules for the preprocessed text, about what compiles to nothing: `asm`, attributes, pragmas. [`ptx`] has
-//! those for kernels of CUDA devices.
+//! [`source`] has the rules for preprocessed text. They cover constructs that leave no trace in the object: `asm`, attributes,
+//! pragmas. [`ptx`] has the rules for CUDA kernels.
 //!
-//! The crate is pure: no files, no processes.
+//! ```
+//! use passnet_objects::{ObjectRule, judge, source};
+//!
+//! let findings = judge(b"#!/bin/sh").unwrap_err();
+//! assert_eq!(findings[0].rule, ObjectRule::Format);
+//! assert!(source::judge_flags(&["-O3".to_owned()]).is_empty());
+//! assert!(!source::judge_flags(&["-fplugin=x.so".to_owned()]).is_empty());
+//! ```
+//!
+//! The crate is pure: it never reads a file, starts a process or loads code.
 
 mod code;
 pub mod compile;

@@ -1,11 +1,12 @@
-//! Records: plain data that crosses a boundary.
+//! Records: plain data that is stored or crosses a process boundary.
 //!
-//! A record goes to disk (JSON, JSONL), to another process (worker messages, [`services`]), or to another crate. No
-//! function here computes more than a lookup, and none reads or writes files. Every top-level record that reaches a
-//! disk has a field `schema_version` with [`SCHEMA_VERSION`]; readers accept records of earlier versions.
+//! A record goes to disk (JSON, JSONL), to another process (worker messages, [`services`]), or to another crate. Every top-level
+//! record that is stored has a field `schema_version` with [`SCHEMA_VERSION`]. Readers accept records of earlier versions.
 //!
-//! Conventions: durations are nanoseconds in `u64` fields that end in `_ns`; ratios are baseline / candidate, so
-//! more than 1 is faster; hashes are lower-case hexadecimal.
+//! The crate never reads or writes files, and no function computes more than a lookup.
+//!
+//! Conventions: durations are nanoseconds in `u64` fields that end in `_ns`. Ratios are baseline / candidate, so more than 1 is
+//! faster. Hashes are lower-case hexadecimal.
 //!
 //! ```
 //! use passnet_record::{Device, PassDirectory, Remark, WorkerNote};

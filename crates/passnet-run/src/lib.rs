@@ -1,13 +1,13 @@
 //! Suites and runs on disk.
 //!
 //! ```text
-//! suite folder, task, sample, .tar.zst ──► Suite ──► GraphSample      what there is to evaluate
-//! run directory: run.jsonl + blobs/   ◄──► RunStore, RunLog           what was found
+//! suite folder, task, sample, .tar.zst ──► Suite ──► GraphSample      graphs to evaluate
+//! run directory: run.jsonl + blobs/   ◄──► RunStore, RunLog           their verdicts
 //! run directory ──► bundle (.pnb) ──► Bundle                          a run as one verified file
 //! ```
 //!
-//! The crate reads and writes files and starts no process. With the feature `pages` it also implements the
-//! `Archive` that the pages of `passnet-web` read from.
+//! The crate never starts a process, and it never changes a line of a run log: it only appends. With the feature `pages` it also
+//! implements `Archive`, through which the pages of `passnet-web` read data that is not in the log.
 //!
 //! ```no_run
 //! use passnet_run::{RunLog, Selection, Suite};

@@ -1,9 +1,11 @@
-//! From verdicts and upstream logs to scores.
+//! Scores: from verdicts and upstream logs to S_t, ES_t, AS and the sound score.
 //!
-//! Pure functions over records: no IO, no clock, no randomness but a seeded generator whose seed is part of the
-//! result. Verdicts ([`Outcomes::from_verdicts`]) and public evaluation logs ([`read_log`]) both become [`Outcomes`];
-//! [`ScoreReport::new`] turns those into every score. The definitions, and every place where public descriptions of
-//! them disagree, are in `docs/reference/scoring.md`.
+//! Verdicts ([`Outcomes::from_verdicts`]) and public evaluation logs ([`read_log`]) become [`Outcomes`]. [`ScoreReport::new`]
+//! computes every score from them. `docs/reference/scoring.md` has the definitions, and the points in which public descriptions
+//! of them disagree.
+//!
+//! The crate never reads files or a clock. The bootstrap draws from a generator whose seed is part of the result, so equal
+//! outcomes give equal scores.
 //!
 //! ```
 //! use passnet_record::GraphId;

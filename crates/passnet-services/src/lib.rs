@@ -1,10 +1,11 @@
 //! Helper processes of PyTorch.
 //!
-//! PassNet itself does not link PyTorch. Some questions need it: the types of the values of a graph, statistics of a
-//! graph that was run, the number of kernels of a compiled prefix. A *helper* is a Python process that answers such
-//! questions, one JSON object per line in each direction. A [`HelperPool`] starts helpers when they are needed and keeps
-//! them, since importing PyTorch takes seconds and a question milliseconds. The fork server of the referee is not a
-//! helper: it is in `passnet-eval`, with the sandbox around it.
+//! PassNet does not link PyTorch, but some questions need it: the types of the values of a graph, statistics of a graph that
+//! ran, the number of kernels of a compiled prefix. A *helper* is a Python process that answers them, with one JSON object per
+//! line in each direction. A [`HelperPool`] starts helpers on demand and keeps them, because PyTorch takes seconds to import and
+//! a question takes milliseconds.
+//!
+//! The crate never runs a pass. The fork server of the referee is not a helper: it is in `passnet-eval`, inside the sandbox.
 //!
 //! ```no_run
 //! use passnet_services::{Helper, HelperPool, Interpreter};

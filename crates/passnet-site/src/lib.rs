@@ -1,13 +1,13 @@
-//! From folders to pages: reads runs, suites, datasets and trajectories, and shows them as a site of `passnet-web`.
+//! Pages from folders: reads runs, suites, datasets and trajectories, and shows them as a site of `passnet-web`.
 //!
 //! ```text
-//! runs, bundles ──────────┐
-//! suites ─► types (PyTorch) ├─► Site + Library ──► publish: files in a folder
-//! dataset, trajectories ──┘                  └──► serve: HTTP, for a browser
+//! runs, bundles ────────────┐
+//! suites ─► types (PyTorch) ├─► Site + RunLibrary ──► publish: files in a folder
+//! dataset, trajectories ────┘                     └──► serve: HTTP, for a browser
 //! ```
 //!
-//! [`publish`] writes every page as a file. A [`Shelf`] keeps the pages of a folder of runs up to date, and [`serve`] answers
-//! requests from it. Nothing here prints: remarks go to the caller.
+//! [`publish`] writes every page as a file. A [`Shelf`] updates the pages of a folder of runs, and [`serve`] answers requests from
+//! it. The crate never prints: remarks go to the caller.
 //!
 //! ```no_run
 //! use passnet_site::{Extras, Shelf, serve};

@@ -1,10 +1,11 @@
-//! Runs as pages.
+//! Runs as HTML pages.
 //!
-//! [`report_page`] turns one or several runs over one suite into one HTML file. A [`Site`] has a page for every run, task,
-//! evaluation and pair of runs; [`Site::render`] returns one, for a server or for static files. Every page is one
-//! self-contained file: no fonts, scripts or pictures from elsewhere. Everything is readable without scripts; with them,
-//! tables can be sorted and filtered. Text from authors and workers is never trusted: it is escaped, and the page's own
-//! policy forbids it to load or run anything.
+//! [`report_page`] turns runs over one suite into one HTML file. A [`Site`] has a page for every run, task, evaluation and pair of
+//! runs; [`Site::render`] returns one page, for a server or for static files. Every page is one file with its styles and scripts.
+//! All content can be read without scripts; scripts add sorting and filters.
+//!
+//! The crate never reads files and never refers to a font, script or picture of another host. Text from authors and workers is
+//! never trusted: it is escaped, and the content security policy of the page forbids it to load or run anything.
 //!
 //! ```
 //! use passnet_web::report_page;

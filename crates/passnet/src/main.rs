@@ -1,4 +1,12 @@
-//! The `passnet` command: flags, output, exit codes. Everything else is in the libraries.
+//! The `passnet` command: flags, output, exit codes.
+//!
+//! A subcommand has its flags in `args/`, and one short function in `commands/` that calls the libraries and prints. This is the
+//! only crate that prints and that decides exit codes. It never computes a result itself: a function that another program could
+//! need belongs in a library.
+//!
+//! ```console
+//! $ passnet eval suites/demo/bert-linear-gelu --author eager
+//! ```
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the one crate that prints")]
 
 mod args;

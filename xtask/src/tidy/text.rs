@@ -25,8 +25,10 @@ fn check_text(source: &TextFile, violations: &mut Vec<Violation>) {
     let mut report = |rule, line, message: String| violations.push(Violation::new(rule, &source.path, line, message));
     let is_code = source.has_extension("rs") || source.has_extension("py");
     let is_generated = source.has_extension("lock") || source.has_extension("snap");
-    if source.path.ends_with("src/lib.rs") && !source.text.starts_with("//!") {
-        report("crate-docs", 1, "a crate begins with its documentation".to_owned());
+    if source.path.ends_with("src/lib.rs")
+        && let Some(missing) = missing_on_front_page(&source.text)
+    {
+        report("crate-docs", 1, format!("the documentation of a crate has {missing}"));
     }
     let pure = PURE.iter().any(|package| source.path.starts_with(format!("crates/{package}/src")));
     for (index, line) in source.text.lines().enumerate() {
@@ -41,6 +43,23 @@ fn check_text(source: &TextFile, violations: &mut Vec<Violation>) {
             report("purity", number, format!("{word} in a pure crate"));
         }
     }
+}
+
+/// Returns what the front page of a crate lacks: documentation, a sentence with "never", or an example.
+fn missing_on_front_page(text: &str) -> Option<&'static str> {
+    let page: Vec<&str> = text.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim).collect();
+    if page.is_empty() {
+        return Some("to come first in the file");
+    }
+    if !page.iter().any(|line| line.contains("never")) {
+        return Some("to say what the crate never does");
+    }
+    // A block in another language, such as `text`, is a drawing.
+    let is_example = |line: &&str| ["```", "```no_run", "```rust"].contains(line);
+    // Every block of code has two such lines, and every drawing has one.
+    let fences = page.iter().filter(|line| line.starts_with("```")).count();
+    let examples = page.iter().copied().filter(|line| is_example(&line)).count();
+    (examples * 2 <= fences).then_some("to show an example")
 }
 
 /// Checks that relative links lead to a file. Code blocks have no links.
@@ -63,5 +82,20 @@ fn check_links(root: &Path, source: &TextFile, violations: &mut Vec<Violation>) 
                 violations.push(Violation::new("link", &source.path, index + 1, message));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::missing_on_front_page;
+
+    #[test]
+    fn a_front_page_has_limits_and_an_example() {
+        let check = |text: &str| missing_on_front_page(text).is_none();
+        assert!(check("//! A crate that never prints.\n//!\n//! ```\n//! f();\n//! ```\n\nmod f;\n"));
+        assert!(check("//! Never.\n//! never\n//! ```text\n//! a -> b\n//! ```\n//! ```no_run\n//! f();\n//! ```\n"));
+        assert!(!check("mod f;\n"));
+        assert!(!check("//! A crate.\n//! ```\n//! f();\n//! ```\n"));
+        assert!(!check("//! A crate that never prints.\n//! ```text\n//! a -> b\n//! ```\n"));
     }
 }

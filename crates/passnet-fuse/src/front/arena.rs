@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use passnet_record::DType;
 
 use super::{
-    expr::{Binary, BufferId, Expr, ExprId, Kind, Unary, for_each_value},
+    expr::{Binary, BufferId, Expr, ExprId, Unary, ValueKind, for_each_value},
     index::{Index, Vars},
 };
 
@@ -20,7 +20,7 @@ fn is_small_whole(value: f64) -> bool {
 /// All expressions of one region.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Arena {
-    exprs: Vec<(Expr, Kind)>,
+    exprs: Vec<(Expr, ValueKind)>,
     ids: BTreeMap<Expr, ExprId>,
 }
 
@@ -29,11 +29,11 @@ impl Arena {
         &self.exprs[id as usize].0
     }
 
-    pub(crate) fn kind(&self, id: ExprId) -> Kind {
+    pub(crate) fn kind(&self, id: ExprId) -> ValueKind {
         self.exprs[id as usize].1
     }
 
-    fn add(&mut self, expr: Expr, kind: Kind) -> ExprId {
+    fn add(&mut self, expr: Expr, kind: ValueKind) -> ExprId {
         if let Some(&id) = self.ids.get(&expr) {
             return id;
         }
@@ -43,32 +43,32 @@ impl Arena {
         id
     }
 
-    pub(crate) fn float(&mut self, value: f64, kind: Kind) -> ExprId {
+    pub(crate) fn float(&mut self, value: f64, kind: ValueKind) -> ExprId {
         self.add(Expr::Float { bits: value.to_bits(), kind }, kind)
     }
 
     pub(crate) fn int(&mut self, value: i64) -> ExprId {
-        self.add(Expr::Int(value), Kind::I64)
+        self.add(Expr::Int(value), ValueKind::I64)
     }
 
     pub(crate) fn bool(&mut self, value: bool) -> ExprId {
-        self.add(Expr::Bool(value), Kind::Bool)
+        self.add(Expr::Bool(value), ValueKind::Bool)
     }
 
-    pub(crate) fn extent(&mut self, value: i64, kind: Kind) -> ExprId {
+    pub(crate) fn extent(&mut self, value: i64, kind: ValueKind) -> ExprId {
         self.add(Expr::Extent { value, kind }, kind)
     }
 
     /// `None` for complex numbers.
     pub(crate) fn load(&mut self, buffer: BufferId, dtype: DType, at: Index) -> Option<ExprId> {
-        let kind = Kind::of(dtype)?;
+        let kind = ValueKind::of(dtype)?;
         Some(self.add(Expr::Load { buffer, dtype, at }, kind))
     }
 
     pub(crate) fn position(&mut self, index: Index) -> ExprId {
         match index.as_constant() {
             Some(value) => self.int(value),
-            None => self.add(Expr::Position(index), Kind::I64),
+            None => self.add(Expr::Position(index), ValueKind::I64),
         }
     }
 
@@ -77,7 +77,7 @@ impl Arena {
         match index.range(vars) {
             Some((least, most)) if least >= low && most < high => self.bool(true),
             Some((least, most)) if most < low || least >= high => self.bool(false),
-            _ => self.add(Expr::InRange { index: index.clone(), low, high }, Kind::Bool),
+            _ => self.add(Expr::InRange { index: index.clone(), low, high }, ValueKind::Bool),
         }
     }
 
@@ -91,7 +91,7 @@ impl Arena {
 
     /// Both of one kind, which the caller sees to.
     pub(crate) fn binary(&mut self, op: Binary, a: ExprId, b: ExprId) -> ExprId {
-        let kind = if op.is_comparison() { Kind::Bool } else { self.kind(a) };
+        let kind = if op.is_comparison() { ValueKind::Bool } else { self.kind(a) };
         if let Some(index) = self.of_positions(op, a, b) {
             return self.position(index);
         }
@@ -167,14 +167,14 @@ impl Arena {
         self.add(Expr::Guard(condition, then, otherwise), kind)
     }
 
-    pub(crate) fn convert(&mut self, of: ExprId, to: Kind) -> ExprId {
+    pub(crate) fn convert(&mut self, of: ExprId, to: ValueKind) -> ExprId {
         let from = self.kind(of);
         if from == to {
             return of;
         }
         match *self.get(of) {
             Expr::Int(value) if to.is_float() => self.float(value as f64, to),
-            Expr::Bool(value) if to == Kind::I64 => self.int(value.into()),
+            Expr::Bool(value) if to == ValueKind::I64 => self.int(value.into()),
             Expr::Bool(value) if to.is_float() => self.float(f64::from(u8::from(value)), to),
             _ => self.add(Expr::Convert(of, to), to),
         }
@@ -224,7 +224,7 @@ impl Arena {
     /// Like [`Self::round`], for what an operation gives: also a product of `float32`.
     pub(crate) fn round_result(&mut self, of: ExprId, dtype: DType) -> ExprId {
         if dtype == DType::Float32 && self.is_product(of) {
-            return self.add(Expr::Round(of, dtype), Kind::F32);
+            return self.add(Expr::Round(of, dtype), ValueKind::F32);
         }
         self.round(of, dtype)
     }
@@ -236,10 +236,10 @@ impl Arena {
             Expr::Binary(Binary::Div, _, by) => matches!(self.get(by), Expr::Float { .. } | Expr::Extent { .. }),
             _ => false,
         };
-        is_multiple && self.kind(id) == Kind::F32
+        is_multiple && self.kind(id) == ValueKind::F32
     }
 
-    pub(crate) fn reduced(&mut self, tensor: usize, kept: Vec<Index>, kind: Kind) -> ExprId {
+    pub(crate) fn reduced(&mut self, tensor: usize, kept: Vec<Index>, kind: ValueKind) -> ExprId {
         self.add(Expr::Reduced { tensor, kept, kind }, kind)
     }
 

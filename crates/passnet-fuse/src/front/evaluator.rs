@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     arena::Arena,
-    expr::{Binary, BufferId, ExprId, Kind},
+    expr::{Binary, BufferId, ExprId, ValueKind},
     index::{Index, Term, Vars, offset},
     scalar::Scalar,
     tensor::{Def, Signs, Span, TensorId, Tensors},
@@ -68,10 +68,10 @@ impl<'t> Evaluator<'t> {
         match &tensor.def {
             Def::Buffer { buffer, .. } if self.overwritten.contains(buffer) => None,
             Def::Buffer { buffer, stride } => self.arena.load(*buffer, tensor.dtype, offset(index, stride)),
-            Def::Fill(scalar) => Some(scalar.expr(&mut self.arena, Kind::of(tensor.dtype)?)),
+            Def::Fill(scalar) => Some(scalar.expr(&mut self.arena, ValueKind::of(tensor.dtype)?)),
             Def::Range { start, step } => {
                 let value = self.arena.position(index.first()?.clone().times(*step).plus_constant(*start));
-                Some(self.arena.convert(value, Kind::of(tensor.dtype)?))
+                Some(self.arena.convert(value, ValueKind::of(tensor.dtype)?))
             }
             Def::Map { function, of } => {
                 let operands: Option<Vec<_>> = of
@@ -91,7 +91,7 @@ impl<'t> Evaluator<'t> {
                 self.at(*of, &index)
             }
             Def::Cat { of, dim } => self.cat(of, *dim, index),
-            Def::Pad { of, before, fill } => self.padded(*of, before, (*fill, Kind::of(tensor.dtype)?), index),
+            Def::Pad { of, before, fill } => self.padded(*of, before, (*fill, ValueKind::of(tensor.dtype)?), index),
             Def::Gather { table, dim, indices, signs } => {
                 let (before, rest) = index.split_at(*dim);
                 let (own, after) = rest.split_at(tensors[*indices].shape.len());
@@ -104,12 +104,12 @@ impl<'t> Evaluator<'t> {
                 self.at(*table, &[before, &[place], after].concat())
             }
             Def::Overwrite { of, with, spans } => self.overwritten(*of, *with, spans, index),
-            Def::Reduce { .. } => Some(self.arena.reduced(id, index.to_vec(), Kind::of(tensor.dtype)?)),
+            Def::Reduce { .. } => Some(self.arena.reduced(id, index.to_vec(), ValueKind::of(tensor.dtype)?)),
         }
     }
 
     /// The element of the tensor where the index is inside of it, else the constant.
-    fn padded(&mut self, of: TensorId, before: &[i64], fill: (Scalar, Kind), index: &[Index]) -> Option<ExprId> {
+    fn padded(&mut self, of: TensorId, before: &[i64], fill: (Scalar, ValueKind), index: &[Index]) -> Option<ExprId> {
         let inner = &self.tensors[of].shape;
         let mut inside = self.arena.bool(true);
         let mut shifted = index.to_vec();

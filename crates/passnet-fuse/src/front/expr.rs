@@ -6,14 +6,14 @@ use super::index::{Index, Term};
 
 /// The arithmetic in which a value is computed. Half types are computed in `F32` and rounded where eager mode stores them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub(crate) enum ValueKind {
     Bool,
     I64,
     F32,
     F64,
 }
 
-impl Kind {
+impl ValueKind {
     /// The arithmetic for elements of a type; `None` for complex numbers.
     pub(crate) const fn of(dtype: DType) -> Option<Self> {
         Some(match dtype {
@@ -95,14 +95,14 @@ pub(crate) type BufferId = usize;
 pub(crate) enum Expr {
     Float {
         bits: u64,
-        kind: Kind,
+        kind: ValueKind,
     },
     Int(i64),
     Bool(bool),
     /// An extent as a float: it differs between graphs that share a kernel, while other constants are part of the kernel.
     Extent {
         value: i64,
-        kind: Kind,
+        kind: ValueKind,
     },
     /// The element at a position of a buffer.
     Load {
@@ -125,14 +125,14 @@ pub(crate) enum Expr {
     /// Only the value that the condition chooses may be computed: the other one reads outside its buffer.
     Guard(ExprId, ExprId, ExprId),
     /// Conversion as in C; to `Bool`: not equal to 0.
-    Convert(ExprId, Kind),
+    Convert(ExprId, ValueKind),
     /// The value after it was stored in that type: what is a product is no part of a fused multiply-add then.
     Round(ExprId, DType),
     /// Result of a reduction, by its tensor, at these indices of its kept dimensions.
     Reduced {
         tensor: usize,
         kept: Vec<Index>,
-        kind: Kind,
+        kind: ValueKind,
     },
 }
 

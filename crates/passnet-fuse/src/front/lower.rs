@@ -4,6 +4,7 @@
 
 pub(crate) mod call;
 pub(crate) mod convolution;
+mod gather;
 mod memory;
 mod norm;
 mod normalize;
@@ -20,7 +21,7 @@ use passnet_record::DType;
 
 use self::call::Call;
 use super::{
-    expr::{Binary, BufferId, Fold},
+    expr::{Binary, BufferId, Fold, ValueKind},
     index::{Index, Vars, delinearize, linearize},
     scalar::{Scalar, ScalarFn, as_scalar},
     tensor::{Def, Keeps, TensorId, Tensors},
@@ -79,6 +80,7 @@ impl<'g> Lowering<'g> {
         // What goes to another device, or is made there, stays.
         let is_foreign = |arg: Arg| matches!(arg, Arg::Device(device) if self.graph().str(device.kind) != "cuda");
         (self.target == Target::Cpu || !call.all_args().any(is_foreign)).then_some(())?;
+        (storage::is_view_call(self.typed, &call) || self.has_kinds(node)).then_some(())?;
         if call.is_set_item() {
             return self.set_item(&call);
         }
@@ -98,6 +100,12 @@ impl<'g> Lowering<'g> {
         }
         self.values.insert(node.value, lowered);
         Some(())
+    }
+
+    /// Returns whether kernels compute with values as those of a node: there are no complex numbers.
+    fn has_kinds(&self, node: Node<'g>) -> bool {
+        let has_kind = |value| self.typed.tensor(value).is_none_or(|ty| ValueKind::of(ty.dtype).is_some());
+        node.operands().chain([node.value]).all(has_kind)
     }
 
     fn call(&mut self, call: &Call<'g>) -> Option<Lowered> {

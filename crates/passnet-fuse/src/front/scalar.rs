@@ -5,7 +5,7 @@ use passnet_record::DType;
 
 use super::{
     arena::Arena,
-    expr::{Binary, ExprId, Kind, Unary},
+    expr::{Binary, ExprId, Unary, ValueKind},
 };
 
 /// A Python number.
@@ -26,13 +26,13 @@ impl Scalar {
     }
 
     /// The number in the arithmetic of `kind`.
-    pub(crate) fn expr(self, arena: &mut Arena, kind: Kind) -> ExprId {
+    pub(crate) fn expr(self, arena: &mut Arena, kind: ValueKind) -> ExprId {
         match (self, kind) {
-            (_, Kind::F32 | Kind::F64) => arena.float(self.as_f64(), kind),
-            (Self::Float(value), Kind::I64) => arena.int(value as i64),
-            (Self::Int(value), Kind::I64) => arena.int(value),
-            (Self::Bool(value), Kind::I64) => arena.int(value.into()),
-            (_, Kind::Bool) => arena.bool(self.as_f64() != 0.0),
+            (_, ValueKind::F32 | ValueKind::F64) => arena.float(self.as_f64(), kind),
+            (Self::Float(value), ValueKind::I64) => arena.int(value as i64),
+            (Self::Int(value), ValueKind::I64) => arena.int(value),
+            (Self::Bool(value), ValueKind::I64) => arena.int(value.into()),
+            (_, ValueKind::Bool) => arena.bool(self.as_f64() != 0.0),
         }
     }
 }
@@ -85,10 +85,10 @@ pub(crate) enum ScalarFn {
 impl ScalarFn {
     /// The result, not yet rounded to `dtype`, from the operands and their types. `None` where the kinds do not fit.
     pub(crate) fn apply(self, arena: &mut Arena, operands: &[(ExprId, DType)], dtype: DType) -> Option<ExprId> {
-        let kind = Kind::of(dtype)?;
+        let kind = ValueKind::of(dtype)?;
         if let Self::Compare(op, common) = self {
             let &[(a, _), (b, _)] = operands else { return None };
-            let common = Kind::of(common)?;
+            let common = ValueKind::of(common)?;
             let (a, b) = (arena.convert(a, common), arena.convert(b, common));
             return Some(arena.binary(op, a, b));
         }
@@ -110,16 +110,16 @@ impl ScalarFn {
         self.of_one(arena, x, kind)
     }
 
-    fn of_one(self, arena: &mut Arena, x: ExprId, kind: Kind) -> Option<ExprId> {
+    fn of_one(self, arena: &mut Arena, x: ExprId, kind: ValueKind) -> Option<ExprId> {
         match self {
             Self::Cast => return Some(x),
-            Self::Unary(op @ (Unary::Neg | Unary::Abs)) if kind != Kind::Bool => return Some(arena.unary(op, x)),
-            Self::Unary(Unary::Not) if kind == Kind::Bool => return Some(arena.unary(Unary::Not, x)),
-            Self::Clamp { low, high } if kind != Kind::Bool => return Some(clamp(arena, x, low, high, kind)),
-            Self::Relu if kind != Kind::Bool => {
+            Self::Unary(op @ (Unary::Neg | Unary::Abs)) if kind != ValueKind::Bool => return Some(arena.unary(op, x)),
+            Self::Unary(Unary::Not) if kind == ValueKind::Bool => return Some(arena.unary(Unary::Not, x)),
+            Self::Clamp { low, high } if kind != ValueKind::Bool => return Some(clamp(arena, x, low, high, kind)),
+            Self::Relu if kind != ValueKind::Bool => {
                 return Some(clamp(arena, x, Some(Scalar::Int(0)), None, kind));
             }
-            Self::PowScalar(exponent) if kind == Kind::I64 && exponent == 2.0 => {
+            Self::PowScalar(exponent) if kind == ValueKind::I64 && exponent == 2.0 => {
                 return Some(arena.binary(Binary::Mul, x, x));
             }
             _ => {}
@@ -128,16 +128,16 @@ impl ScalarFn {
     }
 }
 
-fn binary_is_defined(op: Binary, kind: Kind) -> bool {
+fn binary_is_defined(op: Binary, kind: ValueKind) -> bool {
     match op {
         Binary::Div | Binary::Pow => kind.is_float(),
-        Binary::And | Binary::Or | Binary::Xor => matches!(kind, Kind::Bool | Kind::I64),
-        Binary::Mul | Binary::Max | Binary::Min | Binary::Add | Binary::Sub => kind != Kind::Bool,
+        Binary::And | Binary::Or | Binary::Xor => matches!(kind, ValueKind::Bool | ValueKind::I64),
+        Binary::Mul | Binary::Max | Binary::Min | Binary::Add | Binary::Sub => kind != ValueKind::Bool,
         Binary::Lt | Binary::Le | Binary::Eq | Binary::Ne => false,
     }
 }
 
-fn clamp(arena: &mut Arena, x: ExprId, low: Option<Scalar>, high: Option<Scalar>, kind: Kind) -> ExprId {
+fn clamp(arena: &mut Arena, x: ExprId, low: Option<Scalar>, high: Option<Scalar>, kind: ValueKind) -> ExprId {
     let raised = match low {
         Some(low) => {
             let low = low.expr(arena, kind);
@@ -157,7 +157,7 @@ fn clamp(arena: &mut Arena, x: ExprId, low: Option<Scalar>, high: Option<Scalar>
 /// Builds formulas in the arithmetic of one floating-point kind.
 struct Float<'a> {
     arena: &'a mut Arena,
-    kind: Kind,
+    kind: ValueKind,
 }
 
 impl Float<'_> {

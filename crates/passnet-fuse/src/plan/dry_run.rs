@@ -159,7 +159,7 @@ impl PlannedPass {
     }
 
     /// Returns whether the pass has a plan for a match.
-    fn foresees(&self, task: &[TypedGraph], state: &State, found: &Match, target: Target) -> bool {
+    fn foresees(&self, task: &[TypedGraph], state: &RewrittenGraph, found: &Match, target: Target) -> bool {
         // One that does what its pattern does needs none.
         let is_same_as_pattern = matches!(self.sites[0].replacement, Replacement::Same);
         is_same_as_pattern
@@ -225,7 +225,7 @@ fn first_lost(task: &[TypedGraph], passes: &[PlannedPass], target: Target) -> Op
 }
 
 fn first_lost_in(graph: usize, task: &[TypedGraph], passes: &[PlannedPass], target: Target) -> Option<Lost> {
-    let mut state = State::new(&task[graph]);
+    let mut state = RewrittenGraph::new(&task[graph]);
     let unknown = |pass| Some(Lost { pass, graph, nodes: None, constants: Vec::new() });
     for (place, pass) in passes.iter().enumerate() {
         let Some(matches) = pass.find(&state.graph) else { return unknown(place) };
@@ -252,7 +252,7 @@ fn first_lost_in(graph: usize, task: &[TypedGraph], passes: &[PlannedPass], targ
 }
 
 /// A graph between two passes.
-struct State {
+struct RewrittenGraph {
     graph: Graph,
     /// By value.
     types: Vec<Type>,
@@ -260,7 +260,7 @@ struct State {
     origins: Vec<Option<NodeId>>,
 }
 
-impl State {
+impl RewrittenGraph {
     fn new(typed: &TypedGraph) -> Self {
         let graph = typed.graph().clone();
         let values: Vec<ValueId> = graph.inputs().chain(graph.nodes().map(|node| node.value)).collect();
@@ -275,7 +275,7 @@ impl State {
         let graph = &self.graph;
         let gone: BTreeSet<NodeId> =
             matches.iter().flat_map(|found| found.nodes.iter().flatten().chain(&found.dead)).copied().collect();
-        let mut copy = Copy::of(self);
+        let mut copy = GraphCopy::of(self);
         for node in graph.nodes() {
             if !gone.contains(&node.id) {
                 let args = copy.args(node.args.iter().copied())?;
@@ -309,8 +309,8 @@ impl State {
 }
 
 /// A graph while it is copied.
-struct Copy<'s> {
-    from: &'s State,
+struct GraphCopy<'s> {
+    from: &'s RewrittenGraph,
     builder: Builder,
     /// For each value of the original the value that replaces it.
     values: BTreeMap<ValueId, ValueId>,
@@ -318,9 +318,9 @@ struct Copy<'s> {
     origins: Vec<Option<NodeId>>,
 }
 
-impl<'s> Copy<'s> {
+impl<'s> GraphCopy<'s> {
     /// With the inputs.
-    fn of(from: &'s State) -> Self {
+    fn of(from: &'s RewrittenGraph) -> Self {
         let (builder, values) = (Graph::builder(), BTreeMap::new());
         let mut copy = Self { from, builder, values, types: Vec::new(), origins: Vec::new() };
         for input in from.graph.inputs() {

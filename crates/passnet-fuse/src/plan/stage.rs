@@ -9,7 +9,7 @@ use passnet_record::DType;
 
 use crate::front::{
     arena::Arena,
-    expr::{BufferId, ExprId, Fold, Kind},
+    expr::{BufferId, ExprId, Fold, ValueKind},
     index::{Index, Var},
     tensor::TensorId,
 };
@@ -25,7 +25,7 @@ pub(crate) struct Loop {
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
     /// Combined over the inner loops; the result is what [`Expr::Reduced`] of that tensor means.
-    Fold { tensor: TensorId, fold: Fold, kind: Kind, value: ExprId },
+    Fold { tensor: TensorId, fold: Fold, kind: ValueKind, value: ExprId },
     /// Written to a buffer.
     Store { buffer: BufferId, dtype: DType, at: Index, value: ExprId },
 }

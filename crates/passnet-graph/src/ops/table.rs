@@ -84,6 +84,7 @@ pub const OPS: &[Op] = &[
     op("floordiv", Fresh),
     op("full", Fresh).fresh_in_hashes(),
     op("full_like", Fresh),
+    op("gather", Fresh).gather(),
     op("ge", Fresh).fresh_in_hashes(),
     op("gelu", Fresh).fresh_in_hashes().approximated().amplifies_errors(),
     op("getitem", View).gather(),

@@ -10,7 +10,8 @@ const PREFIX: &str = concat!("PASS", "NET_");
 #[test]
 fn the_page_of_environment_variables_is_complete() {
     let mut sources = BTreeSet::new();
-    for folder in ["crates", "python", "xtask", "benches", ".ci"] {
+    for folder in ["crates", "python", "xtask", "benches", "packaging", "recipes", "examples", "suites", "fuzz", ".ci"]
+    {
         collect(&repository().join(folder), &mut sources);
     }
     let mut listed = BTreeSet::new();

@@ -16,7 +16,7 @@ use self::division::Share;
 use super::{buffer_names, order::Order, size, summed};
 use crate::{
     front::{
-        expr::{Expr, ExprId, Fold, Kind, Unary},
+        expr::{Expr, ExprId, Fold, Unary, ValueKind},
         index::{Index, Var, coefficient},
         tensor::TensorId,
     },
@@ -110,12 +110,12 @@ fn storage_type(dtype: DType) -> &'static str {
     }
 }
 
-const fn kind_type(kind: Kind) -> &'static str {
+const fn kind_type(kind: ValueKind) -> &'static str {
     match kind {
-        Kind::Bool => "bool",
-        Kind::I64 => "int64_t",
-        Kind::F32 => "float",
-        Kind::F64 => "double",
+        ValueKind::Bool => "bool",
+        ValueKind::I64 => "int64_t",
+        ValueKind::F32 => "float",
+        ValueKind::F64 => "double",
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) struct Order<'p> {
 
 /// First place at which a value can be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct Availability {
     pub(super) depth: usize,
     /// Number of levels that have to be complete.
     pub(super) after: usize,
@@ -99,8 +99,8 @@ impl<'p> Order<'p> {
         seen.into_iter().collect()
     }
 
-    pub(super) fn place(&self, id: ExprId) -> Place {
-        let mut place = Place { depth: 0, after: 0 };
+    pub(super) fn place(&self, id: ExprId) -> Availability {
+        let mut place = Availability { depth: 0, after: 0 };
         for id in self.arena.reachable(&[id]) {
             if let Expr::Reduced { tensor, .. } = self.arena.get(id) {
                 place.depth = place.depth.max(self.rows);

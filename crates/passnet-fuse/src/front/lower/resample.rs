@@ -1,6 +1,6 @@
 //! Windows and grids: pooling and interpolation.
 
-use passnet_graph::Arg;
+use passnet_graph::{Arg, Target};
 use passnet_record::DType;
 
 use super::{Lowering, call::Call, dimensions};
@@ -12,6 +12,10 @@ use crate::front::{
 
 /// Most elements of a window that is written out.
 const LARGEST_WINDOW: i64 = 49;
+
+/// Elements of buffers that an element is computed from, above which a CPU computes it once rather than for each of the four
+/// or more elements of an interpolation that need it.
+const MANY_READS: usize = 4;
 
 /// Extents and steps of a window along the last two dimensions.
 pub(super) struct Window {
@@ -253,6 +257,10 @@ impl<'g> Lowering<'g> {
                 let aligned = call.bool(4, "align_corners", false)?;
                 let antialiased = call.bool(6, "antialias", false)?;
                 (!antialiased).then_some(())?;
+                let numel: i64 = shape.iter().product();
+                if self.target == Target::Cpu && numel >= self.tensors[x].numel() && self.reads(x) >= MANY_READS {
+                    self.begins.insert(call.value);
+                }
                 self.bilinear(x, [shape[2], shape[3]], aligned)
             }
             _ => None,
@@ -274,6 +282,18 @@ impl<'g> Lowering<'g> {
         let across = rows.weights.map(|weight| self.reshape(weight, &[size[0], 1]));
         let sum = self.weighted_sum([lines[0], lines[1]], across)?;
         Some(self.cast(sum, dtype))
+    }
+
+    /// Number of elements of buffers and of reductions that an element of a tensor is computed from.
+    fn reads(&self, id: TensorId) -> usize {
+        let mut reads: Vec<usize> = Vec::with_capacity(id + 1);
+        for tensor in 0..=id {
+            let mut sum = 0_usize;
+            self.tensors.for_each_operand(tensor, &mut |operand| sum = sum.saturating_add(reads[operand]));
+            let is_read = matches!(self.tensors[tensor].def, Def::Buffer { .. } | Def::Reduce { .. });
+            reads.push(if is_read { 1 } else { sum });
+        }
+        reads[id]
     }
 
     fn weighted_sum(&mut self, of: [TensorId; 2], weights: [TensorId; 2]) -> Option<TensorId> {

@@ -1,12 +1,13 @@
 //! Views, slices, concatenation, padding, gathering.
 
-use passnet_graph::{Arg, Graph, Type, ValueId};
+use passnet_graph::{Arg, Graph, Type};
 use passnet_record::DType;
 
 use super::{
     Lowered, Lowering,
     call::{Call, dimension},
     dimensions,
+    gather::has_tensors,
 };
 use crate::front::{
     expr::{Binary, Fold},
@@ -59,6 +60,7 @@ impl<'g> Lowering<'g> {
                 (self.tensors[places].shape.len() == 1).then_some(())?;
                 self.taken(x, dim, places)
             }
+            "gather" => self.picked(call, &shape)?,
             "triu" | "tril" => self.triangle(call)?,
             "glu" => return self.glu(call).map(Lowered::Tensor),
             _ => return None,
@@ -66,7 +68,7 @@ impl<'g> Lowering<'g> {
         Some(Lowered::Tensor(tensor))
     }
 
-    fn view(&mut self, of: TensorId, shape: Vec<i64>, index: Vec<Index>, keeps: Keeps) -> TensorId {
+    pub(super) fn view(&mut self, of: TensorId, shape: Vec<i64>, index: Vec<Index>, keeps: Keeps) -> TensorId {
         let dtype = self.tensors[of].dtype;
         self.tensors.add(shape, dtype, Def::View { of, index, keeps })
     }
@@ -171,21 +173,12 @@ impl<'g> Lowering<'g> {
         match (self.value(call.arg(0, "self")?.as_value()?)?, key) {
             (Lowered::List(list), Arg::Int(place)) => list.get(dimension(place, list.len())?).cloned(),
             (Lowered::List(_) | Lowered::Absent, _) => None,
-            (Lowered::Tensor(x), Arg::Value(places)) => self.gathered(x, places),
+            (Lowered::Tensor(x), Arg::Value(_)) => self.gathered(x, &[key], call.graph).map(Lowered::Tensor),
+            (Lowered::Tensor(x), Arg::Tuple(range)) if has_tensors(call.graph.elements(range)) => {
+                self.gathered(x, call.graph.elements(range), call.graph).map(Lowered::Tensor)
+            }
             (Lowered::Tensor(x), key) => self.indexed(x, key, call.graph).map(Lowered::Tensor),
         }
-    }
-
-    /// `x[places]` with a tensor of integers, of which negative ones count from the end.
-    fn gathered(&mut self, table: TensorId, places: ValueId) -> Option<Lowered> {
-        let Lowered::Tensor(indices) = self.value(places)? else { return None };
-        let is_integer = matches!(self.tensors[indices].dtype, DType::Int64 | DType::Int32);
-        let (first, rest) = self.tensors[table].shape.split_first()?;
-        (is_integer && *first > 0).then_some(())?;
-        let shape = [self.tensors[indices].shape.as_slice(), rest].concat();
-        let dtype = self.tensors[table].dtype;
-        let def = Def::Gather { table, dim: 0, indices, signs: Signs::Any };
-        Some(Lowered::Tensor(self.tensors.add(shape, dtype, def)))
     }
 
     /// `x[key]` with integers, slices, `None` and `...`: a view.
@@ -295,9 +288,9 @@ impl<'g> Lowering<'g> {
         let pieces = self.tensor_list(call.arg(0, "tensors")?)?;
         let dim = if call.arg(1, "dim").is_some() { call.int(1, "dim")? } else { 0 };
         let dim = dimension(dim, shape.len())?;
-        let first = *pieces.first()?;
-        let dtype = self.tensors[first].dtype;
-        pieces.iter().all(|&piece| self.tensors[piece].dtype == dtype).then_some(())?;
+        // Pieces of several types are converted to the one that holds them all.
+        let dtype = self.result_type(call)?.dtype;
+        let pieces: Vec<TensorId> = pieces.into_iter().map(|piece| self.cast(piece, dtype)).collect();
         let of = if call.name == "stack" {
             let mut unsqueezed = shape.to_vec();
             unsqueezed[dim] = 1;

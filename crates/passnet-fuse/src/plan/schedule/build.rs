@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::grouping::{Member, Pending, Plan, Scheduler};
+use super::grouping::{Member, Pending, Scheduler, StageDraft};
 use crate::{
     front::{
-        expr::{BufferId, Expr, ExprId, Kind},
+        expr::{BufferId, Expr, ExprId, ValueKind},
         index::{Index, Term, Var, Vars, delinearize, linearize, offset},
         tensor::{Def, TensorId},
     },
@@ -21,8 +21,14 @@ struct Actions {
 impl Scheduler<'_> {
     /// The stage with loops of these extents: row-major over the outer dimensions, and over the inner ones. `cuts` are
     /// places where the innermost loop is cut. `None` where a member does not fit.
-    pub(super) fn build(&mut self, plan: &Plan, outer: &[i64], inner: &[i64], cuts: Option<&[i64]>) -> Option<Stage> {
-        let is_flat = plan.members.iter().all(|member| matches!(member, Member::Full(_)));
+    pub(super) fn build(
+        &mut self,
+        draft: &StageDraft,
+        outer: &[i64],
+        inner: &[i64],
+        cuts: Option<&[i64]>,
+    ) -> Option<Stage> {
+        let is_flat = draft.members.iter().all(|member| matches!(member, Member::Full(_)));
         let outer_index: Vec<Index> = outer.iter().map(|&extent| self.evaluator.vars.fresh(extent)).collect();
         let (&last, before) = inner.split_last().unwrap_or((&1, &[]));
         let before_index: Vec<Index> = before.iter().map(|&extent| self.evaluator.vars.fresh(extent)).collect();
@@ -44,18 +50,18 @@ impl Scheduler<'_> {
             let position = linearize(&inner_index, inner);
             let row = linearize(&outer_index, outer);
             let vars = &self.evaluator.vars;
-            let mut dims = vec![Index::constant(0); plan.shape.len()];
+            let mut dims = vec![Index::constant(0); draft.shape.len()];
             if is_flat {
                 let whole = row.clone().times(inner.iter().product()).plus(&position);
-                let order: Vec<usize> = plan.outer.iter().chain(&plan.inner).copied().collect();
-                assign(&mut dims, &order, &whole, plan, vars);
+                let order: Vec<usize> = draft.outer.iter().chain(&draft.inner).copied().collect();
+                assign(&mut dims, &order, &whole, draft, vars);
             } else {
-                assign(&mut dims, &plan.outer, &row, plan, vars);
-                assign(&mut dims, &plan.inner, &position, plan, vars);
+                assign(&mut dims, &draft.outer, &row, draft, vars);
+                assign(&mut dims, &draft.inner, &position, draft, vars);
             }
             let inner_vars: BTreeSet<Var> = inner_index.iter().filter_map(single_var).collect();
             let first = stage.segments.is_empty();
-            let Actions { levels, per_row } = self.actions(plan, &dims, &row, &inner_vars)?;
+            let Actions { levels, per_row } = self.actions(draft, &dims, &row, &inner_vars)?;
             if first {
                 stage.per_row = per_row;
             }
@@ -66,19 +72,25 @@ impl Scheduler<'_> {
     }
 
     /// The members' values at one element, by level.
-    fn actions(&mut self, plan: &Plan, dims: &[Index], row: &Index, inner_vars: &BTreeSet<Var>) -> Option<Actions> {
-        let position = linearize(dims, &plan.shape);
+    fn actions(
+        &mut self,
+        draft: &StageDraft,
+        dims: &[Index],
+        row: &Index,
+        inner_vars: &BTreeSet<Var>,
+    ) -> Option<Actions> {
+        let position = linearize(dims, &draft.shape);
         // Level and own indices of the reductions of this stage.
         let mut folds: BTreeMap<TensorId, (usize, Vec<Index>)> = BTreeMap::new();
         let mut levels: Vec<Vec<Action>> = Vec::new();
         let mut per_row: Vec<Vec<Action>> = Vec::new();
-        for member in &plan.members {
+        for member in &draft.members {
             let tensor = member.tensor();
             match member {
                 Member::Fold(_) => {
                     let Def::Reduce { fold, of, reduced } = &self.tensors[tensor].def else { return None };
                     let shape = &self.tensors[*of].shape;
-                    (shape.iter().product::<i64>() == plan.shape.iter().product::<i64>()).then_some(())?;
+                    (shape.iter().product::<i64>() == draft.shape.iter().product::<i64>()).then_some(())?;
                     let index = delinearize(&position, shape, &self.evaluator.vars);
                     let kept: Vec<Index> = index
                         .iter()
@@ -87,11 +99,11 @@ impl Scheduler<'_> {
                         .map(|(index, _)| index.clone())
                         .collect();
                     kept.iter().all(|index| !uses(index, inner_vars)).then_some(())?;
-                    let rows: i64 = plan.outer.iter().map(|&dim| plan.shape[dim]).product();
+                    let rows: i64 = draft.outer.iter().map(|&dim| draft.shape[dim]).product();
                     (self.tensors[tensor].numel() == rows).then_some(())?;
                     let value = self.evaluator.at(*of, &index)?;
                     let level = self.level(value, &folds)?;
-                    let kind = Kind::of(self.tensors[tensor].dtype)?;
+                    let kind = ValueKind::of(self.tensors[tensor].dtype)?;
                     folds.insert(tensor, (level, kept));
                     push(&mut levels, level, Action::Fold { tensor, fold: *fold, kind, value });
                 }
@@ -159,8 +171,8 @@ fn with_equal_levels(mut stage: Stage) -> Option<Stage> {
     stage.segments.iter().all(|segment| folds(segment) == first).then_some(stage)
 }
 
-fn assign(dims: &mut [Index], order: &[usize], position: &Index, plan: &Plan, vars: &Vars) {
-    let shape: Vec<i64> = order.iter().map(|&dim| plan.shape[dim]).collect();
+fn assign(dims: &mut [Index], order: &[usize], position: &Index, draft: &StageDraft, vars: &Vars) {
+    let shape: Vec<i64> = order.iter().map(|&dim| draft.shape[dim]).collect();
     for (&dim, index) in order.iter().zip(delinearize(position, &shape, vars)) {
         dims[dim] = index;
     }

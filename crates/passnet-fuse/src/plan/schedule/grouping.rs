@@ -18,8 +18,8 @@ use crate::{
 /// Most elements of a result that is stored across memory to save a launch.
 const MOST_SCATTERED: i64 = 1 << 18;
 
-/// The domain of a stage and the tensors that it computes there.
-pub(super) struct Plan {
+/// A stage before its loops are chosen: the domain, and the tensors that it computes there.
+pub(super) struct StageDraft {
     /// Shape of the domain; its row-major position is what members share.
     pub(super) shape: Vec<i64>,
     /// Dimensions of the domain in the order of the loops.
@@ -73,7 +73,7 @@ impl Pending {
     }
 }
 
-impl Plan {
+impl StageDraft {
     pub(super) fn extents(&self, dims: &[usize]) -> Vec<i64> {
         dims.iter().map(|&dim| self.shape[dim]).filter(|&extent| extent != 1).collect()
     }
@@ -93,13 +93,13 @@ impl Scheduler<'_> {
         loop {
             let reductions = self.reductions(pending.iter().map(|output| output.tensor));
             let Some(&first) = reductions.first() else { break };
-            let plan = self.row_plan(first, &reductions, &pending)?;
-            pending.retain(|output| !plan.members.iter().filter_map(Member::placed).any(|placed| placed.is(output)));
-            self.emit(&plan)?;
+            let draft = self.row_draft(first, &reductions, &pending)?;
+            pending.retain(|output| !draft.members.iter().filter_map(Member::placed).any(|placed| placed.is(output)));
+            self.emit(&draft)?;
         }
         while !pending.is_empty() {
-            let plan = self.pointwise_plan(&mut pending);
-            self.emit(&plan)?;
+            let draft = self.pointwise_draft(&mut pending);
+            self.emit(&draft)?;
         }
         Some(())
     }
@@ -117,33 +117,33 @@ impl Scheduler<'_> {
     }
 
     /// A stage over the rows of a reduction, with all that fits to it.
-    fn row_plan(&mut self, first: TensorId, reductions: &[TensorId], pending: &[Pending]) -> Option<Plan> {
+    fn row_draft(&mut self, first: TensorId, reductions: &[TensorId], pending: &[Pending]) -> Option<StageDraft> {
         let Def::Reduce { of, reduced, .. } = &self.tensors[first].def else { return None };
         let shape = self.tensors[*of].shape.clone();
         let (inner, outer): (Vec<usize>, Vec<usize>) = (0..shape.len()).partition(|&dim| reduced[dim]);
-        let mut plan = Plan { shape, outer, inner, members: vec![Member::Fold(first)] };
-        let is_product = self.is_product(&plan);
+        let mut draft = StageDraft { shape, outer, inner, members: vec![Member::Fold(first)] };
+        let is_product = self.is_product(&draft);
         for &reduction in reductions[1..].iter().filter(|_| !is_product) {
-            self.try_member(&mut plan, Member::Fold(reduction));
+            self.try_member(&mut draft, Member::Fold(reduction));
         }
         for output in pending {
             let stored = self.through_views(output);
             let numel = self.tensors[stored.tensor].numel();
-            let rows: i64 = plan.outer.iter().map(|&dim| plan.shape[dim]).product();
-            if numel == plan.shape.iter().product::<i64>() && !is_product {
-                self.try_member(&mut plan, Member::Full(stored));
+            let rows: i64 = draft.outer.iter().map(|&dim| draft.shape[dim]).product();
+            if numel == draft.shape.iter().product::<i64>() && !is_product {
+                self.try_member(&mut draft, Member::Full(stored));
             } else if numel == rows {
-                self.try_member(&mut plan, Member::PerRow(stored));
+                self.try_member(&mut draft, Member::PerRow(stored));
             }
         }
         // What later stages need of these reductions has to be stored.
         let left: Vec<TensorId> = pending
             .iter()
-            .filter(|output| !plan.members.iter().filter_map(Member::placed).any(|placed| placed.is(output)))
+            .filter(|output| !draft.members.iter().filter_map(Member::placed).any(|placed| placed.is(output)))
             .map(|output| output.tensor)
             .collect();
         let needed = self.reductions(left.into_iter());
-        let folds: Vec<TensorId> = plan
+        let folds: Vec<TensorId> = draft
             .members
             .iter()
             .filter_map(|member| match member {
@@ -156,14 +156,14 @@ impl Scheduler<'_> {
             let buffer = self.buffers.len();
             self.buffers.push(Buffer { dtype, role: Role::Temporary(self.tensors[tensor].numel()) });
             let stride = contiguous_stride(&self.tensors[tensor].shape);
-            plan.members.push(Member::PerRow(Pending::whole(tensor, buffer, stride)));
+            draft.members.push(Member::PerRow(Pending::whole(tensor, buffer, stride)));
         }
-        Some(plan)
+        Some(draft)
     }
 
-    /// Returns whether a plan is that of a product of matrices, whose tiles hold nothing else.
-    pub(super) fn is_product(&self, plan: &Plan) -> bool {
-        self.form == Form::Tiles && plan.members.first().is_some_and(|first| self.tensors.is_product(first.tensor()))
+    /// Returns whether a draft is that of a product of matrices, whose tiles hold nothing else.
+    pub(super) fn is_product(&self, draft: &StageDraft) -> bool {
+        self.form == Form::Tiles && draft.members.first().is_some_and(|first| self.tensors.is_product(first.tensor()))
     }
 
     /// A result made of others one after the other, as these, each in its place: there, no element has to ask to which piece
@@ -205,18 +205,18 @@ impl Scheduler<'_> {
         result
     }
 
-    /// Adds the member if its value can be computed in the loops of the plan.
-    fn try_member(&mut self, plan: &mut Plan, member: Member) {
-        plan.members.push(member);
-        let extents = plan.extents(&plan.outer);
-        let inner = plan.extents(&plan.inner);
-        if self.build(plan, &extents, &inner, None).is_none() {
-            plan.members.pop();
+    /// Adds the member if its value can be computed in the loops of the draft.
+    fn try_member(&mut self, draft: &mut StageDraft, member: Member) {
+        draft.members.push(member);
+        let extents = draft.extents(&draft.outer);
+        let inner = draft.extents(&draft.inner);
+        if self.build(draft, &extents, &inner, None).is_none() {
+            draft.members.pop();
         }
     }
 
     /// A stage without reductions, for the first result and those that its loops can give as well.
-    fn pointwise_plan(&mut self, pending: &mut Vec<Pending>) -> Plan {
+    fn pointwise_draft(&mut self, pending: &mut Vec<Pending>) -> StageDraft {
         *pending = pending.iter().map(|output| self.through_views(output)).collect();
         let first = pending.remove(0);
         let shape = self.tensors[first.tensor].shape.clone();
@@ -232,22 +232,29 @@ impl Scheduler<'_> {
             (Form::Tiles, false) => {
                 self.tensors[output.tensor].numel() == numel && is_plain(&first) && is_plain(output)
             }
-            (Form::Nests, _) => false,
+            // In the loops of the first: the dimensions of both are the same but for those of extent 1.
+            (Form::Nests, _) => {
+                let is_long = |extent: &&i64| **extent != 1;
+                let shapes = (&shape, &self.tensors[output.tensor].shape);
+                shapes.0.iter().filter(is_long).eq(shapes.1.iter().filter(is_long))
+                    && is_plain(&first)
+                    && is_plain(output)
+            }
         };
         let (others, left): (Vec<Pending>, Vec<Pending>) = pending.drain(..).partition(same);
         *pending = left;
         let members = std::iter::once(first).chain(others).map(Member::Full).collect();
-        Plan { shape, outer, inner, members }
+        StageDraft { shape, outer, inner, members }
     }
 
-    /// Chooses the loops of a plan, and adds the stage.
-    fn emit(&mut self, plan: &Plan) -> Option<()> {
+    /// Chooses the loops of a draft, and adds the stage.
+    fn emit(&mut self, draft: &StageDraft) -> Option<()> {
         let stage = match self.form {
-            Form::Nests => self.nests(plan)?,
-            Form::Tiles => self.tiles(plan)?,
+            Form::Nests => self.nests(draft)?,
+            Form::Tiles => self.tiles(draft)?,
         };
         self.stages.push(stage);
-        for member in &plan.members {
+        for member in &draft.members {
             if let Member::PerRow(Pending { tensor, buffer, stride, .. }) = member
                 && matches!(self.buffers[*buffer].role, Role::Temporary(_))
             {

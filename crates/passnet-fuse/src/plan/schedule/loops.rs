@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::grouping::{Member, Plan, Scheduler};
+use super::grouping::{Member, Scheduler, StageDraft};
 use crate::{
     front::{
         expr::{Binary, Expr, ExprId, Unary},
@@ -15,33 +15,33 @@ use crate::{
 };
 
 impl Scheduler<'_> {
-    pub(super) fn tiles(&mut self, plan: &Plan) -> Option<Stage> {
+    pub(super) fn tiles(&mut self, draft: &StageDraft) -> Option<Stage> {
         let product = |extents: Vec<i64>| vec![extents.iter().product::<i64>()];
-        let (outer, inner) = (product(plan.extents(&plan.outer)), product(plan.extents(&plan.inner)));
-        if plan.members.iter().all(|member| matches!(member, Member::Full(_))) {
-            return self.build(plan, &[], &[outer[0] * inner[0]], None);
+        let (outer, inner) = (product(draft.extents(&draft.outer)), product(draft.extents(&draft.inner)));
+        if draft.members.iter().all(|member| matches!(member, Member::Full(_))) {
+            return self.build(draft, &[], &[outer[0] * inner[0]], None);
         }
-        if self.is_product(plan) {
-            let mut stage = self.product(plan)?;
+        if self.is_product(draft) {
+            let mut stage = self.product(draft)?;
             stage.is_product = true;
             return Contraction::of(&stage, &self.evaluator.arena).map(|_| stage);
         }
-        // Where rows of the members lie across those of the plan, the indices simplify only loop by loop.
-        self.build(plan, &outer, &inner, None)
-            .or_else(|| self.build(plan, &plan.extents(&plan.outer), &plan.extents(&plan.inner), None))
+        // Where rows of the members lie across those of the draft, the indices simplify only loop by loop.
+        self.build(draft, &outer, &inner, None)
+            .or_else(|| self.build(draft, &draft.extents(&draft.outer), &draft.extents(&draft.inner), None))
     }
 
     /// The stage of a product of matrices: neighbouring loops are one where that adds no division.
-    fn product(&mut self, plan: &Plan) -> Option<Stage> {
-        let (mut outer, mut inner) = (plan.extents(&plan.outer), plan.extents(&plan.inner));
-        let mut stage = self.build(plan, &outer, &inner, None)?;
+    fn product(&mut self, draft: &StageDraft) -> Option<Stage> {
+        let (mut outer, mut inner) = (draft.extents(&draft.outer), draft.extents(&draft.inner));
+        let mut stage = self.build(draft, &outer, &inner, None)?;
         for is_outer in [true, false] {
             let mut place = 0;
             while place + 1 < if is_outer { outer.len() } else { inner.len() } {
                 let (mut new_outer, mut new_inner) = (outer.clone(), inner.clone());
                 let loops = if is_outer { &mut new_outer } else { &mut new_inner };
                 loops.splice(place..=place + 1, [loops[place] * loops[place + 1]]);
-                match self.build(plan, &new_outer, &new_inner, None) {
+                match self.build(draft, &new_outer, &new_inner, None) {
                     Some(merged) if self.divisions(&merged) <= self.divisions(&stage) => {
                         (stage, outer, inner) = (merged, new_outer, new_inner);
                     }
@@ -52,20 +52,20 @@ impl Scheduler<'_> {
         Some(stage)
     }
 
-    pub(super) fn nests(&mut self, plan: &Plan) -> Option<Stage> {
-        let mut outer = plan.extents(&plan.outer);
-        let mut inner = plan.extents(&plan.inner);
-        let mut stage = self.build(plan, &outer, &inner, None)?;
+    pub(super) fn nests(&mut self, draft: &StageDraft) -> Option<Stage> {
+        let mut outer = draft.extents(&draft.outer);
+        let mut inner = draft.extents(&draft.inner);
+        let mut stage = self.build(draft, &outer, &inner, None)?;
         // A division of a variable goes away where the loop is split in two.
         for _ in 0..8 {
             let Some((var, by)) = self.divided_var(&stage) else { break };
             let Some((new_outer, new_inner)) = split_loop(&stage, (&outer, &inner), var, by) else { break };
-            let Some(split) = self.build(plan, &new_outer, &new_inner, None) else { break };
+            let Some(split) = self.build(draft, &new_outer, &new_inner, None) else { break };
             stage = split;
             (outer, inner) = (new_outer, new_inner);
         }
         let mut divisions = self.divisions(&stage);
-        let row_is_flat = plan.members.iter().all(|member| matches!(member, Member::Full(_)));
+        let row_is_flat = draft.members.iter().all(|member| matches!(member, Member::Full(_)));
         if row_is_flat {
             // Without rows, outer and inner loops are one nest.
             outer.append(&mut inner);
@@ -81,7 +81,7 @@ impl Scheduler<'_> {
                 merged.splice(place..=place + 1, [current[place] * current[place + 1]]);
                 let (new_outer, new_inner) =
                     if extents == 0 { (merged.clone(), inner.clone()) } else { (outer.clone(), merged.clone()) };
-                let trial = self.build_flat(plan, &new_outer, &new_inner, row_is_flat);
+                let trial = self.build_flat(draft, &new_outer, &new_inner, row_is_flat);
                 if let Some(trial_divisions) = trial.map(|trial| self.divisions(&trial))
                     && trial_divisions <= divisions
                 {
@@ -92,11 +92,11 @@ impl Scheduler<'_> {
                 }
             }
         }
-        stage = self.build_flat(plan, &outer, &inner, row_is_flat)?;
+        stage = self.build_flat(draft, &outer, &inner, row_is_flat)?;
         let cuts = self.breakpoints(&stage);
         if !cuts.is_empty() {
             let (outer, inner) = flatten(&outer, &inner, row_is_flat);
-            stage = self.build(plan, &outer, &inner, Some(&cuts)).unwrap_or(stage);
+            stage = self.build(draft, &outer, &inner, Some(&cuts)).unwrap_or(stage);
         }
         self.hoist(&mut stage);
         Some(stage)
@@ -140,9 +140,9 @@ impl Scheduler<'_> {
         vars.is_empty().then_some(var)
     }
 
-    fn build_flat(&mut self, plan: &Plan, outer: &[i64], inner: &[i64], is_flat: bool) -> Option<Stage> {
+    fn build_flat(&mut self, draft: &StageDraft, outer: &[i64], inner: &[i64], is_flat: bool) -> Option<Stage> {
         let (outer, inner) = flatten(outer, inner, is_flat);
-        self.build(plan, &outer, &inner, None)
+        self.build(draft, &outer, &inner, None)
     }
 
     fn for_each_index(&self, stage: &Stage, visit: &mut impl FnMut(&Index)) {

@@ -10,7 +10,7 @@ use super::{LANES, Printer, division::Share};
 use crate::{
     back::print::{order::Order, size},
     front::{
-        expr::{Expr, ExprId, Fold, Kind},
+        expr::{Expr, ExprId, Fold, ValueKind},
         index::{Index, Term, Var, coefficient},
     },
     plan::stage::{Action, Loop, Role, Stage, roots},
@@ -204,7 +204,11 @@ impl Printer<'_> {
         let is_row_value = |id: ExprId| {
             let is_computed = !matches!(arena.get(id), Expr::Reduced { .. } | Expr::Load { .. });
             let is_reduced = || arena.reachable(&[id]).iter().any(|&id| matches!(arena.get(id), Expr::Reduced { .. }));
-            across.varying.contains(&id) && arena.kind(id) == Kind::F32 && is_computed && is_reduced() && !depends(id)
+            across.varying.contains(&id)
+                && arena.kind(id) == ValueKind::F32
+                && is_computed
+                && is_reduced()
+                && !depends(id)
         };
         let mut wanted: BTreeSet<ExprId> = BTreeSet::new();
         for id in self.beyond_rows(order, actions) {

@@ -9,7 +9,7 @@ use crate::{
     back::print::{order::Order, size},
     front::{
         arena::Arena,
-        expr::{Binary, Expr, ExprId, Kind, Unary},
+        expr::{Binary, Expr, ExprId, Unary, ValueKind},
         index::{Var, coefficient},
     },
     plan::stage::{Action, Loop, Segment, Stage},
@@ -42,10 +42,11 @@ impl Printer<'_> {
             Action::Store { dtype, at, value, .. } => {
                 let stride = coefficient(at, var).unwrap_or(0);
                 let is_row = stride == 1 || (stride != 0 && *dtype != DType::Bool);
-                let is_float = self.program.arena.kind(*value) == Kind::F32 && Kind::of(*dtype) == Some(Kind::F32);
+                let is_float =
+                    self.program.arena.kind(*value) == ValueKind::F32 && ValueKind::of(*dtype) == Some(ValueKind::F32);
                 is_row && (is_float || *dtype == DType::Bool)
             }
-            Action::Fold { kind, .. } => *kind == Kind::F32,
+            Action::Fold { kind, .. } => *kind == ValueKind::F32,
         }
     }
 
@@ -54,20 +55,22 @@ impl Printer<'_> {
         let arena = &self.program.arena;
         let has_lanes = match arena.get(id) {
             Expr::Load { dtype, at, .. } => {
-                let is_float = Kind::of(*dtype) == Some(Kind::F32);
+                let is_float = ValueKind::of(*dtype) == Some(ValueKind::F32);
                 coefficient(at, var).is_some_and(|stride| is_float || (*dtype == DType::Bool && stride == 1))
             }
             Expr::Binary(op, a, _) => {
                 let is_known = !matches!(op, Binary::Pow | Binary::Xor);
-                is_known && matches!(arena.kind(*a), Kind::F32 | Kind::Bool)
+                is_known && matches!(arena.kind(*a), ValueKind::F32 | ValueKind::Bool)
             }
             Expr::Unary(..) | Expr::Select(..) | Expr::Round(..) => true,
             Expr::Guard(condition, ..) => !varies(condition),
-            Expr::Convert(a, to) => matches!((arena.kind(*a), to), (Kind::Bool, Kind::F32) | (Kind::F32, Kind::Bool)),
+            Expr::Convert(a, to) => {
+                matches!((arena.kind(*a), to), (ValueKind::Bool, ValueKind::F32) | (ValueKind::F32, ValueKind::Bool))
+            }
             Expr::Reduced { .. } => true,
             _ => false,
         };
-        has_lanes && matches!(arena.kind(id), Kind::F32 | Kind::Bool)
+        has_lanes && matches!(arena.kind(id), ValueKind::F32 | ValueKind::Bool)
     }
 
     /// Declares arrays for what several levels compute alike and at some cost.
@@ -91,7 +94,7 @@ impl Printer<'_> {
                     used.insert(operand);
                 });
             }
-            let is_worth = |id: &ExprId| arena.kind(*id) == Kind::F32 && cost(arena, *id, var) >= 4;
+            let is_worth = |id: &ExprId| arena.kind(*id) == ValueKind::F32 && cost(arena, *id, var) >= 4;
             kept.extend(used.intersection(&seen).copied().filter(|id| here.contains(id)).filter(is_worth));
             seen.extend(here);
         }

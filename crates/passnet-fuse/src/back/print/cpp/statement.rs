@@ -6,7 +6,7 @@ use super::{LANES, Printer, Sums, kind_type, storage_type};
 use crate::{
     back::print::size,
     front::{
-        expr::{Expr, ExprId, Fold, Kind},
+        expr::{Expr, ExprId, Fold, ValueKind},
         index::coefficient,
         tensor::TensorId,
     },
@@ -14,21 +14,21 @@ use crate::{
 };
 
 impl Printer<'_> {
-    pub(super) fn declare_fold(&mut self, tensor: TensorId, fold: Fold, kind: Kind) {
+    pub(super) fn declare_fold(&mut self, tensor: TensorId, fold: Fold, kind: ValueKind) {
         let name = self.fold_name(tensor, fold);
         let start = match (fold, kind) {
-            (Fold::Sum, Kind::F32) => "0.0f",
+            (Fold::Sum, ValueKind::F32) => "0.0f",
             (Fold::Sum, _) => "0",
-            (Fold::Max, Kind::F32 | Kind::F64) => "-INFINITY",
-            (Fold::Min, Kind::F32 | Kind::F64) => "INFINITY",
+            (Fold::Max, ValueKind::F32 | ValueKind::F64) => "-INFINITY",
+            (Fold::Min, ValueKind::F32 | ValueKind::F64) => "INFINITY",
             (Fold::Max, _) => "INT64_MIN",
             (Fold::Min, _) => "INT64_MAX",
         };
         self.line(&format!("{} {name} = {start};", kind_type(kind)));
         match (kind, fold) {
-            (Kind::F32, Fold::Sum) if self.sums == Sums::Turns => self.line(&format!("turns {name}_lanes;")),
-            (Kind::F32, Fold::Sum) if self.sums == Sums::Cascade => self.line(&format!("cascade {name}_lanes;")),
-            (Kind::F32, _) => self.line(&format!("vec {name}_lanes = splat({start});")),
+            (ValueKind::F32, Fold::Sum) if self.sums == Sums::Turns => self.line(&format!("turns {name}_lanes;")),
+            (ValueKind::F32, Fold::Sum) if self.sums == Sums::Cascade => self.line(&format!("cascade {name}_lanes;")),
+            (ValueKind::F32, _) => self.line(&format!("vec {name}_lanes = splat({start});")),
             _ => {}
         }
     }
@@ -57,7 +57,7 @@ impl Printer<'_> {
 
     /// Joins the lanes of a reduction, if a loop had any.
     pub(super) fn finish_fold(&mut self, action: &Action, stage: &Stage) {
-        let Action::Fold { tensor, fold, kind: Kind::F32, .. } = action else { return };
+        let Action::Fold { tensor, fold, kind: ValueKind::F32, .. } = action else { return };
         if stage.segments.iter().all(|segment| segment.innermost.extent < LANES) {
             return;
         }
@@ -99,7 +99,7 @@ impl Printer<'_> {
             self.count += 1;
             let kind = self.program.arena.kind(id);
             let ty = match (has_lanes, kind) {
-                (true, Kind::Bool) => "mask",
+                (true, ValueKind::Bool) => "mask",
                 (true, _) => "vec",
                 (false, kind) => kind_type(kind),
             };

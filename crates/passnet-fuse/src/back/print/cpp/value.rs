@@ -6,7 +6,7 @@ use super::{Printer, kind_type, storage_type};
 use crate::{
     back::print::{size, sum},
     front::{
-        expr::{Binary, Expr, ExprId, Kind, Unary},
+        expr::{Binary, Expr, ExprId, Unary, ValueKind},
         index::{Index, Term, coefficient},
     },
 };
@@ -60,10 +60,10 @@ impl Printer<'_> {
                 };
                 format!("({} ? {a} : {b})", self.expr(*condition))
             }
-            Expr::Convert(a, _) if self.has_lanes(id) && kind == Kind::F32 => {
+            Expr::Convert(a, _) if self.has_lanes(id) && kind == ValueKind::F32 => {
                 format!("choose({}, splat(1.0f), splat(0.0f))", self.operand(*a))
             }
-            Expr::Convert(a, Kind::Bool) => format!("({} != 0)", self.expr(*a)),
+            Expr::Convert(a, ValueKind::Bool) => format!("({} != 0)", self.expr(*a)),
             Expr::Convert(a, to) => format!("static_cast<{}>({})", kind_type(*to), self.expr(*a)),
             Expr::Round(a, dtype) => {
                 let a = self.expr(*a);
@@ -102,14 +102,14 @@ impl Printer<'_> {
         }
     }
 
-    fn unary(&self, op: Unary, a: ExprId, kind: Kind) -> String {
+    fn unary(&self, op: Unary, a: ExprId, kind: ValueKind) -> String {
         let a_has_lanes = self.has_lanes(a);
         let a = self.expr(a);
         let function = match op {
             Unary::Neg => return format!("(-{a})"),
             Unary::Not if a_has_lanes => return format!("(~{a})"),
             Unary::Not => return format!("(!{a})"),
-            Unary::Abs if kind == Kind::I64 => return format!("({a} < 0 ? -{a} : {a})"),
+            Unary::Abs if kind == ValueKind::I64 => return format!("({a} < 0 ? -{a} : {a})"),
             Unary::Abs => "abs_of",
             Unary::Exp => "exp_of",
             Unary::Log => "log_of",
@@ -127,7 +127,7 @@ impl Printer<'_> {
     }
 
     fn binary(&self, op: Binary, a: ExprId, b: ExprId, has_lanes: bool) -> String {
-        let is_bool = self.program.arena.kind(a) == Kind::Bool && !has_lanes;
+        let is_bool = self.program.arena.kind(a) == ValueKind::Bool && !has_lanes;
         // A bound is no NaN that could win.
         let is_bound = matches!(*self.program.arena.get(b), Expr::Float { bits, .. } if !f64::from_bits(bits).is_nan());
         let (a, b) = if has_lanes { (self.operand(a), self.operand(b)) } else { (self.expr(a), self.expr(b)) };
@@ -169,7 +169,7 @@ impl Printer<'_> {
     }
 }
 
-fn float_literal(value: f64, kind: Kind) -> String {
+fn float_literal(value: f64, kind: ValueKind) -> String {
     if value.is_nan() {
         return "NAN".to_owned();
     }
@@ -177,7 +177,7 @@ fn float_literal(value: f64, kind: Kind) -> String {
         return if value < 0.0 { "-INFINITY".to_owned() } else { "INFINITY".to_owned() };
     }
     let text = match kind {
-        Kind::F32 => format!("{:?}f", value as f32),
+        ValueKind::F32 => format!("{:?}f", value as f32),
         _ => format!("{value:?}"),
     };
     if value < 0.0 { format!("({text})") } else { text }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{Printer, value::kind_type};
 use crate::{
     back::print::size,
-    front::expr::{Expr, ExprId, Fold, Kind},
+    front::expr::{Expr, ExprId, Fold, ValueKind},
     plan::{stage::Action, tile::Tile},
 };
 
@@ -83,7 +83,7 @@ impl Printer<'_> {
     }
 
     /// The value where it is part of the row, else what changes no result; always of the tile's shape.
-    fn masked(&mut self, id: ExprId, fold: Fold, kind: Kind) -> String {
+    fn masked(&mut self, id: ExprId, fold: Fold, kind: ValueKind) -> String {
         let is_whole = self.extents[&id].columns;
         let value = self.value(id, 0);
         if self.tile.has_column_mask() {
@@ -116,7 +116,7 @@ fn across(fold: Fold, value: &str) -> String {
     }
 }
 
-const fn neutral(fold: Fold, kind: Kind) -> &'static str {
+const fn neutral(fold: Fold, kind: ValueKind) -> &'static str {
     match (fold, kind.is_float()) {
         (Fold::Sum, true) => "0.0",
         (Fold::Sum, false) => "0",

@@ -6,7 +6,7 @@ use super::{Printer, extent::Extent, name_of};
 use crate::{
     back::print::{size, sum},
     front::{
-        expr::{Binary, BufferId, Expr, ExprId, Kind, Unary, for_each_value},
+        expr::{Binary, BufferId, Expr, ExprId, Unary, ValueKind, for_each_value},
         index::{Index, Term},
     },
 };
@@ -81,7 +81,7 @@ impl Printer<'_> {
                 let test = self.value(*test, condition);
                 format!("tl.where({test}, {then}, {otherwise})")
             }
-            Expr::Convert(a, Kind::Bool) => format!("({} != 0)", self.value(*a, condition)),
+            Expr::Convert(a, ValueKind::Bool) => format!("({} != 0)", self.value(*a, condition)),
             Expr::Convert(a, to) => format!("{}.to({})", self.value(*a, condition), kind_type(*to)),
             Expr::Round(of, dtype) => {
                 let is_summed = self.summed.contains(&id) && arena.is_product(*of);
@@ -138,7 +138,7 @@ impl Printer<'_> {
             Binary::Div => {
                 return match (self.inverse(b), kind) {
                     (Some(inverse), _) => format!("({first} * {inverse})"),
-                    (None, Kind::F32) => format!("tl.div_rn({first}, {second})"),
+                    (None, ValueKind::F32) => format!("tl.div_rn({first}, {second})"),
                     (None, _) => format!("({first} / {second})"),
                 };
             }
@@ -164,7 +164,7 @@ impl Printer<'_> {
             Expr::Extent { value, .. } => Some(format!("(1.0 / {})", size(value))),
             Expr::Float { bits, kind } => {
                 let divisor = f64::from_bits(bits);
-                let inverse = if kind == Kind::F32 { f64::from(1.0 / divisor as f32) } else { 1.0 / divisor };
+                let inverse = if kind == ValueKind::F32 { f64::from(1.0 / divisor as f32) } else { 1.0 / divisor };
                 Some(float_literal(inverse, kind))
             }
             _ => None,
@@ -215,12 +215,12 @@ fn closes_at_end(text: &str) -> bool {
     false
 }
 
-pub(super) const fn kind_type(kind: Kind) -> &'static str {
+pub(super) const fn kind_type(kind: ValueKind) -> &'static str {
     match kind {
-        Kind::Bool => "tl.int1",
-        Kind::I64 => "tl.int64",
-        Kind::F32 => "tl.float32",
-        Kind::F64 => "tl.float64",
+        ValueKind::Bool => "tl.int1",
+        ValueKind::I64 => "tl.int64",
+        ValueKind::F32 => "tl.float32",
+        ValueKind::F64 => "tl.float64",
     }
 }
 
@@ -240,7 +240,7 @@ pub(super) const fn storage_type(dtype: DType) -> &'static str {
     }
 }
 
-fn unary(op: Unary, a: &str, kind: Kind) -> String {
+fn unary(op: Unary, a: &str, kind: ValueKind) -> String {
     let function = match op {
         Unary::Neg => return format!("(-{a})"),
         Unary::Not => return format!("(~{a})"),
@@ -248,7 +248,7 @@ fn unary(op: Unary, a: &str, kind: Kind) -> String {
         Unary::Exp => "libdevice.exp",
         Unary::Log => "logarithm",
         Unary::Log1p => return format!("logarithm(({a} + 1.0))"),
-        Unary::Sqrt if kind == Kind::F32 => "tl.sqrt_rn",
+        Unary::Sqrt if kind == ValueKind::F32 => "tl.sqrt_rn",
         Unary::Sqrt => "libdevice.sqrt",
         Unary::Sin => "libdevice.sin",
         Unary::Cos => "libdevice.cos",
@@ -261,7 +261,7 @@ fn unary(op: Unary, a: &str, kind: Kind) -> String {
     format!("{function}({a})")
 }
 
-fn float_literal(value: f64, kind: Kind) -> String {
+fn float_literal(value: f64, kind: ValueKind) -> String {
     if !value.is_finite() {
         let name = if value.is_nan() {
             "nan"
@@ -274,8 +274,8 @@ fn float_literal(value: f64, kind: Kind) -> String {
     }
     match kind {
         // Written in short, the largest number is larger, and Triton takes it for a `float64`.
-        Kind::F32 if (value as f32).abs() == f32::MAX => format!("{:?}", f64::from(value as f32)),
-        Kind::F32 => format!("{:?}", value as f32),
+        ValueKind::F32 if (value as f32).abs() == f32::MAX => format!("{:?}", f64::from(value as f32)),
+        ValueKind::F32 => format!("{:?}", value as f32),
         _ => format!("{value:?}"),
     }
 }
