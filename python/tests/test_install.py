@@ -103,7 +103,12 @@ def test_the_metadata_names_versions_licences_and_the_backend(installed: Path):
     (entry,) = found.entry_points.select(group="torch_dynamo_backends")
     assert (entry.name, entry.value) == ("passnet", "passnet.backend:passnet")
     packaged = {str(file) for file in found.files or ()}
-    assert {"passnet/kernels/prelude.hpp", "passnet/kernels/vectors.hpp", "passnet/_native.abi3.so", "passnet_verifiers/__init__.py"} <= packaged
+    assert {
+        "passnet/kernels/prelude.hpp",
+        "passnet/kernels/vectors.hpp",
+        "passnet/_native.abi3.so",
+        "passnet_verifiers/__init__.py",
+    } <= packaged
     assert not any("tests" in Path(file).parts for file in packaged)
 
 

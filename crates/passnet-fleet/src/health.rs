@@ -145,7 +145,7 @@ impl Peers {
 
 #[cfg(test)]
 mod tests {
-    use passnet_record::{Cost, Evidence};
+    use passnet_record::{ContentId, Cost, Evidence};
     use serde_json::json;
 
     use super::*;
@@ -192,7 +192,7 @@ mod tests {
         });
         let verdict = |status: &str, timings: &[serde_json::Value]| -> Verdict {
             let verdict = json!({
-                "schema_version": passnet_record::SCHEMA_VERSION, "id": {"task": "t", "graph": "g"}, "key": "",
+                "schema_version": passnet_record::SCHEMA_VERSION, "id": {"task": "t", "graph": "g"}, "key": ContentId::of(b"k"),
                 "status": status, "outputs": [], "timings": timings, "evidence": Evidence::default(), "cost": Cost::default(),
             });
             serde_json::from_value(verdict).unwrap()
