@@ -27,8 +27,6 @@ from agent_command import QUICK, binary  # noqa: E402
 from fleet_processes import below, is_zombie, parent, stations, verdicts, wait_for  # noqa: E402
 
 KINDS = ["station", "actor", "raylet", "gcs_server", "bridge", "driver", "interrupt"]
-LEAST, MOST = 3.0, 25.0
-"""Seconds between two faults."""
 
 
 def named(root: int, name: str) -> list[int]:
@@ -61,6 +59,9 @@ def main() -> None:
     parser.add_argument("--tasks", default="8")
     parser.add_argument("--faults", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--pause", type=float, nargs=2, default=(3.0, 25.0), help="bounds of the seconds between two faults"
+    )
     arguments = parser.parse_args()
     chance = random.Random(arguments.seed)
     what = [str(arguments.suite), "--tasks", arguments.tasks, "--graphs-per-task", "2", *QUICK, "--author", "eager"]
@@ -78,7 +79,7 @@ def main() -> None:
             driver = subprocess.Popen(command, stdout=log, stderr=log)
         processes: set[int] = set()
         while driver.poll() is None:
-            end = time.monotonic() + chance.uniform(LEAST, MOST)
+            end = time.monotonic() + chance.uniform(*arguments.pause)
             while driver.poll() is None and time.monotonic() < end:
                 processes.update(below(driver.pid))
                 time.sleep(0.1)

@@ -1,6 +1,7 @@
-"""A run over a Ray cluster on this machine, with stations and the driver killed in the middle."""
+"""A run over a Ray cluster on this machine: a station is killed in the middle, the disk gets full, and the driver is killed."""
 
 import os
+import resource
 import signal
 import subprocess
 import time
@@ -29,7 +30,9 @@ def environment() -> dict[str, str]:
 def start(out: Path, *flags: str) -> subprocess.Popen[str]:
     command = [binary(), "fleet", "run", str(SUITE), *TASKS, *QUICK, "--author", "eager", "--author", "noop"]
     command += ["--address", "local", "--stations-per-node", "2", "--check-every", "0", "--out", str(out), *flags]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
+    # Python ignores SIGXFSZ, and so does the driver then: a write beyond a limit is an error, as on a full disk.
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "restore_signals": False}
+    return subprocess.Popen(command, text=True, env=environment(), **pipes)
 
 
 def finish(driver: subprocess.Popen[str]) -> str:
@@ -46,13 +49,22 @@ def test_faults_change_nothing_in_the_set_of_verdicts(tmp_path: Path):
     fleet = tmp_path / "fleet"
     names = {"eager": fleet / "demo-eager-cpu", "noop": fleet / "demo-noop-cpu"}
 
-    # A station is killed while it works, then the driver.
+    # A station is killed while it works. Then the disk of the driver is full, in the middle of a line of the log.
     driver = start(fleet)
     working = wait_for(lambda: [pid for pid in stations(driver.pid) if below(pid)])
     inside = [pid for station in stations(driver.pid) for pid in (station, *below(station))]
     assert inside and all(SECRET not in variables(pid) and "\0RAY_" not in variables(pid) for pid in inside)
     wait_for(lambda: any(verdicts(run) for run in names.values() if run.exists()))
     os.kill(working[0], signal.SIGKILL)
+    full = max((run / "run.jsonl").stat().st_size for run in names.values()) + 100
+    resource.prlimit(driver.pid, resource.RLIMIT_FSIZE, (full, full))
+    _, errors = driver.communicate(timeout=600)
+    assert driver.returncode != 0 and "too large" in errors, errors
+    assert not any((run / "run.jsonl").stat().st_size > full for run in names.values())
+
+    # The same command continues the run, until its driver is killed.
+    driver = start(fleet)
+    wait_for(lambda: [pid for pid in stations(driver.pid) if below(pid)])
     everything = below(driver.pid)
     time.sleep(0.5)
     driver.kill()

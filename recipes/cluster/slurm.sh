@@ -18,7 +18,8 @@ source "${PASSNET_VENV:-$HOME/passnet-venv}/bin/activate"
 export RAY_USAGE_STATS_ENABLED=0
 
 port=$((20000 + SLURM_JOB_ID % 20000))
-head_node=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+# `awk` reads all of it: `head` would end scontrol with SIGPIPE, and that the job.
+head_node=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | awk 'NR == 1')
 head_ip=$(srun --nodes=1 --ntasks=1 --nodelist="$head_node" hostname --ip-address | awk '{print $1}')
 
 # `--block` keeps each in its step: Slurm ends them with the job, and nothing is ended by name.

@@ -89,12 +89,14 @@ impl Illness {
 }
 
 impl Check {
-    /// Reads the verdict of a graph on author `eager`.
+    /// Reads the verdict of a graph on author `eager` on a device. Times of a CPU that others use fluctuate without a fault of the
+    /// machine, and verdicts there say so themselves: on a CPU an unstable measurement is one, and its wide interval is judged.
     ///
     /// # Errors
-    /// If it has no measurement that settled.
-    pub fn of(verdict: &Verdict, memory_bytes: Option<u64>) -> Result<Self, Illness> {
-        let timing = verdict.scored_timing().filter(|_| verdict.status == Status::Correct);
+    /// If it has no measurement, or on an accelerator none that settled.
+    pub fn of(device: Device, verdict: &Verdict, memory_bytes: Option<u64>) -> Result<Self, Illness> {
+        let is_fit = verdict.status == Status::Correct || (device.is_cpu() && verdict.status == Status::Unstable);
+        let timing = verdict.scored_timing().filter(|_| is_fit);
         let Some(timing) = timing else {
             let reason = verdict.reason.as_ref().map(|reason| reason.message.clone()).unwrap_or_default();
             return Err(Illness::NoMeasurement { status: verdict.status, reason });
@@ -143,6 +145,9 @@ impl Peers {
 
 #[cfg(test)]
 mod tests {
+    use passnet_record::{ContentId, Cost, Evidence};
+    use serde_json::json;
+
     use super::*;
 
     const FIT: Check = Check { ratio: (1.0, 0.99, 1.01), median_ns: 100.0, memory_bytes: 0 };
@@ -175,5 +180,30 @@ mod tests {
             judge(&mut peers, 1, Check { median_ns: 200.0, ..FIT }).unwrap_err();
         }
         judge(&mut peers, 1, Check { median_ns: 101.0, ..FIT }).unwrap();
+    }
+
+    /// A cluster of shared CPUs had no station for ten minutes, because each check was `unstable`.
+    #[test]
+    fn fluctuation_is_a_fault_of_accelerators_only() {
+        let side = json!({"trials": 10, "median_ns": 100.0, "iqr_ns": 60.0, "min_ns": 90.0});
+        let timing = json!({
+            "path": "direct", "baseline": "eager", "cache": "warm", "base": side, "candidate": side,
+            "speedup": {"ratio": 1.02, "low": 0.8, "high": 1.3, "confidence": 0.95}, "stable": false, "remeasured": 3,
+        });
+        let verdict = |status: &str, timings: &[serde_json::Value]| -> Verdict {
+            let verdict = json!({
+                "schema_version": passnet_record::SCHEMA_VERSION, "id": {"task": "t", "graph": "g"}, "key": ContentId::of(b"k"),
+                "status": status, "outputs": [], "timings": timings, "evidence": Evidence::default(), "cost": Cost::default(),
+            });
+            serde_json::from_value(verdict).unwrap()
+        };
+        let unstable = verdict("unstable", &[timing.clone()]);
+        let check = Check::of(Device::Cpu, &unstable, None).unwrap();
+        Peers::default().judge(SlotId(0), &check, &HealthPolicy::of(Device::Cpu)).unwrap();
+        let cuda: Device = "cuda".parse().unwrap();
+        assert!(matches!(Check::of(cuda, &unstable, None), Err(Illness::NoMeasurement { .. })));
+        assert!(Check::of(cuda, &verdict("correct", &[timing.clone()]), None).is_ok());
+        assert!(Check::of(Device::Cpu, &verdict("unstable", &[]), None).is_err());
+        assert!(Check::of(Device::Cpu, &verdict("accuracy", &[timing]), None).is_err());
     }
 }

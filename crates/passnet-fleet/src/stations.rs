@@ -235,7 +235,8 @@ impl Stations {
                 self.feed(Event::Failed(LeaseId(lease), message));
             }
             StationReply::Checked { lease, verdict, memory_bytes } => {
-                self.feed(Event::Checked(LeaseId(lease), Check::of(&verdict, memory_bytes)));
+                let check = Check::of(self.open.settings.device, &verdict, memory_bytes);
+                self.feed(Event::Checked(LeaseId(lease), check));
             }
             reply => self.news.push_back(StationsNews::Reply(reply)),
         }
