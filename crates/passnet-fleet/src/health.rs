@@ -197,12 +197,12 @@ mod tests {
             });
             serde_json::from_value(verdict).unwrap()
         };
-        let unstable = verdict("unstable", &[timing.clone()]);
+        let unstable = verdict("unstable", std::slice::from_ref(&timing));
         let check = Check::of(Device::Cpu, &unstable, None).unwrap();
         Peers::default().judge(SlotId(0), &check, &HealthPolicy::of(Device::Cpu)).unwrap();
         let cuda: Device = "cuda".parse().unwrap();
         assert!(matches!(Check::of(cuda, &unstable, None), Err(Illness::NoMeasurement { .. })));
-        assert!(Check::of(cuda, &verdict("correct", &[timing.clone()]), None).is_ok());
+        assert!(Check::of(cuda, &verdict("correct", std::slice::from_ref(&timing)), None).is_ok());
         assert!(Check::of(Device::Cpu, &verdict("unstable", &[]), None).is_err());
         assert!(Check::of(Device::Cpu, &verdict("accuracy", &[timing]), None).is_err());
     }
