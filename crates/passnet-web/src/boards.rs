@@ -35,7 +35,7 @@ pub(crate) struct Board {
     pub(crate) rows: Vec<Ranked>,
 }
 
-/// Groups the runs of a site into boards, suite by suite; larger boards of a suite come first.
+/// Groups the runs of a site into boards. Boards with more runs come first, then those with more graphs.
 pub(crate) fn boards(site: &Site) -> Vec<Board> {
     let mut boards: Vec<Board> = Vec::new();
     for (suite, entry) in site.suites.iter().enumerate() {
@@ -48,11 +48,12 @@ pub(crate) fn boards(site: &Site) -> Vec<Board> {
                 None => boards.push(Board { conditions, rows: vec![row] }),
             }
         }
-        boards[start..].sort_by_key(|board| std::cmp::Reverse(board.rows.len()));
     }
     for board in &mut boards {
         rank(&site.runs, &mut board.rows);
     }
+    let graphs = |board: &Board| board.rows.iter().map(|row| site.runs[row.run].header.graphs).max();
+    boards.sort_by_key(|board| std::cmp::Reverse((board.rows.len(), graphs(board))));
     boards
 }
 

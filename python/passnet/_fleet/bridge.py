@@ -25,6 +25,8 @@ _FETCH_WAIT = 5.0
 """Longest wait of an actor for lines, in seconds."""
 _LOOK_EVERY = 1.0
 """Pause between two looks at the nodes, in seconds."""
+_END_WAIT = 10.0
+"""Longest time to end the actors in order, in seconds."""
 
 
 class Bridge:
@@ -167,6 +169,10 @@ def _read(requests: queue.SimpleQueue[dict[str, Any] | None]) -> None:
     for line in sys.stdin:
         requests.put(json.loads(line))
     requests.put(None)
+    # The main thread ends the actors. Where the server of the cluster's state is gone it would wait a minute for it, and stations
+    # would live as long. Without this process the raylet ends what belongs to it.
+    time.sleep(_END_WAIT)
+    os._exit(1)
 
 
 def main() -> None:

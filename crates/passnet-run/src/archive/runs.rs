@@ -7,7 +7,7 @@ use std::{
 };
 
 use fs_err as fs;
-use passnet_record::{ContentId, RunEvent, RunHeader, Verdict};
+use passnet_record::{AuthorSpec, ContentId, RunEvent, RunHeader, Verdict};
 use passnet_score::{Outcomes, ScoreError, ScoreReport, ScoreSettings};
 use passnet_web::{Origin, PassSet, RunView};
 
@@ -133,9 +133,36 @@ pub fn score_run(header: RunHeader, verdicts: Vec<Verdict>) -> Result<RunView, S
     Ok(RunView { header, verdicts, score, passes: Vec::new(), origin: Origin::Directory })
 }
 
+/// Most characters of a name on pages. Each name is on many of them, and logs of others can have names of any length.
+const MAX_NAME: usize = 200;
+
+/// A header with names that pages can show.
+fn shown(header: &RunHeader) -> RunHeader {
+    let mut header = header.clone();
+    let argument = header.author.argument().map(|argument| shortened(argument.to_owned()));
+    header.author = AuthorSpec::new(&shortened(header.author.kind().to_owned()), argument);
+    let metadata = &mut header.metadata;
+    let names =
+        [&mut metadata.name, &mut metadata.organisation, &mut metadata.commit, &mut header.suite, &mut header.run];
+    for name in names {
+        *name = shortened(std::mem::take(name));
+    }
+    if metadata.link.chars().nth(MAX_NAME).is_some() {
+        metadata.link.clear();
+    }
+    header
+}
+
+fn shortened(name: String) -> String {
+    match name.char_indices().nth(MAX_NAME) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name,
+    }
+}
+
 fn view(log: &RunLog, origin: Origin, path: &Path) -> Result<RunView, ArchiveError> {
     let verdicts = log.verdicts().into_iter().cloned().collect();
-    let scored = score_run(log.header.clone(), verdicts);
+    let scored = score_run(shown(&log.header), verdicts);
     let scored = scored.map_err(|source| ArchiveError::Score { path: path.to_owned(), source })?;
     Ok(RunView { passes: passes(log), origin, ..scored })
 }
@@ -149,4 +176,16 @@ fn passes(log: &RunLog) -> Vec<PassSet> {
         }
     }
     sets.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_have_a_length_that_pages_can_show() {
+        assert_eq!(shortened("fuse".to_owned()), "fuse");
+        assert_eq!(shortened("é".repeat(MAX_NAME)), "é".repeat(MAX_NAME));
+        assert_eq!(shortened("é".repeat(10 << 20)), format!("{}…", "é".repeat(MAX_NAME)));
+    }
 }

@@ -133,7 +133,8 @@ fn figures(context: &Context<'_>, board: &Board, index: usize) -> Markup {
     let points: Vec<Point<'_>> = entries.iter().filter_map(point).collect();
     let shown = if board.rows.len() > MAX_CURVES { format!(", the best {MAX_CURVES} runs") } else { String::new() };
     html! {
-        details {
+        // Readers see the first board's at once.
+        details open[index == 0] {
             summary { "Figures" }
             div.sides {
                 figure {
