@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import threading
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -83,8 +84,14 @@ def test_zeros_of_both_signs_are_two_constants():
 @torch.no_grad()
 def test_kinds_beyond_the_limit_are_left_to_the_model():
     compiled = passnet.compile(net(), limit=2)
-    for size in (4, 5, 6, 7, 4):
+    for size in (4, 5):
         check(compiled, image(size=size))
+    with pytest.warns(RuntimeWarning, match=r"PyTorch runs calls of .* with other types or sizes: 2 kinds of calls"):
+        check(compiled, image(size=6))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for size in (7, 4):
+            check(compiled, image(size=size))
     assert kinds(compiled) == 2
     assert list(compiled.report().eager.values()) == [6]
 

@@ -242,6 +242,7 @@ class Compiled:
                 return self._eager(self._refused, args, kwargs)
             if len(self._built) >= self.options.limit:
                 reason = f"{self.options.limit} kinds of calls are compiled already (`limit`)"
+                self._warn("limit", f"PyTorch runs calls of {self._name()} with other types or sizes: {reason}")
                 return self._eager(reason, args, kwargs)
             return self._compile(args, kwargs)
 
@@ -262,6 +263,7 @@ class Compiled:
                     raise
                 # The call itself has its result already.
                 self._refused = f"compilation failed: {type(error).__name__}: {error}"
+                self._warn("failed", f"PyTorch runs {self._name()}: {self._refused}")
                 self._count(self._refused)
                 return captured.result
         self._built.append(built)
@@ -275,14 +277,11 @@ class Compiled:
         run, report = build_training(captured, self._known, self.options, self._store)
         if self._graph_pool() is not None:
             report.cuda_graph = "refused: gradients are wanted"
-        if (unused := self.options.of_inference()) and "options" not in self._warned:
-            self._warned.add("options")
+        if unused := self.options.of_inference():
             message = f"{unused} do not apply to calls that want gradients; for inference, call the model under `torch.no_grad()`"
-            warnings.warn(message, RuntimeWarning, stacklevel=6)
-        if report.left is not None and "gradient" not in self._warned:
-            self._warned.add("gradient")
-            message = f"PyTorch computes the gradients of {type(self.model).__name__}: {report.left}"
-            warnings.warn(message, RuntimeWarning, stacklevel=6)
+            self._warn("options", message, stacklevel=7)
+        if report.left is not None:
+            self._warn("gradient", f"PyTorch computes the gradients of {self._name()}: {report.left}", stacklevel=7)
         return Built(run, report, None)
 
     def _guarded(self, entry: Entry) -> Entry:
@@ -324,6 +323,15 @@ class Compiled:
         self._count(reason)
         return self.model(*args, **kwargs)
 
+    def _name(self) -> str:
+        return getattr(self.model, "__qualname__", type(self.model).__name__)
+
+    def _warn(self, key: str, message: str, stacklevel: int = 5) -> None:
+        """Warns once for each key: a call that PyTorch runs is right, but not faster, and nobody would see it."""
+        if key not in self._warned:
+            self._warned.add(key)
+            warnings.warn(message, RuntimeWarning, stacklevel=stacklevel)
+
     def _count(self, reason: str) -> None:
         self._counts[reason] = self._counts.get(reason, 0) + 1
 
@@ -342,10 +350,10 @@ class Compiled:
         if torch._C._is_any_autocast_enabled() and not (wants_gradient and self.options.training):
             return "autocast is enabled"
         if wants_gradient and not self.options.training:
-            if "gradient" not in self._warned:
-                self._warned.add("gradient")
-                message = "gradients are enabled, so with `training=False` the model itself runs; for inference, call it under"
-                warnings.warn(f"{message} `torch.no_grad()`", RuntimeWarning, stacklevel=5)
+            message = (
+                "gradients are enabled, so with `training=False` the model itself runs; for inference, call it under"
+            )
+            self._warn("gradient", f"{message} `torch.no_grad()`", stacklevel=6)
             return "a gradient is wanted"
         return None
 
