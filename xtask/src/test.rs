@@ -41,7 +41,10 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     let mut rust = cargo(root);
     rust.args(["test", "--workspace"]).env("RUST_TEST_THREADS", threads.to_string());
     let mut python = Command::new(&environment.python);
-    python.current_dir(root).args(["-m", "pytest", "--quiet", "python/tests"]).env("PYTHONPATH", &environment.site);
+    python
+        .current_dir(root)
+        .args(["-m", "pytest", "--quiet", "--durations=15", "python/tests"])
+        .env("PYTHONPATH", &environment.site);
     // Both wait for compilers, servers and workers much of the time, and use one core of two.
     std::thread::scope(|scope| {
         let python = scope.spawn(|| step_in_background("Python tests", environment.apply(&mut python)));

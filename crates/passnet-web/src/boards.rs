@@ -51,6 +51,8 @@ pub(crate) fn boards(site: &Site) -> Vec<Board> {
     }
     for board in &mut boards {
         rank(&site.runs, &mut board.rows);
+        // Runs without a rank are not better than those below them.
+        board.rows.sort_by_key(|row| row.rank.is_none());
     }
     let graphs = |board: &Board| board.rows.iter().map(|row| site.runs[row.run].header.graphs).max();
     boards.sort_by_key(|board| std::cmp::Reverse((board.rows.len(), graphs(board))));

@@ -69,7 +69,7 @@ fn runs_that_are_unfinished_or_cover_fewer_graphs_have_no_rank() {
     fewer.verdicts.truncate(3);
     fewer.header.graphs = 3;
     let page = board_page(vec![unfinished, fewer, run("whole", 1.5, 1.4, 1.6)]);
-    assert_eq!(ranks(&page), ["–", "–", "1"]);
+    assert_eq!(ranks(&page), ["1", "–", "–"]);
 }
 
 #[test]
