@@ -24,7 +24,9 @@ fn eager_against_itself_is_correct_and_equal() {
     let float64 = verdict.outputs[0].float64.unwrap();
     assert!(float64.accepted && float64.eager == float64.candidate && float64.eager.max > Some(0.0), "{float64:?}");
     let timing = verdict.scored_timing().unwrap();
-    assert_eq!((timing.path, timing.base.trials, timing.candidate.trials), (ExecutionPath::Direct, 20, 20));
+    assert_eq!((timing.path, timing.base.trials), (ExecutionPath::Direct, timing.candidate.trials));
+    // Once more for each measurement that a busy machine made unstable.
+    assert!(timing.base.trials >= 20 && timing.base.trials % 20 == 0, "{}", timing.base.trials);
     assert!(verdict.control_timing().is_some() && verdict.evidence.timed_calls_checked > 0);
     assert!(verdict.evidence.notes.is_empty(), "{:?}", verdict.evidence.notes);
 }
