@@ -8,7 +8,6 @@ use crate::{ArgRange, StrId, ValueId};
 pub enum Arg {
     /// A value of the graph.
     Value(ValueId),
-    /// `None`.
     None,
     /// `True` or `False`.
     Bool(bool),
@@ -16,7 +15,6 @@ pub enum Arg {
     Int(i64),
     /// A float, `inf` and `nan` included.
     Float(f64),
-    /// A string.
     Str(StrId),
     /// `[a, b]`.
     List(ArgRange),
@@ -44,7 +42,7 @@ pub struct Device {
 }
 
 impl Arg {
-    /// The elements of a list, tuple or slice.
+    /// Returns the elements of a list, tuple or slice.
     pub const fn elements(self) -> Option<ArgRange> {
         match self {
             Self::List(range) | Self::Tuple(range) | Self::Slice(range) => Some(range),
@@ -52,7 +50,7 @@ impl Arg {
         }
     }
 
-    /// The value that this argument is, not looking into lists and tuples.
+    /// Returns the value that this argument is, not looking into lists and tuples.
     pub const fn as_value(self) -> Option<ValueId> {
         match self {
             Self::Value(value) => Some(value),

@@ -75,42 +75,42 @@ impl Builder {
         value
     }
 
-    /// Says that the last reference to `value` is dropped right after `node`.
+    /// Records that the last reference to `value` is dropped right after `node`.
     pub fn free_after(&mut self, node: NodeId, value: ValueId) {
         self.frees.push((node, value));
     }
 
-    /// A string argument.
+    /// Returns a string argument.
     pub fn str(&mut self, text: &str) -> Arg {
         Arg::Str(self.intern(text))
     }
 
-    /// A dotted constant below `torch.`, e.g. `torch.strided`.
+    /// Returns a dotted constant below `torch.`, e.g. `torch.strided`.
     pub fn attr(&mut self, path: &str) -> Arg {
         Arg::Attr(self.intern(path))
     }
 
-    /// A device argument.
+    /// Returns a device argument.
     pub fn device(&mut self, kind: &str, index: Option<u32>) -> Arg {
         Arg::Device(Device { kind: self.intern(kind), index })
     }
 
-    /// A list argument.
+    /// Returns a list argument.
     pub fn list(&mut self, elements: &[Arg]) -> Arg {
         Arg::List(self.push_args(elements))
     }
 
-    /// A tuple argument.
+    /// Returns a tuple argument.
     pub fn tuple(&mut self, elements: &[Arg]) -> Arg {
         Arg::Tuple(self.push_args(elements))
     }
 
-    /// A slice argument.
+    /// Returns a slice argument.
     pub fn slice(&mut self, start: Arg, stop: Arg, step: Arg) -> Arg {
         Arg::Slice(self.push_args(&[start, stop, step]))
     }
 
-    /// Number of nodes so far.
+    /// Returns the number of nodes so far.
     pub fn num_nodes(&self) -> usize {
         self.graph.nodes.len()
     }

@@ -1,7 +1,7 @@
 use crate::{Arg, Callee, Device, Graph, Node, names::is_identifier};
 
 impl Graph {
-    /// The same graph for another device.
+    /// Returns the same graph for another device.
     ///
     /// Replaced are every device constant, every string of the form `cuda:N`, and the strings `cuda` and `cpu` where
     /// they are an argument named `device` or the only argument of `.to`. `kind` is `cpu`, `cuda` ...; `index` is the

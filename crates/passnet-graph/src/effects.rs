@@ -94,7 +94,7 @@ fn argument(graph: &Graph, node: &Node<'_>, position: usize, name: &str) -> Opti
     keyword(graph, node, name).or_else(|| node.args.get(position).copied())
 }
 
-/// The receiver or first parameter; all arguments where they are all named and none is called `input`.
+/// Returns the receiver or first parameter; all arguments where they are all named and none is called `input`.
 fn first_argument(graph: &Graph, node: &Node<'_>) -> Vec<Arg> {
     match node.args.first().copied().or_else(|| keyword(graph, node, "input")) {
         Some(arg) => vec![arg],
@@ -135,7 +135,7 @@ impl Storage {
         storage
     }
 
-    /// A number that all values which may share storage with `value` have in common.
+    /// Returns a number that all values which may share storage with `value` have in common.
     pub(crate) fn class(&self, value: ValueId) -> u32 {
         self.parent[value.index()]
     }

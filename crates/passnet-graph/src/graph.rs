@@ -10,7 +10,7 @@ pub enum Callee<'g> {
 }
 
 impl<'g> Callee<'g> {
-    /// The dotted path or the method name.
+    /// Returns the dotted path or the method name.
     pub const fn target(self) -> &'g str {
         match self {
             Self::Function(target) | Self::Method(target) => target,
@@ -113,32 +113,32 @@ impl<'g> Node<'g> {
 }
 
 impl Graph {
-    /// Number of inputs.
+    /// Returns the number of inputs.
     pub fn num_inputs(&self) -> usize {
         self.inputs.len()
     }
 
-    /// Number of nodes.
+    /// Returns the number of nodes.
     pub fn num_nodes(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Number of values: inputs and nodes.
+    /// Returns the number of values: inputs and nodes.
     pub fn num_values(&self) -> usize {
         self.inputs.len() + self.nodes.len()
     }
 
-    /// The inputs in order: values `0..num_inputs`.
+    /// Returns the inputs in order: values `0..num_inputs`.
     pub fn inputs(&self) -> impl ExactSizeIterator<Item = ValueId> + use<> {
         (0..self.inputs.len() as u32).map(ValueId)
     }
 
-    /// Names of the inputs in order.
+    /// Returns the names of the inputs in order.
     pub fn input_names(&self) -> impl ExactSizeIterator<Item = &str> {
         self.inputs.iter().map(|&name| self.strings.get(name))
     }
 
-    /// The nodes in program order.
+    /// Returns the nodes in program order.
     pub fn nodes(&self) -> impl ExactSizeIterator<Item = Node<'_>> + DoubleEndedIterator {
         (0..self.nodes.len() as u32).map(|index| self.node(NodeId(index)))
     }
@@ -163,12 +163,12 @@ impl Graph {
         }
     }
 
-    /// Number of distinct callees; [`OpId`]s are below it.
+    /// Returns the number of distinct callees; [`OpId`]s are below it.
     pub fn num_ops(&self) -> usize {
         self.ops.len()
     }
 
-    /// The callee of an op.
+    /// Returns the callee of an op.
     ///
     /// # Panics
     /// If `id` is not of this graph.
@@ -178,17 +178,17 @@ impl Graph {
         if op.is_method { Callee::Method(target) } else { Callee::Function(target) }
     }
 
-    /// The value that a node defines.
+    /// Returns the value that a node defines.
     pub fn value_of(&self, node: NodeId) -> ValueId {
         ValueId(self.inputs.len() as u32 + node.0)
     }
 
-    /// The node that defines a value; `None` for an input.
+    /// Returns the node that defines a value; `None` for an input.
     pub fn node_of(&self, value: ValueId) -> Option<NodeId> {
         value.0.checked_sub(self.inputs.len() as u32).map(NodeId)
     }
 
-    /// Name of a value.
+    /// Returns the name of a value.
     ///
     /// # Panics
     /// If `value` is not of this graph.
@@ -200,7 +200,7 @@ impl Graph {
         self.strings.get(id)
     }
 
-    /// A string of the graph.
+    /// Returns a string of the graph.
     ///
     /// # Panics
     /// If `id` is not of this graph.
@@ -208,7 +208,7 @@ impl Graph {
         self.strings.get(id)
     }
 
-    /// Elements of a list, tuple or slice.
+    /// Returns the elements of a list, tuple or slice.
     ///
     /// # Panics
     /// If `range` is not of this graph.
@@ -216,7 +216,7 @@ impl Graph {
         &self.args[range.indices()]
     }
 
-    /// Elements of the returned tuple.
+    /// Returns the elements of the returned tuple.
     pub fn outputs(&self) -> &[Arg] {
         self.elements(self.outputs)
     }

@@ -27,7 +27,7 @@ pub enum Syntax {
 }
 
 impl Operator {
-    /// Number of arguments.
+    /// Returns the number of arguments.
     pub const fn arity(&self) -> usize {
         match self.syntax {
             Syntax::Unary(_) => 1,
@@ -92,7 +92,7 @@ pub const OPERATORS: &[Operator] = operators! {
 /// Target of an attribute read: `builtins.getattr(x, "real")`.
 pub const GETATTR: &str = "builtins.getattr";
 
-/// The operator with that target, e.g. `operator.add`.
+/// Returns the operator with that target, e.g. `operator.add`.
 pub fn by_target(target: &str) -> Option<&'static Operator> {
     let name = target.strip_prefix("operator.")?;
     OPERATORS.iter().find(|operator| operator.name == name)

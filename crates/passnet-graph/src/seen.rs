@@ -1,7 +1,7 @@
-//! Calls whose results somebody can see.
+//! Calls whose results are visible outside of the graph.
 //!
-//! A graph is a task only if its work shows: in what it returns, or in inputs that it changes. A compiler that removes the rest is
-//! right, and infinitely fast.
+//! A graph is a task only if its work shows: in what it returns, or in inputs that it changes. A compiler that removes
+//! the rest is right, and infinitely fast.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::{
 /// Reason why a graph is no task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unseen {
-    /// It returns nothing that it computes, and changes no input.
+    /// The graph returns nothing that it computes, and changes no input.
     Everything,
     /// More than half of its calls contribute neither to an output nor to a changed input.
     Most {
@@ -61,7 +61,7 @@ impl Graph {
     /// Returns for each node whether it is one of `roots`, its result can be seen, or one of those needs it.
     fn reached(&self, roots: impl Fn(&Node<'_>) -> bool) -> Vec<bool> {
         let storage = Storage::new(self);
-        // Classes of storage that somebody looks at after the call.
+        // Classes of storage that are read after the call.
         let mut watched = vec![false; self.num_values()];
         for value in self.inputs().chain(self.output_values()) {
             watched[storage.class(value) as usize] = true;
@@ -94,8 +94,8 @@ impl Graph {
 }
 
 impl Slice {
-    /// The slice without its dead calls: those that contribute neither to an output nor to a changed input. Inputs that only dead
-    /// calls use are removed, too. A slice without dead calls is returned as it is.
+    /// Returns the slice without its dead calls: those that contribute neither to an output nor to a changed input.
+    /// Inputs that only dead calls use are removed, too. A slice without dead calls is returned as it is.
     ///
     /// # Errors
     /// If a law is broken by what remains.
@@ -134,7 +134,7 @@ mod tests {
         let live = whole.without_dead_calls().unwrap();
         assert_eq!(live.graph.op_names(), ["relu", "Tensor.mul_", "exp"]);
         assert_eq!((live.inputs.as_slice(), live.outputs.as_slice()), ([x].as_slice(), [e].as_slice()));
-        // `d` is used by nobody, and what it reads is only for it.
+        // `d` is unused, and so is everything that only `d` reads.
         let dead = graph.slice(2..3, SliceOrder::ByDefinition).unwrap().without_dead_calls().unwrap();
         assert_eq!(dead.graph.num_nodes(), 0);
         let untouched = graph.slice(1..2, SliceOrder::ByDefinition).unwrap();
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn results_that_nobody_gets_are_no_task() {
+    fn unused_results_are_not_a_task() {
         let relu = |g: &mut Builder| {
             let x = g.input("x");
             g.call_function("y", "torch.relu", &[x.into()], &[]);
@@ -191,7 +191,7 @@ mod tests {
             Some(Unseen::Everything),
         );
         check(|g| vec![relu(g).into()], Some(Unseen::Everything));
-        // Changed in place, but only a value that nobody gets.
+        // Changed in place, but only an unused value.
         check(
             |g| {
                 let x = g.input("x");

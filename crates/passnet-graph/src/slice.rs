@@ -27,7 +27,7 @@ pub enum SliceOrder {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SliceError {
     /// The range is empty, or goes beyond the end.
-    #[error("ops {start}..{end} are no range of a graph of {nodes} ops; give 0 <= start < end <= {nodes}")]
+    #[error("ops {start}..{end} are not a range of a graph of {nodes} ops; use 0 <= start < end <= {nodes}")]
     Range {
         /// First op.
         start: usize,

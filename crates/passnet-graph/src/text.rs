@@ -34,7 +34,7 @@ impl fmt::Display for Graph {
 }
 
 impl Graph {
-    /// The call of one node as text, without its name: `relu.view(-1)`.
+    /// Returns the call of one node as text, without its name: `relu.view(-1)`.
     ///
     /// # Panics
     /// When displayed, if `node` is not of this graph.
@@ -42,7 +42,7 @@ impl Graph {
         fmt::from_fn(move |f| write_call(f, self, &self.node(node)))
     }
 
-    /// An argument of this graph as text: `(1, 1)`, `conv`.
+    /// Returns an argument of this graph as text: `(1, 1)`, `conv`.
     ///
     /// # Panics
     /// When displayed, if `arg` is not of this graph.

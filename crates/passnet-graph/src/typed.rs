@@ -18,17 +18,17 @@ pub struct TensorType {
 }
 
 impl TensorType {
-    /// A tensor whose elements lie in row-major order without gaps.
+    /// Returns a tensor whose elements lie in row-major order without gaps.
     pub fn contiguous(shape: &[i64], dtype: DType) -> Self {
         Self { shape: shape.to_vec(), stride: contiguous_stride(shape), dtype }
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn numel(&self) -> i64 {
         self.shape.iter().product()
     }
 
-    /// Number of bytes of the elements.
+    /// Returns the number of bytes of the elements.
     pub fn nbytes(&self) -> i64 {
         self.numel() * self.dtype.size() as i64
     }
@@ -67,7 +67,6 @@ pub fn contiguous_stride(shape: &[i64]) -> Vec<i64> {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Option<Fields>")]
 pub enum Type {
-    /// A tensor.
     Tensor(TensorType),
     /// A list or tuple.
     List {
@@ -76,7 +75,6 @@ pub enum Type {
     },
     /// A tensor in host memory, where the graph runs on another device.
     Host {
-        /// Type of the tensor.
         host: TensorType,
     },
     /// A Python integer.
@@ -134,7 +132,7 @@ impl TryFrom<Option<Fields>> for Type {
 pub struct TypeFieldsError;
 
 impl Type {
-    /// The tensor's type, where it is one.
+    /// Returns the tensor's type, where it is one.
     pub const fn as_tensor(&self) -> Option<&TensorType> {
         match self {
             Self::Tensor(tensor) => Some(tensor),
@@ -142,7 +140,7 @@ impl Type {
         }
     }
 
-    /// The type as host memory sees it: what lies on the device is unknown there.
+    /// Returns the type as host memory sees it: what lies on the device is unknown there.
     fn on_host(&self) -> Self {
         match self {
             Self::Host { host } => Self::Tensor(host.clone()),
@@ -163,7 +161,7 @@ impl Type {
 
 /// Types that do not fit a graph.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the graph has {values} values, but {types} types are given; propagate the types of this graph again")]
+#[error("the graph has {values} values, but {types} types are given; compute the types of this graph again")]
 pub struct TypeCountError {
     /// Number of values of the graph.
     pub values: usize,
@@ -190,12 +188,12 @@ impl TypedGraph {
         Ok(Self { graph, types })
     }
 
-    /// The graph.
+    /// Returns the graph.
     pub const fn graph(&self) -> &Graph {
         &self.graph
     }
 
-    /// The graph as host memory sees it, where it runs on another device and makes tensors in host memory all the same.
+    /// Returns the graph as host memory sees it, where it runs on another device and makes tensors in host memory all the same.
     pub fn on_host(&self) -> Option<Self> {
         let any = self.types.iter().any(Type::is_on_host);
         any.then(|| Self { graph: self.graph.clone(), types: self.types.iter().map(Type::on_host).collect() })
@@ -206,7 +204,7 @@ impl TypedGraph {
         &self.types[value.index()]
     }
 
-    /// The tensor type of a value, where it is a tensor.
+    /// Returns the tensor type of a value, where it is a tensor.
     pub fn tensor(&self, value: ValueId) -> Option<&TensorType> {
         self.type_of(value).as_tensor()
     }

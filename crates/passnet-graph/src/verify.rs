@@ -2,7 +2,7 @@
 //!
 //! 1. Inputs come first. Values are numbered in order of definition: inputs, then nodes.
 //! 2. An argument refers only to values defined before it; outputs may refer to every value.
-//! 3. Strings are in the string pool. The elements of a list, tuple or slice are in the argument pool before whichever element
+//! 3. Strings are in the string pool. The elements of a list, tuple or slice are in the argument pool before the element
 //!    refers to them, so that arguments are finite; they nest at most [`MAX_ARG_DEPTH`] deep, so that code may recurse
 //!    over them.
 //! 4. A slice has three elements.
@@ -39,7 +39,7 @@ pub enum VerifyError {
     TooLarge,
     #[error("input `{name}` comes after a node; add all inputs first")]
     InputAfterNode { name: String },
-    #[error("`{name}` cannot name a value; use an identifier that is no keyword and no word of the language of graphs")]
+    #[error("`{name}` cannot name a value; use an identifier that is not a keyword of Python or of graph text")]
     BadName { name: String },
     #[error("two values are called `{name}`; rename one")]
     DuplicateName { name: String },
@@ -56,21 +56,21 @@ pub enum VerifyError {
          or `builtins.getattr`"
     )]
     BadFunction { node: String, target: String },
-    #[error("node `{node}`: `{target}` is no method name")]
+    #[error("node `{node}`: `{target}` is not a method name")]
     BadMethod { node: String, target: String },
     #[error("node `{node}`: method `{method}` needs a value as its receiver")]
     NoReceiver { node: String, method: String },
     #[error("node `{node}`: `{target}` takes {expected} positional arguments and no keywords")]
     BadArity { node: String, target: String, expected: usize },
-    #[error("a value is freed after node {node}, which there is not")]
+    #[error("a value is freed after node {node}, which does not exist")]
     FreeAfterNothing { node: u32 },
     #[error("node `{node}`: getattr needs a value and the name of an attribute")]
     BadAttribute { node: String },
     #[error("node `{node}`: `{keyword}` cannot be a keyword argument, or is there twice")]
     BadKeyword { node: String, keyword: String },
-    #[error("{place}: `{path}` is no dotted constant below `torch.`, or is a dtype and must be given as one")]
+    #[error("{place}: `{path}` is not a dotted constant below `torch.`; a dtype must be given as a dtype")]
     BadConstant { place: Location, path: String },
-    #[error("{place}: `{kind}` is no kind of device")]
+    #[error("{place}: `{kind}` is not a kind of device")]
     BadDevice { place: Location, kind: String },
     #[error("{place}: the value of setitem `{name}` is used; use the tensor that it changed")]
     SetItemUsed { place: Location, name: String },

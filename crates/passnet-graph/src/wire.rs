@@ -11,7 +11,7 @@ pub const WIRE_VERSION: u64 = 1;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
     /// The text is no JSON.
-    #[error("the graph is no JSON: {0}")]
+    #[error("the graph is not JSON: {0}")]
     Json(String),
     /// A field is missing or has another form.
     #[error("{path}: expected {expected}")]
@@ -22,7 +22,7 @@ pub enum WireError {
         expected: &'static str,
     },
     /// The writer is newer.
-    #[error("wire form {found} is not known (this reader knows {WIRE_VERSION}); update PassNet")]
+    #[error("wire form {found} is not supported (this version reads {WIRE_VERSION}); install a newer PassNet")]
     Version {
         /// Version of the writer.
         found: u64,
@@ -32,7 +32,7 @@ pub enum WireError {
     Verify(#[from] VerifyError),
 }
 
-/// The wire form of a graph.
+/// Returns the wire form of a graph.
 pub fn to_value(graph: &Graph) -> Value {
     let args = |args: &[Arg]| args.iter().map(|&arg| arg_to_value(graph, arg)).collect::<Vec<_>>();
     let nodes: Vec<Value> = graph
@@ -60,7 +60,7 @@ pub fn to_value(graph: &Graph) -> Value {
     object
 }
 
-/// The wire form of one argument of `graph`.
+/// Returns the wire form of one argument of `graph`.
 pub fn arg_to_value(graph: &Graph, arg: Arg) -> Value {
     let elements = |range| graph.elements(range).iter().map(|&arg| arg_to_value(graph, arg)).collect::<Vec<_>>();
     match arg {
@@ -91,7 +91,7 @@ pub fn arg_to_value(graph: &Graph, arg: Arg) -> Value {
 pub fn from_json(text: &str) -> Result<Graph, WireError> {
     let value: Value = serde_json::from_str(text).map_err(|error| WireError::Json(error.to_string()))?;
     if let Some(integer) = integer_outside_64_bits(text) {
-        return Err(WireError::Json(format!("the integer {integer} does not fit 64 bits")));
+        return Err(WireError::Json(format!("the integer {integer} does not fit into 64 bits")));
     }
     from_value(&value)
 }
@@ -128,7 +128,7 @@ fn integer_outside_64_bits(text: &str) -> Option<&str> {
 /// An integer outside 64 bits has already become a float in a `serde_json::Value`; [`from_json`] notices it.
 ///
 /// # Errors
-/// If `value` is no wire form, or the graph breaks a law.
+/// If `value` is not a wire form, or the graph is invalid.
 pub fn from_value(value: &Value) -> Result<Graph, WireError> {
     let object = value.as_object().ok_or(WireError::Form { path: "graph".to_owned(), expected: "an object" })?;
     let version = field(object, "graph", "version", "an integer", Value::as_u64)?;

@@ -332,6 +332,6 @@ fn json_form() {
     );
     let error = |target: &str, pattern: &str| match_json(target, pattern).unwrap_err().to_string();
     assert_eq!(error("{}", "{}"), "target graph: graph.version: expected an integer");
-    assert!(error(&text(&target), "{").starts_with("pattern graph: the graph is no JSON"));
+    assert!(error(&text(&target), "{").starts_with("pattern graph: the graph is not JSON"));
     assert!(error(&text(&target), &text(&graph("x | | x"))).starts_with("the pattern computes nothing"));
 }

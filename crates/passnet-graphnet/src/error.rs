@@ -32,11 +32,11 @@ pub enum ErrorKind {
     Io(String),
     #[error("the file is not UTF-8")]
     NotUtf8,
-    #[error("the file has {found} bytes, more than the {limit} that are read")]
+    #[error("the file has {found} bytes; the limit is {limit}")]
     TooLarge { found: usize, limit: usize },
-    #[error("the code nests deeper than {limit}")]
+    #[error("the code is nested deeper than {limit} levels")]
     TooDeep { limit: u32 },
-    #[error("no Python: {0}")]
+    #[error("not valid Python: {0}")]
     Syntax(String),
     #[error("{what} cannot be part of a {part}")]
     Unsupported { what: String, part: &'static str },
@@ -50,13 +50,13 @@ pub enum ErrorKind {
     NoForward,
     #[error("forward does not return")]
     NoReturn,
-    #[error("the integer {0} does not fit 64 bits")]
+    #[error("the integer {0} does not fit into 64 bits")]
     HugeInteger(String),
-    #[error("the graph breaks a law: {0}")]
+    #[error("invalid graph: {0}")]
     Graph(#[from] passnet_graph::VerifyError),
     #[error("`{attribute}` must be {expected}")]
     BadAttribute { attribute: String, expected: &'static str },
-    #[error("`{0}` is no attribute of a tensor")]
+    #[error("`{0}` is not an attribute of a tensor")]
     UnknownAttribute(String),
     #[error("the class has no `name`")]
     NoName,
@@ -70,14 +70,14 @@ pub enum ErrorKind {
     DuplicateTensor(String),
     #[error("parameter `{0}` of forward is not described")]
     MissingTensor(String),
-    #[error("tensor `{0}` is described, but is no parameter of forward")]
+    #[error("tensor `{0}` is described but is not a parameter of forward")]
     ExtraTensor(String),
-    #[error("no JSON of a sample: {0}")]
+    #[error("not the JSON of a sample: {0}")]
     Json(String),
 }
 
 impl ErrorKind {
-    /// The fix.
+    /// Returns the fix.
     pub fn help(&self) -> Option<&'static str> {
         Some(match self {
             Self::Io(_) => return None,
@@ -87,6 +87,9 @@ impl ErrorKind {
             Self::Syntax(_) => "check whether the file was cut off, and run it through Python",
             Self::Unsupported { part: "graph", .. } => {
                 "a graph is straight-line code: calls of torch functions and tensor methods, operators, and a return"
+            }
+            Self::Unsupported { part: "Paddle graph", .. } => {
+                "a graph of Paddle is straight-line code: calls below `paddle`, lists, tuples, literals, and a return"
             }
             Self::Unsupported { part: "tensor meta", .. } => "write classes whose attributes are literals",
             Self::Unsupported { .. } => "remove it; the files of a sample are straight-line code and literals",
@@ -99,7 +102,7 @@ impl ErrorKind {
             Self::Graph(_) => "see the laws in the documentation of passnet_graph::verify",
             Self::BadAttribute { .. } => "see the tensor metas in docs/reference/inputs.md",
             Self::UnknownAttribute(_) => {
-                "use name, original_name, shape, dtype, device, mean, std, data, min_val or max_val"
+                "use name, original_name, shape, dtype, device, mean, std, data, min_val (or low) or max_val (or high)"
             }
             Self::NoName => "add `name = \"...\"`, the parameter of forward that the class describes",
             Self::UnknownDType(_) => "use a PyTorch dtype such as \"torch.float32\"",
@@ -136,7 +139,7 @@ impl Error {
         Self::of_file(path.display().to_string(), ErrorKind::Io(error.to_string()))
     }
 
-    /// The file, as the caller named it.
+    /// Returns the file, as the caller named it.
     pub fn path(&self) -> &str {
         &self.0.path
     }
@@ -151,12 +154,12 @@ impl Error {
         self.0.column
     }
 
-    /// The line of text.
+    /// Returns the line of text.
     pub fn snippet(&self) -> &str {
         &self.0.snippet
     }
 
-    /// The problem.
+    /// Returns the problem.
     pub fn kind(&self) -> &ErrorKind {
         &self.0.kind
     }

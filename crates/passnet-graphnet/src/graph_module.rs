@@ -17,7 +17,6 @@
 mod body;
 mod expr;
 mod lower;
-mod operators;
 mod print;
 mod quick;
 mod scope;
@@ -26,9 +25,9 @@ use passnet_graph::Graph;
 
 pub use print::print;
 
-use crate::{Error, source::Source};
+use crate::{Error, paddle, source::Source};
 
-/// Reads a graph from the text of a `model.py`. `path` is used in messages only.
+/// Reads a graph from the text of a `model.py`, of PyTorch or of Paddle ([`paddle`]). `path` is used in messages only.
 ///
 /// # Errors
 /// If the text is no Python, or no straight-line graph; see [`crate::ErrorKind`].
@@ -36,6 +35,7 @@ pub fn parse(path: &str, text: &str) -> Result<Graph, Error> {
     let source = Source::new(path, text)?;
     match quick::read(text) {
         Some(graph) => Ok(graph),
+        None if paddle::is_paddle(text) => Ok(paddle::read(path, text)?.graph),
         None => lower::lower(&source, &source.parse()?),
     }
 }

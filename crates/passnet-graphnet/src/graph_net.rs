@@ -6,7 +6,7 @@ use crate::{Error, ErrorKind, source::Source};
 /// The content of `graph_net.json`. Keys that PassNet does not know are kept.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GraphNetMeta {
-    /// Always `torch` so far.
+    /// `torch` or `paddle`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub framework: Option<String>,
     /// Source of the model: `timm`, `torchvision`, `huggingface_hub` ...
@@ -58,7 +58,7 @@ impl GraphNetMeta {
         })
     }
 
-    /// The text of a `graph_net.json`, indented by four blanks.
+    /// Returns the text of a `graph_net.json`, indented by four blanks.
     pub fn print(&self) -> String {
         let mut text = Vec::new();
         let formatter = serde_json::ser::PrettyFormatter::with_indent(b"    ");

@@ -18,11 +18,14 @@
 //! the line, and how to fix it.
 
 mod error;
+mod forward;
 pub mod graph_module;
 mod graph_net;
 mod literal;
 pub mod metas;
 mod nesting;
+mod operators;
+pub mod paddle;
 pub mod rename;
 pub mod sample;
 mod source;

@@ -2,7 +2,7 @@
 
 use ruff_python_ast::{Expr, ExprCall, ExprUnaryOp, Number, UnaryOp};
 
-/// The value of `float('inf')`, `float("-inf")`, `float('nan')`.
+/// Returns the value of `float('inf')`, `float("-inf")`, `float('nan')`.
 pub(crate) fn float_call(call: &ExprCall) -> Option<f64> {
     let (Expr::Name(name), [Expr::StringLiteral(text)]) = (&*call.func, &*call.arguments.args) else { return None };
     if name.id != "float" || !call.arguments.keywords.is_empty() {
@@ -11,7 +11,7 @@ pub(crate) fn float_call(call: &ExprCall) -> Option<f64> {
     float_of(text.value.to_str())
 }
 
-/// The value of `float(text)`; `None` for texts that no sample has.
+/// Returns the value of `float(text)`; `None` for texts that no sample has.
 pub(crate) fn float_of(text: &str) -> Option<f64> {
     match text {
         "inf" => Some(f64::INFINITY),
@@ -47,7 +47,7 @@ impl<'a> Scalar<'a> {
         }
     }
 
-    /// A number as Python means it; `None` if it is complex, or an integer outside 64 bits.
+    /// Returns a number as Python means it; `None` if it is complex, or an integer outside 64 bits.
     pub(crate) fn number(number: &Number, is_negative: bool) -> Option<Self> {
         match number {
             Number::Float(value) => Some(Self::Float(if is_negative { -value } else { *value })),
@@ -56,7 +56,7 @@ impl<'a> Scalar<'a> {
         }
     }
 
-    /// An integer, if it fits 64 bits.
+    /// Returns an integer, if it fits 64 bits.
     pub(crate) fn integer(magnitude: u64, is_negative: bool) -> Option<i64> {
         let magnitude = i128::from(magnitude);
         i64::try_from(if is_negative { -magnitude } else { magnitude }).ok()

@@ -35,7 +35,7 @@ pub fn parse(path: &str, text: &str) -> Result<Vec<TensorMeta>, Error> {
     Ok(parse_located(&Source::new(path, text)?)?.into_iter().map(|(_, tensor)| tensor).collect())
 }
 
-/// The tensors, each with the offset of its class.
+/// Returns the tensors, each with the offset of its class.
 pub(crate) fn parse_located(source: &Source<'_>) -> Result<Vec<(usize, TensorMeta)>, Error> {
     let module = source.parse()?;
     let mut tensors: Vec<(usize, TensorMeta)> = Vec::with_capacity(module.body.len());

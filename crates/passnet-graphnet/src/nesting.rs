@@ -162,7 +162,7 @@ fn is_newline(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r')
 }
 
-/// Length of the newline at a place: `\r\n` counts as one.
+/// Returns the length of the newline at a place: `\r\n` counts as one.
 fn newline_len(bytes: &[u8], at: usize) -> usize {
     match bytes.get(at..) {
         Some([b'\r', b'\n', ..]) => 2,

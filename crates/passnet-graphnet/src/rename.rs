@@ -17,7 +17,7 @@ use crate::{
     unparse::{Rewrite, Unparser},
 };
 
-/// The text of a `model.py` with its names replaced. `path` is used in messages only.
+/// Returns the text of a `model.py` with its names replaced. `path` is used in messages only.
 ///
 /// # Errors
 /// If the text is no Python, or has statements or expressions beyond those of samples.

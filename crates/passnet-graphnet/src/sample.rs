@@ -27,7 +27,6 @@ pub const GRAPH_HASH: &str = "graph_hash.txt";
 /// A graph with the metadata of its inputs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// The graph.
     pub graph: Graph,
     /// One entry for each input of the graph, in the order of the inputs.
     pub tensors: Vec<TensorMeta>,
@@ -94,7 +93,7 @@ impl Sample {
         })
     }
 
-    /// The sample of a slice of this sample's graph. Tensors of the graph's own inputs are copied; `intermediate` gives
+    /// Returns the sample of a slice of this sample's graph. Tensors of the graph's own inputs are copied; `intermediate` gives
     /// those of other values, which only running the graph can tell. Names in the metas become those of the values.
     ///
     /// # Errors

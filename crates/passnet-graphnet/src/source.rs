@@ -40,7 +40,7 @@ impl<'a> Source<'a> {
         Error::at(self.path, self.text, offset.to_usize(), kind)
     }
 
-    /// The text of a node.
+    /// Returns the text of a node.
     pub(crate) fn text_of(&self, place: &impl Ranged) -> &'a str {
         let range = place.range();
         self.text.get(range.start().to_usize()..range.end().to_usize()).unwrap_or_default()

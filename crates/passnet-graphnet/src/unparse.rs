@@ -32,7 +32,7 @@ pub(crate) trait Rewrite<'a> {
     /// The parameters of a method, before it is printed.
     fn parameters(&mut self, parameters: &'a Parameters);
 
-    /// The text to print for a name.
+    /// Returns the text to print for a name.
     fn name(&self, name: &'a str) -> Cow<'a, str>;
 }
 
@@ -68,7 +68,7 @@ impl<'s, R> Unparser<'s, R> {
 }
 
 impl<'a, R: Rewrite<'a>> Unparser<'_, R> {
-    /// The whole text, without a newline at the end.
+    /// Returns the whole text, without a newline at the end.
     pub(crate) fn module(mut self, module: &'a ModModule) -> Result<String, Error> {
         self.statements(&module.body)?;
         Ok(self.out)

@@ -5,7 +5,7 @@ use crate::{NodeId, ValueId};
 
 const UNSEEN: u32 = u32::MAX;
 
-/// Most refinements of the colours of values that the outputs do not reach.
+/// Largest number of refinements of the colours of values that the outputs do not reach.
 const MAX_ROUNDS: usize = 8;
 
 /// The values of a graph in canonical order: each after all that it refers to. Unused inputs are not in it.

@@ -11,7 +11,7 @@ pub(super) struct Mismatch {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
-    /// Another function or method, or a node that is not to be had.
+    /// Another function or method, or a node that cannot be matched.
     Target,
     /// Another number of arguments, or other keywords.
     Arity,
@@ -94,7 +94,7 @@ impl<'a> PartialMatch<'a> {
         }
     }
 
-    /// The target's op that is the same as that of a pattern node.
+    /// Returns the target's op that is the same as that of a pattern node.
     pub(super) fn op_of(&self, node: NodeId) -> Option<OpId> {
         self.ops[self.pattern.graph.node(node).op.index()]
     }
@@ -115,12 +115,12 @@ impl<'a> PartialMatch<'a> {
         }
     }
 
-    /// The pattern node that a target node stands for.
+    /// Returns the pattern node that a target node stands for.
     pub(super) fn stands_for(&self, node: NodeId) -> Option<NodeId> {
         self.stands_for[node.index()]
     }
 
-    /// The match found before that a target node belongs to.
+    /// Returns the match found before that a target node belongs to.
     pub(super) fn owner(&self, node: NodeId) -> Option<u32> {
         self.owner[node.index()]
     }
@@ -132,7 +132,7 @@ impl<'a> PartialMatch<'a> {
         }
     }
 
-    /// A mark to go back to with [`Self::undo`].
+    /// Returns a mark to go back to with [`Self::undo`].
     pub(super) fn mark(&self) -> usize {
         self.trail.len()
     }
@@ -184,7 +184,7 @@ impl<'a> PartialMatch<'a> {
         self.pending.push((pattern, target, kind.is_none()));
     }
 
-    /// The reason, other than arguments, why `target` cannot stand for `pattern`.
+    /// Returns the reason, other than arguments, why `target` cannot stand for `pattern`.
     fn obstacle(&self, pattern: NodeId, target: NodeId) -> Option<Kind> {
         let (ours, theirs) = (self.pattern.graph.node(pattern), self.target.graph.node(target));
         if let Some(other) = self.stands_for[target.index()] {

@@ -20,7 +20,7 @@ pub struct Match {
 /// All occurrences of a pattern.
 #[derive(Clone, Debug)]
 pub struct Occurrences {
-    /// They share no node. All of them may be replaced at once.
+    /// The matches share no node, so all of them may be replaced at once.
     pub matches: Vec<Match>,
     /// The place where the pattern came closest to a match; only if there is no match.
     pub nearest: Option<NearestMiss>,
@@ -29,7 +29,7 @@ pub struct Occurrences {
 /// Bounds of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SearchLimits {
-    /// Most comparisons of a pattern node with a target node.
+    /// Largest number of comparisons of a pattern node with a target node.
     pub comparisons: u64,
 }
 

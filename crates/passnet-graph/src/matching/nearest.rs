@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{NodeId, Use};
 
-/// Most node comparisons that are spent here.
+/// Largest number of node comparisons in this search.
 const MAX_COMPARISONS: u64 = 2_000_000;
 
 /// The place where the search got stuck for the first time at the deepest step.
@@ -126,7 +126,7 @@ impl Describe<'_> {
         }
     }
 
-    /// The expected and the found place where a value is used outside of the match, or computed inside.
+    /// Returns the expected and the found place where a value is used outside of the match, or computed inside.
     fn escape(&self, mismatch: &Mismatch, assignment: &PartialMatch<'_>) -> (String, String) {
         let Mismatch { pattern, target, kind } = *mismatch;
         match kind {
@@ -145,7 +145,7 @@ impl Describe<'_> {
         }
     }
 
-    /// The expected and the found order where the replacement has no place, or nodes are in another order.
+    /// Returns the expected and the found order where the replacement has no place, or nodes are in another order.
     fn order(&self, mismatch: &Mismatch) -> (String, String) {
         let Mismatch { pattern, target, kind } = *mismatch;
         match kind {

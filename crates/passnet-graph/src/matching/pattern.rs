@@ -3,14 +3,14 @@ use crate::{
     effects::{self, live_nodes},
 };
 
-/// Most nodes that a pattern may have.
+/// Largest number of nodes that a pattern may have.
 pub const MAX_PATTERN_NODES: usize = 4096;
 
 /// Reason why a graph cannot serve as a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
     /// Nothing that the pattern returns or changes is computed by it.
-    #[error("the pattern computes nothing: it has no node that its outputs depend on; return what a node defines")]
+    #[error("the pattern computes nothing; return the result of an operation")]
     Empty,
     /// More than [`MAX_PATTERN_NODES`].
     #[error("the pattern has {nodes} nodes, more than {MAX_PATTERN_NODES}; write a smaller one")]
@@ -161,7 +161,7 @@ impl<'p> Planner<'p> {
         }
     }
 
-    /// The first waiting node with a placed argument that `is_wanted`.
+    /// Returns the first waiting node with a placed argument that `is_wanted`.
     fn adjacent(&self, waiting: &[NodeId], is_wanted: impl Fn(ValueId) -> bool) -> Option<SearchStep> {
         waiting.iter().find_map(|&root| {
             let mut from = None;

@@ -33,6 +33,7 @@ impl Placements {
     ) -> Result<(), Mismatch> {
         let check = Check { target, pattern, assignment, positions: &self.positions, steps };
         let (cost, place) = (check.cost(), check.position());
+        // These checks count as comparisons, so that the limit of the search bounds them as well.
         assignment.compared += cost;
         place.map(|_| ())
     }
@@ -92,7 +93,7 @@ impl Check<'_> {
         inside.map_or(Ok(()), Err)
     }
 
-    /// The last place where everything that the pattern reads is computed and nothing that it returns is used yet, but
+    /// Returns the last place where everything that the pattern reads is computed and nothing that it returns is used yet, but
     /// not after the last matched node unless something it reads comes later still.
     fn position(&self) -> Result<Position, Mismatch> {
         let number = self.positions.len() as u32 + 1;
@@ -128,6 +129,7 @@ impl Check<'_> {
         let touched = self.touched_classes(storage);
         let is_touched = |value: ValueId| touched.binary_search(&storage.class(value)).is_ok();
 
+        // Mutators are in program order, so the window is found by a binary search.
         let start = self.target.mutators.partition_point(|mutator| mutator.node.0 < *window.start());
         for mutator in self.target.mutators[start..].iter().take_while(|mutator| mutator.node.0 <= *window.end()) {
             let is_outside = self.assignment.stands_for(mutator.node).is_none();
@@ -195,7 +197,7 @@ impl Check<'_> {
         self.pairs().filter(move |&(pattern, _)| is_settled(pattern)).map(|(_, node)| node)
     }
 
-    /// The first and the last matched node of the target, each after the pattern node it stands for.
+    /// Returns the first and the last matched node of the target, each after the pattern node it stands for.
     fn ends(&self) -> ((NodeId, NodeId), (NodeId, NodeId)) {
         let none = (NodeId(0), NodeId(0));
         (

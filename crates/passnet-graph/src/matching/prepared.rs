@@ -14,7 +14,7 @@ pub struct PreparedGraph<'g> {
     pub(super) live_uses: Vec<u32>,
     /// Live nodes that change something, in program order.
     pub(super) mutators: Vec<Mutator>,
-    /// Only where there are mutators: else nobody asks.
+    /// Only if there are mutators; otherwise unused.
     pub(super) storage: Option<Storage>,
     ops: FxHashMap<Callee<'g>, OpId>,
     /// Live nodes by op (compressed sparse rows).
@@ -76,7 +76,7 @@ impl<'g> PreparedGraph<'g> {
         self.live[node.index()]
     }
 
-    /// The op that calls `callee`, if any node does.
+    /// Returns the op that calls `callee`, if any node does.
     pub(super) fn op(&self, callee: Callee<'_>) -> Option<OpId> {
         self.ops.get(&callee).copied()
     }

@@ -60,10 +60,11 @@ struct ChoicePoint<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// Looks for a match with `seed` for the first root. The first one in the order of candidates is taken.
+    /// Searches for a match with `seed` for the first root. Returns the first one in the order of candidates.
     fn attempt(&mut self, seed: NodeId) -> Result<Option<Match>, MatchError> {
         let mut levels = vec![ChoicePoint { candidates: Candidates::One(Some(seed)), current: seed, mark: 0 }];
         while let Some(level) = levels.last_mut() {
+            // Takes back the last choice of this level. At the first candidate there is nothing to undo.
             self.assignment.undo(level.mark);
             let Some(candidate) = level.candidates.next() else {
                 levels.pop();
@@ -88,6 +89,7 @@ impl<'a> Search<'a> {
                 }
                 continue;
             };
+            // Checked at each step: without a place for the choices so far, further choices cannot help.
             match self.placements.may_have_place(target, pattern, assignment, taken) {
                 Ok(()) => {
                     let candidates = candidates(target, assignment, next, seed);

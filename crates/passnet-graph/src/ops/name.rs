@@ -20,7 +20,7 @@ const NAMESPACES: &[&str] =
 const DUNDER: &[&str] = &["eq", "ne", "lt", "le", "gt", "ge", "add", "sub", "mul", "and", "or", "neg", "invert"];
 
 impl<'g> OpName<'g> {
-    /// The short name of a callee; `None` for functions of other namespaces.
+    /// Returns the short name of a callee; `None` for functions of other namespaces.
     pub fn of(callee: Callee<'g>) -> Option<Self> {
         let (name, is_method) = match callee {
             Callee::Function(target) => {

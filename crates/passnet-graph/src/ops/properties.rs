@@ -42,7 +42,6 @@ pub struct Op {
     pub is_reduction: bool,
     /// A product of matrices or a convolution, computed by a library.
     pub is_product: bool,
-    /// A convolution.
     pub is_convolution: bool,
     /// Computed by PyTorch's own vector library on CPUs, with a formula that enlarges the last place in which that library
     /// differs from C++.

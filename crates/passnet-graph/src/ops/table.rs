@@ -4,7 +4,7 @@ use super::properties::{
 };
 
 impl Op {
-    /// The properties of the operation with that name, if the table has it.
+    /// Returns the properties of the operation with that name, if the table has it.
     pub fn find(name: &str) -> Option<&'static Self> {
         OPS.binary_search_by_key(&name, |op| op.name).ok().map(|index| &OPS[index])
     }
@@ -30,7 +30,7 @@ pub const OPS: &[Op] = &[
     op("argmin", Fresh).fresh_in_hashes(),
     op("avg_pool1d", Fresh),
     op("avg_pool2d", Fresh).fresh_in_hashes(),
-    op("baddbmm", Fresh).fresh_in_hashes(),
+    op("baddbmm", Fresh).fresh_in_hashes().product(),
     op("batch_norm", Fresh),
     op("bfloat16", ViewOrCopy),
     op("bitwise_and", Fresh),
@@ -79,6 +79,7 @@ pub const OPS: &[Op] = &[
     op("feature_alpha_dropout", ViewOrCopy).alias_in_hashes().inplace_parameter(3),
     op("fill", Unknown),
     op("flatten", ViewOrCopy),
+    op("flip", Fresh),
     op("float", ViewOrCopy),
     op("floor", Fresh),
     op("floordiv", Fresh),
@@ -140,6 +141,7 @@ pub const OPS: &[Op] = &[
     op("ones", Fresh).fresh_in_hashes(),
     op("ones_like", Fresh),
     op("or", Fresh),
+    op("outer", Fresh),
     op("pad", Fresh).alias_in_hashes().slow_alone(),
     op("permute", View).plain_view(),
     op("pow", Fresh).fresh_in_hashes().amplifies_errors(),
@@ -149,6 +151,7 @@ pub const OPS: &[Op] = &[
     op("relu", Fresh).fresh_in_hashes().inplace_parameter(1),
     op("relu6", Fresh).inplace_parameter(1),
     op("repeat", Fresh).fresh_in_hashes(),
+    op("repeat_interleave", Fresh),
     op("reshape", ViewOrCopy),
     op("reshape_as", ViewOrCopy),
     op("rms_norm", Fresh).reduction(),
@@ -159,7 +162,9 @@ pub const OPS: &[Op] = &[
     op("select", View),
     op("selu", Fresh).inplace_parameter(1),
     op("setitem", Unknown),
+    op("sgn", Fresh),
     op("sigmoid", Fresh).fresh_in_hashes(),
+    op("sign", Fresh),
     op("silu", Fresh).inplace_parameter(1).amplifies_errors(),
     op("sin", Fresh).fresh_in_hashes().amplifies_errors(),
     op("size", Fresh).fresh_in_hashes(),

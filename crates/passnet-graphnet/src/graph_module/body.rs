@@ -49,7 +49,7 @@ impl<'a> Body<'a> {
         self.scope.add_parameter(parameter, value)
     }
 
-    /// The value of a name; `None` if nothing is bound to it.
+    /// Returns the value of a name; `None` if nothing is bound to it.
     pub(super) fn name(&mut self, name: &str) -> Option<Arg> {
         self.scope.get(name).or(match name {
             "inf" => Some(Arg::Float(f64::INFINITY)),
@@ -59,7 +59,7 @@ impl<'a> Body<'a> {
         })
     }
 
-    /// A dotted name below `torch.` that is not called.
+    /// Returns a dotted name below `torch.` that is not called.
     pub(super) fn constant(&mut self, path: &str) -> Arg {
         match path.parse() {
             Ok(dtype) => Arg::DType(dtype),
@@ -67,14 +67,14 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// A list of the arguments from `base` up, which it takes off the stack.
+    /// Returns a list of the arguments from `base` up, which it takes off the stack.
     pub(super) fn list(&mut self, base: usize) -> Arg {
         let arg = self.builder.list(&self.args[base..]);
         self.args.truncate(base);
         arg
     }
 
-    /// A tuple of the arguments from `base` up, which it takes off the stack.
+    /// Returns a tuple of the arguments from `base` up, which it takes off the stack.
     pub(super) fn tuple(&mut self, base: usize) -> Arg {
         let arg = self.builder.tuple(&self.args[base..]);
         self.args.truncate(base);
@@ -94,7 +94,7 @@ impl<'a> Body<'a> {
         Some(self.builder.slice(start, stop, step))
     }
 
-    /// The device `cuda`, `cuda:0`, or `cuda` with an index of its own; `None` if it is malformed.
+    /// Returns the device `cuda`, `cuda:0`, or `cuda` with an index of its own; `None` if it is malformed.
     pub(super) fn device(&mut self, text: &str, index: Option<u32>) -> Option<Arg> {
         let (kind, index) = match (text.split_once(':'), index) {
             (Some((kind, index)), None) => (kind, Some(index.parse().ok()?)),

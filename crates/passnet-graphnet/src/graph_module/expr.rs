@@ -7,13 +7,14 @@ use ruff_python_ast::{
 
 use super::{
     body::{is_function, is_module},
-    lower::{Lower, unsupported},
-    operators,
+    lower::Lower,
     scope::Local,
 };
 use crate::{
     Error, ErrorKind,
+    forward::unsupported,
     literal::{Scalar, float_call},
+    operators,
 };
 
 impl<'a> Lower<'a> {
@@ -133,7 +134,7 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// Something with methods and attributes: a value.
+    /// Reads an expression with methods and attributes, which is a value.
     fn receiver(&mut self, expr: &'a Expr) -> Result<ValueId, Error> {
         match expr {
             Expr::Name(name) if name.id == "self" => {
@@ -146,7 +147,7 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// The root and the whole path of a dotted name that begins with a module.
+    /// Returns the root and the whole path of a dotted name that begins with a module.
     fn dotted(&self, attribute: &'a ExprAttribute) -> Option<(&'a str, Cow<'a, str>)> {
         let mut root = &*attribute.value;
         while let Expr::Attribute(inner) = root {

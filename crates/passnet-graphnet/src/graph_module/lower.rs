@@ -4,8 +4,13 @@ use passnet_graph::{Arg, Graph, ValueId, names::is_value_name};
 use ruff_python_ast::{Expr, ExprName, ModModule, Stmt, StmtAssign, StmtAugAssign, StmtFunctionDef, StmtReturn};
 use ruff_text_size::Ranged;
 
-use super::{body::Body, operators, scope::Local};
-use crate::{Error, ErrorKind, source::Source};
+use super::{body::Body, scope::Local};
+use crate::{
+    Error, ErrorKind,
+    forward::{find_forward, unsupported},
+    operators,
+    source::Source,
+};
 
 /// Module to graph.
 pub(super) fn lower(source: &Source<'_>, module: &ModModule) -> Result<Graph, Error> {
@@ -27,39 +32,6 @@ pub(super) fn lower(source: &Source<'_>, module: &ModModule) -> Result<Graph, Er
     }
     let outputs = lower.outputs(returned)?;
     lower.body.finish(&outputs).map_err(|error| source.error(&forward.name, error.into()))
-}
-
-pub(super) fn unsupported(source: &Source<'_>, place: &impl Ranged, what: impl Into<String>) -> Error {
-    source.error(place, ErrorKind::Unsupported { what: what.into(), part: "graph" })
-}
-
-fn find_forward<'a>(source: &Source<'_>, module: &'a ModModule) -> Result<&'a StmtFunctionDef, Error> {
-    let mut found = None;
-    for statement in &module.body {
-        match statement {
-            Stmt::Import(_) | Stmt::ImportFrom(_) => {}
-            Stmt::Expr(expr) if expr.value.is_string_literal_expr() => {}
-            Stmt::ClassDef(class) if found.is_none() => found = Some(class),
-            other => return Err(unsupported(source, other, "this statement next to the class")),
-        }
-    }
-    let mut forward = None;
-    for statement in found.iter().flat_map(|class| &class.body) {
-        match statement {
-            Stmt::Expr(expr) if expr.value.is_string_literal_expr() => {}
-            Stmt::Pass(_) => {}
-            Stmt::FunctionDef(function) if &function.name == "forward" && forward.is_none() => {
-                forward = Some(function);
-            }
-            other => return Err(unsupported(source, other, "this statement next to the method `forward`")),
-        }
-    }
-    forward.ok_or_else(|| source.error_at(source_end(source), ErrorKind::NoForward))
-}
-
-fn source_end(source: &Source<'_>) -> ruff_text_size::TextSize {
-    // Sources are capped far below 4 GiB.
-    ruff_text_size::TextSize::new(source.text.len() as u32)
 }
 
 pub(super) struct Lower<'a> {

@@ -1,6 +1,6 @@
 //! A reader for the Python in which graphs are printed: from bytes to graph in one pass, without tokens or a tree.
 //!
-//! It knows what `torch.fx` and formatters print, nothing else, and has no errors: `None` says that the text holds
+//! It reads only what `torch.fx` and formatters print, and it has no errors: `None` means that the text has
 //! something it does not know, right or wrong, and that the parser has to be asked. Where it does answer, the answer is
 //! that of the parser and [`super::lower`], so all text read here is checked as strictly as there:
 //!
@@ -214,12 +214,12 @@ impl<'a> Reader<'a> {
         self.cursor.since(start)
     }
 
-    /// A name that a value may have.
+    /// Returns a name that a value may have.
     fn value_name(&mut self, name: &'a str) -> Option<Local<'a>> {
         Some(self.body.scope.local(name)).filter(|local| local.is_value_name)
     }
 
-    /// Puts what was read on the stack of arguments.
+    /// Pushes an argument on the stack of arguments.
     fn push(&mut self, arg: Arg) {
         self.body.args.push(arg);
     }

@@ -3,8 +3,8 @@ use std::{borrow::Cow, collections::hash_map::Entry as Slot};
 use passnet_graph::{Arg, Builder, Callee, NodeId, ValueId, names::is_value_name};
 use rustc_hash::FxHashMap;
 
-/// A local name that was looked up: what happens to it then takes no further look-up. Names are long and come again and
-/// again, so that looking them up is a good part of the work of reading a graph.
+/// A local name with its position in the scope. Names are long and frequent, and looking them up takes a large part of
+/// the time of reading a graph, so each occurrence is looked up once.
 #[derive(Clone, Copy)]
 pub(super) struct Local<'a> {
     pub(super) name: &'a str,
@@ -25,7 +25,7 @@ struct Binding {
 }
 
 #[derive(Clone, Copy)]
-struct Entry {
+struct ScopeEntry {
     binding: Option<Binding>,
     /// True if a value is called by this name.
     is_taken: bool,
@@ -37,14 +37,14 @@ struct Entry {
 #[derive(Default)]
 pub(super) struct Scope<'a> {
     positions: FxHashMap<Cow<'a, str>, usize>,
-    entries: Vec<Entry>,
+    entries: Vec<ScopeEntry>,
     /// By value: how many names keep it alive. Parameters do not count.
     references: Vec<u32>,
     /// By value: the node after which it is free.
     freed_after: Vec<Option<NodeId>>,
     /// Candidates in program order; those that `freed_after` does not confirm were taken back.
     frees: Vec<(NodeId, ValueId)>,
-    /// For each base of generated names, the last suffix.
+    /// For each base of generated names, the next suffix.
     suffixes: FxHashMap<Box<str>, u32>,
 }
 
@@ -59,7 +59,7 @@ impl<'a> Scope<'a> {
         Self { positions, entries: Vec::with_capacity(names), ..Self::default() }
     }
 
-    /// Looks a name up, or makes an entry for it.
+    /// Returns the entry of a name, and creates it if necessary.
     pub(super) fn local(&mut self, name: &'a str) -> Local<'a> {
         let position = self.position(Cow::Borrowed(name));
         Local { name, is_value_name: self.entries[position].is_value_name, position }
@@ -71,7 +71,7 @@ impl<'a> Scope<'a> {
             Slot::Occupied(known) => *known.get(),
             Slot::Vacant(vacant) => {
                 let is_value_name = is_value_name(vacant.key());
-                self.entries.push(Entry { binding: None, is_taken: false, is_value_name });
+                self.entries.push(ScopeEntry { binding: None, is_taken: false, is_value_name });
                 *vacant.insert(next)
             }
         }
@@ -91,7 +91,7 @@ impl<'a> Scope<'a> {
         self.freed_after.resize(value.index() + 1, None);
     }
 
-    /// The value of a name. A value that is looked up was not yet free, even after `= None`.
+    /// Returns the value of a name. A value that is looked up was not yet free, even after `= None`.
     pub(super) fn get(&mut self, name: &str) -> Option<Arg> {
         let arg = self.entries[*self.positions.get(name)?].binding?.arg;
         if let Arg::Value(value) = arg {
@@ -100,7 +100,7 @@ impl<'a> Scope<'a> {
         Some(arg)
     }
 
-    /// A name for a new value: the one wanted, if no value is called so yet, or one made from it or from the callee.
+    /// Returns a name for a new value: the one wanted, if no value is called so yet, or one made from it or from the callee.
     pub(super) fn take_name(&mut self, wanted: Option<Local<'a>>, callee: Callee<'_>) -> Cow<'a, str> {
         if let Some(local) = wanted
             && !std::mem::replace(&mut self.entries[local.position].is_taken, true)
@@ -155,7 +155,7 @@ impl<'a> Scope<'a> {
         Some(old)
     }
 
-    /// Hands the frees to the graph.
+    /// Records the frees in the graph.
     pub(super) fn record_frees(&mut self, builder: &mut Builder) {
         for &(node, value) in &self.frees {
             if self.freed_after[value.index()].take_if(|confirmed| *confirmed == node).is_some() {

@@ -72,8 +72,8 @@ impl Attribute<'_> {
             "mean" => tensor.mean = self.unless_none(Self::number)?,
             "std" => tensor.std = self.unless_none(Self::number)?,
             "data" => tensor.data = self.unless_none(Self::data)?,
-            "min_val" => tensor.min_val = self.unless_none(Self::number)?,
-            "max_val" => tensor.max_val = self.unless_none(Self::number)?,
+            "min_val" | "low" => tensor.min_val = self.unless_none(Self::number)?,
+            "max_val" | "high" => tensor.max_val = self.unless_none(Self::number)?,
             unknown => {
                 return Err(self.source.error(self.target, ErrorKind::UnknownAttribute(unknown.to_owned())));
             }

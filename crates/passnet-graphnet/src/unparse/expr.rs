@@ -36,7 +36,7 @@ impl Precedence {
         }
     }
 
-    /// The next tighter one.
+    /// Returns the next tighter one.
     fn next(self) -> Self {
         match self {
             Self::Tuple => Self::Test,

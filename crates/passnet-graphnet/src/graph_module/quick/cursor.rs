@@ -10,7 +10,7 @@ use crate::literal::Scalar;
 /// Bytes of a word that are read together: a vector that every CPU has.
 const CHUNK: usize = 16;
 
-/// The length of the word at the beginning of a text, in bytes. Four of five bytes of a graph are in words, and these are
+/// Returns the length of the word at the beginning of a text, in bytes. Four of five bytes of a graph are in words, and these are
 /// long, so that this is where most bytes are read.
 fn len_of_word(text: &[u8]) -> usize {
     let (chunks, rest) = text.as_chunks::<CHUNK>();
@@ -33,7 +33,7 @@ impl<'a> Cursor<'a> {
         Self { text, at: 0 }
     }
 
-    /// The offset in bytes.
+    /// Returns the offset in bytes.
     pub(super) fn at(&self) -> usize {
         self.at
     }
@@ -47,12 +47,12 @@ impl<'a> Cursor<'a> {
         self.at == self.text.len()
     }
 
-    /// The text from an offset to here.
+    /// Returns the text from an offset to here.
     pub(super) fn since(&self, start: usize) -> Option<&'a str> {
         self.text.get(start..self.at)
     }
 
-    /// The byte here; 0, which nothing reads, at the end.
+    /// Returns the byte here; 0, which nothing reads, at the end.
     pub(super) fn byte(&self) -> u8 {
         self.byte_ahead(0)
     }
@@ -114,7 +114,7 @@ impl<'a> Cursor<'a> {
         self.at += rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')).unwrap_or(rest.len());
     }
 
-    /// An identifier or keyword.
+    /// Returns an identifier or keyword.
     pub(super) fn word(&mut self) -> Option<&'a str> {
         let start = self.at;
         let bytes = &self.text.as_bytes()[start..];
@@ -161,7 +161,7 @@ impl<'a> Cursor<'a> {
         self.at - start
     }
 
-    /// A string on one line without prefix and escapes.
+    /// Returns a string on one line without prefix and escapes.
     pub(super) fn string(&mut self) -> Option<&'a str> {
         let quote = self.byte();
         if !matches!(quote, b'\'' | b'"') {
@@ -177,7 +177,7 @@ impl<'a> Cursor<'a> {
         (!matches!(self.byte(), b'\'' | b'"')).then_some(text)
     }
 
-    /// The symbol of an operator with two operands. (Not of one in place, and not `->`.)
+    /// Returns the symbol of an operator with two operands. (Not of one in place, and not `->`.)
     pub(super) fn operator(&mut self) -> Option<&'a str> {
         let (first, second) = (self.byte(), self.byte_ahead(1));
         let len = match first {

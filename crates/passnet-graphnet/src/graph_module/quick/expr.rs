@@ -4,11 +4,9 @@ use passnet_graph::{Arg, Callee, names::is_torch_path, operators::GETATTR};
 
 use super::Reader;
 use crate::{
-    graph_module::{
-        body::{is_function, is_module},
-        operators,
-    },
+    graph_module::body::{is_function, is_module},
     literal::float_of,
+    operators,
 };
 
 /// The part of an expression that has been read. A call becomes a node only when it is known whether the expression ends there:
@@ -25,7 +23,7 @@ pub(super) enum Term<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// An expression with at most one operator that has two operands; where there are more, it does not end where the
+    /// Returns an expression with at most one operator that has two operands; where there are more, it does not end where the
     /// caller expects the end.
     pub(super) fn expr(&mut self) -> Option<Term<'a>> {
         let base = self.body.args.len();
@@ -106,7 +104,7 @@ impl<'a> Reader<'a> {
         self.cursor.number(is_negative).map(Term::Arg)
     }
 
-    /// A literal, name or call, and the attributes, methods and items behind it.
+    /// Returns a literal, name or call, and the attributes, methods and items behind it.
     fn primary(&mut self) -> Option<Term<'a>> {
         let mut term = self.atom()?;
         loop {
@@ -163,7 +161,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Something that begins with a word.
+    /// Reads an expression that begins with a word.
     fn named(&mut self) -> Option<Term<'a>> {
         self.deepen(1)?;
         let start = self.cursor.at();
@@ -261,7 +259,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The arguments of a call, from the open bracket on. The stack from `base` up holds the arguments before them.
+    /// Returns the arguments of a call, from the open bracket on. The stack from `base` up holds the arguments before them.
     fn arguments(&mut self, callee: Callee<'a>, base: usize) -> Option<Term<'a>> {
         let kwargs = self.body.kwargs.len();
         let bracket = self.open()?;
@@ -326,7 +324,7 @@ impl<'a> Reader<'a> {
         Some(self.body.builder.slice(start, stop, step))
     }
 
-    /// The text after a `:` up to the next one, or up to the end of the slice.
+    /// Returns the text after a `:` up to the next one, or up to the end of the slice.
     fn bound(&mut self) -> Option<Arg> {
         self.deepen(1)?;
         self.cursor.step(1);

@@ -3,13 +3,13 @@
 use passnet_graph::Arg;
 
 use super::{Reader, expr::Term};
-use crate::graph_module::{operators, scope::Local};
+use crate::{graph_module::scope::Local, operators};
 
-/// Most brackets around a name.
+/// Largest number of brackets around a name.
 const MAX_BRACKETS: usize = 8;
 
 impl<'a> Reader<'a> {
-    /// All statements up to the return, which is the end of the text; gives what is returned.
+    /// Returns all statements up to the return, which is the end of the text; gives what is returned.
     pub(super) fn statements(&mut self) -> Option<Vec<Arg>> {
         loop {
             self.depth = self.indent as u32;
@@ -169,7 +169,7 @@ impl<'a> Reader<'a> {
         (self.bracketed_name()? == value && self.is_at_end_of_statement()).then_some(alias)
     }
 
-    /// The text after `return`, to the end of the text.
+    /// Returns the text after `return`, to the end of the text.
     fn outputs(&mut self) -> Option<Vec<Arg>> {
         self.cursor.spaces();
         let base = self.body.args.len();
@@ -195,13 +195,13 @@ impl<'a> Reader<'a> {
         self.cursor.is_at_end().then(|| self.body.args.split_off(base))
     }
 
-    /// An expression that gets no name of its own.
+    /// Returns an expression that gets no name of its own.
     pub(super) fn arg(&mut self) -> Option<Arg> {
         let term = self.expr()?;
         Some(self.settle(term, None))
     }
 
-    /// The value of `None`, or of a bound name.
+    /// Returns the value of `None`, or of a bound name.
     pub(super) fn name(&mut self, name: &str) -> Option<Arg> {
         match name {
             "None" => Some(Arg::None),

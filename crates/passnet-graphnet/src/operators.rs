@@ -18,17 +18,17 @@ const BINARY: [(&str, &str, &str); 13] = [
 ];
 
 /// Arithmetic: `a + b`.
-pub(super) fn binary(symbol: &str) -> Option<&'static str> {
+pub(crate) fn binary(symbol: &str) -> Option<&'static str> {
     BINARY.iter().find(|(of, ..)| *of == symbol).map(|&(_, function, _)| function)
 }
 
 /// Arithmetic in place, by the symbol before the `=`.
-pub(super) fn in_place(symbol: &str) -> Option<&'static str> {
+pub(crate) fn in_place(symbol: &str) -> Option<&'static str> {
     BINARY.iter().find(|(of, ..)| *of == symbol).map(|&(.., in_place)| in_place)
 }
 
 /// `None` for tests of identity and membership, which no graph has.
-pub(super) fn compare(symbol: &str) -> Option<&'static str> {
+pub(crate) fn compare(symbol: &str) -> Option<&'static str> {
     match symbol {
         "==" => Some("operator.eq"),
         "!=" => Some("operator.ne"),
@@ -41,7 +41,7 @@ pub(super) fn compare(symbol: &str) -> Option<&'static str> {
 }
 
 /// `None` for `not`, which asks a tensor for its truth.
-pub(super) fn unary(symbol: &str) -> Option<&'static str> {
+pub(crate) fn unary(symbol: &str) -> Option<&'static str> {
     match symbol {
         "~" => Some("operator.invert"),
         "+" => Some("operator.pos"),

@@ -1,0 +1,35 @@
+//! Graphs of Paddle: a `model.py` whose class is a `paddle.nn.Layer`, as GraphNet's `paddle_samples` have it.
+//!
+//! [`read`] makes the graph that [`crate::graph_module`] has for PyTorch, so that everything that works on graphs works on these.
+//! [`crate::graph_module::parse`] calls it for such a text. The text becomes:
+//!
+//! - `paddle._C_ops.matmul(...)` and `paddle.arange(...)` are functions `torch.ops.paddle.matmul` and `torch.ops.paddle.arange`: operators
+//!   of a namespace that no operator of PyTorch is in. Their op names are `paddle.matmul` and `paddle.arange`.
+//! - `a, b = (lambda x, f: f(x))(CALL, lambda out: ...)` is `CALL` with two results; each result is `operator.getitem`.
+//! - `full_int_array_0 = [0]` and `combine_0 = [x, y]` are no nodes: the list stands where the name is used.
+//! - `paddle.float32` is the dtype, `paddle.core.CPUPlace()` the device. Other constants keep their names, as `torch.ops.paddle.NAME`.
+//! - `del x` is dropped.
+//! - The comment above a statement, `# pd_op.matmul: (-1x96xf32) <- (-1x32xf32, 32x96xf32)`, gives the types of its results.
+//!
+//! Sizes that Paddle did not know when it printed the graph are -1 in the comments.
+
+mod lower;
+mod types;
+
+pub use types::{PaddleGraph, ValueType};
+
+use crate::{Error, source::Source};
+
+/// Returns whether a text is that of a graph of Paddle.
+pub fn is_paddle(text: &str) -> bool {
+    text.lines().any(|line| matches!(line.trim_end(), "import paddle"))
+}
+
+/// Reads a graph from the text of a `model.py` of Paddle. `path` is used in messages only.
+///
+/// # Errors
+/// If the text is no Python, or no straight-line graph; see [`crate::ErrorKind`].
+pub fn read(path: &str, text: &str) -> Result<PaddleGraph, Error> {
+    let source = Source::new(path, text)?;
+    lower::lower(&source, &source.parse()?)
+}
