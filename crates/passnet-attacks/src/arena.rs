@@ -15,7 +15,7 @@ use passnet_services::Interpreter;
 
 use crate::{AttackError, AttackOptions, bait::Bait, entry::AttackEntry, outcome::ModeResult};
 
-/// The sets of layers that an entry is evaluated under: `none`, `all`, or the name of a single one.
+/// Returns the sets of layers that an entry is evaluated under: `none`, `all`, or the name of a single one.
 pub(crate) fn modes(coverage: Coverage, entry: &AttackEntry) -> Vec<&'static str> {
     let single = Defences::LAYERS.map(|(name, _)| name);
     match coverage {
@@ -26,7 +26,7 @@ pub(crate) fn modes(coverage: Coverage, entry: &AttackEntry) -> Vec<&'static str
     }
 }
 
-/// Tries of an attack that has no effect: some win a race only now and then, and one win proves that they work, or are caught.
+/// Number of tries for an attack without effect. Some attacks have to win a race, and one success proves that they work.
 const TRIES: usize = 3;
 
 /// An entry under one set of layers.
@@ -73,7 +73,7 @@ impl<'a> Arena<'a> {
         Ok(Self { suite, samples, referees })
     }
 
-    /// Evaluates all jobs, several at once; what was seen by id and mode.
+    /// Evaluates all jobs, several at once. Returns the results by entry and mode.
     pub(crate) fn run(
         &self,
         jobs: &[EntryRun<'_>],
@@ -83,7 +83,7 @@ impl<'a> Arena<'a> {
         let work = || -> Result<(), AttackError> {
             while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let may_win_later = job.mode == "none" && !job.entry.meta.by_construction;
-                // Chance decides whether some attacks take effect at all, such as those that look for their state in freed memory.
+                // Some attacks take effect only by chance, such as those that search freed memory for their state.
                 let was_idle = |found: &ModeResult| {
                     let is_attack = job.mode == "all" && job.entry.meta.expect.is_some();
                     is_attack && matches!(found.verdict.status, Status::Correct | Status::Unstable)
@@ -111,7 +111,7 @@ impl<'a> Arena<'a> {
         Ok(seen.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// One entry under one set of layers, on all graphs of its task. Held-out graphs are part of the defence.
+    /// Evaluates an entry under one set of layers, on all graphs of its task.
     fn evaluate(&self, job: &EntryRun<'_>) -> Result<ModeResult, AttackError> {
         let task = job.entry.task(&self.suite.record)?;
         let bait =
@@ -122,6 +122,7 @@ impl<'a> Arena<'a> {
         let candidate = Candidate::Passes(passes);
         let referee = &self.referees[job.mode];
         let mut graphs: Vec<GraphId> = self.suite.visible(task).collect();
+        // Held-out graphs are a defence as well, so other modes must not have them.
         let held_out = if job.mode == "all" { task.held_out.as_slice() } else { &[] };
         graphs.extend(held_out.iter().map(|graph| GraphId { task: task.id.clone(), graph: graph.clone() }));
         let mut verdicts: Vec<Verdict> = Vec::new();
@@ -132,7 +133,7 @@ impl<'a> Arena<'a> {
     }
 }
 
-/// Enough to reach a verdict; the times themselves matter to few attacks, and to those by orders of magnitude.
+/// Returns settings for short evaluations. Few attacks depend on times, and those by orders of magnitude.
 fn quick_settings(device: Device) -> RunSettings {
     RunSettings {
         warmup: 2,

@@ -45,9 +45,9 @@ class Program_weight_tensor_meta_w_0:
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// It works.
+    /// The part works.
     Good,
-    /// Something does not work, which some evaluations need.
+    /// A part that only some evaluations need does not work.
     Limited,
     /// No evaluation can run.
     Unfit,
@@ -58,7 +58,6 @@ pub enum Severity {
 pub struct CheckResult {
     /// Name of the thing.
     pub what: &'static str,
-    /// Severity.
     pub level: Severity,
     /// Description of what was found.
     pub detail: String,
@@ -83,7 +82,7 @@ pub fn check_installation() -> Vec<CheckResult> {
     vec![interpreter(), packages(), compiler()]
 }
 
-/// The interpreter and the reason for its choice.
+/// Returns the interpreter and the reason for its choice.
 fn interpreter() -> CheckResult {
     let (interpreter, source) = Interpreter::find_with_source();
     let package = interpreter.site.map(|site| format!("; the package from {}, PASSNET_SITE", site.display()));
@@ -91,7 +90,7 @@ fn interpreter() -> CheckResult {
     CheckResult { what: "interpreter", level: Severity::Good, detail }
 }
 
-/// The packages of the interpreter, without starting PyTorch.
+/// Returns the packages of the interpreter, without starting PyTorch.
 fn packages() -> CheckResult {
     let interpreter = Interpreter::find();
     let python = interpreter.python.display();

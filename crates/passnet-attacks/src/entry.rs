@@ -157,7 +157,7 @@ fn relative(path: &Path, root: &Path) -> String {
     path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned()
 }
 
-/// All attacks, then all honest passes, sorted by path. An entry is a folder with a `meta.json`, at any depth.
+/// Returns all attacks, then all honest passes, sorted by path. An entry is a folder with a `meta.json`, at any depth.
 pub(crate) fn read_all(directory: &Path, filters: &[String]) -> Result<Vec<AttackEntry>, AttackError> {
     let mut folders = Vec::new();
     find(directory, &mut folders)?;

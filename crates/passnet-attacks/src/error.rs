@@ -23,7 +23,6 @@ pub enum AttackError {
     Entry {
         /// Path of its directory or `meta.json`.
         path: PathBuf,
-        /// The problem.
         message: String,
     },
     /// The pass directory of an entry is malformed.
@@ -31,7 +30,6 @@ pub enum AttackError {
     Passes {
         /// The entry.
         name: String,
-        /// The reason.
         source: FilePathError,
     },
     /// The naive harness failed.

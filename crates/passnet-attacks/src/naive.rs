@@ -35,7 +35,7 @@ struct Control {
     speedup: f64,
 }
 
-/// Returns whether each attack that is stopped by construction reaches its goal there.
+/// Runs the attacks that PassNet stops by construction in the naive harness. Returns whether each reaches its goal.
 pub(crate) fn run(
     directory: &Path,
     entries: &[AttackEntry],

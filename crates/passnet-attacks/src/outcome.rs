@@ -51,7 +51,7 @@ impl ModeResult {
     }
 }
 
-/// The rules that the findings in a reason's detail are about.
+/// Returns the rules that the findings in a reason's detail are about.
 fn broken_rules(reason: &Reason) -> Vec<String> {
     let findings = reason.detail.as_ref().and_then(|detail| detail.get("findings")?.as_array());
     let rules = findings.into_iter().flatten().filter_map(|finding| finding.get("rule")?.as_str());
@@ -89,11 +89,10 @@ pub struct JudgedEntry {
     pub family: String,
     /// One line about it.
     pub title: String,
-    /// It is a pass that must not be rejected.
+    /// The entry is an honest pass and must not be rejected.
     pub honest: bool,
     /// No layer stops it, but the architecture does.
     pub by_construction: bool,
-    /// The outcome.
     pub outcome: EntryOutcome,
     /// Remarks on how the exploit was carried over to this design.
     pub note: String,
@@ -134,8 +133,8 @@ pub(crate) fn judge(
     }
 }
 
-/// The outcome of an entry that was run, and what to look at. `none` is missing where attacks are run with all layers on only;
-/// `control` says whether the naive harness falls for it.
+/// Returns the outcome of an entry that was run, and what to look at. `none` is missing where attacks are run with all
+/// layers on only; `control` says whether the naive harness falls for it.
 fn outcome_of(
     entry: &AttackEntry,
     none: Option<&ModeResult>,

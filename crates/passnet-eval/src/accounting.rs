@@ -1,4 +1,4 @@
-//! Times of a worker, held against the referee's own clock.
+//! Comparison of a worker's times with the referee's own clock.
 
 use std::time::Duration;
 
@@ -12,11 +12,29 @@ const UNEXPLAINED_SLACK: Duration = Duration::from_micros(500);
 /// after a call differs between two programs, and so does the time of the copies between their calls.
 const UNCHARGED: f64 = 0.02;
 const UNCHARGED_USUAL: f64 = 0.1;
-/// Rounds below which nothing is concluded from them.
+/// Least number of rounds from which time is charged.
 const ROUNDS: usize = 4;
-/// The same of fetches, and the difference that is not charged.
+/// Least number of fetches from which time is charged, and the difference that is never charged.
 const FETCHES: usize = 3;
 const UNCHARGED_FETCH: Duration = Duration::from_micros(200);
+
+/// The referee's own view of a block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SeenBlock {
+    /// From the request to the reply.
+    pub(crate) took: Duration,
+    /// While the worker's threads were ready to run and others had the CPU, summed over threads.
+    pub(crate) waited: Duration,
+}
+
+/// Time of usual blocks that trials do not explain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HiddenTime {
+    pub(crate) time: Duration,
+    /// Without the waits for a CPU there is none. A candidate can cause waits, so this excuses nothing; it tells a busy machine from
+    /// a fault.
+    pub(crate) may_be_waiting: bool,
+}
 
 /// Times of one side, one entry per round.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +42,8 @@ pub(crate) struct SideRounds {
     pub(crate) times: SideTrials,
     /// Time of each block, by the referee's clock, that trials and warm-up do not account for.
     unexplained: Vec<Duration>,
+    /// Waits for a CPU in each block.
+    waited: Vec<Duration>,
     /// Calls of each block.
     made: Vec<u64>,
     /// Time of each fetch of outputs, by the referee's clock.
@@ -33,7 +53,7 @@ pub(crate) struct SideRounds {
 }
 
 impl SideRounds {
-    /// Enters a block that took so long by the referee's clock, from the request to the reply.
+    /// Enters a block.
     ///
     /// # Errors
     /// Its times are impossible.
@@ -41,12 +61,16 @@ impl SideRounds {
         &mut self,
         timed: TimedBlock,
         plan: BlockPlan,
-        took: Duration,
+        seen: SeenBlock,
         check_clock: bool,
     ) -> Result<(), String> {
+        let took = seen.took;
+        // The referee's own work on memory that only some candidates need.
+        let overwriting = Duration::from_nanos(timed.overwriting_ns);
         let measured = check_times(&timed, plan, if check_clock { took } else { Duration::MAX })?;
         let calls = measured.mul_f64(plan.all() as f64 / plan.timed().max(1) as f64);
-        self.unexplained.push(took.saturating_sub(calls));
+        self.unexplained.push(took.saturating_sub(calls).saturating_sub(overwriting));
+        self.waited.push(seen.waited);
         self.made.push(plan.all());
         self.calls += calls.min(took);
         self.times.e2e_ns.push(timed.e2e_ns);
@@ -74,7 +98,7 @@ fn check_times(timed: &TimedBlock, plan: BlockPlan, wall: Duration) -> Result<Du
         return Err(format!("{} times for {trials} trials", timed.e2e_ns.len()));
     }
     let sum = timed.e2e_ns.iter().fold(0_u64, |sum, &ns| sum.saturating_add(ns.saturating_mul(plan.calls.into())));
-    if sum > timed.total_ns || u128::from(timed.total_ns) > wall.as_nanos() {
+    if sum.saturating_add(timed.overwriting_ns) > timed.total_ns || u128::from(timed.total_ns) > wall.as_nanos() {
         return Err(format!("trials of {sum} ns do not fit {} ns, by the referee's clock {wall:?}", timed.total_ns));
     }
     Ok(Duration::from_nanos(sum))
@@ -83,22 +107,24 @@ fn check_times(timed: &TimedBlock, plan: BlockPlan, wall: Duration) -> Result<Du
 /// If the candidate's blocks took longer, by the referee's clock, than its trial times and the trusted sides' own untimed
 /// part explain: by how much, per block. The median block of the candidate is held against the median one of the slowest
 /// other side: what hides time in fewer than half of its blocks does not move the median of its trials either.
-pub(crate) fn unexplained_time(others: &[SideRounds], candidate: &SideRounds) -> Option<Duration> {
-    let median = |side: &SideRounds| {
-        let mut unexplained = side.unexplained.clone();
+pub(crate) fn unexplained_time(others: &[SideRounds], candidate: &SideRounds) -> Option<HiddenTime> {
+    let median = |mut unexplained: Vec<Duration>| {
         unexplained.sort_unstable();
         unexplained.get(unexplained.len() / 2).copied()
     };
-    let usual = others.iter().filter_map(median).max().unwrap_or_default();
-    let hidden = median(candidate)?;
+    let usual = others.iter().filter_map(|side| median(side.unexplained.clone())).max().unwrap_or_default();
+    let hidden = median(candidate.unexplained.clone())?;
+    let without_waits = candidate.unexplained.iter().zip(&candidate.waited);
+    let without_waits = median(without_waits.map(|(time, &waited)| time.saturating_sub(waited)).collect());
     let per_block = candidate.calls / candidate.unexplained.len().max(1) as u32;
     let allowed = usual * 2 + per_block / 2 + UNEXPLAINED_SLACK;
-    (hidden > allowed).then(|| hidden - usual)
+    let may_be_waiting = without_waits.is_some_and(|time| time <= allowed);
+    (hidden > allowed).then(|| HiddenTime { time: hidden - usual, may_be_waiting })
 }
 
 /// Nanoseconds per call that the referee's clock saw and the candidate's trial times do not explain: in the blocks of a round,
 /// in addition to the other side's untimed time, and when outputs are fetched, which computes nothing. Only what nearly
-/// all rounds agree on (the lower quartile), so that the noise of a busy machine is charged to nobody.
+/// all rounds agree on (the lower quartile), so that the noise of a busy machine is not charged.
 pub(crate) fn charge(base: &SideRounds, candidate: &SideRounds) -> u64 {
     let per_call =
         |side: &SideRounds, round: usize| side.unexplained[round].as_nanos() as f64 / side.made[round].max(1) as f64;
@@ -119,13 +145,13 @@ pub(crate) fn charge(base: &SideRounds, candidate: &SideRounds) -> u64 {
     (between + fetching) as u64
 }
 
-/// The value that three quarters of some values are not below; 0 for none.
+/// Returns the value that three quarters of some values are not below; 0 for none.
 fn lower_quartile(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     values.get(values.len() / 4).copied().unwrap_or(0.0)
 }
 
-/// The trials of a side, each longer by the charge.
+/// Returns the trials of a side, each longer by the charge.
 pub(crate) fn charged(side: &SideTrials, charge_ns: u64) -> SideTrials {
     let more = |rounds: &[Vec<u64>]| {
         rounds.iter().map(|round| round.iter().map(|ns| ns.saturating_add(charge_ns)).collect()).collect()
@@ -144,6 +170,7 @@ mod tests {
     fn side(unexplained_us: &[u64], calls_us: u64) -> SideRounds {
         SideRounds {
             unexplained: unexplained_us.iter().map(|&us| Duration::from_micros(us)).collect(),
+            waited: vec![Duration::ZERO; unexplained_us.len()],
             made: vec![10; unexplained_us.len()],
             calls: Duration::from_micros(calls_us),
             ..SideRounds::default()
@@ -158,8 +185,20 @@ mod tests {
         // An honest block among them excuses nothing.
         for blocks in [[5300, 5400, 5200, 5300, 9000], [5300, 5400, 5200, 5300, 300]] {
             let hidden = found(&blocks).unwrap();
-            assert!(hidden >= Duration::from_micros(4800), "{hidden:?}");
+            assert!(hidden.time >= Duration::from_micros(4800) && !hidden.may_be_waiting, "{hidden:?}");
         }
+    }
+
+    #[test]
+    fn waits_for_a_cpu_are_named_if_they_are_all_of_the_hidden_time() {
+        let base = side(&[300; 5], 4000);
+        let found = |waited_us: u64| {
+            let waited = vec![Duration::from_micros(waited_us); 5];
+            unexplained_time(std::slice::from_ref(&base), &SideRounds { waited, ..side(&[5300; 5], 400) }).unwrap()
+        };
+        assert!(found(5000).may_be_waiting);
+        assert!(!found(2000).may_be_waiting);
+        assert_eq!(found(5000).time, found(0).time);
     }
 
     #[test]
@@ -193,9 +232,12 @@ mod tests {
             total_ns: total,
             kept_call: 0,
             kept: Vec::new(),
+            overwriting_ns: 0,
         };
         let (wall, two) = (Duration::from_nanos(100), plan(2, 1));
         assert_eq!(check_times(&block(&[10, 20], 40), two, wall), Ok(Duration::from_nanos(30)));
+        let overwriting = TimedBlock { overwriting_ns: 11, ..block(&[10, 20], 40) };
+        assert!(check_times(&overwriting, two, wall).is_err());
         assert_eq!(check_times(&block(&[10, 20], 100), plan(2, 3), wall), Ok(Duration::from_nanos(90)));
         assert!(check_times(&block(&[10, 20], 100), plan(2, 4), wall).is_err());
         assert!(check_times(&block(&[10], 40), two, wall).is_err());

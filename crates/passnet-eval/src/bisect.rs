@@ -49,7 +49,7 @@ pub fn values_of(sample: &GraphSample, interpreter: &Interpreter) -> Result<Vec<
     Ok(pool.ask::<Annotation>(&question)?.values)
 }
 
-/// Looks for the smallest part with the status of the whole, in at most `most` evaluations. `None` if the whole does not fail.
+/// Finds the smallest part with the status of the whole, in at most `most` evaluations. `None` if the whole does not fail.
 ///
 /// # Errors
 /// Those of `evaluate`.
@@ -155,7 +155,7 @@ mod tests {
 
     use super::*;
 
-    /// A chain of 40 relus with `sin` and `cos` far from each other in it.
+    /// Returns a chain of 40 relus with `sin` and `cos` far from each other in it.
     fn sample() -> (GraphSample, Vec<Option<ValueMeta>>) {
         let mut b = Graph::builder();
         let mut value = b.input("x");

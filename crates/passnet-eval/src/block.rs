@@ -31,7 +31,6 @@ pub(crate) enum BlockError {
         /// Bytes that a worker may have.
         limit: u64,
     },
-    /// The system refused.
     #[error("cannot make a shared block: {0}")]
     Io(#[from] io::Error),
 }
@@ -83,13 +82,13 @@ impl InputBlock {
         self.first.iter().map(move |layout| Layout { offset: start + layout.offset, ..layout.clone() })
     }
 
-    /// The request for some of the sets, under their own numbers. The block's descriptor goes with it.
+    /// Returns the request for some of the sets, under their own numbers. The block's descriptor goes with it.
     pub(crate) fn request(&self, sets: Range<usize>) -> WorkerRequest {
         let (set, count) = (sets.start as u32, sets.len() as u32);
         WorkerRequest::Inputs { set, count, stride: self.stride, tensors: self.layouts(sets.start).collect() }
     }
 
-    /// The values of one tensor.
+    /// Returns the values of one tensor.
     pub(crate) fn read(&self, layout: &Layout) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; layout.nbytes as usize];
         self.file.read_exact_at(&mut bytes, layout.offset)?;
@@ -97,19 +96,19 @@ impl InputBlock {
     }
 }
 
-/// The next place for a tensor at or after an offset.
+/// Returns the next place for a tensor at or after an offset.
 pub(crate) fn align(offset: u64) -> u64 {
     offset.saturating_add(ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT
 }
 
-/// An empty file in memory that can be sealed.
+/// Returns an empty file in memory that can be sealed.
 pub(crate) fn memory_file() -> io::Result<File> {
     Ok(File::from(memfd_create("passnet-inputs", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?))
 }
 
-/// Makes a file of memory that nobody has mapped unchangeable: by write, by truncation, and by mappings made from now on.
+/// Makes a memory file without mappings unchangeable: by write, by truncation, and by mappings made from now on.
 ///
-/// `F_SEAL_WRITE` would also look for older mappings, of which there are none, and for anybody who holds one of the pages.
+/// `F_SEAL_WRITE` would also look for older mappings, of which there are none, and for other users of its pages.
 /// The kernel itself does at times, to move or to merge pages; then that seal fails with `EBUSY`.
 pub(crate) fn seal(file: &File) -> io::Result<()> {
     let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::FUTURE_WRITE;
@@ -125,9 +124,9 @@ impl AsFd for InputBlock {
 /// A block of values that a worker sent. It is read, never mapped: a sender may shrink what it can still write.
 #[derive(Debug)]
 pub(crate) enum SentBlock {
-    /// It was read at once.
+    /// The block was read at once.
     Read(Vec<u8>),
-    /// Nobody can change it any more: it may be read later.
+    /// Sealed: it cannot change, and may be read later.
     Sealed {
         /// Memory file.
         file: File,
@@ -137,10 +136,10 @@ pub(crate) enum SentBlock {
 }
 
 impl SentBlock {
-    /// Takes a block, and seals it if its sender has no mapping that it could write to.
+    /// Accepts a block, and seals it unless its sender has a writable mapping.
     ///
     /// # Errors
-    /// Where the descriptor is no memory file, or holds less than announced.
+    /// If the descriptor is no memory file, or holds less than announced.
     pub(crate) fn take(descriptor: OwnedFd, nbytes: u64) -> io::Result<Self> {
         let invalid = |message: String| io::Error::new(io::ErrorKind::InvalidData, message);
         let stat = fstat(&descriptor)?;
@@ -158,10 +157,10 @@ impl SentBlock {
         if is_sealed { Ok(sealed) } else { sealed.read().map(Self::Read) }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     ///
     /// # Errors
-    /// Where they cannot be read.
+    /// If they cannot be read.
     pub(crate) fn read(self) -> io::Result<Vec<u8>> {
         match self {
             Self::Read(bytes) => Ok(bytes),
@@ -210,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_somebody_holds_are_sealed_too() {
+    fn pages_in_use_are_sealed_too() {
         let file = File::from(memfd_create("held", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap());
         file.write_all_at(&[7; 4096], 0).unwrap();
         // Between files and pipes the page itself is handed on, not a copy of it.

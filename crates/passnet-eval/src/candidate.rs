@@ -5,7 +5,6 @@ use passnet_record::{CandidateSpec, ContentId, ExecutionPath, PassDirectory};
 /// Candidate of an author for one task.
 #[derive(Clone, Debug)]
 pub enum Candidate {
-    /// The graph itself.
     Eager,
     /// The path of passes without any.
     Noop,
@@ -21,7 +20,6 @@ pub enum Candidate {
         /// Text of the file; empty for a compiler of PassNet.
         source: String,
     },
-    /// Passes.
     Passes(PassDirectory),
     /// A pass directory that is not one, and why.
     Refused(String),

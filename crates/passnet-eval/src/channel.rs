@@ -28,12 +28,11 @@ pub(crate) enum ChannelError {
     #[error("no answer in time")]
     Deadline,
     /// The other side has closed its end or died.
-    #[error("the other side is gone")]
+    #[error("the other process closed the connection")]
     Closed,
     /// The bytes are not a frame, or not the expected message.
     #[error("not a valid frame: {0}")]
     Malformed(String),
-    /// The system refused.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -52,7 +51,7 @@ impl From<Errno> for ChannelError {
 pub(crate) struct Channel(OwnedFd);
 
 impl Channel {
-    /// A channel and the other side's end of it. Both are closed on exec.
+    /// Returns a channel and the other side's end of it. Both are closed on exec.
     pub(crate) fn pair() -> io::Result<(Self, OwnedFd)> {
         let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
         Ok((Self(ours), theirs))

@@ -180,7 +180,7 @@ fn compare_part<E: Element>(
     result
 }
 
-/// The largest magnitude among the finite elements of a block; `None` for types that are not floating-point numbers.
+/// Returns the largest magnitude among the finite elements of a block; `None` for types that are not floating-point numbers.
 pub fn largest(dtype: DType, values: &[u8]) -> Option<f64> {
     fn of<E: Element>(values: &[u8]) -> f64 {
         E::elements(values).map(Element::magnitude).filter(|magnitude| magnitude.is_finite()).fold(0.0, f64::max)

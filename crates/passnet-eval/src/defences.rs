@@ -39,7 +39,7 @@ pub struct Defences {
 
 /// A layer that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no layer `{0}`; known are {known}", known = Defences::LAYERS.map(|(name, _)| name).join(", "))]
+#[error("unknown layer `{0}`; known are {known}", known = Defences::LAYERS.map(|(name, _)| name).join(", "))]
 pub struct UnknownLayer(String);
 
 impl Defences {

@@ -11,7 +11,7 @@ use passnet_record::Device;
 use passnet_run::FileLock;
 use rustix::{thread::CpuSet, thread::sched_getaffinity};
 
-/// Pauses between two looks at whether another process still measures.
+/// Shortest and longest pause between two attempts to lock the device.
 const LEAST_PAUSE: Duration = Duration::from_millis(1);
 const MOST_PAUSE: Duration = Duration::from_millis(20);
 
@@ -30,7 +30,7 @@ pub(crate) struct Measuring<'a> {
 }
 
 impl DeviceLock {
-    /// The lock of a device.
+    /// Returns the lock of a device.
     pub(crate) fn new(device: Device) -> Self {
         let name = match device.index() {
             // Processes that see one GPU each all call it `cuda:0`.
@@ -45,8 +45,9 @@ impl DeviceLock {
     /// Waits for the device; returns how long that took. `None` if `is_halted` becomes true before the device is free.
     pub(crate) fn acquire(&self, is_halted: impl Fn() -> bool) -> io::Result<Option<(Measuring<'_>, Duration)>> {
         let begin = Instant::now();
+        // Threads of this process queue here, so that only one of them polls the file.
         let inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
-        // Asked for again and again, since nothing wakes a thread that waits for another process.
+        // Polled, because a blocking `flock` would not notice `is_halted`.
         while !is_halted() {
             if let Some(lock) = FileLock::try_acquire(&self.path)? {
                 return Ok(Some((Measuring { _between_processes: lock, _inside: inside }, begin.elapsed())));
@@ -82,7 +83,7 @@ pub(crate) struct Cores {
 }
 
 impl Cores {
-    /// The last `threads` cores that this process may use are for measuring. If several evaluations run at once and
+    /// Returns the last `threads` cores that this process may use are for measuring. If several evaluations run at once and
     /// there are other cores, those are kept free of anything else, and so are the cores that share their hardware.
     pub(crate) fn divide(threads: u32, jobs: usize) -> io::Result<Self> {
         let all = sched_getaffinity(None)?;
@@ -104,7 +105,7 @@ impl Cores {
     }
 }
 
-/// The cores that share their hardware with a core, itself included; empty where the system does not say.
+/// Returns the cores that share their hardware with a core, itself included; empty where the system does not say.
 fn siblings(core: usize) -> Vec<usize> {
     let path = format!("/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list");
     std::fs::read_to_string(path).map(|list| cores_of(&list)).unwrap_or_default()
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_another_process_after_a_halt() {
+    fn a_halt_ends_the_wait_for_another_process() {
         let (first, second) = (DeviceLock::new(OTHER), DeviceLock::new(OTHER));
         let _held = first.acquire(|| false).unwrap().unwrap();
         let looks = std::cell::Cell::new(0);

@@ -45,8 +45,15 @@ mod tests {
     #[test]
     fn only_the_list_is_kept() {
         assert!(is_kept("PATH".as_ref()) && is_kept("CUDA_VISIBLE_DEVICES".as_ref()));
-        for name in ["OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "LD_PRELOAD", "PYTHONPATH", "TRITON_INTERPRET", "path"]
-        {
+        for name in [
+            "OPENAI_API_KEY",
+            "HF_TOKEN",
+            "AWS_SECRET_ACCESS_KEY",
+            "LD_PRELOAD",
+            "PYTHONPATH",
+            "TRITON_INTERPRET",
+            "path",
+        ] {
             assert!(!is_kept(name.as_ref()), "{name}");
         }
         assert!(clean().all(|(name, _)| is_kept(&name)));

@@ -26,7 +26,7 @@ pub enum BisectError {
     Sample(#[from] passnet_graphnet::Error),
 }
 
-/// Looks for the smallest part on which a candidate fails, in at most `most` evaluations. `None` if the whole does not fail.
+/// Finds the smallest part on which a candidate fails, in at most `most` evaluations. `None` if the whole does not fail.
 ///
 /// # Errors
 /// If an evaluation cannot run, or the graph cannot be run for its values.

@@ -26,8 +26,8 @@ impl Failure {
     }
 }
 
-/// Returns the failure for a fault of the candidate's worker. `phase` says what it was doing, e.g. `loading the passes`. `Err` gives
-/// the fault back where neither the candidate nor the graph is to blame.
+/// Returns the failure for a fault of the candidate's worker. `phase` says what it was doing, e.g. `loading the
+/// passes`. `Err` gives the fault back where neither the candidate nor the graph is to blame.
 pub(crate) fn of_candidate(fault: Fault, phase: &str) -> Result<Failure, Fault> {
     Ok(match fault {
         Fault::Failed(error) => of_worker_error(&error, phase),
@@ -120,7 +120,7 @@ fn of_worker_error(error: &WorkerError, phase: &str) -> Failure {
     Failure::new(status, code, message.trim_end()).with_detail(detail)
 }
 
-/// The failure of a pass directory of which nothing matched.
+/// Returns the failure of a pass directory of which nothing matched.
 pub(crate) fn no_match(passes: &[PassReport]) -> Failure {
     if passes.is_empty() {
         let message = "the pass directory names no pass; list rule names in sorted_output_pass_rule_names.json";

@@ -6,7 +6,7 @@ use passnet_record::{Device, Fingerprint};
 
 use crate::device::physical_name;
 
-/// Looks at the machine. `versions` are those that the fork server reports.
+/// Describes the machine. `versions` are those that the fork server reports.
 pub(crate) fn fingerprint(device: Device, versions: &BTreeMap<String, String>) -> Fingerprint {
     let mut versions = versions.clone();
     versions.insert("passnet".to_owned(), env!("CARGO_PKG_VERSION").to_owned());

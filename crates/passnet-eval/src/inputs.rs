@@ -50,10 +50,10 @@ pub enum InputError {
     },
 }
 
-/// Number of bytes of a tensor.
+/// Returns the number of bytes of a tensor.
 ///
 /// # Errors
-/// Where the size overflows.
+/// If the size overflows.
 pub fn byte_size(meta: &TensorMeta) -> Result<usize, InputError> {
     let bytes =
         meta.nbytes().and_then(|bytes| usize::try_from(bytes).ok()).filter(|&bytes| bytes <= isize::MAX as usize);
@@ -64,7 +64,7 @@ pub fn byte_size(meta: &TensorMeta) -> Result<usize, InputError> {
 /// content, and on nothing else.
 ///
 /// # Errors
-/// Where the metadata contradicts itself.
+/// If the metadata contradicts itself.
 pub fn fill(meta: &TensorMeta, seed: u64, content: Content) -> Result<Vec<u8>, InputError> {
     let mut out = vec![0; byte_size(meta)?];
     let stream = Stream::new(seed, &meta.name);
@@ -324,7 +324,7 @@ impl<'a> FloatRule<'a> {
     }
 }
 
-/// A neighbour of a constant: half to one and a half times it, or a small normal for zero. Sentinels stay.
+/// Returns a neighbour of a constant: half to one and a half times it, or a small normal for zero. Sentinels stay.
 fn vary(constant: f64, normal: f64) -> f64 {
     if constant == 0.0 {
         0.5 * normal

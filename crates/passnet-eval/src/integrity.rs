@@ -29,7 +29,7 @@ pub(crate) fn violation(passes: &PassDirectory) -> Option<Failure> {
 }
 
 /// Returns the failure that the worker's notes on a rewrite show. `replacement_args` may pass on what the pattern's inputs stand
-/// for, not compute with it outside the replacement function, where nobody watches; nor may it touch the graph.
+/// for, not compute with it outside the replacement function, which is not watched; nor may it touch the graph.
 pub(crate) fn computed_arguments(notes: &[WorkerNote]) -> Option<Failure> {
     let changed = notes.iter().find_map(|note| match note {
         WorkerNote::ChangesGraph { pass, node } => Some((pass, node)),
@@ -74,6 +74,23 @@ pub(crate) fn violation_seen(notes: &[WorkerNote]) -> Option<Failure> {
             "out_of_bounds",
             "a kernel wrote past the end of a tensor; guard the last block with a mask or a bound".to_owned(),
         ),
+        WatchFinding::StrayAccess { kernel, argument, offset, nbytes, is_write } => {
+            let inside = u64::try_from(*offset).is_ok_and(|offset| offset < *nbytes);
+            let access = if *is_write { "wrote to" } else { "read" };
+            let message = if inside {
+                format!(
+                    "the kernel `{kernel}` wrote to byte {offset} of `{argument}`, which its signature has as `const`; leave out \
+                     `const` where a kernel writes"
+                )
+            } else {
+                format!(
+                    "the kernel `{kernel}` {access} byte {offset} of `{argument}`, which has the bytes 0 to {}; a kernel accesses \
+                     its arguments only: check the bounds of its loops",
+                    nbytes.saturating_sub(1)
+                )
+            };
+            ("out_of_bounds", message)
+        }
         WatchFinding::Operator { name } => {
             let message = format!(
                 "a replacement function called `{name}`; it may allocate and reshape, the computation itself belongs into \

@@ -30,10 +30,10 @@ impl Launcher {
         Self { config, current: Mutex::new(None), pid: Arc::default(), is_halted: AtomicBool::new(false) }
     }
 
-    /// The running fork server.
+    /// Returns the running fork server.
     ///
     /// # Errors
-    /// Where it cannot be started, or was halted.
+    /// If it cannot be started, or was halted.
     pub fn zygote(&self) -> Result<Arc<Zygote>, ZygoteError> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         if self.is_halted() {
@@ -54,6 +54,8 @@ impl Launcher {
     /// nothing: evaluations end by themselves once their workers are gone. A server that is being started when this is called may
     /// survive it; the next call finds it.
     pub(crate) fn halt(&self) {
+        // The flag precedes the kill. An evaluation that loses its workers looks at it, and would otherwise blame the
+        // candidate.
         self.is_halted.store(true, Ordering::SeqCst);
         let pid = self.pid.load(Ordering::SeqCst);
         if pid > 0 {

@@ -13,7 +13,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// The stream of a name under a seed.
+    /// Returns the stream of a name under a seed.
     pub(crate) fn new(seed: u64, name: &str) -> Self {
         let hash = blake3::hash(name.as_bytes());
         let (words, _) = hash.as_bytes().as_chunks();
@@ -108,7 +108,7 @@ fn box_muller(a: u32, b: u32) -> [f64; 2] {
     [radius * cos, radius * sin]
 }
 
-/// The length of a pair of normals.
+/// Returns the length of a pair of normals.
 #[inline(always)]
 fn radius(word: u32) -> f64 {
     // Half a unit is added so that the logarithm never sees zero.
@@ -148,13 +148,13 @@ fn sin_cos_turn(word: u32) -> (f64, f64) {
     (flip_sign(first, quadrant), flip_sign(second, quadrant.wrapping_add(1)))
 }
 
-/// The value with its sign changed if the second bit is set.
+/// Returns the value with its sign changed if the second bit is set.
 #[inline(always)]
 fn flip_sign(value: f64, bits: u32) -> f64 {
     f64::from_bits(value.to_bits() ^ u64::from(bits >> 1 & 1) << 63)
 }
 
-/// A polynomial, its highest coefficient first.
+/// Returns a polynomial, its highest coefficient first.
 #[inline(always)]
 fn horner<const N: usize>(x: f64, terms: [f64; N]) -> f64 {
     let mut sum = 0.0;

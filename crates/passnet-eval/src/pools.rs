@@ -51,7 +51,7 @@ impl Pools {
         })
     }
 
-    /// The same contents in each call.
+    /// Returns the same contents in each call.
     pub(crate) fn fixed(metas: &[TensorMeta], seed: u64, limit: u64) -> Result<Self, BlockError> {
         Self::build(metas, limit, (seed, WINDOWS), |meta| Ok((fill(meta, seed, Content::Random)?, 1)))
     }
@@ -81,7 +81,7 @@ impl Pools {
         Ok(Self { file, pools, seed, windows })
     }
 
-    /// Most calls of a measurement that see a content each.
+    /// Largest number of calls of a measurement that see a content each.
     pub(crate) fn calls(&self) -> u64 {
         self.windows
     }
@@ -91,7 +91,7 @@ impl Pools {
         worker.send(&WorkerRequest::Pools { pools: self.pools.clone() }, Some(self.file.as_fd()), deadline)
     }
 
-    /// The windows of the calls of a measurement from number `first` on.
+    /// Returns the windows of the calls of a measurement from number `first` on.
     pub(crate) fn windows(&self, first: u64) -> Vec<Windows> {
         let of = |pool: &Pool| {
             let [low, high, step, _] = Stream::new(self.seed, &pool.window.name).group(u64::MAX);
@@ -104,7 +104,7 @@ impl Pools {
         self.pools.iter().map(of).collect()
     }
 
-    /// The content that call number `call` of a measurement sees.
+    /// Returns the content that call number `call` of a measurement sees.
     pub(crate) fn content(&self, call: u64) -> io::Result<InputBlock> {
         let place = |(pool, windows): (&Pool, Windows)| {
             let first = windows.start * pool.window.dtype.size() as u64;
@@ -170,7 +170,7 @@ mod tests {
         let contents: Vec<_> = (0..500).map(|call| read(&pools, call)).collect();
         let distinct = |tensor: usize| contents.iter().map(|content| &content[tensor]).collect::<BTreeSet<_>>().len();
         assert_eq!((distinct(0), distinct(2)), (500, 1));
-        // Three elements of 16 bits: values repeat now and then, places do not.
+        // Three elements of 16 bits: values may repeat, places do not.
         assert!(distinct(1) >= 490);
         assert_eq!(contents[0].iter().map(Vec::len).collect::<Vec<_>>(), [20_000, 6, 28]);
         // No element keeps its place.

@@ -49,10 +49,10 @@ pub struct Proof {
     pub start_ns: [u64; 2],
 }
 
-/// Has workers of a referee try everything.
+/// Runs all probes in workers of a referee.
 ///
 /// # Errors
-/// Where the fork server does not work.
+/// If the fork server does not work.
 pub fn prove(referee: &Referee) -> Result<Proof, EvalError> {
     Prover { referee, scratch: Scratch::new()?, workers: 0 }.prove()
 }
@@ -202,7 +202,7 @@ impl Prover<'_> {
         Ok(())
     }
 
-    /// Median of some forks, until the worker says that it is ready.
+    /// Returns the median of some forks, until the worker says that it is ready.
     fn time_to_start(&mut self, sandbox: bool) -> Result<u64, EvalError> {
         let mut times = Vec::new();
         for _ in 0..7 {

@@ -33,7 +33,6 @@ use crate::{
 /// A verdict and the blobs that it refers to.
 #[derive(Clone, Debug)]
 pub struct Evaluation {
-    /// The verdict.
     pub verdict: Verdict,
     /// Contents of blobs (trial times); each is named by its own [`ContentId`].
     pub blobs: Vec<Vec<u8>>,
@@ -49,7 +48,7 @@ pub struct Referee {
     identity: ContentId,
 }
 
-/// The part of content keys that all evaluations share.
+/// Returns the part of content keys that all evaluations share.
 fn identity(settings: &RunSettings, fingerprint: &Fingerprint, defences: Defences) -> ContentId {
     // Plain data: writing it as JSON does not fail.
     ContentId::of_parts([
@@ -60,18 +59,18 @@ fn identity(settings: &RunSettings, fingerprint: &Fingerprint, defences: Defence
 }
 
 impl Referee {
-    /// Starts the fork server and looks at the machine.
+    /// Starts the fork server and records the machine.
     ///
     /// # Errors
-    /// Where the interpreter does not work or the settings make no sense.
+    /// If the interpreter does not work or the settings make no sense.
     pub fn new(settings: RunSettings, options: RefereeOptions) -> Result<Self, EvalError> {
         crate::scratch::sweep();
         let launcher = launcher(&options);
         Self::with_launcher(settings, options, launcher)
     }
 
-    /// A referee with other settings and defences. It shares this one's fork server, unless the one confines workers and the
-    /// other does not.
+    /// Returns a referee with other settings and defences. It shares this one's fork server, unless the one confines
+    /// workers and the other does not.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -104,13 +103,14 @@ impl Referee {
     pub fn sharing_kernels(mut self) -> Self {
         self.machine.shares_kernels = self.machine.options.cache.is_some();
         if self.machine.shares_kernels {
+            // Such workers have no process namespace, so their verdicts must not replace those of confined ones.
             self.identity = ContentId::of_parts([self.identity.as_str().as_bytes(), b"shares kernels"]);
         }
         self
     }
 
-    /// The same for verdicts that another machine reaches under the same settings: content keys and the fingerprint are those of that
-    /// machine.
+    /// The same for verdicts that another machine reaches under the same settings: content keys and the fingerprint are
+    /// those of that machine.
     #[must_use]
     pub fn keyed_as(mut self, fingerprint: Fingerprint) -> Self {
         self.identity = identity(self.settings(), &fingerprint, self.defences());
@@ -123,12 +123,12 @@ impl Referee {
         &self.machine
     }
 
-    /// The machine, as it goes into the header of a run.
+    /// Returns the machine, as it goes into the header of a run.
     pub fn fingerprint(&self) -> &Fingerprint {
         &self.fingerprint
     }
 
-    /// The interpreter that workers run in.
+    /// Returns the interpreter that workers run in.
     pub fn interpreter(&self) -> Interpreter {
         Interpreter {
             python: self.machine.options.zygote.python.clone(),
@@ -136,12 +136,12 @@ impl Referee {
         }
     }
 
-    /// Directory where what is worth keeping between evaluations is kept.
+    /// Directory for compiled kernels and other files that evaluations share.
     pub fn cache(&self) -> Option<&Path> {
         self.machine.options.cache.as_deref()
     }
 
-    /// The settings of every evaluation.
+    /// Returns the settings of every evaluation.
     pub fn settings(&self) -> &RunSettings {
         &self.machine.settings
     }
@@ -176,7 +176,7 @@ impl Referee {
     /// Evaluates one candidate on one graph.
     ///
     /// # Errors
-    /// Where no verdict can be reached for reasons that are neither the candidate's nor the graph's.
+    /// If no verdict can be reached for reasons that are neither the candidate's nor the graph's.
     pub fn evaluate(&self, sample: &GraphSample, candidate: &Candidate) -> Result<Evaluation, EvalError> {
         self.judge(sample, candidate, Depth::Timing)
     }
@@ -193,8 +193,8 @@ impl Referee {
         Ok(verdict)
     }
 
-    /// One call of a candidate on a graph under PyTorch's profiler, in a worker like those of an evaluation; or why there is none.
-    /// The worker reports it, for people: it does not affect a verdict.
+    /// One call of a candidate on a graph under PyTorch's profiler, in a worker like those of an evaluation; or why
+    /// there is none. The worker reports it, for people: it does not affect a verdict.
     ///
     /// # Errors
     /// As for [`Self::evaluate`].
@@ -210,8 +210,8 @@ impl Referee {
         })
     }
 
-    /// The patterns of the passes of a directory, or why there are none. The directory is checked by the rules and imported in a
-    /// worker like those of an evaluation.
+    /// Returns the patterns of the passes of a directory, or why there are none. The directory is checked by the rules
+    /// and imported in a worker like those of an evaluation.
     ///
     /// # Errors
     /// As for [`Self::evaluate`].
@@ -269,6 +269,8 @@ impl Referee {
                     let message = "the fork server died twice while this candidate was running";
                     Some(Failure::new(Status::RuntimeError, "fork_server_died", message))
                 }
+                // The graph itself fails on this content and took its worker with it, so everything starts again
+                // without the content.
                 Err(Stop::Skip(content)) if adversarial.contains(&content) => {
                     adversarial.retain(|&other| other != content);
                     skipped.push(Remark::ContentSkipped { content: content.name().to_owned() });
@@ -277,7 +279,7 @@ impl Referee {
                 Err(stop) => Some(stop.into_failure()?),
             };
             report.evidence.notes.extend(skipped);
-            // Only now: until here nobody but this process knows it.
+            // Only now: until here the seed is a secret of this process.
             report.evidence.seed = Some(seeds.root());
             report.cost.wall_ns = begin.elapsed().as_nanos() as u64;
             return Ok(self.evaluation(sample, candidate, report, failure));

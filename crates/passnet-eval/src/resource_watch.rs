@@ -12,11 +12,11 @@ use std::{
 
 use crate::tree;
 
-/// Time between two looks. One look takes a fraction of a millisecond.
+/// Time between two checks. One check takes a fraction of a millisecond.
 const PERIOD: Duration = Duration::from_millis(200);
-/// Most processes of one worker. Compilers need a handful.
+/// Largest number of processes of one worker. Compilers need a handful.
 const MOST_PROCESSES: usize = 128;
-/// Most bytes that a worker may print.
+/// Largest size of a worker's output, in bytes.
 const MOST_LOG_BYTES: u64 = 64 << 20;
 
 /// Limits of a worker.
@@ -24,21 +24,19 @@ const MOST_LOG_BYTES: u64 = 64 << 20;
 pub(crate) struct WorkerLimits {
     /// Bytes of memory beyond what the fork server has; 0 for no limit.
     pub(crate) memory_bytes: u64,
-    /// File that it prints to.
+    /// File with the output of the worker.
     pub(crate) log: PathBuf,
 }
 
 /// Limit that a worker exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Excess {
-    /// Memory.
     Memory {
         /// Bytes that it and its processes had.
         used: u64,
         /// Bytes that they may have.
         limit: u64,
     },
-    /// Processes.
     Processes(usize),
     /// Bytes of output.
     Log(u64),
@@ -78,7 +76,7 @@ impl WatchShared {
     }
 }
 
-/// Looks at workers now and then, and kills those that take too much.
+/// Checks the resources of workers periodically, and kills those that exceed a limit.
 #[derive(Debug)]
 pub(crate) struct ResourceWatch {
     shared: Arc<WatchShared>,
@@ -121,7 +119,7 @@ impl Drop for ResourceWatch {
         self.shared.state().stop = true;
         self.shared.changed.notify_all();
         if let Some(thread) = self.thread.take() {
-            // It panics on nothing.
+            // The thread cannot panic.
             let _ = thread.join();
         }
     }
@@ -171,19 +169,19 @@ fn look(pid: i32, limits: &WorkerLimits, inherited: u64) -> Option<Excess> {
     (used > limits.memory_bytes).then_some(Excess::Memory { used, limit: limits.memory_bytes })
 }
 
-/// Bytes of a process that are in memory; 0 for one that has ended.
+/// Returns the bytes of a process that are in memory; 0 for one that has ended.
 fn resident_bytes(pid: i32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     kibibytes(&status, "VmRSS:")
 }
 
-/// Bytes of a process in memory, what it shares with others divided by their number.
+/// Returns the bytes of a process in memory, what it shares with others divided by their number.
 fn share_of_memory(pid: i32) -> u64 {
     let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
     kibibytes(&rollup, "Pss:")
 }
 
-/// The value of a line such as `VmRSS:   1234 kB`, in bytes.
+/// Returns the value of a line such as `VmRSS:   1234 kB`, in bytes.
 fn kibibytes(text: &str, name: &str) -> u64 {
     let value = text.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next()?.parse::<u64>().ok());
     value.unwrap_or(0) << 10

@@ -55,9 +55,8 @@ pub enum Progress<'a> {
     Begun(&'a GraphId),
     /// A graph has its verdict.
     Done {
-        /// The verdict.
         verdict: &'a Verdict,
-        /// It was in the log already, or is that of an equal graph.
+        /// True if the log already had the verdict, or one of an equal graph.
         reused: bool,
         /// Graphs that have a verdict now.
         done: usize,
@@ -69,7 +68,6 @@ pub enum Progress<'a> {
 /// Outcome of a run.
 #[derive(Clone, Debug)]
 pub struct RunOutcome {
-    /// Header of the run.
     pub header: RunHeader,
     /// Verdicts in the order of the suite; those of graphs that were not reached are missing.
     pub verdicts: Vec<Verdict>,
@@ -168,7 +166,7 @@ pub fn run_suite(
     Ok(RunOutcome { header, verdicts, complete, reused: shared.reused.into_inner() })
 }
 
-/// Kills what evaluations run once `stop` is true, again and again until all have ended: one may just have begun.
+/// Kills what evaluations run once `stop` is true, repeatedly until all have ended, because one may just have begun.
 fn halt_when_stopped(referee: &Referee, stop: &AtomicBool, over: &AtomicBool) {
     while !over.load(Ordering::Relaxed) {
         if stop.load(Ordering::Relaxed) {
@@ -179,7 +177,7 @@ fn halt_when_stopped(referee: &Referee, stop: &AtomicBool, over: &AtomicBool) {
 }
 
 impl RunState<'_> {
-    /// One thread: takes graphs until there are no more, or somebody says stop.
+    /// One thread: takes graphs until there are no more or `stop` is true.
     fn work(&self, suite: &Suite, failed: &AtomicBool) -> Result<(), RunError> {
         while !self.stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed) {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
@@ -200,7 +198,7 @@ impl RunState<'_> {
         Ok(())
     }
 
-    /// The verdict of one graph, and whether it was known.
+    /// Returns the verdict of one graph, and whether it was known.
     fn one(&self, suite: &Suite, id: &GraphId, candidate: &Candidate) -> Result<(Verdict, bool), RunError> {
         let folder = SampleFolder::read(&suite.sample_dir(id), id.clone());
         let key = self.referee.key_of_folder(&folder, candidate);

@@ -6,8 +6,8 @@ use passnet_record::{CacheMode, Mode, RunSettings};
 
 use crate::philox::Stream;
 
-/// Time of a block's calls that is aimed at. Sending a request and reading its reply takes tens of microseconds, and those
-/// of both sides are held against each other.
+/// Intended time of the calls of a block. A request and its reply take tens of microseconds, which must be a small share when the
+/// referee compares these times of both sides.
 const BLOCK: Duration = Duration::from_millis(2);
 /// Time of the calls of a block of the slowest side, as long as a trial has several calls.
 const LONGEST_BLOCK: Duration = Duration::from_millis(40);
@@ -15,7 +15,7 @@ const LONGEST_BLOCK: Duration = Duration::from_millis(40);
 const CHECKED_SHARE: f64 = 0.5;
 /// Bytes of outputs beyond which that share falls in proportion, since fetching them holds the device longer than the calls.
 const USUAL_BYTES: u64 = 64 << 20;
-/// Trials of the block that finds out how long a call takes.
+/// Number of trials in the block that measures the duration of a call.
 const SIZING_TRIALS: u32 = 3;
 
 /// One block of one side. Both sides of a round have equal ones.
@@ -35,7 +35,7 @@ impl BlockPlan {
         u64::from(self.trials) * u64::from(self.calls)
     }
 
-    /// All calls.
+    /// Returns all calls.
     pub(crate) fn all(self) -> u64 {
         self.timed() + u64::from(self.warmup)
     }
@@ -53,7 +53,7 @@ pub(crate) fn least_calls(settings: &RunSettings) -> u64 {
     rounds * per_round + 2 * u64::from(settings.warmup) + u64::from(SIZING_TRIALS)
 }
 
-/// The block before the first round, with the long warm-up: its times only say how long a call takes.
+/// Returns the block before the first round, with the long warm-up: its times only say how long a call takes.
 pub(crate) fn sizing(settings: &RunSettings, seed: u64) -> BlockPlan {
     BlockPlan { warmup: settings.warmup + more(seed, settings), trials: SIZING_TRIALS, calls: 1, checked: false }
 }
@@ -71,7 +71,7 @@ pub(crate) struct CallTimes {
     pub(crate) slowest: Duration,
 }
 
-/// The blocks of all rounds, for calls that take `call` and return so many bytes, of which at most `most` may be made.
+/// Returns the blocks of all rounds, for calls that take `call` and return so many bytes, of which at most `most` may be made.
 pub(crate) fn blocks(
     settings: &RunSettings,
     seed: u64,
@@ -90,6 +90,7 @@ pub(crate) fn blocks(
     let is_fixed = settings.cache == CacheMode::Cold || settings.mode == Mode::Paper;
     let calls = if is_fixed { 1 } else { wanted.min(u128::from(fits.min(1 << 10))) as u32 };
     // At least one round is checked, independent of the random choice.
+    // Numbers from the top of the stream, because the rounds use those from 0 on.
     let certain = stream.group(u64::MAX)[0] % rounds;
     let plan = |round: u32| {
         // Of two neighbours the one is as much longer as the other is shorter.

@@ -6,12 +6,12 @@ use passnet_record::PassDirectory;
 
 const PREFIX: &str = "passnet-scratch-";
 
-/// A fresh directory. Dropping it deletes it in the background: nobody waits for a disk.
+/// A new directory. Dropping it deletes it in the background, so that no evaluation waits for the disk.
 #[derive(Debug)]
 pub(crate) struct Scratch(Option<tempfile::TempDir>);
 
 impl Scratch {
-    /// Makes one. Its name carries the id of this process, so that [`sweep`] can tell whose it was.
+    /// Creates a directory. Its name has the id of this process, so that [`sweep`] can recognise directories of dead processes.
     pub(crate) fn new() -> io::Result<Self> {
         let prefix = format!("{PREFIX}{}-", std::process::id());
         tempfile::Builder::new().prefix(&prefix).tempdir().map(|directory| Self(Some(directory)))
@@ -32,7 +32,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Deletes what processes that were killed have left behind.
+/// Deletes the directories of processes that were killed.
 pub(crate) fn sweep() {
     for entry in std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -41,7 +41,7 @@ pub(crate) fn sweep() {
             && owner.parse::<u32>().is_ok()
             && !Path::new("/proc").join(owner).exists()
         {
-            // Belongs to another user, or somebody else sweeps too: no harm either way.
+            // Fails for directories of another user, or if another process deletes it at the same time. Both are harmless.
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }

@@ -11,8 +11,9 @@ use passnet_record::{Mode, RunSettings};
 /// predictable on purpose.
 const PUBLIC: u64 = 123;
 
-/// Source of all seeds of one evaluation: contents, checked calls, lengths of blocks, generators of PyTorch. Unless the settings name it, it
-/// comes from the operating system, so that nothing before the evaluation says what its contents will be.
+/// Source of all seeds of one evaluation: contents, checked calls, lengths of blocks, generators of PyTorch. Unless the
+/// settings name it, it comes from the operating system, so that nothing before the evaluation says what its contents
+/// will be.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seeds {
     root: u64,
@@ -20,7 +21,7 @@ pub(crate) struct Seeds {
 }
 
 impl Seeds {
-    /// Draws a root, or takes the one in the settings. Without `secret`, a root that anybody can know.
+    /// Draws a root, or takes the one in the settings. Without `secret`, a root that is publicly known.
     pub(crate) fn draw(settings: &RunSettings, secret: bool) -> io::Result<Self> {
         let root = match settings.seed {
             Some(seed) => seed,
@@ -34,12 +35,13 @@ impl Seeds {
         Ok(Self { root, is_paper: settings.mode == Mode::Paper })
     }
 
-    /// The root, with which `--seed` repeats the evaluation.
+    /// Returns the root, with which `--seed` repeats the evaluation.
     pub(crate) fn root(self) -> u64 {
         self.root
     }
 
-    /// The seed of a purpose. A worker sees what some seeds lead to: by a one-way function, that says nothing of the others.
+    /// Returns the seed of a purpose. A worker sees what some seeds lead to: by a one-way function, that says nothing
+    /// of the others.
     pub(crate) fn seed(self, purpose: &str, number: u64) -> u64 {
         let mut hasher = blake3::Hasher::new_derive_key("passnet seeds of an evaluation 1");
         hasher.update(&self.root.to_le_bytes()).update(&number.to_le_bytes()).update(purpose.as_bytes());

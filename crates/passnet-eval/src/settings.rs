@@ -33,9 +33,9 @@ pub fn sound(device: Device) -> RunSettings {
     }
 }
 
-/// The order and the constants of the public harness, for comparison with published numbers: the compiled path, the
+/// Returns the order and the constants of the public harness, for comparison with published numbers: the compiled path, the
 /// candidate first and the graph after it in one block of trials each, one pair of processes, outputs checked once and under
-/// the published seed, no adversarial contents. The contents of timed calls are nobody's to know, as in sound mode.
+/// the published seed, no adversarial contents. The contents of timed calls are secret, as in sound mode.
 pub fn paper(device: Device) -> RunSettings {
     RunSettings {
         mode: Mode::Paper,

@@ -16,7 +16,7 @@ const RESAMPLES: u64 = 1000;
 /// Times of one side: one entry per round, each with the trials of that round in order, in nanoseconds.
 pub type Rounds = [Vec<u64>];
 
-/// The `q`-quantile of sorted values by linear interpolation between order statistics (definition 7 of Hyndman and Fan
+/// Returns the `q`-quantile of sorted values by linear interpolation between order statistics (definition 7 of Hyndman and Fan
 /// 1996, NumPy's default); NaN for no values.
 pub fn quantile(sorted: &[f64], q: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
@@ -26,7 +26,7 @@ pub fn quantile(sorted: &[f64], q: f64) -> f64 {
     a + (b - a) * (position - low as f64)
 }
 
-/// Median, quartiles and smallest of one side's end-to-end times, and the median of its device times.
+/// Returns the median, quartiles and smallest of one side's end-to-end times, and the median of its device times.
 pub fn summarize(e2e: &Rounds, device: &Rounds) -> SideTiming {
     let sorted = pooled(e2e);
     let device = pooled(device);
@@ -95,8 +95,8 @@ fn resampled(base: &Rounds, candidate: &Rounds, seed: u64, resamples: u64) -> Op
 /// make it.
 const BETWEEN_PAIRS: f64 = 1.1;
 
-/// The summary of the ratios of several pairs of processes: their geometric mean, and an interval that holds those of all of
-/// them. The processes of a pair share what no interval over rounds sees. `None` for none.
+/// Returns the summary of the ratios of several pairs of processes: their geometric mean, and an interval that holds
+/// those of all of them. The processes of a pair share what no interval over rounds sees. `None` for none.
 pub fn combined(pairs: &[RatioInterval]) -> Option<RatioInterval> {
     let confidence = pairs.first()?.confidence;
     let mean = pairs.iter().map(|pair| pair.ratio.ln()).sum::<f64>() / pairs.len() as f64;
@@ -113,9 +113,10 @@ pub fn disagree(pairs: &[RatioInterval]) -> bool {
 }
 
 /// Fluctuation of a measurement, as IQR / median: of the trials of a usual round of the side where it is largest, or of the
-/// ratios of rounds to the last side, whichever is larger.
+/// ratios of rounds to the last side. The larger of both counts.
 ///
-/// A change that both sides of a round share, such as another clock frequency, is in none of them, and does not change their ratio.
+/// A change that both sides of a round share, such as another clock frequency, is in none of them, and does not change
+/// their ratio.
 pub(crate) fn fluctuation(sides: &[&Rounds]) -> f64 {
     let spread = |mut values: Vec<f64>| {
         values.sort_unstable_by(f64::total_cmp);
@@ -164,7 +165,7 @@ fn widening(values: &[f64]) -> f64 {
     (n / (n - 1.0)).sqrt() * student_t(n - 1.0) / Z * ((1.0 + correlation) / (1.0 - correlation)).sqrt()
 }
 
-/// The 0.975-quantile of Student's t distribution: its expansion around the normal one (Abramowitz and Stegun, Handbook
+/// Returns the 0.975-quantile of Student's t distribution: its expansion around the normal one (Abramowitz and Stegun, Handbook
 /// of Mathematical Functions, 26.7.5), good to 2e-3 from 3 degrees of freedom on, and the exact values below.
 fn student_t(degrees: f64) -> f64 {
     if degrees < 1.5 {
@@ -184,7 +185,7 @@ fn student_t(degrees: f64) -> f64 {
     terms.into_iter().fold(0.0, |sum, term| sum / degrees + term)
 }
 
-/// The median of values in any order, which it reorders; `None` for no values.
+/// Returns the median of values in any order, which it reorders; `None` for no values.
 fn median(values: &mut [f64]) -> Option<f64> {
     let middle = values.len() / 2;
     if values.is_empty() {

@@ -11,7 +11,7 @@ use passnet_record::{
 };
 
 use crate::{
-    accounting::{SideRounds, charge, charged},
+    accounting::{SeenBlock, SideRounds, charge, charged},
     block::InputBlock,
     pools::Pools,
     schedule::{BlockPlan, CallTimes, blocks, sizing},
@@ -41,12 +41,12 @@ pub(crate) struct Measurement {
 }
 
 impl Measurement {
-    /// The times that count of the last side.
+    /// Returns the times that count of the last side.
     fn candidate(&self) -> SideTrials {
         self.sides.last().map(|side| charged(&side.times, self.charged_ns)).unwrap_or_default()
     }
 
-    /// The ratio of a side to the last one.
+    /// Returns the ratio of a side to the last one.
     pub(crate) fn ratio(&self, side: usize) -> Option<RatioInterval> {
         ratio_of_medians(&self.sides.get(side)?.times.e2e_ns, &self.candidate().e2e_ns, 0)
     }
@@ -84,7 +84,7 @@ pub(crate) struct MeasurementPlan<'a> {
     /// Bytes that a call returns.
     pub(crate) output_bytes: u64,
     pub(crate) output_limit: u64,
-    /// Hold reported times and values against what this process sees.
+    /// Compare reported times and values with those that this process sees.
     pub(crate) check_clock: bool,
 }
 
@@ -112,13 +112,13 @@ impl MeasurementPlan<'_> {
             let order = self.order(round, workers.len());
             for &side in &order {
                 let begin = Instant::now();
-                let before = if side == last { None } else { workers[last].cpu_time() };
+                let before = if side == last { None } else { workers[last].cpu_use() };
                 self.block(workers[side], plan, made, &mut sides[side]).map_err(|fault| SideFault { side, fault })?;
                 if let Some(before) = before
-                    && let Some(after) = workers[last].cpu_time()
+                    && let Some(after) = workers[last].cpu_use()
                 {
                     elsewhere.0 += begin.elapsed();
-                    elsewhere.1 += after.saturating_sub(before);
+                    elsewhere.1 += after.since(before).ran;
                 }
             }
             if plan.checked {
@@ -149,7 +149,7 @@ impl MeasurementPlan<'_> {
         sides.iter().map(of_all).fold(0.0, f64::max)
     }
 
-    /// The sides in the order of a round. The public harness runs the candidate first.
+    /// Returns the sides in the order of a round. The public harness runs the candidate first.
     fn order(&self, round: usize, sides: usize) -> Vec<usize> {
         let forward = match self.settings.mode {
             Mode::Paper => round % 2 == 1,
@@ -185,20 +185,24 @@ impl MeasurementPlan<'_> {
             restore: self.restore,
             seed: self.call_seed,
         };
+        let before = worker.cpu_use();
         let sent = Instant::now();
         worker.send(&request, None, self.deadline)?;
         let (reply, _) = worker.receive(self.deadline)?;
         let took = sent.elapsed();
+        let used = before.zip(worker.cpu_use()).map(|(before, after)| after.since(before)).unwrap_or_default();
         let WorkerReply::Timed(mut timed) = reply else { return Err(unexpected("timed", &reply)) };
+        // The worker chooses this number, and the referee looks up the content of that call.
         if u64::from(timed.kept_call) >= plan.timed() {
             return Err(Fault::Broken(format!("call {} of {} was kept", timed.kept_call, plan.timed())));
         }
         (side.kept, side.kept_call) = (std::mem::take(&mut timed.kept), timed.kept_call);
-        side.rounds.enter(timed, plan, took, self.check_clock).map_err(Fault::Broken)
+        let seen = SeenBlock { took, waited: used.waited };
+        side.rounds.enter(timed, plan, seen, self.check_clock).map_err(Fault::Broken)
     }
 
-    /// The outputs of the last side's kept call, which is number `call` of the measurement, and those of the first side for the
-    /// same content. That one computes them now: the other one draws its call when it has been made.
+    /// Returns the outputs of the last side's kept call, which is number `call` of the measurement, and those of the
+    /// first side for the same content. That one computes them now: the other one draws its call when it has been made.
     fn checked(
         &self,
         workers: &mut [&mut Worker],
@@ -225,7 +229,7 @@ impl MeasurementPlan<'_> {
         Ok(CheckedRound { sent, kept, content })
     }
 
-    /// The outputs of the kept call of a side, under this process's clock.
+    /// Returns the outputs of the kept call of a side, under this process's clock.
     fn fetch(&self, workers: &mut [&mut Worker], side: usize, sides: &mut [SideTimes]) -> Result<Sent, SideFault> {
         let (worker, of_side) = (&mut *workers[side], |fault| SideFault { side, fault });
         let begin = Instant::now();
@@ -236,7 +240,7 @@ impl MeasurementPlan<'_> {
     }
 }
 
-/// The record of the measurements of two sides, one per pair of processes; `side` is the number of the baseline.
+/// Returns the record of the measurements of two sides, one per pair of processes; `side` is the number of the baseline.
 pub(crate) fn describe(
     (path, baseline, side): (ExecutionPath, Baseline, usize),
     measurements: &[Measurement],
@@ -269,7 +273,7 @@ pub(crate) fn describe(
     })
 }
 
-/// All rounds of several measurements of a side.
+/// Returns all rounds of several measurements of a side.
 pub(crate) fn pooled(parts: impl Iterator<Item = SideTrials>) -> SideTrials {
     let mut all = SideTrials::default();
     for part in parts {

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-/// Process ids of everything below `root`, except `keep` and what is below them.
+/// Returns the process ids of everything below `root`, except `keep` and what is below them.
 pub(crate) fn descendants(root: i32, keep: &BTreeSet<i32>) -> Vec<i32> {
     let (mut found, mut open) = (Vec::new(), vec![root]);
     while let Some(pid) = open.pop() {
@@ -18,7 +18,7 @@ pub(crate) fn descendants(root: i32, keep: &BTreeSet<i32>) -> Vec<i32> {
     found
 }
 
-/// The living children of a process: each of its threads has a list of those that it started or inherited.
+/// Returns the living children of a process: each of its threads has a list of those that it started or inherited.
 fn children(pid: i32) -> Vec<i32> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
@@ -28,7 +28,7 @@ fn children(pid: i32) -> Vec<i32> {
     children.into_iter().filter(|&child| is_running(child)).collect()
 }
 
-/// The threads of a process and of everything below it.
+/// Returns the threads of a process and of everything below it.
 pub(crate) fn threads(root: i32) -> Vec<i32> {
     let processes = std::iter::once(root).chain(descendants(root, &BTreeSet::new()));
     processes
@@ -37,17 +37,35 @@ pub(crate) fn threads(root: i32) -> Vec<i32> {
         .collect()
 }
 
-/// Returns the CPU time of a process and its descendants, living threads only; `None` where the system does not
-/// tell.
-pub(crate) fn cpu_time(root: i32) -> Option<Duration> {
-    let of_thread = |thread: i32| {
-        let text = std::fs::read_to_string(format!("/proc/{thread}/schedstat")).ok()?;
-        text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
-    };
-    threads(root).into_iter().filter_map(of_thread).reduce(|sum, time| sum + time)
+/// Times of threads since their start, summed over threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CpuUse {
+    /// On a CPU.
+    pub(crate) ran: Duration,
+    /// Ready to run, while other threads had the CPU.
+    pub(crate) waited: Duration,
 }
 
-/// Niceness of a thread.
+impl CpuUse {
+    /// Returns the use since an earlier one; at least zero, because threads end.
+    pub(crate) fn since(self, before: Self) -> Self {
+        Self { ran: self.ran.saturating_sub(before.ran), waited: self.waited.saturating_sub(before.waited) }
+    }
+}
+
+/// Returns the use of CPUs by a process and its descendants, living threads only; `None` where the system does not
+/// report it.
+pub(crate) fn cpu_use(root: i32) -> Option<CpuUse> {
+    let of_thread = |thread: i32| {
+        let text = std::fs::read_to_string(format!("/proc/{thread}/schedstat")).ok()?;
+        let mut fields = text.split_whitespace().map(|field| field.parse().ok().map(Duration::from_nanos));
+        Some(CpuUse { ran: fields.next()??, waited: fields.next()?? })
+    };
+    let sum = |sum: CpuUse, one: CpuUse| CpuUse { ran: sum.ran + one.ran, waited: sum.waited + one.waited };
+    threads(root).into_iter().filter_map(of_thread).reduce(sum)
+}
+
+/// Returns the niceness of a thread.
 pub(crate) fn niceness(thread: i32) -> Option<i32> {
     let stat = std::fs::read_to_string(format!("/proc/{thread}/stat")).ok()?;
     // Field 19 of proc_pid_stat(5); the third, the state, is the first one after the name.

@@ -19,26 +19,26 @@ use crate::{
     block::SentBlock,
     channel::{Channel, ChannelError},
     resource_watch::{Excess, WorkerLimits},
-    tree,
+    tree::{self, CpuUse},
     zygote::{WorkerExit, Zygote, tail},
     zygote_config::ZygoteError,
 };
 
 /// Time limit of forking, which takes milliseconds.
 const FORK_TIMEOUT: Duration = Duration::from_secs(20);
-/// Most notes, values and dimensions that a reply may have. A pass can forge replies, so their length has a limit.
+/// Largest number of notes and of values in a reply. A pass can forge replies, so their length has a limit.
 const MAX_ITEMS: usize = 4096;
 
 /// Fault of a worker.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
-    /// It said so.
+    /// The worker reported an exception.
     #[error("{}: {}", .0.exception, .0.message)]
     Failed(Box<WorkerError>),
-    /// It did not answer in time.
+    /// The worker did not reply in time.
     #[error("no answer within the time limit")]
     Deadline,
-    /// It ended.
+    /// The worker process ended.
     #[error("the worker ended ({}); its last output:\n{log}", describe_exit(*.exit))]
     Died {
         /// Exit status, if the fork server knows it.
@@ -46,14 +46,14 @@ pub(crate) enum Fault {
         /// End of its output.
         log: String,
     },
-    /// It was killed for taking more than a worker may.
+    /// The worker was killed because it exceeded a limit.
     #[error("the worker was killed: {0}")]
     Exceeded(Excess),
     /// The answer breaks the protocol.
     #[error("the worker broke the protocol: {0}")]
     Broken(String),
-    /// An output of a timed call was other values when it was fetched than when the call had returned.
-    #[error("output {0} of a timed call had other values when it was fetched than when the call returned")]
+    /// An output of a timed call changed between the end of the call and its fetch.
+    #[error("output {0} of a timed call changed between the end of the call and its fetch")]
     Rewritten(usize),
     /// The fork server is at fault.
     #[error(transparent)]
@@ -63,7 +63,7 @@ pub(crate) enum Fault {
     Io(#[from] io::Error),
 }
 
-/// An exit in words.
+/// Describes an exit status for people.
 pub(crate) fn describe_exit(exit: Option<WorkerExit>) -> String {
     let name = |signal| match signal {
         4 => " (illegal instruction)",
@@ -103,7 +103,7 @@ pub(crate) struct Returned {
 }
 
 impl Returned {
-    /// The bytes of one tensor.
+    /// Returns the bytes of one tensor.
     pub(crate) fn values(&self, layout: &Layout) -> &[u8] {
         // Layouts were checked against the block when the reply came.
         &self.bytes[layout.offset as usize..(layout.offset + layout.nbytes) as usize]
@@ -118,7 +118,7 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    /// Bytes of the values.
+    /// Returns the bytes of the values.
     pub(crate) fn nbytes(&self) -> u64 {
         self.outputs.nbytes
     }
@@ -186,7 +186,7 @@ impl Worker {
         self.channel.send(request, descriptor, deadline).map_err(|error| self.fault(error))
     }
 
-    /// The next reply; a reply `failed` is a fault.
+    /// Returns the next reply; a reply `failed` is a fault.
     pub(crate) fn receive(&mut self, deadline: Instant) -> Result<(WorkerReply, Option<OwnedFd>), Fault> {
         match self.channel.receive(deadline) {
             Ok((WorkerReply::Failed(error), _)) => Err(Fault::Failed(Box::new(error))),
@@ -203,13 +203,13 @@ impl Worker {
         }
     }
 
-    /// Has it forget all its inputs.
+    /// Makes the worker forget all its inputs.
     pub(crate) fn drop_inputs(&mut self, deadline: Instant) -> Result<(), Fault> {
         self.send(&WorkerRequest::DropInputs, None, deadline)?;
         self.receive_done(deadline)
     }
 
-    /// The next reply, which has to be `outputs` with at most `limit` bytes of values.
+    /// Returns the next reply, which has to be `outputs` with at most `limit` bytes of values.
     pub(crate) fn receive_outputs(&mut self, limit: u64, deadline: Instant) -> Result<Returned, Fault> {
         self.receive_sent(limit, deadline)?.read()
     }
@@ -229,12 +229,12 @@ impl Worker {
         Ok(Sent { outputs, block })
     }
 
-    /// Returns the CPU time of the worker and its descendants, if the system reports it.
-    pub(crate) fn cpu_time(&self) -> Option<Duration> {
-        tree::cpu_time(self.pid)
+    /// Returns the use of CPUs by the worker and its descendants, if the system reports it.
+    pub(crate) fn cpu_use(&self) -> Option<CpuUse> {
+        tree::cpu_use(self.pid)
     }
 
-    /// True if all its threads may run on these cores only, at no higher priority than this process has.
+    /// Returns whether all threads of the worker are restricted to these cores and have no higher priority than this process.
     pub(crate) fn is_where_it_was_put(&self, cores: &CpuSet) -> bool {
         tree::threads(self.pid).into_iter().all(|thread| {
             let allowed = Pid::from_raw(thread).and_then(|thread| sched_getaffinity(Some(thread)).ok());
@@ -247,6 +247,7 @@ impl Worker {
 
     /// Binds all threads of the worker to some cores.
     pub(crate) fn pin(&self, cores: &CpuSet) {
+        // Affinity belongs to a thread, and a worker may have several by now.
         for task in std::fs::read_dir(Path::new("/proc").join(self.pid.to_string()).join("task")).into_iter().flatten()
         {
             let id = task.ok().and_then(|task| task.file_name().to_str()?.parse().ok());
@@ -264,6 +265,8 @@ impl Worker {
                 if let Some(excess) = self.zygote.watch.excess(self.id) {
                     return Fault::Exceeded(excess);
                 }
+                // The fork server reports the exit over another socket, perhaps a moment after the worker's own
+                // socket was closed.
                 let exit = self.zygote.wait_exit(self.id, Instant::now() + Duration::from_secs(1));
                 let log = File::open(&self.log).map(|mut log| tail(&mut log)).unwrap_or_default();
                 Fault::Died { exit, log }
@@ -281,7 +284,7 @@ impl Drop for Worker {
     }
 }
 
-/// The fault of a reply that answers something else.
+/// Returns the fault of a reply that answers something else.
 pub(crate) fn unexpected(expected: &str, reply: &WorkerReply) -> Fault {
     let json = serde_json::to_value(reply).unwrap_or_default();
     Fault::Broken(format!("expected `{expected}`, got `{}`", json["type"].as_str().unwrap_or("?")))
@@ -306,6 +309,7 @@ fn check_outputs(outputs: &Outputs, limit: u64) -> Result<(), String> {
     }
     for layout in tensors().map(|(layout, _)| layout).chain(&outputs.mutated) {
         let size = layout.dtype.size() as u64;
+        // The worker chooses these numbers. An overflow must not make a large size look small.
         let nbytes = layout.shape.iter().try_fold(size, |product, &extent| product.checked_mul(extent));
         let end = layout.offset.checked_add(layout.nbytes);
         if nbytes != Some(layout.nbytes) || end.is_none_or(|end| end > outputs.nbytes) {

@@ -34,7 +34,7 @@ const PREPARE_TIMEOUT: Duration = Duration::from_secs(20);
 /// precompiled; on a busy machine several times that.
 const COMPILE_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// Program of the interpreter: it moves the control socket away from standard input, where it arrives, and hands over.
+/// Program of the interpreter. The control socket arrives as standard input; the program moves it away and calls `main`.
 const BOOT: &str = "\
 import os, sys
 control = os.dup(int(sys.argv[1]))
@@ -126,12 +126,12 @@ pub struct Zygote {
     info: ZygoteInfo,
     child: Child,
     log: File,
-    /// Held locked while a fork is under way, so that a look for strays never sees a worker that is not listed yet.
+    /// Locked during a fork. Otherwise a search for stray processes could find a worker that is not listed yet, and kill it.
     live: Mutex<Live>,
     next_id: AtomicU64,
     /// Set once the compiler is set up, or cannot be.
     compiler: OnceLock<()>,
-    /// Looks after the limits of workers that the kernel does not.
+    /// Enforces the limits of workers that the kernel cannot.
     pub(crate) watch: ResourceWatch,
     /// Process id while it may be running, else 0.
     pid: Arc<AtomicI32>,
@@ -142,12 +142,12 @@ impl Zygote {
     /// Starts a fork server and waits until it is ready.
     ///
     /// # Errors
-    /// Where the interpreter does not run, torch or the `passnet` package is missing, or versions differ.
+    /// If the interpreter does not run, torch or the `passnet` package is missing, or versions differ.
     pub fn start(config: &ZygoteConfig) -> Result<Self, ZygoteError> {
         Self::start_as(config, Arc::default())
     }
 
-    /// Starts it and says from the first moment in `pid` which process it is.
+    /// Starts a fork server. `pid` has its process id from the first moment, so that it can be killed while it starts.
     pub(crate) fn start_as(config: &ZygoteConfig, pid: Arc<AtomicI32>) -> Result<Self, ZygoteError> {
         let spawn_error = |source| ZygoteError::Spawn { python: config.python.clone(), source };
         let (channel, theirs) = Channel::pair().map_err(spawn_error)?;
@@ -157,6 +157,7 @@ impl Zygote {
             command.env_clear().envs(environment::clean());
         }
         let mut child = command
+            // `-I`: variables and the user's packages must not change what workers import.
             .args(["-I", "-c", BOOT, "0"])
             .arg(config.site.as_deref().unwrap_or("".as_ref()))
             .stdin(Stdio::from(theirs))
@@ -167,7 +168,7 @@ impl Zygote {
             .spawn()
             .map_err(spawn_error)?;
         pid.store(child.id() as i32, Ordering::SeqCst);
-        // The command keeps its end of the channel open: without this, an interpreter that ends is waited for in vain.
+        // The command holds a copy of the worker's end of the channel. With it, the end of the interpreter would not be seen.
         drop(command);
         let ready = channel.receive::<ForkReply>(Instant::now() + config.start_timeout);
         let info = match ready {
@@ -211,7 +212,7 @@ impl Zygote {
         !self.shared.state().dead
     }
 
-    /// Forks one worker; gives its id, process id, and the channel to it. The caller must [`Self::release`] it.
+    /// Forks one worker. Returns its id, its process id, and the channel to it. The caller must [`Self::release`] it.
     pub(crate) fn fork(
         &self,
         request: impl FnOnce(u64) -> ForkRequest,
@@ -219,12 +220,15 @@ impl Zygote {
     ) -> Result<(u64, i32, Channel), ZygoteError> {
         let failed = |why: String| ZygoteError::Failed { why, log: self.log_tail() };
         let mut live = self.live();
+        // `Relaxed` suffices: the numbers only have to differ.
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let (channel, theirs): (_, OwnedFd) = Channel::pair().map_err(|error| failed(error.to_string()))?;
         self.shared
             .channel
             .send(&request(id), Some(theirs.as_fd()), deadline)
             .map_err(|error: ChannelError| failed(error.to_string()))?;
+        // Only the worker may hold this end. Otherwise its death would not close the channel, and the referee would
+        // wait until the deadline.
         drop(theirs);
         let pid = self.shared.wait_for(deadline, |state| state.forked.remove(&id));
         let pid = pid.ok_or_else(|| failed("it did not fork a worker".to_owned()))?;
@@ -233,12 +237,12 @@ impl Zygote {
         Ok((id, pid, channel))
     }
 
-    /// Has some workers forked ahead of time, on some cores (anywhere if none are given). Returns at once: forking copies
-    /// the tables of half a gigabyte of memory, and who calls this has something better to do meanwhile.
+    /// Requests spare workers on some cores (on any if none are given). Returns at once, because forking copies the
+    /// page tables of half a gigabyte of memory, and the caller can measure meanwhile.
     pub(crate) fn prepare(self: &Arc<Self>, spares: u32, cores: Vec<u32>) {
         let zygote = Arc::clone(self);
         let deadline = Instant::now() + PREPARE_TIMEOUT;
-        // Without a thread, or where the fork server is dead, workers are forked when they are needed.
+        // Without a thread, or with a dead fork server, workers are forked when they are needed.
         let _ = std::thread::Builder::new().name("prepare".to_owned()).spawn(move || {
             let mut live = zygote.live();
             zygote.shared.state().prepared = None;
@@ -250,10 +254,10 @@ impl Zygote {
         });
     }
 
-    /// Has the compiler set up, the first time that it is called; each worker that compiles would otherwise do it again.
+    /// Sets up the compiler at the first call. Otherwise each worker that compiles would do it again.
     pub(crate) fn set_up_compiler(&self, cache: &Path) {
         self.compiler.get_or_init(|| {
-            // The compilers that it starts are no strays.
+            // Locked, so that a search for stray processes does not kill the compilers that this starts.
             let _live = self.live();
             let deadline = Instant::now() + COMPILE_TIMEOUT;
             let request = ForkRequest::Compile { cache: cache.to_string_lossy().into_owned() };
@@ -269,7 +273,7 @@ impl Zygote {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the end of a worker and says how it ended; `None` if it has not by the deadline.
+    /// Waits for the end of a worker and returns its exit status; `None` if it still runs at the deadline.
     pub(crate) fn wait_exit(&self, id: u64, deadline: Instant) -> Option<WorkerExit> {
         self.shared.wait_for(deadline, |state| state.exited.get(&id).copied())
     }
@@ -279,6 +283,7 @@ impl Zygote {
     pub(crate) fn release(&self, id: u64) {
         let mut live = self.live();
         let Some(pid) = live.workers.remove(&id) else { return };
+        // A worker that has exited is reaped, and its process id may already belong to another process.
         if !self.shared.state().exited.contains_key(&id) {
             tree::kill_group(pid);
             tree::kill(pid);
@@ -296,6 +301,7 @@ impl Zygote {
 
 impl Drop for Zygote {
     fn drop(&mut self) {
+        // Descendants first: when the fork server is gone, they get another parent and cannot be found.
         tree::kill_below(self.info.pid, &BTreeSet::new());
         // Killed, not asked: it may hang. Both calls fail only where it has ended already.
         let _ = self.child.kill();
@@ -303,13 +309,13 @@ impl Drop for Zygote {
         self.pid.store(0, Ordering::SeqCst);
         let _ = self.child.wait();
         if let Some(listener) = self.listener.take() {
-            // The listener panics on nothing; the socket's end has woken it.
+            // The end of the socket has woken the listener, which cannot panic.
             let _ = listener.join();
         }
     }
 }
 
-/// The last 4,000 bytes of a log, as text.
+/// Returns the last 4,000 bytes of a log, as text.
 pub(crate) fn tail(log: &mut File) -> String {
     const TAIL: u64 = 4000;
     let read = |log: &mut File| -> io::Result<Vec<u8>> {
@@ -328,7 +334,7 @@ mod tests {
 
     /// The channel of an interpreter that has ended is closed; a parent that kept the other end would wait for the time-out.
     #[test]
-    fn an_interpreter_without_the_package_is_reported_by_its_last_words() {
+    fn an_interpreter_without_the_package_is_reported_by_its_last_output() {
         let site = tempfile::tempdir().unwrap();
         let python = passnet_services::Interpreter::find().python;
         if Command::new(&python).args(["-c", ""]).status().is_err() {
@@ -340,6 +346,9 @@ mod tests {
         let start_timeout = Duration::from_secs(30);
         let config = ZygoteConfig { site: Some(site.path().to_owned()), start_timeout, ..ZygoteConfig::new(python) };
         let error = Zygote::start(&config).unwrap_err().to_string();
-        assert!(error.contains("the other side is gone") && error.contains("a_module_that_does_not_exist"), "{error}");
+        assert!(
+            error.contains("the other process closed the connection") && error.contains("a_module_that_does_not_exist"),
+            "{error}"
+        );
     }
 }

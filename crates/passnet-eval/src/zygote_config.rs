@@ -19,7 +19,7 @@ pub struct ZygoteConfig {
 }
 
 impl ZygoteConfig {
-    /// The given interpreter with its own packages.
+    /// Returns the given interpreter with its own packages.
     pub fn new(python: impl Into<PathBuf>) -> Self {
         Self { python: python.into(), site: None, clean_environment: true, start_timeout: Duration::from_secs(120) }
     }
@@ -37,23 +37,21 @@ pub enum ZygoteError {
     /// The interpreter could not be started at all.
     #[error("cannot start `{python}`: {source}")]
     Spawn {
-        /// The interpreter.
         python: PathBuf,
         /// Error of the system.
         source: io::Error,
     },
-    /// It ended or stayed silent instead of getting ready.
-    #[error("the fork server did not get ready ({why}); is PyTorch installed for `{python}`? Its last words:\n{log}")]
+    /// The fork server ended, or did not become ready in time.
+    #[error("the fork server did not start ({why}); is PyTorch installed for `{python}`? Its last output:\n{log}")]
     Start {
-        /// The interpreter.
         python: PathBuf,
         /// Description of the failure.
         why: String,
         /// End of its standard error.
         log: String,
     },
-    /// It speaks another version of the protocol.
-    #[error("the Python package speaks protocol {found}, this program {PROTOCOL_VERSION}; install matching versions")]
+    /// The Python package uses another version of the protocol.
+    #[error("the Python package uses protocol {found}, this program {PROTOCOL_VERSION}; install matching versions")]
     Protocol {
         /// Version of the Python side.
         found: u32,
@@ -61,8 +59,8 @@ pub enum ZygoteError {
     /// Evaluations were stopped, and no fork server is started any more.
     #[error("evaluations were stopped")]
     Halted,
-    /// It died, or did not answer.
-    #[error("the fork server failed ({why}). Its last words:\n{log}")]
+    /// The fork server died, or did not answer.
+    #[error("the fork server failed ({why}). Its last output:\n{log}")]
     Failed {
         /// Description of the failure.
         why: String,

@@ -66,7 +66,7 @@ fn every_misbehaviour_has_its_status() {
         assert_eq!((verdict.status, reason.code.as_str()), (status, code), "{behaviour}: {}", reason.message);
     }
     let died = judge(&referee, "die").reason.unwrap().message;
-    assert!(died.contains("segmentation fault") && died.contains("last words"), "{died}");
+    assert!(died.contains("segmentation fault") && died.contains("final output"), "{died}");
     let verdict = judge(&referee, "honest");
     assert!(matches!(verdict.status, Status::Correct | Status::Unstable), "{:?}", verdict.reason);
     assert!(verdict.outputs[0].equal && !verdict.timings.is_empty());
@@ -76,7 +76,7 @@ fn every_misbehaviour_has_its_status() {
 
 #[test]
 fn checks_do_not_wait_for_measurements() {
-    // A device of the test's own, so that nobody else waits for it.
+    // A separate device, so that no other test waits for it.
     let Some(referee) = fake_referee(|settings| settings.device = Device::Cuda { index: 4_000_001 }) else { return };
     let name = format!("passnet-{}-cuda-4000001.lock", rustix::process::getuid().as_raw());
     // The referee creates the file only when it measures.

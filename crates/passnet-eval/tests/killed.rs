@@ -1,4 +1,4 @@
-//! A run that is killed again and again ends with the same verdicts as one that is not, and leaves no process behind.
+//! A run that is killed repeatedly ends with the same verdicts as one that is not, and leaves no process behind.
 
 #![allow(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 

@@ -1,4 +1,4 @@
-//! Seeds of evaluations: secret until the verdict, and equal only where somebody names one.
+//! Seeds of evaluations: secret until the verdict, and equal only if one is given.
 
 #![allow(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 

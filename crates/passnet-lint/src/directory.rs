@@ -18,9 +18,9 @@ use super::{
 
 /// Name of the file that lists the passes in their order of application.
 pub const ORDER_FILE: &str = "sorted_output_pass_rule_names.json";
-/// Most files in a directory.
+/// Largest number of files in a directory.
 pub const MAX_FILES: usize = 256;
-/// Most bytes in all files together.
+/// Largest number of bytes in all files together.
 const MAX_TOTAL_BYTES: usize = 2 * 1024 * 1024;
 
 /// Checks a pass directory, given as file names relative to it with their content. Findings come in the order of files
@@ -28,7 +28,9 @@ const MAX_TOTAL_BYTES: usize = 2 * 1024 * 1024;
 ///
 /// Never panics, and ends in time proportional to their size.
 pub fn lint_dir(files: &[(&str, &[u8])]) -> Vec<Finding> {
+    // A set: several checks can find the same thing, and findings are returned in the order of files and lines.
     let mut findings = BTreeSet::new();
+    // The limits come first, because the time of everything below grows with the text.
     let total: usize = files.iter().map(|(_, bytes)| bytes.len()).sum();
     if files.len() > MAX_FILES || total > MAX_TOTAL_BYTES {
         let limit = format!("{MAX_FILES} files and {} KiB", MAX_TOTAL_BYTES / 1024);
@@ -92,7 +94,7 @@ fn check_compiled(flow: &mut Flow<'_>) {
     }
 }
 
-/// A finding about a whole file.
+/// Returns a finding about a whole file.
 fn whole(file: &str, violation: &impl Violation) -> Finding {
     locate(file, "", TextRange::default(), violation)
 }
@@ -104,7 +106,7 @@ fn is_module_name(stem: &str) -> bool {
     plain && !stem.is_empty() && !stem.starts_with("__") && !IMPORTABLE_ROOTS.contains(&stem)
 }
 
-/// The names that the order file lists; the error says what is wrong with it.
+/// Returns the names that the order file lists; the error says what is wrong with it.
 fn order_of(order: Option<&[u8]>, files: &[(&str, &[u8])]) -> Result<Vec<String>, String> {
     let bytes = order.ok_or_else(|| format!("there is no `{ORDER_FILE}`"))?;
     if bytes.len() > MAX_FILE_BYTES {

@@ -62,7 +62,7 @@ impl Findings {
         self.confirmed.insert(evidence);
     }
 
-    /// The confirmed findings, up to a limit.
+    /// Returns the confirmed findings, up to a limit.
     pub(super) fn list(self, sources: &[ParsedFile<'_>]) -> BTreeSet<Finding> {
         let Self { numbers, help, confirmed } = self;
         let confirmed = numbers.into_iter().filter(|(_, evidence)| confirmed.contains(evidence)).take(MAX_FINDINGS);

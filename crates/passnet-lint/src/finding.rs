@@ -5,9 +5,7 @@ use serde::Serialize;
 /// A place in a file. Lines and columns count from 1; columns count characters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Position {
-    /// Line.
     pub line: usize,
-    /// Column.
     pub column: usize,
 }
 
@@ -24,7 +22,6 @@ pub struct Finding {
     pub rule: &'static str,
     /// Rule name, e.g. `import-not-allowed`.
     pub name: &'static str,
-    /// The problem.
     pub message: String,
     /// The fix.
     pub help: &'static str,

@@ -45,9 +45,7 @@ pub(super) enum FunctionRole {
     Kernel,
     /// `pattern`: traced.
     Pattern,
-    /// `replacement_args`.
     ReplacementArgs,
-    /// `replacement_func`.
     ReplacementFunc,
 }
 
@@ -153,7 +151,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The findings that hold at the end, among them that of every value that a finding made unknown.
+    /// Returns the findings that hold at the end, among them that of every value that a finding made unknown.
     pub(super) fn into_findings(mut self) -> BTreeSet<Finding> {
         let names = self.modules.iter().flat_map(|module| module.names.values());
         let bound = names.filter_map(|binding| match binding {
@@ -216,7 +214,7 @@ impl<'a> Flow<'a> {
         Value::Reported(self.findings.record(module, node.range(), violation, self.reporting))
     }
 
-    /// The site of a container expression, holding at least `element`.
+    /// Returns the site of a container expression, holding at least `element`.
     fn site(&mut self, frame: CodeLocation, node: &impl Ranged, element: Value) -> SiteId {
         let next = SiteId(self.heap.len());
         let site = *self.site_at.entry((frame.module, node.range().start())).or_insert(next);
@@ -256,7 +254,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The join of all elements of containers.
+    /// Returns the join of all elements of containers.
     fn elements(&self, sites: &BTreeSet<SiteId>) -> Value {
         sites.iter().fold(Value::Nothing, |joined, site| joined.join(self.heap[site.0].clone()))
     }

@@ -9,12 +9,12 @@ pub fn rules() -> &'static [Rule] {
     ALL
 }
 
-/// The rule with this id (`PN201`, in any case) or name (`import-not-allowed`).
+/// Returns the rule with this id (`PN201`, in any case) or name (`import-not-allowed`).
 pub fn find_rule(id_or_name: &str) -> Option<&'static Rule> {
     rules().iter().find(|rule| rule.id.eq_ignore_ascii_case(id_or_name) || rule.name == id_or_name)
 }
 
-/// The text of `docs/reference/lint-rules.md`: a table of all rules and their manuals.
+/// Returns the text of `docs/reference/lint-rules.md`: a table of all rules and their manuals.
 pub fn rules_page() -> String {
     let mut page = String::from(
         "# Lint rules\n\nA pass directory is checked before every evaluation, and by `passnet lint PASSDIR`. All that these rules do not\n\

@@ -21,7 +21,7 @@ pub struct JsonReport<'a> {
 }
 
 impl<'a> JsonReport<'a> {
-    /// The document of these findings.
+    /// Returns the document of these findings.
     pub fn new(findings: &'a [Finding]) -> Self {
         Self { schema_version: SCHEMA_VERSION, findings }
     }

@@ -11,7 +11,7 @@ pub(super) trait Violation {
     /// The fix, in one line.
     const HELP: &'static str;
 
-    /// The problem, in one line.
+    /// Returns the problem, in one line.
     fn message(&self) -> String;
 }
 
@@ -32,20 +32,20 @@ impl Rule {
         Self { id: V::ID, name: V::NAME, help: V::HELP, source: V::SOURCE }
     }
 
-    /// The rule's manual in Markdown: what it does, why, an example, how to fix.
+    /// Returns the rule's manual in Markdown: what it does, why, an example, how to fix.
     pub fn manual(&self) -> String {
         let mut manual = format!("# {} ({})\n\n", self.name, self.id);
         manual.push_str(&documentation(self.source));
         manual
     }
 
-    /// The anchor in `docs/reference/lint-rules.md` of the rule's manual.
+    /// Returns the anchor in `docs/reference/lint-rules.md` of the rule's manual.
     pub fn anchor(&self) -> String {
         format!("{}-{}", self.name, self.id.to_ascii_lowercase())
     }
 }
 
-/// The `///` block of a source file, without its slashes.
+/// Returns the `///` block of a source file, without its slashes.
 fn documentation(source: &str) -> String {
     let mut text = String::new();
     for line in source.lines() {

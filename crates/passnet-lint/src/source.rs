@@ -37,6 +37,7 @@ impl<'a> ParsedFile<'a> {
         }
         let text = std::str::from_utf8(bytes)
             .map_err(|_| refuse(file, "", whole, &InvalidSource { subject: "the file is not UTF-8".to_owned() }))?;
+        // Before the parser, because such text can show a reader something else than it parses to.
         if let Some((range, subject)) = hidden_text(text) {
             return Err(refuse(file, text, range, &HiddenText { subject }));
         }
@@ -46,6 +47,7 @@ impl<'a> ParsedFile<'a> {
         })?;
         for token in parsed.tokens().iter().filter(|token| token.kind() == TokenKind::Name) {
             let name = text.get(token.range().to_std_range()).unwrap_or_default();
+            // Python normalises identifiers (NFKC), so other characters can spell a name that the rules look for.
             if !name.is_ascii() {
                 return Err(refuse(file, text, token.range(), &HiddenText { subject: format!("the name `{name}`") }));
             }
@@ -54,28 +56,28 @@ impl<'a> ParsedFile<'a> {
         Ok(Self { file, stem, text, parsed })
     }
 
-    /// The statements at module level.
+    /// Returns the statements at module level.
     pub(super) fn body(&self) -> &[Stmt] {
         self.parsed.suite()
     }
 
-    /// The text of a syntax node.
+    /// Returns the text of a syntax node.
     pub(super) fn slice(&self, node: &impl Ranged) -> &'a str {
         self.text.get(node.range().to_std_range()).unwrap_or_default()
     }
 
-    /// The lines and columns where a range starts and ends.
+    /// Returns the lines and columns where a range starts and ends.
     pub(super) fn positions(&self, range: TextRange) -> (Position, Position) {
         (position(self.text, range.start()), position(self.text, range.end()))
     }
 }
 
-/// The finding because of which a file cannot be checked further.
+/// Returns the finding because of which a file cannot be checked further.
 fn refuse(file: &str, text: &str, range: TextRange, violation: &impl Violation) -> Box<Finding> {
     Box::new(locate(file, text, range, violation))
 }
 
-/// A finding at a range of a file; an empty text stands for a file that has no readable text.
+/// Returns a finding at a range of a file; an empty text stands for a file that has no readable text.
 pub(super) fn locate<V: Violation>(file: &str, text: &str, range: TextRange, violation: &V) -> Finding {
     Finding {
         file: file.to_owned(),
@@ -95,7 +97,7 @@ fn position(text: &str, offset: TextSize) -> Position {
     Position { line: before.matches('\n').count() + 1, column: before[line_start..].chars().count() + 1 }
 }
 
-/// The first character or declaration that makes the text mean something else than it shows.
+/// Returns the first character or declaration that makes the text mean something else than it shows.
 fn hidden_text(text: &str) -> Option<(TextRange, String)> {
     let mut characters = text.char_indices().peekable();
     while let Some((offset, character)) = characters.next() {
@@ -133,7 +135,7 @@ fn hidden_text(text: &str) -> Option<(TextRange, String)> {
     None
 }
 
-/// The encoding that a line declares, by the expression of PEP 263: a comment with `coding[:=]\s*([-\w.]+)`.
+/// Returns the encoding that a line declares, by the expression of PEP 263: a comment with `coding[:=]\s*([-\w.]+)`.
 fn declared_encoding(line: &str) -> Option<&str> {
     let comment = line.trim_start_matches([' ', '\t', '\x0c']).strip_prefix('#')?;
     let declared =

@@ -53,7 +53,7 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// A tuple, if it is not too large to follow.
+    /// Returns a tuple, if it is not too large to follow.
     pub(super) fn tuple(elements: Vec<Self>) -> Self {
         let tuple = Self::Tuple(elements);
         match tuple.parts(MAX_TUPLE_DEPTH) {
@@ -62,17 +62,17 @@ impl Value {
         }
     }
 
-    /// A container made at `site` by the running function.
+    /// Returns a container made at `site` by the running function.
     pub(super) fn fresh(site: SiteId) -> Self {
         Self::Items { sites: BTreeSet::from([site]), fresh: true }
     }
 
-    /// A function of the directory.
+    /// Returns a function of the directory.
     pub(super) fn function(id: FunctionId) -> Self {
         Self::Functions(BTreeSet::from([id]))
     }
 
-    /// Number of parts of a tuple, parts of parts included; `None` if it nests deeper than `depth`.
+    /// Returns the number of parts of a tuple, parts of parts included; `None` if it nests deeper than `depth`.
     fn parts(&self, depth: usize) -> Option<usize> {
         let Self::Tuple(elements) = self else { return Some(1) };
         let depth = depth.checked_sub(1)?;
@@ -88,7 +88,7 @@ impl Value {
         }
     }
 
-    /// The same value as seen from elsewhere: its containers are no longer the reader's own.
+    /// Returns the same value as seen from elsewhere: its containers are no longer the reader's own.
     pub(super) fn shared(self) -> Self {
         match self {
             Self::Items { sites, .. } => Self::Items { sites, fresh: false },
@@ -106,13 +106,15 @@ impl Value {
         }
     }
 
-    /// The least value that covers both. Associative and commutative, and no chain of joins is long: the fixed point
+    /// Returns the least value that covers both. Associative and commutative, and no chain of joins is long: the fixed point
     /// that is built on it ends.
     pub(super) fn join(self, other: Self) -> Self {
         match (self, other) {
             (a, b) if a == b => a,
             (Self::Nothing, value) | (value, Self::Nothing) => value,
+            // The lesser one, so that the join is commutative.
             (Self::Reported(a), Self::Reported(b)) => Self::Reported(a.min(b)),
+            // The cause is already a finding. `Mixed` would lead to a second one about the same mistake.
             (reported @ Self::Reported(_), _) | (_, reported @ Self::Reported(_)) => reported,
             (Self::Tuple(a), Self::Tuple(b)) if a.len() == b.len() => {
                 Self::tuple(a.into_iter().zip(b).map(|(a, b)| a.join(b)).collect())
@@ -156,7 +158,7 @@ impl Value {
         }
     }
 
-    /// A name for the kind of value, with an article.
+    /// Returns a name for the kind of value, with an article.
     pub(super) fn describe(&self) -> String {
         match self {
             Self::Nothing => "a value that never exists".to_owned(),

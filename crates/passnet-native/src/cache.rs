@@ -14,7 +14,7 @@ pub fn last_level_bytes() -> usize {
     largest_cache(Path::new("/sys/devices/system/cpu/cpu0/cache")).unwrap_or(DEFAULT_LLC_BYTES)
 }
 
-/// The largest `index*/size` below a sysfs cache directory.
+/// Returns the largest `index*/size` below a sysfs cache directory.
 fn largest_cache(root: &Path) -> Option<usize> {
     let sizes: Vec<PathBuf> =
         fs::read_dir(root).ok()?.filter_map(|entry| Some(entry.ok()?.path().join("size"))).collect();
@@ -40,7 +40,7 @@ pub struct Sweeper {
 }
 
 impl Sweeper {
-    /// A sweeper for a cache of `bytes` bytes.
+    /// Returns a sweeper for a cache of `bytes` bytes.
     pub fn new(bytes: usize) -> Self {
         Self { buffer: vec![0; bytes] }
     }

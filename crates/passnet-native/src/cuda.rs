@@ -9,5 +9,5 @@ mod launch;
 mod timer;
 
 pub use driver::CudaError;
-pub use launch::{Grid, Kernel, MAX_ARGUMENTS, Module, current_device};
+pub use launch::{Arguments, Grid, Kernel, Module, current_device};
 pub use timer::{Timer, overwrite};

@@ -3,18 +3,24 @@
 //! - `place`: bytes, addresses, protection.
 //! - `libraries`: functions of libraries that kernels call.
 //! - `call`: calls with a clean stack and clean registers.
+//! - `guard`: calls with closed pages around each tensor, for checks.
 //! - `split`: calls whose range is split over the threads of PyTorch.
+//! - `copy`: a kernel of the launcher's own.
 //!
 //! Only an [`Image`](passnet_objects::Image) can be placed, and only a judged object becomes one. Nothing else is in the
 //! mapping, so what runs is what was judged.
 
 mod call;
+mod copy;
 mod entry;
+mod guard;
 mod libraries;
 mod place;
 mod split;
 
 pub use call::call;
+pub use copy::copy_elements;
 pub use entry::Entry;
+pub use guard::{ALIGNMENT, Side, StrayAccess, TensorMemory, call_guarded, set_side, side};
 pub use place::{LoadError, Loaded};
 pub use split::{Range, call_split};

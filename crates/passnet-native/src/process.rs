@@ -48,7 +48,8 @@ pub fn exit_on_signal(signal: i32) -> io::Result<()> {
         }
     }
     let handler = leave as extern "C" fn(libc::c_int);
-    // SAFETY: the handler is a function of the type that is asked for, lives for ever, and calls only what a handler may.
+    // SAFETY: the handler is a function of the type that is asked for, lives as long as the process, and calls only
+    // what a handler may.
     #[expect(unsafe_code, reason = "a system call")]
     let before = unsafe { libc::signal(signal, handler as *const () as libc::sighandler_t) };
     if before == libc::SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }

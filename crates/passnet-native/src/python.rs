@@ -16,8 +16,8 @@ use author::write_passes;
 use confine::{Sandbox, prepare_namespaces, restore_child_pid_namespace, unshare_child_pid_namespace};
 use facts::ModuleFacts;
 use launch::{
-    CppLauncher, CudaLauncher, KernelLibrary, PreparedFunction, TritonLauncher, judge_device_code, judge_kernel_text,
-    judge_kernels, kernel_flags, kernel_text, kernels_are_judged, set_kernel_hook,
+    CppLauncher, CudaLauncher, KernelLibrary, PreparedFunction, TritonLauncher, guard_kernels, judge_device_code,
+    judge_kernel_text, judge_kernels, kernel_flags, kernel_text, kernels_are_judged, set_kernel_hook,
 };
 use passnet_graph::matching::match_json;
 use poison::overwrite;
@@ -78,7 +78,7 @@ fn record_violation(entry: &str) {
     violations::record(entry);
 }
 
-/// The record of the interception layer since the process began.
+/// Returns the record of the interception layer since the process began.
 #[pyfunction]
 fn recorded_violations() -> Vec<String> {
     violations::all()
@@ -116,9 +116,9 @@ mod native {
     #[pymodule_export]
     use super::{
         CppLauncher, CudaLauncher, KernelLibrary, ModuleFacts, PreparedFunction, Sandbox, TritonLauncher, count_launch,
-        cuda_synchronize, die_with_parent, exit_on_signal, judge_device_code, judge_kernel_text, judge_kernels,
-        kernel_flags, kernel_text, kernels_are_judged, launches, match_pattern, overwrite, prepare_namespaces,
-        record_violation, recorded_violations, restore_child_pid_namespace, same_bytes, set_child_subreaper,
-        set_idle_kernels, set_kernel_hook, time_calls, unshare_child_pid_namespace, write_passes,
+        cuda_synchronize, die_with_parent, exit_on_signal, guard_kernels, judge_device_code, judge_kernel_text,
+        judge_kernels, kernel_flags, kernel_text, kernels_are_judged, launches, match_pattern, overwrite,
+        prepare_namespaces, record_violation, recorded_violations, restore_child_pid_namespace, same_bytes,
+        set_child_subreaper, set_idle_kernels, set_kernel_hook, time_calls, unshare_child_pid_namespace, write_passes,
     };
 }

@@ -15,7 +15,7 @@ pub fn record(entry: &str) {
     }
 }
 
-/// All entries of this process, in the order of their first occurrence.
+/// Returns all entries of this process, in the order of their first occurrence.
 pub fn all() -> Vec<String> {
     RECORD.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }

@@ -101,7 +101,7 @@ impl Code {
         code
     }
 
-    /// All instructions with the index of their section.
+    /// Returns all instructions with the index of their section.
     pub(crate) fn operations(&self) -> impl Iterator<Item = (usize, &Operation)> {
         self.sections
             .iter()
@@ -152,7 +152,7 @@ fn is_near(kind: OpKind) -> bool {
     kind == OpKind::NearBranch64
 }
 
-/// Says where an instruction is, for messages: `` `rdtsc` at 0x40 in `k` ``.
+/// Describes the location of an instruction, for messages: `` `rdtsc` at 0x40 in `k` ``.
 pub(crate) fn shown(object: &Object<'_>, section: usize, operation: &Operation) -> String {
     let function = crate::finding::readable(object.function_at(section, operation.address()));
     format!("`{}` at {:#x} in `{function}`", operation.mnemonic(), operation.address())

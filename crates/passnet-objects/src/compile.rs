@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 /// Flags that an author's own may add to.
 ///
 /// Eager mode rounds each product before it adds: no fused multiply-add, so that results can be equal to the last bit.
-/// Nobody reads the flags of floating-point exceptions, or errno; kept, they forbid vector code for selections.
+/// Kernels do not use the flags of floating-point exceptions, or errno. With them, the compiler could not use vector
+/// code for selections.
 pub const FLAGS: &[&str] =
     &["-std=c++17", "-O3", "-march=native", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno"];
 
@@ -40,9 +41,9 @@ pub const VERSION: u32 = 1;
 /// Flag for kernels whose stack the launcher cannot clear: that of OpenMP's threads, and arrays of dynamic size.
 pub const INITIALISE_LOCALS: &str = "-ftrivial-auto-var-init=zero";
 
-/// All flags of the compiler, in order, for those that an author gives.
+/// Returns all flags of the compiler, in order, for those that an author gives.
 ///
-/// `initialise`: have all locals initialised. It is implied by threads, whose stacks nobody clears.
+/// `initialise`: have all locals initialised. It is implied by threads, whose stacks are not cleared.
 pub fn flags(author: &[String], initialise: bool) -> Vec<String> {
     let has_threads = author.iter().any(|flag| flag == "-fopenmp");
     let given = FLAGS.iter().map(|flag| (*flag).to_owned()).chain(author.iter().cloned());
@@ -52,7 +53,7 @@ pub fn flags(author: &[String], initialise: bool) -> Vec<String> {
 
 const ENTRIES: &str = include_str!("entries.hpp");
 
-/// The text to compile for a kernel: `prelude`, declarations, the source between two marks, and the entries.
+/// Returns the text to compile for a kernel: `prelude`, declarations, the source between two marks, and the entries.
 ///
 /// `signatures` are pairs of a name and a declaration without `extern "C"` and semicolon.
 pub fn text<'s>(

@@ -139,7 +139,7 @@ impl<'d> Object<'d> {
         self.sections.iter().enumerate().filter(move |(_, section)| section.role == role)
     }
 
-    /// The function that an address in a code section belongs to.
+    /// Returns the function that an address in a code section belongs to.
     pub(crate) fn function_at(&self, section: usize, address: u64) -> &'d str {
         let functions = self.symbols.iter().filter(|symbol| {
             symbol.is_function() && symbol.place == SymbolLocation::Section(section) && symbol.value <= address
@@ -147,7 +147,7 @@ impl<'d> Object<'d> {
         functions.max_by_key(|symbol| symbol.value).map_or("?", |symbol| symbol.name)
     }
 
-    /// The symbol that a relocation names.
+    /// Returns the symbol that a relocation names.
     pub(crate) fn symbol_of(&self, relocation: &Relocation) -> Option<&Symbol<'d>> {
         self.symbols.get(relocation.symbol?)
     }

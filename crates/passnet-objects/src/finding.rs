@@ -36,7 +36,7 @@ impl ObjectRule {
         Self::Source,
     ];
 
-    /// The name in messages and records.
+    /// Returns the name in messages and records.
     pub fn name(self) -> &'static str {
         match self {
             Self::Format => "format",
@@ -73,7 +73,7 @@ impl Finding {
     }
 }
 
-/// The C++ name in a mangled one, without its scope and its parameters; other names stay as they are.
+/// Returns the C++ name in a mangled one, without its scope and its parameters; other names stay as they are.
 ///
 /// Enough for messages: `_ZZ1kE4last` gives `last`, `_ZN1M5cacheE` gives `cache`.
 pub(crate) fn readable(mangled: &str) -> &str {

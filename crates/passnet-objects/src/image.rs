@@ -31,7 +31,7 @@ pub struct Fixup {
     pub addend: i64,
 }
 
-/// Something with an address.
+/// Target of an address in the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallTarget {
     /// Offset in the code.

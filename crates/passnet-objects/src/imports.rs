@@ -139,7 +139,7 @@ const COMPILER: &[&str] = &[
     "__umodti3",
 ];
 
-/// The library of a function that a kernel may call.
+/// Returns the library of a function that a kernel may call.
 pub(crate) fn library_of(name: &str) -> Option<RuntimeLibrary> {
     if C.contains(&name) {
         return Some(RuntimeLibrary::C);

@@ -46,7 +46,7 @@ pub use self::{
 
 use self::{code::Code, elf::Object};
 
-/// Most findings that are kept.
+/// Largest number of findings that are kept.
 const MAX_FINDINGS: usize = 50;
 
 /// Judges a relocatable object.

@@ -21,7 +21,7 @@ mod text;
 
 use crate::finding::{Finding, ObjectRule};
 
-/// Most findings that are kept.
+/// Largest number of findings that are kept.
 const MAX_FINDINGS: usize = 50;
 
 /// Beginnings of the flags of NVRTC that an author may give: optimisation, arithmetic, macros.

@@ -7,7 +7,21 @@
 use crate::finding::{Finding, ObjectRule};
 
 /// Attributes that change how data is laid out, or how code is divided into functions.
-const ATTRIBUTES: &[&str] = &["aligned", "vector_size", "always_inline", "noinline", "may_alias", "unused", "packed"];
+const ATTRIBUTES: &[&str] = &[
+    "aligned",
+    "vector_size",
+    "always_inline",
+    "noinline",
+    "flatten",
+    "hot",
+    "cold",
+    "const",
+    "pure",
+    "may_alias",
+    "unused",
+    "packed",
+    "target",
+];
 /// Builtins that leave the language: memory of the frame, addresses of it, clocks.
 const BUILTINS: &[&str] = &[
     "alloca",
@@ -208,7 +222,10 @@ fn attribute(rest: &str) -> Option<String> {
             c if depth == 2 && (c.is_alphabetic() || c == '_') && !(before.is_alphanumeric() || before == '_') => {
                 let name: String = list[at..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
                 if !ATTRIBUTES.contains(&name.trim_matches('_')) {
-                    return Some(format!("`__attribute__(({name}))`: only `aligned` and `vector_size` are allowed"));
+                    return Some(format!(
+                        "`__attribute__(({name}))`: only {} are allowed; give options of the compiler as `flags`",
+                        ATTRIBUTES.join(", ")
+                    ));
                 }
             }
             _ => {}
@@ -218,7 +235,7 @@ fn attribute(rest: &str) -> Option<String> {
     None
 }
 
-/// Names of a text with their places, without those in literals and comments.
+/// Returns the names of a text with their places, without those in literals and comments.
 fn names(text: &str) -> Vec<(usize, &str)> {
     let mut names = Vec::new();
     let mut rest = text;
@@ -260,7 +277,7 @@ fn literal(text: &str, quote: char) -> usize {
     text.len()
 }
 
-/// Length of `"x(...)x"`.
+/// Returns the length of `"x(...)x"`.
 fn raw_string(text: &str) -> usize {
     let Some(open) = text.find('(') else { return 1 };
     let end = format!("){}\"", &text[1..open]);
@@ -286,6 +303,7 @@ mod tests {
             "#pragma GCC ivdep\nfor (;;) {}",
             "# 1 \"/usr/include/x.h\" 1 3\nasm(\"header\");\n# 2 \"kernel.cpp\" 2\nint asmx;",
             "[[maybe_unused]] int a = b[c[0]];",
+            "__attribute__((target(\"avx2,fma\"), hot)) void k() {}",
             "auto r = R\"x(asm(\"a\"))x\";",
         ] {
             assert_eq!(judged(kernel), Ok(()), "{kernel}");
@@ -297,6 +315,7 @@ mod tests {
         for (kernel, subject) in [
             ("__asm__ volatile(\"\" : \"=x\"(v));", "__asm__"),
             ("__attribute__((uninitialized)) float a[4];", "uninitialized"),
+            ("__attribute__((target_clones(\"avx2\", \"default\"))) void k() {}", "target_clones"),
             ("__attribute__((aligned(8), noinit)) float a[4];", "noinit"),
             ("#pragma GCC optimize(\"jump-tables\")", "optimize"),
             ("# 1 \"own.h\" 1\nasm(\"\");\n# 2 \"kernel.cpp\" 2", "asm"),

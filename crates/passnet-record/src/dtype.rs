@@ -43,7 +43,7 @@ impl DType {
         Self::Complex128,
     ];
 
-    /// The PyTorch name without prefix, e.g. `bfloat16`.
+    /// Returns the PyTorch name without prefix, e.g. `bfloat16`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Float64 => "float64",

@@ -53,7 +53,6 @@ pub struct FleetClient {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wanted {
-    /// Verdicts.
     #[default]
     Verdict,
     /// Verdicts without timing.
@@ -72,14 +71,12 @@ pub enum StationRequest {
     Evaluate {
         /// Lease that the replies repeat.
         lease: u64,
-        /// The task.
         parcel: Box<Parcel>,
     },
     /// Measures a graph against itself. Answered by [`StationReply::Checked`] or [`StationReply::Failed`].
     Check {
         /// Lease that the reply repeats.
         lease: u64,
-        /// The graph.
         graph: Box<GraphParcel>,
     },
     /// Finishes the graphs in work, begins no others, and ends.
@@ -108,54 +105,35 @@ pub enum StationReply {
     /// The referee runs.
     Ready(Box<StationFacts>),
     /// The device cannot be used now: no PyTorch, no device, memory of other processes. The station ends.
-    Unfit {
-        /// The reason.
-        reason: String,
-    },
+    Unfit { reason: String },
     /// A graph is done.
     Verdict {
-        /// The lease.
         lease: u64,
         /// Place of the candidate in the parcel.
         author: usize,
-        /// The verdict.
         verdict: Box<Verdict>,
         /// Blobs that the verdict refers to.
         blobs: Vec<FileContent>,
     },
     /// The parcel says that a graph has a verdict with the key that this evaluation would have.
     Known {
-        /// The lease.
         lease: u64,
         /// Place of the candidate in the parcel.
         author: usize,
-        /// The graph.
         id: GraphId,
     },
     /// A graph was profiled, or the reason why there is no profile.
-    Profiled {
-        /// The lease.
-        lease: u64,
-        /// The profile.
-        profile: Result<Profile, Reason>,
-    },
+    Profiled { lease: u64, profile: Result<Profile, Reason> },
     /// The lease is over.
     Done {
-        /// The lease.
         lease: u64,
         /// False if the station was asked to stop before all graphs were done.
         complete: bool,
     },
     /// The lease is over because the machine or the installation failed.
-    Failed {
-        /// The lease.
-        lease: u64,
-        /// The error.
-        message: String,
-    },
+    Failed { lease: u64, message: String },
     /// A graph was measured against itself.
     Checked {
-        /// The lease.
         lease: u64,
         /// The verdict on author `eager`.
         verdict: Box<Verdict>,
@@ -199,7 +177,6 @@ pub struct Parcel {
 pub struct GraphParcel {
     /// Place in the suite.
     pub id: GraphId,
-    /// The sample.
     pub content: SampleContent,
 }
 
@@ -207,7 +184,6 @@ pub struct GraphParcel {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SampleContent {
-    /// A graph.
     Graph {
         /// Wire form.
         graph: Value,
@@ -215,17 +191,13 @@ pub enum SampleContent {
         inputs: Vec<TensorMeta>,
     },
     /// The folder cannot be read, which is a verdict too.
-    Unreadable {
-        /// The error.
-        message: String,
-    },
+    Unreadable { message: String },
 }
 
 /// Candidate of an author for a task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum CandidateParcel {
-    /// The graph itself.
     Eager,
     /// The path of passes without any.
     Noop,
@@ -241,14 +213,12 @@ pub enum CandidateParcel {
         /// Text of the file; empty for a compiler of PassNet.
         source: String,
     },
-    /// Passes.
     Passes {
         /// Path and content of each file.
         files: Vec<(String, FileContent)>,
     },
     /// A pass directory that is not one.
     Refused {
-        /// The reason.
         reason: String,
     },
 }
@@ -268,7 +238,6 @@ pub struct KnownVerdict {
     pub author: usize,
     /// Name of the graph.
     pub graph: String,
-    /// Content key.
     pub key: ContentId,
 }
 
@@ -318,16 +287,12 @@ impl FileContent {
 pub enum ClusterRequest {
     /// Carries a line to a station.
     Send {
-        /// The station.
         slot: u64,
         /// A [`StationRequest`] as JSON.
         line: String,
     },
     /// Ends a station. The bridge then starts another one in its place.
-    Restart {
-        /// The station.
-        slot: u64,
-    },
+    Restart { slot: u64 },
 }
 
 /// Event that the bridge reports. Numbers of stations are never used twice.
@@ -336,30 +301,20 @@ pub enum ClusterRequest {
 pub enum ClusterEvent {
     /// A station was started.
     Joined {
-        /// The station.
         slot: u64,
         /// Name of its host.
         node: String,
     },
     /// A station wrote a line.
     Line {
-        /// The station.
         slot: u64,
         /// A [`StationReply`] as JSON.
         line: String,
     },
     /// A station is gone with everything that it worked on.
-    Lost {
-        /// The station.
-        slot: u64,
-        /// The reason.
-        reason: String,
-    },
+    Lost { slot: u64, reason: String },
     /// Text for people.
-    Note {
-        /// The text.
-        text: String,
-    },
+    Note { text: String },
 }
 
 #[cfg(test)]

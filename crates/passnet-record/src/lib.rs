@@ -40,6 +40,7 @@ mod suite;
 mod tensor;
 mod text;
 mod text_report;
+mod training;
 mod trial_times;
 mod verdict;
 
@@ -59,18 +60,21 @@ pub use note::{Remark, UnknownNote, WatchFinding, WorkerNote};
 pub use pass_directory::{FilePathError, ORDER_FILE, OrderError, PASS_DIRECTORY_VERSION, PassDirectory};
 pub use profile::{Profile, ProfileRow};
 pub use run::{Fingerprint, RunEvent, RunHeader, RunSettings, SourceFile};
-pub use run_metadata::{MetadataError, RunMetadata};
+pub use run_metadata::{MetadataError, RunMetadata, WritingCost};
 pub use status::Status;
 pub use suite::{SuiteManifest, SuiteTask};
 pub use tensor::{TensorMeta, TensorValue};
 pub use text::{counted, duration};
 pub use text_report::{TextPart, TextReport, TextTable};
+pub use training::{
+    CurveEvent, CurvePoint, TRAINING_VERSION, TrainingInterval, TrainingResults, TrainingScores, TrainingSound,
+};
 pub use trial_times::{SideTrials, TimeUnit, TrialTimes};
 pub use verdict::{
     AgainstFloat64, Cost, Deviation, Evidence, GraphId, OutputComparison, RatioInterval, Reason, SideTiming, Timing,
     Usage, UsagePair, Verdict,
 };
 
-/// Version of every persisted schema of this crate. Raised when a field changes its meaning or goes away; a new
+/// Version of every persisted schema of this crate. Raised when a field changes its meaning or is removed; a new
 /// optional field does not raise it.
 pub const SCHEMA_VERSION: u32 = 1;

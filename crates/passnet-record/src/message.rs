@@ -275,9 +275,9 @@ pub enum WorkerReply {
     },
     /// Reply to `Probe`.
     Probed {
-        /// It succeeded.
+        /// True if the probe succeeded.
         done: bool,
-        /// With what, or what stopped it.
+        /// Result, or the error that stopped it.
         detail: String,
     },
     /// The request failed; the worker can continue unless the error is fatal.
@@ -314,10 +314,8 @@ pub enum OutputValue {
     },
     /// A Python number or bool.
     Scalar {
-        /// The value.
         value: TensorValue,
     },
-    /// `None`.
     None,
     /// Anything else: a tensor subclass, a nested container, a string.
     Other {
@@ -341,6 +339,9 @@ pub struct TimedBlock {
     pub kept: Vec<String>,
     /// Time from before the first warm-up call to after the last trial, by the same clock.
     pub total_ns: u64,
+    /// Part of it between the calls, in which memory was overwritten that calls had allocated and released.
+    #[serde(default)]
+    pub overwriting_ns: u64,
 }
 
 /// Stage in which a worker's request failed.

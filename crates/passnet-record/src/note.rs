@@ -71,6 +71,20 @@ pub enum WatchFinding {
     },
     /// `out_of_bounds`: a kernel wrote past the end of a tensor.
     OutOfBounds,
+    /// `out_of_bounds:KERNEL:ARGUMENT:OFFSET:NBYTES:ACCESS`: a kernel accessed memory outside of an argument, or wrote to
+    /// one that its signature has as `const`.
+    StrayAccess {
+        /// Name of the kernel.
+        kernel: String,
+        /// Name of the argument.
+        argument: String,
+        /// Bytes from the first byte of the argument.
+        offset: i64,
+        /// Bytes of the argument.
+        nbytes: u64,
+        /// True for a write.
+        is_write: bool,
+    },
     /// Any other text: a function called this operator of PyTorch.
     Operator {
         /// Name of the operator, e.g. `aten.mm`.
@@ -108,7 +122,6 @@ pub enum Remark {
     },
     /// `path_failed:PATH:CODE`: a path that is not scored failed.
     PathFailed {
-        /// The path.
         path: ExecutionPath,
         /// [`crate::Reason::code`] of the failure.
         code: String,
@@ -148,6 +161,10 @@ impl fmt::Display for WatchFinding {
             Self::NoKernel { function } => write!(f, "no_kernel:{function}"),
             Self::VendorKernel { kernel } => write!(f, "vendor_kernel:{kernel}"),
             Self::OutOfBounds => f.write_str("out_of_bounds"),
+            Self::StrayAccess { kernel, argument, offset, nbytes, is_write } => {
+                let access = if *is_write { "write" } else { "read" };
+                write!(f, "out_of_bounds:{kernel}:{argument}:{offset}:{nbytes}:{access}")
+            }
             Self::Operator { name } => f.write_str(name),
         }
     }
@@ -185,8 +202,21 @@ impl WatchFinding {
             ("no_kernel", function) => Self::NoKernel { function: function.to_owned() },
             ("vendor_kernel", kernel) => Self::VendorKernel { kernel: kernel.to_owned() },
             ("out_of_bounds", "") => Self::OutOfBounds,
+            ("out_of_bounds", rest) => Self::stray(rest).unwrap_or(Self::OutOfBounds),
             _ => Self::Operator { name: text.to_owned() },
         }
+    }
+
+    fn stray(text: &str) -> Option<Self> {
+        let parts: Vec<_> = text.split(':').collect();
+        let [kernel, argument, offset, nbytes, access @ ("read" | "write")] = parts[..] else { return None };
+        Some(Self::StrayAccess {
+            kernel: kernel.to_owned(),
+            argument: argument.to_owned(),
+            offset: offset.parse().ok()?,
+            nbytes: nbytes.parse().ok()?,
+            is_write: access == "write",
+        })
     }
 }
 
@@ -270,6 +300,16 @@ mod tests {
             ("violation:no_kernel:f", violation(WatchFinding::NoKernel { function: "f".to_owned() })),
             ("violation:vendor_kernel:a::b", violation(WatchFinding::VendorKernel { kernel: "a::b".to_owned() })),
             ("violation:out_of_bounds", violation(WatchFinding::OutOfBounds)),
+            (
+                "violation:out_of_bounds:k:x:-4:64:read",
+                violation(WatchFinding::StrayAccess {
+                    kernel: "k".to_owned(),
+                    argument: "x".to_owned(),
+                    offset: -4,
+                    nbytes: 64,
+                    is_write: false,
+                }),
+            ),
             ("violation:aten.mm", violation(WatchFinding::Operator { name: "aten.mm".to_owned() })),
         ] {
             assert_eq!(text.parse(), Ok(note.clone()));

@@ -75,7 +75,7 @@ impl PassDirectory {
         Self { files: Vec::new(), id: ContentId::of_parts([]) }
     }
 
-    /// Returns path and content of each file, sorted by path.
+    /// Returns the path and content of each file, sorted by path.
     pub fn files(&self) -> &[(String, Vec<u8>)] {
         &self.files
     }

@@ -90,13 +90,11 @@ pub struct RunHeader {
     pub run: String,
     /// Name of the suite.
     pub suite: String,
-    /// Version of the suite.
     pub suite_version: String,
     /// Number of graphs that the run will have verdicts for.
     pub graphs: usize,
     /// Author of the passes.
     pub author: AuthorSpec,
-    /// Settings.
     pub settings: RunSettings,
     /// Machine.
     pub fingerprint: Fingerprint,

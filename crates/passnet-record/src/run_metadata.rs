@@ -1,7 +1,10 @@
 use serde::{Deserialize, Serialize};
 
-/// Most characters of a field.
+/// Largest number of characters of a field.
 const MAX_CHARACTERS: usize = 200;
+
+/// Largest amount of US dollars.
+const MAX_USD: f64 = 1e9;
 
 /// Description of a run for readers of a board: who submits it, and where its code is. Changes no verdict.
 ///
@@ -16,7 +19,7 @@ const MAX_CHARACTERS: usize = 200;
 /// assert_eq!(metadata.web_link(), Some("https://example.org/passes"));
 /// # Ok::<(), passnet_record::MetadataError>(())
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunMetadata {
     /// Name that boards show instead of the author's.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -30,13 +33,34 @@ pub struct RunMetadata {
     /// Commit of the author's code.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub commit: String,
+    /// Price of one device for one hour, in US dollars, as the submitter states it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_usd_per_hour: Option<f64>,
+    /// Tokens and money that the author used to write its passes; `None` for authors that are no language model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writing: Option<WritingCost>,
+}
+
+/// Cost of the passes of a language model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WritingCost {
+    /// Input tokens of all requests, including those from a cache.
+    pub input_tokens: u64,
+    /// Output tokens, including reasoning.
+    pub output_tokens: u64,
+    /// True if a server did not count: estimated from the number of bytes.
+    #[serde(default)]
+    pub estimated: bool,
+    /// US dollars, as the server reported them or computed from the prices that were given; `None` if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usd: Option<f64>,
 }
 
 /// Error for metadata that a board cannot show.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MetadataError {
     /// A field is too long.
-    #[error("{field} has {length} characters; write at most {MAX_CHARACTERS}")]
+    #[error("{field} has {length} characters; use at most {MAX_CHARACTERS}")]
     TooLong {
         /// Name of the field.
         field: &'static str,
@@ -44,20 +68,31 @@ pub enum MetadataError {
         length: usize,
     },
     /// A field has a control character, such as a line feed.
-    #[error("{field} has a control character; write one line of plain text")]
+    #[error("{field} has a control character; use one line of plain text")]
     Control {
         /// Name of the field.
         field: &'static str,
     },
     /// The link is not an address of the web.
-    #[error("link `{0}` is not an address that begins with http:// or https://")]
+    #[error("link `{0}` does not begin with http:// or https://")]
     Link(String),
+    /// A price or cost is negative, not a number, or absurdly large.
+    #[error("{field} is not an amount of US dollars; use a number from 0 to {MAX_USD}")]
+    Amount {
+        /// Name of the field.
+        field: &'static str,
+    },
 }
 
 impl RunMetadata {
     /// Returns whether nothing is known.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Returns whether the submitter stated anything; what writing the passes used is counted, not stated.
+    pub fn is_stated(&self) -> bool {
+        *self != Self { writing: self.writing, ..Self::default() }
     }
 
     /// Checks all fields, before they are written to a log.
@@ -83,6 +118,15 @@ impl RunMetadata {
         if !self.link.is_empty() && self.web_link().is_none() {
             return Err(MetadataError::Link(self.link.clone()));
         }
+        let amounts = [
+            ("device_usd_per_hour", self.device_usd_per_hour),
+            ("writing.usd", self.writing.and_then(|writing| writing.usd)),
+        ];
+        for (field, amount) in amounts {
+            if amount.is_some_and(|amount| !(0.0..=MAX_USD).contains(&amount)) {
+                return Err(MetadataError::Amount { field });
+            }
+        }
         Ok(())
     }
 
@@ -99,6 +143,20 @@ impl RunMetadata {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn amounts_are_numbers_of_dollars() {
+        let check = |price| RunMetadata { device_usd_per_hour: Some(price), ..RunMetadata::default() }.check();
+        for price in [0.0, 2.5, 1e9] {
+            assert_eq!(check(price), Ok(()));
+        }
+        for price in [-0.01, f64::NAN, f64::INFINITY, 2e9] {
+            assert_eq!(check(price), Err(MetadataError::Amount { field: "device_usd_per_hour" }));
+        }
+        let writing = Some(WritingCost { usd: Some(-1.0), ..WritingCost::default() });
+        let metadata = RunMetadata { writing, ..RunMetadata::default() };
+        assert_eq!(metadata.check(), Err(MetadataError::Amount { field: "writing.usd" }));
+    }
 
     fn check(field: &str, text: &str) -> Result<(), MetadataError> {
         let value = serde_json::json!({ field: text });

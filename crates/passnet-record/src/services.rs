@@ -20,10 +20,13 @@ use serde_json::Value;
 
 use crate::{DType, TensorMeta, TensorValue, counted};
 
+/// Beginning of the error of a helper for a graph that needs more memory than a worker may take. The limit is a setting of the
+/// caller and not a property of the graph, so such an error is not recorded.
+pub const OVER_MEMORY: &str = "over the memory limit: ";
+
 /// Reply of a helper, or the sentence in which it says why there is none.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ServiceReply<T> {
-    /// The reply.
     Reply(T),
     /// Sentence on the failure of the graph or of the helper.
     Error(String),
@@ -150,7 +153,6 @@ pub struct ConfirmedCall {
 /// Graph with the metas of its inputs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GraphRequest {
-    /// The graph.
     pub graph: Value,
     /// One entry per input, in order.
     pub inputs: Vec<TensorMeta>,
@@ -159,7 +161,6 @@ pub struct GraphRequest {
 /// Request to run a graph once and describe its values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AnnotateRequest {
-    /// The graph.
     pub graph: Value,
     /// One entry per input, in order.
     pub inputs: Vec<TensorMeta>,
@@ -251,7 +252,6 @@ pub struct Literals {
 pub struct KernelCountRequest {
     /// Name of the graph. A helper keeps the last graph for further prefixes of it.
     pub id: String,
-    /// The graph.
     pub graph: Value,
     /// One entry per input, in order.
     pub inputs: Vec<TensorMeta>,
@@ -273,7 +273,6 @@ pub struct KernelCounts {
 /// Request to prove that graphs run, twice with equal results and without NaN.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProveRequest {
-    /// The graphs.
     pub graphs: Vec<GraphRequest>,
     /// Bytes of all values of a graph above which it is refused.
     pub max_bytes: u64,

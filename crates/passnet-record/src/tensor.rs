@@ -35,12 +35,12 @@ pub struct TensorMeta {
 }
 
 impl TensorMeta {
-    /// Number of elements; `None` where the product overflows 64 bits.
+    /// Returns the number of elements; `None` where the product overflows 64 bits.
     pub fn numel(&self) -> Option<u64> {
         self.shape.iter().try_fold(1_u64, |product, &extent| product.checked_mul(extent))
     }
 
-    /// Number of bytes of a contiguous tensor; `None` where that overflows 64 bits.
+    /// Returns the number of bytes of a contiguous tensor; `None` where that overflows 64 bits.
     pub fn nbytes(&self) -> Option<u64> {
         self.numel()?.checked_mul(self.dtype.size() as u64)
     }
@@ -93,7 +93,7 @@ impl<'de> Deserialize<'de> for TensorValue {
             }
 
             fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<TensorValue, E> {
-                let value = i64::try_from(value).map_err(|_| E::custom("integer does not fit 64 bits"))?;
+                let value = i64::try_from(value).map_err(|_| E::custom("integer does not fit into 64 bits"))?;
                 Ok(TensorValue::Int(value))
             }
 

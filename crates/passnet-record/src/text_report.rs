@@ -27,7 +27,6 @@ impl TextTable {
 /// A part of a [`TextReport`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextPart {
-    /// A table.
     Table(TextTable),
     /// Lines of text without the last line end.
     Text(String),

@@ -21,7 +21,6 @@ pub struct TrialTimes {
     pub eager: SideTrials,
     /// The candidate's path without rewriting; equal to `eager` where that is eager PyTorch itself.
     pub control: SideTrials,
-    /// The candidate.
     pub candidate: SideTrials,
 }
 

@@ -223,7 +223,6 @@ pub struct Cost {
 pub struct Verdict {
     /// [`crate::SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
-    /// The graph.
     pub id: GraphId,
     /// Content key: pass directory, typed graph, settings, machine. Equal keys mean that the verdict may be reused.
     pub key: ContentId,
@@ -259,7 +258,7 @@ impl Verdict {
         self.timings.iter().find(|timing| timing.baseline == Baseline::Eager)
     }
 
-    /// The measurement of the scored path against that path without rewriting.
+    /// Returns the measurement of the scored path against that path without rewriting.
     pub fn control_timing(&self) -> Option<&Timing> {
         let scored = self.scored_timing()?.path;
         self.timings.iter().find(|timing| timing.baseline == Baseline::Control && timing.path == scored)

@@ -37,7 +37,6 @@ pub enum Change {
 /// One graph in both runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GraphChange {
-    /// The graph.
     pub id: GraphId,
     /// Change of the graph.
     pub change: Change,

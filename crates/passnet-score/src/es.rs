@@ -100,7 +100,7 @@ fn score_at(graphs: &[GraphOutcome], t: i32, settings: &EsSettings) -> Result<To
     Ok(ToleranceScore { t, s, es, parameters })
 }
 
-/// The rectified speed-up of a graph that is correct at `t`.
+/// Returns the rectified speed-up of a graph that is correct at `t`.
 fn rectified(graph: &GraphOutcome, t: i32, settings: &EsSettings) -> Option<f64> {
     graph.correct_at(t).then(|| match graph.scored_speedup() {
         s if s >= 1.0 => s,

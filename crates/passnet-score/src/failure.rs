@@ -31,7 +31,7 @@ impl Interpretation {
     /// Every interpretation.
     pub const ALL: [Self; 3] = [Self::Default, Self::PassNet, Self::MismatchExtended];
 
-    /// The interpretation of that name.
+    /// Returns the interpretation of that name.
     ///
     /// # Errors
     /// None has that name.
@@ -40,7 +40,7 @@ impl Interpretation {
         known.ok_or_else(|| ScoreError::UnknownInterpretation(name.to_owned()))
     }
 
-    /// The name used on the command line and in reports.
+    /// Returns the name used on the command line and in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Default => "default",

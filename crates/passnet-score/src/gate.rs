@@ -8,7 +8,7 @@ use crate::{Change, RunComparison, ScoreChange, Tally};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConditionError {
     /// A term without an operator.
-    #[error("`{0}` has no <, <=, > or >=, as in 'AS<-2%'")]
+    #[error("`{0}` has no <, <=, > or >=, for example 'AS<-2%'")]
     NoOperator(String),
     /// The suffix of a metric is not an end of an interval.
     #[error("`.{0}` is not known; known are .low and .high")]
@@ -22,7 +22,7 @@ pub enum ConditionError {
         known: String,
     },
     /// The metric has no interval.
-    #[error("`{0}` has no interval; AS and sound have")]
+    #[error("`{0}` has no interval; only AS and sound have one")]
     NoInterval(String),
     /// The right side is not a finite number.
     #[error("`{0}` is not a number")]

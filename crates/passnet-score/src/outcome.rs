@@ -24,7 +24,7 @@ pub struct Speedup {
 }
 
 impl Speedup {
-    /// A point estimate alone; `None` if it is not a finite positive number.
+    /// Returns a point estimate alone; `None` if it is not a finite positive number.
     pub fn point(ratio: f64) -> Option<Self> {
         (ratio.is_finite() && ratio > 0.0).then_some(Self { ratio, interval: None, bound: None })
     }
@@ -42,7 +42,6 @@ impl Speedup {
 /// One graph's verdict reduced to correctness and speed, the input of all scores.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GraphOutcome {
-    /// The graph.
     pub id: GraphId,
     /// Reason why it is not correct at the demanded tolerance; `None` if it is.
     pub failure: Option<Status>,
@@ -62,7 +61,7 @@ impl GraphOutcome {
         matches!(self.failure, None | Some(Status::Accuracy)) && self.tolerance.is_some_and(|smallest| smallest <= t)
     }
 
-    /// The speed-up that S_t and ES_t use: as measured against eager; at most 1 where the timing did not settle; 1,
+    /// Returns the speed-up that S_t and ES_t use: as measured against eager; at most 1 where the timing did not settle; 1,
     /// neither credit nor penalty, where nothing was timed.
     pub fn scored_speedup(&self) -> f64 {
         match self.eager {

@@ -14,7 +14,7 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// An index below `len`, by multiplication: its bias, at most `len` / 2^64, is far below what any resampling shows.
+    /// Returns an index below `len`, by multiplication: its bias, at most `len` / 2^64, is far below what any resampling shows.
     pub(crate) fn below(&mut self, len: usize) -> usize {
         ((u128::from(self.next()) * len as u128) >> 64) as usize
     }

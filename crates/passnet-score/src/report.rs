@@ -68,7 +68,6 @@ impl Tally {
 /// The scores of one task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskScore {
-    /// The task.
     pub task: String,
     /// Counts and means.
     #[serde(flatten)]

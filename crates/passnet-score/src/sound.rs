@@ -67,7 +67,7 @@ pub fn sound_credit(graph: &GraphOutcome, error_base: f64) -> f64 {
     }
 }
 
-/// The sound score of tasks; `None` if a measurement has no interval, so that noise cannot be distinguished from speed.
+/// Returns the sound score of tasks; `None` if a measurement has no interval, so that noise cannot be distinguished from speed.
 pub(crate) fn sound_score(tasks: &[TaskGraphs<'_>], error_base: f64, bootstrap: Bootstrap) -> Option<SoundScore> {
     let graphs = || tasks.iter().flat_map(|task| task.graphs.iter().copied());
     if graphs().flat_map(measured).any(|speedup| speedup.interval.is_none()) {
@@ -98,12 +98,12 @@ fn includes_one(speedup: Speedup) -> bool {
     speedup.interval.is_some_and(|Interval { low, high }| low <= 1.0 && 1.0 <= high)
 }
 
-/// The ratio, or 1 if it cannot be distinguished from 1.
+/// Returns the ratio, or 1 if it cannot be distinguished from 1.
 fn settled(speedup: Speedup) -> f64 {
     if includes_one(speedup) { 1.0 } else { speedup.ratio }
 }
 
-/// The bound, if the measured ratio is beyond it. A bound below 1 would say that the baseline is impossible.
+/// Returns the bound, if the measured ratio is beyond it. A bound below 1 would say that the baseline is impossible.
 fn capped(speedup: Speedup) -> Option<f64> {
     speedup.bound.map(|bound| bound.max(1.0)).filter(|&bound| settled(speedup) > bound)
 }

@@ -57,7 +57,7 @@ impl WeightTable {
     /// Every table, the current one first.
     pub const ALL: [Self; 2] = [Self::AS_2026, Self::AS_2025];
 
-    /// The table of that name.
+    /// Returns the table of that name.
     ///
     /// # Errors
     /// No table has that name.

@@ -17,13 +17,13 @@ pub(super) trait Element: Copy + Send + Sync {
     /// `(rtol, atol)` in the precision in which PyTorch applies them.
     type Bound: Copy + Default + Send + Sync;
 
-    /// The elements of a contiguous block.
+    /// Returns the elements of a contiguous block.
     fn elements(bytes: &[u8]) -> impl Iterator<Item = Self> + '_;
 
     /// IEEE equality: NaN equals nothing, zeros of both signs are equal.
     fn equal(self, other: Self) -> bool;
 
-    /// The bounds of one tolerance; `None` where the type is compared exactly.
+    /// Returns the bounds of one tolerance; `None` where the type is compared exactly.
     fn bound(rtol: f64, atol: f64) -> Self::Bound;
 
     /// `torch.isclose(self, reference, rtol, atol)` for elements that are not equal.
@@ -62,7 +62,7 @@ impl<E: Element> Ladder<E> {
         self.0.as_ref().and_then(|bounds| bounds.get(rung)).is_some_and(|&bound| candidate.close(reference, bound))
     }
 
-    /// The first rung from `from` on at which two unequal elements are close. Bounds grow with the rung and rounding
+    /// Returns the first rung from `from` on at which two unequal elements are close. Bounds grow with the rung and rounding
     /// is monotone, so that a binary search finds it.
     pub(super) fn first_close(&self, candidate: E, reference: E, from: usize) -> Option<usize> {
         let bounds = self.0.as_ref()?.get(from..)?;

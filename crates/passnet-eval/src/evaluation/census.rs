@@ -19,7 +19,7 @@ use crate::{
 
 impl GraphEvaluation<'_> {
     /// Runs the candidate five more times: once under watch, twice with its kernels doing nothing, and on the two contents of
-    /// those as it is. If it comes to the right results without its kernels, somebody else does the work: it has computed on
+    /// those as it is. If it comes to the right results without its kernels, something else does the work: it has computed on
     /// neither content before, so that no memory that was left over holds them, and they differ, so that one result that lay
     /// there by chance is not enough. Before it is accused, what its functions return is overwritten behind its back once: only
     /// outputs that change then are made of it.

@@ -50,7 +50,7 @@ fn judge(round: &Round, pairs: &[Pair<'_>], wide: Option<&Returned>, tally: &mut
         tally.add(pairs, Agreement::of(pairs, tally.correct_at()), wide);
         return Ok(());
     }
-    // What is wrong on plain inputs already is said of those.
+    // An error on random inputs takes precedence.
     judge_loosely(pairs, round.content, wide).map_err(|failure| tally.failure().unwrap_or(failure))
 }
 
@@ -58,7 +58,7 @@ fn judge(round: &Round, pairs: &[Pair<'_>], wide: Option<&Returned>, tally: &mut
 pub(super) type Batch<'r> = (&'r [Round], InputBlock);
 
 impl<'a> GraphEvaluation<'a> {
-    /// The contents to check: random ones under fresh seeds, then the adversarial ones.
+    /// Returns the contents to check: random ones under fresh seeds, then the adversarial ones.
     pub(super) fn rounds(&self, adversarial: &[Content]) -> Vec<Round> {
         let random = std::iter::repeat_n(Content::Random, self.machine.settings.check_rounds.max(1) as usize);
         let contents = random.chain(adversarial.iter().copied());
@@ -107,6 +107,7 @@ impl<'a> GraphEvaluation<'a> {
     ) -> Result<(), Stop> {
         let watch = self.watch();
         let all = 0..rounds.len();
+        // All requests of a batch are sent before the first reply is read, so that both workers run at the same time.
         self.send_inputs(reference, block, all.clone()).reference("receiving inputs")?;
         self.send_inputs(candidate, block, all).candidate("receiving inputs")?;
         for (set, round) in rounds.iter().enumerate() {
@@ -132,6 +133,8 @@ impl<'a> GraphEvaluation<'a> {
             if let (false, Some(expected)) = (self.learned, &expected) {
                 self.learn(reference, expected, block, set)?;
             }
+            // A candidate that returns much more than the reference is wrong in any case. The limit keeps its block
+            // out of this process's memory.
             let limit = expected.as_ref().map_or(limit, |expected| expected.outputs.nbytes * 2 + OUTPUT_SLACK);
             if set == 0 {
                 candidate.receive_done(self.deadline).candidate("receiving inputs")?;
@@ -156,6 +159,8 @@ impl<'a> GraphEvaluation<'a> {
                 judge(round, &pairs, None, tally)?;
             }
         }
+        // Replies come in the order of requests, so float64 calls have to wait until all replies of the batch are
+        // read.
         for Undecided { set, round, expected, got } in undecided {
             let wide = self.float64(reference, set, round.call_seed)?;
             let pairs = pair(&expected, &got, block, set, CallProperties::default())?;
@@ -165,7 +170,7 @@ impl<'a> GraphEvaluation<'a> {
         candidate.drop_inputs(self.deadline).candidate("forgetting inputs")
     }
 
-    /// The reference's outputs of a round; `None` where it raises on an adversarial content.
+    /// Returns the reference's outputs of a round; `None` where it raises on an adversarial content.
     fn receive_expected(
         &mut self,
         reference: &mut Worker,

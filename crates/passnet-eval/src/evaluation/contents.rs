@@ -1,4 +1,4 @@
-//! Contents of timed calls: made and sent before the device is held, so that nobody waits for them.
+//! Contents of timed calls: made and sent before the device is locked, so that no other evaluation waits for them.
 
 use passnet_record::Weights;
 
@@ -50,7 +50,7 @@ impl GraphEvaluation<'_> {
         Ok(TimedContents { pools: pools.map_err(block_stop)?, seen: 0, last: least, is_sent: false })
     }
 
-    /// Gives contents to all sides that lack them, at once: each makes its tensors while the others do.
+    /// Sends contents to all sides that lack them. All sides create their tensors at the same time.
     pub(super) fn send_contents(
         &self,
         contents: &mut TimedContents,
@@ -70,7 +70,7 @@ impl GraphEvaluation<'_> {
         Ok(())
     }
 
-    /// Has all sides forget the contents of timed calls.
+    /// Makes all sides drop the contents of timed calls.
     pub(super) fn drop_contents(&self, sides: &mut [&mut Worker]) -> Result<(), SideFault> {
         for (side, worker) in sides.iter_mut().enumerate() {
             worker.drop_inputs(self.deadline).map_err(|fault| SideFault { side, fault })?;

@@ -48,12 +48,12 @@ pub(crate) struct EvaluationReport {
 /// Availability of the graph in float64.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum Float64 {
-    /// Nobody has asked yet.
+    /// Not known yet.
     #[default]
     Unknown,
     /// The graph runs in float64.
     Usable,
-    /// It does not; the reason was recorded.
+    /// The graph does not; the reason was recorded.
     Unusable,
 }
 
@@ -225,7 +225,7 @@ impl<'a> GraphEvaluation<'a> {
         control.drop_inputs(self.deadline)
     }
 
-    /// Has a worker take the first set of a block and call once; what it returns is not looked at.
+    /// Makes a worker call once on the first set of a block. Its results are ignored.
     pub(super) fn call_once(&self, worker: &mut Worker, block: &InputBlock, seed: u64) -> Result<(), Fault> {
         self.send_inputs(worker, block, 0..1)?;
         self.send_call(worker, 0, seed, Watch::default())?;

@@ -23,7 +23,7 @@ impl GraphEvaluation<'_> {
         self.machine.settings.mode == Mode::Sound && !matches!(self.float64, Float64::Unusable)
     }
 
-    /// Has the reference run one set of inputs, which it holds, in float64. `None` where the graph cannot.
+    /// Makes the reference run one of its sets of inputs in float64. `None` if the graph cannot run in float64.
     pub(super) fn float64(&mut self, reference: &mut Worker, set: usize, seed: u64) -> Result<Option<Returned>, Stop> {
         if matches!(self.float64, Float64::Unknown)
             && let Some(reason) = self.no_float64()

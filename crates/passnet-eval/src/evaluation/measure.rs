@@ -14,7 +14,7 @@ use super::{
     suspect::{KeptOutputs, Suspect},
 };
 use crate::{
-    accounting::{SideRounds, unexplained_time},
+    accounting::{HiddenTime, SideRounds, unexplained_time},
     candidate::Route,
     failure::Failure,
     stats::{disagree, summarize},
@@ -22,11 +22,11 @@ use crate::{
     worker::{Fault, Worker},
 };
 
-/// Repetitions of a disturbed measurement before it counts against the candidate. A machine that is busy with
-/// other things loses time too, and drivers and interpreters tidy up now and then, but not in each of so many. The result of a
-/// disturbed one is dropped.
+/// Repetitions of a disturbed measurement before it counts against the candidate. A machine that is busy with other
+/// things loses time too, and drivers and interpreters do their housekeeping at times, but not in each of so many. The
+/// result of a disturbed one is dropped.
 const REPEATS: u32 = 3;
-/// CPU time below which nothing is concluded: the interpreter's own threads wake up now and then.
+/// CPU time that is ignored, because the interpreter's own threads wake up from time to time.
 const NOISE: Duration = Duration::from_millis(5);
 
 /// Least time of a call that writes so many bytes, by generous bounds of any device of today: a call of a Python function
@@ -47,16 +47,21 @@ fn not_quiet((wall, ran): (Duration, Duration)) -> Failure {
     Failure::new(Status::Integrity, "not_quiet", message)
 }
 
-fn clock_disagrees(hidden: Duration) -> Failure {
-    let message = format!(
-        "a usual block of timed calls took {hidden:?} longer by the referee's clock than its trial times explain, in {} \
-         measurements; work must be done inside the timed call",
+fn clock_disagrees(hidden: HiddenTime) -> Failure {
+    let found = format!(
+        "a usual block of timed calls took {:?} longer by the referee's clock than its trial times explain, in {} measurements",
+        hidden.time,
         REPEATS + 1
     );
-    Failure::new(Status::Integrity, "clock_disagrees", message)
+    if hidden.may_be_waiting {
+        let message =
+            format!("{found}; its threads waited for a CPU that long: run it again when the machine is less busy");
+        return Failure::new(Status::Unstable, "waits_for_cpu", message);
+    }
+    Failure::new(Status::Integrity, "clock_disagrees", format!("{found}; work must be done inside the timed call"))
 }
 
-/// The fault of a side while it was timed.
+/// Returns the fault of a side while it was timed.
 fn of_side(SideFault { side, fault }: SideFault, sides: &[&mut Worker]) -> Stop {
     let failed: Result<(), Fault> = Err(fault);
     let is_candidate = side + 1 == sides.len();
@@ -97,7 +102,8 @@ impl PathMeasurements {
         !self.agree_without(None)
     }
 
-    /// Leaves out the pair that the others agree without, if they are split and there is one. Returns its speed-up over eager mode.
+    /// Leaves out the pair that the others agree without, if they are split and there is one. Returns its speed-up over
+    /// eager mode.
     pub(super) fn set_one_aside(&mut self) -> Option<f64> {
         if !self.are_split() {
             return None;
@@ -134,6 +140,7 @@ impl GraphEvaluation<'_> {
         self.zygote.prepare(sides.len() as u32, machine.cores.spare.clone());
         let mut best: Option<Measurement> = None;
         let (mut remeasured, mut disturbed) = (0, 0);
+        // The workers of this pair are new and have no contents yet.
         if let Some(contents) = &mut measured.contents {
             contents.is_sent = false;
         }
@@ -147,6 +154,7 @@ impl GraphEvaluation<'_> {
             let (measurement, suspects) = self.measure_once(number, &mut sides, &mut contents, at)?;
             for suspect in suspects {
                 contents.is_sent = false;
+                // The examination gives the reference other inputs, so the contents must be sent again.
                 self.examine(&suspect, sides[0], &measured.spec, at)?;
             }
             measured.contents = Some(contents);
@@ -185,8 +193,8 @@ impl GraphEvaluation<'_> {
         Ok(())
     }
 
-    /// Returns why the times of a measurement are unusable: what a candidate does while it is not called counts against the others,
-    /// on whose core it sits, and what it does between its trials is not in their times.
+    /// Returns why the times of a measurement are unusable: what a candidate does while it is not called counts against
+    /// the others, on whose core it sits, and what it does between its trials is not in their times.
     fn disturbance(&self, measurement: &Measurement) -> Option<Failure> {
         let defences = &self.machine.options.defences;
         if !self.candidate.is_foreign() {
@@ -236,6 +244,7 @@ impl GraphEvaluation<'_> {
         let machine = self.machine;
         let (measuring, waited) = self.acquire_device()?;
         let held = Instant::now();
+        // The time limit does not include the wait for other evaluations.
         self.deadline += waited;
         sides.iter().for_each(|side| side.pin(&machine.cores.timing));
         let plan = MeasurementPlan {
@@ -255,6 +264,7 @@ impl GraphEvaluation<'_> {
         let mut outputs = KeptOutputs::new(self.guard(), at, plan.call_seed);
         let measurement = plan.run(sides, &mut |round| outputs.enter(round));
         let measurement = measurement.map_err(|fault| of_side(fault, sides))?;
+        // The candidate has seen these windows, also if the measurement is discarded below.
         contents.enter(measurement.made);
         if let Some(candidate) = sides.last() {
             self.refuse_moved(candidate, &machine.cores.timing)?;
@@ -318,7 +328,7 @@ impl GraphEvaluation<'_> {
         Ok(id)
     }
 
-    /// The reason why the measurements are no basis for a verdict, if there is one.
+    /// Returns the reason why the measurements are no basis for a verdict, if there is one.
     fn instability(&self, measured: &PathMeasurements, timings: &mut [Timing]) -> Option<Failure> {
         let settings = &self.machine.settings;
         let noise = measured.best.iter().map(|one| one.noise).fold(0.0, f64::max);

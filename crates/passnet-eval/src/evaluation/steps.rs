@@ -152,7 +152,7 @@ impl GraphEvaluation<'_> {
         Ok(())
     }
 
-    /// Asks both sides what they took. A side that does not answer costs nothing but the figures.
+    /// Asks both sides for their use of time and memory. If a side does not answer, only its figures are missing.
     fn usage(&self, sides: &mut Sides<'_>) -> Option<UsagePair> {
         let ask = |worker: &mut Worker| {
             worker.send(&WorkerRequest::Usage, None, self.deadline).ok()?;

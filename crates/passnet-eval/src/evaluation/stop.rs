@@ -40,7 +40,7 @@ impl From<PairError> for Stop {
 }
 
 impl Stop {
-    /// The outcome, or why there is none.
+    /// Returns the outcome, or why there is none.
     pub(crate) fn into_failure(self) -> Result<Failure, EvalError> {
         match self {
             Self::Failure(failure) => Ok(failure),

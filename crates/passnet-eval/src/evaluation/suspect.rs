@@ -49,7 +49,7 @@ impl KeptOutputs {
         self.rounds
     }
 
-    /// Takes the outputs of a round, the reference's first and the candidate's last. Where many wait, they are compared now.
+    /// Adds the outputs of a round, the reference's first and the candidate's last. Compares them now if many are waiting.
     pub(super) fn enter(&mut self, round: CheckedRound) {
         self.rounds += 1;
         self.nbytes += round.sent.iter().map(Sent::nbytes).sum::<u64>();

@@ -7,7 +7,6 @@ pub enum Content {
     Random,
     /// Random, and tensors that the metadata makes constant or literal vary as well.
     Varied,
-    /// Zeros.
     Zeros,
     /// A thousand times the random values, within the type's range.
     Large,
@@ -26,7 +25,7 @@ impl Content {
     pub const ADVERSARIAL: [Self; 7] =
         [Self::Varied, Self::Zeros, Self::Large, Self::Negative, Self::Tiny, Self::NearDuplicate, Self::NonFinite];
 
-    /// The name in settings and messages.
+    /// Returns the name in settings and messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Random => "random",

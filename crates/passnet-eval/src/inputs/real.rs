@@ -11,7 +11,7 @@ pub(super) trait Real: Send + Sync {
     /// Size in bytes.
     const SIZE: usize;
 
-    /// The nearest value of the type.
+    /// Returns the nearest value of the type.
     fn round(value: f64) -> f64;
 
     /// Writes the nearest value of the type; `out` has [`Self::SIZE`] bytes.

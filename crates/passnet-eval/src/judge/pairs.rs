@@ -95,13 +95,13 @@ impl CallProperties {
 /// Error of pairing values.
 #[derive(Debug)]
 pub(crate) enum PairError {
-    /// They differ in number, type or shape.
+    /// The values differ in number, type or shape.
     Failure(Failure),
     /// The inputs could not be read back.
     Io(io::Error),
 }
 
-/// The values that a call returned and changed, in the order in which they are reported: outputs by position, then the
+/// Returns the values that a call returned and changed, in the order in which they are reported: outputs by position, then the
 /// inputs that the reference changes. `None` on both sides is no value.
 pub(crate) fn pair<'a>(
     reference: &'a Returned,

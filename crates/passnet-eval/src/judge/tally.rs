@@ -65,7 +65,7 @@ impl RoundTally {
         Self { correct_at, outputs: Vec::new() }
     }
 
-    /// The demanded tolerance.
+    /// Returns the demanded tolerance.
     pub(crate) const fn correct_at(&self) -> i32 {
         self.correct_at
     }
@@ -116,7 +116,7 @@ impl RoundTally {
         tolerances.into_iter().try_fold(FIRST_TOLERANCE, |worst, t| Some(worst.max(t?)))
     }
 
-    /// The report per output.
+    /// Returns the report per output.
     pub(crate) fn report(&self) -> Vec<OutputComparison> {
         let outputs = self.outputs.iter().enumerate().map(|(index, tallied)| OutputComparison {
             index,
@@ -141,7 +141,7 @@ impl RoundTally {
             .map(|(output, _)| Remark::AcceptedByFloat64 { output })
     }
 
-    /// The failure, if some output is not right at the demanded tolerance.
+    /// Returns the failure, if some output is not right at the demanded tolerance.
     pub(crate) fn failure(&self) -> Option<Failure> {
         let bad = self.outputs.iter().find(|tallied| !tallied.is_right)?;
         let TensorComparison { mismatched, non_finite, worst, tolerance, .. } = &bad.worst;

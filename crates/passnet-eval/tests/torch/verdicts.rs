@@ -202,7 +202,7 @@ def replacement_func():
 }
 
 #[test]
-fn work_that_nobody_sees_is_no_task() {
+fn unused_work_is_not_a_task() {
     let Some(referee) = referee(|_| ()) else { return };
     let sample =
         graph(&ADD_RELU.replace(r#""outputs": [{"ref": 3}]"#, r#""outputs": []"#), &[("x", &[8]), ("y", &[8])]);

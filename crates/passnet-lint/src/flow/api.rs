@@ -7,12 +7,14 @@ pub(super) enum Api {
     Constant,
     /// Makes a tensor of plain arguments.
     Create,
-    /// Makes a tensor like its first argument.
+    /// Makes a tensor like its first argument, or a copy of it.
     CreateLike,
     /// Plain data from plain data.
     Compute,
     /// Plain data from tensors' metadata.
     Inspect,
+    /// Copies a tensor to another one.
+    Copy,
     /// For `with`.
     Context,
     /// `triton.Config`.
@@ -98,7 +100,6 @@ pub(super) const TENSOR_ATTRIBUTES: &[&str] =
 
 /// Methods that inspect a tensor.
 pub(super) const TENSOR_INSPECTIONS: &[&str] = &[
-    "data_ptr",
     "dim",
     "element_size",
     "get_device",
@@ -219,13 +220,13 @@ pub(super) fn is_python_builtin(name: &str) -> bool {
     include_str!("../names/builtins.txt").lines().any(|builtin| builtin == name)
 }
 
-/// The builtin of this name, if host code may use it.
+/// Returns the builtin of this name, if host code may use it.
 pub(super) fn builtin(name: &str) -> Option<&'static str> {
     let lists = [BUILTIN_COMPUTE, BUILTIN_CONTAINERS, &["isinstance"]];
     lists.into_iter().flatten().copied().find(|known| *known == name)
 }
 
-/// The use that host code may make of a dotted name; `None` if it may not be used there.
+/// Returns the use that host code may make of a dotted name; `None` if it may not be used there.
 pub(super) fn api(path: &str) -> Option<Api> {
     let (module, name) = path.rsplit_once('.')?;
     Some(match (module, name) {
@@ -259,6 +260,8 @@ pub(super) fn api(path: &str) -> Option<Api> {
         ("math", name) if !name.starts_with('_') => Api::Compute,
         ("passnet.kernels", "cpp" | "cuda") => Api::Native,
         ("passnet.kernels", "require") => Api::Inspect,
+        ("passnet.kernels", "copy") => Api::Copy,
+        ("passnet.kernels", "with_strides") => Api::CreateLike,
         _ => return None,
     })
 }

@@ -16,7 +16,7 @@ pub(super) struct Called {
 }
 
 impl Called {
-    /// All values, wherever they go.
+    /// Returns all values, wherever they go.
     pub(super) fn values(&self) -> impl Iterator<Item = &Value> {
         self.positional.iter().chain(self.keywords.iter().map(|(_, value)| value)).chain(&self.rest)
     }
@@ -113,8 +113,8 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// The value of a parameter for an argument: the caller's containers are not the callee's to change, and a launch argument
-/// may be a tensor.
+/// Returns the value of a parameter for an argument: the caller's containers are not the callee's to change, and a
+/// launch argument may be a tensor.
 fn as_argument(value: &Value) -> Value {
     match value.clone().shared() {
         Value::LaunchArgument => Value::Tensor,

@@ -64,7 +64,7 @@ impl<'a> Flow<'a> {
         ids.iter().fold(Value::Nothing, |joined, id| joined.join(self.bind_call(frame, node, *id, called)))
     }
 
-    /// A call of a method of a value; `None` where the receiver has no methods of its own (modules, launchers).
+    /// Returns a call of a method of a value; `None` where the receiver has no methods of its own (modules, launchers).
     fn method_call(&mut self, frame: CodeLocation, call: &'a ExprCall, receiver: &Value, name: &str) -> Option<Value> {
         let Expr::Attribute(attribute) = &*call.func else { return None };
         if name.starts_with("__") {
@@ -79,7 +79,8 @@ impl<'a> Flow<'a> {
                 let called = self.eval_arguments(frame, &call.arguments);
                 let inspects = api::TENSOR_INSPECTIONS.contains(&name);
                 if !inspects && !api::TENSOR_CREATIONS.contains(&name) {
-                    let violation = TensorAttribute { subject: name.to_owned() };
+                    let subject = if name == "data_ptr" { "data_ptr()` outside of `x.data_ptr() % 64" } else { name };
+                    let violation = TensorAttribute { subject: subject.to_owned() };
                     return Some(self.report(frame.module, &attribute.attr, &violation));
                 }
                 // `view_as` and `expand_as` take a tensor for its shape.
@@ -198,7 +199,7 @@ impl<'a> Flow<'a> {
                 self.check_plain_arguments(frame, call, &called, &format!("passing it to `{path}`"));
                 Value::Plain
             }
-            Api::Inspect => {
+            Api::Inspect | Api::Copy => {
                 self.check_data(frame, call, &called, path);
                 Value::Plain
             }
@@ -298,7 +299,7 @@ impl<'a> Flow<'a> {
         if name == "tuple" { made.shared() } else { made }
     }
 
-    /// The values that `dict(other)` takes from a dictionary or pairs. Keys have to be plain, because the data flow does
+    /// Returns the values that `dict(other)` takes from a dictionary or pairs. Keys have to be plain, because the data flow does
     /// not follow them.
     fn entries(&mut self, frame: CodeLocation, call: &'a ExprCall, other: Value) -> Value {
         let element = self.element(frame, call, other);

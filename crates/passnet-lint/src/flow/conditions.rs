@@ -69,7 +69,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// A finding that the value's kind cannot be followed.
+    /// Returns a finding that the value's kind cannot be followed.
     pub(super) fn unknown(&mut self, frame: CodeLocation, node: &impl Ranged, value: &Value) -> Value {
         match value {
             Value::Nothing | Value::Reported(_) => value.clone(),

@@ -83,7 +83,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The function or lambda at a place, registered when first met.
+    /// Returns the function or lambda at a place, registered when first met.
     fn register_function(
         &mut self,
         frame: CodeLocation,
@@ -134,7 +134,8 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Names that a function binds. Comprehension variables that hide a name from outside would make that name mean two things in one function.
+    /// Names that a function binds. Comprehension variables that hide a name from outside would make that name mean two
+    /// things in one function.
     fn check_names(&mut self, id: FunctionId) {
         let (module, parent, parameters) = {
             let function = self.function(id);
@@ -154,7 +155,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// A `def` inside a function.
+    /// Returns a `def` inside a function.
     pub(super) fn nested_def(&mut self, frame: CodeLocation, def: &'a StmtFunctionDef) -> Value {
         for decorator in &def.decorator_list {
             self.reject_decorator(frame.module, decorator);
@@ -211,7 +212,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The dotted name of a decorator, or of what is called in it.
+    /// Returns the dotted name of a decorator, or of what is called in it.
     fn decorator_path(&self, id: ModuleId, decorator: &Decorator) -> Option<String> {
         let callee = match &decorator.expression {
             Expr::Call(call) => &*call.func,
@@ -220,7 +221,7 @@ impl<'a> Flow<'a> {
         self.dotted(id, callee)
     }
 
-    /// The dotted name that an expression at module level spells, by imports alone.
+    /// Returns the dotted name that an expression at module level spells, by imports alone.
     pub(super) fn dotted(&self, id: ModuleId, expr: &Expr) -> Option<String> {
         match expr {
             Expr::Name(name) => match self.module_name(id, name.id.as_str())? {

@@ -10,7 +10,7 @@ use crate::rules::{EntryPoint, ReplacementArgs, ReplacementFunc};
 const ENTRY_POINTS: &[&str] = &["pattern", "replacement_args", "replacement_func"];
 
 impl<'a> Flow<'a> {
-    /// Gives replacement functions the arguments that `replacement_args` passes: tensors for placeholders, plain values
+    /// Passes replacement functions the arguments that `replacement_args` passes: tensors for placeholders, plain values
     /// for literals.
     pub(super) fn seed_entry_points(&mut self) {
         for id in self.module_ids() {
@@ -90,7 +90,7 @@ impl<'a> Flow<'a> {
         seeded
     }
 
-    /// The definition of an entry point in a file.
+    /// Returns the definition of an entry point in a file.
     fn entry(&self, id: ModuleId, role: FunctionRole) -> Option<&'a StmtFunctionDef> {
         self.functions.iter().find(|function| function.module == id && function.role == role).and_then(|function| {
             match function.body {
@@ -206,7 +206,7 @@ fn is_parameter(def: &StmtFunctionDef, name: &str) -> bool {
     def.parameters.iter().any(|parameter| parameter.name().as_str() == name)
 }
 
-/// The value of a function whose body is one `return`, after an optional documentation string.
+/// Returns the value of a function whose body is one `return`, after an optional documentation string.
 fn single_return(def: &StmtFunctionDef) -> Option<&Expr> {
     let body = match def.body.as_slice() {
         [Stmt::Expr(first), rest @ ..] if first.value.is_string_literal_expr() => rest,

@@ -1,6 +1,6 @@
 //! Expressions of host code.
 
-use ruff_python_ast::{Comprehension, Expr, ExprAttribute, ExprSubscript, Operator, UnaryOp};
+use ruff_python_ast::{Comprehension, Expr, ExprAttribute, ExprBinOp, ExprSubscript, Operator, UnaryOp};
 use ruff_text_size::Ranged;
 
 use super::{CodeLocation, Flow, Value, api};
@@ -10,8 +10,11 @@ use crate::rules::{
     UnassignedName, UnknownAttribute, UnknownName,
 };
 
+/// Alignment in bytes of the memory that PyTorch allocates.
+const MOST_ALIGNED: u64 = 64;
+
 impl<'a> Flow<'a> {
-    /// The value of an expression, with names of modules judged: only data may be used as a value.
+    /// Returns the value of an expression, with names of modules judged: only data may be used as a value.
     pub(super) fn eval(&mut self, frame: CodeLocation, expr: &'a Expr) -> Value {
         let value = self.eval_raw(frame, expr);
         self.judge(frame, expr, value)
@@ -36,7 +39,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The value of an expression, where a name of a module stays one: `torch.empty` before it is called.
+    /// Returns the value of an expression, where a name of a module stays one: `torch.empty` before it is called.
     pub(super) fn eval_raw(&mut self, frame: CodeLocation, expr: &'a Expr) -> Value {
         match expr {
             Expr::NumberLiteral(_)
@@ -85,6 +88,11 @@ impl<'a> Flow<'a> {
                 self.container(frame, expr, value)
             }
             Expr::BinOp(binary) => {
+                if let Some(owner) = aligned_owner(binary)
+                    && self.eval(frame, owner) == Value::Tensor
+                {
+                    return Value::Plain;
+                }
                 let left = self.eval(frame, &binary.left);
                 let right = self.eval(frame, &binary.right);
                 self.arithmetic(frame, expr, binary.op, left, right)
@@ -205,7 +213,7 @@ impl<'a> Flow<'a> {
             }
             Value::Tensor => {
                 let index = self.eval(frame, &subscript.slice);
-                if is_view_index(&index) {
+                if is_view_index(&index) && !has_truth_value(&subscript.slice) {
                     return Value::Tensor;
                 }
                 let subject = "indexing by more than numbers and slices".to_owned();
@@ -238,7 +246,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// A list or set display, or a tuple with `*` in it.
+    /// Returns a list or set display, or a tuple with `*` in it.
     fn display(&mut self, frame: CodeLocation, node: &impl Ranged, elements: &'a [Expr]) -> Value {
         let mut joined = Value::Nothing;
         for expr in elements {
@@ -254,7 +262,7 @@ impl<'a> Flow<'a> {
         self.container(frame, node, joined)
     }
 
-    /// A container made here.
+    /// Returns a container made here.
     pub(super) fn container(&mut self, frame: CodeLocation, node: &impl Ranged, element: Value) -> Value {
         self.check_no_closure(frame, node, &element);
         Value::fresh(self.site(frame, node, element))
@@ -283,7 +291,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The elements of a value.
+    /// Returns the elements of a value.
     pub(super) fn element(&mut self, frame: CodeLocation, node: &impl Ranged, value: Value) -> Value {
         match value {
             Value::Plain | Value::Nothing | Value::Reported(_) | Value::Native => value,
@@ -353,7 +361,30 @@ fn is_view_index(index: &Value) -> bool {
     }
 }
 
-/// The position that a literal index means in a tuple of this length.
+/// Returns whether an index is `True`, `False` or a condition, which copies or drops elements, or has such a part.
+fn has_truth_value(index: &Expr) -> bool {
+    match index {
+        Expr::BooleanLiteral(_) | Expr::Compare(_) => true,
+        Expr::UnaryOp(unary) => unary.op == UnaryOp::Not,
+        Expr::Tuple(tuple) => tuple.elts.iter().any(has_truth_value),
+        _ => false,
+    }
+}
+
+/// Returns `x` of `x.data_ptr() % 16`, a question about alignment. More of an address would distinguish calls, and a kernel
+/// that gets one as a number could access what no argument is for.
+fn aligned_owner(binary: &ExprBinOp) -> Option<&Expr> {
+    let modulus = match &*binary.right {
+        Expr::NumberLiteral(literal) => literal.value.as_int()?.as_u64()?,
+        _ => return None,
+    };
+    let Expr::Call(call) = &*binary.left else { return None };
+    let Expr::Attribute(attribute) = &*call.func else { return None };
+    let is_question = binary.op == Operator::Mod && attribute.attr.as_str() == "data_ptr" && call.arguments.is_empty();
+    (is_question && (1..=MOST_ALIGNED).contains(&modulus)).then_some(&*attribute.value)
+}
+
+/// Returns the position that a literal index means in a tuple of this length.
 fn literal_index(expr: &Expr, len: usize) -> Option<usize> {
     let number = |expr: &Expr| match expr {
         Expr::NumberLiteral(literal) => literal.value.as_int().and_then(|int| int.as_usize()),

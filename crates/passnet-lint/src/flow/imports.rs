@@ -10,7 +10,10 @@ use crate::rules::{ImportNotAllowed, StarImport, StatementNotAllowed, UnknownNam
 const UPSTREAM_PACKAGE: &str = "pass_dir";
 
 /// Names of `typing` that a pass may import for annotations.
-const TYPING_NAMES: &[&str] = &["Any", "Callable", "List", "Optional", "Sequence", "Tuple", "Union"];
+const TYPING_NAMES: &[&str] = &[
+    "Any", "Callable", "Dict", "Final", "Iterable", "List", "Literal", "Mapping", "Optional", "Sequence", "Tuple",
+    "Union",
+];
 
 /// Returns whether a pass may import this name from an importable module. Its use is checked separately.
 fn is_public(module: &str, name: &str) -> bool {
@@ -125,19 +128,19 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The file that an absolute import means.
+    /// Returns the file that an absolute import means.
     fn sibling(&self, module: &str) -> Option<ModuleId> {
         self.plain_module(module).or_else(|| self.upstream_module(module))
     }
 
-    /// The file that a plain `import NAME` means. Python finds an installed module of that name first, so none that is
+    /// Returns the file that a plain `import NAME` means. Python finds an installed module of that name first, so none that is
     /// known may have it; the worker refuses a directory in which another one does.
     fn plain_module(&self, module: &str) -> Option<ModuleId> {
         let installed = IMPORTABLE_ROOTS.contains(&module) || is_installed(module);
         if installed { None } else { self.module_named(module) }
     }
 
-    /// The file that `pass_dir.NAME` means.
+    /// Returns the file that `pass_dir.NAME` means.
     fn upstream_module(&self, module: &str) -> Option<ModuleId> {
         module.strip_prefix(UPSTREAM_PACKAGE)?.strip_prefix('.').and_then(|stem| self.module_named(stem))
     }

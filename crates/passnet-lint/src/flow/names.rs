@@ -3,7 +3,7 @@
 use super::{Binding, CodeLocation, Flow, FunctionId, ModuleId, Value, api};
 
 impl Flow<'_> {
-    /// The value of a name as Python's scopes resolve it: the function, those around it, the module, the builtins.
+    /// Returns the value of a name as Python's scopes resolve it: the function, those around it, the module, the builtins.
     /// `None` if nothing allowed has that name.
     pub(super) fn lookup(&self, frame: CodeLocation, name: &str) -> Option<Value> {
         let mut enclosing = frame.function;
@@ -27,7 +27,7 @@ impl Flow<'_> {
         self.function(id).locals.contains_key(name)
     }
 
-    /// The value of a name at the level of a module.
+    /// Returns the value of a name at the level of a module.
     pub(crate) fn module_name(&self, module: ModuleId, name: &str) -> Option<Value> {
         let (mut module, mut name) = (module, name);
         // A chain of imports longer than there are files is a cycle.

@@ -18,6 +18,7 @@ impl<'a> Flow<'a> {
         }
         let source = call.arguments.find_argument_value("source", 0);
         match source.and_then(|expr| self.constant_text(frame, expr)) {
+            // The findings of a literal are the same in each round, so the scan runs in the last one only.
             Some(literal) if self.reporting => {
                 for (place, found) in native::scan(literal.value.to_str(), defined_types(call)) {
                     self.report_native(frame, literal, place, &found);
@@ -81,7 +82,7 @@ impl<'a> Flow<'a> {
         };
     }
 
-    /// The string that an expression is: a literal, or the name of a module-level constant that is one.
+    /// Returns the string that an expression is: a literal, or the name of a module-level constant that is one.
     fn constant_text(&self, frame: CodeLocation, expr: &'a Expr) -> Option<&'a ExprStringLiteral> {
         match expr {
             Expr::StringLiteral(literal) => Some(literal),
@@ -96,7 +97,7 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// The elements of a list or tuple display, or the one expression itself.
+/// Returns the elements of a list or tuple display, or the one expression itself.
 pub(super) fn listed(expr: &Expr) -> &[Expr] {
     match expr {
         Expr::List(list) => &list.elts,
@@ -105,7 +106,7 @@ pub(super) fn listed(expr: &Expr) -> &[Expr] {
     }
 }
 
-/// Names of types that the flags of a native kernel define.
+/// Returns the names of types that the flags of a native kernel define.
 fn defined_types(call: &ExprCall) -> impl Iterator<Item = &str> {
     let flags = call.arguments.find_keyword("flags").map_or(&[][..], |keyword| listed(&keyword.value));
     flags.iter().filter_map(|flag| native::defined_type(flag.as_string_literal_expr()?.value.to_str()))

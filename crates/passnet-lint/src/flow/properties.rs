@@ -21,7 +21,7 @@ fn attribute() -> impl Strategy<Value = &'static str> {
     prop_oneof![2 => prop::sample::select(HARMLESS), 1 => prop::sample::select(HOSTILE)]
 }
 
-/// An expression over the names of a function.
+/// Returns an expression over the names of a function.
 fn expression() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![4 => name(), 1 => Just("0".to_owned()), 1 => Just("[]".to_owned())];
     leaf.prop_recursive(4, 12, 3, |inner| {

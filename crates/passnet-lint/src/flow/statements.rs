@@ -217,7 +217,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Puts a value into a container, which has to be the running function's own.
+    /// Adds a value to a container, which the running function must have created.
     pub(super) fn put_into(&mut self, frame: CodeLocation, node: &impl Ranged, container: &Value, value: Value) {
         self.check_no_closure(frame, node, &value);
         match container {
@@ -284,7 +284,7 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// A name for the kind of statement, with an article.
+/// Returns a name for the kind of statement, with an article.
 fn describe(stmt: &Stmt) -> &'static str {
     match stmt {
         Stmt::ClassDef(_) => "a class",

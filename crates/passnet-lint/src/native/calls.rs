@@ -11,10 +11,11 @@ use super::{
 /// Operators that a type may define. Others convert, allocate, or take addresses.
 const OPERATORS: &[&str] = &["(", "[", "+", "-", "*", "/", "%", "<", ">", "=", "!", "^", "|", "&&", "||"];
 
-/// Attributes of the compiler that change layout or inlining, nothing else.
+/// Attributes of the compiler that change layout, inlining or the set of instructions, nothing else.
 const ATTRIBUTES: &[&str] = &[
     "aligned",
     "always_inline",
+    "cold",
     "fallthrough",
     "flatten",
     "gnu",
@@ -25,6 +26,8 @@ const ATTRIBUTES: &[&str] = &[
     "nodiscard",
     "noinline",
     "packed",
+    "pure",
+    "target",
     "unlikely",
     "unused",
     "vector_size",
@@ -365,7 +368,7 @@ impl<'t> Scan<'t> {
     }
 }
 
-/// The finding for a function that is not called.
+/// Returns the finding for a function that is not called.
 fn function_as_value(name: &str) -> String {
     format!("the address of `{name}`; call it, or write a lambda that does")
 }

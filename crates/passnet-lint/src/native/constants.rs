@@ -125,7 +125,7 @@ impl Scan<'_> {
         })
     }
 
-    /// The tokens of a function's head, without names and default values of parameters.
+    /// Returns the tokens of a function's head, without names and default values of parameters.
     fn signature(&self, head: usize, name: usize, close: usize) -> Vec<&str> {
         let source = &self.source;
         let mut signature: Vec<&str> = (head..name + 2).map(|at| source.text(at)).collect();

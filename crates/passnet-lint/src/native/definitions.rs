@@ -113,7 +113,7 @@ impl<'t> Definitions<'t> {
     }
 }
 
-/// The name that a `typedef` defines: the last one outside of brackets.
+/// Returns the name that a `typedef` defines: the last one outside of brackets.
 fn typedef_name<'t>(source: &TokenSource<'t>, start: usize) -> Option<&'t str> {
     let mut name = None;
     let mut index = start + 1;

@@ -11,7 +11,7 @@ use super::tokens::Directive;
 type Condition = (String, bool);
 type Guard = BTreeSet<Condition>;
 
-/// Most sets of conditions that are combined to see whether all branches define a name.
+/// Largest number of sets of conditions that are combined to see whether all branches define a name.
 const MAX_COMBINED: usize = 64;
 
 /// Macros that have one value in the whole text. Others of the compiler's, such as `__COUNTER__`, change.
@@ -76,7 +76,7 @@ impl Guards {
         guards
     }
 
-    /// The conditions under which the text at an offset is compiled.
+    /// Returns the conditions under which the text at an offset is compiled.
     fn at(&self, offset: usize) -> &Guard {
         let part = self.parts.partition_point(|(start, _)| *start <= offset).max(1) - 1;
         &self.parts[part].1
@@ -118,7 +118,7 @@ fn combine(a: &Guard, b: &Guard) -> Option<Guard> {
 }
 
 impl Branches {
-    /// The guard of the next branch. `None` is the branch of `#else`.
+    /// Returns the guard of the next branch. `None` is the branch of `#else`.
     fn enter(&mut self, condition: Option<Condition>) -> Guard {
         let mut guard: Guard = self.outer.union(&self.earlier).cloned().collect();
         if let Some((text, holds)) = condition {
@@ -162,7 +162,7 @@ impl<'d> Stable<'d> {
         stable
     }
 
-    /// The condition of a directive; one that may change is different each time.
+    /// Returns the condition of a directive; one that may change is different each time.
     fn condition(&self, name: &str, rest: &str, number: usize) -> Option<Condition> {
         let text: String = rest.split_whitespace().collect();
         let (text, holds) = match name {

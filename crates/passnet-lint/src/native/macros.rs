@@ -8,7 +8,7 @@ use super::{
     tokens::{Directive, Token, TokenKind, lex},
 };
 
-/// Most tokens after expansion.
+/// Largest number of tokens after expansion.
 const MAX_TOKENS: usize = 100_000;
 /// Deepest use of macros in macros.
 const MAX_DEPTH: usize = 8;
@@ -68,7 +68,7 @@ fn is_function_like(directive: &str) -> bool {
     directive.strip_prefix("#define ").and_then(|rest| rest.split(' ').next()).is_some_and(|name| name.contains('('))
 }
 
-/// A directive `#define NAME(a, b) body`, if it is one.
+/// Returns a directive `#define NAME(a, b) body`, if it is one.
 fn definition(line: &str) -> Result<Option<(&str, Macro<'_>)>, String> {
     let Some(rest) = line.trim_start().strip_prefix('#').and_then(|rest| rest.trim_start().strip_prefix("define"))
     else {
@@ -125,7 +125,7 @@ fn expand_once<'t>(tokens: &[Token<'t>], macros: &BTreeMap<&str, Macro<'t>>) -> 
     Ok((expanded, changed))
 }
 
-/// The arguments of a use whose bracket opens at `open`, and the index behind its end.
+/// Returns the arguments of a use whose bracket opens at `open`, and the index behind its end.
 fn arguments<'s, 't>(tokens: &'s [Token<'t>], open: usize) -> Option<(Vec<&'s [Token<'t>]>, usize)> {
     let mut depth = 0_usize;
     let mut start = open + 1;

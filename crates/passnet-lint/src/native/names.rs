@@ -106,7 +106,7 @@ pub(crate) fn is_flag(flag: &str) -> bool {
         || flag.strip_prefix("-D").is_some_and(is_constant)
 }
 
-/// The name that a flag `-DNAME=TYPE` makes a type.
+/// Returns the name that a flag `-DNAME=TYPE` makes a type.
 pub(crate) fn defined_type(flag: &str) -> Option<&str> {
     let (name, value) = flag.strip_prefix("-D")?.split_once('=')?;
     (is_free(name) && is_type(value)).then_some(name)

@@ -2,7 +2,7 @@
 
 use super::tokens::{Token, TokenKind};
 
-/// Most tokens between angle brackets that are taken for template arguments.
+/// Largest number of tokens between angle brackets that are taken for template arguments.
 const MAX_ARGUMENTS: usize = 64;
 
 /// Tokens with their brackets matched.
@@ -42,7 +42,7 @@ impl<'t> TokenSource<'t> {
         self.tokens.len()
     }
 
-    /// The text of a token, empty beyond the ends.
+    /// Returns the text of a token, empty beyond the ends.
     pub(super) fn text(&self, index: usize) -> &'t str {
         self.tokens.get(index).map_or("", |token| token.text)
     }
@@ -128,7 +128,7 @@ impl<'t> TokenSource<'t> {
         false
     }
 
-    /// The `>` that ends template arguments beginning with the `<` at `open`.
+    /// Returns the `>` that ends template arguments beginning with the `<` at `open`.
     pub(super) fn template_end(&self, open: usize) -> Option<usize> {
         let mut depth = 0_usize;
         let mut at = open;
@@ -151,7 +151,7 @@ impl<'t> TokenSource<'t> {
         None
     }
 
-    /// The name before the `<` that the `>` at `close` ends, if what is between can be template arguments.
+    /// Returns the name before the `<` that the `>` at `close` ends, if what is between can be template arguments.
     pub(super) fn template_name(&self, close: usize) -> Option<usize> {
         let mut depth = 0_usize;
         let mut index = close;

@@ -25,7 +25,7 @@ pub(super) struct Directive {
     pub(super) length: usize,
 }
 
-/// The offset of a slice in the text.
+/// Returns the offset of a slice in the text.
 pub(super) fn offset(text: &str, slice: &str) -> usize {
     (slice.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize).min(text.len())
 }
@@ -106,7 +106,7 @@ pub(super) fn lex(text: &str) -> Result<(Vec<Token<'_>>, Vec<Directive>), String
     Ok((tokens, directives))
 }
 
-/// A directive with single spaces and no comment.
+/// Returns a directive with single spaces and no comment.
 fn normalise(line: &str) -> Result<String, String> {
     if line.contains("/*") {
         return Err("a comment in a directive".to_owned());
@@ -129,7 +129,7 @@ fn balance(directive: &str, conditions: &mut Vec<usize>, depth: usize) -> Result
     if at_start == Some(depth) { Ok(()) } else { Err("#if around an unbalanced brace".to_owned()) }
 }
 
-/// Length of a string or character literal that begins the text.
+/// Returns the length of a string or character literal that begins the text.
 fn literal_end(text: &str, quote: char) -> Option<usize> {
     let mut escaped = false;
     for (index, c) in text.char_indices().skip(1) {

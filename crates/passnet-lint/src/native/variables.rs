@@ -80,7 +80,7 @@ impl<'t> Variables<'t> {
         variables
     }
 
-    /// The variable that a name means at a token.
+    /// Returns the variable that a name means at a token.
     pub(super) fn find(&self, name: &str, index: usize) -> Option<&Variable> {
         let seen = self.by_name.get(name)?.iter().filter(|variable| (variable.start..variable.end).contains(&index));
         seen.max_by_key(|variable| variable.start)
@@ -139,7 +139,7 @@ impl<'t> Variables<'t> {
     }
 }
 
-/// The token behind the type of a declaration, and what variables of that type hold.
+/// Returns the token behind the type of a declaration, and what variables of that type hold.
 fn type_at(source: &TokenSource<'_>, definitions: &Definitions<'_>, start: usize) -> Option<(usize, Holds)> {
     let mut at = start;
     loop {
@@ -222,7 +222,7 @@ fn initializer_end(source: &TokenSource<'_>, from: usize) -> Option<usize> {
     None
 }
 
-/// The token behind the scope of what is declared at a token, and whether that is the whole file.
+/// Returns the token behind the scope of what is declared at a token, and whether that is the whole file.
 fn scope_end(source: &TokenSource<'_>, index: usize) -> (usize, bool) {
     let Some(open) = source.enclosing(index) else { return (source.len(), true) };
     let Some(close) = source.closing(open) else { return (index, false) };

@@ -86,7 +86,7 @@ struct Region {
     end_column: usize,
 }
 
-/// The findings as a SARIF log, ready to be serialised.
+/// Returns the findings as a SARIF log, ready to be serialised.
 pub fn sarif(findings: &[Finding]) -> impl Serialize + '_ {
     let rules = rules().iter().map(|rule| Descriptor {
         id: rule.id,

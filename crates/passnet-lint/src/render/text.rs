@@ -28,7 +28,7 @@ fn group<'a>(finding: &'a Finding, files: &'a [PassFile]) -> Group<'a> {
     }
 }
 
-/// The bytes that a finding is about: no more than its first line, or a whole function would be underlined.
+/// Returns the bytes that a finding is about: no more than its first line, or a whole function would be underlined.
 fn span(text: &str, finding: &Finding) -> Range<usize> {
     let start = offset(text, finding.start);
     let line_end = text[start..].find('\n').map_or(text.len(), |newline| start + newline);

@@ -40,6 +40,18 @@ impl Violation for ImportNotAllowed {
         if self.hides_file {
             return format!("`import {name}` finds the installed module, not {name}.py; write `from . import {name}`");
         }
-        format!("import of `{name}` is not allowed in a pass")
+        format!("import of `{name}` is not allowed in a pass{}", advice(name))
+    }
+}
+
+/// Returns what to write instead of names that ordinary code imports.
+fn advice(name: &str) -> &'static str {
+    match name.split('.').next().unwrap_or_default() {
+        "functools" => "; write a function with `def` that passes the fixed arguments",
+        "collections" | "dataclasses" | "enum" => "; use tuples, dictionaries and constants of the module",
+        "itertools" => "; use loops, `zip` and `enumerate`",
+        "typing" => "; leave the annotation out, or write the plain type",
+        "numpy" => "; compute in a kernel, and use `math` for numbers",
+        _ => "",
     }
 }

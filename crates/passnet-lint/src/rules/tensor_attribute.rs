@@ -3,12 +3,13 @@ use crate::rule::Violation;
 /// ## What it does
 ///
 /// Allows on tensors only attributes and methods that inspect (`shape`, `stride`, `dtype`, `is_contiguous`,
-/// `data_ptr`, ...), create (`new_empty`, ...) or view without copying (`view`, `permute`, `expand`, ...).
+/// `x.data_ptr() % 16`, ...), create (`new_empty`, ...) or view without copying (`view`, `permute`, `expand`, ...).
 ///
 /// ## Why
 ///
 /// Methods compute like functions do: `x.softmax(-1)`, `x.to(torch.float16)`, `x.contiguous()`. Storage access
-/// (`set_`, `untyped_storage`, `data`) makes tensors that no observer follows.
+/// (`set_`, `untyped_storage`, `data`) makes tensors that no observer follows. An address distinguishes calls, and as an argument
+/// gives a kernel memory that nothing checks; only its remainder by a literal up to 64 can be asked for.
 ///
 /// ## Example
 ///
@@ -19,7 +20,7 @@ use crate::rule::Violation;
 ///
 /// ## How to fix
 ///
-/// Compute, convert and copy inside the kernel: pass strides to it, and cast with `.to` in Triton.
+/// Compute, convert and copy inside the kernel: pass tensors and strides to it, and cast with `.to` in Triton.
 pub(crate) struct TensorAttribute {
     /// The attribute.
     pub(crate) subject: String,

@@ -3,7 +3,7 @@ use crate::rule::Violation;
 /// ## What it does
 ///
 /// Rejects operators, comparisons and assignment to elements on values that may be tensors, and indexing that gathers:
-/// by a tensor or a list. `x[0]` and `x[:, 1:]` are views and allowed.
+/// by a tensor, a list or a truth value. `x[0]` and `x[:, 1:]` are views and allowed.
 ///
 /// ## Why
 ///

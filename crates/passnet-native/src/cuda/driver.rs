@@ -85,7 +85,7 @@ unsafe fn symbol<F: Copy>(library: *mut c_void, name: &CStr) -> Result<F, CudaEr
 }
 
 impl Driver {
-    /// The driver, opened on first use. A machine does not get one while the process runs: its absence is remembered too.
+    /// Returns the driver, opened on first use. A machine does not get one while the process runs: its absence is remembered too.
     pub(super) fn get() -> Result<&'static Self, CudaError> {
         static DRIVER: OnceLock<Result<Driver, CudaError>> = OnceLock::new();
         DRIVER.get_or_init(Self::open).as_ref().map_err(Clone::clone)

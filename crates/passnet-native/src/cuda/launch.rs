@@ -59,7 +59,7 @@ impl Module {
         Ok(Self { driver, handle })
     }
 
-    /// The function `name`, which will be launched in blocks of `block` threads with `shared_bytes` of dynamic shared
+    /// Returns the function `name`, which will be launched in blocks of `block` threads with `shared_bytes` of dynamic shared
     /// memory.
     ///
     /// # Errors
@@ -112,7 +112,7 @@ unsafe impl Send for Kernel {}
 unsafe impl Sync for Kernel {}
 
 impl Kernel {
-    /// A function that somebody else has loaded, e.g. Triton.
+    /// Returns a function that another library has loaded, for example Triton.
     ///
     /// # Errors
     ///
@@ -128,8 +128,6 @@ impl Kernel {
 
     /// Puts a launch on `stream`. An empty grid launches nothing.
     ///
-    /// `arguments` are the values of the parameters in order, each in the low bytes of a word.
-    ///
     /// # Errors
     ///
     /// If the driver refuses the launch, or reports an error of earlier asynchronous work.
@@ -139,17 +137,15 @@ impl Kernel {
     /// The arguments are what the kernel's parameters ask for, at least as many as it has, and the memory that it will
     /// touch through them stays allocated until it has run.
     #[expect(unsafe_code, reason = "the caller vouches for the arguments")]
-    pub unsafe fn launch(&self, grid: Grid, stream: usize, arguments: &mut [u64]) -> Result<(), CudaError> {
+    pub unsafe fn launch(&self, grid: Grid, stream: usize, mut arguments: Arguments) -> Result<(), CudaError> {
         if grid.contains(&0) || !crate::census::launch() {
             return Ok(());
         }
-        let mut places = [ptr::null_mut::<c_void>(); MAX_ARGUMENTS];
-        for (place, argument) in places.iter_mut().zip(arguments) {
-            *place = ptr::from_mut(argument).cast();
-        }
+        let (mut few, mut many) = ([ptr::null_mut(); FEW], Vec::new());
+        let places = arguments.places(&mut few, &mut many);
         let ([x, y, z], [bx, by, bz]) = (grid, self.block);
-        // SAFETY: each place holds the address of a word that lives until the call returns, by when the driver has
-        // copied the arguments; the rest is the caller's word.
+        // SAFETY: each place holds the address of a word of `arguments`, which lives until the call returns, by when the driver
+        // has copied them; the rest is the caller's word.
         let status = unsafe {
             (self.driver.launch_kernel)(
                 self.function,
@@ -169,5 +165,70 @@ impl Kernel {
     }
 }
 
-/// Most arguments of one launch.
-pub const MAX_ARGUMENTS: usize = 64;
+/// Null words after the arguments. A kernel of Triton has parameters for scratch memory after its own (two in Triton 3.6), which
+/// are null where it uses none; the driver reads no more words than the kernel has parameters.
+const SPARE: usize = 8;
+
+/// Words of a launch whose places need no allocation.
+const FEW: usize = 64 + SPARE;
+
+/// Values of a kernel's parameters in order, each in the low bytes of a word.
+///
+/// There is no limit but the device's, which the compiler of the kernel checks: 4 KB of parameters, and 32 KB from compute capability 7.0
+/// with CUDA 12.1 (CUDA C++ programming guide, "`__global__` function parameters").
+#[derive(Debug)]
+pub struct Arguments(Vec<u64>);
+
+impl Arguments {
+    /// The place of each word, in one of the two buffers.
+    fn places<'buffer>(
+        &mut self,
+        few: &'buffer mut [*mut c_void; FEW],
+        many: &'buffer mut Vec<*mut c_void>,
+    ) -> &'buffer mut [*mut c_void] {
+        let count = self.0.len();
+        let places = if count <= FEW {
+            &mut few[..count]
+        } else {
+            many.resize(count, ptr::null_mut());
+            &mut many[..]
+        };
+        for (place, word) in places.iter_mut().zip(&mut self.0) {
+            *place = ptr::from_mut(word).cast();
+        }
+        places
+    }
+}
+
+impl FromIterator<u64> for Arguments {
+    fn from_iter<I: IntoIterator<Item = u64>>(words: I) -> Self {
+        let words = words.into_iter();
+        let mut all = Vec::with_capacity(words.size_hint().0 + SPARE);
+        all.extend(words);
+        all.extend([0; SPARE]);
+        Self(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Words that a driver reads when it is given the places of `count` arguments.
+    fn read_by_driver(count: u64) -> Vec<u64> {
+        let mut arguments: Arguments = (1..=count).collect();
+        let (mut few, mut many) = ([ptr::null_mut(); FEW], Vec::new());
+        let places = arguments.places(&mut few, &mut many);
+        // SAFETY: each place is that of a word of `arguments`, which is alive.
+        #[expect(unsafe_code, reason = "reads as the driver does")]
+        places.iter().map(|&place| unsafe { *place.cast::<u64>() }).collect()
+    }
+
+    #[test]
+    fn each_argument_has_a_place_and_null_words_follow() {
+        for count in [0, 1, 62, 63, 64, 65, 200, 4095] {
+            let expected: Vec<u64> = (1..=count).chain([0; SPARE]).collect();
+            assert_eq!(read_by_driver(count), expected, "{count} arguments");
+        }
+    }
+}

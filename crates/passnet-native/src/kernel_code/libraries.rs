@@ -15,7 +15,7 @@ const LIBRARIES: [(RuntimeLibrary, &CStr); 5] = [
     (RuntimeLibrary::Compiler, c"libgcc_s.so.1"),
 ];
 
-/// The address of a function; `None` where this system does not have it.
+/// Returns the address of a function; `None` where this system does not have it.
 pub(super) fn resolve(import: &Import) -> Option<usize> {
     if import.library == RuntimeLibrary::Memory {
         return own(&import.name);
@@ -28,8 +28,8 @@ pub(super) fn resolve(import: &Import) -> Option<usize> {
     (!address.is_null()).then_some(address as usize)
 }
 
-/// The address of a function of the OpenMP library that the process uses already, else of GCC's. PyTorch makes its own visible to
-/// all, whichever it is; a second one would have a second pool of threads.
+/// Returns the address of a function of the OpenMP library that the process uses already, else of GCC's. PyTorch makes
+/// its own visible to all of them; a second one would have a second pool of threads.
 pub(super) fn openmp(name: &CStr) -> Option<usize> {
     // SAFETY: looks a name up among what is loaded.
     #[expect(unsafe_code, reason = "symbols come from the dynamic loader")]
@@ -39,7 +39,7 @@ pub(super) fn openmp(name: &CStr) -> Option<usize> {
     (address != 0).then_some(address)
 }
 
-/// The handle of a library, which is opened once.
+/// Returns the handle of a library, which is opened once.
 fn handle(library: RuntimeLibrary) -> Option<usize> {
     static HANDLES: [OnceLock<usize>; 5] = [const { OnceLock::new() }; 5];
     let place = LIBRARIES.iter().position(|(known, _)| *known == library)?;
@@ -83,8 +83,13 @@ extern "C" fn allocate_aligned(bytes: usize, alignment: usize) -> *mut c_void {
 
 #[expect(unsafe_code, reason = "called by C++")]
 extern "C" fn release(memory: *mut c_void) {
-    // SAFETY: C++ gives back what it has from one of the functions above.
-    unsafe { libc::free(memory) }
+    // SAFETY: C++ frees what it got from one of the functions above. It is cleared: the next tensor may get this block.
+    unsafe {
+        if !memory.is_null() {
+            libc::memset(memory, 0, libc::malloc_usable_size(memory));
+        }
+        libc::free(memory);
+    }
 }
 
 /// Kernels are compiled without exceptions: too long a vector, or no memory, ends the process.

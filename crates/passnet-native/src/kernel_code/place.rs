@@ -79,7 +79,7 @@ impl Loaded {
         Ok(Self { base, bytes, image })
     }
 
-    /// The function through which the kernel `name` is called; valid as long as this lives.
+    /// Returns the function through which the kernel `name` is called; valid as long as this lives.
     pub fn entry(&self, name: &str) -> Option<Entry> {
         let offset = self.image.entry(name)?;
         // SAFETY: the offset is one of the mapping's code, where the image has a function with this parameter.
@@ -158,7 +158,7 @@ mod tests {
         }
     "#;
 
-    /// A loaded object, where there is a compiler for x86-64.
+    /// Returns a loaded object, where there is a compiler for x86-64.
     fn loaded() -> Option<Loaded> {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("k.cpp"), SOURCE).unwrap();

@@ -1,8 +1,8 @@
 //! Calls of a kernel whose range is split over threads: those that PyTorch's own operations use.
 //!
-//! A kernel with a range computes the part of its work that lies between two of its arguments. The launcher calls it with parts of the
-//! range, each in a thread of the OpenMP pool that PyTorch has started, so that no thread is added to those of eager mode. The kernel
-//! itself has no threads.
+//! A kernel with a range computes the part of its work that lies between two of its arguments. The launcher calls it
+//! with parts of the range, each in a thread of the OpenMP pool that PyTorch has started, so that no thread is added to
+//! those of eager mode. The kernel itself has no threads.
 
 use std::{
     ffi::{c_int, c_uint, c_void},
@@ -78,9 +78,9 @@ struct Split<'w> {
     library: OpenMp,
 }
 
-/// Calls a kernel in as many threads as PyTorch would use, each with a part of the range. In a thread that is itself part of a
-/// parallel loop, and where the range is one step, the kernel is called once. A range that is empty, or whose end comes before its
-/// beginning, is passed on as it is.
+/// Calls a kernel in as many threads as PyTorch would use, each with a part of the range. In a thread that is itself
+/// part of a parallel loop, and where the range is one step, the kernel is called once. A range that is empty, or whose
+/// end comes before its beginning, is passed on as it is.
 ///
 /// # Safety
 ///
@@ -135,7 +135,7 @@ extern "C" fn work(split: *mut c_void) {
     }
 }
 
-/// The part of a range that a thread computes: neighbouring parts without gaps, which differ by one step in length.
+/// Returns the part of a range that a thread computes: neighbouring parts without gaps, which differ by one step in length.
 fn part(begin: i64, end: i64, thread: i64, threads: i64) -> (i64, i64) {
     let length = i128::from(end) - i128::from(begin);
     let place = |thread: i64| (i128::from(begin) + length * i128::from(thread) / i128::from(threads.max(1))) as i64;

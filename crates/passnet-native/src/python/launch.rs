@@ -11,7 +11,7 @@ mod signature;
 mod traced;
 mod triton;
 
-pub(super) use self::cpp::{CppLauncher, set_kernel_hook};
+pub(super) use self::cpp::{CppLauncher, guard_kernels, set_kernel_hook};
 pub(super) use self::cuda::CudaLauncher;
 pub(super) use self::library::{
     KernelLibrary, judge_device_code, judge_kernel_text, judge_kernels, kernel_flags, kernel_text, kernels_are_judged,

@@ -1,4 +1,4 @@
-//! Overwriting results that nobody needs, so that nothing can be read from their memory later.
+//! Overwriting unused results, so that nothing can be read from their memory later.
 
 use pyo3::{
     intern,
@@ -33,7 +33,7 @@ struct Memory {
 }
 
 impl Memory {
-    /// The memory of a plain tensor on the CPU or on a CUDA device that nothing but its result refers to.
+    /// Returns the memory of a plain tensor on the CPU or on a CUDA device that nothing but its result refers to.
     fn of(value: &Bound<'_, PyAny>) -> Option<Self> {
         let py = value.py();
         // SAFETY: `value` is a live object.
@@ -74,7 +74,7 @@ impl Memory {
     }
 }
 
-/// Overwrites the memory of each tensor of a result that nobody else holds.
+/// Overwrites the memory of each tensor of a result without other references.
 pub(super) fn overwrite_all(result: &Bound<'_, PyAny>) {
     let values = values(result);
     let memories: Vec<Memory> = values.iter().filter_map(Memory::of).collect();

@@ -12,7 +12,7 @@ use crate::{
     cache::{Sweeper, last_level_bytes},
     cuda,
     python::poison::{overwrite_all, values},
-    timing::{Plan, Subject, time_block},
+    timing::{BlockPlan, Subject, monotonic_ns, time_block},
 };
 
 /// Source of the contents of one input: call `i` sees the window of number `(start + i * step) % windows`.
@@ -65,8 +65,12 @@ struct PyCalls<'py> {
     warmup: usize,
     /// Called before each call, after the copies: the state of the module and of generators is set again.
     restore: Option<Bound<'py, PyAny>>,
-    /// Overwrite the memory of results that nobody needs.
+    /// Overwrite the memory of unused results.
     overwrites: bool,
+    /// Allocates what a call allocates.
+    allocations: Option<Bound<'py, PyAny>>,
+    /// Time that this took.
+    overwriting_ns: u64,
     sweeper: Option<Sweeper>,
     cuda: Option<cuda::Timer>,
     last: Option<Bound<'py, PyAny>>,
@@ -119,19 +123,37 @@ impl Subject for PyCalls<'_> {
             }
             self.kept_set = self.set;
             self.set = (self.set + 1) % self.sets.len();
-            match self.kept.replace(result) {
-                Some(before) => result = before,
-                None => return Ok(()),
-            }
+            let before = self.kept.replace(result);
+            // A result that is kept changes which blocks are free, now and when the former one is released.
+            self.overwrite_temporaries(2)?;
+            let Some(before) = before else { return Ok(()) };
+            result = before;
         }
         if self.overwrites {
             overwrite_all(&result);
+            drop(result);
+            self.overwrite_temporaries(if keep { 2 } else { 1 })?;
         }
         Ok(())
     }
 }
 
-/// A word from the operating system.
+impl PyCalls<'_> {
+    /// Overwrites the memory that the call allocated and released: an allocator returns the same blocks for the same sizes. Several
+    /// `sets` of blocks at a time reach further free ones.
+    fn overwrite_temporaries(&mut self, sets: usize) -> PyResult<()> {
+        if let (true, Some(allocations)) = (self.overwrites, &self.allocations) {
+            let begin = monotonic_ns();
+            let blocks = (0..sets).map(|_| allocations.call0()).collect::<PyResult<Vec<_>>>()?;
+            blocks.iter().for_each(overwrite_all);
+            drop(blocks);
+            self.overwriting_ns += monotonic_ns() - begin;
+        }
+        Ok(())
+    }
+}
+
+/// Returns a word from the operating system.
 fn random_word() -> std::io::Result<u64> {
     let mut bytes = [0_u8; 8];
     // SAFETY: the address and the length are those of `bytes`.
@@ -174,12 +196,14 @@ fn digest(value: &Bound<'_, PyAny>) -> String {
 /// called after that with the number of the set; the contents are then copied before untimed calls, too. `cuda`: the device is
 /// the CUDA device whose context is current; each call is enclosed by device events and ends with a synchronisation of the
 /// context. `cold`: the last-level cache (CPU) or the L2 cache (CUDA) is overwritten before each call. `overwrites`: overwrite
-/// the memory of results that are not kept.
+/// the memory of results that are not kept. `allocations`: a function that returns a list of tensors of the sizes that a call
+/// allocates; called after each call, and what it returns is overwritten, if results are.
 ///
-/// Returns a dictionary: `e2e_ns`, `device_ns` (means of a trial's calls), `total_ns`, `kept_call` (number of the timed call
-/// that was kept), `set` (what it saw), `result`, and `kept`: content ids of the values of `result`.
+/// Returns a dictionary: `e2e_ns`, `device_ns` (means of a trial's calls), `total_ns`, `overwriting_ns` (the part of it that
+/// `allocations` took between calls), `kept_call` (number of the timed call that was kept), `set` (what it saw), `result`, and
+/// `kept`: content ids of the values of `result`.
 #[pyfunction]
-#[pyo3(signature = (callable, arguments, sources, warmup, trials, calls, *, cuda, cold, restore, overwrites))]
+#[pyo3(signature = (callable, arguments, sources, warmup, trials, calls, *, cuda, cold, restore, overwrites, allocations = None))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub(super) fn time_calls<'py>(
     callable: Bound<'py, PyAny>,
@@ -192,6 +216,7 @@ pub(super) fn time_calls<'py>(
     cold: bool,
     restore: Option<Bound<'py, PyAny>>,
     overwrites: bool,
+    allocations: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let py = callable.py();
     if arguments.is_empty() || sources.iter().any(|source| source.places.len() != arguments.len()) {
@@ -206,17 +231,20 @@ pub(super) fn time_calls<'py>(
         warmup: warmup as usize,
         restore,
         overwrites,
+        allocations,
+        overwriting_ns: 0,
         sweeper: (cold && !cuda).then(|| Sweeper::new(last_level_bytes())),
         cuda: if cuda { Some(cuda::Timer::new(cold)?) } else { None },
         last: None,
         kept: None,
         digests: Vec::new(),
     };
-    let block = time_block(&mut subject, Plan { warmup, trials, calls })?;
+    let block = time_block(&mut subject, BlockPlan { warmup, trials, calls })?;
     let reply = PyDict::new(py);
     reply.set_item("e2e_ns", block.e2e)?;
     reply.set_item("device_ns", block.device)?;
     reply.set_item("total_ns", block.total)?;
+    reply.set_item("overwriting_ns", subject.overwriting_ns)?;
     reply.set_item("kept_call", block.kept)?;
     reply.set_item("set", subject.kept_set)?;
     reply.set_item("result", subject.kept)?;

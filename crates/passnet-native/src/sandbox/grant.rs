@@ -7,7 +7,7 @@ use std::path::PathBuf;
 pub struct Grant {
     /// Directory to write to.
     pub scratch: PathBuf,
-    /// Most bytes that the scratch may hold.
+    /// Largest number of bytes that the scratch may hold.
     pub scratch_bytes: u64,
     /// Further directories to write to.
     pub shared: Vec<PathBuf>,
@@ -17,7 +17,7 @@ pub struct Grant {
     pub executable: Vec<PathBuf>,
     /// Devices to use.
     pub devices: Vec<PathBuf>,
-    /// Most processes and threads at once.
+    /// Largest number of processes and threads at once.
     pub processes: u32,
     /// True if the process was forked after [`super::Namespaces::unshare_for_next_child`].
     pub new_pid_namespace: bool,

@@ -39,7 +39,7 @@ impl Namespaces {
     /// takes no children once its first one has ended.
     ///
     /// # Errors
-    /// Where the kernel or the user's rights do not allow it.
+    /// If the kernel or the user's rights do not allow it.
     pub fn unshare_for_next_child(&self) -> io::Result<()> {
         if self.processes.is_none() {
             return Err(io::Error::other("the way back is not known"));

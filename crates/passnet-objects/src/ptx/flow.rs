@@ -74,7 +74,7 @@ pub(super) fn check(module: &Module<'_>, function: &Function<'_>, findings: &mut
     }
 }
 
-/// The operands in brackets.
+/// Returns the operands in brackets.
 fn addresses<'s, 'a>(operands: &'s [&'a str]) -> Vec<&'s [&'a str]> {
     let mut found = Vec::new();
     let mut rest = operands;
@@ -112,8 +112,8 @@ fn sources<'a>(module: &Module<'a>, function: &Function<'a>) -> BTreeMap<&'a str
     }
 }
 
-/// The registers that an instruction sets, and its other operands: the first operand, or all in its braces. One whose first operand
-/// is an address sets none.
+/// Returns the registers that an instruction sets, and its other operands: the first operand, or all in its braces. One
+/// whose first operand is an address sets none.
 fn split<'s, 'a>(operands: &'s [&'a str]) -> (&'s [&'a str], &'s [&'a str]) {
     let is_vector = operands.first() == Some(&"{");
     if operands.first() == Some(&"[") {

@@ -55,7 +55,7 @@ const KNOWN: &[&str] = &[
     "bra", "brx", "call", "exit", "ret", "trap",
 ];
 
-/// An instruction without its predicate: the operation, and what follows it.
+/// Returns an instruction without its predicate: the operation, and what follows it.
 pub(super) fn operation<'s, 'a>(statement: &'s [&'a str]) -> Option<(&'a str, &'s [&'a str])> {
     let rest = match statement {
         ["@", "!", _, rest @ ..] | ["@", _, rest @ ..] => rest,
@@ -64,7 +64,7 @@ pub(super) fn operation<'s, 'a>(statement: &'s [&'a str]) -> Option<(&'a str, &'
     rest.split_first().map(|(operation, operands)| (*operation, operands))
 }
 
-/// The name of an operation up to its first point.
+/// Returns the name of an operation up to its first point.
 pub(super) fn base(operation: &str) -> &str {
     operation.split('.').next().unwrap_or_default()
 }
@@ -141,7 +141,7 @@ fn call(module: &Module<'_>, function: &Function<'_>, operands: &[&str], finding
     findings.push(Finding::new(ObjectRule::Symbols, message));
 }
 
-/// The function that a call names.
+/// Returns the function that a call names.
 pub(super) fn callee<'a>(operands: &[&'a str]) -> Option<&'a str> {
     let after = match operands.first() {
         Some(&"(") => operands.iter().position(|token| *token == ")").map_or(0, |end| end + 2),

@@ -90,8 +90,8 @@ fn function<'a>(head: &[&'a str], statements: Vec<Vec<&'a str>>) -> Result<Funct
     Ok(Function { name, is_entry: head[kind] == ".entry", statements })
 }
 
-/// The statements up to the brace that closes a function, and the place after it. Braces of blocks are dropped; those of vectors
-/// stand inside a statement and stay.
+/// Returns the statements up to the brace that closes a function, and the place after it. Braces of blocks are dropped;
+/// those of vectors stand inside a statement and stay.
 fn body<'a>(tokens: &[&'a str], begin: usize) -> Result<(Vec<Vec<&'a str>>, usize), Finding> {
     let (mut statements, mut statement, mut depth, mut vector) = (Vec::new(), Vec::new(), 1, 0);
     for (at, &token) in tokens.iter().enumerate().skip(begin) {
@@ -154,7 +154,7 @@ pub(super) fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The finding about a variable of the device's memory.
+/// Returns the finding about a variable of the device's memory.
 pub(super) fn writable_memory(name: &str) -> Finding {
     let message = format!(
         "`{}` is memory of the device that can be written and outlives the launch; keep values in registers, in `__shared__` memory, \

@@ -40,7 +40,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<&str>, Finding> {
     Ok(tokens)
 }
 
-/// Bytes of the first token of a text that does not begin with a blank.
+/// Returns the bytes of the first token of a text that does not begin with a blank.
 fn length(text: &str) -> Option<usize> {
     let first = text.chars().next()?;
     if first == '"' {

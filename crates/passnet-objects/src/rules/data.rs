@@ -52,7 +52,7 @@ fn branch(object: &Object<'_>, code: &Code, section: usize, operation: &Operatio
     (is_call && !is_function()).then(|| "it calls an address that is not the beginning of a function".to_owned())
 }
 
-/// The memory operand of the instruction at a place.
+/// Returns the memory operand of the instruction at a place.
 fn memory(
     object: &Object<'_>,
     section: usize,
@@ -85,7 +85,7 @@ fn memory(
     })
 }
 
-/// An operand within the object: a constant that is read, or a function that is given to a library's.
+/// Returns an operand within the object: a constant that is read, or a function that is given to a library's.
 fn within(
     object: &Object<'_>,
     section: usize,

@@ -10,7 +10,7 @@ use crate::{
     imports::takes_function,
 };
 
-/// Most instructions that are followed, counted once for each set of registers.
+/// Largest number of instructions that are followed, counted once for each set of registers.
 const MAX_STEPS: usize = 1 << 14;
 
 /// General registers, one bit each.

@@ -24,6 +24,8 @@ type Function = (usize, u64);
 struct StackFrame {
     bytes: u64,
     is_dynamic: bool,
+    /// True if the stack pointer is aligned for wide vectors; what it was is then kept in a register.
+    is_aligned: bool,
     callees: BTreeSet<Function>,
     /// Registers that the stack pointer is copied to, and those that it is set to, with where.
     saves: BTreeSet<Register>,
@@ -34,7 +36,8 @@ struct StackFrame {
 pub(crate) fn check(object: &Object<'_>, code: &Code, findings: &mut Vec<Finding>) -> StackUse {
     let mut frames = frames(object, code, findings);
     for ((section, address), frame) in &mut frames {
-        frame.restores.retain(|(register, _)| !frame.is_dynamic || !frame.saves.contains(register));
+        let is_moved = frame.is_dynamic || frame.is_aligned;
+        frame.restores.retain(|(register, _)| !is_moved || !frame.saves.contains(register));
         findings.extend(frame.restores.iter().map(|(_, place)| strange(place)));
         if frame.bytes > MAX_FRAME {
             let function = readable(object.function_at(*section, *address));
@@ -66,6 +69,7 @@ fn frames(object: &Object<'_>, code: &Code, findings: &mut Vec<Finding>) -> BTre
         let here = function_of(section, operation.address());
         let frame = frames.entry(here).or_default();
         frame.saves.extend(saved(&operation.instruction));
+        frame.is_aligned |= aligns(&operation.instruction);
         match movement(&operation.instruction, &mut factory) {
             StackMovement::None => {}
             StackMovement::Down(bytes) => frame.bytes = frame.bytes.saturating_add(bytes),
@@ -89,7 +93,7 @@ fn is_call(operation: &Operation) -> bool {
     operation.instruction.flow_control() == FlowControl::Call
 }
 
-/// The largest sum of frames along calls.
+/// Returns the largest sum of frames along calls.
 fn depth(frames: &BTreeMap<Function, StackFrame>) -> StackUse {
     let mut known: BTreeMap<Function, Option<u64>> = BTreeMap::new();
     // Callees first, without recursion of our own: an object may be made to nest deeply.
@@ -130,13 +134,26 @@ enum StackMovement {
     None,
     Down(u64),
     Dynamic,
-    /// Set to a register; fine at the end of a scope with an array of dynamic size.
+    /// Set to a register; fine at the end of a scope with an array of dynamic size, or of a function that aligns its stack.
     Restored(Register),
     Strange,
 }
 
-/// The register that an instruction copies the stack pointer to.
+/// Returns whether an instruction aligns the stack pointer.
+fn aligns(instruction: &Instruction) -> bool {
+    instruction.mnemonic() == Mnemonic::And
+        && instruction.op0_kind() == OpKind::Register
+        && instruction.op0_register() == Register::RSP
+}
+
+/// Returns the register that an instruction copies the stack pointer to, or an address on the stack.
 fn saved(instruction: &Instruction) -> Option<Register> {
+    if instruction.mnemonic() == Mnemonic::Lea
+        && instruction.memory_base() == Register::RSP
+        && instruction.memory_index() == Register::None
+    {
+        return Some(instruction.op0_register());
+    }
     // Where general registers are short, compilers keep a stack pointer in a vector register.
     let is_copy = matches!(instruction.mnemonic(), Mnemonic::Mov | Mnemonic::Movq | Mnemonic::Vmovq)
         && instruction.op1_kind() == OpKind::Register
@@ -172,7 +189,8 @@ fn movement(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> 
                 _ if index != Register::None => StackMovement::Strange,
                 Register::RSP => StackMovement::Down(moved.min(0).unsigned_abs()),
                 Register::RBP | Register::R10 => StackMovement::None,
-                _ => StackMovement::Strange,
+                // The end of a function that aligns its stack, where the usual registers are taken.
+                register => StackMovement::Restored(register),
             }
         }
         // The end of a scope with an array of dynamic size.

@@ -27,7 +27,7 @@ pub(super) fn after_processing(line: &str) -> Option<&str> {
     line.split_once("[Processing]").map(|(_, rest)| rest)
 }
 
-/// The tagged content of a line, if it has any that scoring reads.
+/// Returns the tagged content of a line, if it has any that scoring reads.
 pub(super) fn tagged(line: &str) -> Option<TagMatch<'_>> {
     if let Some((prompt, rest)) = line.split_once("[Config] ") {
         let (key, value) = rest.split_once(':')?;
@@ -54,7 +54,7 @@ pub(super) fn number(line: usize, tag: &str, text: &str) -> Result<f64, LogError
     text.parse().map_err(|_| LogError { line, kind: kind() })
 }
 
-/// The key under which the harness prints the results for a pair of tolerances: three significant digits, Python's
+/// Returns the key under which the harness prints the results for a pair of tolerances: three significant digits, Python's
 /// `%.2E`.
 pub(super) fn allclose_key((rtol, atol): (f64, f64)) -> String {
     format!("all_close_atol_{}_rtol_{}", scientific(atol), scientific(rtol))

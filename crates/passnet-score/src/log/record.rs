@@ -70,7 +70,7 @@ impl Draft {
         }
     }
 
-    /// Takes one more line.
+    /// Adds a line.
     pub(super) fn add(&mut self, line: usize, text: &str, quirks: &mut Vec<Quirk>) -> Result<(), LogError> {
         self.note_words(line, text);
         let Some(TagMatch { prompt, tag, content }) = tagged(text) else { return Ok(()) };
@@ -172,7 +172,7 @@ impl Draft {
         }
     }
 
-    /// The smallest tolerance from which on every looser one is met too.
+    /// Returns the smallest tolerance from which on every looser one is met too.
     fn tolerance(&self, quirks: &mut Vec<Quirk>) -> Result<Option<i32>, LogError> {
         let missing = |tag| LogError { line: self.line, kind: LogErrorKind::Missing { tag } };
         let equal = self.correctness.get("equal").ok_or_else(|| missing("[Correctness][equal]"))?;

@@ -35,12 +35,12 @@ pub(super) fn address(tensor: &Bound<'_, PyAny>) -> PyResult<u64> {
     tensor.call_method0(intern!(tensor.py(), "data_ptr"))?.extract()
 }
 
-/// The bits of an integer, of whichever sign.
+/// Returns the bits of an integer, of either sign.
 pub(super) fn integer(value: &Bound<'_, PyAny>) -> PyResult<u64> {
     value.extract::<i64>().map(i64::cast_unsigned).or_else(|_| value.extract::<u64>())
 }
 
-/// The value of a kernel's parameter in the low bytes of a word.
+/// Returns the value of a kernel's parameter in the low bytes of a word.
 pub(super) fn word(kind: Kind, value: &Bound<'_, PyAny>) -> PyResult<u64> {
     match kind {
         Kind::Pointer => address(value),
@@ -62,7 +62,7 @@ pub(super) fn grid_of(value: &Bound<'_, PyAny>) -> PyResult<Grid> {
     Ok(grid)
 }
 
-/// The stream that PyTorch would use now, found by its own function.
+/// Returns the stream that PyTorch would use now, found by its own function.
 pub(super) fn current_stream(function: &Py<PyAny>, py: Python<'_>, device: i32) -> PyResult<usize> {
     function.bind(py).call1((device,))?.extract()
 }

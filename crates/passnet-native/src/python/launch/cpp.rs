@@ -15,10 +15,13 @@ use super::{
     function::Function,
     library::KernelLibrary,
     recording::{Launch, Work, note, unobserved, words_in_order},
-    signature::{Described, Place, Signature},
+    signature::{Described, KernelDevice, Signature},
     traced,
 };
-use crate::kernel_code::Range;
+use crate::{
+    kernel_code::{self, Range, Side, StrayAccess},
+    violations,
+};
 
 /// Context manager that is entered around each call of a kernel, and a flag that is set while there is one.
 static HOOK: Mutex<Option<Py<PyAny>>> = Mutex::new(None);
@@ -29,6 +32,19 @@ static IS_HOOKED: AtomicBool = AtomicBool::new(false);
 pub(crate) fn set_kernel_hook(hook: Option<Py<PyAny>>) {
     IS_HOOKED.store(hook.is_some(), Ordering::Relaxed);
     *HOOK.lock().unwrap_or_else(PoisonError::into_inner) = hook;
+}
+
+/// From now on C++ kernels are called with copies of their tensors that lie at the `start` or at the `end` of open pages
+/// between closed ones; `None` ends that.
+#[pyfunction]
+pub(crate) fn guard_kernels(side: Option<&str>) -> PyResult<()> {
+    kernel_code::set_side(match side {
+        None => None,
+        Some("start") => Some(Side::Start),
+        Some("end") => Some(Side::End),
+        Some(other) => return Err(PyValueError::new_err(format!("`{other}` is neither `start` nor `end`"))),
+    });
+    Ok(())
 }
 
 pub(super) fn is_hooked() -> bool {
@@ -69,14 +85,17 @@ impl CppLauncher {
     #[pyo3(signature = (*arguments))]
     fn __call__(this: &Bound<'_, Self>, arguments: &Bound<'_, PyTuple>) -> PyResult<()> {
         let (py, launcher) = (this.py(), this.get());
-        let mut words = vec![0; launcher.signature.kinds.len()];
-        if let Err(error) = unobserved(py, || launcher.signature.words_of(arguments, Place::Cpu, &mut words)) {
-            return if traced::record(this.as_any(), arguments)? { Ok(()) } else { Err(error) };
-        }
+        let words = match unobserved(py, || launcher.signature.words_of(arguments, KernelDevice::Cpu)) {
+            Ok(words) => words,
+            Err(error) => return if traced::record(this.as_any(), arguments)? { Ok(()) } else { Err(error) },
+        };
         note(|| {
             let words = words_in_order(&launcher.signature.kinds, arguments)?;
             Ok(Some(Launch { work: Work::Cpp(launcher.function), words, owner: this.clone().into_any().unbind() }))
         })?;
+        if let Some(side) = kernel_code::side() {
+            return launcher.hooked(py, || launcher.call_guarded(py, arguments, &words, side));
+        }
         launcher.hooked(py, || {
             // SAFETY: the arguments are those of the kernel's signature, tensors of its types; its author vouches for the
             // number of their elements where the signature does not have it.
@@ -89,6 +108,23 @@ impl CppLauncher {
 }
 
 impl CppLauncher {
+    /// Calls the kernel between closed pages, and records an access to them.
+    fn call_guarded(&self, py: Python<'_>, arguments: &Bound<'_, PyTuple>, words: &[u64], side: Side) -> PyResult<()> {
+        let tensors = unobserved(py, || self.signature.memory_of(arguments))?;
+        let mut result = Ok(());
+        // SAFETY: the tensors are alive, and the interpreter's lock is released by the kernel's call only.
+        #[expect(unsafe_code, reason = "a kernel touches the memory that its arguments point to")]
+        let stray = unsafe {
+            kernel_code::call_guarded(words, &tensors, side, |words| result = self.function.call(py, words))?
+        };
+        if let Some(StrayAccess { parameter, offset, nbytes, is_write }) = stray {
+            let (kernel, argument) = (&self.signature.name, self.signature.parameter(parameter));
+            let access = if is_write { "write" } else { "read" };
+            violations::record(&format!("out_of_bounds:{kernel}:{argument}:{offset}:{nbytes}:{access}"));
+        }
+        result
+    }
+
     /// Does the work within the hook, where there is one.
     fn hooked(&self, py: Python<'_>, work: impl FnOnce() -> PyResult<()>) -> PyResult<()> {
         if !is_hooked() {

@@ -11,9 +11,9 @@ use pyo3::{
 use super::{
     argument::{current_stream, grid_of},
     recording::{Launch, Work, note, unobserved, words_in_order},
-    signature::{Described, Place, Signature},
+    signature::{Described, KernelDevice, Signature},
 };
-use crate::cuda::{self, Grid, MAX_ARGUMENTS};
+use crate::cuda::{self, Grid};
 
 /// A kernel written in CUDA C++.
 ///
@@ -39,9 +39,6 @@ struct Loaded {
 impl CudaLauncher {
     #[new]
     fn new(name: String, parameters: Vec<Described>, compile: Py<PyAny>, stream: Py<PyAny>) -> PyResult<Self> {
-        if parameters.len() > MAX_ARGUMENTS {
-            return Err(PyValueError::new_err(format!("a kernel takes at most {MAX_ARGUMENTS} arguments")));
-        }
         let signature = Signature::new(name, parameters)?;
         Ok(Self { signature, compile, stream, loaded: Mutex::default() })
     }
@@ -105,9 +102,8 @@ impl CudaLaunch {
     #[pyo3(signature = (*arguments))]
     fn __call__(&self, py: Python<'_>, arguments: &Bound<'_, PyTuple>) -> PyResult<()> {
         let launcher = self.launcher.get();
-        let mut words = [0; MAX_ARGUMENTS];
         let device = cuda::current_device()?;
-        unobserved(py, || launcher.signature.words_of(arguments, Place::Cuda(device), &mut words))?;
+        let words = unobserved(py, || launcher.signature.words_of(arguments, KernelDevice::Cuda(device)))?;
         let kernel = launcher.kernel(py, device, self.block, self.shared_bytes)?;
         note(|| {
             let work = Work::Cuda { kernel, grid: self.grid, device, is_aligned: false };
@@ -118,7 +114,7 @@ impl CudaLaunch {
         // SAFETY: as for kernels of C++: tensors of the signature's types on this device.
         #[expect(unsafe_code, reason = "a launch touches the memory that its arguments point to")]
         unsafe {
-            kernel.launch(self.grid, stream, &mut words)?;
+            kernel.launch(self.grid, stream, words.into_iter().collect())?;
         }
         Ok(())
     }

@@ -9,9 +9,9 @@ use pyo3::{
 };
 
 use super::function::Function;
-use crate::kernel_code::{Entry, Loaded};
+use crate::kernel_code::{Entry, Loaded, copy_elements};
 
-/// Set to `1` to load kernels that nobody has judged, in a process that is not a referee's worker.
+/// Set to `1` to load unjudged kernels, in a process that is not a referee's worker.
 const UNJUDGED_VARIABLE: &str = "PASSNET_UNJUDGED_KERNELS";
 
 /// True if kernels of this process are judged. The first decision holds.
@@ -38,20 +38,20 @@ pub(crate) fn kernels_are_judged() -> bool {
     is_judging()
 }
 
-/// The text to compile for a kernel; `signatures` are pairs of a name and a declaration.
+/// Returns the text to compile for a kernel; `signatures` are pairs of a name and a declaration.
 #[pyfunction]
 pub(crate) fn kernel_text(prelude: &str, source: &str, mark: &str, signatures: Vec<(String, String)>) -> String {
     let signatures = signatures.iter().map(|(name, declaration)| (name.as_str(), declaration.as_str()));
     compile::text(prelude, source, mark, signatures)
 }
 
-/// All flags of the compiler, in order, for those that an author gives. `initialise` has it initialise all locals.
+/// Returns all flags of the compiler, in order, for those that an author gives. `initialise` has it initialise all locals.
 #[pyfunction]
 pub(crate) fn kernel_flags(flags: Vec<String>, initialise: bool) -> Vec<String> {
     compile::flags(&flags, initialise)
 }
 
-/// The findings about the flags and the text of a kernel, before and after the preprocessor.
+/// Returns the findings about the flags and the text of a kernel, before and after the preprocessor.
 #[pyfunction]
 pub(crate) fn judge_kernel_text(flags: Vec<String>, source: &str, preprocessed: &str, mark: &str) -> Vec<String> {
     let mut findings = source::judge_flags(&flags);
@@ -60,7 +60,7 @@ pub(crate) fn judge_kernel_text(flags: Vec<String>, source: &str, preprocessed: 
     findings.iter().map(Finding::to_string).collect()
 }
 
-/// The findings about PTX, and about the flags that an author gave to NVRTC.
+/// Returns the findings about PTX, and about the flags that an author gave to NVRTC.
 #[pyfunction]
 pub(crate) fn judge_device_code(text: &str, flags: Vec<String>) -> Vec<String> {
     let mut findings = ptx::judge_flags(&flags);
@@ -78,6 +78,8 @@ pub(crate) struct KernelLibrary {
 #[derive(Debug)]
 enum Code {
     Judged(Loaded),
+    /// Part of this module: `copy_elements`.
+    Own,
     /// The handle of a shared library, which stays open.
     Unjudged(usize),
 }
@@ -96,7 +98,7 @@ impl KernelLibrary {
         }
     }
 
-    /// Loads a shared library that nobody has judged.
+    /// Loads an unjudged shared library.
     ///
     /// Raises `PermissionError` in a process whose kernels are judged.
     #[staticmethod]
@@ -114,6 +116,12 @@ impl KernelLibrary {
         Ok(Self { code: Code::Unjudged(handle as usize) })
     }
 
+    /// Returns the kernels of this module, of which there is one: `copy_elements`.
+    #[staticmethod]
+    fn own() -> Self {
+        Self { code: Code::Own }
+    }
+
     /// Returns whether the stack that its kernels use has a known bound, so that it can be cleared before each call.
     #[getter]
     fn has_bounded_stack(&self) -> bool {
@@ -122,7 +130,7 @@ impl KernelLibrary {
 }
 
 impl KernelLibrary {
-    /// The function through which the kernel `name` is called; valid as long as the library lives.
+    /// Returns the function through which the kernel `name` is called; valid as long as the library lives.
     pub(super) fn function(&self, name: &str) -> PyResult<Function> {
         let missing = || PyValueError::new_err(format!("the source does not define `{name}`"));
         match &self.code {
@@ -131,6 +139,8 @@ impl KernelLibrary {
                 stack: Some(loaded.stack()),
                 range: None,
             }),
+            Code::Own if name == "copy_elements" => Ok(Function { entry: copy_elements, stack: None, range: None }),
+            Code::Own => Err(missing()),
             Code::Unjudged(handle) => {
                 let symbol = CString::new(format!("passnet_call_{name}")).map_err(|_| missing())?;
                 // SAFETY: the handle is open.

@@ -19,7 +19,7 @@ use super::{
     cpp,
     recording::{Launch, Recording, Word, Work, is_recording, unobserved},
 };
-use crate::cuda::{self, MAX_ARGUMENTS};
+use crate::{cuda, kernel_code};
 
 /// Signatures that a function remembers; with more, each other call runs the function itself.
 const MAX_PLANS: usize = 16;
@@ -36,7 +36,7 @@ pub(crate) struct PreparedFunction {
     function: Py<PyAny>,
     observe: Py<PyAny>,
     stream: Py<PyAny>,
-    plans: Mutex<Vec<Arc<Plan>>>,
+    plans: Mutex<Vec<Arc<LaunchPlan>>>,
     /// True if the function does something that a plan cannot repeat.
     is_plain: AtomicBool,
 }
@@ -62,7 +62,12 @@ impl PreparedFunction {
         arguments: &Bound<'py, PyTuple>,
         named: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        if named.is_some() || self.is_plain.load(Ordering::Relaxed) || is_recording() || cpp::is_hooked() {
+        if named.is_some()
+            || self.is_plain.load(Ordering::Relaxed)
+            || is_recording()
+            || cpp::is_hooked()
+            || kernel_code::side().is_some()
+        {
             return self.function.bind(py).call(arguments, named);
         }
         let mut known = 0;
@@ -80,7 +85,7 @@ impl PreparedFunction {
 
 impl PreparedFunction {
     /// Not a loop under the lock: a guard is code of PyTorch.
-    fn plan(&self, number: usize) -> Option<Arc<Plan>> {
+    fn plan(&self, number: usize) -> Option<Arc<LaunchPlan>> {
         self.plans.lock().unwrap_or_else(PoisonError::into_inner).get(number).cloned()
     }
 
@@ -94,7 +99,7 @@ impl PreparedFunction {
             self.is_plain.store(true, Ordering::Relaxed);
         }
         if let (Some(seen), Some(launches)) = (seen, launches)
-            && let Some(plan) = Plan::new(py, arguments, seen, launches)?
+            && let Some(plan) = LaunchPlan::new(py, arguments, seen, launches)?
         {
             self.plans.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::new(plan));
         }
@@ -171,7 +176,7 @@ enum Results {
 /// Allocations and launches of a function for arguments of one signature. Its tensors are numbered: those among the arguments, then those
 /// that it allocates.
 #[derive(Debug)]
-struct Plan {
+struct LaunchPlan {
     arguments: usize,
     constants: Vec<(usize, Constant)>,
     /// Says of tensors whether they are like those that were seen.
@@ -185,7 +190,7 @@ struct Plan {
     results: Results,
 }
 
-impl Plan {
+impl LaunchPlan {
     /// `None` for what cannot be repeated.
     fn new(
         py: Python<'_>,
@@ -230,9 +235,6 @@ impl Plan {
                         Argument::Slot(slot)
                     }
                 });
-            }
-            if arguments.len() > MAX_ARGUMENTS && matches!(work, Work::Cuda { .. }) {
-                return Ok(None);
             }
             steps.push(Step { work, arguments, _owner: owner });
         }
@@ -326,15 +328,11 @@ impl Step {
                 }
             }
             Work::Cuda { kernel, grid, .. } => {
-                // Beyond the arguments are the null pointers that stand for the scratch memory of Triton's kernels.
-                let mut words = [0; MAX_ARGUMENTS];
-                for (word, argument) in words.iter_mut().zip(&self.arguments) {
-                    *word = value(argument);
-                }
+                let words = self.arguments.iter().map(value).collect();
                 // SAFETY: as above; `_owner` keeps the kernel loaded.
                 #[expect(unsafe_code, reason = "a launch touches the memory that its arguments point to")]
                 unsafe {
-                    kernel.launch(grid, stream, &mut words)?;
+                    kernel.launch(grid, stream, words)?;
                 }
             }
         }

@@ -61,7 +61,7 @@ impl Recording {
         Self(())
     }
 
-    /// The launches in order; `None` where one of them cannot be repeated.
+    /// Returns the launches in order; `None` where one of them cannot be repeated.
     pub(super) fn finish(self) -> Option<Vec<Launch>> {
         RECORD.take().filter(|record| !record.is_partial).map(|record| record.launches)
     }
@@ -92,7 +92,7 @@ pub(super) fn note(launch: impl FnOnce() -> PyResult<Option<Launch>>) -> PyResul
     Ok(())
 }
 
-/// The words of a launch whose arguments are given to parameters of these kinds.
+/// Returns the words of a launch whose arguments are given to parameters of these kinds.
 pub(super) fn recorded_words<'py>(arguments: impl Iterator<Item = (Kind, Bound<'py, PyAny>)>) -> PyResult<Vec<Word>> {
     arguments
         .map(|(kind, value)| match kind {
@@ -102,7 +102,7 @@ pub(super) fn recorded_words<'py>(arguments: impl Iterator<Item = (Kind, Bound<'
         .collect()
 }
 
-/// The words of a launch with an argument for each kind.
+/// Returns the words of a launch with an argument for each kind.
 pub(super) fn words_in_order(kinds: &[Kind], arguments: &Bound<'_, PyTuple>) -> PyResult<Vec<Word>> {
     recorded_words(kinds.iter().copied().zip(arguments.iter()))
 }

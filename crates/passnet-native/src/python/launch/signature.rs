@@ -11,10 +11,11 @@ use pyo3::{
 };
 
 use super::argument::{Kind, address};
+use crate::kernel_code::TensorMemory;
 
 /// The device of the tensors of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum KernelDevice {
     Cpu,
     /// The CUDA device with this ordinal.
     Cuda(i32),
@@ -112,31 +113,53 @@ impl Signature {
         Ok(Self { name, kinds, parameters })
     }
 
-    /// Checks the arguments of a call, and writes one word for each.
-    pub(super) fn words_of(&self, arguments: &Bound<'_, PyTuple>, place: Place, words: &mut [u64]) -> PyResult<()> {
+    /// Checks the arguments of a call, and returns one word for each.
+    pub(super) fn words_of(&self, arguments: &Bound<'_, PyTuple>, device: KernelDevice) -> PyResult<Vec<u64>> {
         if arguments.len() != self.parameters.len() {
             let message = format!("{} takes {} arguments, got {}", self.name, self.parameters.len(), arguments.len());
             return Err(PyTypeError::new_err(message));
         }
         let mut has_extents = false;
-        for ((word, parameter), value) in words.iter_mut().zip(&self.parameters).zip(arguments.iter_borrowed()) {
-            *word = match &parameter.accepts {
+        let mut words = Vec::with_capacity(self.parameters.len());
+        for (parameter, value) in self.parameters.iter().zip(arguments.iter_borrowed()) {
+            words.push(match &parameter.accepts {
                 Accepts::Tensor { dtypes, is_strided, is_written, extent } => {
                     has_extents |= extent.is_some();
                     self.check_type(parameter, dtypes, &value)?;
-                    self.check_place(parameter, place, &value)?;
+                    self.check_device(parameter, device, &value)?;
                     self.check_layout(parameter, *is_strided, *is_written, &value)?;
                     address(&value)?
                 }
                 Accepts::Integer { is_signed, bits } => self.integer(parameter, *is_signed, *bits, &value)?,
                 Accepts::Float => u64::from((self.float(parameter, &value)? as f32).to_bits()),
                 Accepts::Double => self.float(parameter, &value)?.to_bits(),
-            };
+            });
         }
         if has_extents {
-            self.check_extents(arguments, words)?;
+            self.check_extents(arguments, &words)?;
         }
-        Ok(())
+        Ok(words)
+    }
+
+    /// Returns the memory of the tensors among the arguments of a call, from their first to their last elements.
+    pub(super) fn memory_of(&self, arguments: &Bound<'_, PyTuple>) -> PyResult<Vec<TensorMemory>> {
+        let mut tensors = Vec::new();
+        for (place, (parameter, value)) in self.parameters.iter().zip(arguments.iter_borrowed()).enumerate() {
+            let Accepts::Tensor { is_written, .. } = parameter.accepts else { continue };
+            let py = value.py();
+            let sizes: Vec<usize> = value.getattr(intern!(py, "shape"))?.extract()?;
+            let strides: Vec<usize> = value.call_method0(intern!(py, "stride"))?.extract()?;
+            let element: usize = value.call_method0(intern!(py, "element_size"))?.extract()?;
+            let last: usize = sizes.iter().zip(&strides).map(|(size, stride)| size.saturating_sub(1) * stride).sum();
+            let nbytes = if sizes.contains(&0) { 0 } else { (last + 1) * element };
+            tensors.push(TensorMemory { parameter: place, address: address(&value)? as usize, nbytes, is_written });
+        }
+        Ok(tensors)
+    }
+
+    /// Returns the name of the parameter in a place.
+    pub(super) fn parameter(&self, place: usize) -> &str {
+        self.parameters.get(place).map_or("", |parameter| &parameter.name)
     }
 
     fn check_type(&self, parameter: &Parameter, dtypes: &[Py<PyAny>], value: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -157,14 +180,14 @@ impl Signature {
         Err(self.wrong(value.py(), parameter, &expected(), &format!("a tensor of {}", short(&dtype))))
     }
 
-    fn check_place(&self, parameter: &Parameter, place: Place, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn check_device(&self, parameter: &Parameter, device: KernelDevice, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = value.py();
-        let (is_there, expected) = match place {
-            Place::Cpu => (value.getattr(intern!(py, "is_cpu"))?.is_truthy()?, "a tensor on the CPU".to_owned()),
-            Place::Cuda(device) => {
+        let (is_there, expected) = match device {
+            KernelDevice::Cpu => (value.getattr(intern!(py, "is_cpu"))?.is_truthy()?, "a tensor on the CPU".to_owned()),
+            KernelDevice::Cuda(index) => {
                 let on = value.call_method0(intern!(py, "get_device"))?.extract::<i32>()?;
-                let is_there = on == device && value.getattr(intern!(py, "is_cuda"))?.is_truthy()?;
-                (is_there, format!("a tensor on cuda:{device}, the current device"))
+                let is_there = on == index && value.getattr(intern!(py, "is_cuda"))?.is_truthy()?;
+                (is_there, format!("a tensor on cuda:{index}, the current device"))
             }
         };
         if is_there {
@@ -244,7 +267,7 @@ impl Signature {
     }
 }
 
-/// The exception for an argument that a kernel cannot be given.
+/// Returns the exception for an argument that a kernel cannot be given.
 pub(super) fn argument_error(py: Python<'_>, kernel: &str, argument: &str, expected: &str, got: &str) -> PyErr {
     let message = format!("kernel `{kernel}`, argument `{argument}`: expected {expected}, got {got}");
     let error =
@@ -260,7 +283,7 @@ fn repeats_elements(tensor: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(sizes.iter().zip(&strides).any(|(&size, &stride)| size > 1 && stride == 0))
 }
 
-/// The value of an expression; `None` on overflow or division by zero.
+/// Returns the value of an expression; `None` on overflow or division by zero.
 fn evaluate(terms: &[Term], words: &[u64]) -> Option<i64> {
     let mut stack: Vec<i64> = Vec::with_capacity(terms.len());
     for term in terms {

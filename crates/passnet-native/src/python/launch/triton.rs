@@ -18,7 +18,7 @@ use super::{
     recording::{Launch, Work, note, recorded_words, unobserved},
     signature::argument_error,
 };
-use crate::cuda::{self, Grid, MAX_ARGUMENTS};
+use crate::cuda::{self, Grid};
 
 /// Specialisations that a launcher remembers; beyond, launches go through Triton. A kernel that needs more is given
 /// something as a constant that should be an argument.
@@ -32,7 +32,7 @@ struct Key {
     /// Ordinal of the device that is current.
     device: i32,
     /// The positional arguments: addresses, integers, and floats as the bits of a double.
-    arguments: [u64; MAX_ARGUMENTS],
+    arguments: Vec<u64>,
 }
 
 impl Key {
@@ -97,8 +97,10 @@ impl TritonLauncher {
         describe: Py<PyAny>,
         stream: Py<PyAny>,
     ) -> PyResult<Self> {
-        if names.len() != constant.len() || names.len() > MAX_ARGUMENTS - 2 {
-            return Err(PyValueError::new_err(format!("a kernel takes at most {} arguments", MAX_ARGUMENTS - 2)));
+        if names.len() != constant.len() {
+            return Err(PyValueError::new_err(
+                "each parameter of a kernel has a name and says whether it is a constant",
+            ));
         }
         Ok(Self { jit, names, constant, describe, stream, known: Mutex::default() })
     }
@@ -110,7 +112,7 @@ impl TritonLauncher {
 }
 
 impl TritonLauncher {
-    /// The key of a launch; `None` where only Triton understands them.
+    /// Returns the key of a launch; `None` where only Triton understands them.
     fn key(
         &self,
         py: Python<'_>,
@@ -121,7 +123,8 @@ impl TritonLauncher {
             return Ok(None);
         }
         let device = cuda::current_device()?;
-        let mut key = Key { words: Vec::with_capacity(2 * arguments.len() + 8), device, arguments: [0; MAX_ARGUMENTS] };
+        let count = arguments.len();
+        let mut key = Key { words: Vec::with_capacity(2 * count + 8), device, arguments: vec![0; count] };
         key.words.push(u64::from(device.cast_unsigned()));
         for (place, value) in arguments.iter_borrowed().enumerate() {
             if self.constant[place] {
@@ -188,21 +191,19 @@ impl TritonLauncher {
         };
         let known = match known {
             Some(Known::Native(kernel, kinds)) => {
-                let mut words = [0; MAX_ARGUMENTS];
-                for (word, &(place, kind)) in words.iter_mut().zip(&*kinds) {
-                    *word = match kind {
-                        Kind::Float => u64::from((f64::from_bits(key.arguments[place]) as f32).to_bits()),
-                        _ => key.arguments[place],
-                    };
-                }
+                let words = kinds.iter().map(|&(place, kind)| match kind {
+                    Kind::Float => u64::from((f64::from_bits(key.arguments[place]) as f32).to_bits()),
+                    _ => key.arguments[place],
+                });
+                let words = words.collect();
                 let grid = self.grid(py, grid, arguments, named)?;
                 let stream = current_stream(&self.stream, py, device)?;
                 // SAFETY: Triton compiled the kernel for arguments with this key, and `words` holds them, followed by
-                // the null pointers that stand for the scratch memory it does not use. Its caller vouches for the
+                // null pointers, which stand for the scratch memory it does not use. Its caller vouches for the
                 // memory, as with any launch through Triton.
                 #[expect(unsafe_code, reason = "a launch touches the memory that its arguments point to")]
                 unsafe {
-                    kernel.launch(grid, stream, &mut words)?;
+                    kernel.launch(grid, stream, words)?;
                 }
                 Known::Native(kernel, kinds)
             }

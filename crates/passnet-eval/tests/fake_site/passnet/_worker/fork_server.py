@@ -117,7 +117,7 @@ class Worker:
             case "hang_in_call":
                 time.sleep(600)
             case "die":
-                print("last words", flush=True)
+                print("final output", flush=True)
                 os.kill(os.getpid(), signal.SIGSEGV)
             case "leave":
                 os._exit(3)

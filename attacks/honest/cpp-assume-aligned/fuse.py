@@ -1,0 +1,32 @@
+import torch
+
+from passnet import kernels
+
+
+def pattern(x, y):
+    return torch.nn.functional.relu(x) + y
+
+
+def replacement_args(x, y):
+    return (x, y,)
+
+
+SOURCE = """
+[[nodiscard]] static inline float relu(float v) noexcept { return __builtin_expect(v < 0.0f, 0) ? 0.0f : v; }
+void add([[maybe_unused]] const float* x, const float* y, float* out, int64_t n) {
+    x = static_cast<const float*>(__builtin_assume_aligned(x, 64));
+    #pragma GCC unroll 4
+    for (int64_t i = 0; i < n; ++i) out[i] = relu(x[i]) + y[i];
+}
+"""
+add = kernels.cpp(SOURCE, "void add(const float* x, const float* y, float* out, int64_t n)")
+
+
+def fused(x, y):
+    out = torch.empty_like(x)
+    add(x, y, out, x.numel())
+    return out
+
+
+def replacement_func():
+    return fused

@@ -1,0 +1,36 @@
+import torch
+import math
+from passnet import kernels
+
+
+
+def pattern(x, y):
+    return torch.nn.functional.relu(x) + y
+
+
+def replacement_args(x, y):
+    return (x, y)
+
+
+add = kernels.cpp(
+    """
+    void add(const float* x, const float* y, float* out, int64_t n) {
+        for (int64_t i = 0; i < n; ++i) out[i] = (x[i] < 0.0f ? 0.0f : x[i]) + y[i];
+    }
+    """,
+    "void add(const float* x, const float* y, float* out, int64_t n)",
+)
+
+
+cdiv = lambda a, b: -(-a // b)
+
+
+def fused(x, y):
+    out = torch.empty_like(x)
+    blocks = cdiv(x.numel(), 64)
+    add(x, y, out, min(blocks * 64, x.numel()))
+    return out
+
+
+def replacement_func():
+    return fused
