@@ -3,7 +3,7 @@
 use std::{io, path::Path, sync::atomic::AtomicBool};
 
 use passnet_eval::{EvalError, Referee};
-use passnet_record::{AuthorSpec, FilePathError, PassDirectory, SuiteTask};
+use passnet_record::{AuthorSpec, FilePathError, PassDirectory, SuiteTask, WritingCost};
 use passnet_run::Suite;
 use passnet_services::PropagateError;
 
@@ -20,6 +20,11 @@ pub trait Author: Send + Sync {
     /// True if equal tasks get equal pass directories.
     fn is_deterministic(&self) -> bool {
         true
+    }
+
+    /// Returns what writing the passes used, after the last [`Self::write`]; `None` for an author that is no language model.
+    fn cost(&self) -> Option<WritingCost> {
+        None
     }
 
     /// Prepares a whole suite: work that tasks share, or that is done for many tasks at a time. Called once, before
@@ -80,9 +85,7 @@ pub struct Context<'a> {
 /// Task of a suite; `suite.visible(record)` are the graphs that an author may see.
 #[derive(Clone, Copy, Debug)]
 pub struct TaskGraphs<'a> {
-    /// The suite.
     pub suite: &'a Suite,
-    /// The task.
     pub record: &'a SuiteTask,
 }
 
@@ -120,7 +123,7 @@ pub enum AuthorError {
     #[error(transparent)]
     Propagate(#[from] PropagateError),
     /// The tuning database has no folder.
-    #[error("there is no folder for the tuning database; set PASSNET_CACHE, XDG_CACHE_HOME or HOME")]
+    #[error("no cache folder for the tuning database; set PASSNET_CACHE, XDG_CACHE_HOME or HOME")]
     NoCache,
     /// A trial evaluation failed for reasons that are not the candidate's.
     #[error(transparent)]
@@ -129,7 +132,7 @@ pub enum AuthorError {
     #[error(transparent)]
     Io(#[from] io::Error),
     /// The author has not finished; the same run continues where it stopped.
-    #[error("{0}; the same command continues the run")]
+    #[error("{0}; run the same command again to continue")]
     Interrupted(String),
     /// Any other error of an author of another crate.
     #[error(transparent)]

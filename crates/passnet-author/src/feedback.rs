@@ -5,7 +5,6 @@ use passnet_record::{Reason, Status, Verdict};
 /// A reason, and the graphs that it is about.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Complaint<'a> {
-    /// The reason.
     pub reason: &'a Reason,
     /// Names of graphs, `TASK/GRAPH`.
     pub graphs: Vec<String>,

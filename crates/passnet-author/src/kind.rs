@@ -16,7 +16,7 @@ use crate::{
 pub type Create = Box<dyn Fn(AuthorSpec) -> Result<Box<dyn Author>, AuthorError> + Send + Sync>;
 
 /// Kind of author: one entry of the registration table.
-pub struct Kind {
+pub struct AuthorKind {
     /// Name before the colon.
     pub name: &'static str,
     /// Argument after the colon.
@@ -28,7 +28,6 @@ pub struct Kind {
 /// Argument that a kind of author takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Argument {
-    /// None.
     None,
     /// One of these, or none for the first.
     OneOf(&'static [&'static str]),
@@ -37,7 +36,7 @@ pub enum Argument {
 }
 
 /// Returns the kinds of this crate, in the order in which messages list them.
-pub fn builtin_kinds() -> Vec<Kind> {
+pub fn builtin_kinds() -> Vec<AuthorKind> {
     let mut kinds = vec![
         kind("eager", Argument::None, |spec| Box::new(Eager::new(spec))),
         kind("noop", Argument::None, |spec| Box::new(Noop::new(spec))),
@@ -50,18 +49,18 @@ pub fn builtin_kinds() -> Vec<Kind> {
     kinds
 }
 
-fn kind(name: &'static str, argument: Argument, create: fn(AuthorSpec) -> Box<dyn Author>) -> Kind {
-    Kind { name, argument, create: Box::new(move |spec| Ok(create(spec))) }
+fn kind(name: &'static str, argument: Argument, create: fn(AuthorSpec) -> Box<dyn Author>) -> AuthorKind {
+    AuthorKind { name, argument, create: Box::new(move |spec| Ok(create(spec))) }
 }
 
 /// Parses a name and checks its argument.
 ///
 /// # Errors
 /// If the kind is not in the table, or does not take the argument.
-pub fn parse(kinds: &[Kind], text: &str) -> Result<AuthorSpec, AuthorError> {
+pub fn parse(kinds: &[AuthorKind], text: &str) -> Result<AuthorSpec, AuthorError> {
     let unknown = || AuthorError::Unknown {
         name: text.to_owned(),
-        known: kinds.iter().map(Kind::usage).collect::<Vec<_>>().join(", "),
+        known: kinds.iter().map(AuthorKind::usage).collect::<Vec<_>>().join(", "),
     };
     let spec: AuthorSpec = text.parse().map_err(|_| unknown())?;
     find(kinds, &spec).ok_or_else(unknown)?.check(&spec)?;
@@ -72,7 +71,7 @@ pub fn parse(kinds: &[Kind], text: &str) -> Result<AuthorSpec, AuthorError> {
 ///
 /// # Errors
 /// As [`parse`], and if the author lacks what it needs.
-pub fn create(kinds: &[Kind], spec: &AuthorSpec) -> Result<Box<dyn Author>, AuthorError> {
+pub fn create(kinds: &[AuthorKind], spec: &AuthorSpec) -> Result<Box<dyn Author>, AuthorError> {
     let spec = parse(kinds, &spec.to_string())?;
     match find(kinds, &spec) {
         Some(kind) => (kind.create)(spec),
@@ -80,11 +79,11 @@ pub fn create(kinds: &[Kind], spec: &AuthorSpec) -> Result<Box<dyn Author>, Auth
     }
 }
 
-fn find<'a>(kinds: &'a [Kind], spec: &AuthorSpec) -> Option<&'a Kind> {
+fn find<'a>(kinds: &'a [AuthorKind], spec: &AuthorSpec) -> Option<&'a AuthorKind> {
     kinds.iter().find(|kind| kind.name == spec.kind())
 }
 
-impl Kind {
+impl AuthorKind {
     /// Returns the name with a placeholder for its argument, e.g. `dir:PATH`.
     pub fn usage(&self) -> String {
         match self.argument {

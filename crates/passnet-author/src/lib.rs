@@ -48,7 +48,7 @@ pub use self::{
     compiler::compiler_of,
     feedback::{Complaint, complaints, next_step},
     fuse::{Fuse, target_of},
-    kind::{Argument, Create, Kind, builtin_kinds, create, parse},
+    kind::{Argument, AuthorKind, Create, builtin_kinds, create, parse},
     pass_files::{PassDirError, modification_times, pass_directories, read_pass_directory, write_pass_directory},
     scaffold::{Scaffold, scaffold},
     submit::submission,

@@ -19,13 +19,10 @@ pub enum PassDirError {
     #[error(transparent)]
     Io(#[from] io::Error),
     /// More bytes than a pass directory may have.
-    #[error("{path}: a pass directory may have {MAX_PASS_BYTES} bytes, this one has more")]
-    TooLarge {
-        /// The directory.
-        path: PathBuf,
-    },
+    #[error("{path}: the pass directory has more than {MAX_PASS_BYTES} bytes, the limit")]
+    TooLarge { path: PathBuf },
     /// A link, device or other entry that is neither file nor directory.
-    #[error("{path}: only plain files and directories may be in a pass directory")]
+    #[error("{path}: a pass directory may only contain plain files and directories")]
     NotPlain {
         /// The entry.
         path: PathBuf,

@@ -70,7 +70,7 @@ fn order(count: usize) -> String {
     format!("[{}]\n", names.join(", "))
 }
 
-/// Puts a remark below the first line, which says what the pass replaces.
+/// Inserts a remark below the first line, which describes the pattern.
 fn with_remark(task: &str, text: &str) -> String {
     let remark = format!(
         "A pass for {task}, generated and right for the shapes, types and layouts in PLANS. Begin here:\n\

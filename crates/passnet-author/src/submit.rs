@@ -8,7 +8,7 @@ use passnet_run::Suite;
 
 use crate::author::{Author, AuthorError, Context, Runs, TaskGraphs};
 
-/// Has an author prepare a suite and write the passes of each task.
+/// Lets an author prepare a suite and write the passes of each task.
 ///
 /// # Errors
 /// If the author fails for a reason that does not concern one task alone.
@@ -18,7 +18,8 @@ pub fn submission(author: &mut dyn Author, suite: &Suite, context: &Context<'_>)
     for record in &suite.record.tasks {
         candidates.insert(record.id.clone(), candidate(author, &TaskGraphs { suite, record })?);
     }
-    Ok(Submission { author: author.spec().clone(), candidates, metadata: RunMetadata::default() })
+    let metadata = RunMetadata { writing: author.cost(), ..RunMetadata::default() };
+    Ok(Submission { author: author.spec().clone(), candidates, metadata })
 }
 
 fn candidate(author: &dyn Author, task: &TaskGraphs<'_>) -> Result<Candidate, AuthorError> {

@@ -39,7 +39,7 @@ fn table(verdicts: &[Verdict]) -> TextTable {
     rows
 }
 
-/// Says of each output that float64 decided about how far both sides are from it, and which tolerance paper mode would find.
+/// Describes each output that float64 decided about: the distances of both sides, and the tolerance in paper mode.
 fn accepted_by_float64(verdict: &Verdict) -> Vec<String> {
     let accepted = |output: &&OutputComparison| {
         verdict.evidence.notes.contains(&Remark::AcceptedByFloat64 { output: output.index })

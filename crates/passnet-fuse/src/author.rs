@@ -20,11 +20,11 @@ use crate::{
 /// Writes the passes of a task, given by its typed graphs; a directory without files where nothing is to be rewritten.
 /// Kernels for which `choices` has no configuration get that of the cost model.
 pub fn write_passes(task: &[TypedGraph], target: Target, choices: &Choices) -> PassDirectory {
-    write_passes_without(task, target, choices, &Left::new()).directory
+    write_passes_without(task, target, choices, &Excluded::new()).directory
 }
 
 /// Operations of a task that stay with PyTorch: nodes by position of their graph.
-pub type Left = BTreeMap<usize, BTreeSet<NodeId>>;
+pub type Excluded = BTreeMap<usize, BTreeSet<NodeId>>;
 
 /// Passes with the parts of the task that each replaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,12 +41,12 @@ pub struct WrittenPass {
     /// Name of its file, without the suffix.
     pub name: String,
     /// The parts of graphs that it was written for.
-    pub places: Vec<Place>,
+    pub parts: Vec<ReplacedPart>,
 }
 
 /// A part of a graph that one call replaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ReplacedPart {
     /// Position of the graph in the task.
     pub graph: usize,
     /// Operations that the call replaces.
@@ -57,9 +57,9 @@ pub struct Place {
     pub views: BTreeSet<NodeId>,
 }
 
-/// Writes the passes of a task as [`write_passes`] does, without those operations that are left to PyTorch. An operation that is left in
-/// one graph is left in all that have the same operations.
-pub fn write_passes_without(task: &[TypedGraph], target: Target, choices: &Choices, left: &Left) -> Written {
+/// Writes the passes of a task as [`write_passes`] does, without those operations that are left to PyTorch. An
+/// operation that is left in one graph is left in all that have the same operations.
+pub fn write_passes_without(task: &[TypedGraph], target: Target, choices: &Choices, left: &Excluded) -> Written {
     written(task, &plan_passes(task, target, left), choices)
 }
 
@@ -70,7 +70,7 @@ pub fn write_judged_passes(task: &[TypedGraph], target: Target, choices: &Choice
     written(task, &plan_judged_passes(task, target), choices).directory
 }
 
-/// The files of passes.
+/// Returns the files of passes.
 fn written(task: &[TypedGraph], passes: &[Vec<Site>], choices: &Choices) -> Written {
     let names: Vec<String> = (0..passes.len()).map(|number| format!("fuse_{number}")).collect();
     let mut files: Vec<(String, String)> =
@@ -81,15 +81,15 @@ fn written(task: &[TypedGraph], passes: &[Vec<Site>], choices: &Choices) -> Writ
     }
     // Names of files are plain and different.
     let directory = PassDirectory::new(files).expect("numbered names are paths of a pass directory");
-    let place = |site: &Site| {
+    let part = |site: &Site| {
         let typed = &task[site.graph];
         let nodes: BTreeSet<NodeId> = site.region.nodes.iter().copied().collect();
         let those = |is: &dyn Fn(NodeId) -> bool| nodes.iter().copied().filter(|&node| is(node)).collect();
         let products = those(&|node| is_product(typed.graph(), node));
         let views = those(&|node| is_view_node(typed, node));
-        Place { graph: site.graph, nodes, products, views }
+        ReplacedPart { graph: site.graph, nodes, products, views }
     };
-    let written = |(name, sites): (String, &Vec<Site>)| WrittenPass { name, places: sites.iter().map(place).collect() };
+    let written = |(name, sites): (String, &Vec<Site>)| WrittenPass { name, parts: sites.iter().map(part).collect() };
     Written { directory, passes: names.into_iter().zip(passes).map(written).collect() }
 }
 
@@ -97,9 +97,9 @@ fn is_product(graph: &Graph, node: NodeId) -> bool {
     Call::of(graph, graph.node(node)).and_then(|call| call.op()).is_some_and(|op| op.is_product)
 }
 
-/// The kernels of a task with the configurations that each can have, in the order of the graphs.
+/// Returns the kernels of a task with the configurations that each can have, in the order of the graphs.
 pub fn tunable_kernels(task: &[TypedGraph], target: Target) -> Vec<TunableKernel> {
-    let passes = plan_passes(task, target, &Left::new());
+    let passes = plan_passes(task, target, &Excluded::new());
     let sites = passes.iter().flatten();
     let mut kernels: Vec<TunableKernel> =
         sites.filter_map(|site| Some(TunableKernel::new(site.graph, site.program()?, site.target))).collect();

@@ -2,6 +2,7 @@
 
 pub(crate) mod config;
 pub(crate) mod contraction;
+pub(crate) mod cost;
 pub(crate) mod dry_run;
 pub(crate) mod flow;
 pub(crate) mod pattern;

@@ -70,6 +70,7 @@ fn every_operation_is_in_the_table_of_properties() {
         include_str!("../src/front/lower/normalize.rs"),
         include_str!("../src/front/lower/pointwise.rs"),
         include_str!("../src/front/lower/product.rs"),
+        include_str!("../src/front/lower/rearrange.rs"),
         include_str!("../src/front/lower/resample.rs"),
         include_str!("../src/front/lower/shape.rs"),
     ];

@@ -1,8 +1,9 @@
 //! Passes that lose are not written: each call of a pass is timed next to the operations that it replaces.
 //!
-//! A pass that loses is planned again with fewer of its operations: without the products of matrices, which a library may compute faster;
-//! then without all of them. A graph that nothing matches counts as failed, so where that would leave one, the pass keeps its views, which
-//! cost nothing to replace, or a single operation with a small result. It stays only where nothing else matches.
+//! A pass that loses is planned again with fewer of its operations: without the products of matrices, which a library
+//! may compute faster; then without all of them. A graph that nothing matches counts as failed, so where that would
+//! leave one, the pass keeps its views, which cost nothing to replace, or a single operation with a small result. It
+//! stays only where nothing else matches.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,7 +13,7 @@ use std::{
 };
 
 use passnet_eval::Referee;
-use passnet_fuse::{Choices, Left, Place, Written, WrittenPass, write_passes_without};
+use passnet_fuse::{Choices, Excluded, ReplacedPart, Written, WrittenPass, write_passes_without};
 use passnet_graph::{NodeId, Target, TensorType, TypedGraph};
 use passnet_record::{
     ContentId, PassDirectory, counted,
@@ -24,11 +25,11 @@ use passnet_services::{Helper, HelperError, HelperPool};
 use super::typed_suite::TypedSuite;
 use crate::author::AuthorError;
 
-/// Most graphs of a task on which its passes are timed.
+/// Largest number of graphs of a task on which its passes are timed.
 const GRAPHS: usize = 4;
-/// Most times that the passes of a task are timed.
+/// Largest number of times that the passes of a task are timed.
 const PLANS: usize = 6;
-/// Most single operations that are tried in place of a pass.
+/// Largest number of single operations that are tried in place of a pass.
 const SINGLES: usize = 4;
 /// Share of eager mode's speed below which a call is slower, and not only the clock's noise.
 const NOISE: f64 = 0.97;
@@ -62,7 +63,7 @@ pub struct Confirmer<'r> {
 }
 
 impl<'r> Confirmer<'r> {
-    /// A confirmer whose helper starts with the first question.
+    /// Returns a confirmer whose helper starts with the first question.
     ///
     /// # Errors
     /// If there is no place for temporary files.
@@ -71,7 +72,8 @@ impl<'r> Confirmer<'r> {
         Ok(Self { referee, pool, lock: tempfile::NamedTempFile::new()? })
     }
 
-    /// The passes of all tasks without those that lose, some tasks at a time. Once `stop` is true, the other tasks keep theirs.
+    /// Returns the passes of all tasks without those that lose, some tasks at a time. Once `stop` is true, the other
+    /// tasks keep theirs.
     pub fn passes(
         &self,
         suite: &TypedSuite,
@@ -105,7 +107,7 @@ impl<'r> Confirmer<'r> {
         (passes, sum)
     }
 
-    /// The calls of passes in a graph; `None` where they cannot be timed, which the evaluation will say more about.
+    /// Returns the calls of passes in a graph; `None` where they cannot be timed, which the evaluation will say more about.
     fn time(&self, sample: &GraphSample, passes: &PassDirectory) -> Option<Vec<ConfirmedCall>> {
         let settings = self.referee.settings();
         let text = |(name, bytes): &(String, Vec<u8>)| Some((name.clone(), String::from_utf8(bytes.clone()).ok()?));
@@ -128,14 +130,14 @@ impl<'r> Confirmer<'r> {
     }
 }
 
-/// The passes of a task without those that lose. `time` gives the calls of passes in a graph, by its position.
+/// Returns the passes of a task without those that lose. `time` gives the calls of passes in a graph, by its position.
 fn confirmed(
     task: &[TypedGraph],
     target: Target,
     choices: &Choices,
     time: &dyn Fn(usize, &PassDirectory) -> Option<Vec<ConfirmedCall>>,
 ) -> (PassDirectory, Confirmed) {
-    let mut left = Left::new();
+    let mut left = Excluded::new();
     let mut written = write_passes_without(task, target, choices, &left);
     let mut counts = Confirmed::default();
     let mut settled: BTreeSet<ContentId> = BTreeSet::new();
@@ -143,7 +145,7 @@ fn confirmed(
         let text = |pass: &WrittenPass| written.directory.file(&format!("{}.py", pass.name)).map(ContentId::of);
         let fresh: Vec<&WrittenPass> =
             written.passes.iter().filter(|pass| text(pass).is_some_and(|text| !settled.contains(&text))).collect();
-        let graphs: BTreeSet<usize> = fresh.iter().flat_map(|pass| &pass.places).map(|place| place.graph).collect();
+        let graphs: BTreeSet<usize> = fresh.iter().flat_map(|pass| &pass.parts).map(|place| place.graph).collect();
         let calls: Vec<ConfirmedCall> =
             graphs.into_iter().take(GRAPHS).filter_map(|graph| time(graph, &written.directory)).flatten().collect();
         let mut next = None;
@@ -152,7 +154,7 @@ fn confirmed(
             settled.extend(text(pass));
             counts.timed += usize::from(!own.is_empty());
             let Some(reason) = fault(&own) else { continue };
-            let plan = |less: Left| {
+            let plan = |less: Excluded| {
                 let replanned = write_passes_without(task, target, choices, &less);
                 covered(&written).is_subset(&covered(&replanned)).then_some((less, replanned))
             };
@@ -173,13 +175,13 @@ fn confirmed(
 
 /// Graphs in which something is replaced.
 fn covered(written: &Written) -> BTreeSet<usize> {
-    written.passes.iter().flat_map(|pass| &pass.places).map(|place| place.graph).collect()
+    written.passes.iter().flat_map(|pass| &pass.parts).map(|place| place.graph).collect()
 }
 
 /// Operations to leave in order that less than a pass is written, from the most promising to the least.
-fn smaller(task: &[TypedGraph], left: &Left, pass: &WrittenPass) -> Vec<Left> {
-    let places = &pass.places;
-    let leaving = |nodes: &dyn Fn(&Place) -> BTreeSet<NodeId>| {
+fn smaller(task: &[TypedGraph], left: &Excluded, pass: &WrittenPass) -> Vec<Excluded> {
+    let places = &pass.parts;
+    let leaving = |nodes: &dyn Fn(&ReplacedPart) -> BTreeSet<NodeId>| {
         let mut left = left.clone();
         for place in places {
             left.entry(place.graph).or_default().extend(nodes(place));
@@ -187,8 +189,9 @@ fn smaller(task: &[TypedGraph], left: &Left, pass: &WrittenPass) -> Vec<Left> {
         left
     };
     let all = leaving(&|place| place.nodes.clone());
-    let has = |of: fn(&Place) -> &BTreeSet<NodeId>| places.iter().any(|place| !of(place).is_empty());
-    let is_part = |of: fn(&Place) -> &BTreeSet<NodeId>| places.iter().all(|place| place.nodes.len() > of(place).len());
+    let has = |of: fn(&ReplacedPart) -> &BTreeSet<NodeId>| places.iter().any(|place| !of(place).is_empty());
+    let is_part =
+        |of: fn(&ReplacedPart) -> &BTreeSet<NodeId>| places.iter().all(|place| place.nodes.len() > of(place).len());
     let mut smaller = Vec::new();
     if has(|place| &place.products) && is_part(|place| &place.products) {
         smaller.push(leaving(&|place| place.products.clone()));

@@ -18,7 +18,7 @@ const FOLDER: &str = "tuning-1";
 
 /// Identity of a measurement: the kernel, and all conditions that could make another configuration better.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Key {
+struct TuningKey {
     kernel: KernelKey,
     /// Name of the accelerator, else of the CPU.
     device: String,
@@ -37,9 +37,9 @@ pub struct Measured {
 
 /// One file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Entry {
+struct TuningRecord {
     schema_version: u32,
-    key: Key,
+    key: TuningKey,
     /// The configuration to use.
     best: Config,
     /// All that were measured, the model's first.
@@ -55,7 +55,7 @@ pub struct Database {
 }
 
 impl Database {
-    /// The database in a cache folder, as this machine sees it. Nothing is read or written yet.
+    /// Returns the database in a cache folder, as this machine sees it. Nothing is read or written yet.
     pub fn new(cache: &Path, machine: &Fingerprint) -> Self {
         let on_device = !machine.device.is_empty();
         let wanted: &[&str] = if on_device { &["cuda", "passnet", "triton"] } else { &["cxx", "passnet"] };
@@ -74,12 +74,12 @@ impl Database {
         fs::read_dir(cache.join(FOLDER)).is_ok_and(|mut entries| entries.next().is_some())
     }
 
-    /// The best configuration of a kernel. A file that is damaged counts as missing: the next measurement replaces it.
+    /// Returns the best configuration of a kernel. A file that is damaged counts as missing: the next measurement replaces it.
     pub fn best(&self, kernel: &KernelKey) -> Option<Config> {
         let key = self.key(kernel);
         let path = self.path(&key).ok()?;
         let text = fs::read(&path).ok()?;
-        match serde_json::from_slice::<Entry>(&text) {
+        match serde_json::from_slice::<TuningRecord>(&text) {
             Ok(entry) if entry.schema_version == SCHEMA_VERSION && entry.key == key => Some(entry.best),
             _ => {
                 tracing::warn!("{}: not an entry of the tuning database; it is left out", path.display());
@@ -97,12 +97,12 @@ impl Database {
     /// Remembers what was measured for a kernel.
     ///
     /// # Errors
-    /// Where the disk refuses.
+    /// If the file system reports an error.
     pub fn remember(&self, kernel: &KernelKey, best: Config, measured: Vec<Measured>) -> io::Result<()> {
         let key = self.key(kernel);
         let path = self.path(&key)?;
         fs::create_dir_all(&self.folder)?;
-        let entry = Entry { schema_version: SCHEMA_VERSION, key, best, measured };
+        let entry = TuningRecord { schema_version: SCHEMA_VERSION, key, best, measured };
         // Whole or not at all: others may be reading.
         let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
         serde_json::to_writer_pretty(&mut file, &entry)?;
@@ -111,11 +111,11 @@ impl Database {
         Ok(())
     }
 
-    fn key(&self, kernel: &KernelKey) -> Key {
-        Key { kernel: kernel.clone(), device: self.device.clone(), versions: self.versions.clone() }
+    fn key(&self, kernel: &KernelKey) -> TuningKey {
+        TuningKey { kernel: kernel.clone(), device: self.device.clone(), versions: self.versions.clone() }
     }
 
-    fn path(&self, key: &Key) -> io::Result<PathBuf> {
+    fn path(&self, key: &TuningKey) -> io::Result<PathBuf> {
         let name = ContentId::of(&serde_json::to_vec(key)?);
         Ok(self.folder.join(format!("{name}.json")))
     }

@@ -47,7 +47,7 @@ pub struct Tuner {
 }
 
 impl Tuner {
-    /// A tuner that keeps what it finds below a cache folder.
+    /// Returns a tuner that keeps what it finds below a cache folder.
     ///
     /// # Errors
     /// As [`Referee::new`].
@@ -107,7 +107,7 @@ impl Tuner {
         Ok(tuned)
     }
 
-    /// The best configuration of one kernel: another one than the model's only where the difference is beyond doubt.
+    /// Returns the best configuration of one kernel: another one than the model's only where the difference is beyond doubt.
     fn measure(
         &self,
         place: &TunableKernel,
@@ -138,7 +138,7 @@ impl Tuner {
     }
 }
 
-/// The speed-up over eager mode, where the verdict has one.
+/// Returns the speed-up over eager mode, where the verdict has one.
 fn speedup(verdict: &Verdict) -> Option<RatioInterval> {
     let timing = verdict.timings.iter().find(|timing| timing.baseline == Baseline::Eager)?;
     Some(timing.speedup)

@@ -11,12 +11,12 @@ use passnet_services::{Interpreter, PropagateError, propagate};
 /// The graphs of a suite with the types of their values on a target: all that the built-in author knows.
 #[derive(Debug)]
 pub struct TypedSuite {
-    tasks: BTreeMap<String, Task>,
+    tasks: BTreeMap<String, TypedTask>,
     target: Target,
 }
 
 #[derive(Debug, Default)]
-struct Task {
+struct TypedTask {
     graphs: Vec<TypedGraph>,
     samples: Vec<GraphSample>,
 }
@@ -26,7 +26,7 @@ impl TypedSuite {
     /// what is wrong with them.
     ///
     /// # Errors
-    /// If the types of the graphs cannot be had.
+    /// If the types of the graphs cannot be computed.
     pub fn of(interpreter: &Interpreter, suite: &Suite, target: Target) -> Result<Self, PropagateError> {
         let mut samples = Vec::new();
         for task in &suite.record.tasks {
@@ -35,8 +35,8 @@ impl TypedSuite {
             }
         }
         let typed = propagate(interpreter, &samples, target)?;
-        let mut tasks: BTreeMap<String, Task> =
-            suite.record.tasks.iter().map(|task| (task.id.clone(), Task::default())).collect();
+        let mut tasks: BTreeMap<String, TypedTask> =
+            suite.record.tasks.iter().map(|task| (task.id.clone(), TypedTask::default())).collect();
         for (graph, sample) in typed.into_iter().zip(samples) {
             let task = tasks.entry(sample.id().task.clone()).or_default();
             task.graphs.push(graph);
@@ -50,7 +50,7 @@ impl TypedSuite {
         self.target
     }
 
-    /// Each task with its graphs.
+    /// Returns each task with its graphs.
     pub fn tasks(&self) -> impl Iterator<Item = (&str, &[TypedGraph])> {
         self.tasks.iter().map(|(name, task)| (name.as_str(), task.graphs.as_slice()))
     }
@@ -60,7 +60,7 @@ impl TypedSuite {
         self.tasks.get(task).map_or(&[], |task| &task.graphs)
     }
 
-    /// The samples of a task, one for each of its graphs.
+    /// Returns the samples of a task, one for each of its graphs.
     pub(crate) fn samples(&self, task: &str) -> &[GraphSample] {
         self.tasks.get(task).map_or(&[], |task| &task.samples)
     }

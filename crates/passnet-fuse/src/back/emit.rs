@@ -4,7 +4,6 @@ mod cpp;
 mod lines;
 mod parts;
 mod pass_file;
-mod relay;
 mod signature;
 mod triton;
 mod views;

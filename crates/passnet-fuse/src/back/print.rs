@@ -16,12 +16,12 @@ use crate::{
     plan::stage::{Buffer, Program, Role},
 };
 
-/// An extent, stride or offset in printed text: [`merge`] makes it a constant or a parameter.
+/// Returns an extent, stride or offset in printed text: [`merge`] makes it a constant or a parameter.
 fn size(value: i64) -> String {
     format!("{}{value}{}", merge::OPEN, merge::CLOSE)
 }
 
-/// An index as the sum of its terms, each as `term` prints it, times their factors, and its constant part.
+/// Returns an index as the sum of its terms, each as `term` prints it, times their factors, and its constant part.
 fn sum(index: &Index, mut term: impl FnMut(&Term) -> String) -> String {
     let mut summands: Vec<String> = Vec::new();
     for (of, factor) in index.terms() {

@@ -47,14 +47,14 @@ impl TunableKernel {
     }
 }
 
-/// The configuration of a site's kernels.
+/// Returns the configuration of a site's kernels.
 pub(crate) fn config_of(site: &Site, choices: &Choices) -> Config {
     let chosen = site.program().filter(|_| !choices.is_empty());
     let chosen = chosen.and_then(|program| choices.get(&key(program, site.target)).copied());
     chosen.unwrap_or_else(|| Config::default_for(site.target))
 }
 
-/// The key of a program's kernels on a target.
+/// Returns the key of a program's kernels on a target.
 fn key(program: &Program, target: Target) -> KernelKey {
     let mut parts: Vec<Vec<u8>> = Vec::new();
     let mut sizes = Vec::new();
@@ -66,7 +66,7 @@ fn key(program: &Program, target: Target) -> KernelKey {
     KernelKey { code: ContentId::of_parts(parts.iter().map(Vec::as_slice)), sizes }
 }
 
-/// All code of a program, with marks around sizes.
+/// Returns all code of a program, with marks around sizes.
 fn printed(program: &Program, config: Config) -> Vec<String> {
     match config {
         Config::Nests(nests) => {

@@ -133,7 +133,7 @@ impl Arena {
         }
     }
 
-    /// The condition, where it is decided.
+    /// Returns the condition, where it is decided.
     pub(crate) fn as_bool(&self, id: ExprId) -> Option<bool> {
         match self.get(id) {
             Expr::Bool(value) => Some(*value),
@@ -141,7 +141,7 @@ impl Arena {
         }
     }
 
-    /// An integer as an index, where it is a position or a constant.
+    /// Returns an integer as an index, where it is a position or a constant.
     pub(crate) fn as_index(&self, id: ExprId) -> Option<Index> {
         match self.get(id) {
             Expr::Int(value) => Some(Index::constant(*value)),

@@ -48,7 +48,7 @@ impl<'t> Evaluator<'t> {
         self.store(tensor, buffer, stride);
     }
 
-    /// The element of a tensor at `index`. `None` where it is a complex number, or one that has been overwritten.
+    /// Returns the element of a tensor at `index`. `None` where it is a complex number, or one that has been overwritten.
     pub(crate) fn at(&mut self, id: TensorId, index: &[Index]) -> Option<ExprId> {
         let key = (id, index.to_vec());
         if let Some(&known) = self.memo.get(&key) {
@@ -113,7 +113,7 @@ impl<'t> Evaluator<'t> {
         }
     }
 
-    /// The element of the tensor where the index is inside of it, else the constant.
+    /// Returns the element of the tensor where the index is inside of it, else the constant.
     fn padded(&mut self, of: TensorId, before: &[i64], fill: (Scalar, ValueKind), index: &[Index]) -> Option<ExprId> {
         let inner = &self.tensors[of].shape;
         let mut inside = self.arena.bool(true);
@@ -134,7 +134,7 @@ impl<'t> Evaluator<'t> {
         }
     }
 
-    /// The new element where the index is one of the places of the spans, else the old one.
+    /// Returns the new element where the index is one of the places of the spans, else the old one.
     fn overwritten(&mut self, of: TensorId, with: TensorId, spans: &[Span], index: &[Index]) -> Option<ExprId> {
         let shape = &self.tensors[with].shape;
         let mut inside = self.arena.bool(true);

@@ -14,7 +14,7 @@ pub(crate) enum ValueKind {
 }
 
 impl ValueKind {
-    /// The arithmetic for elements of a type; `None` for complex numbers.
+    /// Returns the arithmetic for elements of a type; `None` for complex numbers.
     pub(crate) const fn of(dtype: DType) -> Option<Self> {
         Some(match dtype {
             DType::Float64 => Self::F64,

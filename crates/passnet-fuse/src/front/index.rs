@@ -16,7 +16,7 @@ pub(crate) struct Vars {
 }
 
 impl Vars {
-    /// A new variable as an index; the constant 0 where it can take no other value.
+    /// Returns a new variable as an index; the constant 0 where it can take no other value.
     pub(crate) fn fresh(&mut self, extent: i64) -> Index {
         if extent == 1 {
             return Index::constant(0);
@@ -24,7 +24,7 @@ impl Vars {
         self.always_fresh(extent)
     }
 
-    /// A new variable, even where it can only be 0.
+    /// Returns a new variable, even where it can only be 0.
     pub(crate) fn always_fresh(&mut self, extent: i64) -> Index {
         self.extents.push(extent);
         Index::var(self.extents.len() as Var - 1)
@@ -83,7 +83,7 @@ impl Index {
         self.terms.is_empty().then_some(self.constant)
     }
 
-    /// The variable, where the index is nothing but one.
+    /// Returns the variable, where the index is nothing but one.
     pub(crate) fn as_var(&self) -> Option<Var> {
         match self.terms.as_slice() {
             [(Term::Var(var), 1)] if self.constant == 0 => Some(*var),
@@ -185,8 +185,8 @@ impl Index {
         (whole.plus_constant(self.constant.div_euclid(by)), rest.plus_constant(self.constant.rem_euclid(by)))
     }
 
-    /// The index as `multiple * part + below` with `0 <= below < multiple`, for a proper divisor of `by`: then only the part
-    /// decides its quotient by `by`. The largest such divisor.
+    /// Returns the index as `multiple * part + below` with `0 <= below < multiple`, for a proper divisor of `by`: then
+    /// only the part decides its quotient by `by`. The largest such divisor.
     fn coarser(&self, by: i64, vars: &Vars) -> Option<(i64, Self, Self)> {
         let factors = || self.terms.iter().map(|&(_, factor)| factor);
         let of_all = factors().fold(by, gcd);
@@ -225,7 +225,7 @@ impl Index {
         Self::term(Term::Mod(Box::new(rest), by))
     }
 
-    /// The index with `dims[i]` in place of variable `i`.
+    /// Returns the index with `dims[i]` in place of variable `i`.
     pub(crate) fn substitute(&self, dims: &[Self], vars: &Vars) -> Self {
         let mut result = Self::constant(self.constant);
         for (term, factor) in &self.terms {

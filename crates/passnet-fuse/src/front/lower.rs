@@ -4,12 +4,15 @@
 
 pub(crate) mod call;
 pub(crate) mod convolution;
+mod einsum;
 mod gather;
+mod join;
 mod memory;
 mod norm;
 mod normalize;
 mod pointwise;
 pub(crate) mod product;
+mod rearrange;
 mod resample;
 mod shape;
 pub(crate) mod storage;
@@ -27,7 +30,7 @@ use super::{
     tensor::{Def, Keeps, TensorId, Tensors},
 };
 
-/// Most elements of a reduction that is written out.
+/// Largest number of elements of a reduction that is written out.
 const MOST_UNROLLED: i64 = 4;
 
 /// A value in terms of tensors.
@@ -85,6 +88,7 @@ impl<'g> Lowering<'g> {
             return self.set_item(&call);
         }
         let mut lowered = self.call(&call)?;
+        call.reads_all_keywords().then_some(())?;
         self.check(&lowered, self.typed.type_of(node.value))?;
         if let Lowered::Tensor(result) = &lowered {
             self.tensors.mark_result(*result);
@@ -148,12 +152,23 @@ impl<'g> Lowering<'g> {
         if ty.numel() == 0 {
             return None;
         }
-        let buffer: BufferId = self.inputs.len();
-        self.inputs.push(value);
-        let def = Def::Buffer { buffer, stride: ty.stride.clone() };
-        let lowered = Lowered::Tensor(self.tensors.add(ty.shape.clone(), ty.dtype, def));
+        let lowered = Lowered::Tensor(self.add_input(value, ty));
         self.values.insert(value, lowered.clone());
         Some(lowered)
+    }
+
+    fn add_input(&mut self, value: ValueId, ty: &TensorType) -> TensorId {
+        let buffer: BufferId = self.inputs.len();
+        self.inputs.push(value);
+        self.tensors.add(ty.shape.clone(), ty.dtype, Def::Buffer { buffer, stride: ty.stride.clone() })
+    }
+
+    /// Adds a value from outside that calls take and that has no elements to read.
+    fn add_empty(&mut self, value: ValueId, ty: &TensorType) {
+        if !self.values.contains_key(&value) {
+            self.add_input(value, ty);
+            self.values.insert(value, Lowered::Absent);
+        }
     }
 
     fn tensor(&mut self, arg: Arg) -> Option<TensorId> {
@@ -182,7 +197,7 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    /// A tensor, or a number as a tensor of no dimensions.
+    /// Returns a tensor, or a number as a tensor of no dimensions.
     fn operand(&mut self, arg: Arg, dtype: DType) -> Option<TensorId> {
         if let Some(scalar) = as_scalar(arg) {
             return Some(self.tensors.add(Vec::new(), dtype, Def::Fill(scalar)));
@@ -207,7 +222,7 @@ impl<'g> Lowering<'g> {
         Some(self.tensors.add(shape, dtype, Def::Map { function, of: of.to_vec() }))
     }
 
-    /// The one other order of dimensions that all operands but numbers have, and the operands without it.
+    /// Returns the one other order of dimensions that all operands but numbers have, and the operands without it.
     fn turned(&self, of: &[TensorId]) -> Option<(Vec<Index>, Vec<TensorId>)> {
         let mut order: Option<&Vec<Index>> = None;
         let mut inner = Vec::new();
@@ -243,7 +258,7 @@ impl<'g> Lowering<'g> {
         self.tensors.add(Vec::new(), dtype, Def::Fill(Scalar::Float(value)))
     }
 
-    /// The same elements in row-major order under another shape.
+    /// Returns the same elements in row-major order under another shape.
     fn reshape(&mut self, of: TensorId, shape: &[i64]) -> TensorId {
         let from = &self.tensors[of];
         if from.shape == shape {
@@ -255,7 +270,7 @@ impl<'g> Lowering<'g> {
         self.tensors.add(shape.to_vec(), dtype, Def::View { of, index, keeps: Keeps::Order })
     }
 
-    /// A reduction over the dimensions marked, which stay with extent 1 where `keep` says so.
+    /// Returns a reduction over the dimensions marked, which stay with extent 1 where `keep` says so.
     fn reduce(&mut self, fold: Fold, of: TensorId, reduced: &[bool], keep: bool) -> TensorId {
         if let Some(unrolled) = self.unrolled(fold, of, reduced) {
             let kept: Vec<i64> = self.tensors[unrolled].shape.clone();
@@ -274,7 +289,7 @@ impl<'g> Lowering<'g> {
         if keep { self.reshape(result, &kept_shape) } else { result }
     }
 
-    /// A reduction over few elements as that many operands, first to last: no loop along a row pays for them. Reduced
+    /// Returns a reduction over few elements as that many operands, first to last: no loop along a row pays for them. Reduced
     /// dimensions stay with extent 1.
     fn unrolled(&mut self, fold: Fold, of: TensorId, reduced: &[bool]) -> Option<TensorId> {
         let shape = self.tensors[of].shape.clone();
@@ -305,7 +320,7 @@ impl<'g> Lowering<'g> {
         result
     }
 
-    /// The mean, in the type of the operand.
+    /// Returns the mean, in the type of the operand.
     fn mean(&mut self, of: TensorId, reduced: &[bool], keep: bool) -> Option<TensorId> {
         let dims = self.tensors[of].shape.iter().zip(reduced);
         let count = dims.filter(|&(_, &reduced)| reduced).map(|(&extent, _)| extent).product();
@@ -314,7 +329,7 @@ impl<'g> Lowering<'g> {
         self.map(ScalarFn::DivideBy(count), &[sum], dtype)
     }
 
-    /// The operand in the type in which PyTorch accumulates it: half types in `float32`.
+    /// Returns the operand in the type in which PyTorch accumulates it: half types in `float32`.
     fn widen(&mut self, of: TensorId) -> Option<TensorId> {
         let dtype = self.tensors[of].dtype;
         let wide = match dtype {

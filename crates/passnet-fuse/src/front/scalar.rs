@@ -25,7 +25,7 @@ impl Scalar {
         }
     }
 
-    /// The number in the arithmetic of `kind`.
+    /// Returns the number in the arithmetic of `kind`.
     pub(crate) fn expr(self, arena: &mut Arena, kind: ValueKind) -> ExprId {
         match (self, kind) {
             (_, ValueKind::F32 | ValueKind::F64) => arena.float(self.as_f64(), kind),
@@ -83,7 +83,7 @@ pub(crate) enum ScalarFn {
 }
 
 impl ScalarFn {
-    /// The result, not yet rounded to `dtype`, from the operands and their types. `None` where the kinds do not fit.
+    /// Returns the result, not yet rounded to `dtype`, from the operands and their types. `None` where the kinds do not fit.
     pub(crate) fn apply(self, arena: &mut Arena, operands: &[(ExprId, DType)], dtype: DType) -> Option<ExprId> {
         let kind = ValueKind::of(dtype)?;
         if let Self::Compare(op, common) = self {

@@ -55,7 +55,7 @@ impl fmt::Display for Config {
 }
 
 impl Config {
-    /// The choice of the cost model.
+    /// Returns the choice of the cost model.
     pub fn default_for(target: Target) -> Self {
         match target {
             Target::Cpu => Self::Nests(Nests::default()),
@@ -79,7 +79,7 @@ impl Config {
         }
     }
 
-    /// All options but the default.
+    /// Returns all options but the default.
     pub(crate) fn others(target: Target) -> Vec<Self> {
         match target {
             Target::Cpu => {

@@ -41,7 +41,7 @@ pub(crate) struct Contraction {
 }
 
 impl Contraction {
-    /// The contraction that a stage is; `None` where it is anything else.
+    /// Returns the contraction that a stage is; `None` where it is anything else.
     pub(crate) fn of(stage: &Stage, arena: &Arena) -> Option<Self> {
         let [segment] = stage.segments.as_slice() else { return None };
         let [level] = segment.levels.as_slice() else { return None };
@@ -88,14 +88,14 @@ impl Contraction {
         )
     }
 
-    /// Number of programs.
+    /// Returns the number of programs.
     pub(crate) fn programs(&self) -> i64 {
         let (down, across) = self.tiles();
         extent(&self.batch) * down * across
     }
 }
 
-/// Number of iterations of loops inside each other.
+/// Returns the number of iterations of loops inside each other.
 pub(crate) fn extent(loops: &[Loop]) -> i64 {
     loops.iter().map(|nest| nest.extent).product()
 }
@@ -110,7 +110,7 @@ fn block(count: i64, height: i64, width: i64) -> (i64, i64) {
     (rows, columns)
 }
 
-/// The type of both factors, where they are read as they are.
+/// Returns the type of both factors, where they are read as they are.
 fn common_type(arena: &Arena, left: ExprId, right: ExprId) -> Option<DType> {
     let of = |id| {
         let mut types = arena.reachable(&[id]).into_iter().filter_map(|id| match arena.get(id) {

@@ -1,10 +1,10 @@
 //! Dry run: applies the passes to the graphs of their task without running anything, as the referee will apply them.
 //!
-//! A pattern is replaced wherever it matches: also inside a larger region, where a constant stands for what was a tensor, or
-//! where the same operations were left alone. Kernels refuse what is not in their plans, which fails the graph. So passes with
-//! larger patterns come first, and other matches of a pass are planned too. Where that is impossible in one graph, the other graphs
-//! of the task keep as much as a pattern can distinguish: the pass is divided by a constant in which the match differs, or the
-//! operations that the one graph cannot have stay in all of them.
+//! A pattern is replaced wherever it matches: also inside a larger region, where a constant stands for what was a
+//! tensor, or where the same operations were left alone. Kernels refuse what is not in their plans, which fails the
+//! graph. So passes with larger patterns come first, and other matches of a pass are planned too. Where that is
+//! impossible in one graph, the other graphs of the task keep as much as a pattern can distinguish: the pass is divided
+//! by a constant in which the match differs, or the operations that the one graph cannot have stay in all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,8 +25,8 @@ use super::{
 
 /// Outcome of a dry run.
 pub(crate) struct DryRun {
-    /// Passes in the order in which they are to be applied, without those that would be asked for what they cannot do, or for a node
-    /// that is kept in its graph.
+    /// Passes in the order in which they are to be applied, without those that would be asked for what they cannot do,
+    /// or for a node that is kept in its graph.
     pub(crate) passes: Vec<Vec<Site>>,
     /// By graph: operations of passes that are not written, because another graph with the same operations cannot have these.
     pub(crate) blocked: Vec<BTreeSet<NodeId>>,
@@ -98,7 +98,8 @@ impl PlannedPass {
         Some(Self { sites, shared, pattern })
     }
 
-    /// A place that the author left alone, as one of this pass. The error is the positions of operations that cannot be replaced there.
+    /// Returns a place that the author left alone, as one of this pass. The error is the positions of operations that
+    /// cannot be replaced there.
     fn planned(
         &self,
         typed: &TypedGraph,
@@ -128,8 +129,8 @@ impl PlannedPass {
         planned().ok_or_else(|| impossible().collect())
     }
 
-    /// The sites by the value of one constant, so that patterns have it literally: of the constants in which a match differs from
-    /// sites, that which the fewest share with it. Nothing where the match differs from no site.
+    /// Returns the sites by the value of one constant, so that patterns have it literally: of the constants in which a
+    /// match differs from sites, that which the fewest share with it. Nothing where the match differs from no site.
     fn divided(&self, constants: &[Option<String>]) -> Vec<Vec<Site>> {
         let equal = |number: usize| {
             let (_, known) = &self.shared.parameters[number];
@@ -219,7 +220,7 @@ fn by_containment(task: &[TypedGraph], passes: Vec<PlannedPass>) -> Vec<PlannedP
     order.into_iter().filter_map(|place| passes[place].take()).collect()
 }
 
-/// The first match that a pass has no plan for, if any.
+/// Returns the first match that a pass has no plan for, if any.
 fn first_lost(task: &[TypedGraph], passes: &[PlannedPass], target: Target) -> Option<Lost> {
     (0..task.len()).find_map(|graph| first_lost_in(graph, task, passes, target))
 }
@@ -269,8 +270,8 @@ impl RewrittenGraph {
         Self { graph, types, origins }
     }
 
-    /// The graph with a call in place of each match, as the application of passes makes it. `None` where a call cannot stand
-    /// at its place.
+    /// Returns the graph with a call in place of each match, as the application of passes makes it. `None` where a call
+    /// cannot stand at its place.
     fn replaced(&self, pass: &PlannedPass, matches: &[Match], index: usize) -> Option<Self> {
         let graph = &self.graph;
         let gone: BTreeSet<NodeId> =
@@ -337,7 +338,7 @@ impl<'s> GraphCopy<'s> {
         self.origins.push(self.from.origins[original.index()].filter(|_| is_same));
     }
 
-    /// The same arguments here; `None` where one is not there yet.
+    /// Returns the same arguments here; `None` where one is not there yet.
     fn args(&mut self, args: impl Iterator<Item = Arg>) -> Option<Vec<Arg>> {
         let Self { from, builder, values, .. } = self;
         let mut is_there = true;

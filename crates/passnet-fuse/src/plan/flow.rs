@@ -70,7 +70,7 @@ pub(crate) fn last_levels(typed: &TypedGraph, nodes: Expressible<'_>, first: &[u
     last
 }
 
-/// The node that computes the elements of a node's result; `None` where these are of an input of the graph.
+/// Returns the node that computes the elements of a node's result; `None` where these are of an input of the graph.
 fn maker_of(typed: &TypedGraph, node: NodeId) -> Option<NodeId> {
     let graph = typed.graph();
     let mut maker = node;

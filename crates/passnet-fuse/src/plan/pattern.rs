@@ -77,7 +77,7 @@ pub(crate) fn share(patterns: &[&Pattern]) -> SharedPattern {
     SharedPattern { body, parameters, filled }
 }
 
-/// The pattern as a graph, whose inputs are the region's and then the parameters for constants; `None` if it is no graph.
+/// Returns the pattern as a graph, whose inputs are the region's and then the parameters for constants; `None` if it is no graph.
 pub(crate) fn graph_of(typed: &TypedGraph, region: &Region, shared: &SharedPattern) -> Option<Graph> {
     let graph = typed.graph();
     let mut builder = Graph::builder();
@@ -147,8 +147,8 @@ pub(crate) fn constant(arg: Arg) -> Option<String> {
     }
 }
 
-/// Returns whether a parameter of a pattern may stand for a constant among a call's arguments: functions in C++ read the elements of
-/// a list themselves.
+/// Returns whether a parameter of a pattern may stand for a constant among a call's arguments: functions in C++ read
+/// the elements of a list themselves.
 fn opens(callee: Callee<'_>) -> bool {
     match callee {
         Callee::Method(_) => true,

@@ -14,14 +14,15 @@ use passnet_record::DType;
 
 use crate::front::lower::{call::Call, convolution::Convolution, product::MOST_UNSPLIT};
 
-/// Most elements that go into a convolution of which hardly one falls to the other side of a rounding to TF32, one in some
-/// thousands.
+/// Largest number of elements that go into a convolution of which hardly one falls to the other side of a rounding to
+/// TF32, one in some thousands.
 const MOST_CONVOLVED: i64 = 4096;
 
-/// Most elements of a product of which hardly one is small against a term that fell to the other side of a rounding.
+/// Largest number of elements of a product of which hardly one is small against a term that fell to the other side of a rounding.
 const MOST_MULTIPLIED: i64 = 16_384;
 
-/// Most elements of a half type of which hardly one falls to the other side of a rounding in all contents of an evaluation.
+/// Largest number of elements of a half type of which hardly one falls to the other side of a rounding in all contents
+/// of an evaluation.
 const MOST_UNSEEN: i64 = 32;
 
 /// Roundings of a reduction that a value carries.
@@ -94,7 +95,7 @@ fn fragile_in(typed: &TypedGraph, target: Target) -> BTreeSet<NodeId> {
     fragile
 }
 
-/// The reductions whose roundings an operation shows, from what its operands carry, each by itself and all together.
+/// Returns the reductions whose roundings an operation shows, from what its operands carry, each by itself and all together.
 fn shown(
     call: &Call<'_>,
     ty: Option<&TensorType>,
@@ -130,9 +131,9 @@ fn shown(
     }
 }
 
-/// Returns whether the author's kernel for a product has the sums of PyTorch's: of half types on matrix units, by measurement
-/// (`benches/gpu/products.py`), where sums are not split. The last dimension of the first factor is as long as the sums of `linear` and
-/// `matmul`.
+/// Returns whether the author's kernel for a product has the sums of PyTorch's: of half types on matrix units, by
+/// measurement (`benches/gpu/products.py`), where sums are not split. The last dimension of the first factor is as long
+/// as the sums of `linear` and `matmul`.
 fn has_known_sums(
     typed: &TypedGraph,
     call: &Call<'_>,
@@ -149,7 +150,7 @@ fn has_known_sums(
     is_half(result.dtype) && factors.len() == 2 && terms.is_some_and(|terms| terms <= MOST_UNSPLIT)
 }
 
-/// The traces of a value that is computed from values with these traces.
+/// Returns the traces of a value that is computed from values with these traces.
 fn joined<'t>(all: impl Iterator<Item = &'t Traces>) -> Traces {
     let mut joined = Traces::new();
     for (&reduction, trace) in all.flatten() {

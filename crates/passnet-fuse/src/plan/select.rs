@@ -16,8 +16,8 @@ use super::{
 };
 use crate::front::lower::{call::Call, storage::is_view_node};
 
-/// The sites of a task, without nodes that are left. Sites of one pass are together; passes are in the order in which they
-/// are applied.
+/// Returns the sites of a task, without nodes that are left. Sites of one pass are together; passes are in the order in
+/// which they are applied.
 pub(crate) fn plan_passes(
     task: &[TypedGraph],
     target: Target,
@@ -26,13 +26,14 @@ pub(crate) fn plan_passes(
     plan_around(task, target, &find_fragile_nodes(task, target, left))
 }
 
-/// The same, with all nodes that can be expressed: for a caller who compares each region with exact results.
+/// Returns the same, with all nodes that can be expressed: for a caller who compares each region with exact results.
 pub(crate) fn plan_judged_passes(task: &[TypedGraph], target: Target) -> Vec<Vec<Site>> {
     plan_around(task, target, &vec![BTreeSet::new(); task.len()])
 }
 
-/// The sites of a task, without the nodes of each graph that are kept. Where one graph cannot have an operation of a pass, the
-/// operation is kept in the graphs that the pass is for, and these are planned again: they have the rest.
+/// Returns the sites of a task, without the nodes of each graph that are kept. Where one graph cannot have an operation
+/// of a pass, the operation is kept in the graphs that the pass is for, and these are planned again: they have the
+/// rest.
 fn plan_around(task: &[TypedGraph], target: Target, kept: &[BTreeSet<NodeId>]) -> Vec<Vec<Site>> {
     let mut kept = kept.to_vec();
     loop {
@@ -53,7 +54,7 @@ fn plan_around(task: &[TypedGraph], target: Target, kept: &[BTreeSet<NodeId>]) -
     }
 }
 
-/// The sites of a graph, on its device and in host memory.
+/// Returns the sites of a graph, on its device and in host memory.
 fn rewritable_sites(typed: &TypedGraph, graph: usize, target: Target, kept: &BTreeSet<NodeId>) -> Vec<Site> {
     let on = |typed: &TypedGraph, target: Target| -> Vec<Site> {
         let replacements = find_replacements(typed, target, kept).into_iter();
@@ -132,7 +133,7 @@ fn group_by_pattern(sites: Vec<Site>) -> Vec<Vec<Site>> {
     groups.into_iter().map(|(_, sites)| sites).collect()
 }
 
-/// The patterns of several operations; for graphs without any of these one of a single operation, because a graph that
+/// Returns the patterns of several operations; for graphs without any of these one of a single operation, because a graph that
 /// nothing matches counts as failed.
 fn select_patterns(groups: Vec<Vec<Site>>) -> Vec<Vec<Site>> {
     let has_several = |sites: &Vec<Site>| sites.iter().any(|site| site.region.nodes.len() > 1);

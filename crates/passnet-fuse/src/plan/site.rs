@@ -3,6 +3,7 @@
 use passnet_graph::{Node, Target, TypedGraph};
 
 use super::{
+    cost::Gain,
     pattern::{Pattern, write_pattern},
     region::Region,
     stage::Program,
@@ -18,6 +19,8 @@ pub(crate) struct Site {
     pub(crate) pattern: Pattern,
     /// Names of the operations, in program order.
     pub(crate) operations: Vec<String>,
+    /// Predicted costs before and after.
+    pub(crate) gain: Gain,
     /// Position of the graph in the task.
     pub(crate) graph: usize,
     /// Device of the region's tensors. It is the CPU also where a graph on another device computes in host memory.
@@ -31,6 +34,15 @@ pub(crate) enum Replacement {
     Views(Vec<View>),
     /// The one view itself: it gains nothing, but a graph that nothing matches counts as failed.
     Same,
+}
+
+impl Replacement {
+    fn program(&self) -> Option<&Program> {
+        match self {
+            Self::Kernels(program) => Some(program),
+            Self::Views(_) | Self::Same => None,
+        }
+    }
 }
 
 /// Properties that sites of one pass share.
@@ -68,7 +80,8 @@ impl Site {
             call.map_or_else(|| node.callee.target().to_owned(), |call| call.name.to_owned())
         };
         let operations = nodes.map(name).collect();
-        Self { region, replacement, pattern, operations, graph, target }
+        let gain = Gain::of(typed, &region, replacement.program(), target);
+        Self { region, replacement, pattern, operations, gain, graph, target }
     }
 
     pub(crate) fn key(&self) -> PatternKey {
@@ -86,10 +99,7 @@ impl Site {
     }
 
     pub(crate) fn program(&self) -> Option<&Program> {
-        match &self.replacement {
-            Replacement::Kernels(program) => Some(program),
-            Replacement::Views(_) | Replacement::Same => None,
-        }
+        self.replacement.program()
     }
 
     pub(crate) fn views(&self) -> Option<&[View]> {

@@ -104,7 +104,7 @@ impl Form {
     }
 }
 
-/// All values that a stage stores or reduces.
+/// Returns all values that a stage stores or reduces.
 pub(crate) fn roots(stage: &Stage) -> Vec<ExprId> {
     let all = stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
     all.chain(stage.per_row.iter().flatten()).map(Action::value).collect()

@@ -21,7 +21,7 @@ use crate::front::{
 /// Bytes that take about as long to write as a view takes PyTorch.
 const LARGE_RESULT: i64 = 16_384;
 
-/// All regions of a graph, none where rewriting could change what is seen of memory.
+/// Returns all regions of a graph, none where rewriting could change what is seen of memory.
 pub(crate) fn find_regions(typed: &TypedGraph, target: Target, kept: &BTreeSet<NodeId>, copies: Copies) -> Vec<Region> {
     let Some(survey) = Survey::of(typed, target, kept) else { return Vec::new() };
     let without_views = |nodes| survey.without_second_copies(survey.without_views(nodes, copies));
@@ -93,7 +93,7 @@ impl<'g> Survey<'g> {
         self.expressible.contains(&node)
     }
 
-    /// The expressible nodes of each level.
+    /// Returns the expressible nodes of each level.
     pub(crate) fn by_level(&self) -> Vec<BTreeSet<NodeId>> {
         let deepest = self.levels.iter().copied().max().unwrap_or(0);
         let of_level =
@@ -173,7 +173,7 @@ impl<'g> Survey<'g> {
         nodes
     }
 
-    /// The region of these nodes; `None` where one call cannot replace them.
+    /// Returns the region of these nodes; `None` where one call cannot replace them.
     pub(crate) fn assemble(&self, nodes: BTreeSet<NodeId>) -> Option<Region> {
         let Self { typed, target, .. } = self;
         let graph = typed.graph();
@@ -226,7 +226,7 @@ impl<'g> Survey<'g> {
         })
     }
 
-    /// The new elements of inputs that are overwritten, and the inputs that values of the nodes overwrite.
+    /// Returns the new elements of inputs that are overwritten, and the inputs that values of the nodes overwrite.
     fn updates(&self, nodes: &BTreeSet<NodeId>, lowering: &mut Lowering<'_>) -> Option<(Updates, Overwritten)> {
         let graph = self.typed.graph();
         let (mut updates, mut overwritten) = (Updates::new(), Overwritten::new());
@@ -248,8 +248,8 @@ impl<'g> Survey<'g> {
         used.into_iter().filter(|&value| is_of(graph, value, nodes)).collect()
     }
 
-    /// The nodes in parts, cut where a node outside uses one of them, and where nothing may move across a call: patterns are
-    /// matched by names, and with these a change of a copy may be one of what was copied.
+    /// Returns the nodes in parts, cut where a node outside uses one of them, and where nothing may move across a call:
+    /// patterns are matched by names, and with these a change of a copy may be one of what was copied.
     fn until_used(&self, nodes: BTreeSet<NodeId>) -> Vec<BTreeSet<NodeId>> {
         let graph = self.typed.graph();
         let memory = MemoryUse::of(graph);

@@ -60,8 +60,8 @@ impl Tile {
         }
     }
 
-    /// The tile with more or fewer elements and warps. The part of a row that a program holds stays: whether it reads an element once
-    /// or several times is no matter of speed alone.
+    /// Returns the tile with more or fewer elements and warps. The part of a row that a program holds stays: whether it
+    /// reads an element once or several times is no matter of speed alone.
     pub(crate) fn with(self, Tiles { elements, warps }: Tiles) -> Self {
         let times = |value: i64, power: i8| if power < 0 { value >> -power } else { value << power };
         let mut tile = Self { warps: times(self.warps, warps).clamp(1, 16), ..self };
@@ -76,7 +76,7 @@ impl Tile {
         tile
     }
 
-    /// Number of programs.
+    /// Returns the number of programs.
     pub(crate) const fn programs(&self) -> i64 {
         match self.rows {
             Some(rows) => (rows + self.block_rows - 1) / self.block_rows,
@@ -84,7 +84,7 @@ impl Tile {
         }
     }
 
-    /// Number of warps of a program.
+    /// Returns the number of warps of a program.
     pub(crate) const fn warps(&self) -> i64 {
         self.warps
     }
@@ -138,12 +138,12 @@ fn depends_on(index: &Index, vars: &BTreeSet<Var>) -> bool {
     found
 }
 
-/// The least power of two that is not below a value.
+/// Returns the least power of two that is not below a value.
 pub(super) fn next_power(value: i64) -> i64 {
     value.max(1).unsigned_abs().next_power_of_two() as i64
 }
 
-/// The largest power of two that is not above a value.
+/// Returns the largest power of two that is not above a value.
 pub(super) fn prev_power(value: i64) -> i64 {
     let next = next_power(value);
     if next > value.max(1) { next / 2 } else { next }

@@ -48,7 +48,7 @@ pub(crate) fn find_lone_view(typed: &TypedGraph, target: Target, kept: &BTreeSet
     views.find_map(|node| survey.assemble(BTreeSet::from([node.id])))
 }
 
-/// The results as views; `None` where one is not.
+/// Returns the results as views; `None` where one is not.
 pub(crate) fn views_of(region: &Region) -> Option<Vec<View>> {
     let mut evaluator = Evaluator::new(&region.tensors);
     region

@@ -112,14 +112,33 @@ impl Reader<'_> {
     fn call(&mut self, name: &str) -> ValueId {
         let target = self.word();
         self.expect('(');
-        let mut args = self.args(')');
+        let (mut args, mut keywords) = (Vec::new(), Vec::new());
+        while !self.takes(')') {
+            match self.argument_name() {
+                Some(name) => keywords.push((name, self.arg())),
+                None => args.push(self.arg()),
+            }
+            self.takes(',');
+        }
+        let keywords: Vec<(&str, Arg)> = keywords.iter().map(|(name, arg)| (name.as_str(), *arg)).collect();
         match target.split_once('.').and_then(|(receiver, method)| Some((*self.values.get(receiver)?, method))) {
             Some((receiver, method)) => {
                 args.insert(0, receiver.into());
-                self.builder.call_method(name, method, &args, &[])
+                self.builder.call_method(name, method, &args, &keywords)
             }
-            None => self.builder.call_function(name, &target, &args, &[]),
+            None => self.builder.call_function(name, &target, &args, &keywords),
         }
+    }
+
+    /// The name before `=`, where the next argument has one.
+    fn argument_name(&mut self) -> Option<String> {
+        let rest = self.rest.clone();
+        let name = (!"([\'".contains(self.rest.peek().copied()?)).then(|| self.word())?;
+        if self.takes('=') {
+            return Some(name);
+        }
+        self.rest = rest;
+        None
     }
 
     fn args(&mut self, end: char) -> Vec<Arg> {

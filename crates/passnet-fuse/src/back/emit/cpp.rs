@@ -5,7 +5,6 @@ use std::fmt::Write;
 use super::{
     lines::{literals, wrapped},
     parts::{Parts, device, has_temporaries},
-    relay,
 };
 use crate::{
     back::{
@@ -18,9 +17,8 @@ use crate::{
     plan::{site::Site, stage::Program},
 };
 
-/// `copies` says that inputs may have to be copied to another layout.
-pub(super) fn parts(sites: &[Site], choices: &Choices, copies: bool) -> Parts {
-    let kernels = Kernels::of(sites, choices, copies);
+pub(super) fn parts(sites: &[Site], choices: &Choices) -> Parts {
+    let kernels = Kernels::of(sites, choices);
     let region = &sites[0].region;
     let is_shared = kernels.is_shared;
     let mut launch = String::new();
@@ -45,9 +43,9 @@ pub(super) fn parts(sites: &[Site], choices: &Choices, copies: bool) -> Parts {
     } else {
         ("kernel, row of its sizes, ", vec!["kernel".to_owned(), "row".to_owned()])
     };
-    let entries = |calls: &Vec<Call>| {
+    let entries = |calls: &Vec<KernelCall>| {
         if is_shared {
-            let calls: Vec<String> = calls.iter().map(Call::entry).collect();
+            let calls: Vec<String> = calls.iter().map(KernelCall::entry).collect();
             return vec![format!("({},)", calls.join(", "))];
         }
         vec![calls[0].kernel.clone(), calls[0].row.to_string()]
@@ -69,13 +67,13 @@ pub(super) fn parts(sites: &[Site], choices: &Choices, copies: bool) -> Parts {
 struct Kernels {
     text: String,
     /// Calls of each site, in order; as many for each.
-    of_site: Vec<Vec<Call>>,
+    of_site: Vec<Vec<KernelCall>>,
     /// True if calls have parts, and the functions take a range of them.
     is_shared: bool,
 }
 
 /// A call of a function.
-struct Call {
+struct KernelCall {
     kernel: String,
     /// Row of its sizes.
     row: usize,
@@ -83,23 +81,23 @@ struct Call {
     parts: i64,
 }
 
-impl Call {
-    /// The function and the arguments after its tensors, as Python.
+impl KernelCall {
+    /// Returns the function and the arguments after its tensors, as Python.
     fn entry(&self) -> String {
         format!("({}, {}, {})", self.kernel, self.row, self.parts)
     }
 }
 
 /// Sites whose functions differ in sizes only.
-struct Function {
+struct MergedFunction {
     skeleton: Skeleton,
     parameters: Vec<String>,
     /// Different sizes of the sites.
     rows: Vec<Vec<i64>>,
 }
 
-impl Function {
-    /// The table of sizes and the function, and its declaration.
+impl MergedFunction {
+    /// Returns the table of sizes and the function, and its declaration.
     fn print(&self, number: usize, is_shared: bool, sites: &[Site]) -> (String, String) {
         let Self { skeleton, parameters, rows } = self;
         let mut source = String::new();
@@ -122,7 +120,7 @@ impl Function {
 }
 
 impl Kernels {
-    fn of(sites: &[Site], choices: &Choices, copies: bool) -> Self {
+    fn of(sites: &[Site], choices: &Choices) -> Self {
         let programs: Vec<_> = sites.iter().filter_map(|site| Some((site, site.program()?))).collect();
         let phases = |divides: bool| -> Vec<Vec<Phase>> {
             let of = |(site, program): &(&Site, &Program)| {
@@ -136,23 +134,23 @@ impl Kernels {
             all = phases(false);
         }
         let is_shared = all.iter().any(|phases| phases.len() > 1 || phases[0].parts > 1);
-        let mut functions: Vec<Function> = Vec::new();
+        let mut functions: Vec<MergedFunction> = Vec::new();
         let mut of_site = Vec::new();
         for ((_, program), phases) in programs.iter().zip(&all) {
             of_site.push(phases.iter().map(|phase| call(&mut functions, program, phase)).collect());
         }
-        Self { text: source(&functions, is_shared, sites, copies), of_site, is_shared }
+        Self { text: source(&functions, is_shared, sites), of_site, is_shared }
     }
 }
 
-/// The call of a phase's function, which is added unless there is one that differs in sizes only.
-fn call(functions: &mut Vec<Function>, program: &Program, phase: &Phase) -> Call {
+/// Returns the call of a phase's function, which is added unless there is one that differs in sizes only.
+fn call(functions: &mut Vec<MergedFunction>, program: &Program, phase: &Phase) -> KernelCall {
     let (skeleton, sizes) = split(&phase.body);
     let parameters = cpp::parameters(program);
-    let is_same = |known: &Function| known.skeleton == skeleton && known.parameters == parameters;
+    let is_same = |known: &MergedFunction| known.skeleton == skeleton && known.parameters == parameters;
     let known = functions.iter().position(is_same);
     let number = known.unwrap_or_else(|| {
-        functions.push(Function { skeleton, parameters, rows: Vec::new() });
+        functions.push(MergedFunction { skeleton, parameters, rows: Vec::new() });
         functions.len() - 1
     });
     // Equal sizes share a row.
@@ -161,11 +159,11 @@ fn call(functions: &mut Vec<Function>, program: &Program, phase: &Phase) -> Call
         rows.push(sizes);
         rows.len() - 1
     });
-    Call { kernel: format!("kernel{number}"), row, parts: phase.parts }
+    KernelCall { kernel: format!("kernel{number}"), row, parts: phase.parts }
 }
 
-/// The C++ source with all functions, as Python.
-fn source(functions: &[Function], is_shared: bool, sites: &[Site], copies: bool) -> String {
+/// Returns the C++ source with all functions, as Python.
+fn source(functions: &[MergedFunction], is_shared: bool, sites: &[Site]) -> String {
     let mut source = String::from(cpp::START);
     let mut names: Vec<String> = Vec::new();
     let mut quoted: Vec<String> = Vec::new();
@@ -174,11 +172,6 @@ fn source(functions: &[Function], is_shared: bool, sites: &[Site], copies: bool)
         source.push_str(&wrapped(&text));
         names.push(format!("kernel{number}"));
         quoted.push(literals(&signature));
-    }
-    if copies {
-        source.push_str(relay::COPY_ELEMENTS);
-        names.push("copy_elements".to_owned());
-        quoted.push(relay::COPY_SIGNATURE.to_owned());
     }
     // One blank line is enough at the end.
     source.truncate(source.trim_end().len());
@@ -192,7 +185,7 @@ fn source(functions: &[Function], is_shared: bool, sites: &[Site], copies: bool)
     )
 }
 
-/// The declaration of a kernel for the helper that calls it, which refuses strides of parameters that are not marked so.
+/// Returns the declaration of a kernel for the helper that calls it, which refuses strides of parameters that are not marked so.
 fn signature(number: usize, parameters: &[String], is_shared: bool, sites: &[Site]) -> String {
     let is_strided = |place: usize| {
         sites.iter().any(|site| {

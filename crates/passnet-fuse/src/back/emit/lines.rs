@@ -1,7 +1,10 @@
 //! Lines of a length that people read.
 
-/// Most characters of a line.
+/// Largest number of characters of a line.
 const LONGEST_LINE: usize = 100;
+
+/// A space at which [`filled`] breaks no line.
+pub(super) const UNBROKEN_SPACE: char = '\u{a0}';
 
 /// Lines of at most [`LONGEST_LINE`] characters, broken at spaces.
 pub(super) fn wrapped(text: &str) -> String {
@@ -26,7 +29,75 @@ pub(super) fn wrapped(text: &str) -> String {
     lines
 }
 
-/// A declaration as literals of Python, which are joined.
+/// Lines of Python of at most [`LONGEST_LINE`] characters where they can be broken within brackets.
+pub(super) fn wrapped_python(text: &str) -> String {
+    let mut lines = String::new();
+    for line in text.lines() {
+        let indent = line.len() - line.trim_start().len();
+        let mut rest = line.to_owned();
+        let mut depth = 0;
+        while rest.len() > LONGEST_LINE {
+            let Some((end, depth_there)) = last_break(&rest, depth) else { break };
+            lines.push_str(rest[..end].trim_end());
+            lines.push('\n');
+            rest = format!("{}{}", " ".repeat(indent + 8), rest[end..].trim_start());
+            depth = depth_there;
+        }
+        lines.push_str(&rest);
+        lines.push('\n');
+    }
+    lines
+}
+
+/// Returns a space within brackets and outside of strings at which a line is short enough, and the number of brackets that
+/// are open there. `depth` is that number at the start.
+fn last_break(line: &str, depth: usize) -> Option<(usize, usize)> {
+    let (mut depth, mut quote, mut found) = (depth, None, Vec::new());
+    let start = line.len() - line.trim_start().len();
+    for (place, letter) in line.char_indices().take_while(|&(place, _)| place <= LONGEST_LINE) {
+        match (quote, letter) {
+            (Some(open), _) => quote = Some(open).filter(|&open| open != letter),
+            (None, '"' | '\'') => quote = Some(letter),
+            (None, '(' | '[' | '{') => depth += 1,
+            (None, ')' | ']' | '}') => depth = depth.saturating_sub(1),
+            (None, ' ') if depth > 0 && place > start => found.push((place, depth)),
+            _ => {}
+        }
+    }
+    // In the second half of the line where fewest brackets are open, so that tuples stay together.
+    let late =
+        found.iter().copied().filter(|&(place, _)| place > LONGEST_LINE / 2).rev().min_by_key(|&(_, depth)| depth);
+    late.or(found.last().copied())
+}
+
+/// Returns names as the target of an assignment that is indented, in brackets where [`wrapped_python`] has to break it.
+pub(super) fn unpacked(names: &[String], indent: usize) -> String {
+    let text = names.join(", ");
+    let comma = if names.len() == 1 { "," } else { "" };
+    if indent + text.len() + " = numbers".len() > LONGEST_LINE { format!("({text}{comma})") } else { text + comma }
+}
+
+/// A paragraph in lines of at most [`LONGEST_LINE`] characters.
+pub(super) fn filled(text: &str) -> String {
+    let mut lines = String::new();
+    // The first line follows three quotes.
+    let mut length = 3;
+    for word in text.split(' ') {
+        if length + word.len() > LONGEST_LINE {
+            lines.pop();
+            lines.push('\n');
+            length = 0;
+        }
+        lines.push_str(word);
+        lines.push(' ');
+        length += word.len() + 1;
+    }
+    lines.pop();
+    lines.push('\n');
+    lines.replace(UNBROKEN_SPACE, " ")
+}
+
+/// Returns a declaration as literals of Python, which are joined.
 pub(super) fn literals(declaration: &str) -> String {
     let mut lines = vec![String::new()];
     for parameter in declaration.split_inclusive(", ") {

@@ -22,7 +22,7 @@ pub(super) struct Parts {
     pub(super) returned: Option<Vec<String>>,
 }
 
-/// The device of fresh memory, as text.
+/// Returns the device of fresh memory, as text.
 pub(super) fn device(site: &Site) -> &'static str {
     match site.target {
         _ if !site.region.inputs.is_empty() => "in0.device",

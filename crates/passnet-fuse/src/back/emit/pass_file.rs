@@ -3,8 +3,14 @@
 use std::fmt::Write;
 
 use passnet_graph::{Target, TensorType};
+use passnet_record::counted;
 
-use super::{cpp, lines::wrapped, relay, signature::Signature, triton, views};
+use super::{
+    cpp,
+    lines::{UNBROKEN_SPACE, filled, wrapped_python},
+    signature::Signature,
+    triton, views,
+};
 use crate::{
     back::tuning::Choices,
     plan::{
@@ -14,7 +20,7 @@ use crate::{
     },
 };
 
-/// The text of a pass for sites of one pattern.
+/// Returns the text of a pass for sites of one pattern.
 pub(crate) fn pass_file(sites: &[Site], choices: &Choices) -> String {
     let patterns: Vec<&Pattern> = sites.iter().map(|site| &site.pattern).collect();
     let shared = share(&patterns);
@@ -25,7 +31,7 @@ pub(crate) fn pass_file(sites: &[Site], choices: &Choices) -> String {
     let views: Vec<&[View]> = sites.iter().filter_map(Site::views).collect();
     let parts = match sites[0].target {
         _ if views.len() == sites.len() => views::parts(&views),
-        Target::Cpu => cpp::parts(sites, choices, !signature.relaid.is_empty()),
+        Target::Cpu => cpp::parts(sites, choices),
         Target::Cuda => triton::parts(sites, choices),
     };
     let parameters = signature.parameters.join(", ");
@@ -39,32 +45,34 @@ pub(crate) fn pass_file(sites: &[Site], choices: &Choices) -> String {
         description(&parts.title, &sites[0]),
         if shared.body.contains("operator.") { "import operator\n\n" } else { "" },
         parts.imports,
-        shared.body,
+        wrapped_python(&shared.body),
     );
     text.push_str(&parts.kernels);
-    if !signature.relaid.is_empty() {
-        text.push_str(&relay::helpers(sites[0].target));
-    }
-    text.push_str(&signature.plans(sites, &shared, &parts));
-    text.push_str(&signature.layouts(sites, &shared));
-    text.push_str(&signature.wrapper(sites, &parts));
+    let tables = [signature.plans(sites, &shared, &parts), signature.layouts(sites, &shared)];
+    text.push_str(&wrapped_python(&tables.concat()));
+    text.push_str(&wrapped_python(&signature.wrapper(sites, &parts)));
     text
 }
 
-/// Description of a pass: the operations that it replaces, and the types of their first graph.
+/// Description of a pass: the operations that it replaces, and for the first graph their types and the expected gain.
 fn description(title: &str, site: &Site) -> String {
     let ty = |ty: &TensorType| {
         let shape: Vec<String> = ty.shape.iter().map(i64::to_string).collect();
-        format!("{}[{}]", ty.dtype, shape.join(", "))
+        format!("{}[{}]", ty.dtype, shape.join(&format!(",{UNBROKEN_SPACE}")))
     };
     let types = |types: Vec<String>| types.join(", ");
     let region = &site.region;
-    let count = region.nodes.len();
-    let operations = format!("{title} instead of {count} operations: {}.", site.operations.join(", "));
+    let operations = counted(region.nodes.len(), "operation");
+    let operations = format!("{title} instead of {operations}: {}.", site.operations.join(", "));
     let given = types(region.inputs.iter().map(|input| ty(&input.ty)).collect());
     let results = types(region.outputs.iter().map(|output| ty(&output.ty)).collect());
     let signature = format!("{given} -> {results}");
-    format!("{}\n{}", wrapped(&operations), wrapped(signature.trim_start()))
+    let device = match site.target {
+        Target::Cuda => "an H200",
+        Target::Cpu => "a core of a server CPU",
+    };
+    let gain = format!("Predicted for {device}: {}.", site.gain).replace(" us", &format!("{UNBROKEN_SPACE}us"));
+    [operations, signature.trim_start().to_owned(), gain].map(|paragraph| filled(&paragraph)).join("\n")
 }
 
 /// A pass that does what its pattern does.

@@ -3,8 +3,8 @@ use std::{collections::BTreeMap, fmt::Write};
 use passnet_graph::TensorType;
 
 use super::{
+    lines,
     parts::{Parts, device, has_temporaries},
-    relay,
 };
 use crate::plan::{
     pattern::SharedPattern,
@@ -12,6 +12,9 @@ use crate::plan::{
     site::Site,
     stage::{Buffer, Role},
 };
+
+/// Largest number of dimensions of a tensor that `kernels.with_strides` copies.
+const MOST_DIMENSIONS: usize = 6;
 
 /// Parameters of the pass, and the properties that distinguish its sites.
 pub(super) struct Signature {
@@ -34,7 +37,7 @@ impl Signature {
             .collect();
         let may_be_relaid = |number: &usize| {
             let is_view = sites.iter().all(|site| site.views().is_some());
-            !is_view && sites.iter().any(|site| relay::may_be_relaid(&site.region.inputs[*number]))
+            !is_view && sites.iter().any(|site| may_be_relaid(&site.region.inputs[*number]))
         };
         let relaid = (0..inputs.len()).filter(may_be_relaid).collect();
         // To ask for memory like that of a tensor costs less than to name a shape; views get none.
@@ -51,7 +54,7 @@ impl Signature {
         Self { inputs, parameters, needs_stride, relaid, twins }
     }
 
-    /// The table from shapes and types to what a site's call needs.
+    /// Returns the table from shapes and types to what a site's call needs.
     pub(super) fn plans(&self, sites: &[Site], shared: &SharedPattern, parts: &Parts) -> String {
         let has_temporaries = sites.iter().any(has_temporaries);
         let plan = |number: usize, site: &Site| {
@@ -74,14 +77,14 @@ impl Signature {
             tuple_text(&plan)
         };
         format!(
-            "# Shape and type of each tensor: {}shape, strides{} of each result.\n{}",
-            parts.columns,
+            "# By shape and type of each tensor: {}\n# shape, strides{} of each result.\n{}",
+            parts.columns.trim_end(),
             if parts.returned.is_none() { " and type" } else { "" },
             table("PLANS", sites, shared, &self.needs_stride, plan)
         )
     }
 
-    /// The table of predicted strides of the inputs that are copied where they have others.
+    /// Returns the table of predicted strides of the inputs that are copied where they have others.
     pub(super) fn layouts(&self, sites: &[Site], shared: &SharedPattern) -> String {
         if self.relaid.is_empty() {
             return String::new();
@@ -91,12 +94,12 @@ impl Signature {
             self.relaid.iter().map(stride).collect::<Vec<_>>().join(" ")
         };
         format!(
-            "# Shape and type of each tensor: strides that PLANS has for those made by a library.\n{}",
+            "# By shape and type of each tensor: strides that PLANS has for those made by a library.\n{}",
             table("LAYOUTS", sites, shared, &vec![false; self.inputs.len()], strides)
         )
     }
 
-    /// The key of a table in terms of the parameters.
+    /// Returns the key of a table in terms of the parameters.
     fn key(&self, with_strides: bool) -> String {
         let mut key: Vec<String> = Vec::new();
         for (input, by_stride) in self.inputs.iter().zip(&self.needs_stride) {
@@ -115,7 +118,7 @@ impl Signature {
 
     /// Lines for inputs that PLANS does not have: copies, or an error.
     fn unforeseen(&self) -> String {
-        let error = "raise ValueError(\"fused: written for the shapes, types and layouts in PLANS, not for these\")\n";
+        let error = "raise ValueError(\"fused: not written for these shapes, types or layouts\")\n";
         if self.relaid.is_empty() {
             return format!("        {error}");
         }
@@ -129,7 +132,7 @@ impl Signature {
             let _ = write!(
                 text,
                 "        if in{number}.stride() != layout{number}:\n            \
-                 in{number} = relaid(in{number}, layout{number})\n",
+                 in{number} = kernels.with_strides(in{number}, layout{number})\n",
             );
         }
         let given: Vec<String> = self.contiguous(|number| !self.relaid.contains(&number));
@@ -180,7 +183,7 @@ impl Signature {
         let _ = write!(text, "    if plan is None{}{contiguous}:\n{}", parts.refuses, self.unforeseen(),);
         // A single graph whose results are all in place has nothing in its plan.
         if !unpacked.is_empty() {
-            let _ = writeln!(text, "    {} = plan", tuple_text(&unpacked));
+            let _ = writeln!(text, "    {} = plan", lines::unpacked(&unpacked, 4));
         }
         if let Some(returned) = &parts.returned {
             let _ = writeln!(text, "    return {}", returned.join(", "));
@@ -199,14 +202,23 @@ impl Signature {
         }
         text.push_str(&parts.launch);
         for number in &updated {
-            let _ = write!(text, "    if in{number} is not given{number}:\n        copy(in{number}, given{number})\n");
+            let _ = write!(
+                text,
+                "    if in{number} is not given{number}:\n        kernels.copy(in{number}, given{number})\n"
+            );
         }
         let _ = writeln!(text, "    return {}", results(&sites[0], &updated, names).join(", "));
         text
     }
 }
 
-/// Names of the results: inputs that are overwritten, as they were given, and fresh memory.
+/// Returns whether an input may have strides that are not foreseen, and can be copied then: a library made it at run time. On a
+/// CPU the strides depend on its instructions, by which the library chooses a convolution.
+fn may_be_relaid(input: &Input) -> bool {
+    !input.is_given && input.ty.shape.len() <= MOST_DIMENSIONS
+}
+
+/// Returns the names of the results: inputs that are overwritten, as they were given, and fresh memory.
 fn results(site: &Site, updated: &[usize], fresh: Vec<String>) -> Vec<String> {
     let mut fresh = fresh.into_iter();
     let name = |input: Option<usize>| match input {
@@ -217,7 +229,8 @@ fn results(site: &Site, updated: &[usize], fresh: Vec<String>) -> Vec<String> {
     site.region.outputs.iter().map(|output| output.input).filter_map(name).collect()
 }
 
-/// A table from shapes, strides where they are asked for, types and constants to a row for each site. Equal sites have one.
+/// Returns a table from shapes, strides where they are asked for, types and constants to a row for each site. Equal
+/// sites have one.
 fn table(
     name: &str,
     sites: &[Site],

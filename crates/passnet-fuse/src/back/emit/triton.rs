@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
-use super::parts::{Parts, device};
+use super::{
+    lines::{unpacked, wrapped_python},
+    parts::{Parts, device},
+};
 use crate::{
     back::{
         print::{
@@ -28,7 +31,7 @@ struct Variant {
     grids: Vec<Vec<[i64; 2]>>,
 }
 
-/// The variants of the sites' kernels; for each site the number of its variant and its place in there.
+/// Returns the variants of the sites' kernels; for each site the number of its variant and its place in there.
 fn variants(sites: &[Site], choices: &Choices) -> (Vec<Variant>, Vec<(usize, usize)>) {
     let mut variants: Vec<Variant> = Vec::new();
     let mut of_site: Vec<(usize, usize)> = Vec::new();
@@ -51,11 +54,12 @@ fn variants(sites: &[Site], choices: &Choices) -> (Vec<Variant>, Vec<(usize, usi
     (variants, of_site)
 }
 
-/// The functions that kernels use, before them.
+/// Returns the functions that kernels use, before them.
 fn with_helpers(mut kernels: String) -> String {
     let helpers = [
         ("smaller", triton::SMALLER),
         ("larger", triton::LARGER),
+        ("leading(", triton::LEADING),
         ("inverse_root(", triton::INVERSE_ROOT),
         ("logarithm(", triton::LOGARITHM),
     ];
@@ -72,7 +76,8 @@ pub(super) fn parts(sites: &[Site], choices: &Choices) -> Parts {
     let printed: Vec<Printed> =
         variants.iter().enumerate().map(|(number, variant)| print(number, variant, device(&sites[0]))).collect();
     let several = printed.len() > 1;
-    let kernels = with_helpers(printed.iter().map(|variant| variant.kernels.as_str()).collect());
+    let kernels: String = printed.iter().map(|variant| variant.kernels.as_str()).collect();
+    let kernels = wrapped_python(&with_helpers(kernels));
     let launches: usize = variants.iter().map(|variant| variant.kernels.len()).max().unwrap_or(0);
     let entry = |(variant, place): (usize, usize)| {
         let entry = printed[variant].rows[place].clone();
@@ -146,7 +151,7 @@ fn print(number: usize, variant: &Variant, device: &str) -> Printed {
 }
 
 impl Printed {
-    /// A number of the sites: itself where it is the same for all, else a name that the table gives a value.
+    /// Returns a number of the sites: itself where it is the same for all, else a name that the table gives a value.
     fn number(&mut self, name: &str, values: &[i64]) -> String {
         if values.iter().all(|value| *value == values[0]) {
             return values[0].to_string();
@@ -159,7 +164,7 @@ impl Printed {
     }
 }
 
-/// The lines that launch: of the variant that the plan names, where there are several.
+/// Returns the lines that launch: of the variant that the plan names, where there are several.
 fn launch(printed: &[Printed], several: bool) -> String {
     let mut text = String::new();
     for (number, variant) in printed.iter().enumerate() {
@@ -170,7 +175,7 @@ fn launch(printed: &[Printed], several: bool) -> String {
             if let [name] = variant.names.as_slice() {
                 let _ = writeln!(text, "{indent}{name} = numbers[0]");
             } else if !variant.names.is_empty() {
-                let _ = writeln!(text, "{indent}{} = numbers", variant.names.join(", "));
+                let _ = writeln!(text, "{indent}{} = numbers", unpacked(&variant.names, indent.len()));
             }
         }
         for line in variant.launch.iter().flat_map(|lines| lines.lines()) {

@@ -7,6 +7,7 @@ mod contraction;
 mod extent;
 mod fold;
 mod mask;
+mod types;
 mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,13 +46,18 @@ pub(crate) struct Kernel {
 pub(crate) const LARGER: &str = "@triton.jit\ndef larger(a, b):\n    return tl.where((a > b) | (a != a), a, b)\n\n\n";
 pub(crate) const SMALLER: &str = "@triton.jit\ndef smaller(a, b):\n    return tl.where((a < b) | (a != a), a, b)\n\n\n";
 
+/// The part of a `float32` that TF32 keeps. A subnormal number would lose all of it, and has the smallest normal exponent instead.
+pub(crate) const LEADING: &str = "@triton.jit\ndef leading(x):\n    \
+    exponent = tl.where((tl.abs(x) < 1.1754944e-38) & (x != 0), 0x00800000, 0)\n    \
+    return ((x.to(tl.int32, bitcast=True) & -8192) | exponent).to(tl.float32, bitcast=True)\n\n\n";
+
 /// In libdevice as Triton links it, numbers below the smallest normal one are 0. PyTorch's kernels know them.
 pub(crate) const INVERSE_ROOT: &str = "@triton.jit\ndef inverse_root(x):\n    tiny = x < 1.1754944e-38\n    \
     return libdevice.rsqrt(tl.where(tiny, x * 16777216.0, x)) * tl.where(tiny, 4096.0, 1.0)\n\n\n";
 pub(crate) const LOGARITHM: &str = "@triton.jit\ndef logarithm(x):\n    tiny = x < 1.1754944e-38\n    \
     return libdevice.log(tl.where(tiny, x * 16777216.0, x)) - tl.where(tiny, 16.635532, 0.0)\n\n\n";
 
-/// The kernels of a program, in order.
+/// Returns the kernels of a program, in order.
 pub(crate) fn kernels(program: &Program, config: Tiles) -> Vec<Kernel> {
     program.stages.iter().map(|stage| kernel(program, stage, config)).collect()
 }
@@ -59,16 +65,38 @@ pub(crate) fn kernels(program: &Program, config: Tiles) -> Vec<Kernel> {
 fn kernel(program: &Program, stage: &Stage, config: Tiles) -> Kernel {
     let names = super::buffer_names(program);
     let is_used = used_buffers(&program.arena, stage);
-    let is_own = |(number, _): &(usize, String)| is_used.contains(number);
-    let buffers = names.iter().cloned().enumerate().filter(is_own).map(|(_, name)| name).collect();
+    let own: Vec<(String, DType)> =
+        is_used.iter().map(|&number| (names[number].clone(), program.buffers[number].dtype)).collect();
     let tile = Tile::of(stage, &program.arena).with(config);
     let mut printer = Printer::new(program, stage, names, tile);
     if let Some(contraction) = Contraction::of(stage, &program.arena).filter(|_| stage.is_product) {
         printer.contraction(stage, &contraction);
-        return Kernel { body: printer.text, buffers, programs: contraction.programs(), warps: contraction.warps };
+        return Kernel::new(&printer.text, own, contraction.programs(), contraction.warps);
     }
     printer.stage(stage);
-    Kernel { body: printer.text, buffers, programs: tile.programs(), warps: tile.warps() }
+    Kernel::new(&printer.text, own, tile.programs(), tile.warps())
+}
+
+impl Kernel {
+    /// A kernel that takes half types from its pointers, so that one kernel serves both where nothing else differs.
+    fn new(body: &str, buffers: Vec<(String, DType)>, programs: i64, warps: i64) -> Self {
+        let mut body = body.to_owned();
+        // By first appearance, so that the types of two kernels can be exchanged.
+        let mut halves: Vec<(&str, DType)> = Vec::new();
+        for (buffer, dtype) in &buffers {
+            let is_half = matches!(dtype, DType::Float16 | DType::BFloat16);
+            if is_half && halves.iter().all(|(_, known)| known != dtype) {
+                halves.push((buffer, *dtype));
+            }
+        }
+        for (name, (buffer, half)) in ["half", "other_half"].into_iter().zip(halves) {
+            let text = types::storage_type(half);
+            if body.contains(text) {
+                body = format!("    {name} = {buffer}.dtype.element_ty\n{}", body.replace(text, name));
+            }
+        }
+        Self { body, buffers: buffers.into_iter().map(|(name, _)| name).collect(), programs, warps }
+    }
 }
 
 fn used_buffers(arena: &Arena, stage: &Stage) -> BTreeSet<usize> {
@@ -270,7 +298,7 @@ impl<'p> Printer<'p> {
     }
 }
 
-/// Names of loops: `whole` for the only one, else numbered.
+/// Returns the names of loops: `whole` for the only one, else numbered.
 fn named<'l>(loops: impl Iterator<Item = &'l Loop>, whole: &str, prefix: &str) -> Vec<(Loop, String)> {
     let mut named: Vec<(Loop, String)> =
         loops.enumerate().map(|(place, nest)| (nest.clone(), format!("{prefix}{place}"))).collect();
@@ -284,7 +312,7 @@ fn name_of(loops: &[(Loop, String)], var: Var) -> Option<&str> {
     loops.iter().find(|(nest, _)| nest.var == Some(var)).map(|(_, name)| name.as_str())
 }
 
-/// Number of times that each value is an operand, among the values that the roots are computed from.
+/// Returns the number of times that each value is an operand, among the values that the roots are computed from.
 fn uses(arena: &Arena, roots: &[ExprId]) -> BTreeMap<ExprId, usize> {
     let mut uses: BTreeMap<ExprId, usize> = BTreeMap::new();
     for &root in roots {

@@ -1,5 +1,7 @@
 //! One call with its arguments by name.
 
+use std::cell::Cell;
+
 use passnet_graph::{
     Arg, Graph, Node, ValueId,
     ops::{Op, OpName},
@@ -7,8 +9,34 @@ use passnet_graph::{
 
 use crate::front::scalar::as_scalar;
 
+/// Second names that PyTorch gives parameters for code that was written for NumPy, after the first.
+const SECOND_NAMES: [(&str, &[&str]); 4] =
+    [("dim", &["axis"]), ("keepdim", &["keepdims"]), ("input", &["x", "a", "x1"]), ("other", &["x2"])];
+
+/// Parameters that decide the type, the shape, the strides or the device of a result, all of which a lowering takes from
+/// PyTorch's own result; the momentum of statistics that a lowered call does not change.
+const SHOWN_BY_TYPE: [&str; 15] = [
+    "_stacklevel",
+    "ceil_mode",
+    "copy",
+    "device",
+    "dtype",
+    "end_dim",
+    "layout",
+    "memory_format",
+    "momentum",
+    "non_blocking",
+    "pin_memory",
+    "requires_grad",
+    "scale_factor",
+    "size",
+    "start_dim",
+];
+
 /// A call of a known family of functions: functions of torch, `Tensor` methods and Python operators of one name.
-#[derive(Clone, Copy, Debug)]
+///
+/// It notes which keywords were asked for: a lowering that overlooks one is wrong ([`Self::reads_all_keywords`]).
+#[derive(Clone, Debug)]
 pub(crate) struct Call<'g> {
     pub(crate) graph: &'g Graph,
     pub(crate) value: ValueId,
@@ -19,13 +47,16 @@ pub(crate) struct Call<'g> {
     pub(crate) is_method: bool,
     args: &'g [Arg],
     node: Node<'g>,
+    /// A bit for each keyword that was asked for.
+    read: Cell<u64>,
 }
 
 impl<'g> Call<'g> {
     /// `None` for functions of other namespaces.
     pub(crate) fn of(graph: &'g Graph, node: Node<'g>) -> Option<Self> {
         let OpName { name, in_place, is_method } = OpName::of(node.callee)?;
-        let mut call = Self { graph, value: node.value, name, in_place, is_method, args: node.args, node };
+        let mut call =
+            Self { graph, value: node.value, name, in_place, is_method, args: node.args, node, read: Cell::new(0) };
         call.in_place |= call.has_in_place_flag();
         Some(call)
     }
@@ -63,10 +94,29 @@ impl<'g> Call<'g> {
         !self.node.kwargs.is_empty()
     }
 
-    /// The argument at a place or of that name.
+    /// Returns the argument at a place or of that name.
     pub(crate) fn arg(&self, place: usize, name: &str) -> Option<Arg> {
-        let keyword = || self.node.kwargs.iter().find(|(key, _)| self.graph.str(*key) == name).map(|&(_, arg)| arg);
-        self.args.get(place).copied().or_else(keyword)
+        self.args.get(place).copied().or_else(|| {
+            let place = self.keyword(name)?;
+            self.read.set(self.read.get() | bit(place));
+            Some(self.node.kwargs[place].1)
+        })
+    }
+
+    /// Returns the number of the keyword of that name, or of a second name of it.
+    fn keyword(&self, name: &str) -> Option<usize> {
+        let seconds = SECOND_NAMES.iter().find(|(first, _)| *first == name).map_or(&[][..], |(_, seconds)| seconds);
+        let is_named = |key: &str| key == name || seconds.contains(&key);
+        self.node.kwargs.iter().position(|&(key, _)| is_named(self.graph.str(key)))
+    }
+
+    /// Returns whether all keywords that can change the result were asked for: a lowering does not know the meaning of others.
+    pub(crate) fn reads_all_keywords(&self) -> bool {
+        self.node.kwargs.iter().enumerate().all(|(place, &(key, arg))| {
+            self.read.get() & bit(place) != 0
+                || matches!(arg, Arg::None)
+                || SHOWN_BY_TYPE.contains(&self.graph.str(key))
+        })
     }
 
     /// Like [`Self::arg`]; `None` as an argument is no argument.
@@ -74,12 +124,12 @@ impl<'g> Call<'g> {
         self.arg(place, name).filter(|arg| !matches!(arg, Arg::None))
     }
 
-    /// The tensor that a function is of.
+    /// Returns the tensor that a function is of.
     pub(crate) fn subject(&self) -> Option<Arg> {
         self.arg(0, "input").or_else(|| self.arg(0, "self"))
     }
 
-    /// All arguments.
+    /// Returns all arguments.
     pub(crate) fn all_args(&self) -> impl Iterator<Item = Arg> {
         self.node.all_args()
     }
@@ -106,7 +156,7 @@ impl<'g> Call<'g> {
         }
     }
 
-    /// A list of integers, or one integer.
+    /// Returns a list of integers, or one integer.
     pub(crate) fn ints(&self, arg: Arg) -> Option<Vec<i64>> {
         let int = |arg: &Arg| match arg {
             Arg::Int(value) => Some(*value),
@@ -121,14 +171,14 @@ impl<'g> Call<'g> {
     /// Dimensions given as one list or, for methods, as arguments of their own.
     pub(crate) fn variadic_ints(&self, place: usize, name: &str) -> Option<Vec<i64>> {
         match self.arg(place, name)? {
-            Arg::Int(_) => self.args[place..].iter().map(|&arg| Some(self.ints(arg)?[0])).collect(),
+            Arg::Int(_) => self.args.get(place..)?.iter().map(|&arg| Some(self.ints(arg)?[0])).collect(),
             list => self.ints(list),
         }
     }
 
-    /// The dimensions of a reduction, marked; all where none are given.
+    /// Returns the dimensions of a reduction, marked; all where none are given.
     pub(crate) fn marked_dims(&self, place: usize, rank: usize) -> Option<Vec<bool>> {
-        let Some(arg) = self.given(place, "dim").or_else(|| self.given(usize::MAX, "axis")) else {
+        let Some(arg) = self.given(place, "dim") else {
             return Some(vec![true; rank]);
         };
         let dims = self.ints(arg)?;
@@ -143,7 +193,12 @@ impl<'g> Call<'g> {
     }
 }
 
-/// A dimension counted from the end where negative.
+/// Returns the bit of a keyword; none for one that no function has so many of, which then counts as unread.
+const fn bit(place: usize) -> u64 {
+    if place < 64 { 1 << place } else { 0 }
+}
+
+/// Returns a dimension counted from the end where negative.
 pub(crate) fn dimension(dim: i64, rank: usize) -> Option<usize> {
     let rank = rank as i64;
     let dim = if dim < 0 { dim + rank } else { dim };

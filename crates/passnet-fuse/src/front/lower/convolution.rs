@@ -1,9 +1,9 @@
 //! Convolutions on CUDA as sums of products: of one channel over its window, or of a group of channels as a product of matrices.
 //!
-//! PyTorch's own kernel for depthwise convolutions (`conv_depthwise2d`) adds the products to the bias in `float32`, place by place in
-//! row-major order, and skips places in the padding. The same order gives the same bits. cuDNN computes the others, rounds, and
-//! PyTorch adds the bias to the rounded result. Padding in front of matrix units would be multiplied, which shows where a
-//! weight is infinite: such convolutions stay.
+//! PyTorch's own kernel for depthwise convolutions (`conv_depthwise2d`) adds the products to the bias in `float32`,
+//! place by place in row-major order, and skips places in the padding. The same order gives the same bits. cuDNN
+//! computes the others, rounds, and PyTorch adds the bias to the rounded result. Padding in front of matrix units would
+//! be multiplied, which shows where a weight is infinite: such convolutions stay.
 
 use passnet_graph::{Target, TypedGraph};
 use passnet_record::DType;
@@ -16,12 +16,12 @@ use crate::front::{
     tensor::{Def, Keeps, TensorId},
 };
 
-/// Most places of a window that is written out.
+/// Largest number of places of a window that is written out.
 const LARGEST_WINDOW: i64 = 81;
-/// Most products of a convolution whose window of several places is written out: on an H200 kernels with 30, 75 and 123 million were 0.02 to
-/// 1.1 times as fast as eager mode, those with up to 4 million 1.6 to 4.8 times.
+/// Largest number of products of a convolution whose window of several places is written out: on an H200 kernels with
+/// 30, 75 and 123 million were 0.02 to 1.1 times as fast as eager mode, those with up to 4 million 1.6 to 4.8 times.
 const MOST_WRITTEN_OUT: i64 = 1 << 24;
-/// Fewest channels of `float16` that PyTorch gives to cuDNN.
+/// Least number of channels of `float16` that PyTorch gives to cuDNN.
 const CHANNELS_OF_CUDNN: i64 = 32;
 
 /// Sizes of a convolution along two dimensions, of which the first is 1 for `conv1d`.
@@ -38,7 +38,7 @@ pub(crate) struct Convolution {
 }
 
 impl Convolution {
-    /// The convolution that a call is; `None` where it stays with the library.
+    /// Returns the convolution that a call is; `None` where it stays with the library.
     pub(crate) fn of(typed: &TypedGraph, call: &Call<'_>) -> Option<Self> {
         let rank = match call.name {
             "conv1d" => 1,
@@ -163,7 +163,7 @@ impl<'g> Lowering<'g> {
         Some(self.reduce(Fold::Sum, products, &reduced, false))
     }
 
-    /// The bias and the products of the window, one after the other.
+    /// Returns the bias and the products of the window, one after the other.
     fn depthwise(
         &mut self,
         convolution: &Convolution,
@@ -194,8 +194,8 @@ impl<'g> Lowering<'g> {
         Some(self.cast(sum?, convolution.dtype))
     }
 
-    /// The products of one place of the window, 0 where it lies in the padding: there both factors are 0, so that an infinite one
-    /// does not show. `Some(None)` where it lies there everywhere.
+    /// Returns the products of one place of the window, 0 where it lies in the padding: there both factors are 0, so
+    /// that an infinite one does not show. `Some(None)` where it lies there everywhere.
     fn at_place(
         &mut self,
         Convolution { window, filter, groups, from, .. }: &Convolution,
@@ -237,7 +237,7 @@ impl<'g> Lowering<'g> {
     }
 }
 
-/// A shape of one or two dimensions after the first two, as one of two.
+/// Returns a shape of one or two dimensions after the first two, as one of two.
 fn in_two_dimensions(shape: &[i64], rank: usize) -> Option<[i64; 4]> {
     match (shape, rank) {
         (&[a, b, width], 1) => Some([a, b, 1, width]),

@@ -10,12 +10,12 @@ use super::{
 };
 use crate::front::tensor::{Def, Keeps, Signs, TensorId};
 
-/// Most elements of tensors of places. The square of their number is an extent of a tensor that is never computed.
+/// Largest number of elements of tensors of places. The square of their number is an extent of a tensor that is never computed.
 const MOST_PLACES: i64 = 1 << 24;
 
 impl<'g> Lowering<'g> {
-    /// `x[:, places]`, or `x[:, places, others]` where both are broadcast against each other: tensors of integers, of which negative
-    /// ones count from the end, after any number of whole dimensions.
+    /// `x[:, places]`, or `x[:, places, others]` where both are broadcast against each other: tensors of integers, of
+    /// which negative ones count from the end, after any number of whole dimensions.
     pub(super) fn gathered(&mut self, table: TensorId, keys: &[Arg], graph: &Graph) -> Option<TensorId> {
         let is_none = |part: &Arg| matches!(part, Arg::None);
         let is_whole = |key: &&Arg| matches!(key, Arg::Slice(range) if graph.elements(*range).iter().all(is_none));
@@ -57,7 +57,7 @@ impl<'g> Lowering<'g> {
         Some(self.view(taken, shape.to_vec(), index, Keeps::Some))
     }
 
-    /// Elements of a tensor at places of one dimension, whose dimensions stand in its place.
+    /// Returns the elements of a tensor at places of one dimension, whose dimensions stand in its place.
     fn with_places(&mut self, table: TensorId, dim: usize, indices: TensorId, signs: Signs) -> Option<TensorId> {
         let mut shape = self.tensors[table].shape.clone();
         (*shape.get(dim)? > 0).then_some(())?;
@@ -66,7 +66,7 @@ impl<'g> Lowering<'g> {
         Some(self.tensors.add(shape, dtype, Def::Gather { table, dim, indices, signs }))
     }
 
-    /// The elements at which `count` dimensions from `dim` on are equal to as many after them, which go.
+    /// Returns the elements at which `count` dimensions from `dim` on are equal to as many after them, which go.
     fn diagonal(&mut self, of: TensorId, dim: usize, count: usize) -> TensorId {
         let mut shape = self.tensors[of].shape.clone();
         shape.drain(dim..dim + count);

@@ -12,7 +12,7 @@ use crate::front::{
 };
 
 impl<'g> Lowering<'g> {
-    /// The value whose memory a value shares.
+    /// Returns the value whose memory a value shares.
     pub(crate) fn root(&self, value: ValueId) -> ValueId {
         self.roots.get(&value).copied().unwrap_or(value)
     }
@@ -61,7 +61,7 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    /// The views between a tensor and the whole that it is a view of, the one next to the whole first.
+    /// Returns the views between a tensor and the whole that it is a view of, the one next to the whole first.
     fn chain(&self, view: TensorId, whole: TensorId) -> Option<Vec<TensorId>> {
         let mut chain = Vec::new();
         let mut at = view;
@@ -74,7 +74,7 @@ impl<'g> Lowering<'g> {
         Some(chain)
     }
 
-    /// The whole with `new` in place of the last view of the chain.
+    /// Returns the whole with `new` in place of the last view of the chain.
     fn put_back(&mut self, chain: &[TensorId], whole: TensorId, new: TensorId) -> Option<TensorId> {
         let Some((&first, rest)) = chain.split_first() else { return Some(new) };
         let with = self.put_back(rest, first, new)?;
@@ -95,7 +95,7 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    /// The same views of `changed` as `lowered` has of `whole`.
+    /// Returns the same views of `changed` as `lowered` has of `whole`.
     fn rebuilt_views(&mut self, lowered: &Lowered, whole: TensorId, changed: TensorId) -> Option<Lowered> {
         match lowered {
             Lowered::Tensor(view) => {
@@ -131,7 +131,8 @@ impl<'g> Lowering<'g> {
     }
 }
 
-/// The places of a view's elements in its tensor, dimension by dimension. `None` where two elements of the view share one.
+/// Returns the places of a view's elements in its tensor, dimension by dimension. `None` where two elements of the view
+/// share one.
 fn spans(index: &[Index], shape: &[i64]) -> Option<Vec<Span>> {
     let mut met = vec![false; shape.len()];
     let spans = index

@@ -68,25 +68,29 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    /// The operand converted to the result's type, but kept in `float32` where that is a half type.
+    /// Returns the operand converted to the result's type, but kept in `float32` where that is a half type.
     fn wide_as(&mut self, x: TensorId, dtype: DType) -> Option<TensorId> {
         let x = self.cast(x, dtype);
         self.widen(x)
     }
 
-    /// Of integers, whose sums do not depend on the order: each as a sum of its own, which few elements allow.
+    /// Of integers, whose sums do not depend on the order: each as a sum of its own, which few elements allow. Counts of true
+    /// elements are integers in `float32`, too.
     fn cumulative_sum(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
         let x = self.tensor(call.subject()?)?;
         let shape = self.tensors[x].shape.clone();
         let dim = dimension(call.int(1, "dim")?, shape.len())?;
         let extent = shape[dim];
-        (dtype == DType::Int64 && extent <= LONGEST_CUMULATIVE_SUM).then_some(())?;
+        let is_count = dtype == DType::Float32 && self.tensors[x].dtype == DType::Bool;
+        ((dtype == DType::Int64 || is_count) && extent <= LONGEST_CUMULATIVE_SUM).then_some(())?;
+        let (result_type, dtype) = (dtype, DType::Int64);
         if let Def::Fill(Scalar::Int(value)) = self.tensors[x].def {
             let multiples = self.tensors.add(vec![extent], dtype, Def::Range { start: value, step: value });
             let mut along = vec![1; shape.len()];
             along[dim] = extent;
             let multiples = self.reshape(multiples, &along);
-            return self.expand(multiples, &shape);
+            let multiples = self.expand(multiples, &shape)?;
+            return Some(self.cast(multiples, result_type));
         }
         let x = self.cast(x, dtype);
         let whole = [shape.as_slice(), &[extent]].concat();
@@ -102,14 +106,14 @@ impl<'g> Lowering<'g> {
         let zero = self.tensors.add(Vec::new(), dtype, Def::Fill(Scalar::Int(0)));
         let terms = self.map(ScalarFn::Where, &[is_met, terms, zero], dtype)?;
         let reduced: Vec<bool> = (0..whole.len()).map(|dim| dim == shape.len()).collect();
-        Some(self.reduce(Fold::Sum, terms, &reduced, false))
+        let sums = self.reduce(Fold::Sum, terms, &reduced, false);
+        Some(self.cast(sums, result_type))
     }
 
     fn softmax(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
         let x = self.tensor(call.subject()?)?;
         let rank = self.tensors[x].shape.len();
-        let place = if call.is_method { 1 } else { usize::MAX };
-        let dim = call.int(place.min(1), "dim").or_else(|| call.int(usize::MAX, "axis"))?;
+        let dim = call.int(1, "dim")?;
         let mut reduced = vec![false; rank];
         reduced[dimension(dim, rank)?] = true;
         let x = self.wide_as(x, dtype)?;

@@ -26,8 +26,10 @@ impl<'g> Lowering<'g> {
         match call.name {
             "pow" => self.power(call),
             "where" => {
-                let condition = self.tensor(call.arg(0, "condition")?)?;
-                let a = self.operand(call.arg(1, "input")?, dtype)?;
+                // The method is called on what is taken where the condition holds.
+                let places = if call.is_method { [1, 0] } else { [0, 1] };
+                let condition = self.tensor(call.arg(places[0], "condition")?)?;
+                let a = self.operand(call.arg(places[1], "input")?, dtype)?;
                 let b = self.operand(call.arg(2, "other")?, dtype)?;
                 (self.tensors[condition].dtype == DType::Bool).then_some(())?;
                 self.map(ScalarFn::Where, &[condition, a, b], dtype)
@@ -44,8 +46,9 @@ impl<'g> Lowering<'g> {
             }
             "dropout" | "dropout1d" | "dropout2d" | "dropout3d" | "alpha_dropout" => {
                 let trains = call.bool(2, "training", !call.is_method)?;
+                let rate = call.float(1, "p", 0.5)?;
                 let x = self.tensor(call.subject()?)?;
-                (!trains).then_some(x)
+                (!trains || rate == 0.0).then_some(x)
             }
             "contiguous" | "clone" | "detach" => self.tensor(call.subject()?),
             "full_like" | "zeros_like" | "ones_like" | "full" | "zeros" | "ones" | "new_full" | "new_zeros"
@@ -55,6 +58,8 @@ impl<'g> Lowering<'g> {
             "prelu" => self.prelu(call, dtype),
             "arange" => self.arange(call, dtype),
             "fill" | "zero" | "copy" => self.assigned(call),
+            "outer" => self.outer(call, dtype),
+            "sign" | "sgn" => self.sign(call, dtype),
             _ => None,
         }
     }
@@ -197,7 +202,7 @@ impl<'g> Lowering<'g> {
         self.map(ScalarFn::Where, &[is_positive, x, scaled], dtype)
     }
 
-    /// The first half times the sigmoid of the second.
+    /// Returns the first half times the sigmoid of the second.
     pub(super) fn glu(&mut self, call: &Call<'g>) -> Option<TensorId> {
         let x = self.tensor(call.subject()?)?;
         let shape = self.tensors[x].shape.clone();
@@ -239,6 +244,28 @@ impl<'g> Lowering<'g> {
         Some(self.tensors.add(vec![steps], dtype, def))
     }
 
+    /// Returns each element of a vector times each of another.
+    fn outer(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
+        let (a, b) = (self.tensor(call.subject()?)?, self.tensor(call.arg(1, "vec2")?)?);
+        let &[rows] = self.tensors[a].shape.as_slice() else { return None };
+        (self.tensors[b].shape.len() == 1 && [a, b].iter().all(|&of| self.tensors[of].dtype == dtype)).then_some(())?;
+        let column = self.reshape(a, &[rows, 1]);
+        self.map(ScalarFn::Binary(Binary::Mul), &[column, b], dtype)
+    }
+
+    /// Returns 1 for positive elements, -1 for negative ones and 0 for all others, NaN included.
+    fn sign(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
+        let x = self.tensor(call.subject()?)?;
+        (dtype != DType::Bool).then_some(())?;
+        let zero = self.tensors.add(Vec::new(), dtype, Def::Fill(Scalar::Int(0)));
+        let mut below = |a, b| {
+            let is_below = self.map(ScalarFn::Compare(Binary::Lt, dtype), &[a, b], DType::Bool)?;
+            Some(self.cast(is_below, dtype))
+        };
+        let (positive, negative) = (below(zero, x)?, below(x, zero)?);
+        self.map(ScalarFn::Binary(Binary::Sub), &[positive, negative], dtype)
+    }
+
     fn arange(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
         let int = |place, name| call.int(place, name);
         let (start, step) = match call.len() {
@@ -253,7 +280,7 @@ impl<'g> Lowering<'g> {
     }
 }
 
-/// A number as a half type has it; others have more places than matter.
+/// Returns a number as a half type has it; others have more places than matter.
 fn rounded_to(value: f64, dtype: DType) -> f64 {
     // Places after the first one, and the least exponent of a normal number.
     let (places, least) = match dtype {

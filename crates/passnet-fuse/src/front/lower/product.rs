@@ -11,18 +11,18 @@ use crate::front::{
     tensor::{Def, Keeps, TensorId},
 };
 
-/// Most rows, or columns, of the thin factor.
+/// Largest number of rows, or columns, of the thin factor.
 const MOST_VECTORS: i64 = 4;
-/// Most products in all: above, matrix units pay even for thin factors.
+/// Largest number of products in all: above, matrix units pay even for thin factors.
 const MOST_PRODUCTS: i64 = 1 << 23;
-/// Most products of matrix units in all: above, the library's own kernels are faster by more than a launch costs.
+/// Largest number of products of matrix units in all: above, the library's own kernels are faster by more than a launch costs.
 const LARGEST: i64 = 1 << 30;
 /// Longest sum that one program takes: longer ones are split by the library.
 const MOST_TERMS: i64 = 4096;
 /// The same for `float32`, of which matrix units take three products for one.
 const LARGEST_SINGLE: i64 = 1 << 26;
 pub(super) const MOST_TERMS_SINGLE: i64 = 1024;
-/// Most terms of a sum of half types that matrix units of any kernel take in the same order: longer ones are split.
+/// Largest number of terms of a sum of half types that matrix units of any kernel take in the same order: longer ones are split.
 pub(crate) const MOST_UNSPLIT: i64 = 1024;
 /// Products of half types that matrix units compute in the time of one byte of memory, with a margin, and the same for `float32`.
 const BALANCE: i64 = 24;
@@ -30,8 +30,9 @@ const BALANCE_SINGLE: i64 = 4;
 /// Longest sum in `float32` on a CPU: libraries take longer ones in an order that shows at the narrowest tolerance.
 const LONGEST_SUM: i64 = 32;
 
-/// Returns whether that many products in all, in sums of `terms`, are worth matrix units of the author's: no more than a launch less
-/// of the library's pays for, or so few for each of the `bytes` of factors and result that memory decides.
+/// Returns whether that many products in all, in sums of `terms`, are worth matrix units of the author's: no more than
+/// a launch less of the library's pays for, or so few for each of the `bytes` of factors and result that memory
+/// decides.
 pub(super) fn is_for_matrix_units(dtype: DType, count: i64, terms: i64, bytes: i64) -> bool {
     match dtype {
         DType::Float16 | DType::BFloat16 => count <= LARGEST.max(bytes * BALANCE) && terms <= MOST_TERMS,
@@ -63,12 +64,20 @@ impl<'g> Lowering<'g> {
                 self.begin(call, product);
                 self.biased(product, call.given(2, "bias"))
             }
+            "addmm" | "baddbmm" if call.len() == 3 => {
+                let (a, b) = (self.tensor(call.arg(1, "mat1")?)?, self.tensor(call.arg(2, "mat2")?)?);
+                let b = self.swapped(b)?;
+                let product = self.rows_by_rows(a, b, &shape)?;
+                self.begin(call, product);
+                self.biased(product, call.subject())
+            }
+            "einsum" => self.einsum(call, &shape),
             _ => None,
         }
     }
 
     /// Has a region begin with a call whose result is a product for matrix units, or such a product rounded.
-    fn begin(&mut self, call: &Call<'_>, product: TensorId) {
+    pub(super) fn begin(&mut self, call: &Call<'_>, product: TensorId) {
         let sum = match &self.tensors[product].def {
             Def::Map { function: ScalarFn::Cast, of } => of[0],
             _ => product,
@@ -78,7 +87,7 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    /// The last two dimensions the other way round.
+    /// Returns the last two dimensions the other way round.
     fn swapped(&mut self, of: TensorId) -> Option<TensorId> {
         let rank = self.tensors[of].shape.len();
         let mut order: Vec<usize> = (0..rank).collect();
@@ -86,8 +95,8 @@ impl<'g> Lowering<'g> {
         self.permute(of, &order)
     }
 
-    /// Each row of `a` times each row of `b`, rounded once, as libraries accumulate half types in `float32`.
-    fn rows_by_rows(&mut self, a: TensorId, b: TensorId, shape: &[i64]) -> Option<TensorId> {
+    /// Returns each row of `a` times each row of `b`, rounded once, as libraries accumulate half types in `float32`.
+    pub(super) fn rows_by_rows(&mut self, a: TensorId, b: TensorId, shape: &[i64]) -> Option<TensorId> {
         let dtype = self.tensors[a].dtype;
         let (a_shape, b_shape) = (self.tensors[a].shape.clone(), self.tensors[b].shape.clone());
         let [batch_a @ .., rows, length] = a_shape.as_slice() else { return None };
@@ -119,7 +128,7 @@ impl<'g> Lowering<'g> {
         Some(self.cast(sum, dtype))
     }
 
-    /// The tensor with the shape `whole`, of whose dimensions it lacks `missing` and may lack leading ones.
+    /// Returns the tensor with the shape `whole`, of whose dimensions it lacks `missing` and may lack leading ones.
     fn spread(&mut self, of: TensorId, whole: &[i64], missing: usize) -> TensorId {
         let (shape, dtype) = (self.tensors[of].shape.clone(), self.tensors[of].dtype);
         let (_, mut dims) = dimensions(whole);

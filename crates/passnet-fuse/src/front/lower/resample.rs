@@ -6,11 +6,11 @@ use passnet_record::DType;
 use super::{Lowering, call::Call, dimensions};
 use crate::front::{
     expr::Binary,
-    scalar::{Scalar, ScalarFn},
+    scalar::{Scalar, ScalarFn, as_scalar},
     tensor::{Def, Keeps, Signs, TensorId},
 };
 
-/// Most elements of a window that is written out.
+/// Largest number of elements of a window that is written out.
 const LARGEST_WINDOW: i64 = 49;
 
 /// Elements of buffers that an element is computed from, above which a CPU computes it once rather than for each of the four
@@ -26,13 +26,20 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// The window along the last dimension only, where it was given by one number.
+    /// Returns the window along the last dimension only, where it was given by one number.
     const fn of_row(self) -> Self {
         let Self { size: [_, size], step: [_, step], padding: [_, padding], dilation: [_, dilation] } = self;
         Self { size: [1, size], step: [1, step], padding: [0, padding], dilation: [1, dilation] }
     }
 
-    /// The window of a convolution, whose size is the filter's. `None` for padding by name.
+    /// Returns whether the windows of a pooling from one shape to another end within the padding. With `ceil_mode` the last one
+    /// may not, and PyTorch then divides by fewer elements.
+    fn is_within(&self, from: &[i64], to: &[i64]) -> bool {
+        let reach = |at: usize| (to[to.len() - 2 + at] - 1) * self.step[at] + self.size[at];
+        to.len() >= 2 && (0..2).all(|at| reach(at) <= from[from.len() - 2 + at] + 2 * self.padding[at])
+    }
+
+    /// Returns the window of a convolution, whose size is the filter's. `None` for padding by name.
     pub(super) fn of_convolution(call: &Call<'_>, size: [i64; 2], rank: usize) -> Option<Self> {
         let window = Self {
             size,
@@ -60,16 +67,15 @@ impl<'g> Lowering<'g> {
             }
             "avg_pool2d" => {
                 let window = self.window(call, None)?;
-                let is_plain = !call.bool(4, "ceil_mode", false)? && call.given(6, "divisor_override").is_none();
-                is_plain.then_some(())?;
+                call.given(6, "divisor_override").is_none().then_some(())?;
                 let counts_padding = call.bool(5, "count_include_pad", true)? || window.padding == [0, 0];
                 let x = self.tensor(call.subject()?)?;
+                window.is_within(&self.tensors[x].shape, &shape).then_some(())?;
                 self.average_pool(x, &window, &shape, counts_padding)
             }
             "avg_pool1d" => {
                 // Windows of one row.
                 let window = self.window(call, None)?.of_row();
-                (!call.bool(4, "ceil_mode", false)?).then_some(())?;
                 let counts_padding = call.bool(5, "count_include_pad", true)? || window.padding == [0, 0];
                 let x = self.tensor(call.subject()?)?;
                 let rows = |shape: &[i64]| {
@@ -77,6 +83,7 @@ impl<'g> Lowering<'g> {
                     Some([before, &[1, length]].concat())
                 };
                 let x = self.reshape(x, &rows(&self.tensors[x].shape.clone())?);
+                window.is_within(&self.tensors[x].shape, &rows(&shape)?).then_some(())?;
                 let pooled = self.average_pool(x, &window, &rows(&shape)?, counts_padding)?;
                 Some(self.reshape(pooled, &shape))
             }
@@ -148,7 +155,7 @@ impl<'g> Lowering<'g> {
         dtype.is_float().then(|| self.tensors.add(extents, dtype, Def::Pad { of: x, before, fill }))
     }
 
-    /// The elements of each window combined, in row-major order.
+    /// Returns the elements of each window combined, in row-major order.
     fn pooled(&mut self, x: TensorId, window: &Window, shape: &[i64], op: Binary) -> Option<TensorId> {
         let dtype = self.tensors[x].dtype;
         let first = shape.len().checked_sub(2)?;
@@ -169,7 +176,7 @@ impl<'g> Lowering<'g> {
         result
     }
 
-    /// The mean of each window.
+    /// Returns the mean of each window.
     fn averaged(&mut self, x: TensorId, window: &Window, shape: &[i64]) -> Option<TensorId> {
         let dtype = self.tensors[x].dtype;
         let sum = self.pooled(x, window, shape, Binary::Add)?;
@@ -177,7 +184,7 @@ impl<'g> Lowering<'g> {
         self.map(ScalarFn::Binary(Binary::Div), &[sum, count], dtype)
     }
 
-    /// Number of elements of each window that are not padding.
+    /// Returns the number of elements of each window that are not padding.
     fn counts(&mut self, window: &Window, from: &[i64], shape: &[i64]) -> Option<TensorId> {
         let first = shape.len().checked_sub(2)?;
         let mut along = Vec::new();
@@ -239,6 +246,7 @@ impl<'g> Lowering<'g> {
             Some(_) => return None,
         };
         let from = self.tensors[x].shape.clone();
+        is_scaled_by_sizes(call, &from, shape).then_some(())?;
         if from == shape && shape.len() == 4 && matches!(mode, "nearest" | "bilinear" | "bicubic") {
             return Some(x);
         }
@@ -246,14 +254,13 @@ impl<'g> Lowering<'g> {
             "nearest" => {
                 let (vars, mut index) = dimensions(shape);
                 for dim in 2..shape.len() {
-                    (shape[dim] % from[dim] == 0).then_some(())?;
-                    index[dim] = index[dim].div(shape[dim] / from[dim], &vars);
+                    let factor = whole_factor(from[dim], shape[dim])?;
+                    index[dim] = index[dim].div(factor, &vars);
                 }
                 let dtype = self.tensors[x].dtype;
                 Some(self.tensors.add(shape.to_vec(), dtype, Def::View { of: x, index, keeps: Keeps::Some }))
             }
-            // By factor, PyTorch takes the factor's inverse for the scale, which need not be the ratio of the sizes.
-            "bilinear" if call.given(2, "scale_factor").is_none() && shape.len() == 4 => {
+            "bilinear" if shape.len() == 4 => {
                 let aligned = call.bool(4, "align_corners", false)?;
                 let antialiased = call.bool(6, "antialias", false)?;
                 (!antialiased).then_some(())?;
@@ -284,7 +291,7 @@ impl<'g> Lowering<'g> {
         Some(self.cast(sum, dtype))
     }
 
-    /// Number of elements of buffers and of reductions that an element of a tensor is computed from.
+    /// Returns the number of elements of buffers and of reductions that an element of a tensor is computed from.
     fn reads(&self, id: TensorId) -> usize {
         let mut reads: Vec<usize> = Vec::with_capacity(id + 1);
         for tensor in 0..=id {
@@ -305,7 +312,7 @@ impl<'g> Lowering<'g> {
         self.map(ScalarFn::Binary(Binary::Add), &parts, wide)
     }
 
-    /// The elements at `places` of one dimension.
+    /// Returns the elements at `places` of one dimension.
     pub(super) fn taken(&mut self, of: TensorId, dim: usize, places: TensorId) -> TensorId {
         let mut shape = self.tensors[of].shape.clone();
         shape.splice(dim..=dim, self.tensors[places].shape.clone());
@@ -359,4 +366,28 @@ fn pair(call: &Call<'_>, arg: Option<Arg>, default: [i64; 2]) -> Option<[i64; 2]
 struct Neighbours {
     places: [TensorId; 2],
     weights: [TensorId; 2],
+}
+
+/// Returns whether the scales of an interpolation are the ratios of the sizes. With a factor PyTorch takes its inverse, which
+/// differs where the size of the result was rounded: 2.4 makes 4 elements of 2.
+fn is_scaled_by_sizes(call: &Call<'_>, from: &[i64], to: &[i64]) -> bool {
+    let Some(given) = call.given(2, "scale_factor") else { return true };
+    let factors = match given {
+        Arg::List(range) | Arg::Tuple(range) => call.graph.elements(range).to_vec(),
+        factor => vec![factor; from.len().saturating_sub(2)],
+    };
+    let is_ratio = |((&factor, &from), &to): ((&Arg, &i64), &i64)| {
+        let Some(factor) = as_scalar(factor).map(Scalar::as_f64) else { return false };
+        to as f64 / from as f64 == factor && (1.0 / factor) as f32 == from as f32 / to as f32
+    };
+    factors.len() + 2 == from.len() && factors.iter().zip(&from[2..]).zip(&to[2..]).all(is_ratio)
+}
+
+/// Returns the whole factor between two extents, if PyTorch's arithmetic with its inverse as a `float32` finds the same
+/// neighbours: 41 times its inverse is below 1.
+fn whole_factor(from: i64, to: i64) -> Option<i64> {
+    let factor = to / from;
+    let scale = 1.0 / factor as f32;
+    let is_same = |place: i64| (place as f32 * scale).floor() as i64 == place / factor;
+    (to % from == 0 && (0..to).all(is_same)).then_some(factor)
 }

@@ -12,7 +12,7 @@ use super::{
 use crate::front::{
     expr::{Binary, Fold},
     index::Index,
-    scalar::{Scalar, ScalarFn, as_scalar},
+    scalar::{Scalar, ScalarFn},
     tensor::{Def, Keeps, Signs, TensorId},
 };
 
@@ -42,9 +42,10 @@ impl<'g> Lowering<'g> {
                 let x = self.tensor(call.subject()?)?;
                 self.expand(x, &shape)?
             }
-            "roll" => self.roll(call)?,
-            "repeat" | "tile" => self.repeated(call, &shape)?,
-            "unfold" if call.is_method => self.unfolded(call, shape)?,
+            "roll" | "flip" | "repeat" | "tile" | "repeat_interleave" | "narrow" | "select" => {
+                self.rearranged(call, &shape)?
+            }
+            "unfold" if call.is_method => self.rearranged(call, &shape)?,
             "cat" | "concat" | "stack" => self.cat(call, &shape)?,
             "pad" => self.pad(call, &shape)?,
             "embedding" => {
@@ -94,41 +95,6 @@ impl<'g> Lowering<'g> {
             .map(|(&extent, dim)| if extent == 1 { Index::constant(0) } else { dim.clone() })
             .collect();
         Some(self.view(of, shape.to_vec(), index, Keeps::Some))
-    }
-
-    fn roll(&mut self, call: &Call<'g>) -> Option<TensorId> {
-        let x = self.tensor(call.subject()?)?;
-        let shape = self.tensors[x].shape.clone();
-        let (shifts, dims) = (call.ints(call.arg(1, "shifts")?)?, call.ints(call.given(2, "dims")?)?);
-        (shifts.len() == dims.len()).then_some(())?;
-        let (vars, mut index) = dimensions(&shape);
-        for (shift, dim) in shifts.into_iter().zip(dims) {
-            let dim = dimension(dim, shape.len())?;
-            let extent = shape[dim];
-            index[dim] = index[dim].clone().plus_constant((-shift).rem_euclid(extent)).rem(extent, &vars);
-        }
-        Some(self.view(x, shape, index, Keeps::Some))
-    }
-
-    /// The tensor as often as the result is larger, dimension by dimension.
-    fn repeated(&mut self, call: &Call<'g>, shape: &[i64]) -> Option<TensorId> {
-        let x = self.tensor(call.subject()?)?;
-        let from = self.tensors[x].shape.clone();
-        let skipped = shape.len().checked_sub(from.len())?;
-        let (vars, dims) = dimensions(shape);
-        let index = from.iter().zip(&dims[skipped..]).map(|(&extent, dim)| dim.rem(extent, &vars)).collect();
-        Some(self.view(x, shape.to_vec(), index, Keeps::Some))
-    }
-
-    /// `x.unfold(dim, size, step)`: windows along one dimension, whose elements are the last dimension.
-    fn unfolded(&mut self, call: &Call<'g>, shape: Vec<i64>) -> Option<TensorId> {
-        let x = self.tensor(call.subject()?)?;
-        let dim = dimension(call.int(1, "dimension")?, shape.len().checked_sub(1)?)?;
-        let step = call.int(3, "step")?;
-        let (_, mut index) = dimensions(&shape);
-        let within = index.pop()?;
-        index[dim] = index[dim].clone().times(step).plus(&within);
-        Some(self.view(x, shape, index, Keeps::Some))
     }
 
     /// `start + step * index` along one dimension.
@@ -231,7 +197,7 @@ impl<'g> Lowering<'g> {
         Some(self.view(x, shape, index, Keeps::Some))
     }
 
-    /// The part above or below a diagonal, zero elsewhere.
+    /// Returns the part above or below a diagonal, zero elsewhere.
     fn triangle(&mut self, call: &Call<'g>) -> Option<TensorId> {
         let x = self.tensor(call.subject()?)?;
         let diagonal = if call.arg(1, "diagonal").is_some() { call.int(1, "diagonal")? } else { 0 };
@@ -256,7 +222,7 @@ impl<'g> Lowering<'g> {
         (list.len() == 2).then(|| Lowered::List(vec![Lowered::Tensor(values), Lowered::Absent]))
     }
 
-    /// Each vector along a dimension of its own.
+    /// Returns each vector along a dimension of its own.
     fn meshgrid(&mut self, call: &Call<'g>) -> Option<Lowered> {
         let is_by_row = match call.given(usize::MAX, "indexing") {
             None => true,
@@ -283,52 +249,6 @@ impl<'g> Lowering<'g> {
         };
         Some(Lowered::List(vectors.into_iter().enumerate().map(grid).collect()))
     }
-
-    fn cat(&mut self, call: &Call<'g>, shape: &[i64]) -> Option<TensorId> {
-        let pieces = self.tensor_list(call.arg(0, "tensors")?)?;
-        let dim = if call.arg(1, "dim").is_some() { call.int(1, "dim")? } else { 0 };
-        let dim = dimension(dim, shape.len())?;
-        // Pieces of several types are converted to the one that holds them all.
-        let dtype = self.result_type(call)?.dtype;
-        let pieces: Vec<TensorId> = pieces.into_iter().map(|piece| self.cast(piece, dtype)).collect();
-        let of = if call.name == "stack" {
-            let mut unsqueezed = shape.to_vec();
-            unsqueezed[dim] = 1;
-            pieces.into_iter().map(|piece| self.reshape(piece, &unsqueezed)).collect()
-        } else {
-            pieces
-        };
-        of.iter().all(|&piece| self.tensors[piece].shape.len() == shape.len()).then_some(())?;
-        Some(if let &[only] = of.as_slice() {
-            only
-        } else {
-            self.tensors.add(shape.to_vec(), dtype, Def::Cat { of, dim })
-        })
-    }
-
-    fn pad(&mut self, call: &Call<'g>, shape: &[i64]) -> Option<TensorId> {
-        let x = self.tensor(call.subject()?)?;
-        let pads = call.ints(call.arg(1, "pad")?)?;
-        if let Some(Arg::Str(mode)) = call.given(2, "mode") {
-            (call.graph.str(mode) == "constant").then_some(())?;
-        }
-        let fill = match call.given(3, "value") {
-            Some(value) => as_scalar(value)?,
-            None => Scalar::Int(0),
-        };
-        let mut before = vec![0; shape.len()];
-        for (place, pair) in pads.chunks_exact(2).enumerate() {
-            let dim = shape.len().checked_sub(place + 1)?;
-            // Negative padding cuts off.
-            (pair[0] >= 0 && pair[1] >= 0).then_some(())?;
-            before[dim] = pair[0];
-        }
-        if pads.iter().all(|&pad| pad == 0) {
-            return Some(x);
-        }
-        let dtype = self.tensors[x].dtype;
-        Some(self.tensors.add(shape.to_vec(), dtype, Def::Pad { of: x, before, fill }))
-    }
 }
 
 /// Elements `start + step * i` for `i` below `extent`.
@@ -339,7 +259,7 @@ struct Slice {
 }
 
 impl Slice {
-    /// The slice `parts` (start, stop, step) of `whole` elements.
+    /// Returns the slice `parts` (start, stop, step) of `whole` elements.
     fn of(parts: &[Arg], whole: i64) -> Option<Self> {
         let &[start, stop, step] = parts else { return None };
         let step = match step {

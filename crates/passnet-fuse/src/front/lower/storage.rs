@@ -40,16 +40,16 @@ impl Storage {
         let graph = typed.graph();
         let mut storage = Self { parent: (0..graph.num_values() as u32).collect() };
         for node in graph.nodes() {
-            match Call::of(graph, node).map(|call| (call, sharing(typed, &call, is_expressed(node.id)))) {
-                Some((_, Sharing::Nothing)) => {}
-                Some((call, Sharing::Subject)) => {
+            match Call::of(graph, node).map(|call| (sharing(typed, &call, is_expressed(node.id)), call)) {
+                Some((Sharing::Nothing, _)) => {}
+                Some((Sharing::Subject, call)) => {
                     if let Some(subject) = call.subject() {
                         for value in graph.values_in(std::iter::once(subject)) {
                             storage.join(value, node.value);
                         }
                     }
                 }
-                Some((_, Sharing::Anything)) | None => {
+                Some((Sharing::Anything, _)) | None => {
                     node.operands().for_each(|value| storage.join(value, node.value));
                 }
             }
@@ -74,8 +74,8 @@ impl Storage {
         self.root(a) == self.root(b)
     }
 
-    /// The conditions that the changes in place of a graph put on regions whose nodes see them. `can_join` says whether nodes
-    /// may become one region.
+    /// Returns the conditions that the changes in place of a graph put on regions whose nodes see them. `can_join` says
+    /// whether nodes may become one region.
     ///
     /// # Errors
     /// If a region would see a change that it cannot follow.
@@ -131,14 +131,14 @@ impl Storage {
         values.any(|other| self.share(value, other) && typed.tensor(other).is_some())
     }
 
-    /// All nodes that touch the memory of a value.
+    /// Returns all nodes that touch the memory of a value.
     pub(crate) fn touching<'g>(&self, graph: &'g Graph, value: ValueId) -> Vec<Node<'g>> {
         let touches =
             |node: &Node<'_>| self.share(node.value, value) || node.operands().any(|other| self.share(other, value));
         graph.nodes().filter(touches).collect()
     }
 
-    /// All nodes that touch the memory of a value up to the last one that changes it.
+    /// Returns all nodes that touch the memory of a value up to the last one that changes it.
     fn until_last_change(&self, graph: &Graph, value: ValueId) -> BTreeSet<NodeId> {
         let is_change = |node: &Node<'_>| Call::of(graph, *node).is_some_and(|call| call.is_change());
         let touching = self.touching(graph, value);

@@ -19,7 +19,7 @@ struct Actions {
 }
 
 impl Scheduler<'_> {
-    /// The stage with loops of these extents: row-major over the outer dimensions, and over the inner ones. `cuts` are
+    /// Returns the stage with loops of these extents: row-major over the outer dimensions, and over the inner ones. `cuts` are
     /// places where the innermost loop is cut. `None` where a member does not fit.
     pub(super) fn build(
         &mut self,
@@ -71,7 +71,7 @@ impl Scheduler<'_> {
         with_equal_levels(stage)
     }
 
-    /// The members' values at one element, by level.
+    /// Returns the members' values at one element, by level.
     fn actions(
         &mut self,
         draft: &StageDraft,
@@ -153,8 +153,8 @@ impl Scheduler<'_> {
     }
 }
 
-/// The stage with as many levels in all segments. `None` where a reduction is on different levels: one of a `cat` whose pieces need
-/// different reductions.
+/// Returns the stage with as many levels in all segments. `None` where a reduction is on different levels: one of a
+/// `cat` whose pieces need different reductions.
 fn with_equal_levels(mut stage: Stage) -> Option<Stage> {
     let counts = stage.segments.iter().map(|segment| segment.levels.len());
     let levels = counts.chain([stage.per_row.len()]).max().unwrap_or(0);

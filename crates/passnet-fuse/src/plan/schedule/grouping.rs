@@ -15,7 +15,7 @@ use crate::{
     plan::stage::{Buffer, Form, Role, Stage},
 };
 
-/// Most elements of a result that is stored across memory to save a launch.
+/// Largest number of elements of a result that is stored across memory to save a launch.
 const MOST_SCATTERED: i64 = 1 << 18;
 
 /// A stage before its loops are chosen: the domain, and the tensors that it computes there.
@@ -116,7 +116,7 @@ impl Scheduler<'_> {
         seen.into_iter().filter(|&tensor| matches!(self.tensors[tensor].def, Def::Reduce { .. })).collect()
     }
 
-    /// A stage over the rows of a reduction, with all that fits to it.
+    /// Returns a stage over the rows of a reduction, with all that fits to it.
     fn row_draft(&mut self, first: TensorId, reductions: &[TensorId], pending: &[Pending]) -> Option<StageDraft> {
         let Def::Reduce { of, reduced, .. } = &self.tensors[first].def else { return None };
         let shape = self.tensors[*of].shape.clone();
@@ -166,8 +166,8 @@ impl Scheduler<'_> {
         self.form == Form::Tiles && draft.members.first().is_some_and(|first| self.tensors.is_product(first.tensor()))
     }
 
-    /// A result made of others one after the other, as these, each in its place: there, no element has to ask to which piece
-    /// it belongs. On a device, where each loop is a launch, only pieces that share one.
+    /// Returns a result made of others one after the other, as these, each in its place: there, no element has to ask
+    /// to which piece it belongs. On a device, where each loop is a launch, only pieces that share one.
     fn pieces(&self, output: Pending) -> Vec<Pending> {
         let stored = self.through_views(&output);
         let Def::Cat { of, dim } = &self.tensors[stored.tensor].def else { return vec![output] };
@@ -215,7 +215,7 @@ impl Scheduler<'_> {
         }
     }
 
-    /// A stage without reductions, for the first result and those that its loops can give as well.
+    /// Returns a stage without reductions, for the first result and those that its loops can give as well.
     fn pointwise_draft(&mut self, pending: &mut Vec<Pending>) -> StageDraft {
         *pending = pending.iter().map(|output| self.through_views(output)).collect();
         let first = pending.remove(0);

@@ -48,7 +48,7 @@ impl Program {
         true
     }
 
-    /// The place at which an action reads a buffer.
+    /// Returns the place at which an action reads a buffer.
     fn reads(&self, action: &Action, wanted: BufferId) -> impl Iterator<Item = &Index> {
         self.arena.reachable(&[action.value()]).into_iter().filter_map(move |id| match self.arena.get(id) {
             Expr::Load { buffer, at, .. } if *buffer == wanted => Some(at),

@@ -62,7 +62,7 @@ fn every(shape: &[i64]) -> Vec<Vec<i64>> {
     })
 }
 
-/// The element of a tensor by its definition.
+/// Returns the element of a tensor by its definition.
 fn element(tensors: &Tensors, id: TensorId, index: &[i64]) -> f64 {
     match &tensors[id].def {
         Def::Buffer { buffer, stride } => content(*buffer, index.iter().zip(stride).map(|(i, s)| i * s).sum()),

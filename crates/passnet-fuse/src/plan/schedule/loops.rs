@@ -31,7 +31,7 @@ impl Scheduler<'_> {
             .or_else(|| self.build(draft, &draft.extents(&draft.outer), &draft.extents(&draft.inner), None))
     }
 
-    /// The stage of a product of matrices: neighbouring loops are one where that adds no division.
+    /// Returns the stage of a product of matrices: neighbouring loops are one where that adds no division.
     fn product(&mut self, draft: &StageDraft) -> Option<Stage> {
         let (mut outer, mut inner) = (draft.extents(&draft.outer), draft.extents(&draft.inner));
         let mut stage = self.build(draft, &outer, &inner, None)?;
@@ -56,7 +56,7 @@ impl Scheduler<'_> {
         let mut outer = draft.extents(&draft.outer);
         let mut inner = draft.extents(&draft.inner);
         let mut stage = self.build(draft, &outer, &inner, None)?;
-        // A division of a variable goes away where the loop is split in two.
+        // A division of a variable disappears where the loop is split in two.
         for _ in 0..8 {
             let Some((var, by)) = self.divided_var(&stage) else { break };
             let Some((new_outer, new_inner)) = split_loop(&stage, (&outer, &inner), var, by) else { break };
@@ -120,7 +120,7 @@ impl Scheduler<'_> {
         stage.outer.sort_by_key(|nest| std::cmp::Reverse(weight(nest)));
     }
 
-    /// The variable that a value depends on, where it is one and no reduction takes part.
+    /// Returns the variable that a value depends on, where it is one and no reduction takes part.
     fn only_var(&self, id: ExprId) -> Option<Var> {
         let arena = &self.evaluator.arena;
         let mut vars = BTreeSet::new();
@@ -160,7 +160,7 @@ impl Scheduler<'_> {
         }
     }
 
-    /// Number of divisions and remainders.
+    /// Returns the number of divisions and remainders.
     fn divisions(&self, stage: &Stage) -> usize {
         let mut count = 0;
         self.for_each_index(stage, &mut |index| {
@@ -215,7 +215,7 @@ impl Scheduler<'_> {
     }
 }
 
-/// The extents of the outer and inner loops with the loop of a variable as two, the inner one of extent `by`.
+/// Returns the extents of the outer and inner loops with the loop of a variable as two, the inner one of extent `by`.
 fn split_loop(stage: &Stage, extents: (&[i64], &[i64]), var: Var, by: i64) -> Option<(Vec<i64>, Vec<i64>)> {
     let (mut outer, mut inner) = (extents.0.to_vec(), extents.1.to_vec());
     let is_of_var = |nest: &Loop| nest.var == Some(var);

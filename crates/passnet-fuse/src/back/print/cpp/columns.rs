@@ -43,7 +43,8 @@ impl Across {
 }
 
 impl Printer<'_> {
-    /// The stage seen across its rows, where that reads memory in order and all that differs between them has a form in lanes.
+    /// Returns the stage seen across its rows, where that reads memory in order and all that differs between them has a
+    /// form in lanes.
     pub(super) fn across(&self, stage: &Stage) -> Option<Across> {
         let arena = &self.program.arena;
         let [segment] = stage.segments.as_slice() else { return None };

@@ -14,7 +14,7 @@ pub(super) enum Share {
 }
 
 impl Share {
-    /// Number of units that parts are made of.
+    /// Returns the number of units that parts are made of.
     pub(super) const fn units(self) -> i64 {
         match self {
             Self::Rows { units, .. } | Self::Slices { units } | Self::Columns { units } => units,

@@ -19,7 +19,7 @@ use crate::{
 const LONGEST_ROW: i64 = 8192;
 
 impl Printer<'_> {
-    /// The values that vary along the innermost loop of a segment, if all of them have a form of sixteen lanes.
+    /// Returns the values that vary along the innermost loop of a segment, if all of them have a form of sixteen lanes.
     pub(super) fn vectorised(
         &self,
         segment: &Segment,

@@ -29,7 +29,8 @@ struct Group<'p> {
     writes: BTreeSet<BufferId>,
 }
 
-/// The functions of a program, in the order in which they are called. Without `divides` it is one, which no threads share.
+/// Returns the functions of a program, in the order in which they are called. Without `divides` it is one, which no
+/// threads share.
 pub(crate) fn phases(program: &Program, config: Nests, divides: bool) -> Vec<Phase> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for stage in &program.stages {

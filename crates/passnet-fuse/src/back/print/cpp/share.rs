@@ -1,5 +1,5 @@
 //! Division of a stage among threads: into parts whose number the author chooses, of which a call computes those from `begin` to
-//! `end`. An element has the same value whichever part it is in, so that results do not depend on the number of threads.
+//! `end`. An element has the same value in any part, so that results do not depend on the number of threads.
 
 use super::{LANES, Printer, division::Share};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
 
 /// Elements of a part, as many as PyTorch gives to a thread at least.
 const GRAIN: i64 = 32_768;
-/// Most parts: several for each thread of a large CPU, of which some are slower than others.
+/// Largest number of parts: several for each thread of a large CPU, of which some are slower than others.
 const MOST_PARTS: i64 = 256;
 /// Rows from which loops over them are divided rather than the rows themselves.
 const MANY_ROWS: i64 = 64;
@@ -31,7 +31,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Elements of a stage, those counted more than once that are expensive or visited on several levels.
+    /// Returns the elements of a stage, those counted more than once that are expensive or visited on several levels.
     fn work(&self, stage: &Stage) -> i64 {
         let arena = &self.program.arena;
         let rows: i64 = stage.outer.iter().chain(&stage.inner).map(|nest| nest.extent).product();
@@ -77,7 +77,7 @@ impl Printer<'_> {
         }
     }
 
-    /// The bounds of an innermost loop. Where it is divided, a block is opened in which they are variables.
+    /// Returns the bounds of an innermost loop. Where it is divided, a block is opened in which they are variables.
     pub(super) fn open_slice(&mut self, extent: i64) -> (&'static str, String) {
         if !self.is_sliced {
             return ("0", size(extent));

@@ -33,7 +33,7 @@ impl Printer<'_> {
         }
     }
 
-    /// A new name for the result of a reduction.
+    /// Returns a new name for the result of a reduction.
     pub(super) fn fold_name(&mut self, tensor: TensorId, fold: Fold) -> String {
         let prefix = match fold {
             Fold::Sum => "sum",
@@ -46,7 +46,7 @@ impl Printer<'_> {
         name
     }
 
-    /// Names of the sums among the actions.
+    /// Returns the names of the sums among the actions.
     pub(super) fn names_of_sums(&self, actions: &[&Action]) -> Vec<String> {
         let name = |action: &&Action| match action {
             Action::Fold { tensor, fold: Fold::Sum, .. } => self.folds.get(tensor).cloned(),
@@ -169,7 +169,7 @@ impl Printer<'_> {
     }
 }
 
-/// The number that changes no reduction.
+/// Returns the number that changes no reduction.
 const fn neutral(fold: Fold) -> &'static str {
     match fold {
         Fold::Sum => "0.0f",

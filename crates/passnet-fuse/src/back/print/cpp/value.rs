@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl Printer<'_> {
-    /// A value as an operand: in a vectorised loop, what is the same for all elements is spread.
+    /// Returns a value as an operand: in a vectorised loop, what is the same for all elements is spread.
     pub(super) fn operand(&self, id: ExprId) -> String {
         if self.lanes.is_some() && !self.has_lanes(id) {
             return format!("splat({})", self.expr(id));
@@ -20,7 +20,7 @@ impl Printer<'_> {
         self.expr(id)
     }
 
-    /// A value by its name, or as an expression in place.
+    /// Returns a value by its name, or as an expression in place.
     pub(super) fn expr(&self, id: ExprId) -> String {
         match self.names.get(&id) {
             Some(name) => name.clone(),

@@ -2,7 +2,7 @@
 
 use passnet_record::DType;
 
-use super::{AXES, Axes, Loop, Printer, extent::Extent, value::storage_type};
+use super::{AXES, Axes, Loop, Printer, extent::Extent, types::storage_type};
 use crate::{
     back::print::size,
     front::expr::{Expr, ExprId},
@@ -46,8 +46,8 @@ impl Printer<'_> {
         if self.tile.has_column_mask() {
             self.line(&format!("in_columns = column < {}", size(across.0)));
         }
-        let sum = self.fresh("sum");
-        self.line(&format!("{sum} = tl.zeros(({}, {}), tl.float32)", size(down.1), size(across.1)));
+        let sum = self.zeros("sum", [down.1, across.1]);
+        let rest = (contraction.dtype == DType::Float32).then(|| self.zeros("rest", [down.1, across.1]));
         self.line(&format!("for start in range(0, {}, {}):", size(deep.0), size(deep.1)));
         self.indent += 1;
         let (left_terms, right_terms) = (named(terms, "left_term", "k"), named(terms, "right_term", "l"));
@@ -64,13 +64,45 @@ impl Printer<'_> {
         let left = self.factor(contraction, contraction.left);
         self.turn(RIGHT, tile(deep, across), right_terms, columns.clone());
         let right = self.factor(contraction, contraction.right);
-        // Three products of TF32 have the precision of `float32`, with other roundings.
-        let precision = if contraction.dtype == DType::Float32 { "tf32x3" } else { "ieee" };
-        self.line(&format!("{sum} = tl.dot({left}, {right}, {sum}, input_precision=\"{precision}\")"));
+        match &rest {
+            Some(rest) => self.split_product(&left, &right, &sum, rest),
+            None => self.line(&format!("{sum} = tl.dot({left}, {right}, {sum}, input_precision=\"ieee\")")),
+        }
         self.indent -= 1;
+        if let Some(rest) = rest {
+            // Infinity leaves NaN, where the other sum has infinity or NaN already.
+            self.line(&format!("{sum} += tl.where(tl.abs({rest}) < float(\"inf\"), {rest}, 0.0)"));
+        }
         self.turn(AXES, tile(down, across), rows, columns);
         self.folds.insert(contraction.tensor, sum);
         stage.per_row.iter().flatten().for_each(|action| self.store(action));
+    }
+
+    /// Prints a tile of zeros, and returns its name.
+    fn zeros(&mut self, name: &str, [rows, columns]: [i64; 2]) -> String {
+        let zeros = self.fresh(name);
+        self.line(&format!("{zeros} = tl.zeros(({}, {}), tl.float32)", size(rows), size(columns)));
+        zeros
+    }
+
+    /// Adds a product of `float32`, as three products of TF32, to two sums: `sum` of the leading parts of the factors, `rest` of what
+    /// they leave. Together they have the precision of `float32`, with other roundings.
+    ///
+    /// Triton's own `tf32x3` makes 0 of the leading part of a subnormal number. Times infinity that is NaN instead of infinity.
+    fn split_product(&mut self, left: &str, right: &str, sum: &str, rest: &str) {
+        for factor in [left, right] {
+            self.line(&format!("{factor}_lead = leading({factor})"));
+            self.line(&format!("{factor}_rest = {factor} - {factor}_lead"));
+        }
+        let lead = (format!("{left}_lead"), format!("{right}_lead"));
+        let parts = [
+            (rest, format!("{left}_rest"), lead.1.clone()),
+            (rest, lead.0.clone(), format!("{right}_rest")),
+            (sum, lead.0, lead.1),
+        ];
+        for (sum, left, right) in parts {
+            self.line(&format!("{sum} = tl.dot({left}, {right}, {sum}, input_precision=\"tf32\")"));
+        }
     }
 
     /// The position of the program's tile.
@@ -104,7 +136,7 @@ impl Printer<'_> {
         self.find_extents(&all);
     }
 
-    /// A factor in the type in which it is stored.
+    /// Returns a factor in the type in which it is stored.
     fn factor(&mut self, contraction: &Contraction, id: ExprId) -> String {
         let text = match self.arena.get(id) {
             Expr::Load { buffer, at, .. } => self.stored(*buffer, at, 0),

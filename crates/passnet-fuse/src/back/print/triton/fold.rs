@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Printer, value::kind_type};
+use super::{Printer, types::kind_type};
 use crate::{
     back::print::size,
     front::expr::{Expr, ExprId, Fold, ValueKind},

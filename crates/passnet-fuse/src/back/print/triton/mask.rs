@@ -11,7 +11,7 @@ use crate::front::{
 };
 
 impl Printer<'_> {
-    /// An offset that varies at least along `wanted`, and the mask for it.
+    /// Returns an offset that varies at least along `wanted`, and the mask for it.
     pub(super) fn place(&self, at: &str, extent: Extent, wanted: Extent, condition: usize) -> (String, Option<String>) {
         let condition = &self.conditions[condition];
         let all = extent.and(wanted).and(condition.extent);

@@ -2,7 +2,12 @@
 
 use passnet_record::DType;
 
-use super::{Printer, extent::Extent, name_of};
+use super::{
+    Printer,
+    extent::Extent,
+    name_of,
+    types::{kind_type, storage_type},
+};
 use crate::{
     back::print::{size, sum},
     front::{
@@ -12,7 +17,7 @@ use crate::{
 };
 
 impl Printer<'_> {
-    /// A value by its name, or as an expression in place; what is used often or long gets a name.
+    /// Returns a value by its name, or as an expression in place; what is used often or long gets a name.
     pub(super) fn value(&mut self, id: ExprId, condition: usize) -> String {
         let condition = if self.loads(id) { condition } else { 0 };
         if let Some(name) = self.names.get(&(id, condition)) {
@@ -108,7 +113,7 @@ impl Printer<'_> {
         }
     }
 
-    /// A load in the type of the buffer.
+    /// Returns a load in the type of the buffer.
     pub(super) fn stored(&mut self, buffer: BufferId, at: &Index, condition: usize) -> String {
         let mut extent = self.vars_of(at);
         for_each_value(at, &mut |value| extent = extent.and(self.extents[&value]));
@@ -158,7 +163,7 @@ impl Printer<'_> {
         format!("({first} {sign} {second})")
     }
 
-    /// The factor that replaces a divisor: PyTorch's CUDA kernels multiply by the inverse of a constant.
+    /// Returns the factor that replaces a divisor: PyTorch's CUDA kernels multiply by the inverse of a constant.
     fn inverse(&self, divisor: ExprId) -> Option<String> {
         match *self.arena.get(divisor) {
             Expr::Extent { value, .. } => Some(format!("(1.0 / {})", size(value))),
@@ -213,31 +218,6 @@ fn closes_at_end(text: &str) -> bool {
         }
     }
     false
-}
-
-pub(super) const fn kind_type(kind: ValueKind) -> &'static str {
-    match kind {
-        ValueKind::Bool => "tl.int1",
-        ValueKind::I64 => "tl.int64",
-        ValueKind::F32 => "tl.float32",
-        ValueKind::F64 => "tl.float64",
-    }
-}
-
-pub(super) const fn storage_type(dtype: DType) -> &'static str {
-    match dtype {
-        DType::Float64 => "tl.float64",
-        DType::Float32 => "tl.float32",
-        DType::Float16 => "tl.float16",
-        DType::BFloat16 => "tl.bfloat16",
-        DType::Int64 => "tl.int64",
-        DType::Int32 => "tl.int32",
-        DType::Int16 => "tl.int16",
-        DType::Int8 => "tl.int8",
-        DType::UInt8 => "tl.uint8",
-        // Complex numbers are never scheduled.
-        DType::Bool | DType::Complex64 | DType::Complex128 => "tl.int1",
-    }
 }
 
 fn unary(op: Unary, a: &str, kind: ValueKind) -> String {

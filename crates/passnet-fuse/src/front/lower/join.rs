@@ -1,0 +1,84 @@
+//! Concatenation, stacking and padding.
+
+use passnet_graph::Arg;
+
+use super::{
+    Lowering,
+    call::{Call, dimension},
+};
+use crate::front::{
+    scalar::{Scalar, as_scalar},
+    tensor::{Def, TensorId},
+};
+
+impl<'g> Lowering<'g> {
+    /// Tensors one after the other along a dimension, or along a new one.
+    pub(super) fn cat(&mut self, call: &Call<'g>, shape: &[i64]) -> Option<TensorId> {
+        let pieces = self.joined(call.arg(0, "tensors")?)?;
+        let dim = if call.arg(1, "dim").is_some() { call.int(1, "dim")? } else { 0 };
+        let dim = dimension(dim, shape.len())?;
+        // Pieces of several types are converted to the one that holds them all.
+        let dtype = self.result_type(call)?.dtype;
+        let pieces: Vec<TensorId> = pieces.into_iter().map(|piece| self.cast(piece, dtype)).collect();
+        let of = if call.name == "stack" {
+            let mut unsqueezed = shape.to_vec();
+            unsqueezed[dim] = 1;
+            pieces.into_iter().map(|piece| self.reshape(piece, &unsqueezed)).collect()
+        } else {
+            pieces
+        };
+        // The shape is PyTorch's: pieces that do not add up to it were put together in another way than is read here.
+        let mut extents = shape.to_vec();
+        extents[dim] = 0;
+        let base = extents.clone();
+        for &piece in &of {
+            let mut piece = self.tensors[piece].shape.clone();
+            extents[dim] += std::mem::take(piece.get_mut(dim)?);
+            (piece == base).then_some(())?;
+        }
+        (extents == shape).then_some(())?;
+        Some(if let &[only] = of.as_slice() {
+            only
+        } else {
+            self.tensors.add(shape.to_vec(), dtype, Def::Cat { of, dim })
+        })
+    }
+
+    /// Returns the tensors that a `cat` puts together. Empty ones, as an unused cache has, add nothing.
+    fn joined(&mut self, arg: Arg) -> Option<Vec<TensorId>> {
+        let (Arg::List(range) | Arg::Tuple(range)) = arg else { return self.tensor_list(arg) };
+        let mut pieces = Vec::new();
+        for &element in self.graph().elements(range) {
+            match self.typed.tensor(element.as_value()?) {
+                Some(ty) if ty.numel() == 0 => self.add_empty(element.as_value()?, ty),
+                _ => pieces.push(self.tensor(element)?),
+            }
+        }
+        (!pieces.is_empty()).then_some(pieces)
+    }
+
+    /// A tensor with a constant around it.
+    pub(super) fn pad(&mut self, call: &Call<'g>, shape: &[i64]) -> Option<TensorId> {
+        let x = self.tensor(call.subject()?)?;
+        let pads = call.ints(call.arg(1, "pad")?)?;
+        if let Some(Arg::Str(mode)) = call.given(2, "mode") {
+            (call.graph.str(mode) == "constant").then_some(())?;
+        }
+        let fill = match call.given(3, "value") {
+            Some(value) => as_scalar(value)?,
+            None => Scalar::Int(0),
+        };
+        let mut before = vec![0; shape.len()];
+        for (place, pair) in pads.chunks_exact(2).enumerate() {
+            let dim = shape.len().checked_sub(place + 1)?;
+            // Negative padding cuts off.
+            (pair[0] >= 0 && pair[1] >= 0).then_some(())?;
+            before[dim] = pair[0];
+        }
+        if pads.iter().all(|&pad| pad == 0) {
+            return Some(x);
+        }
+        let dtype = self.tensors[x].dtype;
+        Some(self.tensors.add(shape.to_vec(), dtype, Def::Pad { of: x, before, fill }))
+    }
+}

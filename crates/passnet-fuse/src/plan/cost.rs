@@ -1,0 +1,168 @@
+//! Predicted times of a region and of its replacement, from bytes and calls alone, without the arithmetic.
+
+use std::{collections::BTreeSet, fmt};
+
+use passnet_graph::{Graph, NodeId, Target, TypedGraph, ValueId};
+
+use super::{
+    region::{Input, Region},
+    stage::{Program, Role},
+};
+use crate::front::lower::{call::Call, storage::is_view_node};
+
+/// Costs of calls and memory in nanoseconds, as measured on one H200 and on one core of a server CPU (`docs/results`).
+struct Rates {
+    /// A call of PyTorch that computes.
+    op_ns: f64,
+    /// A convolution in addition: the library looks up a plan for each call.
+    convolution_ns: f64,
+    /// A call that only views.
+    view_ns: f64,
+    /// A call of a replacement function, what its plan looks up included.
+    call_ns: f64,
+    /// Fresh memory for one result.
+    memory_ns: f64,
+    /// A launch of one kernel.
+    launch_ns: f64,
+    /// Bytes that pass between CPU or GPU and its memory in a nanosecond.
+    bytes_per_ns: f64,
+    /// True if the host continues while kernels run.
+    overlaps: bool,
+}
+
+const CUDA: Rates = Rates {
+    op_ns: 6000.0,
+    convolution_ns: 18_000.0,
+    view_ns: 1500.0,
+    call_ns: 1000.0,
+    memory_ns: 1700.0,
+    launch_ns: 4900.0,
+    bytes_per_ns: 4000.0,
+    overlaps: true,
+};
+
+const CPU: Rates = Rates {
+    op_ns: 1500.0,
+    convolution_ns: 0.0,
+    view_ns: 700.0,
+    call_ns: 1000.0,
+    memory_ns: 1000.0,
+    launch_ns: 500.0,
+    bytes_per_ns: 10.0,
+    overlaps: false,
+};
+
+impl Rates {
+    const fn of(target: Target) -> &'static Self {
+        match target {
+            Target::Cpu => &CPU,
+            Target::Cuda => &CUDA,
+        }
+    }
+}
+
+/// Bytes that one side moves, and the time that it is predicted to take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cost {
+    pub(crate) bytes: i64,
+    pub(crate) ns: f64,
+}
+
+impl Cost {
+    /// `host_ns` is the time of the host alone.
+    fn new(host_ns: f64, bytes: i64, rates: &Rates) -> Self {
+        let device_ns = bytes as f64 / rates.bytes_per_ns;
+        Self { bytes, ns: if rates.overlaps { host_ns.max(device_ns) } else { host_ns + device_ns } }
+    }
+}
+
+/// Costs of a region in eager mode and of its replacement.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gain {
+    pub(crate) eager: Cost,
+    pub(crate) fused: Cost,
+}
+
+impl Gain {
+    /// `program` is that of the replacement, where it has kernels.
+    pub(crate) fn of(typed: &TypedGraph, region: &Region, program: Option<&Program>, target: Target) -> Self {
+        let rates = Rates::of(target);
+        Self { eager: eager(typed, region, rates), fused: fused(typed, region, program, rates) }
+    }
+}
+
+impl fmt::Display for Gain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { eager, fused } = self;
+        write!(f, "{} instead of {}, ", in_bytes(fused.bytes), in_bytes(eager.bytes))?;
+        write!(f, "{:.1} us instead of {:.1} us", fused.ns / 1e3, eager.ns / 1e3)
+    }
+}
+
+fn in_bytes(count: i64) -> String {
+    match count {
+        0..10_000 => format!("{count} bytes"),
+        10_000..10_000_000 => format!("{:.1} kB", count as f64 / 1e3),
+        _ => format!("{:.1} MB", count as f64 / 1e6),
+    }
+}
+
+fn eager(typed: &TypedGraph, region: &Region, rates: &Rates) -> Cost {
+    let graph = typed.graph();
+    let nbytes = |value: ValueId| typed.tensor(value).map_or(0, |ty| ty.nbytes());
+    let (mut host_ns, mut bytes) = (0.0, 0);
+    for &id in &region.nodes {
+        if is_view_node(typed, id) {
+            host_ns += rates.view_ns;
+            continue;
+        }
+        host_ns += rates.op_ns;
+        let node = graph.node(id);
+        if Call::of(graph, node).and_then(|call| call.op()).is_some_and(|op| op.is_convolution) {
+            host_ns += rates.convolution_ns;
+        }
+        let operands: BTreeSet<ValueId> = node.operands().collect();
+        let most = if is_gather(graph, id) { nbytes(node.value) } else { i64::MAX };
+        bytes += nbytes(node.value) + operands.into_iter().map(|value| nbytes(value).min(most)).sum::<i64>();
+    }
+    Cost::new(host_ns, bytes, rates)
+}
+
+fn fused(typed: &TypedGraph, region: &Region, program: Option<&Program>, rates: &Rates) -> Cost {
+    let (mut host_ns, mut bytes) = (rates.call_ns, 0);
+    if let Some(program) = program {
+        host_ns += rates.launch_ns * program.stages.len() as f64;
+        for (number, buffer) in program.buffers.iter().enumerate() {
+            let (nbytes, is_fresh) = match &buffer.role {
+                Role::Input => (bytes_read(typed, region, &region.inputs[number]), false),
+                Role::Updated => (2 * region.inputs[number].ty.nbytes(), false),
+                Role::Output(ty) => (ty.nbytes(), true),
+                Role::Temporary(numel) => (2 * numel * buffer.dtype.size() as i64, true),
+            };
+            bytes += nbytes;
+            host_ns += if is_fresh { rates.memory_ns } else { 0.0 };
+        }
+    } else {
+        host_ns += rates.view_ns * region.outputs.len() as f64;
+    }
+    Cost::new(host_ns, bytes, rates)
+}
+
+/// Bytes that a region reads of an input.
+fn bytes_read(typed: &TypedGraph, region: &Region, input: &Input) -> i64 {
+    let graph = typed.graph();
+    let mut most = 0;
+    for &node in &region.nodes {
+        if graph.node(node).operands().any(|value| value == input.value) {
+            let result = typed.tensor(graph.node(node).value).map_or(0, |ty| ty.nbytes());
+            most = most.max(if is_gather(graph, node) { result } else { i64::MAX });
+        }
+    }
+    input.ty.nbytes().min(most)
+}
+
+/// Returns whether an operation reads about as much as it writes, independent of the size of its table.
+fn is_gather(graph: &Graph, node: NodeId) -> bool {
+    let call = Call::of(graph, graph.node(node)).filter(|call| !call.in_place);
+    call.and_then(|call| call.op()).is_some_and(|op| op.is_gather)
+}
