@@ -223,7 +223,7 @@ def candidates(captures: list[Capture], tasks: list[Task]) -> dict[str, dict[tup
 
 
 def spread(pool: list[Candidate], count: int) -> list[Candidate]:
-    """At most `count` of `pool`: again and again the one whose type, model, shape and text were taken least so far."""
+    """At most `count` of `pool`: repeatedly the one whose type, model, shape and text were taken least so far."""
     chosen: list[Candidate] = []
 
     def taken(candidate: Candidate) -> tuple[int, ...]:

@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, fmt};
 
 use passnet_graph::wire;
-use passnet_record::{counted, services::AnnotateRequest};
+use passnet_record::{
+    counted,
+    services::{AnnotateRequest, OVER_MEMORY},
+};
 use rayon::prelude::*;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -22,6 +25,23 @@ pub trait Runner: Sync {
     /// # Errors
     /// One sentence that names the failure of the graph or of the runner.
     fn ask(&self, request: &Value) -> Result<Value, String>;
+
+    /// Returns the number of questions that are asked at the same time.
+    fn width(&self) -> usize {
+        rayon::current_num_threads()
+    }
+}
+
+/// Calls a function in which `width` iterations run at the same time: as many as a runner answers questions.
+pub(crate) fn side_by_side<T: Send>(width: usize, work: impl FnOnce() -> T + Send) -> T {
+    if width == rayon::current_num_threads() {
+        return work();
+    }
+    match rayon::ThreadPoolBuilder::new().num_threads(width).build() {
+        Ok(pool) => pool.install(work),
+        // Without further threads, those that are there do the work.
+        Err(_) => work(),
+    }
 }
 
 impl<F: Fn(&Value) -> Result<Value, String> + Sync> Runner for F {
@@ -68,11 +88,13 @@ impl fmt::Display for Annotated {
     }
 }
 
-/// Graphs between two files of the table: what an interruption can cost.
-const CHUNK: usize = 16;
+/// Graphs between two files of the table: what an interruption can cost. More would waste work, fewer would leave workers idle
+/// next to one slow graph. The number is the same on all machines, so that their files are.
+const CHUNK: usize = 64;
 
 /// Annotates all graphs that have no annotation yet, in the order of their table, so that the same call continues an
-/// interrupted one. A graph that does not run is noted with the reason and not tried again unless its files change.
+/// interrupted one. A graph that does not run is noted with the reason and not tried again unless its files change. One that
+/// needs more memory than a worker may take is a failure of this call only.
 /// `progress` is called with the number of graphs done and of all.
 ///
 /// # Errors
@@ -81,6 +103,19 @@ pub fn annotate(
     dataset: &Dataset,
     runner: &dyn Runner,
     limits: &AnnotationLimits,
+    progress: &dyn Fn(usize, usize),
+) -> Result<Annotated, TableError> {
+    annotate_with(dataset, runner.width(), &|row| annotate_one(row, runner, limits), progress)
+}
+
+/// Returns the annotation of a graph, or why there is none.
+pub(crate) type AnnotateGraph<'a> = &'a (dyn Fn(&SampleRow) -> Result<Annotation, String> + Sync);
+
+/// Annotates graphs from any source of annotations, `width` at a time.
+pub(crate) fn annotate_with(
+    dataset: &Dataset,
+    width: usize,
+    annotate: AnnotateGraph<'_>,
     progress: &dyn Fn(usize, usize),
 ) -> Result<Annotated, TableError> {
     let mut result = Annotated::default();
@@ -112,26 +147,26 @@ pub fn annotate(
         }
         if todo.len() == CHUNK {
             done += todo.len();
-            annotate_chunk(dataset, std::mem::take(&mut todo), runner, limits, &mut result)?;
+            annotate_chunk(dataset, std::mem::take(&mut todo), width, annotate, &mut result)?;
             progress(done, usize::try_from(total).unwrap_or(usize::MAX));
         }
     }
-    annotate_chunk(dataset, todo, runner, limits, &mut result)?;
+    annotate_chunk(dataset, todo, width, annotate, &mut result)?;
     Ok(result)
 }
 
 fn annotate_chunk(
     dataset: &Dataset,
     rows: Vec<SampleRow>,
-    runner: &dyn Runner,
-    limits: &AnnotationLimits,
+    width: usize,
+    annotate: AnnotateGraph<'_>,
     result: &mut Annotated,
 ) -> Result<(), TableError> {
     let annotate = |row: SampleRow| {
-        let annotation = annotate_one(&row, runner, limits);
+        let annotation = annotate(&row);
         AnnotationRow { graph: row.files.content_id().to_string(), path: row.path, annotation }
     };
-    let rows: Vec<AnnotationRow> = rows.into_par_iter().map(annotate).collect();
+    let rows: Vec<AnnotationRow> = side_by_side(width, || rows.into_par_iter().map(annotate).collect());
     let mut writer = dataset.append(Table::Annotations)?;
     for row in rows {
         match &row.annotation {
@@ -140,6 +175,9 @@ fn annotate_chunk(
                 result.executed += usize::from(annotation.executed);
             }
             Err(message) => result.failures.push(Failure { what: row.path.clone(), message: message.clone() }),
+        }
+        if row.annotation.as_ref().err().is_some_and(|message| is_over_memory(message)) {
+            continue;
         }
         writer.push(row)?;
     }
@@ -168,6 +206,11 @@ fn annotate_one(row: &SampleRow, runner: &dyn Runner, limits: &AnnotationLimits)
     }
 }
 
+/// Returns whether a failure comes from the memory limit of workers, so that a call with another limit may succeed.
+pub(crate) fn is_over_memory(message: &str) -> bool {
+    message.starts_with(OVER_MEMORY)
+}
+
 /// Asks a runner one typed question.
 pub(crate) fn ask<Reply: DeserializeOwned>(runner: &dyn Runner, request: &impl Serialize) -> Result<Reply, String> {
     let request = serde_json::to_value(request).map_err(|error| error.to_string())?;
@@ -192,7 +235,7 @@ impl Annotations<AnnotationRows> {
         Ok(Self { rows: Box::new(rows), waiting: BTreeMap::new() })
     }
 
-    /// The annotation of exactly this graph.
+    /// Returns the annotation of exactly this graph.
     pub(crate) fn of(&mut self, graph: &SampleRow) -> Option<Annotation> {
         let content = graph.files.content_id();
         if let Some(row) = self.waiting.remove(&graph.path)

@@ -13,7 +13,7 @@ pub struct InputBucket {
 }
 
 impl InputBucket {
-    /// The bucket of these inputs.
+    /// Returns the bucket of these inputs.
     pub fn of(inputs: &[TensorMeta]) -> Self {
         let class = |extent: &u64| extent.checked_ilog2().map_or(-1, |log| (log / 4).cast_signed());
         Self {

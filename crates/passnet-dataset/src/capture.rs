@@ -27,7 +27,7 @@ pub use self::{
 #[derive(Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 enum CaptureLine {
-    /// Comes first: the number of models, and those that are passed over because they are done.
+    /// Comes first: the number of models, and those that are skipped because they are done.
     Plan {
         models: usize,
         skipped: Vec<String>,
@@ -40,7 +40,6 @@ enum CaptureLine {
 pub enum CaptureProgress<'a> {
     /// Number of models to capture.
     Planned(usize),
-    /// A model is done.
     Done(&'a CapturedModel),
 }
 

@@ -66,7 +66,7 @@ impl Parent {
         Ok(Self { path, source, domain, meta, graph, tensors, annotation, rule })
     }
 
-    /// The variants that the annotation knows, the graph as it is first: dtypes, then extents, then both.
+    /// Returns the variants that the annotation knows, the graph as it is first: dtypes, then extents, then both.
     pub(crate) fn variants(&self) -> Vec<Variant> {
         let Some(annotation) = &self.annotation else { return vec![Variant::default()] };
         let casts = || std::iter::once(None).chain((0..annotation.dtypes.len()).map(Some));
@@ -118,7 +118,7 @@ impl Piece {
 }
 
 impl Varied<'_> {
-    /// The sample of a range. Without an annotation it has no `weight_meta.py` and no inputs.
+    /// Returns the sample of a range. Without an annotation it has no `weight_meta.py` and no inputs.
     ///
     /// # Errors
     /// As [`Self::piece`].
@@ -126,7 +126,7 @@ impl Varied<'_> {
         self.sample(self.piece(range)?, kind)
     }
 
-    /// A range without its text, which is most of the work.
+    /// Returns a range without its text, which is most of the work.
     ///
     /// # Errors
     /// If the range is no range of the graph, if no call in it has a result that anyone sees, or if a value that crosses its
@@ -147,7 +147,7 @@ impl Varied<'_> {
         Ok(Piece { range, slice, tensors, id })
     }
 
-    /// The sample that a piece is.
+    /// Returns the sample that a piece is.
     ///
     /// # Errors
     /// If its text cannot be read back.
@@ -258,7 +258,7 @@ impl Varied<'_> {
     }
 }
 
-/// Gives a tensor another shape. Literals do not fit it any more: integers keep their domain, so that an index stays in
+/// Changes the shape of a tensor. Literals no longer fit: integers keep their domain, so that an index stays in
 /// its table, floats their mean and deviation.
 fn resize(tensor: &mut TensorMeta, shape: &[u64]) {
     if tensor.shape == shape {

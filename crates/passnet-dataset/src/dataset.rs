@@ -38,7 +38,7 @@ impl Table {
     pub const ALL: [Self; 6] =
         [Self::Graphs, Self::Subgraphs, Self::Tasks, Self::Annotations, Self::Kernels, Self::Proofs];
 
-    /// Name of its folder.
+    /// Returns the name of its folder.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Graphs => "graphs",
@@ -67,7 +67,7 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// The dataset at `root`, which need not exist yet.
+    /// Returns the dataset at `root`, which need not exist yet.
     pub fn at(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
@@ -77,12 +77,12 @@ impl Dataset {
         &self.root
     }
 
-    /// The dataset in the folder `name` of this one.
+    /// Returns the dataset in the folder `name` of this one.
     pub fn below(&self, name: &str) -> Self {
         Self::at(self.root.join(name))
     }
 
-    /// The files of a table in order; none if the table does not exist.
+    /// Returns the files of a table in order; none if the table does not exist.
     ///
     /// # Errors
     /// If the folder cannot be read.
@@ -115,7 +115,7 @@ impl Dataset {
         Ok(self.parts(table)?.into_iter().flat_map(|part| rows_of(&part)))
     }
 
-    /// Number of rows of a table, by the footers of its files; a file that cannot be read counts none.
+    /// Returns the number of rows of a table, by the footers of its files; a file that cannot be read counts none.
     ///
     /// # Errors
     /// If the folder cannot be read.
@@ -155,8 +155,8 @@ impl Dataset {
         Ok(Replacement::new(folder, self.parts(table)?))
     }
 
-    /// The files of a table whose bytes are not those that were written, by the checksums that are next to them. A file without a checksum
-    /// is not among them.
+    /// Returns the files of a table whose bytes are not those that were written, by the checksums that are next to
+    /// them. A file without a checksum is not among them.
     ///
     /// # Errors
     /// If a file cannot be read.
@@ -165,7 +165,7 @@ impl Dataset {
     }
 }
 
-/// All rows of one file; if it cannot be opened, the error is the only item.
+/// Returns all rows of one file; if it cannot be opened, the error is the only item.
 pub(crate) fn rows_of<R: View + 'static>(part: &Path) -> Box<dyn Iterator<Item = Result<R, TableError>> + Send> {
     match TableReader::open(part) {
         Ok(reader) => Box::new(reader),

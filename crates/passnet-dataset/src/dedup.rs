@@ -87,7 +87,7 @@ pub fn dedup(dataset: &Dataset, table: Table, rung: Rung, out: &Dataset) -> Resu
 /// Files whose hashes are in memory at a time, before they are counted.
 const FILES: usize = 16;
 
-/// All classes of the files of a table; counts rows and rungs.
+/// Returns all classes of the files of a table; counts rows and rungs.
 fn classes(parts: &[(u32, PathBuf)], rung: Rung, result: &mut Deduplicated) -> FxHashMap<u128, DuplicateClass> {
     let mut seen: Vec<FxHashSet<u128>> = vec![FxHashSet::default(); Rung::ALL.len()];
     let mut classes: FxHashMap<u128, DuplicateClass> = FxHashMap::default();
@@ -150,7 +150,7 @@ impl RowSummary {
 enum RowDecision {
     Drop,
     Keep,
-    /// It stands for its class.
+    /// The graph represents its class.
     Merge(DuplicateClass),
 }
 

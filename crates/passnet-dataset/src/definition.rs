@@ -21,27 +21,20 @@ pub const DEFINITION: &str = "capture.json";
 /// An error of a definition.
 #[derive(Debug, thiserror::Error)]
 pub enum DefinitionError {
-    /// The system refused.
     #[error(transparent)]
     Io(#[from] io::Error),
     /// The file is no definition.
     #[error("{path}: {source}")]
-    Json {
-        /// The file.
-        path: PathBuf,
-        /// The problem.
-        source: serde_json::Error,
-    },
+    Json { path: PathBuf, source: serde_json::Error },
     /// The definition is of a later version.
-    #[error("{path}: schema version {found} is not known here; install a later passnet")]
+    #[error("{path}: schema version {found} is newer than this program; install a newer PassNet")]
     Version {
-        /// The file.
         path: PathBuf,
         /// The version that was found.
         found: u32,
     },
     /// There is no folder for the samples.
-    #[error("no folder for the samples; set PASSNET_CACHE, XDG_CACHE_HOME or HOME")]
+    #[error("no cache folder for the samples; set PASSNET_CACHE, XDG_CACHE_HOME or HOME")]
     NoCache,
     /// The samples cannot be listed.
     #[error(transparent)]
@@ -91,12 +84,12 @@ impl Definition {
         Ok(Some(Self { folder: parent.join(&fields.name), list, fields }))
     }
 
-    /// The file with the specifications of the models.
+    /// Returns the file with the specifications of the models.
     pub fn list(&self) -> &Path {
         &self.list
     }
 
-    /// The folder of the samples.
+    /// Returns the folder of the samples.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

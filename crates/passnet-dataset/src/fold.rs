@@ -2,7 +2,7 @@
 //!
 //! Two ways, both over op names in program order:
 //! - [`fold_canonical`], the default: each graph is cut by a rule that looks only at a bounded neighbourhood, so the
-//!   same code is cut the same way in whichever graph and batch it stands. `docs/reference/folding.md` describes it.
+//!   same code is cut the same way in every graph and batch. `docs/reference/folding.md` describes it.
 //! - [`fold_compatible`]: the ranges of the published recursive folding, which folds all graphs of a batch together.
 
 mod anchors;

@@ -16,21 +16,20 @@ use crate::store::{NamedFile, SampleFiles, TaskRow};
 /// Error of reading or writing a folder.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// The system refused.
     #[error(transparent)]
     Io(#[from] io::Error),
     /// A path of a row that would lead out of the folder that is written to.
-    #[error("`{0}` is not a plain relative path; nothing was written for it")]
+    #[error("`{0}` is not a plain relative path and was not written")]
     Path(String),
     /// A sample where a folder of samples should be.
-    #[error("{}: this is a sample itself; give the folder that holds it", .0.display())]
+    #[error("{}: this is a sample; name the folder that contains it", .0.display())]
     IsSample(PathBuf),
     /// A name that cannot be stored.
     #[error("{}: the name is not UTF-8; rename the file", .0.display())]
     Name(PathBuf),
 }
 
-/// All sample folders below `root`, as paths below it in byte order. Symbolic links are not followed.
+/// Returns all sample folders below `root`, as paths below it in byte order. Symbolic links are not followed.
 ///
 /// # Errors
 /// If `root` is a sample, or a folder cannot be read or has a name that is not UTF-8.
@@ -98,7 +97,7 @@ pub fn read_task(root: &Path, id: &str) -> Result<TaskRow, FolderError> {
     Ok(TaskRow { id: id.to_owned(), split: None, ops: Vec::new(), graphs, files })
 }
 
-/// The task folders directly in `root`, in byte order.
+/// Returns the task folders directly in `root`, in byte order.
 ///
 /// # Errors
 /// If a folder cannot be read or has a name that is not UTF-8.
@@ -139,7 +138,8 @@ fn is_sample(folder: &Path) -> bool {
     folder.join("model.py").is_file() || folder.join("graph_net.json").is_file()
 }
 
-/// Returns the entries of `root/folder`, with paths below `root`: name, and true for a folder. Links and special files are left out.
+/// Returns the entries of `root/folder`, with paths below `root`: name, and true for a folder. Links and special files
+/// are left out.
 fn entries(root: &Path, folder: &str) -> Result<Vec<(String, bool)>, FolderError> {
     let mut found = Vec::new();
     for entry in fs::read_dir(root.join(folder))? {
@@ -154,7 +154,7 @@ fn entries(root: &Path, folder: &str) -> Result<Vec<(String, bool)>, FolderError
     Ok(found)
 }
 
-/// All files below `folder` but those below the `skipped` folders, in byte order of their names.
+/// Returns all files below `folder` but those below the `skipped` folders, in byte order of their names.
 fn read_files(folder: &Path, skipped: &BTreeSet<String>) -> Result<Vec<NamedFile>, FolderError> {
     let mut files = Vec::new();
     let mut folders = vec![String::new()];

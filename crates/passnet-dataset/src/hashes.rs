@@ -36,7 +36,7 @@ impl Rung {
         }
     }
 
-    /// The hash that decides on this rung.
+    /// Returns the hash that decides on this rung.
     pub fn of(self, hashes: &Hashes) -> Option<&str> {
         let hash = match self {
             Self::Text => &hashes.text,
@@ -54,7 +54,7 @@ pub(crate) fn half(hash: &str) -> Option<u128> {
     u128::from_str_radix(hash.get(..32)?, 16).ok()
 }
 
-/// All hashes of a sample; `text` is its `model.py`.
+/// Returns all hashes of a sample; `text` is its `model.py`.
 ///
 /// # Errors
 /// If the graph without its integers breaks a law of graphs.
@@ -70,12 +70,12 @@ pub fn hashes(sample: &Sample, text: &str) -> Result<Hashes, VerifyError> {
     })
 }
 
-/// The structural hash of the graph without the values of its integers.
+/// Returns the structural hash of the graph without the values of its integers.
 pub(crate) fn masked(graph: &Graph) -> Result<ContentId, VerifyError> {
     Ok(hash::structural(&without_integers(graph)?))
 }
 
-/// The graph with every integer constant replaced by 0.
+/// Returns the graph with every integer constant replaced by 0.
 fn without_integers(graph: &Graph) -> Result<Graph, VerifyError> {
     // Inputs and nodes are added in their order, so values keep their numbers.
     let mut builder = Graph::builder();

@@ -64,7 +64,7 @@ pub enum DescribeError {
     },
 }
 
-/// The row of a sample: its files, and what is derived from them.
+/// Returns the row of a sample: its files, and what is derived from them.
 ///
 /// # Errors
 /// If a file that is needed is missing or malformed.
@@ -86,7 +86,7 @@ pub fn describe(path: &str, kind: GraphKind, files: SampleFiles) -> Result<Sampl
     })
 }
 
-/// The sample that the files of a row are.
+/// Returns the sample that the files of a row are.
 pub(crate) fn parse(path: &str, files: &SampleFiles) -> Result<Sample, DescribeError> {
     let needed = |file| files.text(file).ok_or_else(|| DescribeError::Missing { path: path.to_owned(), file });
     Ok(Sample::parse(&SampleTexts {
@@ -104,7 +104,8 @@ pub(crate) fn parse(path: &str, files: &SampleFiles) -> Result<Sample, DescribeE
 /// so the same call continues an interrupted one. Samples in damaged files are imported again.
 ///
 /// # Errors
-/// If `folder` cannot be listed or has no sample, or the dataset cannot be written; a sample that is malformed is a failure in the result.
+/// If `folder` cannot be listed or has no sample, or the dataset cannot be written; a sample that is malformed is a
+/// failure in the result.
 pub fn import_graphs(dataset: &Dataset, folder: &Path) -> Result<Transfer, TransferError> {
     import_samples(dataset, Table::Graphs, GraphKind::Full, folder)
 }
@@ -140,6 +141,22 @@ pub fn import_tasks(dataset: &Dataset, kind: GraphKind, folder: &Path) -> Result
 }
 
 fn import_samples(dataset: &Dataset, table: Table, kind: GraphKind, folder: &Path) -> Result<Transfer, TransferError> {
+    import_with(dataset, table, folder, &|path| read_row(folder, path, kind))
+}
+
+/// Returns the row of the sample at `path` below a folder, or why there is none.
+pub(crate) fn read_row(folder: &Path, path: &str, kind: GraphKind) -> Result<SampleRow, String> {
+    let files = read_sample(&folder.join(path)).map_err(|error| error.to_string())?;
+    describe(path, kind, files).map_err(|error| error.to_string())
+}
+
+/// Imports the samples below a folder, with any source of their rows.
+pub(crate) fn import_with(
+    dataset: &Dataset,
+    table: Table,
+    folder: &Path,
+    read: &(dyn Fn(&str) -> Result<SampleRow, String> + Sync),
+) -> Result<Transfer, TransferError> {
     let found = find_samples(folder)?;
     if found.is_empty() {
         return Err(TransferError::Empty(folder.to_owned()));
@@ -153,11 +170,7 @@ fn import_samples(dataset: &Dataset, table: Table, kind: GraphKind, folder: &Pat
     transfer.present = found.len() - new.len();
     let mut writer = dataset.append(table)?;
     for paths in new.chunks(CHUNK) {
-        let read = |path: &&String| -> Result<SampleRow, String> {
-            let files = read_sample(&folder.join(path)).map_err(|error| error.to_string())?;
-            describe(path, kind, files).map_err(|error| error.to_string())
-        };
-        let rows: Vec<_> = paths.par_iter().map(read).collect();
+        let rows: Vec<_> = paths.par_iter().map(|path| read(path)).collect();
         for (path, row) in paths.iter().zip(rows) {
             match row {
                 Ok(row) => {
@@ -216,13 +229,11 @@ impl Transfer {
 /// Error that stops an import or export.
 #[derive(Debug, thiserror::Error)]
 pub enum TransferError {
-    /// Folders.
     #[error(transparent)]
     Folder(#[from] FolderError),
-    /// Tables.
     #[error(transparent)]
     Store(#[from] TableError),
     /// There is nothing to import.
-    #[error("{0}: there is no sample folder in it, at any depth; `passnet extract MODEL --out DIR` writes some")]
+    #[error("{0}: no samples found at any depth; `passnet extract MODEL --out DIR` writes samples")]
     Empty(PathBuf),
 }

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use crate::{
     Dataset, Failure, Table,
-    annotate::{Runner, ask},
+    annotate::{Runner, ask, is_over_memory, side_by_side},
     fusible::{Bracketing, Compiled, PrefixCounts, measure_all},
     import::parse,
     select::select_subset,
@@ -27,9 +27,9 @@ pub struct CountSettings {
     pub device: String,
     /// Compiles every prefix separately.
     pub exhaustive: bool,
-    /// Most subgraphs to count, those counted before among them.
+    /// Largest number of subgraphs to count, those counted before among them.
     pub most: usize,
-    /// Subgraphs of more ops are passed over: what a prefix costs grows with its length.
+    /// Subgraphs of more ops are skipped, because the cost of a prefix grows with its length.
     pub longest: usize,
 }
 
@@ -65,13 +65,15 @@ impl fmt::Display for Counted {
     }
 }
 
-/// Subgraphs that are counted at the same time. Counts of one are used for subgraphs at least this many later, for any number of threads
-/// there are.
+/// Subgraphs that are counted at the same time. Counts of one are used for subgraphs at least this many later, for any
+/// number of threads there are.
 const BATCH: usize = 8;
+/// Exhaustive counts use no others, so that as many subgraphs as workers need are counted together.
+const BATCH_EACH: usize = 2;
 
 /// Counts the kernels of annotated classical subgraphs that have no counts for this device yet; where not all are to be
-/// counted, those that cover most transitions of ops ([`select_subset`]). Subgraphs that do not compile are recorded and not tried again.
-/// `progress` is called with the number of subgraphs done and of all.
+/// counted, those that cover most transitions of ops ([`select_subset`]). Subgraphs that do not compile are recorded
+/// and not tried again, except those that need more memory than a worker may take. `progress` is called with the number of subgraphs done and of all.
 ///
 /// # Errors
 /// If a table cannot be listed or written.
@@ -92,14 +94,23 @@ pub fn count_kernels(
     }
     let mut bracketing = Bracketing::new();
     let todo = todo(dataset, settings, &known, &mut bracketing, &mut counted)?;
-    for (index, batch) in todo.chunks(BATCH).enumerate() {
-        let measured: Vec<_> = batch.par_iter().map(|row| measure(row, runner, settings, &bracketing)).collect();
+    let size = if settings.exhaustive { BATCH.max(BATCH_EACH * runner.width()) } else { BATCH };
+    for (index, batch) in todo.chunks(size).enumerate() {
+        let measure = |row| measure(row, runner, settings, &bracketing);
+        let measured: Vec<_> = side_by_side(runner.width(), || batch.par_iter().map(measure).collect());
         let mut writer = dataset.append(Table::Kernels)?;
         for (row, measured) in batch.iter().zip(measured) {
-            let measured = measured.unwrap_or_else(|message| {
-                counted.failures.push(Failure { what: row.path.clone(), message });
-                PrefixCounts::default()
-            });
+            let measured = match measured {
+                Ok(measured) => measured,
+                Err(message) => {
+                    let is_over = is_over_memory(&message);
+                    counted.failures.push(Failure { what: row.path.clone(), message });
+                    if is_over {
+                        continue;
+                    }
+                    PrefixCounts::default()
+                }
+            };
             bracketing.learn(&row.ops, &measured);
             counted.subgraphs += 1;
             counted.ops += measured.kernels.len();
@@ -113,12 +124,12 @@ pub fn count_kernels(
             })?;
         }
         writer.finish()?;
-        progress(todo.len().min((index + 1) * BATCH), todo.len());
+        progress(todo.len().min((index + 1) * size), todo.len());
     }
     Ok(counted)
 }
 
-/// The subgraphs to count, in order, after learning from those that were counted before. The choice is among all of them,
+/// Returns the subgraphs to count, in order, after learning from those that were counted before. The choice is among all of them,
 /// so that an interrupted call continues with the subgraphs that are left. Memory holds the distinct subgraphs.
 fn todo(
     dataset: &Dataset,

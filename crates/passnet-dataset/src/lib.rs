@@ -8,6 +8,8 @@
 //! - [`curate`] makes tasks and splits;
 //! - [`query`] searches a table.
 //!
+//! [`shard`] runs stages on parts of a table, for a cluster.
+//!
 //! The stages use pure functions over op names and counts: [`fold`] and [`fusible`] find ranges of ops, [`select`] and [`bucket`]
 //! choose the content of an evaluation set. [`capture`] runs the Python process that captures models. [`open_suite`] opens a suite
 //! in any form: folder, archive or Parquet.
@@ -40,6 +42,7 @@ pub mod fold;
 pub mod folders;
 pub mod fusible;
 pub mod hashes;
+pub mod hub;
 pub mod import;
 pub mod kernels;
 pub mod mine;
@@ -50,6 +53,7 @@ pub mod prune;
 pub mod query;
 pub mod repair;
 pub mod select;
+pub mod shard;
 mod sorter;
 mod stage_text;
 pub mod store;

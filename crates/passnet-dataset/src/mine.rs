@@ -87,11 +87,32 @@ pub fn mine(dataset: &Dataset, method: Method, out: &Dataset) -> Result<Mined, T
     };
     let distinct = Distinct::new(&out.root().join(Table::Subgraphs.name()));
     let distinct = cut_all(dataset, &mut finder, method.kind(), distinct, &mut mined)?;
+    write(distinct, method.kind(), out, mined)
+}
+
+/// Writes the subgraphs that were mined from parts of a table, in the order of the parts, as [`mine`] does; `mined` has the counts of the
+/// parts.
+pub(crate) fn merge_parts(
+    parts: impl Iterator<Item = Result<SampleRow, TableError>>,
+    kind: GraphKind,
+    out: &Dataset,
+    mined: Mined,
+) -> Result<Mined, TableError> {
+    let mut distinct = Distinct::new(&out.root().join(Table::Subgraphs.name()));
+    let mut numbers = FxHashMap::default();
+    for row in parts {
+        distinct.add_mined(row?, &mut numbers)?;
+    }
+    write(distinct, kind, out, mined)
+}
+
+/// Puts subgraphs in the place of those of their kind.
+fn write(distinct: Distinct, kind: GraphKind, out: &Dataset, mut mined: Mined) -> Result<Mined, TableError> {
     mined.subgraphs = distinct.origins.len();
     let mut writer = out.replace(Table::Subgraphs)?;
     for row in out.read::<SampleRow>(Table::Subgraphs)? {
         match row {
-            Ok(row) if row.kind == method.kind() => {}
+            Ok(row) if row.kind == kind => {}
             Ok(row) => writer.push(row)?,
             Err(error) => {
                 writer.keep_damaged(error.path());
@@ -114,7 +135,7 @@ enum Finder {
 }
 
 impl Finder {
-    /// The ranges of some graphs; graphs come in the order of their table.
+    /// Returns the ranges of some graphs; graphs come in the order of their table.
     fn ranges(&mut self, rows: &[SampleRow]) -> Vec<Vec<OpRange>> {
         match self {
             Self::Canonical(settings) => {
@@ -205,18 +226,43 @@ impl Distinct {
         Ok(())
     }
 
+    /// Adds a subgraph that was mined from a part of the table; parts come in order. `numbers` are the indices of paths.
+    fn add_mined(&mut self, mut row: SampleRow, numbers: &mut FxHashMap<String, u32>) -> Result<(), TableError> {
+        let Some(key) = key(&row) else { return Ok(()) };
+        let mut found = Vec::with_capacity(row.origins.len());
+        for SubgraphOrigin { path, range } in std::mem::take(&mut row.origins) {
+            let number = *numbers.entry(path).or_insert_with_key(|path| {
+                self.paths.push(path.clone());
+                self.paths.len() as u32 - 1
+            });
+            found.push((number, range));
+        }
+        match self.origins.entry(key) {
+            Entry::Occupied(mut known) => known.get_mut().extend(found),
+            Entry::Vacant(place) => {
+                place.insert(found);
+                self.rows.push(row)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Writes them in the order of their ids, so that it does not depend on the order of graphs.
     fn write(mut self, writer: &mut PartWriter<SampleRow>) -> Result<(), TableError> {
         for row in self.rows.finish()? {
             let mut row = row?;
-            let key = row.hashes.typed.as_deref().or(row.hashes.structure.as_deref()).and_then(half);
-            let origins = key.and_then(|key| self.origins.remove(&key)).unwrap_or_default();
+            let origins = key(&row).and_then(|key| self.origins.remove(&key)).unwrap_or_default();
             let origin = |(graph, range)| SubgraphOrigin { path: self.paths[graph as usize].clone(), range };
             row.origins = merge_origins(origins.into_iter().map(origin).collect());
             writer.push(row)?;
         }
         Ok(())
     }
+}
+
+/// Returns half the id of a subgraph.
+fn key(row: &SampleRow) -> Option<u128> {
+    row.hashes.typed.as_deref().or(row.hashes.structure.as_deref()).and_then(half)
 }
 
 /// Cuts every range.
@@ -275,7 +321,7 @@ struct MinedSubgraph {
     row: Option<SampleRow>,
 }
 
-/// The subgraphs of one graph, those with a row that are not in `known`, and the number of ranges that have none.
+/// Returns the subgraphs of one graph, those with a row that are not in `known`, and the number of ranges that have none.
 fn cut(
     row: &SampleRow,
     annotation: Option<Annotation>,

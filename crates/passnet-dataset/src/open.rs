@@ -28,21 +28,17 @@ pub enum OpenError {
     #[error(transparent)]
     Definition(#[from] DefinitionError),
     /// The samples of a definition are not in the cache.
-    #[error("{path}: the models of this suite are not captured yet; `passnet extract --suite {path}` captures them")]
+    #[error("{path}: the models of this suite are not captured; run `passnet extract --suite {path}` first")]
     NotCaptured {
         /// The definition.
         path: PathBuf,
     },
     /// There is no folder to unpack to.
-    #[error("{path}: no folder for the unpacked suite; set PASSNET_CACHE, XDG_CACHE_HOME or HOME")]
-    NoCache {
-        /// The suite.
-        path: PathBuf,
-    },
+    #[error("{path}: no cache folder for the unpacked suite; set PASSNET_CACHE, XDG_CACHE_HOME or HOME")]
+    NoCache { path: PathBuf },
     /// A sample or task is damaged. A suite that is not complete is not evaluated.
     #[error("{path}: the suite is damaged: {message}")]
     Damaged {
-        /// The suite.
         path: PathBuf,
         /// The first thing that is wrong.
         message: String,
@@ -50,7 +46,6 @@ pub enum OpenError {
     /// The folders cannot be written.
     #[error("{path} cannot be unpacked to {folder}: {source}")]
     Unpack {
-        /// The suite.
         path: PathBuf,
         /// The folder in the cache.
         folder: PathBuf,
@@ -82,7 +77,7 @@ pub fn open_suite(path: &Path, selection: &Selection) -> Result<Suite, OpenError
     }
 }
 
-/// The folder of an unpacked dataset; `None` if the path is no dataset with tasks.
+/// Returns the folder of an unpacked dataset; `None` if the path is no dataset with tasks.
 fn suite_folder(path: &Path, cache: Option<&Path>) -> Result<Option<PathBuf>, OpenError> {
     let dataset = Dataset::at(path);
     if !path.is_dir() || path.join("suite.json").exists() || dataset.parts(Table::Tasks)?.is_empty() {
@@ -104,7 +99,7 @@ fn suite_folder(path: &Path, cache: Option<&Path>) -> Result<Option<PathBuf>, Op
     Ok(Some(folder))
 }
 
-/// The id of the bytes of all tables that make a suite.
+/// Returns the id of the bytes of all tables that make a suite.
 fn content(dataset: &Dataset) -> Result<ContentId, OpenError> {
     let mut parts = Vec::new();
     for table in [Table::Tasks, Table::Subgraphs] {

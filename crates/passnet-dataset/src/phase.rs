@@ -13,7 +13,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// The phase of a full graph, by the last part of its path as `extract` names it.
+    /// Returns the phase of a full graph, by the last part of its path as `extract` names it.
     pub fn of(path: &str) -> Self {
         match path.rsplit('/').next() {
             Some("train_forward") => Self::Forward,

@@ -15,14 +15,16 @@ use crate::{
     kernels::{CountSettings, Counted, count_kernels},
     mine::{Method, Mined, mine},
     store::{GraphKind, TableError},
-    suite::{Bounds, Built, Leak, Phase, SuitePlan, TRAIN, build, front_page, leaks},
+    suite::{
+        Bounds, Built, Leak, LeakReport, Phase, SuiteLeaks, SuitePlan, TRAIN, build, front_page, leak_report, leaks,
+    },
 };
 
 /// Canonical folding at another scale, whose subgraphs are for training only.
 struct TrainingScale {
     /// Distance of cuts outside loops.
     reach: u32,
-    /// Fewest ops of a subgraph.
+    /// Least number of ops of a subgraph.
     min_ops: u32,
     /// One more than the most ops of a subgraph.
     end_ops: u32,
@@ -40,7 +42,7 @@ const TRAINING_SCALES: [TrainingScale; 5] = [
 const TRAINING_WINDOW: u32 = 64;
 /// Folds of the published folding.
 const TRAINING_FOLDS: usize = 12;
-/// Fewest ops of a subgraph of the published folding.
+/// Least number of ops of a subgraph of the published folding.
 const TRAINING_MIN_OPS: u32 = 2;
 
 /// Settings of [`build_suites`].
@@ -84,6 +86,8 @@ pub enum StageProgress<'a> {
     Built(&'a Built),
     /// Evaluation was compared with training.
     Compared(&'a Leak),
+    /// Op sequences of evaluation that lie inside those of training, or around them.
+    Resembling(&'a LeakReport),
     /// A stage is under way: its name, items done, all items.
     Progress(&'static str, usize, usize),
     /// A remark of the last stage.
@@ -120,6 +124,17 @@ impl fmt::Display for StageProgress<'_> {
                 counted(leak.structures.len(), "structure"),
                 counted(leak.sequences.len(), "op sequence")
             ),
+            Self::Resembling(found) => {
+                let suite = |suite: &SuiteLeaks| {
+                    let (inside, around, tasks) = (suite.inside.tasks, suite.around.tasks, suite.tasks);
+                    format!(
+                        "{}: {inside} of {} inside a longer sequence of training, {around} around a shorter one",
+                        suite.suite,
+                        counted(tasks, "task")
+                    )
+                };
+                f.write_str(&found.suites.iter().map(suite).collect::<Vec<_>>().join("\n"))
+            }
             Self::Progress(stage, done, all) => write!(f, "{stage}: {done} of {all}"),
             Self::Remark(line) => f.write_str(line),
         }
@@ -177,7 +192,13 @@ pub fn build_suites(
     let train = out.below(TRAIN);
     let leak = leaks(&suites, &train)?;
     report(StageProgress::Compared(&leak));
+    report(StageProgress::Resembling(&leak_report(&suites, &train, usize::MAX)?));
     suites.push(train);
+    // An empty suite has no folder. One for training is empty where all models are in evaluation.
+    let (suites, empty): (Vec<Dataset>, Vec<Dataset>) = suites.into_iter().partition(|suite| suite.root().exists());
+    for suite in &empty {
+        remark(&format!("{} has no tasks; give it more models", suite.root().display()));
+    }
     for suite in &suites {
         fs::write(suite.root().join("README.md"), front_page(suite)?)?;
     }
@@ -247,7 +268,8 @@ fn training_methods() -> Result<Vec<(String, Method)>, BoundsError> {
     Ok(methods)
 }
 
-/// The published suites for evaluation, each with its number of tasks and most graphs of a task; suites without tasks are left out.
+/// Returns the published suites for evaluation, each with its number of tasks and most graphs of a task; suites without
+/// tasks are left out.
 pub fn plans(
     fusible: (usize, usize),
     classical: (usize, usize),

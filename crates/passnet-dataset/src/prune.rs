@@ -17,9 +17,9 @@ pub struct Pruned {
     pub tasks: Vec<String>,
 }
 
-/// Removes the graphs of a suite that return nothing that they compute and change no input, or most of whose calls contribute to
-/// neither ([`passnet_graph::Graph::unseen`]); a task without graphs is removed with them. Graphs and tasks that stay keep their names.
-/// `out` may be the suite itself.
+/// Removes the graphs of a suite that return nothing that they compute and change no input, or most of whose calls
+/// contribute to neither ([`passnet_graph::Graph::unseen`]); a task without graphs is removed with them. Graphs and
+/// tasks that stay keep their names. `out` may be the suite itself.
 ///
 /// # Errors
 /// If a row cannot be read or written. The suite is then as it was.
@@ -66,7 +66,7 @@ class Program_weight_tensor_meta_in_0:
     std = 1.0
 ";
 
-    /// A graph that computes something and returns a value.
+    /// Returns a graph that computes something and returns a value.
     fn model(returned: &str) -> String {
         format!(
             "import torch\nclass GraphModule(torch.nn.Module):\n    def forward(self, in_0):\n        \

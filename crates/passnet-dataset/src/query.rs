@@ -22,9 +22,7 @@ pub struct Filter {
     pub dtype: Option<DType>,
     /// ... and at least this many bytes.
     pub min_input_bytes: Option<u64>,
-    /// `source` is this.
     pub source: Option<String>,
-    /// `kind` is this.
     pub kind: Option<GraphKind>,
     /// At least this many ops.
     pub min_ops: Option<usize>,
@@ -50,7 +48,7 @@ impl Filter {
     }
 }
 
-/// The samples that a filter takes, in order; damaged parts are errors among them.
+/// Returns the samples that a filter takes, in order; damaged parts are errors among them.
 ///
 /// # Errors
 /// If the table cannot be listed.
@@ -70,7 +68,7 @@ pub enum FindError {
     #[error(transparent)]
     Store(#[from] TableError),
     /// Two samples fit.
-    #[error("both {0} and {1} end in `{2}`; give more of the path")]
+    #[error("both {0} and {1} end in `{2}`; name a longer part of the path")]
     Ambiguous(String, String, String),
     /// No sample fits.
     #[error("no sample of {0} ends in `{1}`; `passnet dataset query` lists them")]

@@ -14,7 +14,7 @@ use crate::store::{Row, SampleRow, TableError, TableReader, TableWriter};
 /// Rows of this size, before encoding, stay in memory.
 const MEMORY: usize = 256 << 20;
 
-/// Takes rows in any order, gives them back sorted. Paths are distinct.
+/// Sorts rows, in bounded memory. Paths are distinct.
 pub(crate) struct Sorter {
     folder: PathBuf,
     /// Folder of the files: created when it is needed, deleted with the sorter.
@@ -50,7 +50,7 @@ impl Sorter {
         if self.pending_bytes > self.memory { self.write_run() } else { Ok(()) }
     }
 
-    /// All rows.
+    /// Returns all rows.
     ///
     /// # Errors
     /// If a file cannot be written or read.

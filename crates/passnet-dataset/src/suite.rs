@@ -3,10 +3,13 @@
 mod candidates;
 mod card;
 mod class;
+mod contained;
+mod family;
 mod leak;
 mod plan;
 mod prove;
 mod revise;
+mod soft_leak;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +24,7 @@ pub use leak::{Leak, leaks};
 pub use plan::{Bounds, Built, SuitePlan};
 pub use prove::ProofResult;
 pub use revise::{Revised, revise, withhold};
+pub use soft_leak::{Containment, FamilyGraphs, LeakReport, SequencePair, SuiteLeaks, leak_report};
 
 use crate::{
     Dataset, Table,
@@ -31,6 +35,7 @@ use crate::{
 };
 use candidates::{CandidateGroup, Groups, groups};
 use class::Filling;
+use contained::OpPlaces;
 use write::write_suite;
 
 /// Name of the training split.
@@ -44,11 +49,12 @@ const TOGETHER: usize = 64;
 
 /// Builds the suites of `plans` and the training split below `out` from the annotated graphs and the subgraphs of `dataset`.
 ///
-/// Tasks are chosen by rarity and coverage ([`crate::select`]), single ops by how many graphs they are in; plans that come
-/// first choose first, and no two suites share an op sequence. Trivial tasks and fields of use keep to their shares ([`Shares`]). A task gets distinct graphs from as many places as there
-/// are, then variants of them at other dtypes and extents. All other op sequences, those of the subgraphs of `finer` too, are
-/// training tasks, without the graphs whose structure a suite has. Every graph is proven to run within bounds: its shapes are
-/// propagated, then it is called twice and has to return the same, without NaN.
+/// Tasks are chosen by rarity and coverage ([`crate::select`]), single ops by how many graphs they are in; plans that
+/// come first choose first, and no two suites share an op sequence. Trivial tasks and fields of use keep to their
+/// shares ([`Shares`]). A task gets distinct graphs from as many places as there are, then variants of them at other
+/// dtypes and extents. All other op sequences, those of the subgraphs of `finer` too, are training tasks, without the
+/// graphs whose structure a suite has. Every graph is proven to run within bounds: its shapes are propagated, then it
+/// is called twice and has to return the same, without NaN.
 ///
 /// Proofs are kept in the dataset, so that the same call continues an interrupted one.
 ///
@@ -153,12 +159,15 @@ fn evaluation_tasks(
 struct Taken {
     sequences: BTreeSet<String>,
     structures: BTreeSet<String>,
+    /// Ops of full graphs that evaluation graphs were cut from.
+    places: OpPlaces,
 }
 
 impl Taken {
     fn add(&mut self, sequence: &str, rows: &[SampleRow]) {
         self.sequences.insert(sequence.to_owned());
         self.structures.extend(rows.iter().filter_map(|row| row.hashes.structure.clone()));
+        rows.iter().for_each(|row| self.places.add_origins(row));
     }
 }
 
@@ -239,7 +248,7 @@ impl Parent {
     }
 }
 
-/// All op sequences of the datasets that evaluation does not have, each with a few graphs that it does not have; of a
+/// Returns all op sequences of the datasets that evaluation does not have, each with a few graphs that it does not have; of a
 /// sequence that several datasets have, those of the first.
 fn training(
     pools: Vec<(&Dataset, Groups)>,
@@ -260,7 +269,9 @@ fn training(
         }
         // Unreadable rows were reported when the groups were made.
         for row in dataset.read::<SampleRow>(Table::Subgraphs)?.flatten() {
-            if let Some(key) = wanted.remove(&row.path) {
+            // What evaluation was cut from is not for training: the two graphs would be parts of the same model.
+            let key = wanted.remove(&row.path).filter(|_| !taken.places.has_origin_of(&row));
+            if let Some(key) = key {
                 tasks.entry(key).or_default().push(row);
             }
         }

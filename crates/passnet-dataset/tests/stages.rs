@@ -52,7 +52,7 @@ fn an_empty_import_is_an_error() {
     fs::create_dir_all(scratch.path().join("samples/empty")).unwrap();
     let dataset = Dataset::at(scratch.path().join("dataset"));
     let error = import_graphs(&dataset, &scratch.path().join("samples")).unwrap_err();
-    assert!(error.to_string().contains("there is no sample folder"), "{error}");
+    assert!(error.to_string().contains("no samples found"), "{error}");
 }
 
 #[test]

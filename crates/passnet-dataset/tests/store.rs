@@ -1,4 +1,4 @@
-//! The Parquet store: nothing is lost, damage is named and passed over, and pyarrow reads what we write.
+//! The Parquet store: nothing is lost, damage is reported and skipped, and pyarrow reads what we write.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use std::{

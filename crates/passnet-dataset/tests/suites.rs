@@ -9,14 +9,14 @@ use models::write_model;
 use passnet_dataset::{
     Dataset, Table,
     annotate::{AnnotationLimits, Runner, annotate},
-    fold::CanonicalSettings,
+    fold::{CanonicalSettings, OpRange},
     import::import_graphs,
     kernels::{CountSettings, count_kernels},
     mine::{Method, mine},
-    store::{AnnotationRow, GraphKind, Hashes, Input, KernelsRow, SampleRow, TaskRow},
-    suite::{Bounds, Leak, Phase, Revised, Shares, SuitePlan, TRAIN, build, leaks, revise, withhold},
+    store::{AnnotationRow, GraphKind, Hashes, Input, KernelsRow, SampleRow, SubgraphOrigin, TaskRow},
+    suite::{Bounds, Leak, Phase, Revised, Shares, SuitePlan, TRAIN, build, leak_report, leaks, revise, withhold},
 };
-use passnet_record::DType;
+use passnet_record::{DType, services::OVER_MEMORY};
 use serde_json::{Value, json};
 
 /// Answers for graphs whose values all have the shape of their first input: each op is a kernel, and every graph runs.
@@ -48,6 +48,23 @@ impl Runner for NoAdditions {
         let adds = |graph: &Value| graph["graph"].to_string().contains("operator.add");
         let result = |graph| if adds(graph) { json!({"error": "no additions"}) } else { json!({"bytes": 1}) };
         Ok(json!({"results": graphs.iter().map(result).collect::<Vec<_>>()}))
+    }
+}
+
+/// Answers like [`Known`], but graphs with an addition need more memory than a worker may take.
+struct SmallWorkers;
+
+impl Runner for SmallWorkers {
+    fn ask(&self, request: &Value) -> Result<Value, String> {
+        let Some(graphs) = request["graphs"].as_array() else { return Known.ask(request) };
+        let adds = |graph: &Value| graph["graph"].to_string().contains("operator.add");
+        let over = format!("{OVER_MEMORY}more than 1 GiB");
+        let result = |graph| if adds(graph) { json!({"error": over}) } else { json!({"bytes": 1}) };
+        Ok(json!({"results": graphs.iter().map(result).collect::<Vec<_>>()}))
+    }
+
+    fn width(&self) -> usize {
+        3
     }
 }
 
@@ -93,7 +110,56 @@ fn graphs_for_training_are_in_no_suite_for_evaluation() {
     assert_eq!(origins(&eval).iter().filter(|path| path.starts_with("other/")).count(), 0);
     assert_eq!(built.suites[0].1, 2);
     assert!(origins(&train).iter().any(|path| path.starts_with("other/")));
-    assert_eq!(leaks(&[eval], &train).unwrap(), Leak::default());
+    assert_eq!(leaks(std::slice::from_ref(&eval), &train).unwrap(), Leak::default());
+    let report = leak_report(&[eval], &train, 1).unwrap();
+    let suite = &report.suites[0];
+    assert_eq!((suite.tasks, suite.inside.tasks, suite.around.tasks, suite.is_hard()), (2, 2, 0, false));
+    assert!(suite.pairs.iter().all(|pair| pair.relation == "inside" && pair.ops == 1), "{report:?}");
+}
+
+/// A task with one graph that was cut from a range of ops of a model.
+fn write_task(dataset: &Dataset, ops: &[&str], model: &str, start: u32) {
+    let ops: Vec<String> = ops.iter().map(|&op| op.to_owned()).collect();
+    let (id, path) = (ops.join("_"), format!("{}/0", ops.join("_")));
+    let hashes = Hashes { structure: Some(format!("{model}/{start}/{id}")), ..Hashes::default() };
+    let range = OpRange::new(start, start + u32::try_from(ops.len()).unwrap());
+    let origins = vec![SubgraphOrigin { path: model.to_owned(), range }];
+    let row = SampleRow { path: path.clone(), ops: ops.clone(), hashes, origins, ..SampleRow::default() };
+    let mut writer = dataset.append(Table::Subgraphs).unwrap();
+    writer.push(row).unwrap();
+    writer.finish().unwrap();
+    let mut writer = dataset.append(Table::Tasks).unwrap();
+    writer.push(TaskRow { id, ops, graphs: vec![path], ..TaskRow::default() }).unwrap();
+    writer.finish().unwrap();
+}
+
+#[test]
+fn soft_leaks_are_sequences_in_longer_ones_families_and_places() {
+    let scratch = tempfile::tempdir().unwrap();
+    let [eval, train] = ["eval", "train"].map(|name| Dataset::at(scratch.path().join(name)));
+    write_task(&eval, &["a", "b"], "timm/resnet18", 4);
+    write_task(&eval, &["x", "a", "y", "z"], "timm/vit_tiny", 0);
+    write_task(&eval, &["p", "q"], "timm/levit_128", 0);
+    write_task(&train, &["a", "b", "c"], "timm/resnet18", 5);
+    write_task(&train, &["a"], "torchvision/resnet50", 0);
+    write_task(&train, &["q", "p"], "timm/vit_small", 0);
+    let report = leak_report(std::slice::from_ref(&eval), &train, 2).unwrap();
+    let json = serde_json::to_value(&report.suites[0]).unwrap();
+    assert_eq!(json["inside"], json!({"tasks": 1, "half": 1, "by_ops": {"2": 1}}));
+    // `a` is half of `a b` and a quarter of the other.
+    assert_eq!(json["around"], json!({"tasks": 2, "half": 1, "by_ops": {"1": 2}}));
+    let (share, pairs) = (2.0 / 3.0, json["pairs"].as_array().unwrap());
+    assert_eq!(*pairs, [json!({"task": "a_b", "train": "a_b_c", "relation": "inside", "ops": 2, "share": share})]);
+    assert_eq!(leak_report(std::slice::from_ref(&eval), &train, 1).unwrap().suites[0].pairs.len(), 3);
+    let family = |eval, train| json!({"eval": eval, "train": train});
+    assert_eq!(json["families"], json!({"resnet": family(1, 2), "vit": family(1, 1), "levit": family(1, 0)}));
+    assert_eq!((&json["family_tasks"], &json["family_graphs"]), (&json!(2), &json!(2)));
+    // Ops 4..6 and 5..8 of the same model.
+    assert_eq!((&json["model_graphs"], &json["overlapping_graphs"]), (&json!(1), &json!(1)));
+    assert!(!report.suites[0].is_hard());
+    write_task(&train, &["p", "q"], "other/m", 0);
+    let hard = leak_report(&[eval], &train, 2).unwrap();
+    assert!(hard.suites[0].is_hard() && hard.suites[0].sequences.contains("p q"), "{hard:?}");
 }
 
 #[test]
@@ -116,6 +182,26 @@ fn graphs_that_do_not_run_are_in_no_suite_and_not_in_training() {
     let train = rows::<SampleRow>(&out.below(TRAIN), Table::Subgraphs);
     assert!(!train.is_empty() && train.iter().all(|row| !row.ops.contains(&"add".to_owned())), "{train:?}");
     assert_eq!(rows::<TaskRow>(&out.below(TRAIN), Table::Tasks).len(), built.suites[1].1);
+}
+
+#[test]
+fn graphs_over_the_memory_limit_are_proven_again_by_the_next_call() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dataset = annotated(scratch.path());
+    mine(&dataset, Method::SingleOps, &dataset).unwrap();
+    let bounds = Bounds { shares: ANY, ..Bounds::default() };
+    let build = |runner: &dyn Runner, name: &str| {
+        let out = Dataset::at(scratch.path().join(name));
+        let built = build(&dataset, &[], runner, &[], &bounds, &out, &|_| ()).unwrap();
+        let ops: Vec<Vec<String>> =
+            rows::<TaskRow>(&out.below(TRAIN), Table::Tasks).into_iter().map(|t| t.ops).collect();
+        (built, ops)
+    };
+    let (built, few) = build(&SmallWorkers, "few");
+    assert!(built.refused.keys().any(|reason| reason.starts_with(OVER_MEMORY)), "{built:?}");
+    let (built, all) = build(&Known, "all");
+    assert!(built.refused.is_empty(), "{built:?}");
+    assert!(few.len() < all.len() && all.iter().any(|ops| ops.contains(&"add".to_owned())), "{few:?} {all:?}");
 }
 
 #[test]
@@ -210,4 +296,31 @@ fn a_revised_suite_keeps_its_shares_and_training_loses_what_it_evaluates() {
     let train = suite(scratch.path(), "train", &[(&["softmax"], 8, "nlp"), (&["tanh"], 8, "nlp")]);
     assert_eq!(withhold(&train, &[out], &train).unwrap(), (1, 1));
     assert_eq!(sequences(&train), ["tanh"]);
+}
+
+#[test]
+fn training_has_no_op_of_a_model_that_evaluation_has() {
+    let scratch = tempfile::tempdir().unwrap();
+    let cut = |name: &str, ops: &[&str], ranges: &[(&str, OpRange)]| {
+        let dataset = suite(scratch.path(), name, &[(ops, 8, "nlp")]);
+        let rows: Vec<SampleRow> = dataset.read(Table::Subgraphs).unwrap().map(Result::unwrap).collect();
+        let rows = rows.into_iter().map(|row| {
+            let origin = |&(path, range): &(&str, OpRange)| SubgraphOrigin { path: path.to_owned(), range };
+            SampleRow { origins: ranges.iter().map(origin).collect(), ..row }
+        });
+        let mut writer = dataset.replace(Table::Subgraphs).unwrap();
+        rows.for_each(|row| writer.push(row).unwrap());
+        writer.finish().unwrap();
+        dataset
+    };
+    let range = |start, end| OpRange { start, end };
+    let eval = cut("eval", &["add", "relu"], &[("model", range(3, 5))]);
+    for (ranges, removed) in [
+        (vec![("model", range(5, 7)), ("other", range(3, 5))], (0, 0)),
+        (vec![("other", range(0, 9)), ("model", range(4, 6))], (1, 1)),
+    ] {
+        let train = cut("train", &["tanh"], &ranges);
+        assert_eq!(withhold(&train, std::slice::from_ref(&eval), &train).unwrap(), removed);
+        assert_eq!(leak_report(std::slice::from_ref(&eval), &train, 2).unwrap().suites[0].overlapping_graphs, 0);
+    }
 }

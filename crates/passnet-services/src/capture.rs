@@ -15,7 +15,7 @@ pub struct CaptureOptions<'a> {
     pub models: &'a [String],
     /// Directory for the samples.
     pub out: &'a Path,
-    /// Models that are passed over.
+    /// Models to skip.
     pub done: &'a [&'a str],
     /// Check that each sample has to pass: `read` or `shapes`.
     pub verify: &'a str,

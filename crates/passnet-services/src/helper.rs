@@ -20,7 +20,7 @@ pub enum Helper {
 }
 
 impl Helper {
-    /// Name of the Python module.
+    /// Returns the name of the Python module.
     pub const fn module(self) -> &'static str {
         match self {
             Self::Propagate => "passnet._services.propagate",
@@ -39,7 +39,6 @@ pub enum HelperError {
     /// The process cannot be started.
     #[error("cannot start {python}: {source}; set PASSNET_PYTHON to a Python with PyTorch and PassNet")]
     Start {
-        /// The interpreter.
         python: PathBuf,
         /// The error of the system.
         source: io::Error,
@@ -47,23 +46,14 @@ pub enum HelperError {
     /// The process ended without an answer.
     #[error("`{python} -m {module}` ended: {message}")]
     Ended {
-        /// The interpreter.
         python: PathBuf,
-        /// The module.
         module: &'static str,
         /// The last line that the process wrote to stderr.
         message: String,
     },
     /// The answer is not the JSON that was expected.
-    #[error("`{module}` answered `{line}`: {message}")]
-    Answer {
-        /// The module.
-        module: &'static str,
-        /// The line.
-        line: String,
-        /// The problem.
-        message: String,
-    },
+    #[error("`{module}` sent an invalid reply `{line}`: {message}")]
+    Answer { module: &'static str, line: String, message: String },
     /// The helper could not answer this question; it is ready for the next one.
     #[error("{0}")]
     Failed(String),

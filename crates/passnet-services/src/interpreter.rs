@@ -70,6 +70,7 @@ impl Interpreter {
     /// Returns a command that runs a module of the package without standard input, to which the caller adds arguments.
     pub fn module(&self, name: &str) -> Command {
         let mut command = Command::new(&self.python);
+        // `-I`: `PYTHONPATH` and the user's packages must not replace modules of the package.
         command.args(["-I", "-c", RUN_MODULE]).arg(self.site.clone().unwrap_or_default()).arg(name);
         command.stdin(Stdio::null());
         command
@@ -94,7 +95,7 @@ fn python_in(bin: &Path) -> Option<PathBuf> {
     ["python", "python3"].map(|name| bin.join(name)).into_iter().find(|python| python.is_file())
 }
 
-/// The Python in the folder `bin` if the package is installed for it. A program that cargo built, in a folder such as
+/// Returns the Python in the folder `bin` if the package is installed for it. A program that cargo built, in a folder such as
 /// `/usr/local/bin`, can have an unrelated Python next to it.
 fn installed_python(bin: &Path) -> Option<PathBuf> {
     let python = python_in(bin)?;

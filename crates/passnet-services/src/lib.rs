@@ -33,6 +33,6 @@ pub use self::{
     helper::{Helper, HelperError},
     interpreter::{Interpreter, InterpreterSource},
     optimize::OptimizeOptions,
-    pool::HelperPool,
+    pool::{HelperPool, PoolLimits},
     propagate::{PropagateError, Propagator, propagate},
 };

@@ -2,21 +2,40 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use passnet_record::services::OVER_MEMORY;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::{Helper, HelperError, Interpreter, process::Process};
 
-/// Processes of one pool at a time: each holds PyTorch in memory.
+/// Processes of a pool at a time without other limits: each holds PyTorch in memory.
 const MAX_PROCESSES: usize = 8;
 /// A process is replaced after this many answers: compilers keep what they have seen.
 const ANSWERS: u32 = 2_000;
+
+/// Limits of a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolLimits {
+    /// Processes at a time, at least 1.
+    pub processes: usize,
+    /// Bytes that one question may take, in addition to those of PyTorch; `None` for no limit. The error of a question that needs
+    /// more begins with [`OVER_MEMORY`].
+    pub memory_bytes: Option<u64>,
+}
+
+impl Default for PoolLimits {
+    /// Eight processes, any memory.
+    fn default() -> Self {
+        Self { processes: MAX_PROCESSES, memory_bytes: None }
+    }
+}
 
 /// Helpers of one kind. Questions come from any number of threads; a helper is started if all others are busy.
 #[derive(Debug)]
 pub struct HelperPool {
     interpreter: Interpreter,
     helper: Helper,
+    limits: PoolLimits,
     processes: Mutex<Processes>,
     returned: Condvar,
 }
@@ -28,9 +47,19 @@ struct Processes {
 }
 
 impl HelperPool {
-    /// A pool without processes yet.
+    /// Returns a pool without processes yet, with the default limits.
     pub fn new(interpreter: Interpreter, helper: Helper) -> Self {
-        Self { interpreter, helper, processes: Mutex::default(), returned: Condvar::new() }
+        Self::with_limits(interpreter, helper, PoolLimits::default())
+    }
+
+    /// Returns a pool without processes yet.
+    pub fn with_limits(interpreter: Interpreter, helper: Helper, limits: PoolLimits) -> Self {
+        Self { interpreter, helper, limits, processes: Mutex::default(), returned: Condvar::new() }
+    }
+
+    /// Returns the number of questions that are answered at the same time.
+    pub fn width(&self) -> usize {
+        self.limits.processes.max(1)
     }
 
     /// Asks one question: a JSON object. The reply is one, too; a field `error` in it is the error of the helper.
@@ -42,18 +71,21 @@ impl HelperPool {
         let answer_error =
             |line: &str, message: String| HelperError::Answer { module, line: line.trim().to_owned(), message };
         let question = serde_json::to_string(question).map_err(|error| answer_error("", error.to_string()))?;
+        // The lease returns the process to the pool only if it is put back below. After an error it is dropped, and
+        // with it the process.
         let mut turn = self.turn();
         let mut process = match turn.process.take() {
             Some(process) => process,
-            None => Process::start(&self.interpreter, self.helper)?,
+            None => Process::start(&self.interpreter, self.helper, self.limits.memory_bytes)?,
         };
         let Some(line) = process.exchange(&question) else {
             let python = self.interpreter.python.clone();
-            return Err(HelperError::Ended { python, module, message: process.last_words() });
+            return Err(HelperError::Ended { python, module, message: process.last_output() });
         };
         let mut reply: Value = serde_json::from_str(&line).map_err(|error| answer_error(&line, error.to_string()))?;
-        // A process that wrote something else is not asked again.
-        if process.answered < ANSWERS {
+        // A process that wrote something else is not asked again. One without memory may keep what it has taken.
+        let is_over = reply["error"].as_str().is_some_and(|error| error.starts_with(OVER_MEMORY));
+        if process.answered < ANSWERS && !is_over {
             turn.process = Some(process);
         }
         drop(turn);
@@ -72,7 +104,7 @@ impl HelperPool {
     /// Waits until a process is idle or another one may be started.
     fn turn(&self) -> ProcessLease<'_> {
         let mut processes = self.processes();
-        while processes.idle.is_empty() && processes.busy >= MAX_PROCESSES {
+        while processes.idle.is_empty() && processes.busy >= self.width() {
             processes = self.returned.wait(processes).unwrap_or_else(PoisonError::into_inner);
         }
         processes.busy += 1;
@@ -89,6 +121,7 @@ struct ProcessLease<'a> {
 impl Drop for ProcessLease<'_> {
     fn drop(&mut self) {
         let mut processes = self.pool.processes();
+        // Also without a process: the place is free again, and a waiting thread may start a new one.
         processes.busy -= 1;
         processes.idle.extend(self.process.take());
         self.pool.returned.notify_one();
@@ -110,7 +143,9 @@ for line in sys.stdin:
     question = json.loads(line)
     if question.get('end'):
         raise ModuleNotFoundError(\"No module named 'torch'\")
-    if question.get('refuse'):
+    if question.get('limit'):
+        question = {'error': 'over the memory limit: ' + ' '.join(sys.argv[1:])}
+    elif question.get('refuse'):
         question = {'error': 'refused'}
     print(json.dumps(question), flush=True)
 ";
@@ -127,7 +162,8 @@ for line in sys.stdin:
         if !runs {
             println!("skipped: `{}` does not run; set PASSNET_PYTHON", interpreter.python.display());
         }
-        runs.then(|| HelperPool::new(interpreter, Helper::Prove))
+        let limits = PoolLimits { processes: 1, memory_bytes: Some(4_096) };
+        runs.then(|| HelperPool::with_limits(interpreter, Helper::Prove, limits))
     }
 
     #[test]
@@ -140,6 +176,9 @@ for line in sys.stdin:
         assert!(matches!(&refused, HelperError::Failed(message) if message == "refused"), "{refused}");
         assert!(!refused.is_unfit());
         assert_eq!(pool.processes().idle.len(), 1, "the process that refused is kept");
+        let limited = ask(json!({"limit": true})).unwrap_err().to_string();
+        assert!(limited.starts_with(OVER_MEMORY) && limited.ends_with("--memory-bytes 4096"), "{limited}");
+        assert_eq!(pool.processes().idle.len(), 0, "the process that ran out of memory is not kept");
         let ended = ask(json!({"end": true})).unwrap_err();
         assert!(ended.is_unfit() && ended.to_string().contains("No module named 'torch'"), "{ended}");
         assert_eq!(ask(json!({"b": 2})).unwrap(), json!({"b": 2}));

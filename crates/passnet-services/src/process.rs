@@ -9,6 +9,9 @@ use std::{
 
 use crate::{Helper, HelperError, Interpreter};
 
+/// Variables with tokens of a hub.
+const TOKENS: [&str; 2] = ["HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"];
+
 /// A process that answers lines with lines. Dropping it ends it.
 #[derive(Debug)]
 pub(crate) struct Process {
@@ -20,11 +23,23 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    pub(crate) fn start(interpreter: &Interpreter, helper: Helper) -> Result<Self, HelperError> {
+    pub(crate) fn start(
+        interpreter: &Interpreter,
+        helper: Helper,
+        memory_bytes: Option<u64>,
+    ) -> Result<Self, HelperError> {
         let failed = |source| HelperError::Start { python: interpreter.python.clone(), source };
+        // A file and not a pipe, because nothing reads stderr while a helper works, and a full pipe would stop it.
         let stderr = tempfile::tempfile().map_err(failed)?;
-        let mut child = interpreter
-            .module(helper.module())
+        let mut command = interpreter.module(helper.module());
+        // A helper runs the code of graphs and needs no right to write anywhere.
+        for name in TOKENS {
+            command.env_remove(name);
+        }
+        if let Some(bytes) = memory_bytes {
+            command.arg("--memory-bytes").arg(bytes.to_string());
+        }
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(stderr.try_clone().map_err(failed)?)
@@ -49,8 +64,8 @@ impl Process {
         (read > 0).then_some(line)
     }
 
-    /// The last line on stderr: Python's traceback ends in the error.
-    pub(crate) fn last_words(&mut self) -> String {
+    /// Returns the last line on stderr: Python's traceback ends in the error.
+    pub(crate) fn last_output(&mut self) -> String {
         let mut bytes = Vec::new();
         let read = self.stderr.seek(SeekFrom::Start(0)).and_then(|_| self.stderr.read_to_end(&mut bytes));
         let text = read.map(|_| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();

@@ -15,7 +15,6 @@ pub enum PropagateError {
     /// The helper failed on a graph.
     #[error("types of graph {graph}: {message}")]
     Graph {
-        /// The graph.
         graph: String,
         /// The message of Python.
         message: String,
@@ -47,7 +46,7 @@ pub struct Propagator {
 }
 
 impl Propagator {
-    /// A propagator without processes yet.
+    /// Returns a propagator without processes yet.
     pub fn new(interpreter: Interpreter, target: Target) -> Self {
         Self { target, pool: HelperPool::new(interpreter, Helper::Propagate) }
     }

@@ -6,12 +6,11 @@ use std::{io, path::PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     /// Another process has the ledger open.
-    #[error("another passnet extract writes to {0}")]
+    #[error("another `passnet extract` is writing to {0}; wait for it or choose another --out")]
     Busy(PathBuf),
     /// The ledger cannot be read or written.
     #[error("the ledger {path}: {source}")]
     Ledger {
-        /// The file.
         path: PathBuf,
         /// The error of the system.
         source: io::Error,
@@ -19,7 +18,6 @@ pub enum CaptureError {
     /// A line of the capturing process is not what it should be.
     #[error("the capture wrote `{line}`: {source}")]
     Line {
-        /// The line.
         line: String,
         /// The mistake.
         source: serde_json::Error,

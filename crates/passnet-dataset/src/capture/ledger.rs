@@ -124,7 +124,7 @@ impl Ledger {
                     models.insert(line.model.spec.clone(), line.model);
                 }
                 Ok(_) => {}
-                Err(error) => remarks.push(format!("{}: a line is passed over: {error}", path.display())),
+                Err(error) => remarks.push(format!("{}: a line is skipped: {error}", path.display())),
             }
         }
         if text.last().is_some_and(|&last| last != b'\n') {
@@ -138,8 +138,8 @@ impl Ledger {
         self.models.get(spec)
     }
 
-    /// Returns the models that need not be tried again: those whose samples are there, and unless `retry` those that failed. A function
-    /// in a file is always tried, since the file may have changed.
+    /// Returns the models that need not be tried again: those whose samples are there, and unless `retry` those that
+    /// failed. A function in a file is always tried, since the file may have changed.
     pub fn done(&self, retry: bool) -> impl Iterator<Item = &str> {
         self.models.values().filter(move |model| self.is_done(model, retry)).map(|model| model.spec.as_str())
     }

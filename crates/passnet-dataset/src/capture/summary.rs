@@ -9,7 +9,6 @@ use super::ledger::CapturedModel;
 /// The models of this call, those of earlier calls included.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
-    /// Version of this schema.
     pub schema_version: u32,
     /// Models with samples.
     pub captured: usize,

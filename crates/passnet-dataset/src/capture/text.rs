@@ -31,7 +31,7 @@ impl Summary {
              {cpu_seconds:.0} CPU s"
         );
         if *partial > 0 {
-            text += &format!("; {partial} partial: Dynamo passed over parts of them");
+            text += &format!("; {partial} partial: Dynamo left out parts of them");
         }
         if *custom > 0 {
             text += &format!("; {custom} with operators that PyTorch does not define");
@@ -54,7 +54,7 @@ impl Summary {
         rows
     }
 
-    /// The parts that Dynamo passed over, by operator, with the models that have them.
+    /// Returns the parts that Dynamo left out, by operator, with the models that have them.
     fn left_out_table(&self) -> TextTable {
         let mut operators: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for model in &self.models {
@@ -81,7 +81,7 @@ impl Summary {
     }
 }
 
-/// The status of a model, and what its samples say of themselves.
+/// Returns the status of a model, and what its samples say of themselves.
 fn result(model: &CapturedModel) -> String {
     let marks = [
         (!model.reduced.is_empty(), "reduced"),

@@ -20,7 +20,7 @@ struct Forms {
 }
 
 impl Corpus {
-    /// The graphs with all calls in canonical form. Nodes and values have the numbers that they have in the samples.
+    /// Returns the graphs with all calls in canonical form. Nodes and values have the numbers that they have in the samples.
     ///
     /// # Errors
     /// The sentence of the runner, or the law that an answer of it breaks.

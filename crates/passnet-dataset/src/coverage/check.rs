@@ -90,7 +90,7 @@ pub fn check(
 /// A graph for a device, and its types; or why they are not known.
 type TypedOrReason = Result<(Graph, Vec<Type>), String>;
 
-/// Types of the values of some graphs of each pattern, spread evenly over those where it matches.
+/// Returns the types of the values of some graphs of each pattern, spread evenly over those where it matches.
 fn graph_types(
     corpus: &Corpus,
     places: &[Places],
@@ -164,7 +164,7 @@ fn node_names(graph: &Graph, found: &Match) -> Vec<String> {
     found.nodes.iter().flatten().map(|&node| graph.node(node).name.to_owned()).collect()
 }
 
-/// Has candidates judged, those of populous classes first, and small, large and middle ones of each class.
+/// Judges candidates, those of large classes first, and small, large and middle ones of each class.
 fn judged(
     pattern: usize,
     classes: BTreeMap<String, MatchesOfTypes>,

@@ -22,7 +22,7 @@ pub struct Conflict {
     pub lost: usize,
 }
 
-/// All pairs of patterns in conflict, those with most overlaps first.
+/// Returns all pairs of patterns in conflict, those with most overlaps first.
 pub fn conflicts(places: &[Places]) -> Vec<Conflict> {
     let by_graph: Vec<&[Places]> = places.chunk_by(|a, b| a.graph == b.graph).collect();
     let counts: Vec<BTreeMap<(usize, usize), (usize, usize)>> =

@@ -41,11 +41,8 @@ pub struct Corpus {
 #[derive(Debug, thiserror::Error)]
 pub enum CorpusError {
     /// Nothing is at the path, or no graph.
-    #[error("{path}: no dataset, suite or sample folders; give a folder with Parquet tables, tasks or samples")]
-    Empty {
-        /// The path.
-        path: PathBuf,
-    },
+    #[error("{path}: not a dataset or suite; name a folder with Parquet tables, tasks or samples")]
+    Empty { path: PathBuf },
     /// A suite cannot be opened.
     #[error(transparent)]
     Suite(#[from] OpenError),
@@ -143,7 +140,7 @@ impl Corpus {
         corpus
     }
 
-    /// Number of distinct models of some graphs.
+    /// Returns the number of distinct models of some graphs.
     pub fn models<'c>(&'c self, graphs: impl Iterator<Item = &'c CorpusGraph>) -> usize {
         let mut models: Vec<&str> = graphs.flat_map(|graph| &graph.models).map(String::as_str).collect();
         models.sort_unstable();
@@ -163,7 +160,7 @@ impl CorpusGraph {
     }
 }
 
-/// The table to read: the one asked for, else whole graphs, else subgraphs; `None` if the folder has no such table.
+/// Returns the table to read: the one asked for, else whole graphs, else subgraphs; `None` if the folder has no such table.
 fn table_of(dataset: &Dataset, wanted: Option<Table>) -> Result<Option<Table>, TableError> {
     for table in wanted.map_or_else(|| vec![Table::Graphs, Table::Subgraphs], |table| vec![table]) {
         if !dataset.parts(table)?.is_empty() {
@@ -173,7 +170,7 @@ fn table_of(dataset: &Dataset, wanted: Option<Table>) -> Result<Option<Table>, T
     Ok(None)
 }
 
-/// The folder of the model that a graph's path names: models of several graphs have folders `subgraph_N`.
+/// Returns the folder of the model that a graph's path names: models of several graphs have folders `subgraph_N`.
 fn model_of(path: &str) -> String {
     let is_part = |name: &str| name.starts_with("subgraph_") || name.bytes().all(|byte| byte.is_ascii_digit());
     match path.rsplit_once('/') {

@@ -82,7 +82,6 @@ pub struct Checked {
     pub graph: String,
     /// Names of the matched nodes.
     pub nodes: Vec<String>,
-    /// Outcome.
     pub outcome: MatchOutcome,
     /// Reason, where it is not sound.
     pub message: Option<String>,
@@ -105,7 +104,7 @@ pub enum MatchOutcome {
 }
 
 impl MatchOutcome {
-    /// The outcome for a status of an evaluation without timing.
+    /// Returns the outcome for a status of an evaluation without timing.
     pub const fn of(status: Status) -> Self {
         match status {
             Status::Correct | Status::Unstable => Self::Sound,
@@ -136,7 +135,6 @@ pub struct Seconds {
     pub read: f64,
     /// Bringing calls into the form of patterns.
     pub canonical: f64,
-    /// Searching.
     pub search: f64,
     /// Judging matches.
     pub check: f64,

@@ -89,7 +89,7 @@ impl Typed<'_> {
         outside
     }
 
-    /// An input for a value: that of the graph, else standard normal numbers, and zeros and ones for integers.
+    /// Returns an input for a value: that of the graph, else standard normal numbers, and zeros and ones for integers.
     fn meta(self, value: ValueId, tensor: &TensorType) -> TensorMeta {
         if let Some(meta) = self.tensors.get(value.index()).filter(|_| self.graph.node_of(value).is_none()) {
             return meta.clone();

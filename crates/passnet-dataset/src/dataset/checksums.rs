@@ -13,12 +13,13 @@ use tempfile::NamedTempFile;
 
 use crate::store::TableError;
 
-/// Name of the file. Readers of a folder of Parquet files pass over names that begin so.
+/// Name of the file. Readers of Parquet folders skip names that begin with `_`.
 const CHECKSUMS: &str = "_SHA256SUMS";
 
-/// Notes the checksums of new files, and forgets those of files that are gone.
+/// Records the checksums of new files, and removes those of files that no longer exist.
 pub(super) fn record(folder: &Path, written: &[PathBuf]) -> Result<(), TableError> {
     let mut sums = read(folder);
+    // Files that other commands removed.
     sums.retain(|name, _| folder.join(name).exists());
     for path in written {
         if let Some(name) = name(path) {
@@ -52,7 +53,7 @@ pub(super) fn forget(folder: &Path) -> Result<(), TableError> {
     }
 }
 
-/// The files whose checksum is another than the one that was noted.
+/// Returns the files whose checksum differs from the recorded one.
 pub(super) fn altered(folder: &Path, parts: &[PathBuf]) -> Result<Vec<PathBuf>, TableError> {
     let sums = read(folder);
     let mut found = Vec::new();

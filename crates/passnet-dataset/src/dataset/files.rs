@@ -12,7 +12,7 @@ pub(super) fn part_path(folder: &Path, prefix: &str, number: u32) -> PathBuf {
     folder.join(format!("{prefix}{number:05}.parquet"))
 }
 
-/// Number of a file of a table; `None` for other files.
+/// Returns the number of a file of a table; `None` for other files.
 pub(crate) fn part_number(path: &Path) -> Option<u32> {
     path.file_name()?.to_str()?.strip_prefix(PART)?.strip_suffix(".parquet")?.parse().ok()
 }

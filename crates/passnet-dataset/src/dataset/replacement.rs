@@ -78,7 +78,7 @@ impl Replacement {
     }
 }
 
-/// Takes the steps of a replacement that are not taken yet; nothing if none is under way.
+/// Completes a replacement that was interrupted. Does nothing if there is none.
 pub(super) fn resume(folder: &Path) -> Result<(), TableError> {
     let list = folder.join(STEPS);
     let failed = |path: &Path| {
@@ -88,10 +88,11 @@ pub(super) fn resume(folder: &Path) -> Result<(), TableError> {
     if !list.exists() {
         return Ok(());
     }
-    // A list that was not written whole is of a replacement that had not begun.
+    // An incomplete list belongs to a replacement that had not begun.
     let Some(steps) = fs::read(&list).ok().and_then(|text| serde_json::from_slice::<Steps>(&text).ok()) else {
         return fs::remove_file(&list).map_err(failed(&list));
     };
+    // The old checksums do not fit the new files. Without any, an interrupted replacement is not taken for damage.
     checksums::forget(folder)?;
     let mut places = Vec::new();
     for number in steps.damaged {
@@ -109,12 +110,15 @@ pub(super) fn resume(folder: &Path) -> Result<(), TableError> {
         }
         places.push(place);
     }
+    // Old files go last, so that their rows stay on disk until the new files have their names.
     for number in steps.removed {
         let path = part_path(folder, PART, number);
         if path.exists() {
             fs::remove_file(&path).map_err(failed(&path))?;
         }
     }
+    // The list of steps goes after everything else: as long as it exists, the next command repeats the steps, which
+    // are safe to repeat.
     checksums::record(folder, &places)?;
     fs::remove_file(&list).map_err(failed(&list))
 }

@@ -162,7 +162,7 @@ impl FoldBatch {
         only
     }
 
-    /// Number of occurrences that these starts stand for, copies of graphs counted.
+    /// Returns the number of occurrences that these starts stand for, copies of graphs counted.
     fn copies(&self, starts: &[u32]) -> u64 {
         starts.iter().map(|&start| u64::from(self.text.weights[start as usize])).sum()
     }
@@ -191,7 +191,7 @@ impl FoldBatch {
     }
 }
 
-/// The first of `starts` (ascending) and each next one at least `gap` after the one before.
+/// Returns the first of `starts` (ascending) and each next one at least `gap` after the one before.
 fn disjoint(starts: &[u32], gap: usize) -> Vec<u32> {
     let mut free_from = 0;
     let is_free = |&&start: &&u32| {

@@ -49,7 +49,7 @@ impl Mt19937 {
     }
 }
 
-/// The first `count` uniform numbers in `[-1, 1)` of the generator with this seed.
+/// Returns the first `count` uniform numbers in `[-1, 1)` of the generator with this seed.
 pub(super) fn uniforms(seed: u32, count: usize) -> Vec<f64> {
     let mut generator = Mt19937::new(seed);
     (0..count).map(|_| generator.next_uniform()).collect()

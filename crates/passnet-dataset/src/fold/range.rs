@@ -11,12 +11,12 @@ pub struct OpRange {
 }
 
 impl OpRange {
-    /// The range `start..end`; an `end` before `start` gives an empty range.
+    /// Returns the range `start..end`; an `end` before `start` gives an empty range.
     pub fn new(start: u32, end: u32) -> Self {
         Self { start, end: end.max(start) }
     }
 
-    /// Number of ops.
+    /// Returns the number of ops.
     pub fn len(self) -> u32 {
         self.end - self.start
     }
@@ -26,7 +26,7 @@ impl OpRange {
         self.start == self.end
     }
 
-    /// The same range as indices into a slice.
+    /// Returns the same range as indices into a slice.
     pub fn indices(self) -> std::ops::Range<usize> {
         self.start as usize..self.end as usize
     }
@@ -53,7 +53,7 @@ pub struct SizeBounds {
 
 /// Size bounds that admit no subgraph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no size is at least {min} and below {max}; give a minimum of at least 1 and a larger maximum")]
+#[error("no size is at least {min} and below {max}; use a minimum of at least 1 and a larger maximum")]
 pub struct BoundsError {
     min: u32,
     max: u32,
@@ -71,7 +71,7 @@ impl SizeBounds {
         if min == 0 || max <= min { Err(BoundsError { min, max }) } else { Ok(Self { min, max }) }
     }
 
-    /// The smallest admitted size.
+    /// Returns the smallest admitted size.
     pub fn min(self) -> u32 {
         self.min
     }

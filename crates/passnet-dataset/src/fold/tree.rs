@@ -16,7 +16,7 @@ impl Symbols {
         Self { primitives, bodies: Vec::new(), lens: Vec::new() }
     }
 
-    /// Number of tokens known so far, ops and symbols.
+    /// Returns the number of tokens known so far, ops and symbols.
     pub(super) fn vocabulary(&self) -> usize {
         self.primitives as usize + self.bodies.len()
     }
@@ -37,7 +37,7 @@ impl Symbols {
         token.checked_sub(self.primitives).map_or(1, |symbol| self.lens[symbol as usize])
     }
 
-    /// The outermost lists within bounds, left to right: a list whose size is admitted is a range; a longer one is
+    /// Returns the outermost lists within bounds, left to right: a list whose size is admitted is a range; a longer one is
     /// opened, and in it each symbol and each maximal run of ops next to symbols is a list, too. Ranges of a single
     /// op are left out.
     pub(super) fn ranges(&self, sequence: &[u32], bounds: SizeBounds) -> Vec<OpRange> {

@@ -48,7 +48,7 @@ pub struct Bracketing {
     added: HashMap<Surroundings, Option<i64>>,
 }
 
-/// Most ops from one compiled prefix to the next.
+/// Largest number of ops from one compiled prefix to the next.
 const LONGEST_TRUSTED: usize = 12;
 /// Ops of all prefixes that are compiled together; a single one may have more.
 const MOST_OPS: usize = 256;
@@ -59,7 +59,7 @@ impl Bracketing {
         Self::default()
     }
 
-    /// The counts of one graph, given its op names in program order.
+    /// Returns the counts of one graph, given its op names in program order.
     ///
     /// `compile` compiles prefixes, given by their numbers of ops (1 up to the number of ops, ascending); it is asked at
     /// most once about each.
@@ -88,7 +88,7 @@ impl Bracketing {
         Ok(prefixes.measured(ops.len()))
     }
 
-    /// Takes note of what was added between neighbours that were both compiled.
+    /// Records the kernels that were added between two compiled neighbours.
     pub fn learn(&mut self, ops: &[String], measured: &PrefixCounts) {
         let count = |k: usize| match k {
             0 => Some(0),
@@ -106,13 +106,14 @@ impl Bracketing {
         }
     }
 
-    /// Predicts the kernels that the op at the end of a prefix of length `k` adds; `None` if its surroundings were not seen, or added different numbers.
+    /// Predicts the kernels that the op at the end of a prefix of length `k` adds; `None` if its surroundings were not
+    /// seen, or added different numbers.
     fn predict(&self, ops: &[String], k: usize) -> Option<i64> {
         surroundings(ops, k).iter().find_map(|surroundings| self.added.get(surroundings)).copied().flatten()
     }
 }
 
-/// The prefixes to compile, given what each op is predicted to add.
+/// Returns the prefixes to compile, given what each op is predicted to add.
 fn first_round(added: &[Option<i64>]) -> Vec<usize> {
     let mut asked = Vec::new();
     for k in 1..=added.len() {
@@ -169,7 +170,7 @@ impl<F> Prefixes<F> {
         Ok(())
     }
 
-    /// The count of the first `k` ops, which were compiled; the empty prefix has no kernel.
+    /// Returns the count of the first `k` ops, which were compiled; the empty prefix has no kernel.
     fn count(&self, k: usize) -> i64 {
         self.compiled.get(&k).copied().map_or(0, i64::from)
     }

@@ -5,7 +5,7 @@ use std::{
 
 use crate::fold::OpRange;
 
-/// The fusible ranges of a graph whose first `k` ops compile to `kernels[k - 1]` kernels.
+/// Returns the fusible ranges of a graph whose first `k` ops compile to `kernels[k - 1]` kernels.
 ///
 /// A range says: its first op starts a kernel, the others start none. Counts need not grow with the prefix, since
 /// every prefix exposes other outputs; the published rule smooths them so:

@@ -10,12 +10,12 @@ use arrow_array::{
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{ArrowError, DataType, Field, Fields};
 
-/// The type of a list with items of `item`.
+/// Returns the type of a list with items of `item`.
 pub(super) fn list_type(item: DataType) -> DataType {
     DataType::List(list_item(item))
 }
 
-/// The type of a struct without missing fields.
+/// Returns the type of a struct without missing fields.
 pub(super) fn struct_type<const N: usize>(fields: [(&str, DataType); N]) -> DataType {
     DataType::Struct(fields.into_iter().map(|(name, kind)| Field::new(name, kind, false)).collect())
 }
@@ -24,13 +24,13 @@ fn list_item(item: DataType) -> Arc<Field> {
     Arc::new(Field::new("item", item, false))
 }
 
-/// A column of lists: `lens` of the rows, and all items one after the other.
+/// Returns a column of lists: `lens` of the rows, and all items one after the other.
 pub(super) fn lists(lens: impl IntoIterator<Item = usize>, items: ArrayRef) -> Result<ArrayRef, ArrowError> {
     let field = list_item(items.data_type().clone());
     Ok(Arc::new(ListArray::try_new(field, OffsetBuffer::from_lengths(lens), items, None)?))
 }
 
-/// A column of structs.
+/// Returns a column of structs.
 pub(super) fn structs<const N: usize>(fields: [(&str, ArrayRef); N]) -> Result<ArrayRef, ArrowError> {
     let types: Fields =
         fields.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), false)).collect();
@@ -78,7 +78,7 @@ impl<'a> Columns<'a> {
         downcast(column).map_err(|kind| format!("column `{name}` is of type {kind}"))
     }
 
-    /// A column of strings, none missing.
+    /// Returns a column of strings, none missing.
     pub(crate) fn strings(&self, name: &str) -> Result<Vec<String>, String> {
         let values = self.optional_strings(name)?;
         values.into_iter().map(|value| value.ok_or_else(|| format!("column `{name}` has a missing value"))).collect()
@@ -117,19 +117,19 @@ impl<'a> Columns<'a> {
         Ok(self.get::<arrow_array::PrimitiveArray<T>>(name)?.values().to_vec())
     }
 
-    /// A column of lists of strings.
+    /// Returns a column of lists of strings.
     pub(super) fn string_lists(&self, name: &str) -> Result<Vec<Vec<String>>, String> {
         self.lists(name, |items: &StringArray| {
             Ok(items.iter().map(|item| item.unwrap_or_default().to_owned()).collect())
         })
     }
 
-    /// A column of lists of 64-bit integers.
+    /// Returns a column of lists of 64-bit integers.
     pub(super) fn int64_lists(&self, name: &str) -> Result<Vec<Vec<i64>>, String> {
         self.lists(name, |items: &arrow_array::PrimitiveArray<Int64Type>| Ok(items.values().to_vec()))
     }
 
-    /// A column of lists of structs; `decode` turns the structs of one row into values.
+    /// Returns a column of lists of structs; `decode` turns the structs of one row into values.
     pub(super) fn struct_lists<V>(
         &self,
         name: &str,
@@ -154,7 +154,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// The array as `T`, or the name of the type that it has.
+/// Returns the array as `T`, or the name of the type that it has.
 fn downcast<T: 'static>(array: &ArrayRef) -> Result<&T, String> {
     array.as_any().downcast_ref().ok_or_else(|| array.data_type().to_string())
 }

@@ -6,18 +6,15 @@ use parquet::errors::ParquetError;
 /// Error of reading or writing the store.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
-    /// The system refused.
     #[error("{path}: {source}")]
     Io {
-        /// The file.
         path: PathBuf,
         /// Error of the operating system.
         source: io::Error,
     },
     /// The file's footer is damaged, or it is no Parquet file; none of its rows can be read.
-    #[error("{path}: not a readable Parquet file: {source}; restore it or make it again")]
+    #[error("{path}: not a readable Parquet file: {source}; restore it or write it again")]
     File {
-        /// The file.
         path: PathBuf,
         /// Error of the Parquet library.
         source: ParquetError,
@@ -25,7 +22,6 @@ pub enum TableError {
     /// The file is of another table or a later version.
     #[error("{path}: {message}")]
     Schema {
-        /// The file.
         path: PathBuf,
         /// Found and expected form.
         message: String,
@@ -33,7 +29,6 @@ pub enum TableError {
     /// One row group cannot be read; others can.
     #[error("{path}: row group {row_group} (rows {first_row}..{end_row}) is damaged: {message}; its rows are left out")]
     RowGroup {
-        /// The file.
         path: PathBuf,
         /// Index of the row group.
         row_group: usize,
@@ -47,7 +42,6 @@ pub enum TableError {
     /// Rows cannot be put into columns.
     #[error("{path}: {source}")]
     Encode {
-        /// The file.
         path: PathBuf,
         /// Error of the Arrow library.
         source: ArrowError,
@@ -55,7 +49,6 @@ pub enum TableError {
     /// The columns cannot be written.
     #[error("{path}: {source}; the file was not put in place")]
     Write {
-        /// The file.
         path: PathBuf,
         /// Error of the Parquet library.
         source: ParquetError,
@@ -63,7 +56,7 @@ pub enum TableError {
 }
 
 impl TableError {
-    /// The file or folder that the error is about.
+    /// Returns the file or folder that the error is about.
     pub fn path(&self) -> &std::path::Path {
         match self {
             Self::Io { path, .. }

@@ -56,7 +56,7 @@ impl<R: View> TableReader<R> {
         Ok(reader)
     }
 
-    /// Number of rows according to the file's footer.
+    /// Returns the number of rows according to the file's footer.
     pub fn rows(&self) -> u64 {
         self.metadata.metadata().file_metadata().num_rows().cast_unsigned()
     }
@@ -72,7 +72,9 @@ impl<R: View> TableReader<R> {
         }
         match value(VERSION_KEY).and_then(|version| version.parse::<u32>().ok()) {
             Some(version) if version <= STORE_VERSION => Ok(()),
-            Some(version) => error(format!("schema version {version} is not known here; install a later passnet")),
+            Some(version) => {
+                error(format!("schema version {version} is newer than this program; install a newer PassNet"))
+            }
             None => error(format!("`{VERSION_KEY}` is missing or no number")),
         }
     }
@@ -115,16 +117,18 @@ impl<R: View> TableReader<R> {
         let file = self.file.try_clone().map_err(|error| error.to_string())?;
         let schema = R::schema();
         let columns = schema.fields().iter().map(|field| field.name().as_str());
+        // Only the columns of the row type: a view of a few columns does not read the texts of samples.
         let mask = ProjectionMask::columns(self.metadata.parquet_schema(), columns);
         ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
             .with_projection(mask)
+            // One row group at a time, so that damage in one leaves the others readable.
             .with_row_groups(vec![row_group])
             .with_batch_size(BATCH_ROWS)
             .build()
             .map_err(|error| error.to_string())
     }
 
-    /// The error for the row group that was begun last.
+    /// Returns the error for the row group that was begun last.
     fn damaged(&self, message: String) -> TableError {
         let row_group = self.next_row_group - 1;
         let groups = self.metadata.metadata().row_groups();

@@ -35,7 +35,7 @@ macro_rules! result_row {
                 $(stringify!($text),)+ $(stringify!($optional),)+ $(stringify!($integer),)+ $(stringify!($number),)+
             ];
 
-            /// The cells in the order of the columns; empty where there is no value.
+            /// Returns the cells in the order of the columns; empty where there is no value.
             pub fn cells(&self) -> Vec<String> {
                 let mut cells = vec![$(self.$text.clone(),)+];
                 cells.extend([$(self.$optional.clone().unwrap_or_default(),)+]);
@@ -163,7 +163,7 @@ result_row! {
 }
 
 impl ResultRow {
-    /// The row of one verdict of a run.
+    /// Returns the row of one verdict of a run.
     pub fn new(header: &RunHeader, verdict: &Verdict) -> Self {
         let machine =
             if header.fingerprint.device.is_empty() { &header.fingerprint.cpu } else { &header.fingerprint.device };
@@ -213,7 +213,7 @@ impl ResultRow {
     }
 }
 
-/// Returns rows as CSV (RFC 4180), with a line of titles.
+/// Returns the rows as CSV (RFC 4180), with a line of titles.
 pub fn csv(rows: &[ResultRow]) -> String {
     let mut text = ResultRow::COLUMNS.join(",") + "\r\n";
     for row in rows {

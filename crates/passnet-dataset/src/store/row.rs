@@ -4,7 +4,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, Schema};
 
 /// Version of the columns; the key `passnet.schema_version` of a file's metadata. Raised when a column changes its
-/// meaning or goes away; a new column does not raise it.
+/// meaning or is removed; a new column does not raise it.
 pub const STORE_VERSION: u32 = 1;
 
 /// Metadata keys of a file.
@@ -37,7 +37,7 @@ pub trait View: Sized + Send {
 
 /// One row of a table, with all its columns.
 pub trait Row: View {
-    /// Rows as columns.
+    /// Returns the rows as columns.
     ///
     /// # Errors
     /// If the columns do not fit the schema or exceed 2 GiB.

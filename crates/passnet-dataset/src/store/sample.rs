@@ -141,20 +141,20 @@ impl SampleFiles {
         }
     }
 
-    /// The text of one of [`Self::NAMES`]; `None` if it is absent or not UTF-8.
+    /// Returns the text of one of [`Self::NAMES`]; `None` if it is absent or not UTF-8.
     pub fn text(&self, name: &str) -> Option<&str> {
         let place = Self::NAMES.iter().position(|known| *known == name)?;
         self.texts[place].as_deref()
     }
 
-    /// All files with their content.
+    /// Returns all files with their content.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
         let texts = Self::NAMES.into_iter().zip(&self.texts);
         let texts = texts.filter_map(|(name, text)| Some((name, text.as_ref()?.as_bytes())));
         texts.chain(self.others.iter().map(|file| (file.name.as_str(), file.content.as_slice())))
     }
 
-    /// The id of the folder's content.
+    /// Returns the id of the folder's content.
     pub fn content_id(&self) -> ContentId {
         ContentId::of_parts(self.iter().flat_map(|(name, content)| [name.as_bytes(), content]))
     }
@@ -165,7 +165,6 @@ impl SampleFiles {
 pub struct SampleRow {
     /// Folder of the sample below the dataset's root, with `/` between its parts; unique in a table.
     pub path: String,
-    /// Kind of the graph.
     pub kind: GraphKind,
     /// Library it comes from (`source` of `graph_net.json`).
     pub source: Option<String>,
@@ -364,7 +363,7 @@ fn decode_origins(columns: &Columns<'_>) -> Result<Vec<SubgraphOrigin>, String> 
     Ok(columns.strings("path")?.into_iter().zip(ranges).map(|(path, range)| SubgraphOrigin { path, range }).collect())
 }
 
-/// A column of lists of files.
+/// Returns a column of lists of files.
 pub(super) fn encode_files<'a>(
     rows: impl Iterator<Item = &'a [NamedFile]> + Clone,
 ) -> Result<arrow_array::ArrayRef, ArrowError> {

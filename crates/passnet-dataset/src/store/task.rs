@@ -12,7 +12,7 @@ use super::{
 pub struct TaskRow {
     /// Name of the task and of its folder.
     pub id: String,
-    /// `eval` or `train`; `None` if nobody said.
+    /// `eval` or `train`; `None` if not recorded.
     pub split: Option<String>,
     /// Op names in program order; empty if unknown.
     pub ops: Vec<String>,

@@ -15,7 +15,6 @@ pub struct TrajectoryRow {
     pub suite: String,
     /// Split of the suite.
     pub split: String,
-    /// The task.
     pub task: String,
     /// Op sequence of the task.
     pub ops: Vec<String>,
@@ -35,7 +34,6 @@ pub struct TrajectoryRow {
     pub correct: i64,
     /// Graphs of the task.
     pub graphs: i64,
-    /// Steps.
     pub steps: i64,
     /// Tokens read.
     pub input_tokens: i64,

@@ -38,7 +38,7 @@ const PUBLISHED_ZSTD_LEVEL: i32 = 9;
 /// Writes one Parquet file row by row in bounded memory.
 ///
 /// The file appears at its place when [`Self::finish`] succeeds; before, and if the writer is dropped, there is nothing
-/// but a temporary file that goes away.
+/// but a temporary file that is deleted later.
 pub struct TableWriter<R: Row> {
     path: PathBuf,
     writer: ArrowWriter<NamedTempFile>,
@@ -78,8 +78,10 @@ impl<R: Row> TableWriter<R> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let io = |source| TableError::Io { path: path.to_owned(), source };
         fs::create_dir_all(folder).map_err(io)?;
+        // In the same folder, because a file can only be renamed within one file system.
         let file = NamedTempFile::with_prefix_in(INCOMPLETE, folder).map_err(io)?;
-        // The lock says that the file is no leftover. A file system without locks has leftovers that stay.
+        // The lock marks the file as in use, so that no command removes it as a leftover. On file systems without locks, leftovers
+        // stay.
         let _ = file.as_file().try_lock();
         let metadata = vec![
             KeyValue::new(VERSION_KEY.to_owned(), STORE_VERSION.to_string()),
@@ -114,6 +116,7 @@ impl<R: Row> TableWriter<R> {
     /// If the disk is full or a column exceeds its type.
     pub fn push(&mut self, row: R) -> Result<(), TableError> {
         let bytes = row.raw_bytes();
+        // Checked before the row is added, so that only a single large row can exceed the limit.
         if self.row_group_bytes + self.pending_bytes + bytes > self.max_row_group_bytes {
             self.write_pending()?;
             self.writer.flush().map_err(|source| self.write_error(source))?;
@@ -136,6 +139,7 @@ impl<R: Row> TableWriter<R> {
         let Self { path, writer, .. } = self;
         let file = writer.into_inner().map_err(|source| TableError::Write { path: path.clone(), source })?;
         let place = |file: NamedTempFile| -> io::Result<()> {
+            // Content before name: after a power failure, a file with its final name must be complete.
             file.as_file().sync_all()?;
             file.persist(&path)?;
             Ok(())

@@ -39,7 +39,7 @@ pub(super) struct CandidateGroup {
 pub(super) type Groups = BTreeMap<(Phase, GraphKind, String), CandidateGroup>;
 
 impl CandidateGroup {
-    /// The class of its task.
+    /// Returns the class of its task.
     pub(super) fn class(&self) -> TaskClass {
         TaskClass::of_graphs(
             &self.ops,
@@ -61,7 +61,7 @@ impl CandidateGroup {
     }
 }
 
-/// All annotated subgraphs whose inputs fit the bound, by kind and hash of their op sequence.
+/// Returns all annotated subgraphs whose inputs fit the bound, by kind and hash of their op sequence.
 pub(super) fn groups(dataset: &Dataset, bounds: &Bounds, built: &mut Built) -> Result<Groups, TableError> {
     let mut groups = Groups::new();
     for row in dataset.read::<SampleRow>(Table::Subgraphs)? {
@@ -109,8 +109,8 @@ fn class(input: &Input) -> (u8, Vec<u32>) {
     (input.dtype as u8, input.shape.iter().map(|extent| extent.checked_ilog2().unwrap_or(0) / 4).collect())
 }
 
-/// Op sequences of a phase and kind that evaluation may have, in the order in which a suite takes them, without those that another
-/// one has.
+/// Op sequences of a phase and kind that evaluation may have, in the order in which a suite takes them, without those
+/// that another one has.
 pub(super) fn preferred(groups: &Groups, phase: Phase, kind: GraphKind, taken: &BTreeSet<String>) -> Vec<String> {
     let is_free = |group: &CandidateGroup, key: &String| group.origins > 0 && !taken.contains(key);
     let of_kind = groups.iter().filter(|((in_phase, of, _), _)| (*in_phase, *of) == (phase, kind));

@@ -1,7 +1,7 @@
 //! The dataset card: what suites hold, in Markdown.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt::{self, Write},
 };
 
@@ -13,6 +13,9 @@ use crate::{
 
 /// Ops that the card lists.
 const TOP_OPS: usize = 25;
+
+/// A task with as many structures shows whether a pass holds for more than one graph.
+const MANY_STRUCTURES: usize = 5;
 
 /// Licence of a source; the graphs are traces of its code, the weights are random.
 fn licence(source: &str) -> &'static str {
@@ -27,7 +30,7 @@ fn licence(source: &str) -> &'static str {
     }
 }
 
-/// The card of some suites.
+/// Returns the card of some suites.
 ///
 /// # Errors
 /// If a table cannot be listed; what is damaged is not counted.
@@ -44,8 +47,8 @@ pub fn card(suites: &[Dataset]) -> Result<String, TableError> {
     Ok(text)
 }
 
-/// The `README.md` of one suite in the layout of the Hugging Face hub: each table that is there is a configuration by name, so
-/// that `datasets.load_dataset(FOLDER, "tasks")` needs no more words.
+/// Returns the `README.md` of one suite in the layout of the Hugging Face hub: each table that is there is a
+/// configuration by name, so that `datasets.load_dataset(FOLDER, "tasks")` needs no more words.
 ///
 /// # Errors
 /// If a table cannot be listed; what is damaged is not counted.
@@ -75,12 +78,14 @@ struct Extra {
     /// Graphs at other extents than captured.
     resized: usize,
     models: usize,
+    /// Tasks by op sequence, with their structures.
+    structures: BTreeMap<Vec<String>, BTreeSet<String>>,
 }
 
 impl Extra {
     fn of(suite: &Dataset) -> Result<Self, TableError> {
         let mut extra = Self::default();
-        let mut models = std::collections::BTreeSet::new();
+        let mut models = BTreeSet::new();
         for task in suite.read::<TaskRow>(Table::Tasks)?.flatten() {
             extra.tasks += 1;
             extra.split = task.split.unwrap_or_default();
@@ -93,6 +98,7 @@ impl Extra {
             *extra.bytes.entry(bytes.checked_ilog2().unwrap_or(0) / 4).or_default() += 1;
             extra.resized +=
                 usize::from(row.files.text("graph_net.json").is_some_and(|text| text.contains("\"symbols\"")));
+            extra.structures.entry(row.ops).or_default().extend(row.hashes.structure);
             models.extend(row.origins.into_iter().map(|origin| origin.path));
         }
         extra.models = models.len();
@@ -108,6 +114,9 @@ fn section(out: &mut String, suite: &Dataset, stats: &SampleCounts, extra: &Extr
         "{} tasks ({}), {} graphs of {} full graphs, {} ops; {} graphs at other extents than captured.\n",
         extra.tasks, extra.split, stats.samples, extra.models, stats.ops, extra.resized
     )?;
+    let many = extra.structures.values().filter(|structures| structures.len() >= MANY_STRUCTURES).count();
+    let share = 100.0 * many as f64 / extra.structures.len().max(1) as f64;
+    writeln!(out, "- **tasks with {MANY_STRUCTURES} structures or more**: {many} ({share:.0}%)")?;
     table(out, "kind", stats.by_kind.iter().map(|(kind, count)| (kind.to_string(), *count)))?;
     table(out, "domain", stats.by_domain.iter().map(|(domain, count)| (domain.clone(), *count)))?;
     let sourced = stats.by_source.iter().map(|(source, count)| (format!("{source} ({})", licence(source)), *count));

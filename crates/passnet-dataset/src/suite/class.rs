@@ -67,12 +67,12 @@ impl Filling {
 }
 
 impl TaskClass {
-    /// The class of a task with these ops and graphs.
+    /// Returns the class of a task with these ops and graphs.
     pub fn of<'a>(ops: &[String], rows: impl Iterator<Item = &'a SampleRow>) -> Self {
         Self::of_graphs(ops, rows.map(|row| (elements(&row.inputs), is_language(row.domain.as_deref()))))
     }
 
-    /// The class by the number of elements of inputs of each graph, and whether it is of a language model.
+    /// Returns the class by the number of elements of inputs of each graph, and whether it is of a language model.
     pub(super) fn of_graphs(ops: &[String], graphs: impl Iterator<Item = (u64, bool)>) -> Self {
         let (mut count, mut language, mut largest) = (0, 0, 0);
         for (elements, is_language) in graphs {

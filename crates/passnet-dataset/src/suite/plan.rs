@@ -10,22 +10,21 @@ use crate::{Failure, cut::CastRule, phase::Phase, store::GraphKind};
 pub struct SuitePlan {
     /// Name and folder, e.g. `passbench-f`.
     pub name: String,
-    /// Kind of its graphs.
     pub kind: GraphKind,
     /// Phase of the full graphs that its graphs are cut from.
     pub phase: Phase,
     /// Number of tasks.
     pub tasks: usize,
-    /// Most graphs of a task, variants included.
+    /// Largest number of graphs of a task, variants included.
     pub graphs: usize,
 }
 
 /// Limits of all suites.
 #[derive(Clone, Debug)]
 pub struct Bounds {
-    /// Most bytes of inputs and values of a graph, so that suites run on any machine.
+    /// Largest number of bytes of inputs and values of a graph, so that suites run on any machine.
     pub max_bytes: u64,
-    /// Most graphs of a training task.
+    /// Largest number of graphs of a training task.
     pub train_graphs: usize,
     /// Rule for the dtypes of variants.
     pub casts: CastRule,

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use super::plan::Built;
 use crate::{
     Dataset, Table,
-    annotate::{Runner, ask},
+    annotate::{Runner, ask, is_over_memory, side_by_side},
     import::parse,
     store::{Columns, Row, SampleRow, TableError, View, strings},
 };
@@ -80,7 +80,7 @@ impl Proofs {
         Ok(Self { dataset: dataset.clone(), known, fresh: Vec::new() })
     }
 
-    /// The first `count` candidates that run, in order.
+    /// Returns the first `count` candidates that run, in order.
     pub(super) fn first_good(
         &mut self,
         candidates: Vec<SampleRow>,
@@ -112,11 +112,17 @@ impl Proofs {
         let keys: Vec<String> = candidates.iter().map(|row| key(row, max_bytes)).collect();
         let todo: Vec<(&String, &SampleRow)> =
             keys.iter().zip(&candidates).filter(|(key, _)| !self.known.contains_key(*key)).collect();
-        let proven: Vec<ProofResult> =
-            todo.par_chunks(BATCH).flat_map_iter(|graphs| prove(graphs, max_bytes, runner)).collect();
+        // Few graphs are shared out, so that no worker waits for another.
+        let size = todo.len().div_ceil(runner.width().max(1)).clamp(1, BATCH);
+        let proven: Vec<ProofResult> = side_by_side(runner.width(), || {
+            todo.par_chunks(size).flat_map_iter(|graphs| prove(graphs, max_bytes, runner)).collect()
+        });
         for proof in proven {
             self.known.insert(proof.graph.clone(), proof.refused.clone());
-            self.fresh.push(proof);
+            // A call with another limit on memory proves it again.
+            if !is_over_memory(&proof.refused) {
+                self.fresh.push(proof);
+            }
         }
         if self.fresh.len() >= FLUSH {
             self.flush()?;

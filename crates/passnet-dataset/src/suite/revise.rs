@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     class::{Filling, Shares, TaskClass},
+    contained::OpPlaces,
     write::write_suite,
 };
 use crate::{
@@ -31,8 +32,9 @@ struct Whole {
     class: TaskClass,
 }
 
-/// Writes to `out` the suite with `tasks` tasks within `shares`: its own tasks in their order, as far as they fit, then tasks of `pool`,
-/// those of language models first. No op sequence of `without` is added; trivial tasks of `pool` are not.
+/// Writes to `out` the suite with `tasks` tasks within `shares`: its own tasks in their order, as far as they fit, then
+/// tasks of `pool`, those of language models first. No op sequence of `without` is added; trivial tasks of `pool` are
+/// not.
 ///
 /// # Errors
 /// If a table cannot be read whole or written. `out` may be the suite itself.
@@ -91,16 +93,18 @@ pub fn revise(
     Ok(revised)
 }
 
-/// Writes to `out` a training split without the op sequences and the graphs whose structure a suite has. Returns the tasks and graphs that
+/// Writes to `out` a training split without the op sequences that a suite has, without graphs whose structure a suite has, and without graphs
+/// that have an op in common with a graph of a suite: both were cut from the same place of a model. Returns the tasks and graphs that
 /// left. `out` may be the split itself.
 ///
 /// # Errors
 /// If a table cannot be read whole or written.
 pub fn withhold(train: &Dataset, suites: &[Dataset], out: &Dataset) -> Result<(usize, usize), TableError> {
-    let (mut sequences, mut structures) = (BTreeSet::new(), BTreeSet::new());
+    let (mut sequences, mut structures, mut places) = (BTreeSet::new(), BTreeSet::new(), OpPlaces::default());
     for suite in suites {
         for row in suite.read::<SampleRow>(Table::Subgraphs)? {
             let row = row?;
+            places.add_origins(&row);
             sequences.insert(row.ops);
             structures.extend(row.hashes.structure);
         }
@@ -109,7 +113,10 @@ pub fn withhold(train: &Dataset, suites: &[Dataset], out: &Dataset) -> Result<(u
     for mut whole in whole_tasks(train)? {
         let before = whole.rows.len();
         let is_evaluated = sequences.contains(&whole.task.ops);
-        let is_free = |row: &SampleRow| row.hashes.structure.as_ref().is_none_or(|hash| !structures.contains(hash));
+        let is_free = |row: &SampleRow| {
+            let is_new = row.hashes.structure.as_ref().is_none_or(|hash| !structures.contains(hash));
+            is_new && !places.has_origin_of(row)
+        };
         whole.rows.retain(|row| !is_evaluated && is_free(row));
         graphs += before - whole.rows.len();
         if whole.rows.is_empty() {
@@ -129,7 +136,7 @@ impl Whole {
     }
 }
 
-/// The tasks of a suite in order, with their graphs in the order of each task.
+/// Returns the tasks of a suite in order, with their graphs in the order of each task.
 fn whole_tasks(suite: &Dataset) -> Result<Vec<Whole>, TableError> {
     let mut rows = BTreeMap::new();
     for row in suite.read::<SampleRow>(Table::Subgraphs)? {

@@ -33,7 +33,7 @@ pub(super) fn write_suite(
     Ok((name, count, graphs))
 }
 
-/// The first ops by name, for people, and the hash of all of them.
+/// Returns the first ops by name, for people, and the hash of all of them.
 fn task_id(ops: &[String], hash: &str) -> String {
     let plain = |op: &String| {
         op.trim_start_matches("Tensor.").chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect::<String>()

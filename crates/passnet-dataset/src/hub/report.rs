@@ -1,0 +1,66 @@
+//! Progress and results of uploads, and their text.
+
+use std::{collections::BTreeMap, fmt};
+
+use passnet_record::counted;
+
+/// Progress of an upload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UploadProgress<'a> {
+    /// Files, and their bytes in all.
+    Found(usize, u64),
+    /// A large file is being sent: its path, bytes so far, all bytes.
+    Sending(&'a str, u64, u64),
+    /// The storage had a large file.
+    Stored(&'a str),
+}
+
+/// Result of [`super::upload`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Uploaded {
+    /// Files of the commit by path in the repository, with their bytes; those of a dry run would be in it.
+    pub files: BTreeMap<String, u64>,
+    /// Bytes of large files that were sent, or would be.
+    pub sent_bytes: u64,
+    /// Files that the hub had, unchanged.
+    pub present: usize,
+    /// Files that were removed, or would be.
+    pub deleted: Vec<String>,
+    /// True if nothing was sent.
+    pub is_dry: bool,
+    /// Address of the commit; `None` if there was nothing to change, or in a dry run.
+    pub commit: Option<String>,
+}
+
+impl fmt::Display for UploadProgress<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Found(files, nbytes) => write!(f, "{}, {}", counted(*files, "file"), mib(*nbytes)),
+            Self::Sending(path, sent, all) => write!(f, "{path}: {} of {}", mib(*sent), mib(*all)),
+            Self::Stored(path) => write!(f, "{path}: the hub's storage has it"),
+        }
+    }
+}
+
+impl fmt::Display for Uploaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (files, present) = (counted(self.files.len(), "file"), self.present);
+        let (sent, removed) = (mib(self.sent_bytes), self.deleted.len());
+        if self.is_dry {
+            self.files.iter().try_for_each(|(path, nbytes)| writeln!(f, "{path}\t{nbytes} bytes"))?;
+            self.deleted.iter().try_for_each(|path| writeln!(f, "{path}\tremoved"))?;
+            return write!(f, "would commit {files} ({sent} of large files) and remove {removed}; {present} are there");
+        }
+        match &self.commit {
+            Some(commit) => write!(
+                f,
+                "{files} committed ({sent} of large files sent), {removed} removed; {present} were there\n{commit}"
+            ),
+            None => write!(f, "nothing to do: all {present} files are there"),
+        }
+    }
+}
+
+fn mib(nbytes: u64) -> String {
+    format!("{:.1} MiB", nbytes as f64 / f64::from(1 << 20))
+}

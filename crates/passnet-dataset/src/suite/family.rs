@@ -1,0 +1,87 @@
+//! Architecture families, by the names of models.
+
+/// Parts of names that say how a model was made and not which architecture it has.
+const PREFIXES: [&str; 2] = ["tf", "test"];
+/// Folders above the samples of collections; the library comes below them.
+const COLLECTION: &str = "samples";
+/// Shorter stems are joined with the next part of the name: `rt` of `rt_detr` names nothing.
+const SHORTEST: usize = 3;
+
+/// Returns the model that a full graph was captured from: its path without the parts for one piece or phase of it.
+pub(super) fn model(path: &str) -> &str {
+    let is_piece = |part: &str| {
+        part.starts_with("subgraph_") || matches!(part, "train_forward" | "train_backward" | "eval_forward")
+    };
+    match path.rsplit_once('/') {
+        Some((rest, part)) if is_piece(part) => model(rest),
+        _ => path,
+    }
+}
+
+/// Returns the architecture family of a full graph, such as `resnet` for `timm/resnet18` and `torchvision/resnet50`.
+///
+/// The family is the beginning of the model's name up to the first digit or separator, so it is an approximation: `vit` has
+/// models of several papers, and `seresnet` is another family than `resnet`.
+pub(super) fn family(path: &str) -> String {
+    let mut parts = model(path).split('/').filter(|part| *part != COLLECTION);
+    // A path has the library first; models of `transformers-auto-model` are below the name of their organisation.
+    let (library, name) = (parts.next().unwrap_or_default(), parts.next());
+    let name = match (library, parts.next_back()) {
+        ("transformers-auto-model", Some(last)) => last,
+        _ => name.unwrap_or(library),
+    }
+    .to_lowercase();
+    let mut words = name.split(['_', '-', '.', '@']).filter(|word| !word.is_empty()).peekable();
+    while words.peek().is_some_and(|word| PREFIXES.contains(word)) {
+        words.next();
+    }
+    let mut stem = String::new();
+    for word in words {
+        let digit = word.find(|letter: char| letter.is_ascii_digit());
+        let letters = &word[..digit.unwrap_or(word.len())];
+        // The `v` of `mobilenetv3` is of its version, that of `wav2vec2` is not.
+        let versionless = letters.strip_suffix('v').filter(|rest| digit.is_some() && rest.len() >= SHORTEST);
+        let letters = versionless.unwrap_or(letters);
+        // `t5` and `s3d` are names and not versions.
+        let word = if digit.is_some() && letters.len() < SHORTEST { word } else { letters };
+        if !stem.is_empty() {
+            stem.push('_');
+        }
+        stem.push_str(word);
+        if stem.len() >= SHORTEST || digit.is_some() {
+            break;
+        }
+    }
+    if stem.is_empty() { name } else { stem }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_versions_and_libraries_are_not_part_of_a_family() {
+        for (path, expected) in [
+            ("timm/resnet18", "resnet"),
+            ("torchvision/resnet50", "resnet"),
+            ("timm/tf_efficientnetv2_b2", "efficientnet"),
+            ("torchvision/mobilenet_v3_small", "mobilenet"),
+            ("timm/mobilenetv4_conv_medium", "mobilenet"),
+            ("timm/vit_base_patch16_rope_224", "vit"),
+            ("timm/test_vit", "vit"),
+            ("transformers/t5", "t5"),
+            ("transformers/gpt2", "gpt"),
+            ("transformers/gpt_neox", "gpt"),
+            ("transformers/rt_detr", "rt_detr"),
+            ("transformers/wav2vec2-bert", "wav"),
+            ("transformers/mimi/subgraph_39", "mimi"),
+            ("transformers/llama-num_hidden_layers=2-train/train_backward", "llama"),
+            ("samples/transformers-auto-model/google/bert_uncased_L-2_H-128_A-2", "bert"),
+            ("alone", "alone"),
+            ("timm/", ""),
+            ("", ""),
+        ] {
+            assert_eq!(family(path), expected, "{path}");
+        }
+    }
+}
