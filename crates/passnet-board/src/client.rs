@@ -13,16 +13,17 @@ use ureq::Agent;
 
 use crate::{
     error::{BoardError, Refusal},
+    limits::{Limits, MAX_BUNDLE},
     signature::{Statement, VerifyError},
-    state::State,
-    store::{MAX_BUNDLE, deposit, passes, read},
+    state::SubmissionState,
+    store::{deposit, passes, read},
 };
 
 /// Time limit of one request.
 const TIMEOUT: Duration = Duration::from_secs(120);
 /// Pause between two questions about a submission.
 const ASK_EVERY: Duration = Duration::from_secs(1);
-/// Most bytes of an answer.
+/// Largest number of bytes of an answer.
 const MAX_ANSWER: u64 = 1 << 20;
 
 /// An error of submitting a bundle.
@@ -31,7 +32,6 @@ pub enum SubmitError {
     /// The bundle cannot be read.
     #[error("{path}: {source}")]
     Read {
-        /// The bundle.
         path: PathBuf,
         /// The error of the system.
         source: io::Error,
@@ -44,7 +44,6 @@ pub enum SubmitError {
     Unreachable {
         /// Address of the board.
         url: String,
-        /// The problem.
         message: String,
     },
     /// The board refused the bundle.
@@ -58,15 +57,14 @@ pub enum SubmitError {
         message: String,
     },
     /// The answer is not one of a board.
-    #[error("{url} did not answer as a board does: {message}")]
+    #[error("{url} does not answer like a board: {message}; check the address")]
     Answer {
         /// Address of the board.
         url: String,
-        /// The problem.
         message: String,
     },
     /// The result carries no valid signature.
-    #[error("the result cannot be trusted: {0}")]
+    #[error("the result is not authentic: {0}")]
     Signature(#[from] VerifyError),
 }
 
@@ -100,14 +98,16 @@ struct Answer {
 /// If the bundle is damaged or not one that a board can evaluate, or the board cannot be reached or refuses it.
 pub fn submit(bundle: &Path, to: &Destination, token: Option<&str>) -> Result<ContentId, SubmitError> {
     let failed = |source| SubmitError::Read { path: bundle.to_owned(), source };
+    // The size comes first: the path may name any file, and its content is read into memory below.
     if std::fs::metadata(bundle).map_err(failed)?.len() > MAX_BUNDLE as u64 {
         return Err(refused(Refusal::TooLarge { most: MAX_BUNDLE }));
     }
     let bytes = fs::read(bundle).map_err(failed)?;
     let url = match to {
-        Destination::Folder(folder) => return Ok(deposit(folder, &bytes)?),
+        Destination::Folder(folder) => return Ok(deposit(folder, &bytes, &Limits::default())?),
         Destination::Url(url) => url,
     };
+    // The board makes the same checks. Making them here reports an error before the upload.
     passes(&read(bundle).map_err(refused)?).map_err(refused)?;
     let mut request = agent().post(format!("{url}/submit")).content_type("application/vnd.passnet.bundle");
     if let Some(token) = token {
@@ -123,12 +123,12 @@ pub fn submit(bundle: &Path, to: &Destination, token: Option<&str>) -> Result<Co
     }
 }
 
-/// Waits until a submission was evaluated, and verifies the signature of its result. `Err` of the inner result is the board's reason for
-/// not showing it.
+/// Waits until a submission was evaluated, and verifies the signature of its result. `Err` of the inner result is the
+/// board's reason for not showing it.
 ///
 /// # Errors
-/// If the board cannot be reached, does not know the submission or has not evaluated it by `deadline`, or the signature is not valid or
-/// not of the key that is expected.
+/// If the board cannot be reached, does not know the submission or has not evaluated it by `deadline`, or the signature
+/// is not valid or not of the key that is expected.
 pub fn wait(
     url: &str,
     id: &ContentId,
@@ -148,12 +148,12 @@ pub fn wait(
             return Err(problem(format!("status {code}: {}", text.trim())));
         }
         match serde_json::from_str(&text).map_err(|error| problem(error.to_string()))? {
-            State::Shown(result) => return Ok(Ok(result.verify(key)?)),
-            State::Refused { reason } => return Ok(Err(reason)),
-            State::Waiting if Instant::now() > deadline => {
+            SubmissionState::Shown(result) => return Ok(Ok(result.verify(key)?)),
+            SubmissionState::Refused { reason } => return Ok(Err(reason)),
+            SubmissionState::Waiting if Instant::now() > deadline => {
                 return Err(problem("the submission still waits; ask again later".to_owned()));
             }
-            State::Waiting => std::thread::sleep(ASK_EVERY),
+            SubmissionState::Waiting => std::thread::sleep(ASK_EVERY),
         }
     }
 }
@@ -162,7 +162,7 @@ fn refused(refusal: Refusal) -> SubmitError {
     SubmitError::Board(refusal.into())
 }
 
-/// A client that follows no redirection, so that a token goes to the named server only.
+/// Returns a client that follows no redirection, so that a token goes to the named server only.
 fn agent() -> Agent {
     let config = Agent::config_builder()
         .http_status_as_error(false)

@@ -9,46 +9,50 @@ use passnet_run::{StoreError, bundle::BundleError};
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
     /// The file is larger than boards take.
-    #[error("the bundle has more than {most} bytes, the most that this board takes; submit fewer tasks at a time")]
+    #[error("the bundle has more than {most} bytes, the limit of this board; submit fewer tasks")]
     TooLarge {
         /// The limit.
         most: usize,
     },
     /// The bundle is damaged, or not one.
-    #[error("the bundle cannot be verified: {0}; make it again with `passnet bundle RUN`")]
+    #[error("the bundle cannot be verified: {0}; pack it again with `passnet bundle RUN`")]
     Damaged(#[from] BundleError),
     /// The run had not finished.
-    #[error("the run of the bundle is not finished; run the same `passnet bench run` again, then bundle it")]
+    #[error("the run is not finished; run the same `passnet bench run` command again, then pack the bundle again")]
     Unfinished,
     /// No task has passes.
     #[error("the bundle has no passes; a board evaluates pass directories, not compilers or baselines")]
     NoPasses,
     /// A pass directory of the bundle is incomplete, or has a path that leads out of it.
     #[error("the passes of task `{task}` are not a pass directory: {message}")]
-    Passes {
-        /// The task.
-        task: String,
-        /// The problem.
-        message: String,
-    },
+    Passes { task: String, message: String },
     /// The description of the run cannot be shown.
-    #[error("the description of the run cannot be shown: {0}")]
+    #[error("the description of the run is not valid: {0}")]
     Metadata(#[from] passnet_record::MetadataError),
     /// The author's name cannot be shown.
-    #[error("the author's name cannot be shown: write one line of at most {most} characters")]
+    #[error("the author's name is not valid: use one line of at most {most} characters")]
     Author {
-        /// Most characters of a name.
+        /// Largest number of characters of a name.
         most: usize,
     },
     /// Too many bundles wait.
-    #[error("{0} bundles wait already; submit again later")]
+    #[error("the inbox is full ({0} bundles); submit again later")]
     Full(usize),
+    /// A submitter has sent as many bundles as the board takes in a window of time.
+    #[error(
+        "you have sent {most} bundles within {window_s} s, the limit of this board for one submitter; submit again in {retry_after_s} s"
+    )]
+    TooMany {
+        /// The limit.
+        most: usize,
+        /// Length of the window, in seconds.
+        window_s: u64,
+        /// Seconds until the board takes the next one.
+        retry_after_s: u64,
+    },
     /// No hidden graph is of a task with passes.
     #[error("the bundle has passes for none of the tasks of this board's suite {suite}")]
-    NoCommonTask {
-        /// The suite.
-        suite: String,
-    },
+    NoCommonTask { suite: String },
 }
 
 /// An error of a board.
@@ -57,24 +61,18 @@ pub enum BoardError {
     /// A bundle is not taken.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The system refused.
     #[error(transparent)]
     Io(#[from] io::Error),
     /// A file of the board is not what the board wrote.
     #[error("{path}: {message}; restore the file, or remove it with the run of the same name")]
-    Altered {
-        /// The file.
-        path: PathBuf,
-        /// The problem.
-        message: String,
-    },
+    Altered { path: PathBuf, message: String },
     /// The machine cannot confine the passes.
     #[error(
-        "this machine cannot confine passes, and a board evaluates those of strangers: {0}; `passnet doctor` checks the sandbox"
+        "this machine has no complete sandbox, which a board needs for untrusted passes: {0}; `passnet doctor` shows the details"
     )]
     NoSandbox(String),
     /// The referee has a seed, which authors could know.
-    #[error("a board draws its seeds; leave out --seed")]
+    #[error("a board chooses its own seeds; remove --seed")]
     KnownSeed,
     /// An evaluation could not be carried out.
     #[error(transparent)]

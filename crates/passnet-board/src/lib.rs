@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A [`Board`] is a folder. It accepts bundles ([`Board::accept`]), evaluates their passes on a hidden suite
-//! ([`Board::review_next`]), and signs the results that it shows ([`SignedResult`]). [`submit`] sends a bundle to a board, over HTTP
-//! or into a folder.
+//! ([`Board::review_next`]), and signs the results that it shows ([`SignedResult`]). [`submit`] sends a bundle to a
+//! board, over HTTP or into a folder.
 //!
 //! The crate never runs a pass itself and never uses a measurement from a bundle: passes run in the workers of the referee. A board
 //! refuses a referee without a complete sandbox.
@@ -24,6 +24,7 @@
 
 mod client;
 mod error;
+mod limits;
 mod redact;
 mod review;
 mod signature;
@@ -34,7 +35,8 @@ mod watch;
 pub use self::{
     client::{Destination, SubmitError, submit, wait},
     error::{BoardError, Refusal},
+    limits::{Limits, MAX_BUNDLE},
     signature::{SignedResult, Statement, VerifyError},
-    state::State,
-    store::{Board, MAX_BUNDLE},
+    state::SubmissionState,
+    store::Board,
 };

@@ -1,4 +1,4 @@
-//! A run without what shows a hidden graph.
+//! Copies of runs without the data that would reveal hidden graphs.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use passnet_run::{RunLog, RunStore, read_blob};
 
 use crate::BoardError;
 
-/// Writes a finished run again: status, times and passes stay; the rewritten text, values, seeds and messages of hidden graphs go.
+/// Copies a finished run. Status, times and passes stay; rewritten text, values, seeds and messages of hidden graphs are left out.
 pub(crate) fn redact(private: &Path, log: &RunLog, shown: &Path) -> Result<(), BoardError> {
     let run = shown.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let mut store = RunStore::open(shown, &RunHeader { run, ..log.header.clone() })?;
@@ -35,7 +35,8 @@ pub(crate) fn redact(private: &Path, log: &RunLog, shown: &Path) -> Result<(), B
     Ok(store.finish(wall)?)
 }
 
-/// A verdict without what a graph could be guessed from. A message can quote nodes and literals, a key is a hash of the graph.
+/// Returns a verdict without data that could reveal the graph. A message can quote nodes and literals, and a key is a hash of the
+/// graph, which confirms a guess.
 fn without_graph(verdict: &Verdict) -> Verdict {
     let reason = verdict.reason.as_ref().map(|reason| Reason {
         code: reason.code.clone(),

@@ -16,12 +16,12 @@ use crate::{
     error::{BoardError, Refusal},
     redact::redact,
     signature::{SCHEMA_VERSION, SignedResult, Statement},
-    state::State,
+    state::SubmissionState,
     store::{Board, log_id, passes, read},
 };
 
 impl Board {
-    /// Checks that a referee may evaluate the passes of strangers: its workers are confined by every layer, and its seeds are drawn.
+    /// Checks that a referee may evaluate untrusted passes: every layer confines its workers, and it chooses its own seeds.
     ///
     /// # Errors
     /// If a layer is missing, or a seed is set.
@@ -41,8 +41,8 @@ impl Board {
         if open.is_empty() { Ok(()) } else { Err(BoardError::NoSandbox(open.join(", "))) }
     }
 
-    /// Evaluates the oldest submission that waits, and returns its state; `None` if none waits or `stop` ended the evaluation, which
-    /// the next call continues.
+    /// Evaluates the oldest submission that waits, and returns its state; `None` if none waits or `stop` ended the
+    /// evaluation, which the next call continues.
     ///
     /// # Errors
     /// If the referee fails, or the board cannot be written. The submission then still waits.
@@ -51,27 +51,31 @@ impl Board {
         referee: &Referee,
         suite: &Suite,
         stop: &AtomicBool,
-    ) -> Result<Option<(ContentId, State)>, BoardError> {
+    ) -> Result<Option<(ContentId, SubmissionState)>, BoardError> {
         Self::check_referee(referee)?;
         let Some(path) = self.waiting()?.into_iter().next() else { return Ok(None) };
         let (id, state) = match read(&path) {
             Ok(bundle) => match self.evaluate(&bundle, referee, suite, stop) {
                 Ok(None) => return Ok(None),
-                Ok(Some(result)) => (bundle.id, State::Shown(result)),
-                Err(BoardError::Refused(refusal)) => (bundle.id, State::Refused { reason: refusal.to_string() }),
+                Ok(Some(result)) => (bundle.id, SubmissionState::Shown(result)),
+                Err(BoardError::Refused(refusal)) => {
+                    (bundle.id, SubmissionState::Refused { reason: refusal.to_string() })
+                }
                 Err(error) => return Err(error),
             },
             // A file that was put into the folder by hand; its name should be its id.
             Err(refusal) => {
                 let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
                 let id = name.parse().unwrap_or_else(|_| ContentId::of(name.as_bytes()));
-                (id, State::Refused { reason: refusal.to_string() })
+                (id, SubmissionState::Refused { reason: refusal.to_string() })
             }
         };
-        if let State::Refused { reason } = &state {
+        if let SubmissionState::Refused { reason } = &state {
             tracing::warn!("{}: {reason}", path.display());
             self.record(&id, &state)?;
         }
+        // Last of all: a board that is killed before this reviews the submission again and finds the verdicts in
+        // `private`.
         fs::remove_file(&path)?;
         Ok(Some((id, state)))
     }
@@ -95,9 +99,15 @@ impl Board {
         let building = tempfile::Builder::new().prefix("work-").tempdir_in(&self.folder)?;
         let place = building.path().join(&name);
         redact(&private, &RunLog::read(&private)?, &place)?;
+        // The scores come from the published log, so that anyone can compute the signed numbers from what the board
+        // shows.
         let statement = statement(bundle, &place, &name)?;
         let result = SignedResult::sign(&statement, &self.key)?;
-        self.record(&bundle.id, &State::Shown(result.clone()))?;
+        // The signed result precedes the run. A board that is killed in between has a result without a run, which it
+        // accepts at its next start. It would refuse a run without a result.
+        self.record(&bundle.id, &SubmissionState::Shown(result.clone()))?;
+        // A board that was killed after the rename evaluates the submission again; `rename` replaces no folder with
+        // files.
         remove_run(&shown)?;
         fs::rename(&place, &shown)?;
         Ok(Some(result))

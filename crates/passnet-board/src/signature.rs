@@ -1,4 +1,4 @@
-//! Signed results: what a board says of a submission, in a form that anyone can check.
+//! Signed results of submissions, which anyone can verify.
 
 use std::{io::Write as _, os::unix::fs::OpenOptionsExt as _, path::Path};
 
@@ -58,14 +58,14 @@ pub struct SignedResult {
     pub key: String,
 }
 
-/// Error for a result that is not what a board signed.
+/// Error of verifying a signed result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VerifyError {
     /// The key or signature is not one.
-    #[error("the {0} is not an Ed25519 one in hexadecimal")]
+    #[error("the {0} is not an Ed25519 key or signature in hexadecimal")]
     Malformed(&'static str),
     /// Another key than expected.
-    #[error("it was signed with the key {found}, not with {expected}")]
+    #[error("it was signed with key {found}, not with {expected}")]
     OtherKey {
         /// The key of the result.
         found: String,
@@ -73,7 +73,7 @@ pub enum VerifyError {
         expected: String,
     },
     /// The statement was changed.
-    #[error("the signature does not belong to the statement: the result was changed")]
+    #[error("the signature does not fit the statement, so the result was changed")]
     Changed,
     /// The signed text is not a statement.
     #[error("the signed text is not a statement: {0}")]
@@ -94,8 +94,8 @@ impl SignedResult {
         })
     }
 
-    /// Checks the signature and returns the statement. Without an expected key, only that the text was not changed after it was signed
-    /// with the key that it carries.
+    /// Checks the signature and returns the statement. Without an expected key, only that the text was not changed
+    /// after it was signed with the key that it carries.
     ///
     /// # Errors
     /// For the first thing that is wrong.
@@ -106,6 +106,7 @@ impl SignedResult {
         let key = from_hex::<32>(&self.key).and_then(|bytes| VerifyingKey::from_bytes(&bytes).ok());
         let key = key.ok_or(VerifyError::Malformed("key"))?;
         let signature = from_hex::<64>(&self.signature).ok_or(VerifyError::Malformed("signature"))?;
+        // `verify_strict` also refuses weak keys, for which one signature fits many statements.
         key.verify_strict(self.statement.as_bytes(), &Signature::from_bytes(&signature))
             .map_err(|_| VerifyError::Changed)?;
         serde_json::from_str(&self.statement).map_err(|error| VerifyError::Statement(error.to_string()))
@@ -120,6 +121,8 @@ pub(crate) fn key_of(path: &Path) -> Result<SigningKey, BoardError> {
     if !path.exists() {
         let mut secret = [0; 32];
         std::io::Read::read_exact(&mut fs::File::open("/dev/urandom")?, &mut secret)?;
+        // The mode is set at creation, so the secret is not readable for others at any moment. `create_new` never
+        // replaces a key.
         let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
         file.write_all(hex(&secret).as_bytes())?;
         file.sync_all()?;

@@ -7,14 +7,11 @@ use crate::signature::SignedResult;
 /// State of a submission, as a board reports it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
-pub enum State {
-    /// It waits for its evaluation, or is being evaluated.
+pub enum SubmissionState {
+    /// The submission waits for its evaluation, or is being evaluated.
     Waiting,
-    /// It was evaluated, and the board shows it.
+    /// The submission was evaluated, and the board shows it.
     Shown(SignedResult),
-    /// It was evaluated in vain.
-    Refused {
-        /// The reason.
-        reason: String,
-    },
+    /// The board cannot evaluate or show it.
+    Refused { reason: String },
 }

@@ -5,6 +5,7 @@
 //! inbox/ID.pnb       accepted bundles that wait
 //! private/NAME/      complete runs on the hidden graphs; never shown
 //! runs/NAME/         what the pages show
+//! uploads.tsv        times of uploads by submitter: private
 //! results/ID.json    the state of each submission that was evaluated: signed, or refused
 //! ```
 
@@ -12,6 +13,7 @@ use std::{
     collections::BTreeMap,
     io::Write as _,
     path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 use ed25519_dalek::SigningKey;
@@ -24,17 +26,14 @@ use passnet_run::{
 
 use crate::{
     error::{BoardError, Refusal},
+    limits::{Limits, Uploads},
     signature::{hex, key_of},
-    state::State,
+    state::SubmissionState,
 };
 
-/// Most bytes of a bundle that a board takes.
-pub const MAX_BUNDLE: usize = 64 << 20;
-/// Most bytes that a bundle may unpack to.
+/// Largest size of an unpacked bundle, in bytes.
 const MAX_UNPACKED: u64 = 256 << 20;
-/// Most bundles that wait.
-const MAX_WAITING: usize = 100;
-/// Most characters of an author's name: a path or a model's name fits, a text does not.
+/// Largest number of characters in an author's name. A path or the name of a model fits.
 const MAX_AUTHOR: usize = 1000;
 /// File name of a log that is shown.
 const LOG: &str = "run.jsonl.zst";
@@ -43,6 +42,8 @@ const LOG: &str = "run.jsonl.zst";
 pub struct Board {
     pub(crate) folder: PathBuf,
     pub(crate) key: SigningKey,
+    limits: Limits,
+    uploads: Uploads,
 }
 
 impl Board {
@@ -54,37 +55,59 @@ impl Board {
         for part in ["inbox", "private", "runs", "results"] {
             fs::create_dir_all(folder.join(part))?;
         }
-        let board = Self { folder: folder.to_owned(), key: key_of(&folder.join("key"))? };
+        let (key, uploads) = (key_of(&folder.join("key"))?, Uploads::open(folder)?);
+        let board = Self { folder: folder.to_owned(), key, limits: Limits::default(), uploads };
         fs::write(folder.join("key.pub"), board.public_key())?;
         board.check_shown()?;
         Ok(board)
     }
 
-    /// Public key, in hexadecimal.
+    /// Sets the limits of the board.
+    #[must_use]
+    pub fn with_limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// Returns the limits of the board.
+    pub const fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Counts an upload of a submitter now, before its bundle is read: verifying it is work as well.
+    ///
+    /// # Errors
+    /// [`Refusal::TooMany`] if the submitter has no uploads left, or an error if the count cannot be stored.
+    pub fn count_upload(&self, submitter: &str) -> Result<(), BoardError> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        self.uploads.count(submitter, now, &self.limits)
+    }
+
+    /// Returns the public key, in hexadecimal.
     pub fn public_key(&self) -> String {
         hex(self.key.verifying_key().as_bytes())
     }
 
-    /// Folder of the runs that pages may show.
+    /// Returns the folder of the runs that pages may show.
     pub fn runs(&self) -> PathBuf {
         self.folder.join("runs")
     }
 
-    /// Puts a bundle into the inbox. The same bundle again is no second submission.
+    /// Puts a bundle into the inbox. Submitting the same bundle again has no effect.
     ///
     /// # Errors
     /// If it is not a bundle that a board can evaluate, or too many wait.
     pub fn accept(&self, bytes: &[u8]) -> Result<ContentId, BoardError> {
-        deposit(&self.folder, bytes)
+        deposit(&self.folder, bytes, &self.limits)
     }
 
     /// Returns the state of a submission; `None` if there is none of that id.
     ///
     /// # Errors
     /// If its record cannot be read.
-    pub fn state(&self, id: &ContentId) -> Result<Option<State>, BoardError> {
+    pub fn state(&self, id: &ContentId) -> Result<Option<SubmissionState>, BoardError> {
+        // The inbox comes first: a bundle whose result is already recorded leaves it a moment later.
         if inbox_file(&self.folder, id).exists() {
-            return Ok(Some(State::Waiting));
+            return Ok(Some(SubmissionState::Waiting));
         }
         let path = self.result_file(id);
         if !path.exists() {
@@ -107,7 +130,7 @@ impl Board {
     }
 
     /// Records the outcome of a submission: complete or not at all.
-    pub(crate) fn record(&self, id: &ContentId, state: &State) -> Result<(), BoardError> {
+    pub(crate) fn record(&self, id: &ContentId, state: &SubmissionState) -> Result<(), BoardError> {
         write_whole(&self.result_file(id), &serde_json::to_vec(state)?)
     }
 
@@ -122,7 +145,7 @@ impl Board {
             let path = entry?.path();
             let altered = |message: String| BoardError::Altered { path: path.clone(), message };
             let state = serde_json::from_slice(&fs::read(&path)?).map_err(|error| altered(error.to_string()))?;
-            if let State::Shown(result) = state {
+            if let SubmissionState::Shown(result) = state {
                 let statement = result.verify(Some(&self.public_key())).map_err(|error| altered(error.to_string()))?;
                 logs.insert(statement.run, statement.log);
             }
@@ -149,12 +172,13 @@ fn inbox_file(folder: &Path, id: &ContentId) -> PathBuf {
 }
 
 /// Checks a bundle and puts it into the inbox of a folder. Needs no key, so that the folder may be a checkout of a repository.
-pub(crate) fn deposit(folder: &Path, bytes: &[u8]) -> Result<ContentId, BoardError> {
-    if bytes.len() > MAX_BUNDLE {
-        return Err(Refusal::TooLarge { most: MAX_BUNDLE }.into());
+pub(crate) fn deposit(folder: &Path, bytes: &[u8], limits: &Limits) -> Result<ContentId, BoardError> {
+    if bytes.len() > limits.bundle_bytes {
+        return Err(Refusal::TooLarge { most: limits.bundle_bytes }.into());
     }
     let inbox = folder.join("inbox");
     fs::create_dir_all(&inbox)?;
+    // A temporary name without the extension of bundles: the reviewer does not see the file before it is verified.
     let mut file = tempfile::NamedTempFile::new_in(&inbox)?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
@@ -164,8 +188,9 @@ pub(crate) fn deposit(folder: &Path, bytes: &[u8]) -> Result<ContentId, BoardErr
     if place.exists() || folder.join("results").join(format!("{}.json", bundle.id)).exists() {
         return Ok(bundle.id);
     }
+    // One of the files is the temporary file from above.
     let waiting = fs::read_dir(&inbox)?.count().saturating_sub(1);
-    if waiting >= MAX_WAITING {
+    if waiting >= limits.queue {
         return Err(Refusal::Full(waiting).into());
     }
     file.persist(place).map_err(|error| error.error)?;
@@ -202,6 +227,7 @@ pub(crate) fn passes(bundle: &Bundle) -> Result<BTreeMap<String, PassDirectory>,
             let bytes = bundle.blobs.get(&file.blob).ok_or_else(|| refusal(format!("`{}` is missing", file.path)))?;
             contents.push((file.path.clone(), bytes.clone()));
         }
+        // `PassDirectory` refuses paths that lead out of the directory.
         let directory = PassDirectory::new(contents).map_err(|error| refusal(error.to_string()))?;
         found.insert(task.clone(), directory);
     }
@@ -233,8 +259,10 @@ mod tests {
         };
         assert!(matches!(refused(b""), Refusal::Damaged(_)));
         assert!(matches!(refused(b"rubbish"), Refusal::Damaged(_)));
-        assert!(matches!(refused(&vec![0; MAX_BUNDLE + 1]), Refusal::TooLarge { .. }));
+        assert!(matches!(refused(&vec![0; crate::MAX_BUNDLE + 1]), Refusal::TooLarge { .. }));
         assert_eq!(fs::read_dir(folder.path().join("inbox")).unwrap().count(), 0);
+        let board = board.with_limits(Limits { bundle_bytes: 10, ..Limits::default() });
+        assert!(matches!(board.accept(&[0; 11]), Err(BoardError::Refused(Refusal::TooLarge { most: 10 }))));
         assert_eq!(board.state(&ContentId::of(b"x")).unwrap(), None);
     }
 

@@ -1,19 +1,19 @@
-//! A board that looks after its inbox.
+//! The loop that evaluates the submissions in the inbox of a board.
 
 use std::{fmt, sync::atomic::AtomicBool, thread, time::Duration};
 
 use passnet_eval::Referee;
 use passnet_run::Suite;
 
-use crate::{error::BoardError, state::State, store::Board};
+use crate::{error::BoardError, state::SubmissionState, store::Board};
 
-/// Pause between two looks at the inbox.
+/// Pause between two checks of the inbox.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Pause after a failure of the machine.
+/// Pause after a failed evaluation. The cause may be the machine, for example a full disk, and last a while.
 const RETRY_EVERY: Duration = Duration::from_secs(60);
 
 impl Board {
-    /// Evaluates what waits, one submission after the other, and passes one line for each to `say`.
+    /// Evaluates the waiting submissions one after the other, and passes one line for each to `say`.
     ///
     /// # Errors
     /// If the referee fails, or the board cannot be written. Submissions that were not evaluated still wait.
@@ -46,7 +46,7 @@ impl Board {
     }
 }
 
-impl fmt::Display for State {
+impl fmt::Display for SubmissionState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Shown(_) => write!(f, "evaluated and shown"),

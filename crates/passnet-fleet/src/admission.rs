@@ -1,40 +1,39 @@
-//! Admission of clients: how many actions may be in work or wait, in all and of each client. Pure: no clock, no IO.
+//! Admission of actions: limits on the number that run or wait, for all clients together and for each. Pure: no clock, no IO.
 
 use std::{collections::BTreeMap, time::Duration};
 
-/// Limits of actions in work, waiting ones included.
+/// Limits on the number of admitted actions, running and waiting ones together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdmissionLimits {
-    /// Of all clients.
+    /// Limit for all clients together.
     pub all: usize,
-    /// Of one client.
+    /// Limit for each client.
     pub client: usize,
 }
 
-/// An action that was not admitted: the client should come back later.
+/// Refusal of an action. The client should retry later.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Busy {
-    /// The client has as many actions in work as it may have.
-    #[error("client `{client}` has {actions} actions in work, its quota; try again in {} s", retry_after.as_secs())]
+    /// The client has reached its limit.
+    #[error("client `{client}` has reached its quota of {actions} actions; retry in {} s", retry_after.as_secs())]
     Quota {
-        /// The client.
         client: String,
-        /// Number of its actions.
+        /// Number of actions of the client.
         actions: usize,
-        /// Time after which a place may be free.
+        /// Time after which a retry may succeed.
         retry_after: Duration,
     },
     /// The queue of the fleet is full.
-    #[error("{actions} actions of all clients are in work, the queue is full; try again in {} s", retry_after.as_secs())]
+    #[error("the queue is full: {actions} actions of all clients; retry in {} s", retry_after.as_secs())]
     Queue {
         /// Actions of all clients.
         actions: usize,
-        /// Time after which a place may be free.
+        /// Time after which a retry may succeed.
         retry_after: Duration,
     },
 }
 
-/// Actions in work by client.
+/// Admitted actions, by client.
 #[derive(Clone, Debug)]
 pub(crate) struct Admissions {
     limits: AdmissionLimits,
@@ -66,7 +65,7 @@ impl Admissions {
         Ok(())
     }
 
-    /// Ends an action that was admitted.
+    /// Releases an admitted action.
     pub(crate) fn leave(&mut self, client: &str) {
         let Some(actions) = self.held.get_mut(client) else { return };
         *actions -= 1;
@@ -76,13 +75,14 @@ impl Admissions {
         self.all -= 1;
     }
 
-    /// Actions in work.
+    /// Returns the number of admitted actions.
     pub(crate) fn all(&self) -> usize {
         self.all
     }
 }
 
-/// Time after which a place is free: the mean time of an action, times the actions that are ahead of each place.
+/// Estimates the time until an action can be admitted: the mean time of an action times the number of actions per
+/// place, between 1 and 60 seconds.
 pub(crate) fn retry_after(actions: usize, places: usize, mean: Duration) -> Duration {
     let rounds = (actions as f64 / places.max(1) as f64).max(1.0);
     Duration::from_secs_f64((mean.as_secs_f64() * rounds).clamp(1.0, 60.0).ceil())
@@ -100,7 +100,7 @@ mod tests {
         admissions.admit("a", WAIT).unwrap();
         admissions.admit("a", WAIT).unwrap();
         let busy = admissions.admit("a", WAIT).unwrap_err();
-        assert_eq!(busy.to_string(), "client `a` has 2 actions in work, its quota; try again in 3 s");
+        assert_eq!(busy.to_string(), "client `a` has reached its quota of 2 actions; retry in 3 s");
         admissions.admit("b", WAIT).unwrap();
         assert_eq!(admissions.admit("c", WAIT), Err(Busy::Queue { actions: 3, retry_after: WAIT }));
         admissions.leave("a");

@@ -1,4 +1,4 @@
-//! The bridge: a Python process that starts stations on a cluster and carries lines to and from them.
+//! The bridge: a Python process that starts stations on a cluster and transports lines between them and the driver.
 
 use std::{
     collections::VecDeque,
@@ -11,17 +11,15 @@ use std::{
     time::Duration,
 };
 
-use passnet_record::{
-    Device,
-    fleet::{ClusterEvent, ClusterRequest},
-};
+use passnet_record::{Device, fleet::ClusterEvent};
 use passnet_services::Interpreter;
+use serde::{Serialize, de::DeserializeOwned};
 
 use crate::error::{FleetError, message};
 
-/// Lines of stderr that are kept for messages.
-const LAST_WORDS: usize = 8;
-/// Longest wait for the bridge to end its stations.
+/// Number of lines of stderr that are kept for error messages.
+const LAST_LINES: usize = 8;
+/// Time limit for the bridge to end its stations.
 const END_WAIT: Duration = Duration::from_secs(20);
 
 /// Command line of the bridge.
@@ -65,24 +63,24 @@ impl BridgeConfig {
     }
 }
 
-/// News of the bridge.
+/// Message from the thread that reads the bridge's output.
 #[derive(Debug)]
-pub(crate) enum BridgeNews {
-    Event(ClusterEvent),
-    /// A line that is no event.
+pub(crate) enum BridgeNews<E = ClusterEvent> {
+    Event(E),
+    /// A line that is not an event.
     Garbage(FleetError),
-    /// The bridge is gone, and all stations with it. Its last words.
+    /// The bridge has ended, and all stations with it. Contains its last lines of stderr.
     Ended(String),
 }
 
 /// A running bridge. Dropping it ends it and its stations.
-pub(crate) struct Bridge {
+pub(crate) struct Bridge<E = ClusterEvent> {
     child: Child,
     input: Option<ChildStdin>,
-    news: mpsc::Receiver<BridgeNews>,
+    news: mpsc::Receiver<BridgeNews<E>>,
 }
 
-impl Bridge {
+impl<E: DeserializeOwned + Send + 'static> Bridge<E> {
     pub(crate) fn start(config: &BridgeConfig) -> Result<Self, FleetError> {
         let mut command: Command = config.interpreter.module(config.module);
         // A group of its own: an interrupt of the terminal is for the driver, which lets the stations finish.
@@ -94,7 +92,9 @@ impl Bridge {
         let words = Arc::new(Mutex::new(VecDeque::new()));
         if let Some(stderr) = child.stderr.take() {
             let words = Arc::clone(&words);
-            std::thread::spawn(move || keep_last_words(BufReader::new(stderr), &words));
+            // Both pipes have a thread of their own: a full pipe of stderr would block the bridge while the driver
+            // reads stdout.
+            std::thread::spawn(move || keep_last_lines(BufReader::new(stderr), &words));
         }
         let (sender, news) = mpsc::channel();
         if let Some(stdout) = child.stdout.take() {
@@ -105,7 +105,7 @@ impl Bridge {
                         return;
                     }
                 }
-                // The last words come through another pipe.
+                // The last lines of stderr come through another pipe, whose thread may be a moment behind.
                 std::thread::sleep(Duration::from_millis(200));
                 let words = words.lock().unwrap_or_else(PoisonError::into_inner);
                 let words: Vec<String> = words.iter().cloned().collect();
@@ -115,8 +115,8 @@ impl Bridge {
         Ok(Self { input: child.stdin.take(), child, news })
     }
 
-    /// Sends a request. One to a bridge that is gone is dropped: the news say that it is gone.
-    pub(crate) fn send(&mut self, request: &ClusterRequest) {
+    /// Sends a request. If the bridge has ended, the request is dropped, and [`Self::next`] reports the end.
+    pub(crate) fn send(&mut self, request: &impl Serialize) {
         let mut line = serde_json::to_vec(request).unwrap_or_default();
         line.push(b'\n');
         if let Some(input) = &mut self.input
@@ -126,8 +126,8 @@ impl Bridge {
         }
     }
 
-    /// Waits for news.
-    pub(crate) fn next(&self, wait: Duration) -> Option<BridgeNews> {
+    /// Waits for the next message, at most `wait`.
+    pub(crate) fn next(&self, wait: Duration) -> Option<BridgeNews<E>> {
         match self.news.recv_timeout(wait) {
             Ok(news) => Some(news),
             Err(mpsc::RecvTimeoutError::Timeout) => None,
@@ -136,29 +136,30 @@ impl Bridge {
     }
 }
 
-impl Drop for Bridge {
+impl<E> Drop for Bridge<E> {
     fn drop(&mut self) {
         // The end of its input asks it to end.
         self.input = None;
         let begin = std::time::Instant::now();
+        // The bridge ends its stations first. Killing it at once would leave them to the cluster.
         while begin.elapsed() < END_WAIT {
             if !matches!(self.child.try_wait(), Ok(None)) {
                 return;
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        // Both fail only where it has ended.
+        // Both fail only if the process has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-fn keep_last_words(stderr: impl std::io::BufRead, words: &Mutex<VecDeque<String>>) {
+fn keep_last_lines(stderr: impl std::io::BufRead, words: &Mutex<VecDeque<String>>) {
     for line in stderr.lines().map_while(Result::ok) {
         tracing::debug!("bridge: {line}");
         let mut words = words.lock().unwrap_or_else(PoisonError::into_inner);
         words.push_back(line);
-        if words.len() > LAST_WORDS {
+        if words.len() > LAST_LINES {
             words.pop_front();
         }
     }

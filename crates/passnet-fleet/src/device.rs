@@ -11,7 +11,7 @@ use passnet_record::Device;
 use passnet_run::FileLock;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Returns the memory of a device that is in use, in bytes; `None` for a CPU, or where the driver's tool does not say.
+/// Returns the memory of a device that is in use, in bytes. `None` for a CPU, or if `nvidia-smi` does not report it.
 pub(crate) fn memory_in_use(device: Device) -> Option<u64> {
     device.index()?;
     let name = physical_name(device);
@@ -32,7 +32,7 @@ pub(crate) struct ClaimedCores {
 }
 
 impl ClaimedCores {
-    /// Claims cores and moves this process to them, those near the device first. Fewer if there are not so many.
+    /// Claims cores, first those near the device, and pins this process to them. Claims fewer if not enough are free.
     pub(crate) fn claim(wanted: usize, device: Device) -> io::Result<Self> {
         let all = sched_getaffinity(None)?;
         let allowed: Vec<u32> = (0..CpuSet::MAX_CPU).filter(|&core| all.is_set(core)).map(|core| core as u32).collect();
@@ -55,7 +55,9 @@ impl ClaimedCores {
             if cores.len() == wanted {
                 break;
             }
+            // The name has the user, because a user cannot write to the lock files of another.
             let path: PathBuf = directory.join(format!("passnet-{user}-core-{core}.lock"));
+            // A lock and not a file with a process id: the kernel releases it however the process ends.
             if let Some(lock) = FileLock::try_acquire(&path)? {
                 cores.push(core);
                 locks.push(lock);
@@ -70,7 +72,7 @@ impl ClaimedCores {
     }
 }
 
-/// Cores of the NUMA node of a GPU; none where the system does not say.
+/// Returns the cores of the NUMA node of a GPU; none if the system does not report it.
 fn near_cores(device: Device) -> Vec<u32> {
     let of = || {
         device.index()?;
@@ -78,14 +80,14 @@ fn near_cores(device: Device) -> Vec<u32> {
         let query = ["-i", &name, "--query-gpu=pci.bus_id", "--format=csv,noheader"];
         let output = Command::new("nvidia-smi").args(query).output().ok().filter(|output| output.status.success())?;
         let text = String::from_utf8_lossy(&output.stdout).trim().to_lowercase();
-        // The tool prints eight digits of the domain, the kernel has four.
+        // `nvidia-smi` prints the PCI domain with eight digits, the kernel with four.
         let address = text.get(text.len().checked_sub("0000:00:00.0".len())?..)?;
         std::fs::read_to_string(format!("/sys/bus/pci/devices/{address}/local_cpulist")).ok()
     };
     of().map(|list| ranges(&list)).unwrap_or_default()
 }
 
-/// Numbers of a list such as `0-3,8`.
+/// Parses a list of numbers such as `0-3,8`.
 fn ranges(list: &str) -> Vec<u32> {
     let numbers = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

@@ -21,9 +21,9 @@ use crate::{
     stations::{Stations, StationsNews, first_readable},
 };
 
-/// Pause between two looks at the clock.
+/// Longest wait for messages of the cluster before the stop flag and the time limits are checked.
 const TICK: Duration = Duration::from_millis(250);
-/// Times that the bridge may end without a verdict in between.
+/// Number of times that the bridge may end in a row without a verdict.
 const MAX_RECONNECTS: u32 = 5;
 
 /// State of a run.
@@ -41,7 +41,7 @@ struct Driver<'a> {
 }
 
 impl FleetRun<'_> {
-    /// Runs to the end, or until stopped.
+    /// Evaluates all tasks, or until `stop` is set.
     ///
     /// # Errors
     /// If a log cannot be written, the cluster cannot be reached, or tasks were given up.
@@ -62,7 +62,7 @@ impl<'a> Driver<'a> {
         let check = first_readable(run.suite)?;
         let mut stations = Stations::start(run.options, run.settings, check, machine, MAX_RECONNECTS)?;
         for job in 0..tasks.len() {
-            // A run is one client, whose quota is not for its own queue.
+            // All tasks come from one client. The default quota has no limit, so this cannot fail.
             let _ = stations.scheduler.submit(JobId(job as u64), "run", Priority::Batch);
         }
         let now = Instant::now();
@@ -82,17 +82,19 @@ impl<'a> Driver<'a> {
         loop {
             self.stations.step(TICK)?;
             while let Some(news) = self.stations.next() {
-                self.heed(news)?;
+                self.handle(news)?;
             }
             if self.run.stop.load(Ordering::Relaxed) && !self.stopping {
                 self.drain();
             }
             let counts = self.stations.scheduler.counts();
             let graphs = self.ledger.as_ref().map(Ledger::settled).unwrap_or_default();
+            // Each step reports the state; the receiver decides how often to show it.
             (self.run.progress)(FleetProgress::State { counts, graphs });
             if self.stations.scheduler.unfinished() == 0 && counts.leases == 0 {
                 return Ok(());
             }
+            // A lease counts as well: the check of a busy station may have failed, while its last tasks still finish.
             if counts.admitted > 0 || counts.leases > 0 {
                 self.last_admitted = Instant::now();
             } else if self.last_admitted.elapsed() > self.run.options.patience {
@@ -101,7 +103,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Begins no more graphs.
+    /// Cancels all tasks and asks the stations to finish their current graphs.
     fn drain(&mut self) {
         self.stopping = true;
         for job in 0..self.tasks.len() {
@@ -110,7 +112,7 @@ impl<'a> Driver<'a> {
         self.stations.stop();
     }
 
-    fn heed(&mut self, news: StationsNews) -> Result<(), FleetError> {
+    fn handle(&mut self, news: StationsNews) -> Result<(), FleetError> {
         match news {
             StationsNews::Machine(machine) => {
                 if self.ledger.is_none() {
@@ -172,6 +174,7 @@ impl<'a> Driver<'a> {
         let job = self.stations.scheduler.job_of(lease);
         let graphs = job.and_then(|job| self.tasks.get(job.0 as usize));
         let has_all = graphs.is_none_or(|ids| self.ledger.as_ref().is_some_and(|ledger| ledger.has(ids.iter())));
+        // The word of the station is not enough: the task is done when the log has all its verdicts.
         if self.stopping || (complete && has_all) {
             return self.stations.feed(Event::Finished(lease));
         }
@@ -179,7 +182,7 @@ impl<'a> Driver<'a> {
         self.stations.feed(Event::Failed(lease, reason));
     }
 
-    /// Evaluates a task again.
+    /// Evaluates a task again, because its device was biased.
     fn doubt(&mut self, job: JobId) {
         let Some(ids) = self.tasks.get(job.0 as usize) else { return };
         if let Some(ledger) = &mut self.ledger {
@@ -202,6 +205,7 @@ impl<'a> Driver<'a> {
             task: record.id.clone(),
             graphs: graphs.map(|folder| pack_graph(&folder)).collect(),
             candidates: self.run.authors.iter().map(of).collect(),
+            // The station computes the content keys and skips graphs whose key is unchanged.
             known: self.ledger.as_ref().map(|ledger| ledger.known(ids.iter())).unwrap_or_default(),
             wanted: Wanted::Verdict,
         }
@@ -209,6 +213,7 @@ impl<'a> Driver<'a> {
 
     fn finish(self) -> Result<FleetOutcome, FleetError> {
         let Self { run, stations, ledger, tasks, given_up, begin, .. } = self;
+        // Ends the stations before the log is closed: no reply can arrive for a closed log.
         drop(stations);
         let total = tasks.iter().map(Vec::len).sum::<usize>();
         let Some(ledger) = ledger else { return Ok(FleetOutcome { runs: Vec::new(), complete: false, reused: 0 }) };

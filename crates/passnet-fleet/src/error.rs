@@ -7,7 +7,7 @@ use passnet_graph::wire::WireError;
 use passnet_record::{FilePathError, fleet::InvalidContent};
 use passnet_run::StoreError;
 
-/// Error of a run over a fleet. The log has everything up to the error; the same command continues the run.
+/// Error of a run over a fleet. The log has everything up to the error; run the same command again to continue.
 #[derive(Debug, thiserror::Error)]
 pub enum FleetError {
     /// A referee does not work.
@@ -16,29 +16,26 @@ pub enum FleetError {
     /// The run's directory.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The system refused.
     #[error(transparent)]
     Io(#[from] io::Error),
     /// A line of another version, or damaged.
-    #[error("not a message of a fleet: {message}: {line}")]
+    #[error("not a fleet message: {message}: {line}")]
     Message {
         /// The beginning of the line.
         line: String,
-        /// The problem.
         message: String,
     },
     /// A parcel that was damaged on the way.
-    #[error("a parcel is damaged: {0}")]
+    #[error("a compressed message is damaged: {0}")]
     Parcel(String),
     /// The bridge cannot be started.
     #[error("cannot start the bridge to the cluster with {python}: {source}")]
     Bridge {
-        /// The interpreter.
         python: PathBuf,
         /// The error of the system.
         source: io::Error,
     },
-    /// The bridge ended again and again.
+    /// The bridge ended too often.
     #[error("the connection to the cluster failed {}: {message}", if *.times == 1 { "at once".to_owned() } else { format!("{times} times") })]
     Unreachable {
         /// Number of times.
@@ -47,7 +44,7 @@ pub enum FleetError {
         message: String,
     },
     /// Jobs that lost too many stations.
-    #[error("{jobs} of the tasks were given up, the first is {task}: {reason}; the same command tries again")]
+    #[error("{jobs} tasks were skipped; the first is {task}: {reason}; run the same command again to retry them")]
     GivenUp {
         /// Number of tasks.
         jobs: usize,
@@ -56,11 +53,27 @@ pub enum FleetError {
         /// Last failure of that task.
         reason: String,
     },
+    /// A stage of the dataset.
+    #[error(transparent)]
+    Shard(#[from] passnet_dataset::shard::ShardError),
+    /// The stage is under way in another process.
+    #[error("{}: another command runs this stage; wait for it", .0.display())]
+    StageRuns(PathBuf),
+    /// Shards of a stage that failed each time.
+    #[error("{} failed; the first is {}: {reason}; the results of the others are kept, run the same command again to retry", passnet_record::counted(*.shards, "shard"), first.display())]
+    ShardsGivenUp {
+        /// Number of shards.
+        shards: usize,
+        /// Folder of the first one.
+        first: PathBuf,
+        /// Last failure of that shard.
+        reason: String,
+    },
     /// A fleet that serves clients cannot answer.
-    #[error("the fleet gives no answer: {0}")]
+    #[error("the fleet does not answer: {0}")]
     Service(String),
     /// A cluster without a device that can work on the run.
-    #[error("no station of the fleet can work on this run; the last reason: {reason}")]
+    #[error("no station of the fleet can evaluate this run; last reason: {reason}")]
     NoStation {
         /// The reason of the last one.
         reason: String,

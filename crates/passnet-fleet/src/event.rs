@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    health::{Check, HealthPolicy, Illness},
+    health::{HealthCheck, HealthPolicy, Illness},
     job::{JobId, LeaseId, SlotId},
     queue::Quota,
 };
@@ -17,9 +17,9 @@ pub struct Policy {
     pub health: HealthPolicy,
     /// Stations that may be lost or fail under one job before it is given up.
     pub attempts: u32,
-    /// Longest silence of a station with a lease, or that starts.
+    /// Longest time without a message from a station that works or starts.
     pub silence: Duration,
-    /// Time aside after the first bad check; doubled for each further one, at most 64 times.
+    /// Time until the next check after the first bad one. It doubles with each further bad check, up to 64 times this value.
     pub aside: Duration,
 }
 
@@ -35,92 +35,68 @@ impl Default for Policy {
     }
 }
 
-/// Something that happened.
+/// Event that the scheduler reacts to.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// A station was started.
     Joined(SlotId),
     /// The referee of a station runs.
     Ready {
-        /// The station.
         slot: SlotId,
-        /// Leases that it works on at a time.
+        /// Number of leases that it can work on at a time.
         capacity: usize,
         /// Reason why this run cannot use it at all.
         foreign: Option<String>,
     },
     /// A station is gone.
     Lost(SlotId),
-    /// A lease gave a sign of life.
+    /// A station reported progress on a lease.
     Progress(LeaseId),
     /// A job is done.
     Finished(LeaseId),
     /// The machine failed under a lease, not the job.
     Failed(LeaseId, String),
     /// An A/A check is done.
-    Checked(LeaseId, Result<Check, Illness>),
+    Checked(LeaseId, Result<HealthCheck, Illness>),
     /// Time has passed.
     Tick,
 }
 
-/// Something to do.
+/// Action that the scheduler requests.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Give a job to a station.
-    Lease {
-        /// The station.
-        slot: SlotId,
-        /// The lease.
-        lease: LeaseId,
-        /// The job.
-        job: JobId,
-    },
+    Lease { slot: SlotId, lease: LeaseId, job: JobId },
     /// Have a station measure a graph against itself.
-    Check {
-        /// The station.
-        slot: SlotId,
-        /// The lease.
-        lease: LeaseId,
-    },
+    Check { slot: SlotId, lease: LeaseId },
     /// End a station; another one will be started in its place.
-    Restart {
-        /// The station.
-        slot: SlotId,
-        /// The reason.
-        reason: String,
-    },
+    Restart { slot: SlotId, reason: String },
     /// A station takes leases from now on.
     Admitted(SlotId),
     /// A station takes no leases until a later check.
-    SetAside {
-        /// The station.
-        slot: SlotId,
-        /// The reason.
-        reason: String,
-    },
+    SetAside { slot: SlotId, reason: String },
     /// A job was done on a device that then gave biased measurements: evaluate it again.
     Doubt(JobId),
     /// A job lost too many stations.
     GiveUp {
-        /// The job.
         job: JobId,
         /// The last reason.
         reason: String,
     },
 }
 
-/// Numbers for metrics.
+/// State of the fleet as numbers, for metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Counts {
-    /// Stations that start.
+    /// Starting stations.
     pub starting: usize,
     /// Stations that take leases.
     pub admitted: usize,
     /// Stations that are set aside, are checked or end.
     pub aside: usize,
-    /// Leases under way, without checks.
+    /// Current leases, without checks.
     pub leases: usize,
-    /// Leases that all admitted stations could work on.
+    /// Number of leases that all admitted stations together can work on.
     pub places: usize,
     /// Waiting jobs of trainers.
     pub waiting_training: usize,

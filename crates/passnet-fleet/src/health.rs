@@ -1,6 +1,6 @@
 //! Health of devices: the A/A check.
 //!
-//! A station measures a graph against itself. A sound device gives a ratio of 1, and the time that its peers take.
+//! A station measures a graph against itself. On a healthy device the ratio is 1, and the time is that of the other devices.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ impl Default for HealthPolicy {
 
 /// Result of an A/A check.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Check {
+pub struct HealthCheck {
     /// Ratio of the graph's time to itself, and the bounds of its interval.
     pub ratio: (f64, f64, f64),
     /// Median time of the graph, in nanoseconds.
@@ -60,7 +60,6 @@ pub enum Illness {
     /// The graph is faster or slower than itself.
     #[error("the A/A check gave a ratio of {ratio:.3} [{low:.3}, {high:.3}] instead of 1")]
     Biased {
-        /// The ratio.
         ratio: f64,
         /// Lower bound.
         low: f64,
@@ -68,15 +67,17 @@ pub enum Illness {
         high: f64,
     },
     /// The device is slower than its peers, or than it was.
-    #[error("the device takes {factor:.2} times as long as the median of the fleet: it throttles, or others use it")]
+    #[error(
+        "the device takes {factor:.2} times as long as the median of the fleet: it throttles, or other processes use it"
+    )]
     Slow {
         /// Time divided by the median of the fleet.
         factor: f64,
     },
     /// Another process holds memory of the device.
-    #[error("{mib} MiB of the device are in use by other processes")]
+    #[error("other processes use {mib} MiB of the device")]
     ForeignMemory {
-        /// Size.
+        /// Memory in use, in MiB.
         mib: u64,
     },
 }
@@ -84,11 +85,12 @@ pub enum Illness {
 impl Illness {
     /// True if verdicts since the last good check are in doubt.
     pub const fn casts_doubt(&self) -> bool {
+        // A slow device measures both sides of a ratio equally slowly, so its ratios stand. A biased one does not.
         matches!(self, Self::Biased { .. })
     }
 }
 
-impl Check {
+impl HealthCheck {
     /// Reads the verdict of a graph on author `eager` on a device. Times of a CPU that others use fluctuate without a fault of the
     /// machine, and verdicts there say so themselves: on a CPU an unstable measurement is one, and its wide interval is judged.
     ///
@@ -111,13 +113,15 @@ impl Check {
 pub(crate) struct Peers(BTreeMap<SlotId, f64>);
 
 impl Peers {
-    /// Judges a check. A healthy one joins the peers.
-    pub(crate) fn judge(&mut self, slot: SlotId, check: &Check, policy: &HealthPolicy) -> Result<(), Illness> {
+    /// Judges a check. The time of a healthy device joins those of its peers.
+    pub(crate) fn judge(&mut self, slot: SlotId, check: &HealthCheck, policy: &HealthPolicy) -> Result<(), Illness> {
         if check.memory_bytes > policy.foreign_memory_bytes {
             return Err(Illness::ForeignMemory { mib: check.memory_bytes >> 20 });
         }
         let (ratio, low, high) = check.ratio;
         let contains_one = low <= 1.0 && 1.0 <= high;
+        // Both conditions: a narrow interval may miss 1 by a harmless amount, and a wide one contains it although the
+        // ratio is far off.
         if !contains_one && (ratio - 1.0).abs() > policy.ratio {
             return Err(Illness::Biased { ratio, low, high });
         }
@@ -127,11 +131,12 @@ impl Peers {
                 return Err(Illness::Slow { factor });
             }
         }
+        // Only healthy devices define the median; a slow one would make the next slow one look normal.
         self.0.insert(slot, check.median_ns);
         Ok(())
     }
 
-    /// Forgets a device that is gone.
+    /// Forgets a device whose station was lost.
     pub(crate) fn forget(&mut self, slot: SlotId) {
         self.0.remove(&slot);
     }
@@ -150,9 +155,9 @@ mod tests {
 
     use super::*;
 
-    const FIT: Check = Check { ratio: (1.0, 0.99, 1.01), median_ns: 100.0, memory_bytes: 0 };
+    const FIT: HealthCheck = HealthCheck { ratio: (1.0, 0.99, 1.01), median_ns: 100.0, memory_bytes: 0 };
 
-    fn judge(peers: &mut Peers, slot: u64, check: Check) -> Result<(), Illness> {
+    fn judge(peers: &mut Peers, slot: u64, check: HealthCheck) -> Result<(), Illness> {
         peers.judge(SlotId(slot), &check, &HealthPolicy::default())
     }
 
@@ -160,16 +165,16 @@ mod tests {
     fn a_device_is_held_against_itself_and_its_peers() {
         let mut peers = Peers::default();
         judge(&mut peers, 0, FIT).unwrap();
-        judge(&mut peers, 1, Check { median_ns: 104.0, ..FIT }).unwrap();
+        judge(&mut peers, 1, HealthCheck { median_ns: 104.0, ..FIT }).unwrap();
         // An interval without 1 comes by chance in one of twenty checks; a distance from 1 does not.
-        judge(&mut peers, 2, Check { ratio: (1.02, 1.01, 1.03), ..FIT }).unwrap();
-        judge(&mut peers, 2, Check { ratio: (1.2, 0.9, 1.5), ..FIT }).unwrap();
-        let biased = judge(&mut peers, 2, Check { ratio: (1.2, 1.1, 1.3), ..FIT }).unwrap_err();
+        judge(&mut peers, 2, HealthCheck { ratio: (1.02, 1.01, 1.03), ..FIT }).unwrap();
+        judge(&mut peers, 2, HealthCheck { ratio: (1.2, 0.9, 1.5), ..FIT }).unwrap();
+        let biased = judge(&mut peers, 2, HealthCheck { ratio: (1.2, 1.1, 1.3), ..FIT }).unwrap_err();
         assert!(biased.casts_doubt());
-        let slow = judge(&mut peers, 3, Check { median_ns: 150.0, ..FIT }).unwrap_err();
+        let slow = judge(&mut peers, 3, HealthCheck { median_ns: 150.0, ..FIT }).unwrap_err();
         assert!(matches!(slow, Illness::Slow { factor } if factor > 1.4) && !slow.casts_doubt());
-        let full = judge(&mut peers, 3, Check { memory_bytes: 2 << 30, ..FIT }).unwrap_err();
-        assert_eq!(full.to_string(), "2048 MiB of the device are in use by other processes");
+        let full = judge(&mut peers, 3, HealthCheck { memory_bytes: 2 << 30, ..FIT }).unwrap_err();
+        assert_eq!(full.to_string(), "other processes use 2048 MiB of the device");
     }
 
     #[test]
@@ -177,9 +182,9 @@ mod tests {
         let mut peers = Peers::default();
         judge(&mut peers, 0, FIT).unwrap();
         for _ in 0..10 {
-            judge(&mut peers, 1, Check { median_ns: 200.0, ..FIT }).unwrap_err();
+            judge(&mut peers, 1, HealthCheck { median_ns: 200.0, ..FIT }).unwrap_err();
         }
-        judge(&mut peers, 1, Check { median_ns: 101.0, ..FIT }).unwrap();
+        judge(&mut peers, 1, HealthCheck { median_ns: 101.0, ..FIT }).unwrap();
     }
 
     /// A cluster of shared CPUs had no station for ten minutes, because each check was `unstable`.
@@ -198,12 +203,12 @@ mod tests {
             serde_json::from_value(verdict).unwrap()
         };
         let unstable = verdict("unstable", std::slice::from_ref(&timing));
-        let check = Check::of(Device::Cpu, &unstable, None).unwrap();
+        let check = HealthCheck::of(Device::Cpu, &unstable, None).unwrap();
         Peers::default().judge(SlotId(0), &check, &HealthPolicy::of(Device::Cpu)).unwrap();
         let cuda: Device = "cuda".parse().unwrap();
-        assert!(matches!(Check::of(cuda, &unstable, None), Err(Illness::NoMeasurement { .. })));
-        assert!(Check::of(cuda, &verdict("correct", std::slice::from_ref(&timing)), None).is_ok());
-        assert!(Check::of(Device::Cpu, &verdict("unstable", &[]), None).is_err());
-        assert!(Check::of(Device::Cpu, &verdict("accuracy", &[timing]), None).is_err());
+        assert!(matches!(HealthCheck::of(cuda, &unstable, None), Err(Illness::NoMeasurement { .. })));
+        assert!(HealthCheck::of(cuda, &verdict("correct", std::slice::from_ref(&timing)), None).is_ok());
+        assert!(HealthCheck::of(Device::Cpu, &verdict("unstable", &[]), None).is_err());
+        assert!(HealthCheck::of(Device::Cpu, &verdict("accuracy", &[timing]), None).is_err());
     }
 }

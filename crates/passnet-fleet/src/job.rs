@@ -1,4 +1,4 @@
-//! Names of things that the scheduler deals with.
+//! Identifiers of stations, jobs and leases.
 
 /// A station: one referee on one device. A station that is started again has another number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

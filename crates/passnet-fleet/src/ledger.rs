@@ -26,20 +26,20 @@ pub struct AuthorRun {
     pub directory: PathBuf,
 }
 
-/// A verdict with its blobs, or the news that the log has it.
+/// Report of a station on one author and graph: a verdict with its blobs, or that the log already has it.
 #[derive(Clone, Debug)]
 pub(crate) enum News {
     Known,
     Verdict(Box<Verdict>, Vec<FileContent>),
 }
 
-/// The logs.
+/// The logs of a run, one for each author.
 pub(crate) struct Ledger {
     stores: Vec<RunStore>,
     headers: Vec<RunHeader>,
     /// Verdicts by author, as the logs have them.
     verdicts: Vec<BTreeMap<GraphId, Verdict>>,
-    /// News that wait for those of the other authors.
+    /// Reports that wait for those of the other authors.
     gathering: BTreeMap<(LeaseId, GraphId), Vec<Option<News>>>,
     /// Graphs that this process has settled.
     settled: BTreeSet<GraphId>,
@@ -100,7 +100,7 @@ impl Ledger {
         Ok(Self { stores, headers, verdicts, gathering, settled, reused: 0 })
     }
 
-    /// The verdicts that the logs have of these graphs, for a parcel.
+    /// Returns the verdicts that the logs have of these graphs, for a parcel.
     pub(crate) fn known<'a>(&self, ids: impl Iterator<Item = &'a GraphId> + Clone) -> Vec<KnownVerdict> {
         let of_author = |(author, verdicts): (usize, &BTreeMap<GraphId, Verdict>)| {
             let found = ids.clone().filter_map(|id| verdicts.get(id)).map(|verdict| KnownVerdict {
@@ -113,7 +113,8 @@ impl Ledger {
         self.verdicts.iter().enumerate().flat_map(of_author).collect()
     }
 
-    /// Takes news of one author. Returns the graph's verdicts if this settles it; news that come twice change nothing.
+    /// Adds a report on one author. Returns the verdicts of the graph if it was the last missing one. A repeated report has no
+    /// effect.
     pub(crate) fn add(
         &mut self,
         lease: LeaseId,
@@ -121,11 +122,14 @@ impl Ledger {
         id: &GraphId,
         news: News,
     ) -> Result<Option<Vec<(Verdict, bool)>>, FleetError> {
+        // The number comes from another process. A settled graph can be reported again by a lease that was believed
+        // lost.
         if author >= self.stores.len() || self.settled.contains(id) {
             return Ok(None);
         }
         let authors = self.stores.len();
         let key = (lease, id.clone());
+        // The lease is part of the key: verdicts of two leases come from two devices and must not be combined.
         let gathered = self.gathering.entry(key.clone()).or_insert_with(|| vec![None; authors]);
         gathered[author] = Some(news);
         if gathered.iter().any(Option::is_none) {
@@ -149,6 +153,7 @@ impl Ledger {
             News::Verdict(verdict, blobs) => {
                 let store = &mut self.stores[author];
                 for blob in blobs {
+                    // Blobs precede the verdict that names them, so that no verdict in the log names a missing file.
                     store.put_blob(&blob.into_bytes()?)?;
                 }
                 store.append(&RunEvent::Verdict(verdict.clone()))?;
@@ -163,22 +168,24 @@ impl Ledger {
         ids.all(|id| self.settled.contains(id))
     }
 
-    /// Number of graphs that are settled.
+    /// Returns the number of graphs that are settled.
     pub(crate) fn settled(&self) -> usize {
         self.settled.len()
     }
 
-    /// Opens graphs again whose verdicts are in doubt. The later verdict counts.
+    /// Marks graphs whose verdicts are in doubt as not settled. The later verdict counts.
     pub(crate) fn reopen<'a>(&mut self, ids: impl Iterator<Item = &'a GraphId>) {
         for id in ids {
             self.settled.remove(id);
             for verdicts in &mut self.verdicts {
+                // Forgotten here but not in the log: the station must not skip the graph, and readers of the log take
+                // the later verdict.
                 verdicts.remove(id);
             }
         }
     }
 
-    /// Ends the run: header and verdicts of each author, in the order of the suite.
+    /// Ends the run. Returns header and verdicts of each author, in the order of the suite.
     pub(crate) fn close(
         self,
         suite: &Suite,

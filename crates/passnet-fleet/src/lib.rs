@@ -52,9 +52,11 @@ mod schedule;
 mod service;
 mod simulate;
 mod slot;
+mod stage;
 mod station;
 mod stations;
 mod status;
+mod tasks;
 
 pub use passnet_record::fleet::{FleetClient, Priority};
 
@@ -63,14 +65,16 @@ pub use self::{
     bridge::{BridgeConfig, Cluster},
     error::FleetError,
     event::{Action, Counts, Event, Policy},
-    health::{Check, HealthPolicy, Illness},
+    health::{HealthCheck, HealthPolicy, Illness},
     job::{JobId, LeaseId, SlotId},
     ledger::AuthorRun,
-    metrics::{MetricsFile, prometheus},
+    metrics::{MetricsFiles, prometheus},
     queue::{ClientUse, QueueFull, Quota},
     run::{FleetOptions, FleetOutcome, FleetProgress, FleetRun},
     schedule::Scheduler,
     service::{Answer, FleetService, ServiceOptions},
     simulate::{Simulation, SimulationReport, simulate, task_durations},
-    station::{StartReferee, serve_station},
+    stage::StageRun,
+    station::{StartReferee, end_with_parent, serve_station},
+    tasks::{TaskCluster, TaskProgress},
 };

@@ -3,40 +3,45 @@
 use std::{
     cell::Cell,
     fmt::Write as _,
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
 use fs_err as fs;
+use passnet_run::FLEET_METRICS;
 
 use crate::event::Counts;
 
-/// Pause between two writes of the file.
+/// Least time between two writes of the file.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// File with the metrics of a fleet, for the textfile collector of a node exporter.
-pub struct MetricsFile {
-    path: Option<PathBuf>,
+/// Files with the metrics of a fleet: for the textfile collector of a node exporter, and for the live page of each run.
+pub struct MetricsFiles {
+    paths: Vec<PathBuf>,
     written: Cell<Option<Instant>>,
 }
 
-impl MetricsFile {
-    /// Creates the writer of a file; without a path it writes nothing.
-    pub const fn new(path: Option<PathBuf>) -> Self {
-        Self { path, written: Cell::new(None) }
+impl MetricsFiles {
+    /// Creates the writer of some files; without any it writes nothing.
+    pub const fn new(paths: Vec<PathBuf>) -> Self {
+        Self { paths, written: Cell::new(None) }
     }
 
-    /// Writes the file if it is some seconds old. A reader never sees half of it.
+    /// Writes the files, at most once in five seconds. The replacement of each is atomic.
     pub fn show(&self, counts: &Counts, graphs: usize) {
-        let Some(path) = &self.path else { return };
         if self.written.get().is_some_and(|written| written.elapsed() < EVERY) {
             return;
         }
         self.written.set(Some(Instant::now()));
-        let part = path.with_extension("part");
-        let written = fs::write(&part, prometheus(counts, Some(graphs))).and_then(|()| fs::rename(&part, path));
-        if let Err(error) = written {
-            tracing::warn!("the metrics are not written: {error}");
+        let text = prometheus(counts, Some(graphs));
+        // The directory of a run exists once the first station has reported its machine.
+        let begun = |path: &&PathBuf| !path.ends_with(FLEET_METRICS) || path.parent().is_some_and(Path::exists);
+        for path in self.paths.iter().filter(begun) {
+            // Others read the file at any time, so it is renamed when it is complete.
+            let part = path.with_extension("part");
+            if let Err(error) = fs::write(&part, &text).and_then(|()| fs::rename(&part, path)) {
+                tracing::warn!("the metrics are not written: {error}");
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Graphs and candidates to parcels and back. A station needs no folder of the driver.
+//! Conversion of graphs and candidates to parcels and back. With parcels, a station needs no files of the driver.
 
 use passnet_eval::Candidate;
 use passnet_graph::wire;
@@ -10,7 +10,7 @@ use passnet_run::{GraphSample, SampleFolder};
 
 use crate::error::FleetError;
 
-/// Packs a sample folder that was read.
+/// Packs a sample.
 pub(crate) fn pack_graph(folder: &SampleFolder) -> GraphParcel {
     let content = match &folder.sample {
         Ok(sample) => SampleContent::Graph { graph: wire::to_value(sample.graph()), inputs: sample.metas().to_vec() },
@@ -19,7 +19,7 @@ pub(crate) fn pack_graph(folder: &SampleFolder) -> GraphParcel {
     GraphParcel { id: folder.id.clone(), content }
 }
 
-/// Unpacks a sample: equal in all that an evaluation and a content key use.
+/// Unpacks a sample. It equals the packed one in everything that an evaluation and a content key use.
 pub(crate) fn unpack_graph(parcel: GraphParcel) -> Result<SampleFolder, FleetError> {
     let GraphParcel { id, content } = parcel;
     let sample = match content {

@@ -9,10 +9,10 @@ use passnet_record::fleet::Priority;
 
 use crate::job::JobId;
 
-/// One lease in this many goes to a lower priority that waits, so that nothing waits for ever.
+/// Every eighth lease goes to the lower priority first, so that no job waits without end.
 const LEASES_PER_LOWER: u64 = 8;
 
-/// Clients that are remembered.
+/// Largest number of clients that are remembered.
 const MAX_CLIENTS: usize = 1024;
 
 /// Limits of one client.
@@ -20,7 +20,7 @@ const MAX_CLIENTS: usize = 1024;
 pub struct Quota {
     /// Jobs on devices at a time.
     pub running: usize,
-    /// Jobs that wait. Above it, the client is asked to come back later.
+    /// Waiting jobs. Above this number, the client should retry later.
     pub waiting: usize,
 }
 
@@ -30,11 +30,10 @@ impl Default for Quota {
     }
 }
 
-/// A client has as many jobs waiting as it may have.
+/// Error for a client that has reached its limit of waiting jobs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("client `{client}` has {waiting} jobs waiting; try again later")]
+#[error("client `{client}` has {waiting} jobs waiting; retry later")]
 pub struct QueueFull {
-    /// The client.
     pub client: String,
     /// Number of waiting jobs.
     pub waiting: usize,
@@ -64,7 +63,7 @@ struct Client {
     used: Duration,
 }
 
-/// The queue.
+/// Fair queue of jobs. Within a priority, the next job is that of the client with the least device time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FairQueue {
     quota: Quota,
@@ -82,6 +81,7 @@ impl FairQueue {
 
     /// Appends a job.
     pub(crate) fn push(&mut self, job: JobId, client: &str, priority: Priority) -> Result<(), QueueFull> {
+        // Names come from clients: without a limit, a client with ever new names would fill the memory.
         self.forget_idle();
         let (quota, floor) = (self.quota, self.floor(priority));
         let entry = self.entry(client, priority, floor);
@@ -92,13 +92,13 @@ impl FairQueue {
         Ok(())
     }
 
-    /// Puts back, before all others of its client, a job that was taken.
+    /// Returns a job that was taken to the front of its client's queue.
     pub(crate) fn put_back(&mut self, job: JobId, client: &str, priority: Priority) {
         let floor = self.floor(priority);
         self.entry(client, priority, floor).waiting.push_front(job);
     }
 
-    /// Takes the next job.
+    /// Removes and returns the next job.
     pub(crate) fn take(&mut self) -> Option<JobId> {
         let lower_first = self.leases % LEASES_PER_LOWER == LEASES_PER_LOWER - 1;
         let order =
@@ -113,6 +113,8 @@ impl FairQueue {
         let ready = self.clients.iter_mut().filter(|((of, _), client)| {
             *of == priority && !client.waiting.is_empty() && client.running < quota.running
         });
+        // Running jobs are charged their expected time. Without it, a client could start many long jobs before the
+        // first one is charged.
         let charged = |client: &Client| client.used + mean * u32::try_from(client.running).unwrap_or(u32::MAX);
         let (_, client) = ready.min_by_key(|(_, client)| charged(client))?;
         client.running += 1;
@@ -140,7 +142,7 @@ impl FairQueue {
         entry.waiting.len() < before
     }
 
-    /// Number of jobs that wait at a priority.
+    /// Returns the number of jobs that wait at a priority.
     pub(crate) fn waiting(&self, priority: Priority) -> usize {
         self.clients.iter().filter(|((of, _), _)| *of == priority).map(|(_, client)| client.waiting.len()).sum()
     }
@@ -157,7 +159,7 @@ impl FairQueue {
         self.clients.iter().map(of).collect()
     }
 
-    /// Forgets idle clients where there are very many, first those that have used least: they lose least by beginning again.
+    /// Forgets idle clients if there are too many. Those that have used the devices least go first, because they lose least.
     fn forget_idle(&mut self) {
         while self.clients.len() >= MAX_CLIENTS {
             let idle = self.clients.iter().filter(|(_, client)| client.running == 0 && client.waiting.is_empty());
@@ -166,7 +168,8 @@ impl FairQueue {
         }
     }
 
-    /// A client that comes or comes back begins level with the one that has used least: idling earns no credit.
+    /// Returns the device time that a new or returning client starts with: the least of all active clients. Idle time earns no
+    /// credit.
     fn floor(&self, priority: Priority) -> Duration {
         let active = |client: &Client| client.running > 0 || !client.waiting.is_empty();
         let used = self.clients.iter().filter(|((of, _), client)| *of == priority && active(client));

@@ -1,4 +1,4 @@
-//! A run over a fleet: what it takes and what comes of it.
+//! Input, progress and outcome of a run over a fleet.
 
 use std::{sync::atomic::AtomicBool, time::Duration};
 
@@ -22,7 +22,6 @@ pub struct FleetOptions {
     pub cores: usize,
     /// Longest time without a station that can work.
     pub patience: Duration,
-    /// The bridge.
     pub bridge: BridgeConfig,
 }
 
@@ -31,37 +30,34 @@ pub struct FleetOptions {
 pub enum FleetProgress<'a> {
     /// An author's verdict on a graph is in the log.
     Verdict {
-        /// The verdict.
         verdict: &'a Verdict,
-        /// It was in the log already.
+        /// True if the log already had the verdict.
         reused: bool,
         /// Graphs that have their verdicts now.
         done: usize,
         /// Graphs in all.
         total: usize,
     },
-    /// State of the fleet, now and then.
+    /// State of the fleet, after each step of the driver.
     State {
         /// Numbers of the scheduler.
         counts: Counts,
         /// Graphs that have their verdicts now.
         graphs: usize,
     },
-    /// Something that a person may want to know.
+    /// Remark for people, such as a station that was set aside.
     Note(String),
 }
 
 /// A run over a fleet.
 pub struct FleetRun<'a> {
-    /// The suite.
     pub suite: &'a Suite,
     /// Authors, each with a log of its own.
     pub authors: &'a [AuthorRun],
     /// Settings of every evaluation.
     pub settings: &'a RunSettings,
-    /// Options.
     pub options: &'a FleetOptions,
-    /// Ends the run early, after the graphs in work, when it becomes true.
+    /// Ends the run early when it becomes true. Current graphs are finished.
     pub stop: &'a AtomicBool,
     /// Called for each step.
     pub progress: &'a dyn Fn(FleetProgress<'_>),

@@ -22,10 +22,10 @@ use passnet_record::fleet::Priority;
 
 use crate::{
     event::{Action, Counts, Event, Policy},
-    health::{Check, Illness, Peers},
+    health::{HealthCheck, Illness, Peers},
     job::{JobId, LeaseId, SlotId},
     queue::{ClientUse, FairQueue, QueueFull},
-    slot::{Lease, Slot, State, Work},
+    slot::{Lease, Slot, StationState, Work},
 };
 
 /// A job that is not done.
@@ -36,7 +36,7 @@ struct Job {
     attempts: u32,
 }
 
-/// The scheduler.
+/// Assigns jobs to stations. See the module documentation for the states of a station.
 #[derive(Debug)]
 pub struct Scheduler {
     policy: Policy,
@@ -82,19 +82,19 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Forgets a job. One that runs is forgotten too: what its station reports about it is ignored.
+    /// Removes a job, also a running one. Later reports of its station are ignored.
     pub fn cancel(&mut self, job: JobId) {
         if let Some(found) = self.jobs.remove(&job) {
             self.queue.remove(job, &found.client, found.priority);
         }
     }
 
-    /// Number of jobs that are not done.
+    /// Returns the number of jobs that are not done.
     pub fn unfinished(&self) -> usize {
         self.jobs.len()
     }
 
-    /// The job of a lease that is under way.
+    /// Returns the job of a lease that is under way.
     pub fn job_of(&self, lease: LeaseId) -> Option<JobId> {
         match self.slots.get(self.holders.get(&lease)?)?.leases.get(&lease)?.work {
             Work::Job(job) => self.jobs.contains_key(&job).then_some(job),
@@ -118,19 +118,19 @@ impl Scheduler {
         };
         for slot in self.slots.values() {
             match slot.state {
-                State::Starting { .. } => counts.starting += 1,
-                State::Admitted => {
+                StationState::Starting { .. } => counts.starting += 1,
+                StationState::Admitted => {
                     counts.admitted += 1;
                     counts.places += slot.capacity;
                 }
-                State::Unchecked | State::Aside { .. } | State::Ending => counts.aside += 1,
+                StationState::Unchecked | StationState::Aside { .. } | StationState::Ending => counts.aside += 1,
             }
             counts.leases += slot.leases.values().filter(|lease| lease.work != Work::Check).count();
         }
         counts
     }
 
-    /// Takes note of an event and says what to do. `now` never goes back.
+    /// Handles an event and returns the resulting actions. `now` is the time since the start, and must not decrease.
     pub fn handle(&mut self, now: Duration, event: Event) -> Vec<Action> {
         let mut actions = Vec::new();
         match event {
@@ -143,6 +143,7 @@ impl Scheduler {
             Event::Checked(lease, check) => self.checked(now, lease, check, &mut actions),
             Event::Tick => self.find_silent(now, &mut actions),
         }
+        // Any event can make a check due or free a station, so both follow every event.
         self.begin_checks(now, &mut actions);
         self.give_leases(now, &mut actions);
         actions
@@ -150,15 +151,15 @@ impl Scheduler {
 
     fn ready(&mut self, id: SlotId, capacity: usize, foreign: Option<String>, actions: &mut Vec<Action>) {
         let Some(slot) = self.slots.get_mut(&id) else { return };
-        if !matches!(slot.state, State::Starting { .. }) {
+        if !matches!(slot.state, StationState::Starting { .. }) {
             return;
         }
         slot.capacity = capacity.max(1);
-        slot.state = State::Unchecked;
+        slot.state = StationState::Unchecked;
         self.unchecked.insert(id);
         if let Some(reason) = foreign {
             self.unchecked.remove(&id);
-            slot.state = State::Aside { until: None };
+            slot.state = StationState::Aside { until: None };
             actions.push(Action::SetAside { slot: id, reason });
         }
     }
@@ -170,12 +171,12 @@ impl Scheduler {
         self.peers.forget(id);
         for (lease, held) in slot.leases {
             self.holders.remove(&lease);
-            self.give_back(now, held, reason, actions);
+            self.return_job(now, held, reason, actions);
         }
     }
 
-    /// A lease ended without a result.
-    fn give_back(&mut self, now: Duration, lease: Lease, reason: &str, actions: &mut Vec<Action>) {
+    /// Returns the job of a lease without a result to the queue, or gives it up.
+    fn return_job(&mut self, now: Duration, lease: Lease, reason: &str, actions: &mut Vec<Action>) {
         let Work::Job(id) = lease.work else { return };
         self.wasted += 1;
         let Some(job) = self.jobs.get_mut(&id) else { return };
@@ -183,6 +184,7 @@ impl Scheduler {
         let (client, priority) = (job.client.clone(), job.priority);
         self.queue.release(&client, priority, now.saturating_sub(lease.begun), false);
         if job.attempts < self.policy.attempts {
+            // To the front of the client's queue: the job has already waited for its turn.
             self.queue.put_back(id, &client, priority);
         } else {
             self.jobs.remove(&id);
@@ -197,7 +199,7 @@ impl Scheduler {
         }
     }
 
-    /// Ends a lease of this kind; `None` if there is none under way, as for news that come twice.
+    /// Ends a lease of this kind. `None` if there is no such lease, for example if its end is reported twice.
     fn end(&mut self, id: LeaseId, kind: impl Fn(Work) -> bool) -> Option<(SlotId, Lease)> {
         let slot_id = *self.holders.get(&id)?;
         let slot = self.slots.get_mut(&slot_id)?;
@@ -211,6 +213,7 @@ impl Scheduler {
     }
 
     fn finished(&mut self, now: Duration, lease: LeaseId) {
+        // An unknown lease belongs to a station that was believed lost; its job is in the queue again or done.
         let Some((slot_id, lease)) = self.end(lease, |work| work != Work::Check) else { return };
         let Work::Job(id) = lease.work else { return };
         if let Some(job) = self.jobs.remove(&id) {
@@ -220,14 +223,14 @@ impl Scheduler {
         let every = self.policy.health.every;
         let Some(slot) = self.slots.get_mut(&slot_id) else { return };
         slot.since_check.push(id);
-        if slot.state == State::Admitted && every > 0 && slot.since_check.len() >= every {
+        if slot.state == StationState::Admitted && every > 0 && slot.since_check.len() >= every {
             self.unchecked.insert(slot_id);
         }
     }
 
     fn failed(&mut self, now: Duration, id: LeaseId, reason: &str, actions: &mut Vec<Action>) {
         let Some((slot_id, lease)) = self.end(id, |_| true) else { return };
-        self.give_back(now, lease, reason, actions);
+        self.return_job(now, lease, reason, actions);
         self.restart(slot_id, reason, actions);
     }
 
@@ -235,22 +238,22 @@ impl Scheduler {
         let Some(slot) = self.slots.get_mut(&id) else { return };
         self.open.remove(&id);
         self.unchecked.remove(&id);
-        if slot.state != State::Ending {
-            slot.state = State::Ending;
+        if slot.state != StationState::Ending {
+            slot.state = StationState::Ending;
             actions.push(Action::Restart { slot: id, reason: reason.to_owned() });
         }
     }
 
-    fn checked(&mut self, now: Duration, id: LeaseId, check: Result<Check, Illness>, actions: &mut Vec<Action>) {
+    fn checked(&mut self, now: Duration, id: LeaseId, check: Result<HealthCheck, Illness>, actions: &mut Vec<Action>) {
         let Some((slot_id, _)) = self.end(id, |work| work == Work::Check) else { return };
         let judged = check.and_then(|check| self.peers.judge(slot_id, &check, &self.policy.health));
-        let Some(slot) = self.slots.get_mut(&slot_id).filter(|slot| slot.state != State::Ending) else { return };
+        let Some(slot) = self.slots.get_mut(&slot_id).filter(|slot| slot.state != StationState::Ending) else { return };
         let Err(illness) = judged else {
             slot.failures = 0;
             slot.since_check.clear();
             self.unchecked.remove(&slot_id);
-            if slot.state != State::Admitted {
-                slot.state = State::Admitted;
+            if slot.state != StationState::Admitted {
+                slot.state = StationState::Admitted;
                 self.open.insert(slot_id);
                 actions.push(Action::Admitted(slot_id));
             }
@@ -258,9 +261,10 @@ impl Scheduler {
         };
         self.open.remove(&slot_id);
         self.unchecked.insert(slot_id);
+        // Doubled, because a device that stays bad would spend the time of its host on checks.
         let wait = self.policy.aside * 2_u32.pow(slot.failures.min(6));
         slot.failures += 1;
-        slot.state = State::Aside { until: Some(now + wait) };
+        slot.state = StationState::Aside { until: Some(now + wait) };
         let since = std::mem::take(&mut slot.since_check);
         if illness.casts_doubt() {
             actions.extend(since.into_iter().map(Action::Doubt));
@@ -271,7 +275,7 @@ impl Scheduler {
     fn find_silent(&mut self, now: Duration, actions: &mut Vec<Action>) {
         let silence = self.policy.silence;
         let is_silent = |slot: &Slot| match slot.state {
-            State::Starting { since } => now.saturating_sub(since) > silence,
+            StationState::Starting { since } => now.saturating_sub(since) > silence,
             _ => slot.leases.values().any(|lease| now.saturating_sub(lease.seen) > silence),
         };
         let silent: Vec<SlotId> = self.slots.iter().filter(|(_, slot)| is_silent(slot)).map(|(&id, _)| id).collect();
@@ -290,6 +294,7 @@ impl Scheduler {
     }
 
     fn give_leases(&mut self, now: Duration, actions: &mut Vec<Action>) {
+        // The lowest number comes first. The order is the same in every run of a simulation.
         while let Some(slot) = self.open.first().copied() {
             let Some(job) = self.queue.take() else { break };
             let lease = self.lease(now, slot, Work::Job(job));

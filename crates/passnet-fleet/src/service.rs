@@ -114,6 +114,7 @@ impl FleetService {
     /// If the client or the queue has as many actions as it may have.
     pub fn admit(&self, client: &FleetClient) -> Result<(), Busy> {
         let mut shared = lock(&self.shared);
+        // Computed under the lock of the admission, so that the advice fits the refusal.
         let wait = retry_after(shared.admissions.all(), shared.status.counts.places, shared.status.mean);
         shared.admissions.admit(&client.name, wait)
     }
@@ -149,13 +150,13 @@ impl FleetService {
         answers.recv().map_err(|_| over())?.map_err(FleetError::Service)
     }
 
-    /// The state as Prometheus text.
+    /// Returns the state as Prometheus text.
     pub fn metrics(&self) -> String {
         let shared = lock(&self.shared);
         status_text(&shared.status, shared.admissions.all(), shared.admissions.refused)
     }
 
-    /// The state as an HTML page.
+    /// Returns the state as an HTML page.
     pub fn page(&self) -> String {
         let shared = lock(&self.shared);
         status_page(&shared.status, shared.admissions.all(), shared.admissions.refused)

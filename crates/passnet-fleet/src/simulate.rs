@@ -14,7 +14,7 @@ use serde::Serialize;
 pub use self::durations::task_durations;
 use crate::{
     event::{Action, Event, Policy},
-    health::Check,
+    health::HealthCheck,
     job::{JobId, LeaseId, SlotId},
     random::Random,
     schedule::Scheduler,
@@ -30,7 +30,6 @@ const TICK: Duration = Duration::from_secs(5);
 pub struct Simulation {
     /// Rules of the scheduler.
     pub policy: Policy,
-    /// Devices.
     pub devices: usize,
     /// Devices of one node, which fail together when the node fails.
     pub devices_per_node: usize,
@@ -61,7 +60,6 @@ pub struct Simulation {
 /// Outcome of a simulation. Times are in seconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SimulationReport {
-    /// Devices.
     pub devices: usize,
     /// Tasks of the run.
     pub tasks: usize,
@@ -266,8 +264,8 @@ impl<'a> World<'a> {
     fn end_check(&mut self, lease: LeaseId) {
         let Some(running) = self.running.remove(&lease) else { return };
         self.checking += self.now - running.begun;
-        let fit = Check { ratio: (1.0, 0.99, 1.01), median_ns: 1e5, memory_bytes: 0 };
-        let biased = Check { ratio: (1.2, 1.1, 1.3), ..fit };
+        let fit = HealthCheck { ratio: (1.0, 0.99, 1.01), median_ns: 1e5, memory_bytes: 0 };
+        let biased = HealthCheck { ratio: (1.2, 1.1, 1.3), ..fit };
         let check = if self.random.uniform() < self.setup.biased { biased } else { fit };
         self.feed(Event::Checked(lease, Ok(check)));
     }

@@ -1,10 +1,10 @@
-//! Stations as the scheduler sees them.
+//! State of the stations in the scheduler.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use crate::job::{JobId, LeaseId};
 
-/// Something that a station works on.
+/// Work that a station has at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lease {
     pub(crate) work: Work,
@@ -13,52 +13,50 @@ pub(crate) struct Lease {
     pub(crate) seen: Duration,
 }
 
-/// The kinds of work.
+/// Kind of work of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
-    /// A job.
     Job(JobId),
-    /// An A/A check.
     Check,
 }
 
 /// State of a station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
-    /// It starts its referee.
+pub(crate) enum StationState {
+    /// The station starts its referee.
     Starting {
-        /// When it was started.
+        /// Time of the start.
         since: Duration,
     },
-    /// It takes none until its first check.
+    /// The station takes no leases before its first good check.
     Unchecked,
-    /// It takes leases.
+    /// The station takes leases.
     Admitted,
-    /// It takes none until a check at that time.
+    /// The station takes no leases until a later check is good.
     Aside {
-        /// When it is checked again; `None` if never.
+        /// Time of the next check; `None` for never.
         until: Option<Duration>,
     },
-    /// It was asked to end.
+    /// The station was asked to end.
     Ending,
 }
 
-/// One station.
+/// A station in the scheduler.
 #[derive(Clone, Debug)]
 pub(crate) struct Slot {
-    pub(crate) state: State,
+    pub(crate) state: StationState,
     pub(crate) capacity: usize,
     pub(crate) leases: BTreeMap<LeaseId, Lease>,
     /// Jobs done since the last good check.
     pub(crate) since_check: Vec<JobId>,
-    /// Checks failed in a row.
+    /// Number of bad checks in a row.
     pub(crate) failures: u32,
 }
 
 impl Slot {
     pub(crate) fn starting(now: Duration) -> Self {
         Self {
-            state: State::Starting { since: now },
+            state: StationState::Starting { since: now },
             capacity: 1,
             leases: BTreeMap::new(),
             since_check: Vec::new(),
@@ -68,17 +66,17 @@ impl Slot {
 
     pub(crate) fn has_room(&self) -> bool {
         let jobs = self.leases.values().filter(|lease| lease.work != Work::Check).count();
-        self.state == State::Admitted && jobs < self.capacity
+        self.state == StationState::Admitted && jobs < self.capacity
     }
 
     /// Returns whether a station on the list for a check can have it now. One that works has it among its leases, one that was
     /// set aside when they are over.
     pub(crate) fn wants_check(&self, now: Duration) -> bool {
         match self.state {
-            State::Unchecked => self.leases.is_empty(),
-            State::Aside { until } => self.leases.is_empty() && until.is_some_and(|until| until <= now),
-            State::Admitted => self.leases.values().all(|lease| lease.work != Work::Check),
-            State::Starting { .. } | State::Ending => false,
+            StationState::Unchecked => self.leases.is_empty(),
+            StationState::Aside { until } => self.leases.is_empty() && until.is_some_and(|until| until <= now),
+            StationState::Admitted => self.leases.values().all(|lease| lease.work != Work::Check),
+            StationState::Starting { .. } | StationState::Ending => false,
         }
     }
 }

@@ -46,6 +46,12 @@ impl Replies {
     }
 }
 
+/// Lets the kernel end this process together with the thread that started it: an actor or a task of the cluster.
+pub fn end_with_parent() {
+    // It fails for no valid signal.
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+}
+
 /// Serves requests until the end of the input or [`StationRequest::Stop`].
 ///
 /// # Errors
@@ -56,7 +62,7 @@ pub fn serve_station(
     start: StartReferee<'_>,
 ) -> Result<(), FleetError> {
     // In addition to the end of the input, which a station that hangs would not see.
-    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    end_with_parent();
     let replies = Replies(Arc::new(Mutex::new(Box::new(output))));
     let requests = read_requests(input);
     let Ok(first) = requests.recv() else { return Ok(()) };
@@ -76,7 +82,7 @@ pub fn serve_station(
 }
 
 /// Reads in a thread of its own. At the end of the input the process ends: the other threads may be in evaluations that take
-/// minutes and that nobody waits for any more.
+/// minutes and that no client waits for.
 fn read_requests(input: impl BufRead + Send + 'static) -> mpsc::Receiver<Result<StationRequest, FleetError>> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
@@ -168,7 +174,7 @@ impl Station {
         }
     }
 
-    /// All candidates of one graph, then the next graph: baseline and candidates of a graph are measured in a row.
+    /// Returns all candidates of one graph, then the next graph: baseline and candidates of a graph are measured in a row.
     fn evaluate(&self, lease: u64, parcel: Parcel, replies: &Replies) -> Result<Option<bool>, FleetError> {
         let candidates: Vec<Candidate> =
             parcel.candidates.into_iter().map(unpack_candidate).collect::<Result<_, _>>()?;

@@ -1,4 +1,5 @@
-//! The stations of a cluster, with the scheduler over them: opens stations, carries out what the scheduler decides, connects again.
+//! The stations of a cluster, with the scheduler over them: opens stations, carries out what the scheduler decides,
+//! connects again.
 //!
 //! A run and the service for trainers use it alike: they submit jobs, send a parcel for each lease, and read the replies.
 
@@ -20,7 +21,7 @@ use crate::{
     bridge::{Bridge, BridgeConfig, BridgeNews},
     error::{FleetError, message},
     event::{Action, Event},
-    health::Check,
+    health::HealthCheck,
     job::{JobId, LeaseId, SlotId},
     parcel::pack_graph,
     run::FleetOptions,
@@ -47,9 +48,9 @@ pub(crate) enum StationsNews {
     Note(String),
 }
 
-/// Place of a station.
+/// Host and device of a station.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct StationLocation {
     /// Name of its host.
     pub(crate) node: String,
     /// Name of its device; empty until its referee runs.
@@ -68,7 +69,7 @@ pub(crate) struct Stations {
     /// The machine of all stations; the first one decides if none is given.
     machine: Option<Fingerprint>,
     /// Places of the stations that there are.
-    places: BTreeMap<SlotId, Place>,
+    places: BTreeMap<SlotId, StationLocation>,
     news: VecDeque<StationsNews>,
     last_reason: String,
     reconnects: u32,
@@ -136,12 +137,12 @@ impl Stations {
         Ok(())
     }
 
-    /// Takes the oldest news.
+    /// Removes and returns the oldest message.
     pub(crate) fn next(&mut self) -> Option<StationsNews> {
         self.news.pop_front()
     }
 
-    /// The last reason why a station could not work.
+    /// Returns the last reason why a station could not work.
     pub(crate) fn last_reason(&self) -> &str {
         &self.last_reason
     }
@@ -151,7 +152,7 @@ impl Stations {
         self.reconnects = 0;
     }
 
-    /// Asks all stations to finish the graphs in work and to end.
+    /// Asks all stations to finish their current graphs and to end.
     pub(crate) fn stop(&mut self) {
         self.stopping = true;
         let slots: Vec<SlotId> = self.places.keys().copied().collect();
@@ -166,7 +167,7 @@ impl Stations {
         self.bridge.send(&ClusterRequest::Send { slot: slot.0, line });
     }
 
-    /// Name of a station, for people.
+    /// Returns the name of a station, for people.
     pub(crate) fn name(&self, slot: SlotId) -> String {
         match self.places.get(&slot) {
             None => format!("station {}", slot.0),
@@ -175,8 +176,8 @@ impl Stations {
         }
     }
 
-    /// Place of a station, if it is there.
-    pub(crate) fn place(&self, slot: SlotId) -> Option<&Place> {
+    /// StationLocation of a station, if it is there.
+    pub(crate) fn place(&self, slot: SlotId) -> Option<&StationLocation> {
         self.places.get(&slot)
     }
 
@@ -200,7 +201,7 @@ impl Stations {
         match event {
             ClusterEvent::Joined { slot, node } => {
                 let slot = SlotId(slot);
-                self.places.insert(slot, Place { node, device: String::new() });
+                self.places.insert(slot, StationLocation { node, device: String::new() });
                 self.feed(Event::Joined(slot));
                 let open = StationRequest::Open(Box::new(self.open.clone()));
                 self.send(slot, &open);
@@ -235,7 +236,7 @@ impl Stations {
                 self.feed(Event::Failed(LeaseId(lease), message));
             }
             StationReply::Checked { lease, verdict, memory_bytes } => {
-                let check = Check::of(self.open.settings.device, &verdict, memory_bytes);
+                let check = HealthCheck::of(self.open.settings.device, &verdict, memory_bytes);
                 self.feed(Event::Checked(LeaseId(lease), check));
             }
             reply => self.news.push_back(StationsNews::Reply(reply)),

@@ -10,7 +10,7 @@ use crate::{
     event::Counts,
     metrics::{label, prometheus, sample_lines},
     queue::ClientUse,
-    stations::Place,
+    stations::StationLocation,
 };
 
 /// Rates on the page are of this time.
@@ -34,12 +34,12 @@ pub(crate) struct FleetStatus {
     pub(crate) doubted: u64,
     /// Mean time of a job on a device.
     pub(crate) mean: Duration,
-    devices: BTreeMap<Place, DeviceUse>,
+    devices: BTreeMap<StationLocation, DeviceUse>,
 }
 
 impl FleetStatus {
     /// Counts a job that a device has done.
-    pub(crate) fn count(&mut self, place: &Place, time: Duration) {
+    pub(crate) fn count(&mut self, place: &StationLocation, time: Duration) {
         let device = self.devices.entry(place.clone()).or_default();
         device.evaluations += 1;
         device.busy += time;
@@ -77,7 +77,7 @@ pub(crate) fn status_text(status: &FleetStatus, actions: usize, refused: (u64, u
     let doubted = one(status.doubted as f64);
     metric("doubted_total", "counter", "Answers of devices that then gave biased measurements.", doubted);
     let of_device = |value: &dyn Fn(&DeviceUse) -> f64| -> Vec<(String, f64)> {
-        let row = |(place, device): (&Place, &DeviceUse)| {
+        let row = |(place, device): (&StationLocation, &DeviceUse)| {
             (format!("{{node=\"{}\",device=\"{}\"}}", label(&place.node), label(&place.device)), value(device))
         };
         status.devices.iter().map(row).collect()
@@ -166,7 +166,7 @@ mod tests {
     fn status() -> FleetStatus {
         let counts = Counts { admitted: 2, leases: 1, places: 2, ..Counts::default() };
         let mut status = FleetStatus { counts, ..FleetStatus::default() };
-        let place = Place { node: "a\"<b>".to_owned(), device: "cpu".to_owned() };
+        let place = StationLocation { node: "a\"<b>".to_owned(), device: "cpu".to_owned() };
         status.count(&place, Duration::from_secs(4));
         status.clients.push(ClientUse {
             name: "trainer".to_owned(),

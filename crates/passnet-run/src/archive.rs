@@ -12,15 +12,15 @@ use passnet_record::{ContentId, GraphId, TrialTimes};
 use passnet_web::{Archive, GraphView, LintFinding, PassSet, PassText, Trials};
 
 pub use self::{
-    graphs::{SuiteGraphs, short_type},
-    runs::{ArchiveError, BlobSource, find_runs, load_run, load_runs, read_source, score_run},
+    graphs::{SuiteGraphs, sample_view, short_type},
+    runs::{ArchiveError, BlobSource, find_runs, load_run, load_runs, read_source, score_run, shown_header},
 };
 use crate::read_blob;
 
 /// The runs of a site, in its order, and the suites whose graphs it draws.
 #[derive(Default)]
 pub struct RunLibrary {
-    /// Sources of the blobs of each run.
+    /// Source of the blobs of each run.
     pub sources: Vec<BlobSource>,
     /// The graphs of the suites.
     pub graphs: Arc<SuiteGraphs>,

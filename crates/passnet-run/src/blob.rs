@@ -21,6 +21,7 @@ pub fn blob_path(directory: &Path, id: &ContentId) -> PathBuf {
 pub(crate) fn put_blob(directory: &Path, bytes: &[u8]) -> io::Result<ContentId> {
     let id = ContentId::of(bytes);
     let path = blob_path(directory, &id);
+    // The name is the hash of the content, so a file of this name already has it.
     if !path.exists() {
         write_whole(&path, bytes)?;
     }
@@ -33,6 +34,7 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::create_dir_all(parent)?;
     let mut file = tempfile::NamedTempFile::new_in(parent)?;
     file.write_all(bytes)?;
+    // Content before name: after a power failure, a file with its final name must be complete.
     file.as_file().sync_data()?;
     file.persist(path).map_err(|error| error.error)?;
     Ok(())
@@ -41,6 +43,8 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Reads a blob of a run directory. Returns `None` if it is missing, too large, or does not match its name.
 pub fn read_blob(directory: &Path, id: &ContentId) -> Option<Vec<u8>> {
     let path = blob_path(directory, id);
+    // `symlink_metadata` does not follow links, so a run directory from elsewhere cannot show other files of this
+    // machine.
     let fits = fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() <= MAX_BLOB);
     let bytes = if fits { fs::read(&path).ok()? } else { return None };
     (ContentId::of(&bytes) == *id).then_some(bytes)

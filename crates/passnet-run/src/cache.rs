@@ -2,10 +2,10 @@
 
 use std::{env, ffi::OsString, path::PathBuf};
 
-/// The directory for everything that may be kept between runs and deleted at any time: compiled kernels, unpacked suites.
+/// Returns the directory for everything that may be kept between runs and deleted at any time: compiled kernels, unpacked suites.
 ///
 /// `PASSNET_CACHE` if it is set, else `passnet` in `XDG_CACHE_HOME`, else `.cache/passnet` in `HOME`. Returns `None` if
-/// none of them is set; an empty variable counts as not set.
+/// none of these variables is set; an empty variable counts as not set.
 pub fn cache_directory() -> Option<PathBuf> {
     from_variables(|name| env::var_os(name))
 }

@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The present time, UTC, to the second.
+/// Returns the present time, UTC, to the second.
 pub fn now_rfc3339() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     rfc3339(seconds)
@@ -23,9 +23,39 @@ fn rfc3339(seconds: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", rest / 3600, rest / 60 % 60, rest % 60)
 }
 
+/// Returns the seconds since 1970 of a time as [`now_rfc3339`] writes it; `None` for any other text.
+pub fn seconds_of_rfc3339(text: &str) -> Option<u64> {
+    let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
+    let numbers = |text: &str, separator: char| -> Option<[u64; 3]> {
+        let parts = text.split(separator).map(|part| part.parse().ok()).collect::<Option<Vec<u64>>>()?;
+        parts.try_into().ok()
+    };
+    let ([year, month, day], [hours, minutes, seconds]) = (numbers(date, '-')?, numbers(time, ':')?);
+    let is_time = (1970..10_000).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
+    if !is_time || hours > 23 || minutes > 59 || seconds > 60 {
+        return None;
+    }
+    // The inverse of `rfc3339`: years begin in March.
+    let (year, month) = if month <= 2 { (year - 1, month + 9) } else { (year, month - 3) };
+    let (era, year_of_era) = (year / 400, year % 400);
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + (153 * month + 2) / 5 + day - 1;
+    // The days of January and February 1970 are of the year 1969, which is why this cannot be negative.
+    let days = (era * 146_097 + day_of_era).checked_sub(719_468)?;
+    Some(days * 86_400 + hours * 3600 + minutes * 60 + seconds)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn other_texts_are_not_times() {
+        for text in
+            ["", "2026-11-23", "2026-13-01T00:00:00Z", "1969-01-01T00:00:00Z", "a-b-cTd:e:fZ", "2026-11-23T24:00:00Z"]
+        {
+            assert_eq!(seconds_of_rfc3339(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn dates() {
@@ -36,6 +66,7 @@ mod tests {
             (1_798_761_599, "2026-12-31T23:59:59Z"),
         ] {
             assert_eq!(rfc3339(seconds), expected);
+            assert_eq!(seconds_of_rfc3339(expected), Some(seconds));
         }
     }
 }

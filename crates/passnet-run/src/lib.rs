@@ -34,10 +34,10 @@ mod suite;
 pub use self::{
     blob::{blob_path, read_blob},
     cache::cache_directory,
-    clock::now_rfc3339,
+    clock::{now_rfc3339, seconds_of_rfc3339},
     lock::FileLock,
     plain_name::plain_name,
-    run_log::{RunLog, RunStore, StoreError, remove_run},
+    run_log::{FLEET_METRICS, RunLog, RunStore, StoreError, remove_run},
     sample::{GraphSample, SampleFolder},
     suite::{Selection, Suite, SuiteError},
 };

@@ -12,7 +12,7 @@ use rustix::{
 pub struct FileLock(File);
 
 impl FileLock {
-    /// Takes the lock and creates the file if necessary. Returns `None` while another holder has the lock.
+    /// Acquires the lock and creates the file if necessary. Returns `None` while another holder has the lock.
     ///
     /// # Errors
     /// If the file cannot be opened or locked.
@@ -21,6 +21,24 @@ impl FileLock {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(Self(file))),
             Err(Errno::WOULDBLOCK) => Ok(None),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Returns whether another process holds the lock. A file that does not exist is not locked.
+    ///
+    /// # Errors
+    /// If the file cannot be opened, or the system has no locks for it.
+    pub fn is_held(path: &Path) -> io::Result<bool> {
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        // Shared, so that two processes that look at once do not see each other. Closing the file ends it.
+        match flock(&file, FlockOperation::NonBlockingLockShared) {
+            Ok(()) => Ok(flock(&file, FlockOperation::Unlock).map(|()| false)?),
+            Err(Errno::WOULDBLOCK) => Ok(true),
             Err(errno) => Err(errno.into()),
         }
     }
@@ -34,6 +52,7 @@ impl FileLock {
         loop {
             match flock(&file, FlockOperation::LockExclusive) {
                 Ok(()) => return Ok(Self(file)),
+                // A signal interrupted the wait.
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno.into()),
             }
@@ -64,7 +83,10 @@ mod tests {
         let path = folder.path().join("lock");
         let first = FileLock::try_acquire(&path).unwrap().unwrap();
         assert!(FileLock::try_acquire(&path).unwrap().is_none());
+        assert!(FileLock::is_held(&path).unwrap());
         drop(first);
+        assert!(!FileLock::is_held(&path).unwrap());
+        assert!(!FileLock::is_held(&folder.path().join("none")).unwrap());
         let second = FileLock::acquire(&path).unwrap();
         assert!(FileLock::try_acquire(&path).unwrap().is_none());
         drop(second);

@@ -1,4 +1,4 @@
-/// Returns a name for a folder that no path trips over: letters, digits, `-`, `_` and `.` stay, all else becomes `-`.
+/// Turns text into the name of a folder: letters, digits, `-`, `_` and `.` stay, all other characters become `-`.
 pub fn plain_name(text: &str) -> String {
     text.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect()
 }

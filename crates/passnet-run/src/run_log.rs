@@ -6,9 +6,14 @@
 //!   run.jsonl.zst    the same, once the run is finished
 //!   blobs/ab/cd...   files named by their content: passes, trial times, failed outputs
 //!   lock             held by the one process that writes
+//!   fleet.prom       state of the fleet that writes, for the live page; not part of the run
 //! ```
 //!
-//! The log is the truth. An event is one `write`; a verdict is on the disk before the next is begun. A writer that is killed leaves at most one torn line at the end, which the next writer cuts off.
+//! Scores and pages follow from the log alone. An event is one `write`, and a verdict is on disk before the next evaluation of its
+//! thread begins. A writer that is killed leaves at most one incomplete line at the end, which the next writer cuts off.
+
+/// File in the directory of a run with the state of the fleet that works on it, as Prometheus text.
+pub const FLEET_METRICS: &str = "fleet.prom";
 
 mod error;
 mod header;

@@ -38,13 +38,13 @@ impl GraphSample {
     /// Reads a sample folder.
     ///
     /// # Errors
-    /// Where its files are malformed.
+    /// If its files are malformed.
     pub fn read(directory: &Path, id: GraphId) -> Result<Self, passnet_graphnet::Error> {
         let sample = read_sample_dir(directory)?;
         Ok(Self::new(id, sample.graph, sample.tensors))
     }
 
-    /// A graph and the metadata of its inputs, in their order.
+    /// Returns a graph and the metadata of its inputs, in their order.
     pub fn new(id: GraphId, graph: Graph, metas: Vec<TensorMeta>) -> Self {
         let described = serde_json::to_vec(&metas).unwrap_or_default();
         let text = wire::to_value(&graph).to_string();
@@ -52,23 +52,23 @@ impl GraphSample {
         Self { id, graph, metas, content }
     }
 
-    /// The place in the suite.
+    /// Returns the place in the suite.
     pub fn id(&self) -> &GraphId {
         &self.id
     }
 
-    /// The metadata of its inputs, in order.
+    /// Returns the metadata of its inputs, in order.
     pub fn metas(&self) -> &[TensorMeta] {
         &self.metas
     }
 
-    /// Names of the inputs that were state of the model when it was captured: its parameters, buffers and constants.
+    /// Returns the names of the inputs that were state of the model when it was captured: its parameters, buffers and constants.
     pub fn weights(&self) -> impl Iterator<Item = &str> {
         let names = self.metas.iter().map(|meta| meta.name.as_str());
         names.filter(|name| name.to_ascii_lowercase().contains("l_self_") || name.starts_with("L_constant_"))
     }
 
-    /// The graph as captured.
+    /// Returns the graph as captured.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }

@@ -26,39 +26,31 @@ const MAX_UNPACKED: u64 = 8 << 30;
 /// An error of [`Suite::load`].
 #[derive(Debug, thiserror::Error)]
 pub enum SuiteError {
-    /// The system refused.
     #[error(transparent)]
     Io(#[from] io::Error),
     /// A JSON file is not what it should be.
     #[error("{path}:{line}:{column}: {message}")]
     Json {
-        /// The file.
         path: PathBuf,
         /// Line, from 1.
         line: usize,
         /// Column, from 1.
         column: usize,
-        /// The problem.
         message: String,
     },
     /// `suite.json` is of a later version.
-    #[error("{path}: schema version {found} is not known here; install a later passnet")]
+    #[error("{path}: schema version {found} is newer than this program; install a newer PassNet")]
     Version {
-        /// The file.
         path: PathBuf,
         /// The version that was found.
         found: u32,
     },
     /// Nothing is at the path.
     #[error("{path}: no such suite, task or sample")]
-    NotFound {
-        /// The path.
-        path: PathBuf,
-    },
+    NotFound { path: PathBuf },
     /// No task of the suite is selected.
     #[error("{path}: no task matches {what}; the suite has {tasks} {}", if *.tasks == 1 { "task" } else { "tasks" })]
     NoMatch {
-        /// The suite.
         path: PathBuf,
         /// The filter, as text.
         what: String,
@@ -67,24 +59,14 @@ pub enum SuiteError {
     },
     /// No `model.py` where one should be.
     #[error("{path}: not a suite: expected suite.json, task folders with sample folders, or a model.py")]
-    Empty {
-        /// The path.
-        path: PathBuf,
-    },
+    Empty { path: PathBuf },
     /// A name in `suite.json` that leaves the suite's directory.
     #[error("{path}: `{name}` is not a plain directory name")]
-    BadName {
-        /// The file.
-        path: PathBuf,
-        /// The name.
-        name: String,
-    },
+    BadName { path: PathBuf, name: String },
     /// `held_out` names what is not among a task's graphs.
     #[error("{path}: task `{task}` holds out `{graph}`, which is not among its graphs; name it in `graphs` too")]
     HeldOut {
-        /// The file.
         path: PathBuf,
-        /// The task.
         task: String,
         /// The graph that is held out.
         graph: String,
@@ -149,7 +131,7 @@ impl Suite {
     /// Loads a suite, without reading its graphs yet.
     ///
     /// # Errors
-    /// Where nothing like a suite is found, or its files are malformed.
+    /// If nothing like a suite is found, or its files are malformed.
     pub fn load(path: &Path, selection: &Selection) -> Result<Self, SuiteError> {
         if !path.exists() {
             return Err(SuiteError::NotFound { path: path.to_owned() });
@@ -189,7 +171,7 @@ impl Suite {
         Ok(suite)
     }
 
-    /// All graphs in order, those that are held out among them.
+    /// Returns all graphs in order, those that are held out among them.
     pub fn graphs(&self) -> impl Iterator<Item = GraphId> + '_ {
         self.record
             .tasks
@@ -197,13 +179,13 @@ impl Suite {
             .flat_map(|task| task.graphs.iter().map(|graph| GraphId { task: task.id.clone(), graph: graph.clone() }))
     }
 
-    /// The graphs of a task that its author may see.
+    /// Returns the graphs of a task that its author may see.
     pub fn visible<'s>(&self, task: &'s SuiteTask) -> impl Iterator<Item = GraphId> + 's {
         let graphs = task.graphs.iter().filter(|graph| !task.held_out.contains(graph));
         graphs.map(|graph| GraphId { task: task.id.clone(), graph: graph.clone() })
     }
 
-    /// The sample folder of a graph.
+    /// Returns the sample folder of a graph.
     pub fn sample_dir(&self, id: &GraphId) -> PathBuf {
         match self.shape {
             Shape::Tasks => self.root.join(&id.task).join(&id.graph),
@@ -212,7 +194,7 @@ impl Suite {
         }
     }
 
-    /// A version for suites that do not name one: by what is evaluated.
+    /// Returns a version for suites that do not name one: by what is evaluated.
     fn content_version(&self) -> Result<String, SuiteError> {
         let mut parts = Vec::new();
         for id in self.graphs() {
@@ -224,7 +206,7 @@ impl Suite {
     }
 }
 
-/// A description for directories that have none.
+/// Returns a description for directories that have none.
 fn unnamed(
     name: &str,
     tasks: Vec<(String, Vec<String>)>,
@@ -284,7 +266,7 @@ fn read_index(path: &Path) -> Result<BTreeMap<String, IndexEntry>, SuiteError> {
     if path.is_file() { read_json(path) } else { Ok(BTreeMap::new()) }
 }
 
-/// Names of the directories in a directory, sorted.
+/// Returns the names of the directories in a directory, sorted.
 fn directories_in(path: &Path) -> Result<Vec<String>, SuiteError> {
     let mut names = Vec::new();
     for entry in fs::read_dir(path)? {

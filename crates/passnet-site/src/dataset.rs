@@ -18,7 +18,7 @@ const OPS_NAMED: usize = 6;
 /// Counts over a dataset folder.
 ///
 /// # Errors
-/// Where there is none.
+/// If there is none.
 pub(crate) fn dataset_view(folder: &Path) -> Result<DatasetView, SiteError> {
     if !folder.is_dir() {
         return Err(SiteError::NoDataset(folder.to_owned()));

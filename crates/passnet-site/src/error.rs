@@ -10,21 +10,20 @@ use passnet_run::archive::ArchiveError;
 #[derive(Debug, thiserror::Error)]
 pub enum SiteError {
     /// The folder for the pages holds something else.
-    #[error("{0}: there is something else here; name a new folder")]
+    #[error("{0}: the folder has other files; name a new folder")]
     Occupied(PathBuf),
     /// The paths that were named hold no run.
-    #[error("there is no run in what was named")]
+    #[error("no runs found; name a run directory, a bundle or a folder of them")]
     NoRuns,
     /// The folder of runs does not exist.
-    #[error("{0}: there is no such folder; `passnet bench run` makes runs")]
+    #[error("{0}: no such folder; `passnet bench run` writes runs")]
     NoFolder(PathBuf),
     /// The dataset does not exist.
-    #[error("{0}: there is no dataset")]
+    #[error("{0}: no such dataset; `passnet dataset import` makes one")]
     NoDataset(PathBuf),
     /// The address cannot be listened on.
     #[error("cannot listen on {address}: {source}")]
     Listen {
-        /// The address.
         address: SocketAddr,
         /// The error of the system.
         source: io::Error,
@@ -41,6 +40,9 @@ pub enum SiteError {
     /// Trajectories cannot be read.
     #[error(transparent)]
     Trajectories(#[from] ReadError),
+    /// A file of a training run is not in its format.
+    #[error("{path}:{line}: {message}; docs/reference/training-curves.md describes the format")]
+    Training { path: PathBuf, line: usize, message: String },
     /// A record cannot be shown as JSON.
     #[error(transparent)]
     Json(#[from] serde_json::Error),

@@ -6,9 +6,12 @@ use std::{
 };
 
 use passnet_run::archive::{BlobSource, RunLibrary, SuiteGraphs};
-use passnet_web::{DatasetView, RunView, Site, TrajectoryView};
+use passnet_web::{BisectedView, DatasetView, RunView, Site, TrainingView, TrajectoryView};
 
-use crate::{SiteError, dataset::dataset_view, graphs::suite_graphs, trajectories::trajectories};
+use crate::{
+    SiteError, bisected::bisected, dataset::dataset_view, graphs::suite_graphs, training::trainings,
+    trajectories::trajectories,
+};
 
 /// Places of the content of pages other than runs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,6 +24,10 @@ pub struct Extras<'a> {
     pub dataset: Option<&'a Path>,
     /// Trajectories: JSONL files, or folders of them.
     pub trajectories: &'a [PathBuf],
+    /// Folders that `passnet bisect` wrote.
+    pub bisected: &'a [PathBuf],
+    /// Folders of training runs, with `curve.jsonl` and `results.json`.
+    pub trainings: &'a [PathBuf],
     /// Add a page with the published figures of the PassNet paper.
     pub published: bool,
 }
@@ -30,7 +37,11 @@ pub(crate) struct Contents {
     graphs: Arc<SuiteGraphs>,
     dataset: Option<DatasetView>,
     trajectories: Vec<TrajectoryView>,
+    bisected: Vec<BisectedView>,
+    trainings: Vec<TrainingView>,
     published: bool,
+    /// The site has the live page.
+    pub(crate) live: bool,
 }
 
 impl Contents {
@@ -39,13 +50,18 @@ impl Contents {
             graphs: suite_graphs(extras.suites, extras.shapes, remark)?.into(),
             dataset: extras.dataset.map(dataset_view).transpose()?,
             trajectories: trajectories(extras.trajectories)?,
+            bisected: bisected(extras.bisected)?,
+            trainings: trainings(extras.trainings)?,
             published: extras.published,
+            live: false,
         })
     }
 
     /// Returns the site of runs with this content, and the library that its pages are rendered from.
     pub(crate) fn site(&self, runs: Vec<RunView>, sources: Vec<BlobSource>) -> (Site, RunLibrary) {
-        let site = Site::new(runs, self.trajectories.clone(), self.dataset.clone()).with_published(self.published);
+        let site = Site::new(runs, self.trajectories.clone(), self.dataset.clone());
+        let site = site.with_trainings(self.trainings.clone()).with_bisected(self.bisected.clone());
+        let site = site.with_published(self.published).with_live(self.live);
         (site, RunLibrary { sources, graphs: Arc::clone(&self.graphs) })
     }
 }

@@ -18,19 +18,23 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod bisected;
 mod dataset;
 mod error;
 mod extras;
+mod fleet_metrics;
 mod graphs;
+mod live;
 mod publish;
 mod serve;
 mod shelf;
+mod training;
 mod trajectories;
 
 pub use self::{
     error::SiteError,
     extras::Extras,
-    publish::{Published, publish},
-    serve::serve,
+    publish::{SiteSize, publish},
+    serve::{SubmitterAddress, serve},
     shelf::Shelf,
 };

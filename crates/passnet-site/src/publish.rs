@@ -1,4 +1,4 @@
-//! Every page as a file.
+//! Pages as files.
 
 use std::{
     path::{Path, PathBuf},
@@ -14,12 +14,12 @@ use passnet_web::{PageId, Site};
 
 use crate::{Extras, SiteError, extras::Contents};
 
-/// Marks a folder as a site, which the next one may replace.
+/// File that marks a folder as a site. Only such a folder is replaced.
 const MARK: &str = ".passnet-site";
 
 /// Size of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Published {
+pub struct SiteSize {
     /// Number of pages.
     pub pages: usize,
     /// Bytes of all pages.
@@ -36,19 +36,22 @@ pub fn publish(
     runs: &[PathBuf],
     extras: &Extras<'_>,
     remark: &dyn Fn(&str),
-) -> Result<Published, SiteError> {
+) -> Result<SiteSize, SiteError> {
     if out.exists() && !out.join(MARK).exists() && fs::read_dir(out)?.next().is_some() {
         return Err(SiteError::Occupied(out.to_owned()));
     }
     let (site, library) = load(runs, extras, remark)?;
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
+    // Next to the destination, because a folder can only be renamed within one file system.
     let building = tempfile::Builder::new().prefix(".passnet-site-").tempdir_in(folder)?;
     let published = write_pages(&site, &library, building.path())?;
     fs::write(building.path().join(MARK), "This folder is written by `passnet site` and replaced by the next one.\n")?;
+    // The earlier site stays until the new one is complete, so that an error leaves it as it was.
     if out.exists() {
         fs::remove_dir_all(out)?;
     }
+    // From here on the folder must not be deleted when the guard is dropped.
     let building = building.keep();
     make_readable(&building)?;
     fs::rename(&building, out)?;
@@ -71,8 +74,8 @@ fn load(runs: &[PathBuf], extras: &Extras<'_>, remark: &dyn Fn(&str)) -> Result<
     Ok(Contents::read(extras, remark)?.site(runs, sources))
 }
 
-/// Renders on all cores.
-fn write_pages(site: &Site, library: &RunLibrary, folder: &Path) -> Result<Published, SiteError> {
+/// Renders all pages, on all cores.
+fn write_pages(site: &Site, library: &RunLibrary, folder: &Path) -> Result<SiteSize, SiteError> {
     let places: Vec<PageId> = site.page_ids();
     let (next, bytes) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let failed: Mutex<Option<SiteError>> = Mutex::new(None);
@@ -80,10 +83,13 @@ fn write_pages(site: &Site, library: &RunLibrary, folder: &Path) -> Result<Publi
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
+                // A free thread takes the next page, since pages differ in size. `Relaxed` suffices: the counter only
+                // assigns pages, and the end of the scope synchronises everything else.
                 while let Some(&place) = places.get(next.fetch_add(1, Ordering::Relaxed)) {
                     match write_page(site, library, folder, place) {
                         Ok(size) => drop(bytes.fetch_add(size, Ordering::Relaxed)),
                         Err(error) => {
+                            // No thread takes a further page.
                             next.store(places.len(), Ordering::Relaxed);
                             *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
                         }
@@ -94,7 +100,7 @@ fn write_pages(site: &Site, library: &RunLibrary, folder: &Path) -> Result<Publi
     });
     match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some(error) => Err(error),
-        None => Ok(Published { pages: places.len(), bytes: bytes.into_inner() }),
+        None => Ok(SiteSize { pages: places.len(), bytes: bytes.into_inner() }),
     }
 }
 

@@ -18,12 +18,24 @@ use passnet_web::PageId;
 use tokio::{net::TcpListener, sync::Semaphore};
 use tower_http::compression::CompressionLayer;
 
+pub use self::submissions::SubmitterAddress;
 use self::{
-    guard::{Entry, Guard},
-    response::respond,
+    guard::{Decision, Guard},
+    response::{allow_questions, respond},
     submissions::Submissions,
 };
-use crate::{SiteError, shelf::Shelf};
+use crate::{SiteError, live::live_json, shelf::Shelf};
+
+/// Path of the data of the live page.
+const LIVE_DATA: &str = "live.json";
+
+/// Content of an answer.
+enum Answer {
+    Page(String),
+    /// The live page, whose script asks for data.
+    Live(String),
+    Data(String),
+}
 
 /// State shared by all requests.
 struct Server {
@@ -36,7 +48,7 @@ struct Server {
 
 /// Serves the pages of a shelf until the process is interrupted. Calls `announce` with the address to open. On any but a
 /// loopback address every client has to show the token; one is made up if none is given. With a board, the server takes
-/// submissions for it.
+/// submissions for it, and counts them by submitter.
 ///
 /// # Errors
 /// If the address cannot be listened on, or `announce` fails.
@@ -44,10 +56,11 @@ pub fn serve(
     shelf: Shelf,
     address: SocketAddr,
     token: Option<String>,
-    board: Option<Arc<Board>>,
+    board: Option<(Arc<Board>, SubmitterAddress)>,
     announce: &dyn Fn(&str) -> io::Result<()>,
 ) -> Result<(), SiteError> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    // Two threads suffice: they only read requests and write replies. Pages are rendered on blocking threads.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
         let listener = TcpListener::bind(address).await.map_err(|source| SiteError::Listen { address, source })?;
@@ -57,11 +70,11 @@ pub fn serve(
         let server = Arc::new(Server {
             shelf,
             guard,
-            submissions: board.map(Submissions::new),
+            submissions: board.map(|(board, address)| Submissions::new(board, address)),
             rendering: Semaphore::new(cores),
         });
         let router = Router::new().fallback(answer).with_state(server).layer(CompressionLayer::new());
-        let served = axum::serve(listener, router);
+        let served = axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>());
         Ok(served.with_graceful_shutdown(async { drop(tokio::signal::ctrl_c().await) }).await?)
     })
 }
@@ -73,9 +86,9 @@ async fn answer(State(server): State<Arc<Server>>, request: Request) -> Response
         return sentence(StatusCode::METHOD_NOT_ALLOWED, "pages can only be read");
     }
     match server.guard.admits(&request) {
-        Entry::Free => {}
-        Entry::Refused(code, why) => return sentence(code, why),
-        Entry::Remember(cookie) => {
+        Decision::Free => {}
+        Decision::Refused(code, why) => return sentence(code, why),
+        Decision::Remember(cookie) => {
             let mut response = sentence(StatusCode::SEE_OTHER, "the token is remembered");
             response.headers_mut().insert(header::SET_COOKIE, cookie);
             // One slash: two would lead to another host.
@@ -95,21 +108,40 @@ async fn answer(State(server): State<Arc<Server>>, request: Request) -> Response
         }
     }
     let known = request.headers().get(header::IF_NONE_MATCH).cloned();
+    // Rendering uses a core and memory for a large page; without a limit, many requests at once would use all of
+    // both.
     let Ok(_permit) = server.rendering.acquire().await else {
         return sentence(StatusCode::SERVICE_UNAVAILABLE, "the server is closing");
     };
     let shared = Arc::clone(&server);
-    let page = tokio::task::spawn_blocking(move || {
-        let shown = shared.shelf.current();
-        PageId::at(&path, &shown.site).map(|place| shown.site.render(place, &shown.library))
-    });
+    let page = tokio::task::spawn_blocking(move || rendered(&shared.shelf, &path));
     match page.await {
-        Ok(Some(page)) => fresh(page, known.as_ref()),
+        Ok(Some(Answer::Page(page))) => fresh(page, known.as_ref()),
+        Ok(Some(Answer::Live(page))) => {
+            let mut response = fresh(page, known.as_ref());
+            allow_questions(&mut response);
+            response
+        }
+        Ok(Some(Answer::Data(data))) => respond(StatusCode::OK, "application/json", data),
         Ok(None) => sentence(StatusCode::NOT_FOUND, "there is no such page"),
         Err(error) => {
             tracing::error!("a page could not be written: {error}");
             sentence(StatusCode::INTERNAL_SERVER_ERROR, "the page could not be written; the server's log says why")
         }
+    }
+}
+
+/// Returns what is at a path, if there is anything.
+fn rendered(shelf: &Shelf, path: &str) -> Option<Answer> {
+    let shown = shelf.current();
+    match PageId::at(path, &shown.site) {
+        Some(PageId::Live) => Some(Answer::Live(shown.site.render_live(&shelf.live()?, &shown.library))),
+        Some(place) => Some(Answer::Page(shown.site.render(place, &shown.library))),
+        None if path == LIVE_DATA => {
+            let runs = shelf.live()?;
+            Some(Answer::Data(live_json(&runs, &shown.site.live_content(&runs)).to_string()))
+        }
+        None => None,
     }
 }
 

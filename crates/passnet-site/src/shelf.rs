@@ -9,11 +9,11 @@ use std::{
 
 use fs_err as fs;
 use passnet_run::archive::{BlobSource, RunLibrary, find_runs, read_source};
-use passnet_web::{RunView, Site};
+use passnet_web::{LiveRun, RunView, Site};
 
-use crate::{Extras, SiteError, extras::Contents};
+use crate::{Extras, SiteError, extras::Contents, live::LiveLogs};
 
-/// Interval between two looks at the folder.
+/// Pause between two checks of the folder.
 const EVERY: Duration = Duration::from_secs(2);
 
 /// Length and time of change of the files that make a run what it is.
@@ -25,15 +25,15 @@ pub(crate) struct Shown {
     pub(crate) library: RunLibrary,
 }
 
-struct Kept {
+struct KnownRun {
     stamp: Stamp,
     /// `None` where the run could not be read.
     run: Option<(RunView, BlobSource)>,
 }
 
-struct State {
+struct ShelfState {
     shown: Arc<Shown>,
-    kept: BTreeMap<PathBuf, Kept>,
+    kept: BTreeMap<PathBuf, KnownRun>,
     looked: Instant,
 }
 
@@ -41,7 +41,9 @@ struct State {
 pub struct Shelf {
     folder: PathBuf,
     contents: Contents,
-    state: Mutex<State>,
+    state: Mutex<ShelfState>,
+    /// Unfinished runs; `None` if the shelf has no live page.
+    live: Option<Mutex<LiveLogs>>,
 }
 
 impl Shelf {
@@ -56,8 +58,23 @@ impl Shelf {
         let (contents, mut kept) = (Contents::read(extras, remark)?, BTreeMap::new());
         read_changed(folder, &mut kept);
         let shown = Arc::new(show(&contents, &kept));
-        let state = Mutex::new(State { shown, kept, looked: Instant::now() });
-        Ok(Self { folder: folder.to_owned(), contents, state })
+        let state = Mutex::new(ShelfState { shown, kept, looked: Instant::now() });
+        Ok(Self { folder: folder.to_owned(), contents, state, live: None })
+    }
+
+    /// Adds the live page: which runs of the folder are being written, and how far they are.
+    #[must_use]
+    pub fn with_live(mut self) -> Self {
+        self.live = Some(Mutex::new(LiveLogs::new(self.folder.clone())));
+        self.contents.live = true;
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        state.shown = Arc::new(show(&self.contents, &state.kept));
+        self
+    }
+
+    /// Returns the unfinished runs; `None` if the shelf has no live page.
+    pub(crate) fn live(&self) -> Option<Vec<LiveRun>> {
+        Some(self.live.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).current().to_vec())
     }
 
     /// Returns the content of the shelf, at most a few seconds old.
@@ -74,7 +91,7 @@ impl Shelf {
 }
 
 /// Reads the runs that are new or have changed, and forgets those that are gone. Returns whether there were any.
-fn read_changed(folder: &Path, kept: &mut BTreeMap<PathBuf, Kept>) -> bool {
+fn read_changed(folder: &Path, kept: &mut BTreeMap<PathBuf, KnownRun>) -> bool {
     let paths = find_runs(folder).unwrap_or_else(|error| {
         tracing::warn!("{error:#}");
         Vec::new()
@@ -88,13 +105,13 @@ fn read_changed(folder: &Path, kept: &mut BTreeMap<PathBuf, Kept>) -> bool {
             continue;
         }
         let run = read_source(&path).map_err(|error| tracing::warn!("left out: {error:#}")).ok();
-        kept.insert(path, Kept { stamp, run });
+        kept.insert(path, KnownRun { stamp, run });
         changed = true;
     }
     changed
 }
 
-fn show(contents: &Contents, kept: &BTreeMap<PathBuf, Kept>) -> Shown {
+fn show(contents: &Contents, kept: &BTreeMap<PathBuf, KnownRun>) -> Shown {
     let (runs, sources) = kept.values().filter_map(|kept| kept.run.clone()).unzip();
     let (site, library) = contents.site(runs, sources);
     Shown { site, library }

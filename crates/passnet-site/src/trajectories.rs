@@ -14,7 +14,7 @@ const MAX: usize = 5000;
 /// Reads JSONL files and folders, as `passnet traj` does.
 ///
 /// # Errors
-/// Where a file cannot be read or a line is no trajectory.
+/// If a file cannot be read or a line is no trajectory.
 pub(crate) fn trajectories(paths: &[PathBuf]) -> Result<Vec<TrajectoryView>, SiteError> {
     corpus::read(paths)?.take(MAX).map(|trajectory| Ok(view(&trajectory?)?)).collect()
 }
@@ -44,6 +44,7 @@ fn view(trajectory: &Trajectory) -> serde_json::Result<TrajectoryView> {
         name: format!("{} {} {}", trajectory.setup.model, trajectory.setup.task.id, trajectory.setup.attempt),
         turns,
         scores: scores.collect(),
+        outcome: trajectory.exit.name().to_owned(),
         facts,
         task: trajectory.setup.task.id.clone(),
         model: trajectory.setup.model.clone(),

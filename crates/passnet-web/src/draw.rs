@@ -5,10 +5,11 @@ pub(crate) mod difference;
 pub(crate) mod graph;
 pub(crate) mod history;
 mod layout;
+pub(crate) mod lines;
 pub(crate) mod plots;
 pub(crate) mod scatter;
 
-/// A coordinate, to a tenth of a unit.
+/// Returns a coordinate, to a tenth of a unit.
 pub(crate) fn at(coordinate: f64) -> String {
     let text = format!("{coordinate:.1}");
     text.strip_suffix(".0").unwrap_or(&text).to_owned()

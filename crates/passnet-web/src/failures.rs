@@ -64,7 +64,7 @@ fn row(group: &Group<'_>) -> Markup {
     }
 }
 
-/// A message, folded after its first line where it is long.
+/// Returns a message, folded after its first line where it is long.
 pub(crate) fn message(text: &str) -> Markup {
     let first = text.lines().next().unwrap_or_default();
     if first.len() == text.len() && text.len() <= FOLD_AT {

@@ -1,7 +1,7 @@
 //! The figures that GraphNet publishes, each as one SVG file: S(t), ES(t), and the distributions of speed-ups.
 //!
-//! One [`FigureSeries`] is one compiler: a run, or an upstream log. Every drawn value stands in the file in full precision, in the
-//! attribute `data-values` of its curve. `docs/reference/figures.md` describes the figures.
+//! One [`FigureSeries`] is one compiler: a run, or an upstream log. Every drawn value stands in the file in full
+//! precision, in the attribute `data-values` of its curve. `docs/reference/figures.md` describes the figures.
 
 mod curves;
 mod frame;
@@ -16,7 +16,7 @@ pub(crate) use self::{
     violins::violin_figure,
 };
 
-/// The figures of some compilers, by file name. Empty without series.
+/// Returns the figures of some compilers, by file name. Empty without series.
 pub fn figures(series: &[FigureSeries], settings: &EsSettings) -> Vec<(&'static str, String)> {
     if series.is_empty() {
         return Vec::new();

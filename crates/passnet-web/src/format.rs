@@ -3,7 +3,7 @@
 pub(crate) use passnet_record::counted;
 use passnet_score::Interval;
 
-/// A ratio: `1.52×`.
+/// Returns a ratio: `1.52×`.
 pub(crate) fn ratio(value: f64) -> String {
     match value {
         v if v >= 99.95 => format!("{v:.0}×"),
@@ -12,22 +12,31 @@ pub(crate) fn ratio(value: f64) -> String {
     }
 }
 
-/// A score: three decimals.
+/// Returns a score: three decimals.
 pub(crate) fn score(value: f64) -> String {
     format!("{value:.3}")
 }
 
-/// A confidence interval of a score.
+/// Returns an amount of US dollars, with digits enough to tell small amounts from nothing.
+pub(crate) fn usd(value: f64) -> String {
+    match value {
+        v if v == 0.0 || v >= 0.995 => format!("${v:.2}"),
+        v if v >= 0.000_95 => format!("${v:.3}"),
+        _ => "< $0.001".to_owned(),
+    }
+}
+
+/// Returns a confidence interval of a score.
 pub(crate) fn interval(interval: Interval) -> String {
     format!("[{:.3}, {:.3}]", interval.low, interval.high)
 }
 
-/// A share in percent.
+/// Returns a share in percent.
 pub(crate) fn percent(value: f64) -> String {
     format!("{value:.1}%")
 }
 
-/// A p-value: three decimals, `< 0.001` below.
+/// Returns a p-value: three decimals, `< 0.001` below.
 pub(crate) fn p_value(p: f64) -> String {
     if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
 }
@@ -59,6 +68,12 @@ pub(crate) fn duration(nanoseconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn amounts_of_money_keep_small_ones_apart_from_nothing() {
+        let amounts = [0.0, 1e-6, 0.001, 0.4215, 0.9949, 0.996, 12.345, 1234.5].map(usd);
+        assert_eq!(amounts, ["$0.00", "< $0.001", "$0.001", "$0.421", "$0.995", "$1.00", "$12.35", "$1234.50"]);
+    }
 
     #[test]
     fn numbers_keep_three_digits_or_so() {

@@ -26,6 +26,7 @@ mod families;
 mod figures;
 mod format;
 mod leaderboard;
+mod live;
 mod metadata;
 mod page;
 mod pages;
@@ -35,16 +36,18 @@ mod shell;
 mod site;
 pub mod study;
 mod tasks;
+mod training_course;
 mod view;
 
 pub use compare::cautions;
 pub use comparison_text::comparison_report;
 pub use figures::{FigureSeries, category, figures};
+pub use live::{LiveFailure, LiveFleet, LiveRun, LiveState};
 pub use page::report_page;
 pub use pages::comparison::compare;
-pub use shell::content_security_policy;
+pub use shell::{content_security_policy, live_content_security_policy};
 pub use site::{PageId, Site};
 pub use view::{
-    Archive, DatasetView, GraphView, LintFinding, Origin, PassSet, PassText, RunView, SampleLine, TableView,
-    TrajectoryView, Trials, Turn,
+    Archive, BisectedView, DatasetView, GraphView, LintFinding, Origin, PassSet, PassText, RunView, SampleLine,
+    TableView, TrainingView, TrajectoryView, Trials, Turn,
 };

@@ -11,7 +11,8 @@ pub(crate) fn day(time: &str) -> &str {
 /// One paragraph with organisation, author, commit and link; nothing where a run has none of them.
 pub(crate) fn described(header: &RunHeader) -> Markup {
     let metadata = &header.metadata;
-    if metadata.is_empty() {
+    let texts = [&metadata.name, &metadata.organisation, &metadata.link, &metadata.commit];
+    if texts.iter().all(|text| text.is_empty()) {
         return html! {};
     }
     html! {

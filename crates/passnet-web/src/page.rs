@@ -14,7 +14,7 @@ use crate::{
     tasks::tasks,
 };
 
-/// The report of one or several runs over one suite: a whole HTML document, to be written to a file as it is.
+/// Returns the report of one or several runs over one suite: a whole HTML document, to be written to a file as it is.
 ///
 /// Order of `runs` decides colours only; tables are ranked.
 pub fn report_page(runs: &[RunView]) -> String {
@@ -43,7 +43,7 @@ pub fn report_page(runs: &[RunView]) -> String {
             section("environment", "Environment", environment(&entries)),
         ]
     };
-    document(&Document { title: &title, places: Vec::new(), crumbs: Vec::new(), lead, sections })
+    document(&Document { title: &title, places: Vec::new(), crumbs: Vec::new(), lead, sections, is_live: false })
 }
 
 fn title(runs: &[RunView]) -> String {

@@ -1,20 +1,24 @@
 //! One module per page.
 
 mod author;
+mod bisected;
 mod board;
 pub(crate) mod comparison;
 mod context;
 mod dataset;
 mod evaluation;
+mod live;
 mod published;
 mod run;
 mod suite;
 mod task;
+mod training;
 mod trajectory;
 
 use self::context::Context;
 use crate::{
-    shell::{self, Crumb, Document, Place},
+    LiveRun,
+    shell::{self, Crumb, Document, NavLink},
     site::{PageId, Site},
     view::Archive,
 };
@@ -22,11 +26,16 @@ use crate::{
 impl Site {
     /// Returns the HTML document of a page.
     pub fn render(&self, page: PageId, archive: &dyn Archive) -> String {
-        document(&Context { site: self, here: page, archive })
+        document(&Context { site: self, here: page, archive }, &[])
+    }
+
+    /// Returns the HTML document of the live page.
+    pub fn render_live(&self, runs: &[LiveRun], archive: &dyn Archive) -> String {
+        document(&Context { site: self, here: PageId::Live, archive }, runs)
     }
 }
 
-fn document(context: &Context<'_>) -> String {
+fn document(context: &Context<'_>, live: &[LiveRun]) -> String {
     let here = context.here;
     let page = match here {
         PageId::Index => board::page(context),
@@ -41,6 +50,10 @@ fn document(context: &Context<'_>) -> String {
         PageId::Published => published::page(),
         PageId::Author(index) => author::page(context, index),
         PageId::Authors => author::list(context),
+        PageId::Live => live::page(context, live),
+        PageId::Training => training::page(context),
+        PageId::Bisected(index) => bisected::page(context, index),
+        PageId::Bisections => bisected::list(context),
     };
     let crumb = |(title, place): &(String, PageId)| Crumb { title: title.clone(), href: context.href(*place) };
     let mut crumbs: Vec<Crumb> = Vec::new();
@@ -49,19 +62,23 @@ fn document(context: &Context<'_>) -> String {
     }
     crumbs.extend(page.above.iter().map(crumb));
     let places = places(context);
-    shell::document(&Document { title: &page.title, places, crumbs, lead: page.lead, sections: page.sections })
+    let (lead, sections, is_live) = (page.lead, page.sections, here == PageId::Live);
+    shell::document(&Document { title: &page.title, places, crumbs, lead, sections, is_live })
 }
 
 /// Returns the main pages that the site has.
-fn places(context: &Context<'_>) -> Vec<Place> {
+fn places(context: &Context<'_>) -> Vec<NavLink> {
     let site = context.site;
     let pages = [
         (true, "Leaderboard", PageId::Index),
         (!site.authors.is_empty(), "Authors", PageId::Authors),
         (site.dataset.is_some(), "Dataset", PageId::Dataset),
+        (!site.bisected.is_empty(), "Failing parts", PageId::Bisections),
+        (!site.trainings.is_empty(), "Training", PageId::Training),
         (!site.trajectories.is_empty(), "Trajectories", PageId::Trajectories),
+        (site.is_live, "Live runs", PageId::Live),
         (site.published, "Published figures", PageId::Published),
     ];
-    let place = |(_, title, page)| Place { title, href: context.href(page), is_here: page == context.here };
+    let place = |(_, title, page)| NavLink { title, href: context.href(page), is_here: page == context.here };
     pages.into_iter().filter(|&(exists, ..)| exists).map(place).collect()
 }

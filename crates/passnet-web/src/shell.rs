@@ -4,7 +4,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 const STYLE: &str = include_str!("../assets/report.css");
 /// One script element; its hash is in [`SCRIPT_HASH`].
-const SCRIPT: &str = concat!(include_str!("../assets/sort.js"), include_str!("../assets/filter.js"));
+const SCRIPT: &str =
+    concat!(include_str!("../assets/sort.js"), include_str!("../assets/filter.js"), include_str!("../assets/live.js"));
 /// SHA-256 of [`SCRIPT`], as a content security policy names it. A test checks it.
 const SCRIPT_HASH: &str = include_str!("../assets/script.sha256");
 
@@ -15,7 +16,7 @@ pub(crate) struct Section {
     content: Markup,
 }
 
-/// A section with its heading. Ids differ within a page.
+/// Returns a section with its heading. Ids differ within a page.
 pub(crate) fn section(id: &'static str, heading: &str, content: Markup) -> Section {
     Section { id, heading: heading.to_owned(), content }
 }
@@ -34,7 +35,7 @@ const ICON: &str = concat!(
 );
 
 /// A main page of the site, in the bar at the top.
-pub(crate) struct Place {
+pub(crate) struct NavLink {
     pub(crate) title: &'static str,
     pub(crate) href: String,
     /// True on the page itself.
@@ -51,13 +52,15 @@ pub(crate) struct Crumb {
 pub(crate) struct Document<'a> {
     pub(crate) title: &'a str,
     /// Main pages of the site; empty for a file of its own.
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<NavLink>,
     pub(crate) crumbs: Vec<Crumb>,
     pub(crate) lead: Markup,
     pub(crate) sections: Vec<Section>,
+    /// The page asks its server for new figures.
+    pub(crate) is_live: bool,
 }
 
-/// The policy that pages carry and that a server repeats: nothing is loaded from anywhere, no form is sent, and the only
+/// Returns the policy that pages carry and that a server repeats: nothing is loaded from anywhere, no form is sent, and the only
 /// script that runs is the one in the page.
 pub fn content_security_policy() -> String {
     let script = SCRIPT_HASH.trim();
@@ -66,8 +69,14 @@ pub fn content_security_policy() -> String {
     )
 }
 
-/// A whole HTML document.
+/// Returns the policy of the live page: that of other pages, and its script may ask the same server for figures.
+pub fn live_content_security_policy() -> String {
+    content_security_policy() + "; connect-src 'self'"
+}
+
+/// Returns a whole HTML document.
 pub(crate) fn document(document: &Document<'_>) -> String {
+    let policy = if document.is_live { live_content_security_policy() } else { content_security_policy() };
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -75,7 +84,7 @@ pub(crate) fn document(document: &Document<'_>) -> String {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                meta http-equiv="Content-Security-Policy" content=(content_security_policy());
+                meta http-equiv="Content-Security-Policy" content=(policy);
                 title { (document.title) }
                 link rel="icon" href=(ICON);
                 style { (PreEscaped(STYLE)) }
@@ -111,8 +120,8 @@ pub(crate) fn document(document: &Document<'_>) -> String {
     page.into_string()
 }
 
-/// The bar with the mark and the main pages.
-fn bar(places: &[Place]) -> Markup {
+/// Returns the bar with the mark and the main pages.
+fn bar(places: &[NavLink]) -> Markup {
     html! {
         div.bar {
             span.brand { (PreEscaped(MARK)) "PassNet" }
@@ -127,7 +136,7 @@ fn bar(places: &[Place]) -> Markup {
     }
 }
 
-/// A table that scrolls sideways where the screen is narrow. `name` is for screen readers.
+/// Returns a table that scrolls sideways where the screen is narrow. `name` is for screen readers.
 pub(crate) fn scrolling(name: &str, table: Markup) -> Markup {
     html! { div.scroll role="region" aria-label=(name) tabindex="0" { (table) } }
 }

@@ -62,7 +62,7 @@ fn task_names<'a>(entries: &[RankedRun<'a>]) -> Vec<&'a str> {
     names
 }
 
-/// The speed-up of a task and how much of it is correct.
+/// Returns the speed-up of a task and how much of it is correct.
 pub(crate) fn cell(score: Option<&TaskScore>) -> Markup {
     let Some(TaskScore { tally, .. }) = score else {
         return html! { td.number { span title="no verdict" { "–" } } };
@@ -91,7 +91,7 @@ pub(crate) fn brief_cell(score: Option<&TaskScore>) -> Markup {
     }
 }
 
-/// The speed-up of one graph, or its status.
+/// Returns the speed-up of one graph, or its status.
 pub(crate) fn graph_cell(verdict: Option<&Verdict>) -> Markup {
     let Some(verdict) = verdict else { return html! { td { "–" } } };
     let speedup = verdict.scored_timing().map(|timing| timing.speedup);

@@ -1,7 +1,9 @@
 //! Data of pages: runs and the files that belong to them.
 
+use std::collections::BTreeMap;
+
 use passnet_graph::Graph;
-use passnet_record::{ContentId, GraphId, RunHeader, SourceFile, Verdict};
+use passnet_record::{ContentId, CurveEvent, GraphId, RunHeader, SourceFile, TrainingScores, Verdict};
 use passnet_score::ScoreReport;
 
 /// One run: header, verdicts and scores.
@@ -20,7 +22,7 @@ pub struct RunView {
 }
 
 impl RunView {
-    /// Name of the author for people: that of the run's description, else that of the author.
+    /// Returns the name of the author for people: that of the run's description, else that of the author.
     pub fn author_name(&self) -> String {
         match self.header.metadata.name.as_str() {
             "" => self.header.author.to_string(),
@@ -42,6 +44,23 @@ impl RunView {
     pub fn cost_ns(&self) -> u64 {
         self.verdicts.iter().map(|verdict| verdict.cost.wall_ns).sum()
     }
+
+    /// Cost of all evaluations in US dollars: their wall time at the price that the run states. `None` without a price.
+    pub fn evaluation_usd(&self) -> Option<f64> {
+        let price = self.header.metadata.device_usd_per_hour.filter(|price| (0.0..f64::INFINITY).contains(price))?;
+        Some(price * self.cost_ns() as f64 / 3.6e12)
+    }
+
+    /// Cost of the run in US dollars: evaluations, and the tokens of a language model. `None` if one of them is not known.
+    pub fn cost_usd(&self) -> Option<f64> {
+        let writing = match self.header.metadata.writing {
+            Some(writing) => writing.usd.filter(|usd| (0.0..f64::INFINITY).contains(usd))?,
+            // A log of before version 0.3 does not say what its model used.
+            None if self.header.author.kind() == "llm" => return None,
+            None => 0.0,
+        };
+        Some(self.evaluation_usd()? + writing)
+    }
 }
 
 /// Source of a run.
@@ -60,11 +79,9 @@ pub enum Origin {
 /// The pass directory of a task, as logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PassSet {
-    /// The task.
     pub task: String,
     /// Content id of the directory.
     pub id: ContentId,
-    /// Files.
     pub files: Vec<SourceFile>,
 }
 
@@ -88,7 +105,6 @@ pub struct LintFinding {
     pub column: usize,
     /// Rule id and name.
     pub rule: String,
-    /// Description of the violation.
     pub message: String,
     /// Advice to fix it.
     pub help: String,
@@ -97,11 +113,9 @@ pub struct LintFinding {
 /// Every trial time of one measurement, in order, in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trials {
-    /// Eager.
     pub eager: Vec<u64>,
     /// The candidate's path without rewriting.
     pub control: Vec<u64>,
-    /// The candidate.
     pub candidate: Vec<u64>,
 }
 
@@ -118,15 +132,36 @@ pub struct GraphView {
     pub model: String,
 }
 
+/// The smallest part of a graph that fails, as `passnet bisect` saves it.
+#[derive(Clone, Debug)]
+pub struct BisectedView {
+    /// The graph that it is a part of.
+    pub id: GraphId,
+    /// The author that fails on it.
+    pub author: String,
+    /// Name of the status of its verdict.
+    pub status: String,
+    /// Code of the reason; empty without one.
+    pub code: String,
+    /// Message of the reason.
+    pub message: String,
+    /// Number of nodes of the graph that it is a part of.
+    pub whole: usize,
+    /// No single node can be left out.
+    pub is_minimal: bool,
+    /// The part itself.
+    pub part: GraphView,
+}
+
 /// Source of the data that is not in run logs. Implementations read files; this crate does not.
 pub trait Archive {
     /// Files of a pass directory of the run at that index.
     fn passes(&self, run: usize, set: &PassSet) -> Vec<PassText>;
     /// Trial times that a timing of the run at that index refers to; `None` if they were not kept.
     fn trials(&self, run: usize, raw: &ContentId) -> Option<Trials>;
-    /// A graph of a suite; `None` if the suite is not available.
+    /// Returns a graph of a suite; `None` if the suite is not available.
     fn graph(&self, suite: &str, version: &str, id: &GraphId) -> Option<GraphView>;
-    /// A rewritten graph, from its Python text; `None` if it is not a straight-line graph.
+    /// Returns a rewritten graph, from its Python text; `None` if it is not a straight-line graph.
     fn rewritten(&self, text: &str) -> Option<Graph>;
 }
 
@@ -157,7 +192,6 @@ pub struct TableView {
 /// One sample of a dataset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SampleLine {
-    /// Path.
     pub path: String,
     /// Library it comes from.
     pub source: String,
@@ -172,7 +206,6 @@ pub struct SampleLine {
 pub struct TrajectoryView {
     /// Name for people.
     pub name: String,
-    /// The task.
     pub task: String,
     /// The model that wrote it.
     pub model: String,
@@ -182,6 +215,19 @@ pub struct TrajectoryView {
     pub turns: Vec<Turn>,
     /// Score after each evaluation: step and score.
     pub scores: Vec<(usize, f64)>,
+    /// End of the conversation, in one word.
+    pub outcome: String,
+}
+
+/// A training run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TrainingView {
+    /// Name of its folder.
+    pub name: String,
+    /// Events of the curve, in order.
+    pub events: Vec<CurveEvent>,
+    /// Scores of its checkpoints, and of authors to compare them with, by author.
+    pub scores: BTreeMap<String, TrainingScores>,
 }
 
 /// One message of a conversation.
@@ -191,7 +237,6 @@ pub struct Turn {
     pub role: String,
     /// Step of the episode it belongs to.
     pub step: usize,
-    /// Text.
     pub text: String,
     /// Calls of tools: name and arguments.
     pub calls: Vec<(String, String)>,

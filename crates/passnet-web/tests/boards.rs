@@ -3,7 +3,7 @@
 mod fixture;
 
 use passnet_graph::Graph;
-use passnet_record::{ContentId, ExecutionPath, GraphId};
+use passnet_record::{AuthorSpec, ContentId, ExecutionPath, GraphId, WritingCost};
 use passnet_score::Interval;
 use passnet_web::{Archive, GraphView, PageId, PassSet, PassText, RunView, Site, Trials};
 
@@ -171,4 +171,36 @@ fn a_link_that_would_run_a_script_is_not_shown() {
     for page in [PageId::Run(0), PageId::Author(0), PageId::Index] {
         assert!(!site.render(page, &Empty).contains("javascript:"));
     }
+}
+
+#[test]
+fn money_is_shown_where_every_price_is_known() {
+    let cost = |price, writing, llm: bool| {
+        let mut run = dated("run", "01", 1.0, 0.9, 1.1);
+        // Half an hour of evaluations.
+        let verdicts = run.verdicts.len() as u64;
+        run.verdicts.iter_mut().for_each(|verdict| verdict.cost.wall_ns = 1_800_000_000_000 / verdicts);
+        (run.header.metadata.device_usd_per_hour, run.header.metadata.writing) = (price, writing);
+        if llm {
+            run.header.author = AuthorSpec::new("llm", Some("model".to_owned()));
+        }
+        let cents = run.cost_usd().map(|cost| (100.0 * cost).round());
+        (cents, Site::new(vec![run], Vec::new(), None))
+    };
+    let writing = |usd| Some(WritingCost { input_tokens: 1200, output_tokens: 34, usd, ..WritingCost::default() });
+    assert_eq!(cost(None, None, false).0, None, "there is no default price");
+    assert_eq!(cost(Some(3.0), None, false).0, Some(150.0));
+    assert_eq!(cost(Some(0.0), None, false).0, Some(0.0));
+    assert_eq!(cost(Some(3.0), writing(Some(0.25)), true).0, Some(175.0));
+    assert_eq!(cost(None, writing(Some(0.25)), true).0, None, "a part is not the cost");
+    assert_eq!(cost(Some(3.0), writing(None), true).0, None, "tokens without a price");
+    assert_eq!(cost(Some(3.0), None, true).0, None, "an old log of a model does not count its tokens");
+    assert_eq!(cost(Some(-3.0), None, false).0, None, "a forged price");
+
+    let (_, site) = cost(Some(3.0), writing(Some(0.25)), true);
+    assert!(site.render(PageId::Index, &Empty).contains(">$1.75<"));
+    let page = site.render(PageId::Run(0), &Empty);
+    assert!(page.contains("$1.50 at $3.00 per device hour") && page.contains("1200 in, 34 out, $0.250"), "{page}");
+    let (_, site) = cost(None, writing(None), true);
+    assert!(site.render(PageId::Run(0), &Empty).contains("1200 in, 34 out<"));
 }

@@ -5,11 +5,13 @@ mod fixture;
 use std::collections::BTreeSet;
 
 use passnet_graph::Graph;
-use passnet_record::{ContentId, GraphId, Remark, SourceFile};
+use passnet_record::{
+    ContentId, CurveEvent, CurvePoint, GraphId, Remark, SourceFile, TRAINING_VERSION, TrainingScores,
+};
 use passnet_score::{Outcomes, ScoreReport, ScoreSettings};
 use passnet_web::{
-    Archive, DatasetView, GraphView, LintFinding, PageId, PassSet, PassText, RunView, SampleLine, Site, TableView,
-    TrajectoryView, Trials, Turn,
+    Archive, BisectedView, DatasetView, GraphView, LintFinding, PageId, PassSet, PassText, RunView, SampleLine, Site,
+    TableView, TrainingView, TrajectoryView, Trials, Turn,
 };
 
 /// Largest page.
@@ -63,6 +65,46 @@ fn graph() -> Graph {
     builder.finish(&[out.into()]).expect("the graph is lawful")
 }
 
+/// A failing part, of the author of the fixture that fails where graph 0 of this task is.
+fn bisected(task: &str) -> BisectedView {
+    let part = GraphView { graph: graph(), types: Vec::new(), source: HOSTILE.to_owned(), model: HOSTILE.to_owned() };
+    BisectedView {
+        id: GraphId { task: task.to_owned(), graph: "000".to_owned() },
+        author: "dir:passes/fused".to_owned(),
+        status: "no_match".to_owned(),
+        code: HOSTILE.to_owned(),
+        message: HOSTILE.to_owned(),
+        whole: 40,
+        is_minimal: false,
+        part,
+    }
+}
+
+#[test]
+fn failing_parts_are_linked_from_the_evaluations_that_failed() {
+    let site = site();
+    let part = PageId::at("failing/conv2d-bn-relu-000-dir-passes-fused.html", &site).unwrap();
+    let page = site.render(part, &Shelves);
+    assert!(page.contains("fails on 3 calls of the 40"), "{page}");
+    let pages = site.page_ids();
+    let linking: Vec<String> = pages
+        .iter()
+        .filter(|place| site.render(**place, &Shelves).contains("failing/conv2d-bn-relu-000-dir-passes-fused.html"))
+        .map(|place| place.path(&site))
+        .collect();
+    assert_eq!(linking.len(), 3, "the list, the run and its evaluation: {linking:?}");
+}
+
+/// Two stages with a score for one checkpoint, and numbers that a diverged training has.
+fn training() -> TrainingView {
+    let started = || CurveEvent::Started { schema_version: TRAINING_VERSION, name: HOSTILE.to_owned() };
+    let point = |step, loss| CurveEvent::Point(CurvePoint { step, loss: Some(loss), ..CurvePoint::default() });
+    let checkpoint = CurveEvent::Checkpoint { step: u64::MAX, author: HOSTILE.to_owned() };
+    let events = vec![started(), point(20, 5.9), point(u64::MAX, f64::NAN), started(), point(20, 0.2), checkpoint];
+    let scores = [HOSTILE, "nearest"].map(|name| (name.to_owned(), TrainingScores::default()));
+    TrainingView { name: HOSTILE.to_owned(), events, scores: scores.into() }
+}
+
 /// The fixture's runs with everything that a page can show.
 fn site() -> Site {
     let mut runs = fixture::runs();
@@ -93,6 +135,7 @@ fn site() -> Site {
         facts: vec![(HOSTILE.to_owned(), HOSTILE.to_owned())],
         turns: ["system", "user", "assistant", "tool"].map(turn).to_vec(),
         scores: vec![(1, 0.5), (2, 1.4), (4, 1.1)],
+        outcome: HOSTILE.to_owned(),
     };
     let table = TableView {
         name: "graphs".to_owned(),
@@ -107,6 +150,8 @@ fn site() -> Site {
         failures: vec![HOSTILE.to_owned()],
     };
     Site::new(runs, vec![trajectory], Some(DatasetView { name: HOSTILE.to_owned(), tables: vec![table] }))
+        .with_trainings(vec![training()])
+        .with_bisected(vec![bisected("elsewhere"), bisected("conv2d-bn-relu")])
 }
 
 /// The value of an attribute each time that it occurs.
@@ -144,7 +189,11 @@ fn every_link_leads_to_a_page_of_the_site_and_every_path_back_to_its_page() {
             match link.strip_prefix('#') {
                 Some(anchor) => assert!(ids.contains(anchor), "{path}: {link}"),
                 None if link.starts_with("data:") => {}
-                None => assert!(paths.contains(&resolved(&path, link)), "{path}: {link}"),
+                None => {
+                    // The part after `#~` is a filter of the page.
+                    let (page, _) = link.split_once("#~").unwrap_or((link, ""));
+                    assert!(paths.contains(&resolved(&path, page)), "{path}: {link}");
+                }
             }
         }
     }
@@ -176,7 +225,7 @@ fn ids_differ_within_a_page() {
 fn paths_that_are_none_lead_nowhere() {
     let site = site();
     for path in [
-        "run/nobody.html",
+        "run/unknown.html",
         "run/../index.html",
         "../../etc/passwd",
         "index.html/",

@@ -3,8 +3,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::health::HealthPolicy;
 
-const FIT: Check = Check { ratio: (1.0, 0.99, 1.01), median_ns: 100.0, memory_bytes: 0 };
-const BIASED: Check = Check { ratio: (1.3, 1.2, 1.4), ..FIT };
+const FIT: HealthCheck = HealthCheck { ratio: (1.0, 0.99, 1.01), median_ns: 100.0, memory_bytes: 0 };
+const BIASED: HealthCheck = HealthCheck { ratio: (1.3, 1.2, 1.4), ..FIT };
 
 fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)

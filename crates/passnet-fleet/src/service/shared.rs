@@ -1,4 +1,4 @@
-//! State that clients of a service and its thread share, and what passes between them.
+//! State that the clients of a service share with its thread, and the messages between them.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 
@@ -34,7 +34,7 @@ pub(super) struct Shared {
     pub(super) ended: Option<String>,
 }
 
-/// Locks the state; a thread that panicked left it whole.
+/// Locks the state. After a panic of another thread it is used as it is, since no change leaves it incomplete.
 pub(super) fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! The thread of a service: it alone talks to the stations.
+//! The thread of a service. Only this thread communicates with the stations.
 
 use std::{
     collections::BTreeMap,
@@ -16,19 +16,19 @@ use super::shared::{Answer, Order, Shared, lock};
 use crate::{
     event::Event,
     job::{JobId, LeaseId, SlotId},
-    stations::{Place, Stations, StationsNews},
+    stations::{StationLocation, Stations, StationsNews},
 };
 
-/// Longest wait for news of the cluster while orders may come.
+/// Longest wait for messages of the cluster. New orders wait as long.
 const TICK: Duration = Duration::from_millis(20);
-/// Pause between two updates of the state that clients see.
+/// Least time between two updates of the state that clients see.
 const PUBLISH: Duration = Duration::from_millis(250);
-/// A job that nobody waits for any more is looked for this often.
+/// Age from which a lease is checked for whether its job still exists.
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// A lease under way.
+/// A current lease.
 struct Held {
-    place: Option<Place>,
+    place: Option<StationLocation>,
     begun: Instant,
     answer: Option<Answer>,
 }
@@ -72,7 +72,7 @@ impl Worker {
                 self.take(order);
             }
             while let Some(news) = self.stations.next() {
-                self.heed(news);
+                self.handle(news);
             }
             self.publish();
         }
@@ -85,15 +85,17 @@ impl Worker {
             Ok(()) => drop(self.orders.insert(job, order)),
             Err(full) => drop(order.answer.send(Err(full.to_string()))),
         }
+        // An event lets the scheduler give the new job to a free station now, and not at the next message of a
+        // station.
         self.stations.feed(Event::Tick);
     }
 
-    fn heed(&mut self, news: StationsNews) {
+    fn handle(&mut self, news: StationsNews) {
         match news {
             StationsNews::Machine(machine) => lock(&self.shared).machine = Some(machine),
             StationsNews::Lease { slot, lease, job } => self.lease(slot, lease, job),
             StationsNews::Reply(reply) => self.reply(reply),
-            // The answer was given. It counts as what it was: a measurement on a device that passed its last check.
+            // The answer was already sent and is not recalled: the device had passed its last check.
             StationsNews::Doubt(_) => lock(&self.shared).status.doubted += 1,
             StationsNews::GiveUp { job, reason } => self.answer(job, Err(reason)),
             StationsNews::Note(text) => tracing::warn!("{text}"),
@@ -143,12 +145,12 @@ impl Worker {
 
     fn answer(&mut self, job: JobId, answer: Result<Answer, String>) {
         if let Some(order) = self.orders.remove(&job) {
-            // The one who asked may be gone.
+            // The client may have stopped waiting.
             let _ = order.answer.send(answer);
         }
     }
 
-    /// Shows the state to clients, and gives jobs up that no station can work on.
+    /// Publishes the state to clients, and gives up all jobs if no station can work.
     fn publish(&mut self) {
         if self.published.is_some_and(|published| published.elapsed() < PUBLISH) {
             return;
@@ -165,6 +167,7 @@ impl Worker {
             }
         }
         let scheduler = &self.stations.scheduler;
+        // A lease of a lost station never ends here, so those that the scheduler no longer knows are forgotten.
         self.held.retain(|&lease, held| held.begun.elapsed() < MINUTE || scheduler.job_of(lease).is_some());
         let mut shared = lock(&self.shared);
         shared.status.counts = counts;

@@ -21,12 +21,12 @@ pub struct SuiteGraphs {
 }
 
 impl SuiteGraphs {
-    /// The graphs of suites. The types of their inputs are known; all others are not.
+    /// Returns the graphs of suites. The types of their inputs are known; all others are not.
     pub fn new(suites: Vec<Suite>) -> Self {
         Self { suites, types: BTreeMap::new() }
     }
 
-    /// The suites, in order.
+    /// Returns the suites, in order.
     pub fn suites(&self) -> &[Suite] {
         &self.suites
     }
@@ -54,7 +54,17 @@ impl SuiteGraphs {
     }
 }
 
-/// The model that `graph_net.json` names.
+/// Reads a sample folder for drawing. The types of its inputs are known; all others are not.
+///
+/// # Errors
+/// If the folder is not a sample.
+pub fn sample_view(directory: &Path) -> Result<GraphView, passnet_graphnet::Error> {
+    let sample = read_sample_dir(directory)?;
+    let source = fs::read_to_string(directory.join("model.py")).unwrap_or_default();
+    Ok(GraphView { types: input_types(&sample), source, model: model(directory), graph: sample.graph })
+}
+
+/// Returns the model that `graph_net.json` names.
 fn model(directory: &Path) -> String {
     let text = fs::read_to_string(directory.join("graph_net.json")).unwrap_or_default();
     let value: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
@@ -65,7 +75,7 @@ fn input_types(sample: &Sample) -> Types {
     sample.tensors.iter().map(|tensor| Some(short_type(tensor.dtype, &tensor.shape))).collect()
 }
 
-/// A type as short text such as `f32[4, 128]`.
+/// Returns a type as short text such as `f32[4, 128]`.
 pub fn short_type<T: ToString>(dtype: DType, shape: &[T]) -> String {
     let name = dtype.name();
     let short = ["bfloat", "float", "complex", "uint", "int"]

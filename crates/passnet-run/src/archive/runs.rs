@@ -27,26 +27,15 @@ pub enum ArchiveError {
     Run(#[from] StoreError),
     /// A bundle cannot be read.
     #[error("{path}")]
-    Bundle {
-        /// The bundle.
-        path: PathBuf,
-        /// The problem.
-        source: BundleError,
-    },
+    Bundle { path: PathBuf, source: BundleError },
     /// A run has no scores.
     #[error("{path} cannot be scored")]
-    Score {
-        /// The run.
-        path: PathBuf,
-        /// The reason.
-        source: ScoreError,
-    },
+    Score { path: PathBuf, source: ScoreError },
 }
 
 /// The source of the blobs of a run.
 #[derive(Clone, Debug)]
 pub enum BlobSource {
-    /// In its directory.
     Directory(PathBuf),
     /// In a verified bundle.
     Bundle(std::sync::Arc<BTreeMap<ContentId, Vec<u8>>>),
@@ -64,7 +53,7 @@ fn is_bundle(path: &Path) -> bool {
 /// Runs and bundles at a path: itself, or what a folder holds, sorted by name.
 ///
 /// # Errors
-/// Where the folder cannot be read.
+/// If the folder cannot be read.
 pub fn find_runs(path: &Path) -> Result<Vec<PathBuf>, ArchiveError> {
     if is_run(path) || path.is_file() {
         return Ok(vec![path.to_owned()]);
@@ -86,7 +75,7 @@ pub fn find_runs(path: &Path) -> Result<Vec<PathBuf>, ArchiveError> {
 /// Reads a run directory or a bundle, computes its scores with the default settings, and says where its blobs are.
 ///
 /// # Errors
-/// Where it cannot be read, or has no verdicts yet.
+/// If it cannot be read, or has no verdicts yet.
 pub fn read_source(path: &Path) -> Result<(RunView, BlobSource), ArchiveError> {
     if path.is_file() {
         let bundle = bundle::read(path).map_err(|source| ArchiveError::Bundle { path: path.to_owned(), source })?;
@@ -126,18 +115,19 @@ pub fn load_runs(paths: &[PathBuf]) -> Result<Vec<RunView>, ArchiveError> {
 /// Scores the verdicts of a run with the default settings; its passes are not looked up.
 ///
 /// # Errors
-/// Where it has no verdicts yet.
+/// If it has no verdicts yet.
 pub fn score_run(header: RunHeader, verdicts: Vec<Verdict>) -> Result<RunView, ScoreError> {
     let outcomes = Outcomes::from_verdicts(&verdicts, header.settings.correct_at);
     let score = ScoreReport::new(&outcomes, &ScoreSettings::default())?;
     Ok(RunView { header, verdicts, score, passes: Vec::new(), origin: Origin::Directory })
 }
 
-/// Most characters of a name on pages. Each name is on many of them, and logs of others can have names of any length.
+/// Largest number of characters of a name on pages. Each name is on many of them, and logs of others can have names of
+/// any length.
 const MAX_NAME: usize = 200;
 
-/// A header with names that pages can show.
-fn shown(header: &RunHeader) -> RunHeader {
+/// Returns a header with names that pages can show.
+pub fn shown_header(header: &RunHeader) -> RunHeader {
     let mut header = header.clone();
     let argument = header.author.argument().map(|argument| shortened(argument.to_owned()));
     header.author = AuthorSpec::new(&shortened(header.author.kind().to_owned()), argument);
@@ -162,12 +152,12 @@ fn shortened(name: String) -> String {
 
 fn view(log: &RunLog, origin: Origin, path: &Path) -> Result<RunView, ArchiveError> {
     let verdicts = log.verdicts().into_iter().cloned().collect();
-    let scored = score_run(shown(&log.header), verdicts);
+    let scored = score_run(shown_header(&log.header), verdicts);
     let scored = scored.map_err(|source| ArchiveError::Score { path: path.to_owned(), source })?;
     Ok(RunView { passes: passes(log), origin, ..scored })
 }
 
-/// The last pass directory of each task.
+/// Returns the last pass directory of each task.
 fn passes(log: &RunLog) -> Vec<PassSet> {
     let mut sets: BTreeMap<&str, PassSet> = BTreeMap::new();
     for event in &log.events {

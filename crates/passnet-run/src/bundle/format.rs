@@ -15,7 +15,7 @@ pub(super) const SCHEMA_VERSION: u32 = 1;
 pub(super) const MANIFEST: &str = "manifest.json";
 /// Second entry of the archive.
 pub(super) const LOG: &str = "run.jsonl";
-/// Most bytes of all entries together, and of the manifest alone.
+/// Largest number of bytes of all entries together, and of the manifest alone.
 pub(super) const MAX_BYTES: u64 = 1 << 30;
 pub(super) const MAX_MANIFEST: u64 = 64 << 20;
 
@@ -44,14 +44,13 @@ pub enum BundleError {
     Entry {
         /// Path of the entry, as far as it can be shown.
         entry: String,
-        /// The problem.
         what: String,
     },
     /// The log is not one, or contradicts the other entries.
     #[error("{LOG}: {0}")]
     Log(String),
     /// More than any run needs.
-    #[error("it unpacks to more than {} MiB; no run is that large", .most >> 20)]
+    #[error("it unpacks to more than {} MiB, the limit for a bundle", .most >> 20)]
     TooLarge {
         /// The limit in bytes.
         most: u64,
@@ -92,7 +91,7 @@ pub struct Bundle {
     pub recomputed: usize,
 }
 
-/// Path of a blob in a bundle, the same as in a run directory.
+/// Returns the path of a blob in a bundle, the same as in a run directory.
 pub(super) fn blob_name(id: &ContentId) -> String {
     let (first, rest) = id.as_str().split_at_checked(2).unwrap_or(("", id.as_str()));
     format!("blobs/{first}/{rest}")

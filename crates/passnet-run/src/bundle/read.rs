@@ -34,6 +34,7 @@ pub fn read_at_most(path: &Path, most: u64) -> Result<Bundle, BundleError> {
     let mut archive = tar::Archive::new(reader);
     let mut entries = archive.entries()?;
     let first = entries.next().ok_or_else(|| missing(MANIFEST))??;
+    // The manifest is read before any limit that it states can apply, so it has a limit of its own.
     let text = content(first, MANIFEST, MAX_MANIFEST.min(most))?;
     let manifest = parse_manifest(&text, most)?;
     let mut contents = BTreeMap::new();
@@ -75,7 +76,7 @@ fn cut_short(error: std::io::Error) -> BundleError {
     BundleError::Io(error)
 }
 
-/// The bytes of an entry that has to be a plain file of that path.
+/// Returns the bytes of an entry that has to be a plain file of that path.
 fn content(entry: tar::Entry<'_, impl Read>, path: &str, most: u64) -> Result<Vec<u8>, BundleError> {
     if entry.path_bytes() != path.as_bytes() {
         let found = entry.path_bytes().escape_ascii().to_string();
@@ -101,12 +102,14 @@ fn parse_manifest(text: &[u8], most: u64) -> Result<Manifest, BundleError> {
     let manifest: Manifest = serde_json::from_slice(text).map_err(|found| error(found.to_string()))?;
     if manifest.schema_version != SCHEMA_VERSION {
         let found = manifest.schema_version;
-        return Err(error(format!("schema version {found} is not known here; install a later passnet")));
+        return Err(error(format!("schema version {found} is newer than this program; install a newer PassNet")));
     }
+    // The sizes come from the author of the bundle, and their sum may overflow.
     let total = manifest.files.iter().try_fold(0_u64, |sum, file| sum.checked_add(file.bytes));
     if total.is_none_or(|total| total > most) {
         return Err(BundleError::TooLarge { most });
     }
+    // Contents are stored by path: of two entries with one path, only the second would be kept.
     let mut paths: Vec<&str> = manifest.files.iter().map(|file| file.path.as_str()).collect();
     paths.sort_unstable();
     if let Some(twice) = paths.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -173,8 +176,8 @@ fn check_timings(log: &RunLog, blobs: &BTreeMap<ContentId, Vec<u8>>) -> Result<u
 fn follows(timing: &Timing, raw: &[u8]) -> bool {
     let Ok(trials) = serde_json::from_slice::<TrialTimes>(raw) else { return false };
     let baseline = trials.baseline(timing.baseline).flat();
-    // Time that the trials do not explain is added to the candidate's, pair by pair, and the log names the largest charge: the median
-    // lies between that of the trials and that with the whole charge.
+    // Time that the trials do not explain is added to the candidate's, pair by pair, and the log names the largest
+    // charge: the median lies between that of the trials and that with the whole charge.
     let same = |side: &SideTiming, times: &[u64], charge: f64| {
         let within = |again: f64| {
             close(again, side.median_ns)
@@ -188,7 +191,8 @@ fn follows(timing: &Timing, raw: &[u8]) -> bool {
         && ratio_follows(timing, trials.baseline(timing.baseline), &trials.candidate)
 }
 
-/// The ratio is that of the medians; with several pairs of processes, the geometric mean of the pairs' ratios, each of its own rounds.
+/// The ratio is that of the medians; with several pairs of processes, the geometric mean of the pairs' ratios, each of
+/// its own rounds.
 fn ratio_follows(timing: &Timing, baseline: &SideTrials, candidate: &SideTrials) -> bool {
     let pairs = &timing.pairs;
     if pairs.is_empty() {
@@ -232,7 +236,7 @@ mod tests {
         RatioInterval { ratio, low: ratio, high: ratio, confidence: 0.95 }
     }
 
-    /// A side with rounds of three equal trials.
+    /// Returns a side with rounds of three equal trials.
     fn side(rounds: &[u64]) -> SideTrials {
         SideTrials { e2e_ns: rounds.iter().map(|&ns| vec![ns; 3]).collect(), device_ns: Vec::new() }
     }

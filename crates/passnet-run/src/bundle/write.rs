@@ -18,7 +18,7 @@ const LEVEL: i32 = 12;
 /// Writes the bundle of a run; equal runs give equal files. Returns the id of the bundle and how many blobs were missing.
 ///
 /// # Errors
-/// Where the run cannot be read or the file not be written; nothing is left behind then.
+/// If the run cannot be read or the file not be written; nothing is left behind then.
 pub fn write(run: &Path, out: &Path) -> Result<(ContentId, usize), BundleError> {
     let log = RunLog::read(run)?;
     let mut lines = Vec::new();
@@ -55,6 +55,7 @@ pub fn write(run: &Path, out: &Path) -> Result<(ContentId, usize), BundleError> 
 /// Writes the archive under a temporary name and renames it when it is complete.
 fn archive(out: &Path, manifest: &[u8], files: &[(String, Vec<u8>)]) -> io::Result<()> {
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // In the folder of the result, because a file can only be renamed within one file system.
     let target = tempfile::NamedTempFile::new_in(folder)?;
     let mut tar = tar::Builder::new(zstd::Encoder::new(&target, LEVEL)?);
     append(&mut tar, MANIFEST, manifest)?;

@@ -5,18 +5,17 @@ use std::{io, path::PathBuf};
 /// An error of reading or writing a run.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The system refused.
     #[error(transparent)]
     Io(#[from] io::Error),
     /// Another process writes to the run.
-    #[error("{path}: another process is writing to this run; wait for it or choose another run name")]
+    #[error("{path}: another process is writing to this run; wait for it, or choose another directory with --out")]
     Locked {
         /// Directory of the run.
         path: PathBuf,
     },
     /// The run was begun with other settings, another author, suite or machine.
     #[error(
-        "{path}: this run was begun with {what} {before}, now it is {now}; choose another run name or go back to what it was"
+        "{path}: this run was started with {what} {before}, now it is {now}; use the earlier value, or choose another directory with --out"
     )]
     Mismatch {
         /// Directory of the run.
@@ -31,13 +30,11 @@ pub enum StoreError {
     /// A complete line of the log is not an event.
     #[error("{path}:{line}:{column}: not an event of a run log: {message}")]
     Malformed {
-        /// The log.
         path: PathBuf,
         /// Line, from 1.
         line: usize,
         /// Column, from 1.
         column: usize,
-        /// The problem.
         message: String,
     },
     /// A compressed log that does not unpack.
@@ -46,13 +43,12 @@ pub enum StoreError {
          --fresh"
     )]
     Damaged {
-        /// The log.
         path: PathBuf,
         /// The error of the decoder.
         message: String,
     },
     /// There is no log, or it is empty.
-    #[error("{path}: there is no run and no folder of runs here; `passnet bench run` makes one")]
+    #[error("{path}: not a run or a folder of runs; `passnet bench run` writes runs")]
     Missing {
         /// Directory of the run.
         path: PathBuf,

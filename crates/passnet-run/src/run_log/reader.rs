@@ -27,7 +27,7 @@ impl RunLog {
     /// Reads the log of a run directory, plain or compressed. A torn last line is left out.
     ///
     /// # Errors
-    /// Where there is no run, or a complete line is not an event.
+    /// If there is no run, or a complete line is not an event.
     pub fn read(directory: &Path) -> Result<Self, StoreError> {
         let missing = || StoreError::Missing { path: directory.to_owned() };
         let (path, bytes) = match fs::read(directory.join(LOG)) {
@@ -48,24 +48,28 @@ impl RunLog {
     /// Reads the text of a log. `path` is for messages.
     ///
     /// # Errors
-    /// Where a complete line is not an event, or none says how the run began.
+    /// If a complete line is not an event, or none says how the run began.
     pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, StoreError> {
         let missing = || StoreError::Missing { path: path.to_owned() };
         let (events, _) = parse(path, bytes)?;
-        let mut headers = events.iter().filter_map(|event| match event {
-            RunEvent::Started(header) => Some(header.as_ref()),
-            _ => None,
-        });
-        let mut header = headers.next().cloned().ok_or_else(missing)?;
+        let headers = || {
+            events.iter().filter_map(|event| match event {
+                RunEvent::Started(header) => Some(header.as_ref()),
+                _ => None,
+            })
+        };
+        let mut header = headers().next().cloned().ok_or_else(missing)?;
         // A run that is continued may correct its description, and keeps it where it says nothing.
-        if let Some(described) = headers.rfind(|header| !header.metadata.is_empty()) {
-            header.metadata = described.metadata.clone();
+        let writing = headers().rev().find_map(|header| header.metadata.writing);
+        if let Some(stated) = headers().rfind(|header| header.metadata.is_stated()) {
+            header.metadata = stated.metadata.clone();
         }
+        header.metadata.writing = writing;
         let finished = matches!(events.last(), Some(RunEvent::Finished { .. }));
         Ok(Self { header, events, finished })
     }
 
-    /// The verdicts, one per graph, in the order in which they were first reached; where a graph has several, the last.
+    /// Returns the verdicts, one per graph, in the order in which they were first reached; where a graph has several, the last.
     pub fn verdicts(&self) -> Vec<&Verdict> {
         let mut place = BTreeMap::new();
         let mut verdicts: Vec<&Verdict> = Vec::new();
@@ -84,14 +88,14 @@ impl RunLog {
     }
 }
 
-/// The text of a compressed log.
+/// Returns the text of a compressed log.
 pub(super) fn unpacked(path: &Path) -> Result<Vec<u8>, StoreError> {
     let packed = fs::read(path)?;
     zstd::decode_all(packed.as_slice())
         .map_err(|error| StoreError::Damaged { path: path.to_owned(), message: error.to_string() })
 }
 
-/// The events of a log, and the length of the part that consists of complete lines.
+/// Returns the events of a log, and the length of the part that consists of complete lines.
 pub(super) fn parse(path: &Path, bytes: &[u8]) -> Result<(Vec<RunEvent>, usize), StoreError> {
     let complete = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
     let lines = bytes[..complete].split(|&byte| byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty());

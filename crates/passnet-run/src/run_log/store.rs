@@ -5,6 +5,8 @@ use std::{
     fs::File,
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
     path::{Path, PathBuf},
+    thread,
+    time::Duration,
 };
 
 use fs_err as fs;
@@ -32,13 +34,14 @@ pub struct RunStore {
 }
 
 impl RunStore {
-    /// Begins a run, or continues with one that was begun under the same header.
+    /// Begins a run, or continues one that has the same header.
     ///
     /// # Errors
-    /// Where the run was begun with other settings, is being written to, or cannot be read.
+    /// If the run was begun with other settings, is being written to, or cannot be read.
     pub fn open(directory: &Path, header: &RunHeader) -> Result<Self, StoreError> {
         fs::create_dir_all(directory.join("blobs"))?;
-        let lock = FileLock::try_acquire(&directory.join("lock"))?;
+        // The lock comes first: everything below may change the log.
+        let lock = lock_of(directory)?;
         let lock = lock.ok_or_else(|| StoreError::Locked { path: directory.to_owned() })?;
         let path = directory.join(LOG);
         unpack(directory)?;
@@ -46,6 +49,8 @@ impl RunStore {
         let mut bytes = Vec::new();
         log.read_to_end(&mut bytes)?;
         let (events, complete) = parse(&path, &bytes)?;
+        // A writer that was killed may have left an incomplete line. An event appended to it would make the line
+        // malformed, and with it the whole log.
         log.set_len(complete as u64)?;
         log.seek(SeekFrom::End(0))?;
 
@@ -59,21 +64,22 @@ impl RunStore {
             }
         }
         let mut store = Self { directory: directory.to_owned(), log, _lock: lock, verdicts, passes };
+        // Each start adds a header: it has the time of the start and may correct the description for boards.
         store.append(&RunEvent::Started(Box::new(header.clone())))?;
         Ok(store)
     }
 
-    /// A verdict with this content key, if the run already has one: that of the graph itself, else that of an equal
-    /// graph elsewhere in the suite.
+    /// Returns a verdict with this content key, if the run has one: that of the graph itself, else that of an equal graph
+    /// elsewhere in the suite.
     pub fn verdict(&self, key: &ContentId, id: &GraphId) -> Option<&Verdict> {
         let verdicts = self.verdicts.get(key)?;
         verdicts.iter().find(|verdict| verdict.id == *id).or(verdicts.first())
     }
 
-    /// Keeps the files of a task's passes, once.
+    /// Records the files of a task's passes, once for each directory.
     ///
     /// # Errors
-    /// Where the disk refuses.
+    /// If the file cannot be written.
     pub fn record_passes(&mut self, task: &str, passes: &PassDirectory) -> Result<(), StoreError> {
         if self.passes.contains(&(task.to_owned(), passes.id().clone())) {
             return Ok(());
@@ -85,17 +91,20 @@ impl RunStore {
         self.append(&RunEvent::Passes { task: task.to_owned(), id: passes.id().clone(), files })
     }
 
-    /// Appends an event: one write, and for a verdict the promise of the disk.
+    /// Appends an event with one write, and synchronises a verdict to disk.
     ///
     /// # Errors
-    /// Where the disk refuses.
+    /// If the file cannot be written.
     pub fn append(&mut self, event: &RunEvent) -> Result<(), StoreError> {
         let mut line = serde_json::to_vec(event).map_err(io::Error::from)?;
         line.push(b'\n');
         self.log.write_all(&line)?;
         match event {
+            // Only verdicts are synchronised. They cost seconds of measurement; the next start writes all other
+            // events again.
             RunEvent::Verdict(verdict) => {
                 self.log.sync_data()?;
+                // Only now does the verdict count: an equal graph that finds it here is not evaluated again.
                 self.verdicts.entry(verdict.key.clone()).or_default().push(verdict.as_ref().clone());
             }
             RunEvent::Passes { task, id, .. } => drop(self.passes.insert((task.clone(), id.clone()))),
@@ -104,10 +113,10 @@ impl RunStore {
         Ok(())
     }
 
-    /// Keeps some bytes under their content's name.
+    /// Stores bytes as a blob and returns its id.
     ///
     /// # Errors
-    /// Where the disk refuses.
+    /// If the file cannot be written.
     pub fn put_blob(&self, bytes: &[u8]) -> Result<ContentId, StoreError> {
         Ok(put_blob(&self.directory, bytes)?)
     }
@@ -115,21 +124,36 @@ impl RunStore {
     /// Appends `finished`, then replaces the log by its compressed form.
     ///
     /// # Errors
-    /// Where the disk refuses.
+    /// If the file cannot be written.
     pub fn finish(mut self, wall_ns: u64) -> Result<(), StoreError> {
         self.append(&RunEvent::Finished { at: now_rfc3339(), wall_ns })?;
         self.log.sync_data()?;
         let plain = self.directory.join(LOG);
         let packed = zstd::encode_all(File::open(&plain)?, 9)?;
+        // The compressed log is complete before the plain one goes. A process that is killed in between leaves both,
+        // and readers prefer the plain one.
         write_whole(&self.directory.join(PACKED_LOG), &packed)?;
         Ok(fs::remove_file(plain)?)
+    }
+}
+
+/// Acquires the lock of a run; `None` while another process writes it.
+fn lock_of(directory: &Path) -> io::Result<Option<FileLock>> {
+    let path = directory.join("lock");
+    match FileLock::try_acquire(&path)? {
+        Some(lock) => Ok(Some(lock)),
+        // A page of this run may be looking at the lock just now, which takes some microseconds.
+        None => {
+            thread::sleep(Duration::from_millis(50));
+            FileLock::try_acquire(&path)
+        }
     }
 }
 
 /// Removes the run in a directory, if there is one; anything else in its place is left alone.
 ///
 /// # Errors
-/// Where the system refuses.
+/// If the file system reports an error.
 pub fn remove_run(directory: &Path) -> Result<(), StoreError> {
     if directory.join(LOG).exists() || directory.join(PACKED_LOG).exists() {
         fs::remove_dir_all(directory)?;
@@ -137,7 +161,7 @@ pub fn remove_run(directory: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Brings back the plain log of a finished run that is opened again.
+/// Restores the plain log of a finished run that is opened again.
 fn unpack(directory: &Path) -> Result<(), StoreError> {
     let (plain, packed) = (directory.join(LOG), directory.join(PACKED_LOG));
     if !plain.exists() && packed.exists() {

@@ -1,6 +1,6 @@
 use passnet_record::{
     AuthorSpec, CacheMode, ContentId, Cost, Device, Evidence, ExecutionPath, Fingerprint, GraphId, Mode, RunEvent,
-    RunHeader, RunMetadata, RunSettings, SCHEMA_VERSION, Status, Verdict,
+    RunHeader, RunMetadata, RunSettings, SCHEMA_VERSION, Status, Verdict, WritingCost,
 };
 
 use fs_err as fs;
@@ -167,6 +167,24 @@ fn a_description_is_kept_until_another_replaces_it() {
         drop(RunStore::open(directory.path(), &named(given)).unwrap());
         assert_eq!(RunLog::read(directory.path()).unwrap().header.metadata.name, kept);
     }
+}
+
+#[test]
+fn the_tokens_of_a_model_and_the_description_are_kept_separately() {
+    let directory = tempfile::tempdir().unwrap();
+    let writing = |input_tokens| Some(WritingCost { input_tokens, ..WritingCost::default() });
+    let stated = |name: &str, price, writing| {
+        let metadata =
+            RunMetadata { name: name.to_owned(), device_usd_per_hour: price, writing, ..RunMetadata::default() };
+        RunHeader { metadata, ..header() }
+    };
+    for given in [stated("first", Some(2.0), writing(5)), stated("", None, writing(9))] {
+        drop(RunStore::open(directory.path(), &given).unwrap());
+    }
+    assert_eq!(
+        RunLog::read(directory.path()).unwrap().header.metadata,
+        stated("first", Some(2.0), writing(9)).metadata
+    );
 }
 
 #[test]

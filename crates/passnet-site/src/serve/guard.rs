@@ -14,16 +14,16 @@ use fs_err as fs;
 const COOKIE: &str = "passnet_token";
 
 /// Decision about a request.
-pub(super) enum Entry {
-    /// It is answered.
+pub(super) enum Decision {
+    /// The request is answered.
     Free,
-    /// The token came in the address: it is kept in a cookie and taken out of the address.
+    /// The token is in the address. It is stored in a cookie, and the client is sent to the address without it.
     Remember(HeaderValue),
-    /// It is not answered.
+    /// The request is refused.
     Refused(StatusCode, &'static str),
 }
 
-/// The rule for a server.
+/// Rules for the requests to a server.
 pub(super) struct Guard {
     token: Option<String>,
     loopback: bool,
@@ -33,7 +33,7 @@ impl Guard {
     /// On a loopback address no token is needed; on any other one is made up where none is given.
     ///
     /// # Errors
-    /// Where the system gives no random bytes.
+    /// If the operating system has no random bytes.
     pub(super) fn new(host: IpAddr, token: Option<String>) -> io::Result<Self> {
         let loopback = host.is_loopback();
         let token = match token.filter(|token| !token.is_empty()) {
@@ -49,23 +49,25 @@ impl Guard {
     }
 
     /// Judges a request.
-    pub(super) fn admits(&self, request: &Request) -> Entry {
+    pub(super) fn admits(&self, request: &Request) -> Decision {
         let headers = request.headers();
-        // A page elsewhere may make its own name lead to this machine; the name then gives it away.
+        // DNS rebinding: a foreign page can make its own host name resolve to this machine. Its requests then carry that name.
         if self.loopback && !names_this_machine(headers) {
-            return Entry::Refused(StatusCode::FORBIDDEN, "this server answers to the name localhost only");
+            return Decision::Refused(StatusCode::FORBIDDEN, "this server answers to the name localhost only");
         }
-        let Some(token) = &self.token else { return Entry::Free };
+        let Some(token) = &self.token else { return Decision::Free };
         let bearer = text(headers, &header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
         if bearer.is_some_and(|shown| same(shown, token)) || cookies(headers).any(|shown| same(shown, token)) {
-            return Entry::Free;
+            return Decision::Free;
         }
         let query = request.uri().query().unwrap_or_default();
         let shown = query.split('&').find_map(|pair| pair.strip_prefix("token="));
+        // `HttpOnly` hides the cookie from scripts, and `SameSite=Strict` keeps browsers from sending it with
+        // requests of other sites.
         let cookie = HeaderValue::from_str(&format!("{COOKIE}={token}; HttpOnly; SameSite=Strict; Path=/"));
         match (shown, cookie) {
-            (Some(shown), Ok(cookie)) if same(shown, token) => Entry::Remember(cookie),
-            _ => Entry::Refused(
+            (Some(shown), Ok(cookie)) if same(shown, token) => Decision::Remember(cookie),
+            _ => Decision::Refused(
                 StatusCode::UNAUTHORIZED,
                 "show the token: /?token=TOKEN, or Authorization: Bearer TOKEN",
             ),
@@ -91,7 +93,7 @@ fn names_this_machine(headers: &HeaderMap) -> bool {
     name.is_some_and(|name| name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()))
 }
 
-/// Compares without saying by its time where the difference is.
+/// Compares two texts in a time that does not depend on the position of the first difference.
 fn same(shown: &str, token: &str) -> bool {
     let differences = shown.bytes().zip(token.bytes()).fold(0, |seen, (a, b)| seen | (a ^ b));
     shown.len() == token.len() && differences == 0
@@ -116,9 +118,9 @@ mod tests {
             request = request.header(*name, *value);
         }
         match guard.admits(&request.body(Body::empty()).unwrap()) {
-            Entry::Free => 200,
-            Entry::Remember(_) => 303,
-            Entry::Refused(code, _) => code.as_u16(),
+            Decision::Free => 200,
+            Decision::Remember(_) => 303,
+            Decision::Refused(code, _) => code.as_u16(),
         }
     }
 

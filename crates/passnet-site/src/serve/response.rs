@@ -5,7 +5,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::Response,
 };
-use passnet_web::content_security_policy;
+use passnet_web::{content_security_policy, live_content_security_policy};
 
 /// Returns an answer of a type.
 pub(super) fn respond(code: StatusCode, kind: &'static str, body: String) -> Response {
@@ -25,4 +25,11 @@ pub(super) fn respond(code: StatusCode, kind: &'static str, body: String) -> Res
         headers.insert(header::CONTENT_SECURITY_POLICY, policy);
     }
     response
+}
+
+/// Lets the page of an answer ask this server for figures.
+pub(super) fn allow_questions(response: &mut Response) {
+    if let Ok(policy) = HeaderValue::from_str(&live_content_security_policy()) {
+        response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+    }
 }

@@ -1,14 +1,18 @@
 //! Submissions over HTTP: `POST /submit`, `GET /submission/ID.json` and `GET /key.pub`.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    net::{IpAddr, Ipv6Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
 use axum::{
     body::to_bytes,
-    extract::Request,
-    http::{Method, StatusCode, header},
+    extract::{ConnectInfo, Request},
+    http::{HeaderValue, Method, StatusCode, header},
     response::Response,
 };
-use passnet_board::{Board, BoardError, MAX_BUNDLE, Refusal};
+use passnet_board::{Board, BoardError, Refusal};
 use passnet_record::ContentId;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
@@ -23,15 +27,49 @@ const UPLOADS: usize = 2;
 /// Longest time of an upload.
 const UPLOAD_TIME: Duration = Duration::from_secs(120);
 
+/// Seconds after which a client may try again where the board is busy; an evaluation takes longer than that.
+const BUSY_S: u64 = 60;
+
+/// Address by which a server counts the uploads of a submitter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SubmitterAddress {
+    /// Address of the connection.
+    #[default]
+    Connection,
+    /// Last address in the header `X-Forwarded-For`, which the proxy in front of the server sets. Only for servers that
+    /// no client reaches except through that proxy: a client can write the header itself.
+    Forwarded,
+}
+
+impl SubmitterAddress {
+    /// Returns the address for a server behind a proxy, or without one.
+    pub const fn behind_proxy(is_proxied: bool) -> Self {
+        if is_proxied { Self::Forwarded } else { Self::Connection }
+    }
+}
+
 /// The board behind a server of pages.
 pub(super) struct Submissions {
     board: Arc<Board>,
+    address: SubmitterAddress,
     uploads: Semaphore,
 }
 
 impl Submissions {
-    pub(super) fn new(board: Arc<Board>) -> Self {
-        Self { board, uploads: Semaphore::new(UPLOADS) }
+    pub(super) fn new(board: Arc<Board>, address: SubmitterAddress) -> Self {
+        Self { board, address, uploads: Semaphore::new(UPLOADS) }
+    }
+
+    /// Returns the name under which the uploads of a client are counted.
+    fn submitter(&self, request: &Request) -> String {
+        let connection = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
+        let forwarded = request.headers().get_all("x-forwarded-for").iter().next_back();
+        let forwarded = forwarded.and_then(|value| value.to_str().ok()?.rsplit(',').next()?.trim().parse().ok());
+        let address = match self.address {
+            SubmitterAddress::Connection => connection,
+            SubmitterAddress::Forwarded => forwarded.or(connection),
+        };
+        address.map_or_else(|| "unknown".to_owned(), network)
     }
 
     /// Returns whether a request is a submission.
@@ -45,16 +83,26 @@ impl Submissions {
         if kind != Some(BUNDLE) {
             return error(StatusCode::UNSUPPORTED_MEDIA_TYPE, &format!("send the bundle as {BUNDLE}"));
         }
+        let most = self.board.limits().bundle_bytes;
+        // Refused and not queued: a queue of uploads would hold their connections open.
         let Ok(_permit) = self.uploads.try_acquire() else {
-            return error(StatusCode::SERVICE_UNAVAILABLE, "others are sending bundles; try again in a moment");
+            let busy = error(StatusCode::SERVICE_UNAVAILABLE, "others are sending bundles; try again in a moment");
+            return retry_after(busy, 1);
         };
-        let too_large = || error(StatusCode::PAYLOAD_TOO_LARGE, &Refusal::TooLarge { most: MAX_BUNDLE }.to_string());
+        let too_large = || refused(&Refusal::TooLarge { most });
+        // The announced length saves an upload that would be refused. It may be missing or wrong, so the limit
+        // applies below as well.
         let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
-        if announced.and_then(|length| length.parse::<u64>().ok()).is_some_and(|length| length > MAX_BUNDLE as u64) {
+        if announced.and_then(|length| length.parse::<u64>().ok()).is_some_and(|length| length > most as u64) {
             return too_large();
         }
+        match self.board.count_upload(&self.submitter(&request)) {
+            Ok(()) => {}
+            Err(BoardError::Refused(refusal)) => return refused(&refusal),
+            Err(failed) => return broken(&failed),
+        }
         // A client that sends nothing must not keep others out.
-        let bytes = match tokio::time::timeout(UPLOAD_TIME, to_bytes(request.into_body(), MAX_BUNDLE)).await {
+        let bytes = match tokio::time::timeout(UPLOAD_TIME, to_bytes(request.into_body(), most)).await {
             Ok(Ok(bytes)) => bytes,
             Ok(Err(_)) => return too_large(),
             Err(_) => return error(StatusCode::REQUEST_TIMEOUT, "the bundle did not arrive in time"),
@@ -62,18 +110,9 @@ impl Submissions {
         let board = Arc::clone(&self.board);
         match tokio::task::spawn_blocking(move || board.accept(&bytes)).await {
             Ok(Ok(id)) => answer(StatusCode::ACCEPTED, &json!({ "id": id })),
-            Ok(Err(BoardError::Refused(refusal))) => {
-                let code = match refusal {
-                    Refusal::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-                    Refusal::Full(_) => StatusCode::SERVICE_UNAVAILABLE,
-                    _ => StatusCode::UNPROCESSABLE_ENTITY,
-                };
-                error(code, &refusal.to_string())
-            }
-            failed => {
-                tracing::error!("a submission could not be stored: {failed:?}");
-                error(StatusCode::INTERNAL_SERVER_ERROR, "the submission could not be stored; the board's log says why")
-            }
+            Ok(Err(BoardError::Refused(refusal))) => refused(&refusal),
+            Ok(Err(failed)) => broken(&failed),
+            Err(failed) => broken(&failed),
         }
     }
 
@@ -94,10 +133,111 @@ impl Submissions {
     }
 }
 
+/// Returns the name of the network of an address. A client with IPv6 has all addresses of its /64.
+fn network(address: IpAddr) -> String {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            format!("{}/64", Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
+        }
+    }
+}
+
+/// Answers with the reason of a refusal, and when to try again if time helps.
+fn refused(refusal: &Refusal) -> Response {
+    let (code, wait) = match refusal {
+        Refusal::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, None),
+        Refusal::TooMany { retry_after_s, .. } => (StatusCode::TOO_MANY_REQUESTS, Some(*retry_after_s)),
+        Refusal::Full(_) => (StatusCode::SERVICE_UNAVAILABLE, Some(BUSY_S)),
+        _ => (StatusCode::UNPROCESSABLE_ENTITY, None),
+    };
+    let response = error(code, &refusal.to_string());
+    match wait {
+        Some(seconds) => retry_after(response, seconds),
+        None => response,
+    }
+}
+
+fn retry_after(mut response: Response, seconds: u64) -> Response {
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    response
+}
+
+fn broken(failed: &dyn std::fmt::Display) -> Response {
+    tracing::error!("a submission could not be stored: {failed}");
+    error(StatusCode::INTERNAL_SERVER_ERROR, "the submission could not be stored; the board's log says why")
+}
+
 fn answer(code: StatusCode, value: &Value) -> Response {
     respond(code, "application/json", format!("{value}\n"))
 }
 
 fn error(code: StatusCode, message: &str) -> Response {
     answer(code, &json!({ "error": message }))
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+    use passnet_board::Limits;
+
+    use super::*;
+
+    /// Sends rubbish from an address; the status, and the seconds to wait.
+    fn send(submissions: &Submissions, from: &str, forwarded: &str) -> (u16, Option<String>) {
+        let request = Request::builder().method("POST").uri("/submit").header("content-type", BUNDLE);
+        let mut request = request.header("x-forwarded-for", forwarded).body(Body::from("rubbish")).unwrap();
+        request.extensions_mut().insert(ConnectInfo(SocketAddr::new(from.parse().unwrap(), 1)));
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let response = runtime.block_on(submissions.accept(request));
+        let wait = response.headers().get("retry-after").map(|wait| wait.to_str().unwrap().to_owned());
+        (response.status().as_u16(), wait)
+    }
+
+    fn submissions(folder: &tempfile::TempDir, address: SubmitterAddress, limits: Limits) -> Submissions {
+        Submissions::new(Arc::new(Board::open(folder.path()).unwrap().with_limits(limits)), address)
+    }
+
+    #[test]
+    fn a_submitter_that_sends_too_much_is_asked_to_come_back_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let limits = Limits { uploads: 2, window: Duration::from_secs(1_000_000), ..Limits::default() };
+        let board = submissions(&folder, SubmitterAddress::Connection, limits);
+        assert_eq!(send(&board, "192.0.2.1", "").0, 422);
+        assert_eq!(send(&board, "192.0.2.1", "198.51.100.9").0, 422);
+        // A header that the client made up does not help.
+        let (code, wait) = send(&board, "192.0.2.1", "198.51.100.10");
+        assert_eq!(code, 429);
+        assert!(wait.unwrap().parse::<u64>().unwrap() > 900_000);
+        assert_eq!(send(&board, "192.0.2.2", "").0, 422);
+        // All addresses of one /64 are one submitter.
+        let of = ["2001:db8::1", "2001:db8::2", "2001:db8::3", "2001:db8:0:1::1"].map(|from| send(&board, from, "").0);
+        assert_eq!(of, [422, 422, 429, 422]);
+        assert_eq!(send(&board, "::ffff:192.0.2.1", "").0, 429);
+    }
+
+    #[test]
+    fn a_proxy_tells_who_submits_and_large_bundles_do_not_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let limits = Limits { uploads: 1, ..Limits::default() };
+        let board = submissions(&folder, SubmitterAddress::Forwarded, limits);
+        assert_eq!(send(&board, "127.0.0.1", "198.51.100.1").0, 422);
+        // The proxy appends the address that it sees to those that the client claims.
+        assert_eq!(send(&board, "127.0.0.1", "203.0.113.7, 198.51.100.1").0, 429);
+        assert_eq!(send(&board, "127.0.0.1", "198.51.100.1, 198.51.100.2").0, 422);
+        let folder = tempfile::tempdir().unwrap();
+        let board = submissions(&folder, SubmitterAddress::Connection, Limits { bundle_bytes: 3, ..limits });
+        assert_eq!(send(&board, "192.0.2.1", ""), (413, None));
+    }
+
+    #[test]
+    fn refusals_that_time_helps_name_a_time() {
+        let wait = |refusal: Refusal| {
+            let response = refused(&refusal);
+            (response.status().as_u16(), response.headers().contains_key("retry-after"))
+        };
+        assert_eq!(wait(Refusal::Full(100)), (503, true));
+        assert_eq!(wait(Refusal::Unfinished), (422, false));
+    }
 }

@@ -36,7 +36,7 @@ pub(crate) fn replaced(before: &Graph, after: &Graph) -> Vec<bool> {
 mod tests {
     use super::*;
 
-    /// A chain of calls of functions on one input.
+    /// Returns a chain of calls of functions on one input.
     fn chain(functions: &[&str]) -> Graph {
         let mut builder = Graph::builder();
         let mut value = builder.input("x");

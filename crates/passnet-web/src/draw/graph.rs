@@ -138,7 +138,7 @@ fn value_box(graph: &Graph, value: ValueId, kind: Option<&str>) -> NodeBox {
     }
 }
 
-/// The last part of a dotted path; methods begin with a dot.
+/// Returns the last part of a dotted path; methods begin with a dot.
 fn op_name(callee: Callee<'_>) -> String {
     match callee {
         Callee::Method(name) => format!(".{name}"),
@@ -152,7 +152,7 @@ fn shortened(text: &str) -> String {
     if chars.next().is_some() { format!("{head}…") } else { head }
 }
 
-/// A smooth line through the points, vertical at each.
+/// Returns a smooth line through the points, vertical at each.
 fn curve(points: &[(f64, f64)]) -> String {
     let mut path = String::new();
     for (index, &(x, y)) in points.iter().enumerate() {

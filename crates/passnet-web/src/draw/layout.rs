@@ -201,7 +201,7 @@ fn place(items: &mut [Item], rows: &[Vec<usize>]) {
     }
 }
 
-/// The positions nearest to `wanted`, by least squares, at which boxes in this order do not overlap: isotonic regression
+/// Returns the positions nearest to `wanted`, by least squares, at which boxes in this order do not overlap: isotonic regression
 /// by pooling adjacent violators.
 fn spread(wanted: &[f64], widths: &[f64]) -> Vec<f64> {
     let mut offset = 0.0;

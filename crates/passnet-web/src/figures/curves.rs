@@ -1,5 +1,5 @@
-//! S(t) and ES(t), as the public plots draw them: S(t) up to t = 0; ES(t) as a line up to t = 0 and in steps after it, with the curve
-//! of its aggregate form dashed on top.
+//! S(t) and ES(t), as the public plots draw them: S(t) up to t = 0; ES(t) as a line up to t = 0 and in steps after it,
+//! with the curve of its aggregate form dashed on top.
 
 use maud::{Markup, html};
 use passnet_score::{EsSettings, ToleranceScore};
@@ -87,7 +87,7 @@ impl Axes {
         TOP + (1.0 - (value - self.low) / (self.high - self.low)) * PLOT
     }
 
-    /// The corners of a curve. In `steps`, a value after t = 0 holds until the next t.
+    /// Returns the corners of a curve. In `steps`, a value after t = 0 holds until the next t.
     fn path(&self, points: &[(i32, f64)], steps: bool) -> String {
         let mut corners: Vec<String> = Vec::new();
         let mut before: Option<f64> = None;

@@ -81,7 +81,7 @@ fn legend(names: &[&str], top: f64) -> Markup {
     }
 }
 
-/// The figure as a file of its own.
+/// Returns the figure as a file of its own.
 pub(super) fn file(figure: Markup) -> String {
     let text = figure.into_string();
     let (head, rest) = text.split_once('>').unwrap_or((&text, ""));

@@ -11,8 +11,8 @@ use crate::draw::at;
 /// Heights at which a density is computed.
 const STEPS: usize = 80;
 
-/// Violins by category, within it by compiler. With `values`, each has its logarithms in full precision: more than pages have room
-/// for.
+/// Violins by category, within it by compiler. With `values`, each has its logarithms in full precision: more than
+/// pages have room for.
 pub(crate) fn violin_figure(series: &[FigureSeries], values: bool) -> Markup {
     let mut categories: Vec<&str> = series.iter().flat_map(|entry| entry.speedups.keys()).map(String::as_str).collect();
     categories.sort_unstable();
@@ -97,7 +97,7 @@ fn density(sorted: &[f64], width: f64, at: f64) -> f64 {
     sorted.iter().map(|value| (-0.5 * ((at - value) / width).powi(2)).exp()).sum()
 }
 
-/// Quantile with linear interpolation.
+/// Returns the quantile with linear interpolation.
 fn quantile(sorted: &[f64], share: f64) -> f64 {
     let place = share * (sorted.len() - 1) as f64;
     let below = place.floor() as usize;

@@ -32,7 +32,7 @@ pub(super) fn page(context: &Context<'_>, index: usize) -> Page {
     }
 }
 
-/// The runs of an author on one board, oldest first, as a figure and a table.
+/// Returns the runs of an author on one board, oldest first, as a figure and a table.
 fn over_time(context: &Context<'_>, board: &Board, runs: &[usize]) -> Markup {
     let site = context.site;
     let conditions = &board.conditions;
@@ -78,7 +78,7 @@ fn over_time(context: &Context<'_>, board: &Board, runs: &[usize]) -> Markup {
     }
 }
 
-/// The change of the sound score since the author's previous run on the same board, with a link to the comparison.
+/// Returns the change of the sound score since the author's previous run on the same board, with a link to the comparison.
 pub(super) fn change(context: &Context<'_>, board: &Board, run: usize) -> Markup {
     let Some(movement) = movement(context.site, board, run) else { return html! { "–" } };
     let (sign, class, title) = match (movement.is_certain, movement.change > 0.0) {
@@ -92,7 +92,7 @@ pub(super) fn change(context: &Context<'_>, board: &Board, run: usize) -> Markup
     }
 }
 
-/// The list of authors.
+/// Returns the list of authors.
 pub(super) fn list(context: &Context<'_>) -> Page {
     let site = context.site;
     let table = html! {

@@ -15,7 +15,7 @@ use crate::{
         bars::{ScoreAxis, coverage_bar, score_mark},
         scatter::{Point, scatter},
     },
-    format::{counted, duration, interval, ratio, score},
+    format::{counted, duration, interval, ratio, score, usd},
     metadata::day,
     shell::{scrolling, section},
 };
@@ -77,7 +77,8 @@ fn leaderboard(context: &Context<'_>, boards: &[Board]) -> Markup {
             "The bar shows three nested parts of the graphs: "
             span.key.covered { "covered" } " (a pass was handed in), " span.key.correct { "correct" } ", and "
             span.key.faster { "faster" } " than eager (95 % interval above 1). AS is the published score, G-mean the geometric mean "
-            "speed-up of correct graphs, cost the wall time of all evaluations. Change is that of the sound score since the "
+            "speed-up of correct graphs, cost the wall time of all evaluations. Where the prices are known, the money is below: that "
+            "time at the price per device hour that the run states, and the tokens of a language model. Change is that of the sound score since the "
             "author's previous run on the board: ▲ and ▼ where the two intervals do not overlap, else ≈."
         }
         div.filters data-for="boards" role="search" {
@@ -193,7 +194,11 @@ fn run_row(context: &Context<'_>, board: &Board, row: &Ranked, suite: &str, axis
                 Some(mean) => td.number data-sort=(mean) { (ratio(mean)) },
                 None => td.number data-sort="–" { span title="no correct graph was timed" { "–" } },
             }
-            td.number data-sort=(cost) { (duration(cost as f64)) }
+            td.number data-sort=(cost) {
+                (duration(cost as f64))
+                // Below and not next to it: a further column would not fit.
+                @if let Some(cost) = run.cost_usd() { br; small { (usd(cost)) } }
+            }
             td { (change(context, board, row.run)) }
             td.day { (day(&run.header.started)) }
         }

@@ -83,7 +83,7 @@ fn summary(comparison: &RunComparison) -> Markup {
     }
 }
 
-/// A ratio as a change in percent.
+/// Returns a ratio as a change in percent.
 fn signed(ratio: f64) -> String {
     format!("{:+.1} %", 100.0 * (ratio - 1.0)).replace('-', "−")
 }

@@ -108,6 +108,10 @@ fn graph(context: &Context<'_>, run: usize, verdict: &Verdict, is_first: bool) -
     let is_right = reason.is_none();
     html! {
         article id=(format!("graph-{}", id.graph)) aria-label=(format!("Graph {}", id.graph)) {
+            @if let Some(index) = context.site.failing_part(run, verdict) {
+                p { (context.link(PageId::Bisected(index), "Smallest failing part")) ": "
+                    (counted(context.site.bisected[index].part.graph.num_nodes(), "call")) " of " (context.site.bisected[index].whole) "." }
+            }
             h3 { "Graph " (id.graph) " " span.status.good[is_right] { (status.name()) } (headline(verdict)) }
             @if let Some(reason) = reason {
                 p { code { (reason.code) } " " (message(&reason.message)) }
@@ -223,7 +227,7 @@ fn sides(trials: &Trials) -> Vec<plots::Side<'_>> {
     sides
 }
 
-/// The graph before and after, as far as it was recorded; drawn for the first graph of a page.
+/// Returns the graph before and after, as far as it was recorded; drawn for the first graph of a page.
 fn rewriting(context: &Context<'_>, run: usize, verdict: &Verdict, draw: bool) -> Markup {
     let Some(text) = &verdict.evidence.rewritten else { return html! {} };
     let header = &context.site.runs[run].header;

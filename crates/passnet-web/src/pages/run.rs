@@ -12,7 +12,7 @@ use crate::{
     draw::plots,
     environment::environment,
     failures::message,
-    format::{counted, duration, interval, percent, ratio, score},
+    format::{counted, duration, interval, percent, ratio, score, usd},
     metadata::described,
     shell::{scrolling, section},
     tasks::cell,
@@ -64,6 +64,7 @@ pub(super) fn page(context: &Context<'_>, index: usize) -> Page {
     let lead = html! {
         p { (run.header.author) " over " (context.link(PageId::Suite(entry.suite, 0), &suite.title())) ", begun " (run.header.started) "."
             @if !run.is_complete() { " " span.tag { "unfinished" } }
+            @if !run.is_complete() && site.is_live { " " (context.link(PageId::Live, "Live runs")) " shows whether it is being written." }
         }
         (described(&run.header))
         @if let Origin::Bundle { id } = &run.origin {
@@ -102,6 +103,18 @@ fn scores(context: &Context<'_>, index: usize) -> Markup {
     facts.push(("Unstable", tally.unstable.to_string()));
     facts.push(("Reference failed", report.reference_errors.to_string()));
     facts.push(("Cost of evaluation", duration(run.cost_ns() as f64)));
+    let metadata = &run.header.metadata;
+    if let (Some(price), Some(cost)) = (metadata.device_usd_per_hour, run.evaluation_usd()) {
+        facts.push(("Evaluation in money", format!("{} at {} per device hour", usd(cost), usd(price))));
+    }
+    if let Some(writing) = metadata.writing {
+        let about = if writing.estimated { "about " } else { "" };
+        let cost = writing.usd.map(|cost| format!(", {}", usd(cost))).unwrap_or_default();
+        facts.push((
+            "Tokens of the model",
+            format!("{about}{} in, {} out{cost}", writing.input_tokens, writing.output_tokens),
+        ));
+    }
     html! { dl.facts { @for (name, value) in facts { div { dt { (name) } dd { (value) } } } } }
 }
 
@@ -169,7 +182,19 @@ fn failures(context: &Context<'_>, index: usize) -> Markup {
             }
         }
     };
+    let bisected: Vec<(usize, &Verdict)> = {
+        let verdicts = context.site.runs[index].verdicts.iter();
+        verdicts.filter_map(|verdict| Some((context.site.failing_part(index, verdict)?, verdict))).collect()
+    };
     html! {
+        @if !bisected.is_empty() {
+            p { "Smallest failing parts: "
+                @for (at, (part, verdict)) in bisected.iter().take(MAX_KINDS).enumerate() {
+                    @if at > 0 { ", " } (context.link(PageId::Bisected(*part), &format!("{}/{}", verdict.id.task, verdict.id.graph)))
+                }
+                @if bisected.len() > MAX_KINDS { " …" } "."
+            }
+        }
         (scrolling("Failures by class", table))
         @if left_out > 0 { p.about { (counted(left_out, "rarer kind")) " not listed." } }
     }

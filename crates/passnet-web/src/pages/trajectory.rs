@@ -13,6 +13,8 @@ use crate::{
 /// Characters of one message, and of all, that are shown.
 const MAX_TURN: usize = 8_000;
 const MAX_ALL: usize = 180_000;
+/// Trajectories that the list has.
+const MAX_LISTED: usize = 1500;
 /// Longer messages are folded.
 const FOLD_AT: usize = 600;
 /// Characters of a folded call that are shown.
@@ -20,19 +22,36 @@ const GLANCE: usize = 70;
 
 pub(super) fn list(context: &Context<'_>) -> Page {
     let table = html! {
-        table.sortable {
+        table.sortable.filtered {
             thead { tr {
-                th scope="col" { "Trajectory" } th scope="col" { "Task" } th scope="col" { "Model" } th.number scope="col" { "Messages" }
+                th scope="col" { "Trajectory" } th scope="col" { "Outcome" } th scope="col" { "Task" } th scope="col" { "Model" } th.number scope="col" { "Messages" }
                 th.number scope="col" { "Evaluations" } th.number scope="col" { "Best score" }
             } }
-            tbody { @for (index, view) in context.site.trajectories.iter().enumerate().take(1500) { tr {
+            tbody { @for (index, view) in context.site.trajectories.iter().enumerate().take(MAX_LISTED) { tr data-outcome=(view.outcome) {
                 th scope="row" { (context.link(PageId::Trajectory(index), &view.name)) }
+                td { (view.outcome) }
                 td { (view.task) } td { (view.model) } td.number { (view.turns.len()) } td.number { (view.scores.len()) }
                 td.number { (best(view).map_or_else(|| "–".to_owned(), score)) }
             } } }
         }
     };
-    let sections = vec![section("list", "Conversations", scrolling("Trajectories", table))];
+    let mut outcomes: Vec<&str> = context.site.trajectories.iter().map(|view| view.outcome.as_str()).collect();
+    outcomes.sort_unstable();
+    outcomes.dedup();
+    let content = html! {
+        div.filters data-for="trajectories" role="search" {
+            label { "Find " input type="search" data-find placeholder="task, model" aria-keyshortcuts="/"; }
+            label { "Outcome "
+                select data-filter="outcome" {
+                    option value="" { "all" }
+                    @for outcome in outcomes { option value=(outcome) { (outcome) } }
+                }
+            }
+            output data-count {}
+        }
+        div id="trajectories" { (scrolling("Trajectories", table)) }
+    };
+    let sections = vec![section("list", "Conversations", content)];
     Page { title: "Trajectories".to_owned(), above: Vec::new(), lead: html! {}, sections }
 }
 
@@ -101,7 +120,7 @@ fn message(turn: &Turn, left: &mut usize) -> Markup {
     }
 }
 
-/// The beginning of arguments on one line.
+/// Returns the beginning of arguments on one line.
 fn glance(arguments: &str) -> String {
     let words = arguments.split_whitespace().collect::<Vec<_>>().join(" ");
     let shown: String = words.chars().take(GLANCE).collect();

@@ -9,7 +9,7 @@ use super::{
     authors::{AuthorEntry, authors},
     slug::Slugs,
 };
-use crate::view::{DatasetView, RunView, TrajectoryView};
+use crate::view::{BisectedView, DatasetView, RunView, TrainingView, TrajectoryView};
 
 /// Graphs that one evaluation page shows.
 pub(crate) const GRAPHS_PER_PAGE: usize = 12;
@@ -82,7 +82,11 @@ pub struct Site {
     pub(crate) trajectories: Vec<TrajectoryView>,
     pub(super) trajectory_slugs: Vec<String>,
     pub(crate) dataset: Option<DatasetView>,
+    pub(crate) trainings: Vec<TrainingView>,
+    pub(crate) bisected: Vec<BisectedView>,
+    pub(super) bisected_slugs: Vec<String>,
     pub(crate) published: bool,
+    pub(crate) is_live: bool,
     by_slug: BTreeMap<String, usize>,
 }
 
@@ -109,12 +113,51 @@ impl Site {
         }
         let by_slug = entries.iter().enumerate().map(|(index, entry)| (entry.slug.clone(), index)).collect();
         let authors = authors(&runs);
-        Self { runs, entries, authors, suites, trajectories, trajectory_slugs, dataset, published: false, by_slug }
+        Self {
+            runs,
+            entries,
+            authors,
+            suites,
+            trajectories,
+            trajectory_slugs,
+            dataset,
+            trainings: Vec::new(),
+            bisected: Vec::new(),
+            bisected_slugs: Vec::new(),
+            published: false,
+            is_live: false,
+            by_slug,
+        }
     }
 
     /// Adds a page with the published figures of the PassNet paper; off by default.
     pub fn with_published(self, published: bool) -> Self {
         Self { published, ..self }
+    }
+
+    /// Adds a page with the curves of training runs, if there are any.
+    pub fn with_trainings(self, trainings: Vec<TrainingView>) -> Self {
+        Self { trainings, ..self }
+    }
+
+    /// Adds a page for each failing part of a graph, and links from the evaluations that failed.
+    pub fn with_bisected(self, bisected: Vec<BisectedView>) -> Self {
+        let mut slugs = Slugs::default();
+        let name = |view: &BisectedView| slugs.name(&format!("{}-{}-{}", view.id.task, view.id.graph, view.author));
+        let bisected_slugs = bisected.iter().map(name).collect();
+        Self { bisected, bisected_slugs, ..self }
+    }
+
+    /// Returns the failing part of a graph that a run failed on, if there is one of its author.
+    pub(crate) fn failing_part(&self, run: usize, verdict: &Verdict) -> Option<usize> {
+        let author = self.runs[run].header.author.to_string();
+        let is_it = |view: &BisectedView| view.id == verdict.id && view.author == author;
+        verdict.status.is_failure().then(|| self.bisected.iter().position(is_it)).flatten()
+    }
+
+    /// Adds the live page, for a server that can tell which runs are being written; off by default.
+    pub fn with_live(self, is_live: bool) -> Self {
+        Self { is_live, ..self }
     }
 
     pub(super) fn run_named(&self, slug: &str) -> Option<usize> {
@@ -147,7 +190,7 @@ impl Site {
         self.runs[run].score.tasks.get(score)
     }
 
-    /// The part of an evaluation's pages that has a graph.
+    /// Returns the part of an evaluation's pages that has a graph.
     pub(crate) fn part_of(&self, run: usize, task: usize, graph: &str) -> usize {
         self.verdicts(run, task).position(|verdict| verdict.id.graph == graph).unwrap_or_default() / GRAPHS_PER_PAGE
     }

@@ -7,7 +7,6 @@ pub enum PageId {
     Index,
     /// All tasks of a suite.
     Suite(usize, usize),
-    /// A run.
     Run(usize),
     /// A task of a suite: suite, task.
     Task(usize, usize),
@@ -27,14 +26,29 @@ pub enum PageId {
     Dataset,
     /// Published figures of the PassNet paper.
     Published,
+    /// The smallest failing part of a graph.
+    Bisected(usize),
+    /// The list of failing parts.
+    Bisections,
+    /// Curves of training runs.
+    Training,
+    /// Runs that are being written; only a server has it.
+    Live,
 }
 
 impl PageId {
     /// Returns the relative path from this page to the root: `../` for each folder.
     pub(crate) fn up(self) -> &'static str {
         match self {
-            Self::Index | Self::Authors | Self::Dataset | Self::Published | Self::Trajectories => "",
-            Self::Suite(..) | Self::Author(_) | Self::Run(_) | Self::Trajectory(_) => "../",
+            Self::Index
+            | Self::Authors
+            | Self::Dataset
+            | Self::Bisections
+            | Self::Live
+            | Self::Published
+            | Self::Training
+            | Self::Trajectories => "",
+            Self::Suite(..) | Self::Author(_) | Self::Bisected(_) | Self::Run(_) | Self::Trajectory(_) => "../",
             Self::Task(..) | Self::Evaluation(..) | Self::Compare(..) => "../../",
         }
     }

@@ -24,6 +24,9 @@ impl Site {
         pages.extend((0..self.trajectories.len()).map(PageId::Trajectory));
         pages.extend((!self.trajectories.is_empty()).then_some(PageId::Trajectories));
         pages.extend(self.dataset.is_some().then_some(PageId::Dataset));
+        pages.extend((0..self.bisected.len()).map(PageId::Bisected));
+        pages.extend((!self.bisected.is_empty()).then_some(PageId::Bisections));
+        pages.extend((!self.trainings.is_empty()).then_some(PageId::Training));
         pages.extend(self.published.then_some(PageId::Published));
         pages
     }
@@ -45,6 +48,10 @@ impl Site {
             PageId::Trajectories => !self.trajectories.is_empty(),
             PageId::Dataset => self.dataset.is_some(),
             PageId::Published => self.published,
+            PageId::Live => self.is_live,
+            PageId::Bisected(index) => index < self.bisected.len(),
+            PageId::Bisections => !self.bisected.is_empty(),
+            PageId::Training => !self.trainings.is_empty(),
         }
     }
 }
@@ -53,7 +60,7 @@ impl Site {
 const PART: char = '~';
 
 impl PageId {
-    /// The path below the site's root, e.g. `task/demo-1/gelu.html`.
+    /// Returns the path below the site's root, e.g. `task/demo-1/gelu.html`.
     pub fn path(self, site: &Site) -> String {
         let part = |part: usize| if part == 0 { String::new() } else { format!("{PART}{}", part + 1) };
         match self {
@@ -78,10 +85,14 @@ impl PageId {
             Self::Trajectories => "trajectories.html".to_owned(),
             Self::Dataset => "dataset.html".to_owned(),
             Self::Published => "published.html".to_owned(),
+            Self::Live => "live.html".to_owned(),
+            Self::Bisected(index) => format!("failing/{}.html", site.bisected_slugs[index]),
+            Self::Bisections => "failing.html".to_owned(),
+            Self::Training => "training.html".to_owned(),
         }
     }
 
-    /// The page at a path, if there is one.
+    /// Returns the page at a path, if there is one.
     pub fn at(path: &str, site: &Site) -> Option<Self> {
         if path.is_empty() {
             return Some(Self::Index);
@@ -91,6 +102,10 @@ impl PageId {
             ["index"] => Self::Index,
             ["dataset"] => Self::Dataset,
             ["published"] => Self::Published,
+            ["live"] => Self::Live,
+            ["failing"] => Self::Bisections,
+            ["failing", name] => Self::Bisected(site.bisected_slugs.iter().position(|slug| slug == name)?),
+            ["training"] => Self::Training,
             ["trajectories"] => Self::Trajectories,
             ["suite", name] => {
                 let (name, part) = split_part(name)?;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 /// Longest name of a page, so that no path grows beyond what file systems take.
 const MAX: usize = 80;
 
-/// Gives each text a name of lower-case letters, digits, `-`, `_` and `.` of its own.
+/// Assigns a unique name of lower-case letters, digits, `-`, `_` and `.` to each text.
 #[derive(Debug, Default)]
 pub(crate) struct Slugs {
     taken: BTreeSet<String>,

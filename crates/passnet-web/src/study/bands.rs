@@ -12,7 +12,6 @@ pub struct Band {
     pub from_ns: f64,
     /// Up to this time, in nanoseconds; infinite in the last band.
     pub to_ns: f64,
-    /// Graphs in it.
     pub graphs: usize,
     /// Graphs slower than eager.
     pub slower: usize,

@@ -19,7 +19,6 @@ pub struct Compiler {
     pub name: String,
     /// Machine and versions, as text.
     pub machine: String,
-    /// Suite.
     pub suite: String,
     /// Graphs of the run.
     pub graphs: usize,
@@ -119,7 +118,7 @@ impl Compiler {
         (scale > 0.0).then(|| sum(&|a, b| a * b) / scale)
     }
 
-    /// The slowed-down graphs whose split is known.
+    /// Returns the slowed-down graphs whose split is known.
     pub fn slowdowns(&self) -> impl Iterator<Item = (&Subject, Split)> {
         self.subjects
             .iter()

@@ -13,7 +13,7 @@ use crate::{
     shell::{Document, document, scrolling, section},
 };
 
-/// The report as a whole HTML document.
+/// Returns the report as a whole HTML document.
 pub fn study_page(compilers: &[Compiler]) -> String {
     let mut sections = vec![section("shares", "How often compilers make subgraphs slower", shares(compilers))];
     let ids = [
@@ -30,7 +30,14 @@ pub fn study_page(compilers: &[Compiler]) -> String {
         sections.push(section(id, &of.name, compiler(of)));
     }
     let lead = html! { p { "Eager against compilers, subgraph by subgraph; both sides alternate on one core, and only settled measurements count." } };
-    document(&Document { title: "Compilers against eager", places: Vec::new(), crumbs: Vec::new(), lead, sections })
+    document(&Document {
+        title: "Compilers against eager",
+        places: Vec::new(),
+        crumbs: Vec::new(),
+        lead,
+        sections,
+        is_live: false,
+    })
 }
 
 fn shares(compilers: &[Compiler]) -> Markup {

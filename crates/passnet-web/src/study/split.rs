@@ -19,7 +19,7 @@ pub struct Split {
 }
 
 impl Split {
-    /// The parts in the order of [`NAMES`].
+    /// Returns the parts in the order of [`NAMES`].
     pub fn parts(&self) -> [f64; 4] {
         [self.path, self.gaps, self.launch, self.kernel]
     }
@@ -43,7 +43,7 @@ pub struct Part {
     pub largest: usize,
 }
 
-/// The parts over the splits of slowdowns; empty where there are none.
+/// Returns the parts over the splits of slowdowns; empty where there are none.
 pub(super) fn parts(splits: &[Split]) -> Vec<Part> {
     // Medians of repeated trials need not agree with the ratio that calls a graph slower: a split may lose nothing.
     let splits: Vec<[f64; 4]> =
@@ -63,7 +63,7 @@ pub(super) fn parts(splits: &[Split]) -> Vec<Part> {
     NAMES.into_iter().enumerate().map(part).collect()
 }
 
-/// The middle value, or the mean of the two in the middle; `values` is not empty.
+/// Returns the middle value, or the mean of the two in the middle; `values` is not empty.
 pub(super) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let (low, high) = ((values.len() - 1) / 2, values.len() / 2);

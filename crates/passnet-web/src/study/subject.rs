@@ -7,7 +7,6 @@ use super::split::{Split, split};
 /// One graph under one compiler, measured and settled.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Subject {
-    /// The graph.
     pub id: GraphId,
     /// Calls in it.
     pub nodes: usize,

@@ -29,7 +29,7 @@ pub(super) fn shown_parts(of: &Compiler) -> Vec<(Part, &'static str)> {
     of.parts().into_iter().filter_map(|part| Some((part, what(&part)?))).collect()
 }
 
-/// A band of times, for people.
+/// Returns a band of times, for people.
 pub(super) fn range(band: &Band) -> String {
     match (band.from_ns, band.to_ns) {
         (0.0, to) => format!("under {}", duration(to)),
@@ -43,12 +43,12 @@ pub(super) fn signed(nanoseconds: f64) -> String {
     format!("{}{}", if nanoseconds < 0.0 { "-" } else { "" }, duration(nanoseconds.abs()))
 }
 
-/// A share with its interval.
+/// Returns a share with its interval.
 pub(super) fn share(share: Share) -> String {
     format!("{:.1} % ({:.0} to {:.0})", share.percent, share.low, share.high)
 }
 
-/// The report as Markdown, without a heading of its own.
+/// Returns the report as Markdown, without a heading of its own.
 pub fn study_markdown(compilers: &[Compiler]) -> String {
     let mut text = String::new();
     let mut line = |cells: &[String]| text.push_str(&format!("| {} |\n", cells.join(" | ")));
@@ -121,7 +121,7 @@ fn section(of: &Compiler) -> String {
     text
 }
 
-/// The graphs with the least speed-up.
+/// Returns the graphs with the least speed-up.
 pub(super) fn slowest(of: &Compiler) -> Vec<&Subject> {
     let mut subjects: Vec<&Subject> = of.subjects.iter().filter(|subject| subject.speedup.0 < 1.0).collect();
     subjects.sort_by(|a, b| a.speedup.0.total_cmp(&b.speedup.0));
