@@ -3,7 +3,7 @@
     PYTHONPATH=python:benches python benches/train.py [--device cuda] [--threads N] [--seconds S] [MODEL...]
 
 A step is forward, a loss, and backward; dropout draws the same numbers on all sides. Prints one JSON object per line, `{"model": ..., "side": ...,
-"us": ..., "compile_s": ..., "gradient_error": ..., "peak_mib": ...}`, and at last geometric means against eager. The sides are called in turns; times
+"us": ..., "compile_s": ..., "gradient_error": ..., "peak_mib": ...}`, and finally geometric means against eager. The sides are called in turns; times
 are medians. `gradient_error` is the largest difference from eager relative to the largest gradient of each parameter, `gradient_error64`
 the same against float64 where the model draws no random numbers.
 """

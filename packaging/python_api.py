@@ -76,7 +76,7 @@ def _tree(module: str) -> ast.Module:
 
 
 def _definition(module: str, name: str) -> ast.FunctionDef | ast.ClassDef:
-    """The definition of a public name, in whichever module it is imported from."""
+    """The definition of a public name, in the module that defines it."""
     tree = _tree(module)
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:

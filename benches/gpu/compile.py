@@ -2,7 +2,7 @@
 
     PYTHONPATH=python:benches python benches/gpu/compile.py [--seconds 190] [--skip checks fast slow] [MODEL...]
 
-Prints one JSON object per line: `{"check": ...}`, `{"model": ..., "side": ..., "us": ..., "compile_s": ...}`, and at last a
+Prints one JSON object per line: `{"check": ...}`, `{"model": ..., "side": ..., "us": ..., "compile_s": ...}`, and finally a
 summary with geometric means. The sides of a model are called in turns; times are medians of calls that end with a synchronisation.
 It stops before the given time is over: first all sides but the modes that tune for as many models as there is time for, then those modes for a few.
 Models that are not reached are missing from the summary.

@@ -17,7 +17,7 @@ class CommandNotFoundError(RuntimeError):
 
 
 def find_command() -> str:
-    """The path of the command: that of `PASSNET_BINARY`, else the one installed with this package, else one on the `PATH`.
+    """Returns the path of the command: that of `PASSNET_BINARY`, else the one installed with this package, else one on the `PATH`.
 
     Raises :class:`CommandNotFoundError`.
     """

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of the message that is not blank, or `no message`."""
+    """Returns the first line of the message that is not blank, or `no message`."""
     return next((line for line in str(error).splitlines() if line.strip()), "no message")
 
 
 def summary(error: BaseException) -> str:
-    """The type of an exception and the first line of its message."""
+    """Returns the type of an exception and the first line of its message."""
     return f"{type(error).__name__}: {first_line(error)}"

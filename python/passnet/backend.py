@@ -28,7 +28,9 @@ from passnet._backend.cache import Store
 from passnet._backend.directories import load_directory
 from passnet._backend.fallback import Refusals, with_fallback
 from passnet._backend.inductor import compile_rest
+from passnet._backend.regions import regions_of
 from passnet._backend.report import GraphReport, Report
+from passnet._backend.sharing import escape_together
 from passnet._backend.sizes import Sized, SizesReport, has_symbols
 from passnet._backend.stages import Stages
 from passnet._passes.load import Pass, PassDirectory
@@ -91,7 +93,7 @@ class Backend:
         return module.forward
 
     def _sized(self, module: torch.fx.GraphModule, graph: GraphReport, wants_gradient: bool) -> Callable[..., Any]:
-        """The graph with one specialisation for each of its sizes, up to a limit."""
+        """Returns the graph with one specialisation for each of its sizes, up to a limit."""
 
         def compiled(sized: torch.fx.GraphModule, values: Sequence[Any]) -> Callable[..., Any]:
             try:
@@ -110,7 +112,7 @@ class Backend:
     def _with_rest(
         self, module: torch.fx.GraphModule, example_inputs: Sequence[Any], graph: GraphReport, wants_gradient: bool
     ) -> Callable[..., Any]:
-        """The graph compiled by TorchInductor, with the passes applied by its hook."""
+        """Returns the graph compiled by TorchInductor, with the passes applied by its hook."""
         if wants_gradient:
             graph.not_authored = "a gradient is wanted: TorchInductor compiles the whole graph"
             return compile_rest(module, example_inputs, [])[0]
@@ -126,7 +128,7 @@ class Backend:
     def _trained(
         self, module: torch.fx.GraphModule, example_inputs: Sequence[Any], graph: GraphReport
     ) -> Callable[..., Any]:
-        """The graph with compiled gradients; where AOTAutograd cannot follow it, with those of PyTorch and one warning."""
+        """Returns the graph with compiled gradients; where AOTAutograd cannot follow it, with those of PyTorch and one warning."""
         stages = Stages([], self.store or Store.default(), verify=self.verify)
         try:
             differentiable = stages.differentiable(module, example_inputs)
@@ -144,9 +146,15 @@ class Backend:
         graph.set_rewriting(rewriting)
         for rule in rewriting.passes:
             self.matches[rule.name] = self.matches.get(rule.name, 0) + rule.matches
+        if self.falls_back and self.then is None:
+            sites = regions_of(module.graph, passes)
+            for name in {rule.name for rule in sites.values()}:
+                graph.refusals[name].results_may_change = any(
+                    escape_together(node) for node, rule in sites.items() if rule.name == name
+                )
 
     def _authored(self, module: torch.fx.GraphModule, graph: GraphReport) -> Sequence[Pass]:
-        """The author's passes for what the known passes have left of a graph."""
+        """Returns the author's passes for what the known passes have left of a graph."""
         try:
             authored = author_passes(module.graph, self.store)
         except NotAuthoredError as error:
@@ -179,7 +187,7 @@ def passnet(
     options: dict[str, Any] | None = None,
     **_: Any,
 ) -> Callable[..., Any]:
-    """The backend that torch finds under the name `passnet`.
+    """Returns the backend that torch finds under the name `passnet`.
 
     Options: `passes` is a pass directory or a list of them. `author` is `"fuse"`, the built-in author, which writes passes for
     what they leave, or `None`; it is `"fuse"` unless there are `passes`. `verify`, on by default, compares the first call of each
@@ -200,7 +208,7 @@ def passnet(
         raise ValueError(f"the backend `passnet` has no author `{author}`; use 'fuse' or None")
     then = options.get("then")
     if then not in ("inductor", None):
-        raise ValueError(f"the backend `passnet` has nothing called `{then}` for the rest; use 'inductor' or None")
+        raise ValueError(f"the backend `passnet` does not know `{then}` for the rest; use 'inductor' or None")
     places = tuple(os.path.abspath(path) for path in paths)
     key = places, options.get("verify", True), author, options.get("cache_dir"), then
     return _backend(*key)(module, example_inputs)

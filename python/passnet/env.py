@@ -112,7 +112,7 @@ class Env:
         return env
 
     def tasks(self) -> list[str]:
-        """Names of the tasks."""
+        """Returns the names of the tasks."""
         return self._request({"op": "tasks"})["tasks"]
 
     def reset(self, task: str) -> Prompt:
@@ -225,7 +225,7 @@ class _Pipe:
                     self._child.stdin.flush()
                 except OSError as error:
                     del self._waiting[number]
-                    raise EnvError("the server is gone") from error
+                    raise EnvError("the connection to the server was lost") from error
             queues.append(replies)
         return [replies.get() for replies in queues]
 
@@ -256,7 +256,7 @@ class _Http:
             try:
                 reply = self._post_once(request, end)
             except (ConnectionError, http.client.HTTPException) as error:
-                # A connection that was there; one that is refused is another error: nobody listens.
+                # A connection that was there; one that is refused is another error: no server listens.
                 broken += 1
                 if broken == _SENDS or isinstance(error, ConnectionRefusedError):
                     raise EnvError(f"{self._url}: {error}") from error

@@ -51,7 +51,7 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--sample", type=int, help="only so many of the models, drawn at random")
     parser.add_argument("--seed", type=int, default=0, help="seed of weights, inputs and --sample")
     parser.add_argument("--verify", choices=("read", "shapes"), default="shapes", help="how samples are checked")
-    parser.add_argument("--skip", action="store_true", help="read specifications to pass over from standard input")
+    parser.add_argument("--skip", action="store_true", help="read specifications to skip from standard input")
     return parser.parse_args(argv)
 
 
@@ -75,7 +75,7 @@ def _lines(options: argparse.Namespace, skipped: set[str]) -> Iterator[dict[str,
 
 
 def _plan(options: argparse.Namespace) -> tuple[list[_zoo.Recipe], list[dict[str, Any]]]:
-    """The models, each once, and a line for each specification that names none."""
+    """Returns the models, each once, and a line for each specification that names none."""
     recipes: dict[str, _zoo.Recipe] = {}
     unknown: list[dict[str, Any]] = []
     for spec in options.specs:

@@ -48,7 +48,7 @@ class PassTask(vf.Task[PassData]):
 
     @vf.metric
     async def evaluations(self, trace: vf.Trace) -> float:
-        """Number of evaluations that the model requested."""
+        """Returns the number of evaluations that the model requested."""
         return float(len(trace.info.get(_RECORD, {}).get("statuses", [])))
 
 

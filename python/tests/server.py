@@ -130,8 +130,8 @@ class Worker:
         os.write(descriptor, block)
         return descriptor, layouts
 
-    def call(self, number: int = 0, seed: int = 0, intercept: bool = False) -> dict[str, Any]:
-        return self.request("call", set=number, seed=seed, watch={"operators": intercept})
+    def call(self, number: int = 0, seed: int = 0, intercept: bool = False, poison: bool = False) -> dict[str, Any]:
+        return self.request("call", set=number, seed=seed, watch={"operators": intercept, "poison": poison})
 
     def time(self, **settings: Any) -> dict[str, Any]:
         """Times what `pools` sent."""

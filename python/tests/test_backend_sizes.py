@@ -45,9 +45,24 @@ def test_each_size_is_compiled_up_to_a_limit():
             for _ in range(2):
                 torch.testing.assert_close(compiled(x), owner(x), rtol=1e-4, atol=1e-5)
     (graph,) = [graph for graph in passnet.backend.report(owner).graphs if graph.sizes is not None]
-    assert vars(graph.sizes) == {"compiled": sizes.LIMIT, "left": 6}
+    assert vars(graph.sizes) == {"compiled": sizes.LIMIT, "left": 6, "faults": set()}
     assert graph.matches and not graph.not_authored, passnet.backend.report(owner)
     assert f"{sizes.LIMIT} sizes compiled, 6 calls of others left to PyTorch" in repr(passnet.backend.report(owner))
+
+
+def test_transforms_within_a_graph_stay():
+    def scaled(x: torch.Tensor) -> torch.Tensor:
+        rows = torch.func.vmap(lambda row: torch.relu(row) * row.sum())(x)
+        return torch.tanh(rows * 2 + 1) * x.shape[0]
+
+    compiled = torch.compile(scaled, backend="passnet", dynamic=True)
+    with torch.no_grad():
+        for length in (3, 4, 5, 4):
+            x = torch.randn(length, 16)
+            for _ in range(2):
+                torch.testing.assert_close(compiled(x), scaled(x))
+    (graph,) = [graph for graph in passnet.backend.report(scaled).graphs if graph.sizes is not None]
+    assert graph.sizes.faults and "vmap" in repr(passnet.backend.report(scaled))
 
 
 def test_sizes_in_training():

@@ -119,7 +119,7 @@ def test_a_compilation_that_fails_costs_no_result(monkeypatch: pytest.MonkeyPatc
     def fail(*_: Any) -> None:
         raise RuntimeError("no space left")
 
-    monkeypatch.setattr("passnet._compile.compiled.build", fail)
+    monkeypatch.setattr("passnet._compile.compiled.build_inference", fail)
     compiled = passnet.compile(net())
     with pytest.warns(RuntimeWarning, match="PyTorch runs .*: compilation failed: RuntimeError: no space left"):
         check(compiled, image())

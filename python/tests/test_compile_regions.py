@@ -15,7 +15,7 @@ import torch
 
 import passnet
 from passnet._backend import author
-from passnet._backend.author import NotAuthoredError, author_passes
+from passnet._backend.author import author_passes
 from passnet._backend.cache import Store, key_of
 from passnet._backend.precision import is_as_precise
 from passnet._backend.stopwatch import Comparison
@@ -153,9 +153,7 @@ def test_symbolic_sizes_and_modes_within_a_graph_are_left_alone():
     with torch.no_grad():
         torch.compile(AutocastBlock(), backend=keep)(torch.randn(8, 64))
         torch.compile(lambda x: torch.relu(x) + x, backend=keep, dynamic=True)(torch.randn(8, 64))
-    with pytest.raises(NotAuthoredError, match="changes a mode"):
-        author_passes(graphs[0])
-    assert author_passes(graphs[1]).passes == []
+    assert [author_passes(graph).passes for graph in graphs] == [[], []]
     torch._dynamo.reset()
 
 
@@ -184,10 +182,15 @@ def test_a_more_precise_result_than_pytorchs_is_right():
 def test_a_comparison_is_lost_by_most_rounds_and_the_best():
     assert Comparison((10.0, 10.0, 10.0), (11.0, 12.0, 11.0)).loses
     assert not Comparison((10.0, 10.0, 10.0), (9.0, 30.0, 30.0)).loses
+    # Rounds that agree by far are enough; others need more.
+    assert Comparison((10.0, 10.0, 10.0), (9.0, 8.0, 5.0)).is_clear
+    assert Comparison((10.0, 10.0, 10.0), (12.0, 20.0, 13.0)).is_clear
+    assert not Comparison((10.0, 10.0, 10.0), (9.0, 8.0, 11.0)).is_clear
+    assert not Comparison((10.0, 10.0, 10.0), (10.2, 10.1, 10.3)).is_clear
     assert not Comparison((10.0, 10.0, 9.0), (10.0, 10.1, 50.0)).loses
 
 
-def test_a_store_gives_back_what_was_written(tmp_path: Path):
+def test_a_store_returns_what_was_written(tmp_path: Path):
     store = Store(tmp_path)
     key = key_of("a", "bc")
     assert key != key_of("ab", "c") and store.read(key) is None

@@ -92,7 +92,7 @@ def load_graph(folder: Path) -> torch.nn.Module:
 
 
 def run_cli(*arguments: str | Path, skip: str | None = None) -> tuple[int, dict[str, dict], list[str]]:
-    """The exit status, the lines of models by specification, and the specifications that were passed over."""
+    """The exit status, the lines of models by specification, and the specifications that were skipped."""
     environment = {**os.environ, "PYTHONPATH": str(Path(passnet.__file__).parents[1])}
     command = [sys.executable, "-m", "passnet.extract", *map(str, arguments)]
     command += ["--skip"] if skip is not None else []

@@ -110,7 +110,7 @@ def test_a_fleet_serves_trainers():
             # An edit needs no device and is served all the same.
             assert not impatient.step("nothing").info["evaluations"]
 
-            # A station is lost while it works: nobody notices, but for the time.
+            # A station is lost while it works: only the time shows it.
             inside = [pid for station in stations(server.pid) for pid in (station, *below(station))]
             assert inside and all(SECRET not in variables(pid) and "\0RAY_" not in variables(pid) for pid in inside)
             working = wait_for(lambda: [pid for pid in stations(server.pid) if below(pid)])
@@ -144,8 +144,8 @@ def test_a_broken_connection_is_made_again():
     """A proxy that breaks the connection after the request was carried out, and then carries the second one."""
     import socket
 
-    with Env.connect("http://127.0.0.1:1", timeout_s=5) as nobody, pytest.raises(Exception, match="refused"):
-        nobody.tasks()
+    with Env.connect("http://127.0.0.1:1", timeout_s=5) as client, pytest.raises(Exception, match="refused"):
+        client.tasks()
     listener = socket.create_server(("127.0.0.1", 0))
     seen = []
 

@@ -12,7 +12,7 @@ import torch
 
 import passnet
 from passnet._passes.trace import trace_pattern
-from passnet._worker import protocol
+from passnet._worker import libraries, protocol
 from server import ForkServer
 
 SCRIPT = """
@@ -79,3 +79,20 @@ def test_half_a_library_in_the_cache_is_compiled_again(server: ForkServer, tmp_p
         if attempt == 0:
             for library in libraries:
                 library.write_bytes(library.read_bytes()[:100])
+                # The worker that left it was killed some time ago.
+                os.utime(library, (0, 0))
+
+
+def test_a_library_without_its_end_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    source, whole = tmp_path / "one.c", tmp_path / "whole.so"
+    source.write_text("int one(void) { return 1; }\n")
+    subprocess.run(["cc", "-shared", "-o", whole, source], check=True)
+    half, young = tmp_path / "half.so", tmp_path / "young.so"
+    for library in (half, young):
+        library.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
+    for library in (whole, half):
+        os.utime(library, (0, 0))
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    libraries.drop_incomplete()
+    # Another worker may be writing the young one.
+    assert whole.exists() and young.exists() and not half.exists()

@@ -66,14 +66,23 @@ def test_graphs_and_their_variants(suite):
     assert others and all(other.ops() == graph.ops() and other.text() != graph.text() for other in others)
 
 
-def test_a_tokenizer_and_an_answer_survive_the_way_there_and_back():
+def test_a_tokenizer_and_an_answer_survive_the_way_there_and_back(tmp_path):
     from lessons import ORDER_FILE, answer_of, files_of
     from tokenizer import Tokenizer
 
     text = "def pattern(in0):\n    return in0 + 1234\n"
     tokenizer = Tokenizer.learn([text] * 3, 140)
     assert tokenizer.decode(tokenizer.encode(text)) == text
-    assert [tokenizer.tokens[token] for token in tokenizer.encode("1234")] == ["1", "2", "3", "4"]
+    # A number has the same tokens wherever it is, so that it can be copied.
+    (number,) = tokenizer.encode("1234")
+    assert number in tokenizer.encode("(1234, 5)") and tokenizer.tokens[number] == "1234"
+    helper = "@triton.jit\ndef larger(a, b):\n    return tl.where((a > b) | (a != a), a, b)"
+    texts = [f"{text}\n\n{helper}\n\n\nx = {number}\n" for number in range(8)]
+    tokenizer = Tokenizer.learn(texts, 300)
+    assert tokenizer.blocks == [helper] and len(tokenizer.encode(helper)) == 1
+    tokenizer.save(tmp_path / "tokenizer.json")
+    again = Tokenizer.load(tmp_path / "tokenizer.json")
+    assert all(again.decode(again.encode(text)) == text for text in texts)
     files = {"b.py": text, "a.py": "A = 1\n", ORDER_FILE: '["b"]\n'}
     again = files_of(answer_of({**files, ORDER_FILE: '["a", "b"]\n'}))
     assert again == {"a.py": "A = 1\n", "b.py": text, ORDER_FILE: '["a", "b"]\n'}
@@ -92,11 +101,59 @@ def test_generation_with_a_cache_equals_generation_without():
     for prompt, answer in zip(prompts, answers, strict=True):
         tokens = list(prompt)
         for _ in range(12):
-            chosen = int(model(torch.tensor([tokens]))[0, -1].argmax())
+            chosen = int(alone(model, torch.tensor(tokens))[-1].argmax())
             if chosen == 2:
                 break
             tokens.append(chosen)
         assert tokens[len(prompt) :] == answer
+
+
+def test_packed_lessons_do_not_see_each_other():
+    from model import Decoder, Shape
+
+    torch.manual_seed(0)
+    model = Decoder(Shape(vocabulary=50, width=32, layers=2, heads=2, context=64)).eval()
+    first, second = torch.randint(3, 50, (9,)), torch.randint(3, 50, (5,))
+    begins = torch.tensor([0, 9, 14, 14], dtype=torch.int32)
+    positions = torch.cat([torch.arange(9), torch.arange(5)])
+    packed = model(torch.cat([first, second]), positions, begins, 9)
+    assert torch.allclose(packed[:9], alone(model, first), atol=1e-5)
+    assert torch.allclose(packed[9:], alone(model, second), atol=1e-5)
+
+
+def alone(model, tokens):
+    return model(tokens, torch.arange(len(tokens)), torch.tensor([0, len(tokens)], dtype=torch.int32), len(tokens))
+
+
+def test_batches_have_every_lesson_once_and_weigh_its_answer():
+    from data import PROMPT_WEIGHT, Lessons
+
+    prompts, lengths = numpy.array([3, 4, 2]), numpy.array([10, 40, 9])
+    begins = numpy.concatenate([[0], numpy.cumsum(lengths)[:-1]])
+    tokens = numpy.arange(1, 60)
+    lessons = Lessons(tokens, begins, prompts, lengths, [0, 1, 2], [], random.Random(0))
+    batches = list(lessons.batches([0, 1, 2], 64))
+    assert [sorted(int(token) for token in batch.tokens if token) for batch in batches] == [
+        list(range(1, 51)),
+        list(range(51, 60)),
+    ]
+    (weights, _) = (batch.weights for batch in batches)
+    assert weights[:10].tolist() == pytest.approx([PROMPT_WEIGHT] * 2 + [1.0] * 7 + [0.0])
+    assert all(batch.begins.diff().max() <= lessons.longest and batch.begins[-1] == 64 for batch in batches)
+    lessons.add([([5, 6], [7, 3])], repeats=2)
+    assert lessons.train == [0, 1, 2, 3, 3] and lessons.longest == 40
+
+
+def test_a_launch_is_written_as_the_division_that_it_is():
+    from lessons import compact
+
+    kernel = "def kernel0(in0, out0):\n    i = tl.program_id(0) * 128 + tl.arange(0, 128)\n"
+    bounded = kernel + "    inside = i < 1764\n"
+    launch = "\n\n\ndef fused(in0):\n    kernel0[(14,)](in0, out0)\n"
+    assert "kernel0[(-(-1764 // 128),)]" in compact(bounded + launch)
+    assert "kernel0[(-(-1792 // 128),)]" in compact(kernel + launch)
+    rows = "def kernel0(in0):\n    row = tl.program_id(0)\n" + launch
+    assert compact('"""One kernel."""\n\n# A comment.\n' + rows) == rows
 
 
 def test_all_steps(suite, tmp_path):
@@ -110,7 +167,22 @@ def test_all_steps(suite, tmp_path):
     passnet("fuse", suite / "eval", "--device", "cuda", "--out", tmp_path / "cheat")
     lessons += ["--lessons", suite / "eval", tmp_path / "cheat"]
     data, out = tmp_path / "data", tmp_path / "out"
-    script("prepare.py", "--out", data, "--tasks", suite / "eval", "--task-step", 1, "--vocabulary", 400, *lessons)
+    script(
+        "prepare.py",
+        "--out",
+        data,
+        "--tasks",
+        suite / "eval",
+        "--task-step",
+        1,
+        "--vocabulary",
+        400,
+        "--practice",
+        suite / "train",
+        "--practice-step",
+        1,
+        *lessons,
+    )
     report = json.loads((data / "report.json").read_text())
     assert report["lessons"] > 0 and report["shared_op_sequences"] == 0 and report["dropped"]["shared with a task"] >= 1
     assert len(numpy.load(data / "lessons.npz")["prompts"]) == report["lessons"]
@@ -118,7 +190,37 @@ def test_all_steps(suite, tmp_path):
     assert (data / "nearest/mixer-token-residual-norm/fuse_0.py").read_text().count("def pattern") == 1
     flags = ["--device", "cpu", "--seconds", 4, "--checkpoints", "1", "--width", 32, "--layers", 1, "--heads", 2]
     script("train.py", data, out, *flags, "--batch-tokens", 4096, "--generate-tokens", 8)
+    events = [json.loads(line) for line in (out / "curve.jsonl").read_text().splitlines()]
+    assert events[0] == {"event": "started", "schema_version": 1, "name": "out"}
+    assert events[-1]["event"] == "checkpoint" and events[-1]["author"] == "share-1"
     summary = json.loads((out / "summary.json").read_text())
     assert summary["steps"] > 0 and summary["parameters"] > 0
+    practice = json.loads((data / "practice.json").read_text())
+    assert {task["id"] for task in practice} == {path.name for path in (suite / "train").iterdir()}
+    pairs = [
+        {"prompt": task["prompt"], "answer": "# file: a.py\n" * size}
+        for task, size in zip(practice, (1, 9999, 2), strict=True)
+    ]
+    (tmp_path / "extra.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
+    flags += ["--begin", out / "checkpoint.pt", "--extra", tmp_path / "extra.jsonl", "--repeats", 5]
+    script("train.py", data, tmp_path / "again", *flags, "--batch-tokens", 4096, "--generate-tokens", 8)
+    again = json.loads((tmp_path / "again/summary.json").read_text())
+    # The lesson that is longer than the context is left out.
+    assert again["lessons_per_epoch"] == summary["lessons_per_epoch"] + 10
+    script(
+        "generate.py",
+        data,
+        out / "checkpoint.pt",
+        tmp_path / "sampled",
+        "--device",
+        "cpu",
+        "--tasks",
+        "practice.json",
+        "--temperature",
+        0.7,
+        "--generate-tokens",
+        8,
+    )
+    assert len(list((tmp_path / "sampled").iterdir())) == 3
     for step in ("step-0", "share-1"):
         assert (out / "passes" / step / "mixer-token-residual-norm/sorted_output_pass_rule_names.json").is_file()

@@ -35,6 +35,9 @@ def test_the_recipe_trains(rank, tmp_path):
         done = run("recipes/grpo/train.py", *flags, "--max-completion-length", 16)
     assert done.returncode == 0, done.stderr[-3000:]
     assert json.loads((out / "rewards.json").read_text())["rewards"] == [0.0]
+    started, point = (json.loads(line) for line in (out / "curve.jsonl").read_text().splitlines()[:2])
+    assert started == {"event": "started", "schema_version": 1, "name": "grpo"}
+    assert point["event"] == "point" and point["step"] == 1 and point["reward"] == 0.0
     assert (out / ("adapter_config.json" if rank else "config.json")).exists()
 
 

@@ -213,7 +213,7 @@ def test_flags_that_bring_in_files_are_refused(tmp_path: Path):
 
 
 def test_a_changed_object_in_the_cache_is_not_loaded(cache: Path):
-    """Neither damage nor an object of somebody else's, even one whose digest is right."""
+    """Neither damage nor an object of another user, even one whose digest is right."""
     x, out = torch.randn(8), torch.empty(8)
     kernels.cpp(SCALE, SCALE_SIGNATURE)(x, out, 8, 2.0)
     (built,) = cache.iterdir()

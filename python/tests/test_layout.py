@@ -21,7 +21,7 @@ ARROWS = {
     "_monitor": set(),
     "_passes": {"_monitor"},
     "_zoo": {"_summary"},
-    "_backend": {"_cache_folder", "_passes", "kernels"},
+    "_backend": {"_cache_folder", "_summary", "_passes", "kernels"},
     "_capture": {"_backend", "_summary", "_zoo"},
     "backend": {"_backend", "_passes", "_summary", "kernels"},
     "_compile": {"_backend", "_passes", "_summary", "backend", "kernels"},

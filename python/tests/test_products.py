@@ -28,6 +28,11 @@ CASES = [
     ("torch.matmul(x, w).permute(0, 2, 1) + b", [[2, 33, 48], [48, 20], [33]]),
     # One factor for the whole batch, the other one broadcast over a part of it.
     ("torch.relu(torch.matmul(x, w))", [[3, 2, 9, 20], [2, 20, 11]]),
+    ("torch.relu(torch.addmm(b, x, w))", [[50, 96], [96, 72], [72]]),
+    ("torch.baddbmm(b, x, w) * 2.0", [[3, 33, 40], [3, 40, 7], [3, 33, 7]]),
+    # The batch is not in front; two dimensions are summed over; the result is turned.
+    ("torch.functional.einsum('bnhc,bhcm->bhnm', x, w) * 0.125", [[2, 19, 4, 40], [2, 4, 40, 17]]),
+    ("torch.relu(torch.functional.einsum('nij,kji->kn', x, w))", [[33, 4, 12], [20, 12, 4]]),
     # Convolutions: pointwise with a step, of windows side by side, dilated, of groups, along one dimension.
     ("torch.relu(torch.conv2d(x, w, b, (2, 2), (0, 0), (1, 1), 1))", [[2, 24, 9, 13], [20, 24, 1, 1], [20]]),
     (

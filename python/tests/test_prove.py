@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch.fx
 
-from passnet._services import prove
+from passnet._services import prove, serve
 
 FLOATS = {"name": "x", "shape": [4, 8], "dtype": "float32", "mean": 0.0, "std": 1.0}
 LITERALS = {"name": "x", "shape": [3], "dtype": "int64", "data": [2, 0, 5]}
@@ -45,6 +45,20 @@ def keeps_its_input(x: torch.Tensor) -> tuple[()]:
 )
 def test_answers_that_depend_on_inputs_pass(monkeypatch: pytest.MonkeyPatch, function: Any, meta: dict[str, Any]):
     assert refusal(monkeypatch, function, meta) is None
+
+
+def test_memory_that_runs_out_below_a_limit_is_named(monkeypatch: pytest.MonkeyPatch):
+    def grows(x: torch.Tensor) -> tuple[torch.Tensor]:
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 bytes")
+
+    module = torch.fx.symbolic_trace(lambda x: (x,))
+    monkeypatch.setattr(module, "forward", grows)
+    monkeypatch.setattr(prove, "to_graph_module", lambda _graph: module)
+    request = {"graphs": [{"graph": {}, "inputs": [FLOATS]}], "max_bytes": 1 << 20}
+    assert prove.prove(request)["results"][0]["error"].startswith("RuntimeError")
+    monkeypatch.setattr(serve, "_memory_bytes", 3 << 29)
+    expected = serve.OVER_MEMORY + "more than 1.5 GiB are needed; raise --memory-gib"
+    assert prove.prove(request)["results"] == [{"error": expected}]
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,23 @@ def test_results_are_overwritten_before_their_memory_is_used_again(worker: Worke
     assert not bool((before == 2).any())
 
 
+def test_what_a_call_allocates_and_releases_is_overwritten(worker: Worker, write_passes: WritePasses):
+    body = """left, before, out = torch.empty_like(x), torch.zeros_like(x), torch.zeros_like(x)
+    sums(x, left, before, x.numel())
+    return out, before"""
+    directory = write_passes(fresh=FRESH_MEMORY.replace("BODY", body).replace("out[i] = x[i] + x[i]", "out[i] = 7"))
+    worker.load(trace(lambda x, y: (x + y, x - y)), kind="passes", dir=str(directory), compiled=False)
+    inputs = {"x": torch.ones(40_000), "y": torch.ones(40_000)}
+    worker.inputs(0, **inputs)
+    worker.call(poison=True)
+    worker.pools(windows=1, **inputs)
+    timed = worker.time(trials=10)
+    assert 0 < timed["overwriting_ns"] < timed["total_ns"]
+    _, before = worker.outputs(worker.request("fetch"))
+    # Each call leaves sevens where the next one reads.
+    assert not bool((before == 7).any())
+
+
 def test_a_constant_that_is_returned_is_not_overwritten(worker: Worker):
     def constant(x: torch.Tensor) -> tuple:
         return x, x.view(-1), x + 1

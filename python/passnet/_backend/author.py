@@ -12,6 +12,7 @@ import torch.fx
 
 from passnet import _native
 from passnet._backend.cache import Store, key_of
+from passnet._backend.modes import in_other_modes
 from passnet._backend.sources import load_passes
 from passnet._passes.canonical import OpaqueEncoder, function_name
 from passnet._passes.load import Pass
@@ -20,8 +21,6 @@ from passnet._passes.wire import VERSION
 _DTYPES = frozenset(
     "float64 float32 float16 bfloat16 int64 int32 int16 int8 uint8 bool complex64 complex128".split()  # noqa: SIM905
 )
-# Calls that change what the calls after them mean. Graphs with one are left alone.
-_MODES = ("_enter_autocast", "_set_grad_enabled", "_enter_inference_mode", "_vmap_increment_nesting")
 
 
 class NotAuthoredError(Exception):
@@ -48,9 +47,6 @@ def author_passes(graph: torch.fx.Graph, store: Store | None = None, *, judged: 
     region will be compared with exact results: the author then takes operations too whose roundings later ones enlarge. Raises `NotAuthoredError`.
     """
     target = _target(graph)
-    for node in graph.nodes:
-        if node.op == "call_function" and getattr(node.target, "__name__", "") in _MODES:
-            raise NotAuthoredError(f"`{node.target.__name__}` changes a mode of PyTorch within the graph")
     wire, types = _typed(graph, target)
     key = key_of("author", _native.VERSION, torch.__version__, target, str(judged), wire, types)
     texts = store.read(key) if store is not None else None
@@ -81,6 +77,7 @@ def _target(graph: torch.fx.Graph) -> str:
 def _typed(graph: torch.fx.Graph, target: str) -> tuple[str, str]:
     """The wire form of a graph, and the types of its values, both as JSON."""
     encoder = OpaqueEncoder()
+    in_mode = in_other_modes(graph)
     inputs = [node for node in graph.nodes if node.op in ("placeholder", "get_attr")]
     calls = [node for node in graph.nodes if node.op not in ("placeholder", "get_attr", "output")]
     for node in inputs:
@@ -98,7 +95,9 @@ def _typed(graph: torch.fx.Graph, target: str) -> tuple[str, str]:
         "nodes": encoded,
         "outputs": [encoder.encode(output) for output in outputs],
     }
-    return json.dumps(wire), json.dumps([_type(_example(node), target) for node in (*inputs, *calls)])
+    # The author leaves values of unknown type to PyTorch, and moves nothing across calls that change a mode.
+    types = [None if node in in_mode else _type(_example(node), target) for node in (*inputs, *calls)]
+    return json.dumps(wire), json.dumps(types)
 
 
 def _call(node: torch.fx.Node, encoder: OpaqueEncoder) -> dict[str, Any]:

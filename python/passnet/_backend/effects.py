@@ -40,12 +40,10 @@ class _Recorder(TorchDispatchMode):
 def effects_of(function: Callable[..., Any], values: Sequence[Any]) -> Effects | None:
     """The effects of `function(*values)`; `None` where they depend on the content of tensors."""
     try:
-        with torch.no_grad(), FakeTensorMode() as mode:
+        with torch.inference_mode(False), torch.no_grad(), FakeTensorMode() as mode:
             # One fake tensor for each tensor: that two arguments are the same, or overlap, matters for writes.
             fakes: dict[int, torch.Tensor] = {
-                id(value): mode.from_tensor(value, static_shapes=True)
-                for value in values
-                if isinstance(value, torch.Tensor)
+                id(value): _fake(value, mode) for value in values if isinstance(value, torch.Tensor)
             }
             versions = {key: _version(fake) for key, fake in fakes.items()}
             with _Recorder() as recorder:
@@ -58,6 +56,13 @@ def effects_of(function: Callable[..., Any], values: Sequence[Any]) -> Effects |
     except Exception:  # Any that an operator raises for lack of content.
         return None
     return Effects(mutated, recorder.is_random, tuple(recorder.operators))
+
+
+def _fake(tensor: torch.Tensor, mode: FakeTensorMode) -> torch.Tensor:
+    if not tensor.is_inference():
+        return mode.from_tensor(tensor, static_shapes=True)
+    # An inference tensor does not count how often it was written to.
+    return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device)
 
 
 def _version(tensor: torch.Tensor) -> int:

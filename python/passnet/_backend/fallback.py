@@ -26,6 +26,8 @@ from torch.autograd import forward_ad
 from passnet import _native
 from passnet._backend.compare import difference, other_sharing
 from passnet._backend.effects import change_by_autocast, effects_of
+from passnet._backend.indices import with_safe_indices
+from passnet._backend.modes import autocast_devices
 from passnet._passes.errors import PassError
 from passnet._passes.load import Pass
 from passnet.kernels import _prepared
@@ -34,7 +36,6 @@ from passnet.kernels._errors import is_fatal
 # Signatures that a pass remembers. Others are treated like the first of their kind, which is a signature without sizes.
 MAX_SIGNATURES = 16
 
-_DEVICES = ("cpu", "cuda")
 _CONSTANTS = (int, float, complex, str, bool, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format)
 
 
@@ -56,6 +57,8 @@ class Refusals:
     name: str
     warned: set[str] = field(default_factory=set)
     counts: dict[Refusal, int] = field(default_factory=dict)
+    results_may_change: bool = True
+    """Whether two results of the pass may be written to after a call, so that it matters whether they share memory."""
 
     def add(self, refusal: Refusal) -> None:
         """Counts a call, and warns if it is the first of its kind."""
@@ -184,7 +187,8 @@ class _Decisions:
         _restore(values, before)
         expected = self.original(*values)
         reason = difference((found, *after), (expected, *(values[place] for place in mutated)), values)
-        reason = reason or other_sharing(found, expected)
+        if reason is None and self.refusals.results_may_change:
+            reason = other_sharing(found, expected)
         if reason is None:
             signature.set_checked(mutated)
         else:
@@ -273,7 +277,7 @@ def _autocast() -> tuple | None:
     """The state of autocast, where it is enabled."""
     if not torch._C._is_any_autocast_enabled():
         return None
-    return tuple((device, torch.get_autocast_dtype(device)) for device in _DEVICES if torch.is_autocast_enabled(device))
+    return tuple((device, torch.get_autocast_dtype(device)) for device in autocast_devices())
 
 
 def _unfit(rule: Pass, values: Sequence[Any]) -> Refusal | None:
@@ -345,7 +349,11 @@ def _is_capturing() -> bool:
 
 
 def bound_replacement(rule: Pass) -> Callable[..., Any]:
-    """The replacement as a function of what the pattern's parameters are bound to."""
+    """The replacement as a function of what the pattern's parameters are bound to; an index out of range is an `IndexError`."""
+    return with_safe_indices(rule, _bound(rule))
+
+
+def _bound(rule: Pass) -> Callable[..., Any]:
     marks = {name: object() for name in rule.parameters}
     try:
         given = rule.bind_arguments(marks)

@@ -73,7 +73,7 @@ class GraphReport:
             "source": self.source,
             "operations": self.operations,
             "not_authored": self.not_authored,
-            "sizes": None if self.sizes is None else vars(self.sizes),
+            "sizes": None if self.sizes is None else {**vars(self.sizes), "faults": sorted(self.sizes.faults)},
             "stages": [stage.as_dict() for stages in self.stages for stage in stages],
             "passes": [
                 {
@@ -96,6 +96,8 @@ class GraphReport:
             yield f"    the author wrote nothing: {self.not_authored}"
         if self.sizes is not None:
             yield f"    {self.sizes.compiled} sizes compiled, {self.sizes.left} calls of others left to PyTorch"
+            for fault in sorted(self.sizes.faults):
+                yield f"    PyTorch computes some sizes: {fault}"
         for stage in (stage for stages in self.stages for stage in stages):
             yield f"    {stage.name}: {sum(region.kept for region in stage.regions)} of {len(stage.regions)} regions kept"
             yield from (f"        {note}" for note in stage.notes)

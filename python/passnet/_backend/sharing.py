@@ -34,7 +34,7 @@ def escape_together(node: torch.fx.Node) -> bool:
     results = [user for user in node.users if user.target is operator.getitem]
     if len(results) < 2:
         return False
-    if any(_writes(other) for other in node.graph.nodes):
+    if any(writes(other) for other in node.graph.nodes):
         return True
     return sum(_is_result(value) for value in results) >= 2
 
@@ -60,7 +60,8 @@ def _is_view(node: torch.fx.Node) -> bool:
     return node.op in ("call_method", "call_function") and bool(node.args) and _name(node) in _VIEWS
 
 
-def _writes(node: torch.fx.Node) -> bool:
+def writes(node: torch.fx.Node) -> bool:
+    """Whether a node writes to one of its arguments, by the name of what it calls."""
     name = _name(node)
     is_in_place = name.endswith("_") and not name.endswith("__")
     return node.op in ("call_method", "call_function") and (

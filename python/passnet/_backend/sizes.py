@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 import torch.fx
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from passnet._backend.modes import enters_mode
+from passnet._summary import summary
+from passnet.kernels._errors import is_fatal
+
 # Sizes of one graph that are compiled, as many as kinds of calls of `passnet.compile`.
 LIMIT = 8
+
+# Methods of tensors and functions of modules that give numbers without a side effect.
+_SIZE_METHODS = frozenset("size stride dim ndimension numel nelement storage_offset element_size item".split())  # noqa: SIM905
+_NUMBER_MODULES = frozenset(("_operator", "builtins", "math", "torch.utils._sympy.functions"))
 
 Run = Callable[..., Any]
 
@@ -25,6 +33,8 @@ class SizesReport:
     """Number of specialisations."""
     left: int = 0
     """Number of calls of other sizes, beyond the limit, which PyTorch computed."""
+    faults: set[str] = field(default_factory=set)
+    """Why some sizes have no specialisation; PyTorch computes their calls."""
 
 
 def has_symbols(values: Sequence[Any]) -> bool:
@@ -73,16 +83,27 @@ class Sized:
         if len(self._known) >= LIMIT:
             self.report.left += 1
             return self.plain
-        self.report.compiled += 1
-        tensors = [value for value in values if isinstance(value, torch.Tensor)]
-        run = self.compiled(_with_sizes(self.module, values), tensors)
         places = [place for place, value in enumerate(values) if isinstance(value, torch.Tensor)]
+        try:
+            sized = _with_sizes(self.module, values)
+        except Exception as error:
+            if is_fatal(error):
+                raise
+            # Sizes that depend on data, for instance.
+            self.report.faults.add(summary(error))
+            self._known[key] = self.plain
+            return self.plain
+        self.report.compiled += 1
+        run = self.compiled(sized, [values[place] for place in places])
         self._known[key] = lambda *given: run(*[given[place] for place in places])
         return self._known[key]
 
 
 def _with_sizes(module: torch.fx.GraphModule, values: Sequence[Any]) -> torch.fx.GraphModule:
     """A copy of a graph with the sizes of these arguments, which takes the tensors alone; the types of its values are noted."""
+    if enters_mode(module.graph):
+        # An exception below would leave the mode entered.
+        raise ValueError("the graph changes a mode of PyTorch, such as autocast or `vmap`")
     known: dict[torch.fx.Node, Any] = {}
     places = [node for node in module.graph.nodes if node.op == "placeholder"]
     for node, value in zip(places, values, strict=True):
@@ -108,12 +129,22 @@ def _with_sizes(module: torch.fx.GraphModule, values: Sequence[Any]) -> torch.fx
         Typist(sized).run(*given)
     for node in list(graph.nodes):
         value = node.meta.get("example_value")
-        if node.op.startswith("call_") and type(value) in (bool, int, float):
+        if type(value) in (bool, int, float) and _is_of_sizes(node):
             # What is computed from sizes is a constant too.
             node.replace_all_uses_with(value)
             graph.erase_node(node)
     sized.recompile()
     return sized
+
+
+def _is_of_sizes(node: torch.fx.Node) -> bool:
+    """Whether a call computes a number from sizes and numbers, and does nothing else. Calls that enter `vmap` return numbers too."""
+    if node.op == "call_method":
+        return node.target in _SIZE_METHODS
+    if node.op != "call_function":
+        return False
+    module = getattr(node.target, "__module__", None) or ""
+    return module in _NUMBER_MODULES or str(getattr(node.target, "__name__", "")).startswith("sym_")
 
 
 def _is_number(node: torch.fx.Node) -> bool:

@@ -15,6 +15,9 @@ _ROUND_NS = 100_000
 _MAX_REPEATS = 32
 # A comparison ends after this time, with the rounds that it has; three at least.
 _BUDGET_NS = 1_000_000_000
+_LEAST_ROUNDS = 3
+# It also ends if all its rounds have a ratio outside of these: more rounds would not change who loses.
+_CLEAR = (0.93, 1.15)
 
 
 # Below this a difference is the clock's noise.
@@ -41,8 +44,16 @@ class Comparison:
     @property
     def loses(self) -> bool:
         """Whether the second function is slower, by its best round as well as in most rounds: other work disturbs some."""
-        ratios = [fused / eager for eager, fused in zip(self.eager, self.fused, strict=True)]
-        return min(self.fused_ns / self.eager_ns, statistics.median(ratios)) > _NOISE
+        return min(self.fused_ns / self.eager_ns, statistics.median(self._ratios)) > _NOISE
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the same function wins in every round, by far."""
+        return max(self._ratios) < _CLEAR[0] or min(self._ratios) > _CLEAR[1]
+
+    @property
+    def _ratios(self) -> list[float]:
+        return [fused / eager for eager, fused in zip(self.eager, self.fused, strict=True)]
 
 
 def compare_times(eager: Callable[[], Any], fused: Callable[[], Any], device: torch.device) -> Comparison:
@@ -54,7 +65,9 @@ def compare_times(eager: Callable[[], Any], fused: Callable[[], Any], device: to
         # The order changes, so that neither always finds the caches as the other left them.
         for place in (0, 1) if number % 2 else (1, 0):
             times[place].append(clocks[place].read())
-        if number >= 2 and time.perf_counter_ns() - started > _BUDGET_NS:
+        if number + 1 >= _LEAST_ROUNDS and (
+            time.perf_counter_ns() - started > _BUDGET_NS or Comparison(tuple(times[0]), tuple(times[1])).is_clear
+        ):
             break
     return Comparison(tuple(times[0]), tuple(times[1]))
 

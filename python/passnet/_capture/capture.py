@@ -41,7 +41,7 @@ class CapturedGraph:
     """Operators that the model runs outside of its graphs, with the number of calls."""
 
     def of_stage(self, stage: str) -> CapturedGraph:
-        """The graph as a stage of a training step."""
+        """Returns the graph as a stage of a training step."""
         return dataclasses.replace(self, stage=stage)
 
     @property
@@ -60,7 +60,7 @@ def capture(
     kwargs: Mapping[str, Any] | None = None,
     before_run: Callable[[], None] = lambda: None,
 ) -> list[CapturedGraph]:
-    """The graphs of ``model(*args, **kwargs)`` in the order in which they run.
+    """Returns the graphs of ``model(*args, **kwargs)`` in the order in which they run.
 
     Modules are put into evaluation mode, and the call is under ``torch.no_grad``. Parameters and buffers become
     placeholders (``L_self_modules_...``); constants that Dynamo keeps as attributes become placeholders too, so that a
@@ -79,7 +79,7 @@ def capture(
 
 
 def _capture_whole(model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> CapturedGraph | None:
-    """The model as one graph; None where Dynamo has to break it."""
+    """Returns the model as one graph; None where Dynamo has to break it."""
     found: list[CapturedGraph] = []
 
     def backend(module: torch.fx.GraphModule, _example_inputs: list[Any]) -> Callable[..., Any]:
@@ -134,7 +134,7 @@ _BOOKKEEPING = {
 
 
 def _outside(call: Callable[[], Any]) -> dict[str, int]:
-    """Operators that a compiled model runs outside of its graphs: parts that Dynamo passes over, such as an LSTM."""
+    """Returns the operators that a compiled model runs outside of its graphs: parts that Dynamo passes over, such as an LSTM."""
     with torch.no_grad(), torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
         call()
     found: dict[str, int] = {}
@@ -194,7 +194,7 @@ def extract(
 
 
 def parts(name: str, graphs: Sequence[CapturedGraph]) -> list[sample.Part]:
-    """The graphs of the model `name` with their folders and what their metadata says of each.
+    """Returns the graphs of the model `name` with their folders and what their metadata says of each.
 
     The graphs of a training step name one another (``linked``). Where the model runs operators outside of its graphs, all of them say so
     (``partial``, ``left_out``).

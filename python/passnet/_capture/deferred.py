@@ -45,7 +45,7 @@ class DeferredInit(TorchDispatchMode):
         self._pending: dict[int, _Pending] = {}
 
     def sample_of(self, tensor: torch.Tensor) -> torch.Tensor:
-        """The elements to take statistics from: those of `tensor`, or the sample that stands for all of its memory."""
+        """Returns the elements to take statistics from: those of `tensor`, or the sample that stands for all of its memory."""
         pending = self._find(tensor)
         return tensor if pending is None else pending.sample
 

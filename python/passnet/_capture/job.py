@@ -19,7 +19,7 @@ from passnet._zoo import Built, Call, Limits, Recipe, SpecError
 
 
 def extract(recipe: Recipe, out: Path, seed: int, parameters: float, *, check_shapes: bool) -> dict[str, Any]:
-    """The line of this model: `status`, and with it `reason` or what was captured."""
+    """Returns the line of this model: `status`, and with it `reason` or what was captured."""
     torch.manual_seed(seed)
     weights = DeferredInit()
     try:
@@ -37,7 +37,7 @@ def extract(recipe: Recipe, out: Path, seed: int, parameters: float, *, check_sh
 def _first_success(
     recipe: Recipe, built: Built, weights: DeferredInit, out: Path, seed: int, check_shapes: bool
 ) -> dict[str, Any]:
-    """The outcome of the first call that can be captured, else that of the first."""
+    """Returns the outcome of the first call that can be captured, else that of the first."""
     first: dict[str, Any] | None = None
     calls = iter(built.calls)
     while True:
@@ -46,7 +46,7 @@ def _first_success(
         except (Exception, SystemExit) as error:
             return first or _failed("no_recipe", error)
         if call is None:
-            return first or _failed("no_recipe", SpecError("the recipe gives no inputs"))
+            return first or _failed("no_recipe", SpecError("the recipe has no inputs for the model"))
         outcome = _capture(built, call, weights, trains=recipe.trains)
         if isinstance(outcome, list):
             metadata = {
@@ -63,7 +63,7 @@ def _first_success(
 
 
 def _size(model: Any) -> int | None:
-    """Elements of the parameters of the model; None where it is a function."""
+    """Returns the elements of the parameters of the model; None where it is a function."""
     return sum(value.numel() for value in model.parameters()) if isinstance(model, torch.nn.Module) else None
 
 

@@ -96,7 +96,7 @@ def _start(job: Job) -> _Running:
 
 
 def _look(one: _Running, seconds: float, memory_bytes: int) -> Outcome | None:
-    """The outcome of a job that has ended or has to end."""
+    """Returns the outcome of a job that has ended or has to end."""
     taken = time.monotonic() - one.started
     now = _resident_bytes(one.process.pid)
     one.peak_bytes = max(one.peak_bytes, now)
@@ -137,7 +137,7 @@ def _end(one: _Running) -> None:
 
 
 def _resident_bytes(pid: int) -> int:
-    """Private memory of the process in bytes; 0 once it is gone."""
+    """Returns the private memory of the process in bytes; 0 once it is gone."""
     try:
         for line in Path(f"/proc/{pid}/status").read_text().splitlines():
             if line.startswith("RssAnon:"):
@@ -148,7 +148,7 @@ def _resident_bytes(pid: int) -> int:
 
 
 def _cpu_seconds(pid: int) -> float:
-    """CPU time of the process and of those of its children that have ended."""
+    """Returns the CPU time of the process and of those of its children that have ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")

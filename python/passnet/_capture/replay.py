@@ -36,7 +36,7 @@ class ReplayError(RuntimeError):
 
 
 def expected_outputs(graph: torch.fx.Graph) -> list[Any]:
-    """The outputs of a graph according to Dynamo: a (shape, dtype) for a tensor, the type for another value."""
+    """Returns the outputs of a graph according to Dynamo: a (shape, dtype) for a tensor, the type for another value."""
     nodes = tree_leaves(graph.output_node().args[0])
     return [_kind(node.meta.get("example_value") if isinstance(node, torch.fx.Node) else node) for node in nodes]
 
@@ -59,7 +59,7 @@ def check(folder: Path, expected: Sequence[Any]) -> bool:
         except _NEEDS_VALUES:
             return False
         except Exception as error:
-            raise ReplayError(f"the sample fails when it is run again: {type(error).__name__}: {error}") from error
+            raise ReplayError(f"the sample fails when it runs again: {type(error).__name__}: {error}") from error
     found = [_kind(value) for value in tree_leaves(outputs)]
     if len(found) != len(expected):
         raise ReplayError(f"the sample returns {len(found)} values, its model {len(expected)}")

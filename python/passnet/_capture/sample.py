@@ -93,7 +93,7 @@ class TensorMeta:
         )
 
     def source(self) -> str:
-        """The class of this tensor in ``weight_meta.py``."""
+        """Returns the class of this tensor in ``weight_meta.py``."""
         lines = [f"class Program_weight_tensor_meta_{self.name}:", f'    name = "{self.name}"']
         if self.original_name is not None:
             lines.append(f'    original_name = "{self.original_name}"')
@@ -116,7 +116,7 @@ class TensorMeta:
 
 
 def model_source(graph: torch.fx.Graph) -> str:
-    """The text of ``model.py``. Raises :class:`SampleError` where the graph leaves the language of samples."""
+    """Returns the text of ``model.py``. Raises :class:`SampleError` where the graph leaves the language of samples."""
     text = "\n".join(line.rstrip() for line in graph.python_code("self").src.strip().splitlines())
     tree = ast.parse(text)
     free = _check_language(tree)
@@ -177,7 +177,7 @@ def write_model(
     """
     target = out / name
     if target.exists() and not _is_sample(target):
-        raise SampleError(f"{target} is there and is not a sample; choose another name or remove it")
+        raise SampleError(f"{target} exists and is not a sample; choose another name or remove it")
     staging = out / f".{name.replace('/', '_')}.partial"
     shutil.rmtree(staging, ignore_errors=True)
     try:
@@ -202,12 +202,12 @@ def write_model(
 
 
 def _is_sample(folder: Path) -> bool:
-    """Whether a folder is a sample, or holds those of a model."""
+    """Returns whether a folder is a sample, or holds those of a model."""
     return any((place / file).is_file() for place in (folder, *folder.glob("*")) for file in _SAMPLE_FILES)
 
 
 def custom_operators(graph: torch.fx.Graph) -> list[str]:
-    """Operators of the graph that PyTorch does not define: a package has to be imported before the sample runs."""
+    """Returns the operators of the graph that PyTorch does not define: a package has to be imported before the sample runs."""
     targets = [node.target for node in graph.nodes if node.op == "call_function"]
     # An operator, or all overloads of a name.
     names = {target._schema.name for target in targets if hasattr(target, "_schema")}
@@ -229,7 +229,7 @@ def _check_language(tree: ast.Module) -> set[str]:
             for line in function.body
             if any(isinstance(node, ast.Name) and node.id in unknown for node in ast.walk(line))
         )
-        raise SampleError(f"`{statement}` uses `{unknown[0]}`, which the sample format does not know")
+        raise SampleError(f"`{statement}` uses `{unknown[0]}`, which the sample format does not allow")
     return free
 
 

@@ -37,7 +37,7 @@ def capture_step(
     kwargs: Mapping[str, Any] | None = None,
     before_run: Callable[[], None] = lambda: None,
 ) -> list[CapturedGraph]:
-    """The graphs of a model in evaluation mode, of its forward in training mode, and of its backward, in this order.
+    """Returns the graphs of a model in evaluation mode, of its forward in training mode, and of its backward, in this order.
 
     Weights, and results that have gradients, are those of one call. ``before_run`` is called before the model needs the values of its
     weights. The model stays in training mode.
@@ -45,10 +45,12 @@ def capture_step(
     Raises :class:`CaptureError` where Dynamo breaks the graph, or no result of the model has a gradient.
     """
     if not isinstance(model, torch.nn.Module):
-        raise CaptureError("the graphs of a training step are those of a module, and this is a function")
+        raise CaptureError("a training step can be captured of a module only, and this is a function")
     graphs = capture(model, args, kwargs, before_run)
     if len(graphs) != 1:
-        raise CaptureError(f"the model is {len(graphs)} graphs; a training step is captured of models that are one")
+        raise CaptureError(
+            f"the model has {len(graphs)} graphs; a training step can be captured of a model with one graph only"
+        )
     before_run()
     # In a fork PyTorch makes its thread pool again at the next use. A thread of autograd that asks at the same time ends the process.
     torch.set_num_threads(torch.get_num_threads())
@@ -70,7 +72,7 @@ def capture_step(
 
 
 def _step(module: torch.fx.GraphModule, values: Sequence[Any]) -> tuple[CapturedGraph, CapturedGraph]:
-    """Forward and backward of a graph of Dynamo, called with these values."""
+    """Returns the forward and backward of a graph of Dynamo, called with these values."""
     closed = close(module, values)
     wanted = [isinstance(value, torch.Tensor) and value.requires_grad for value in values]
     wanted += [False] * (len(closed.inputs) - len(wanted))
@@ -100,7 +102,7 @@ def _step(module: torch.fx.GraphModule, values: Sequence[Any]) -> tuple[Captured
 
 
 def _gradients(forward: _Stage, backward: _Stage) -> list[Any]:
-    """The arguments of the backward: what the forward saved, and gradients of its results.
+    """Returns the arguments of the backward: what the forward saved, and gradients of its results.
 
     A saved value has the name of the result of the forward.
     """
@@ -145,7 +147,7 @@ class _Stage:
         return self.results
 
     def captured(self, names: Sequence[str]) -> CapturedGraph:
-        """The graph in functions of torch, its inputs named as those of the model are."""
+        """Returns the graph in functions of torch, its inputs named as those of the model are."""
         if self.inputs is None:
             raise CaptureError(f"the {self.name} was not called")
         graph = CapturedGraph(in_torch(self.module), self.inputs)

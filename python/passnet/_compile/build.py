@@ -6,7 +6,7 @@ import contextlib
 import copy
 import functools
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -25,6 +25,7 @@ from passnet._compile.freeze import freeze
 from passnet._compile.graphs import GraphedCall, NotGraphedError, Pool, refusal
 from passnet._compile.options import Options
 from passnet._compile.report import Specialisation, described
+from passnet._compile.strides import note_strides
 from passnet._passes.errors import PassError
 from passnet._passes.load import Pass
 from passnet._passes.rewrite import rewrite
@@ -43,7 +44,7 @@ class Built:
         self.graphed = graphed
 
     def reset(self) -> None:
-        """Gives back what the call holds on its device."""
+        """Releases the device memory of the call."""
         if self.graphed is not None:
             self.graphed.reset()
 
@@ -56,7 +57,9 @@ def build(captured: Captured, known: Sequence[Pass], options: Options, store: St
         _freeze(captured, pool, report)
     module = captured.module
     plain = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
-    with _undisturbed(captured) as example:
+    with captured.undisturbed() as example:
+        note_strides(module, example)
+    with captured.undisturbed() as example:
         used = _rewrite(captured, known, options, store, report)
         if options.verify and used:
             _verify(module, used, example, report)
@@ -102,20 +105,12 @@ def _freeze(captured: Captured, pool: Pool | None, report: Specialisation) -> No
         return times.fused_ns < times.eager_ns
 
     report.notes.append(freeze(captured, captured.example))
-    with _undisturbed(captured) as example:
+    with captured.undisturbed() as example:
         report.notes.append(channels_last(captured, example, faster))
 
 
 def _device(values: Sequence[torch.Tensor]) -> torch.device:
     return next((tensor.device for tensor in values if tensor.device.type != "cpu"), torch.device("cpu"))
-
-
-@contextlib.contextmanager
-def _undisturbed(captured: Captured) -> Iterator[list[torch.Tensor]]:
-    """Arguments to run the graph with, so that neither the user's tensors nor the random numbers after it change."""
-    devices = {tensor.device.index for tensor in captured.example if tensor.device.type == "cuda"}
-    with torch.random.fork_rng(devices=[device for device in devices if device is not None]):
-        yield [value.clone() if place in captured.mutated else value for place, value in enumerate(captured.example)]
 
 
 def _rewrite(
@@ -143,7 +138,7 @@ def _rewrite(
 
 
 def _drop_shared(module: torch.fx.GraphModule, passes: Sequence[Pass]) -> None:
-    """Leaves regions to PyTorch whose results share memory with each other: without comparison nobody would notice that they do not."""
+    """Leaves regions to PyTorch whose results share memory with each other: without comparison this would not be detected."""
     for node, rule in regions_of(module.graph, passes).items():
         if may_share_results(node, rule):
             drop(module.graph, node, rule)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import itertools
 import re
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,8 +18,10 @@ from torch._dynamo.symbolic_convert import InstructionTranslator
 from torch._guards import TracingContext
 
 from passnet._backend.effects import effects_of
+from passnet._backend.regions import fork_random
 from passnet._compile.facts import Facts, facts_read
-from passnet._compile.layout import Constant, Layout, LayoutError, Leaf, Mapping, containers_of, layout_of
+from passnet._compile.instances import Instances
+from passnet._compile.layout import Constant, Instance, Layout, LayoutError, Leaf, Mapping, containers_of, layout_of
 from passnet._compile.layout import Sequence as Items
 
 _numbers = itertools.count(1)
@@ -27,11 +30,15 @@ _MODE = re.compile(r"L\['model'\](\._modules\['[^']+'\])*\.training")
 
 
 class NotCapturedError(Exception):
-    """A call cannot be captured as one graph; the message says why. `result` has what it returned, if it ran."""
+    """A call cannot be captured as one graph; the message says why. `result` has what it returned, if it ran.
 
-    def __init__(self, reason: str, result: tuple[Any, ...] = ()) -> None:
+    `may_pass` says that a later call may be captured, where this one prepared the model: filled a cache, say, or installed hooks.
+    """
+
+    def __init__(self, reason: str, result: tuple[Any, ...] = (), *, may_pass: bool = False) -> None:
         super().__init__(reason)
         self.result = result
+        self.may_pass = may_pass
 
 
 @dataclass
@@ -68,6 +75,13 @@ class Captured:
         """The arguments of the graph in the captured call."""
         return [*(self.inputs[number] for number in self.used), *self.state]
 
+    @contextlib.contextmanager
+    def undisturbed(self) -> Iterator[list[torch.Tensor]]:
+        """Arguments to run the graph with, so that neither the user's tensors nor the random numbers after it change."""
+        example = self.example
+        with fork_random(example):
+            yield [value.clone() if place in self.mutated else value for place, value in enumerate(example)]
+
 
 def capture(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Captured:
     """Calls a model and captures the call. Raises `NotCapturedError`, and any exception of the model."""
@@ -80,21 +94,24 @@ def capture(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     except Exception as error:
         if recorder.has_run:
             raise
-        raise NotCapturedError(f"Dynamo cannot capture the call as one graph: {_first_line(error)}") from error
+        reason = recorder.refusal or f"Dynamo cannot capture the call as one graph: {_first_line(error)}"
+        raise NotCapturedError(reason, may_pass=recorder.refusal is None) from error
     finally:
         torch._dynamo.reset_code(function.__code__)
     try:
         return _assemble(model, recorder, call, inputs, (args, kwargs), result)
     except (NotCapturedError, LayoutError) as error:
-        raise NotCapturedError(str(error), (result,)) from error
+        raise NotCapturedError(str(error), (result,), may_pass=recorder.effect is not None) from error
     finally:
         recorder.forget()
 
 
 def _call_layout(args: tuple[Any, ...], kwargs: dict[str, Any], inputs: list[torch.Tensor]) -> Layout:
     def leaf(tensor: torch.Tensor) -> Layout:
-        if any(tensor is other for other in inputs):
-            raise LayoutError("one tensor is given twice")
+        # One tensor may be given twice, as in attention of a sequence to itself.
+        for number, known in enumerate(inputs):
+            if tensor is known:
+                return Leaf(number)
         inputs.append(tensor)
         return Leaf(len(inputs) - 1)
 
@@ -128,6 +145,8 @@ class _Recorder:
     module: torch.fx.GraphModule | None = None
     graphs: int = 0
     has_run: bool = False
+    refusal: str | None = None
+    """Why the graph was not run."""
     effect: str | None = None
     modes: list[str] | None = None
     facts: Facts = field(default_factory=Facts)
@@ -137,11 +156,16 @@ class _Recorder:
 
     def __call__(self, module: torch.fx.GraphModule, _inputs: Sequence[Any]) -> Callable[..., Any]:
         self.graphs += 1
+        if torch.is_grad_enabled() and any("checkpoint" in str(node.target) for node in module.graph.nodes):
+            # Only AOTAutograd gives the second computation the random numbers of the first.
+            self.refusal = "parts of it are computed again for the gradients (checkpointing)"
+            raise NotCapturedError(self.refusal)
         # Dynamo's own class compiles its code when it is first called; rewriting looks at that code.
         module = self.module = torch.fx.GraphModule(module, module.graph)
-        self.effect = _python_effect()
+        self.effect, written = _python_effect()
         self.modes = _modes_read()
         self.facts = facts_read(self.model)
+        self.facts.entries += written
 
         def run(*values: Any) -> Any:
             self.has_run = True
@@ -183,16 +207,38 @@ def _version(value: Any) -> int | None:
     return None if not isinstance(value, torch.Tensor) or value.is_inference() else value._version
 
 
-def _python_effect() -> str | None:
-    """The change in Python that the captured code makes, which a graph does not repeat; None if it makes none."""
+def _python_effect() -> tuple[str | None, list[tuple[dict[str, Any], str, Any]]]:
+    """The change in Python that the captured code makes, which a graph does not repeat; None if it makes none.
+
+    Attributes that are written and have their old values in the end, such as a flag that is set for the time of a call, are no change. They
+    are returned as facts: a later call that finds another value would leave the one of this call.
+    """
     effects = InstructionTranslator.current_tx().output.side_effects
     if effects.tensor_hooks or effects.save_for_backward:
-        return "it registers hooks on tensors"
+        return "it registers hooks on tensors", []
+    facts: list[tuple[dict[str, Any], str, Any]] = []
     for variable in effects.id_to_variable.values():
         is_new = type(variable.mutation_type).__name__.endswith("New")
         if not is_new and effects.is_modified(variable):
-            return f"it changes a Python object that exists outside ({variable.python_type_name()})"
-    return None
+            restored = _restored(variable, effects.store_attr_mutations.get(variable))
+            if restored is None:
+                return f"it changes a Python object that exists outside ({variable.python_type_name()})", []
+            facts += restored
+    return None, facts
+
+
+def _restored(variable: Any, written: dict[str, Any] | None) -> list[tuple[dict[str, Any], str, Any]] | None:
+    """The attributes of an object that the code wrote, if each has the constant in the end that it has now; otherwise None."""
+    attributes = getattr(getattr(variable, "value", None), "__dict__", None)
+    if not isinstance(attributes, dict) or not written or getattr(variable.mutation_type, "is_modified", False):
+        return None
+    for name, value in written.items():
+        if name not in attributes or not value.is_python_constant():
+            return None
+        # Identity: 1, 1.0 and True are equal. Small constants are the same objects.
+        if value.as_python_constant() is not attributes[name]:
+            return None
+    return [(attributes, name, attributes[name]) for name in written]
 
 
 def _modes_read() -> list[str] | None:
@@ -224,7 +270,7 @@ def _assemble(
     if recorder.effect is not None:
         raise NotCapturedError(f"the code has an effect in addition to its result: {recorder.effect}")
     numbers = {id(tensor): number for number, tensor in enumerate(inputs)}
-    owned = owned_tensors(model)
+    owned = owned_tensors(model) | {id(value): value for value in recorder.facts.tensors()}
     used: list[int] = []
     state: list[torch.Tensor] = []
     for value in recorder.given:
@@ -300,7 +346,7 @@ def _output_layout(
             raise NotCapturedError("the result has a tensor that is no output of the graph")
         return Leaf(numbers[id(tensor)])
 
-    layout = layout_of(result, leaf)
+    layout = layout_of(result, leaf, Instances(result))
     if any(not isinstance(value, torch.Tensor) for value in returned) and _has_number(layout):
         raise NotCapturedError("the result has a number that the graph computes")
     return layout
@@ -312,6 +358,6 @@ def _has_number(layout: Layout) -> bool:
             return isinstance(value, (int, float, complex)) and not isinstance(value, bool)
         case Items(_, items):
             return any(_has_number(item) for item in items)
-        case Mapping(_, items):
+        case Mapping(_, items) | Instance(_, items):
             return any(_has_number(item) for _, item in items)
     return False

@@ -14,11 +14,16 @@ from torch.compiler import is_compiling
 
 from passnet._backend.cache import Store
 from passnet._backend.directories import load_directory
-from passnet._compile.build import Built, build
+from passnet._compile.autocast import ImplicitCastError, uncached
+from passnet._compile.build import Built
 from passnet._compile.capture import Captured, NotCapturedError, capture, owned_tensors
 from passnet._compile.entry import MISS, facts_of, make_entry
+from passnet._compile.faithful import RandomState, UnfaithfulError, compare_with_model
+from passnet._compile.frames import without_errors
 from passnet._compile.graphs import Pool
+from passnet._compile.inference import build_inference
 from passnet._compile.options import DEFAULT_LIMIT, Options, Paths
+from passnet._compile.outside import reason_outside
 from passnet._compile.registry import watch
 from passnet._compile.report import CompileReport
 from passnet._compile.training import build_training
@@ -29,22 +34,11 @@ from passnet.kernels._errors import is_fatal
 Entry = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
 # Methods of modules that return the module.
-_CHAINED = frozenset(
-    (
-        "apply",
-        "bfloat16",
-        "cpu",
-        "cuda",
-        "double",
-        "float",
-        "half",
-        "requires_grad_",
-        "share_memory",
-        "to",
-        "to_empty",
-        "type",
-    )
-)
+_CHAINED = frozenset({"apply", "bfloat16", "cpu", "cuda", "double", "float", "half"})
+_CHAINED |= {"requires_grad_", "share_memory", "to", "to_empty", "type"}
+
+# A model that fills a cache or installs hooks in its first call does not in later ones.
+_RETRIES = 1
 
 # Dynamo captures one frame at a time, and its settings are those of the process.
 _capturing = threading.RLock()
@@ -117,6 +111,8 @@ class Compiled:
         self._pool: Pool | None = None
         self._dynamo: Callable[..., Any] | None = None
         self._refused: str | None = None
+        self._implicit_cast: str | None = None
+        self._retries = 0
         self._is_stale = False
         self._warned: set[str] = set()
         if isinstance(model, torch.nn.Module):
@@ -192,7 +188,7 @@ class Compiled:
                 watch(self.model, self, Compiled._changed)
 
     def reset(self) -> None:
-        """Forgets all that was compiled, and gives back the memory of CUDA graphs."""
+        """Discards all compiled graphs and releases the memory of CUDA graphs."""
         with self._lock:
             self._forget()
             self._counts.clear()
@@ -222,7 +218,8 @@ class Compiled:
         for built in self._built:
             built.reset()
         self._built.clear()
-        self._dynamo = self._refused = None
+        self._dynamo = self._refused = self._implicit_cast = None
+        self._retries = 0
         self._is_stale = False
 
     def _other_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -230,34 +227,59 @@ class Compiled:
         if reason := self._eager_reason(args, kwargs):
             return self._eager(reason, args, kwargs)
         with self._lock:
-            if self._is_stale:
-                self.refresh()
-            for entry in self._entries:
-                # Another thread may have compiled this kind of call meanwhile.
-                if (result := entry(args, kwargs)) is not MISS:
-                    return result
-            if self._dynamo is not None:
-                return self._dynamo(*args, **kwargs)
-            if self._refused is not None:
-                return self._eager(self._refused, args, kwargs)
-            if len(self._built) >= self.options.limit:
-                reason = f"{self.options.limit} kinds of calls are compiled already (`limit`)"
-                self._warn("limit", f"PyTorch runs calls of {self._name()} with other types or sizes: {reason}")
-                return self._eager(reason, args, kwargs)
-            return self._compile(args, kwargs)
+            run = self._decide(args, kwargs)
+        # Without the lock: the model may wait for another thread that calls it.
+        return run(*args, **kwargs)
+
+    def _decide(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., Any]:
+        """What gives the result of a call that no entry knew."""
+        if self._is_stale:
+            # PyTorch has guards of its own, and a model that assigns a buffer in each call would be captured in each.
+            dynamo, retries = self._dynamo, self._retries
+            self.refresh()
+            self._dynamo, self._retries = dynamo, retries
+        for entry in self._entries:
+            # Another thread may have compiled this kind of call meanwhile.
+            if (result := entry(args, kwargs)) is not MISS:
+                return lambda *_, **__: result
+        if self._dynamo is not None:
+            return self._dynamo
+        reason = self._refused
+        if reason is None and len(self._built) >= self.options.limit:
+            reason = f"{self.options.limit} kinds of calls are compiled already (`limit`)"
+            self._warn("limit", f"PyTorch runs calls of {self._name()} with other types or sizes: {reason}")
+        if reason is not None:
+            self._count(reason)
+            return self.model
+        try:
+            result = self._compile(args, kwargs)
+        except NotCapturedError as error:
+            return self._uncaptured(error)
+        return lambda *_, **__: result
 
     def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs a call of a new kind, and compiles it for later ones."""
         with _capturing:
-            try:
+            before = RandomState() if self.options.verify else None
+            with uncached():
                 captured = capture(self.model, args, kwargs)
-            except NotCapturedError as error:
-                return self._not_captured(error, args, kwargs)
             try:
+                if before is not None:
+                    compare_with_model(self.model, captured, before, args, kwargs)
                 if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in captured.example):
                     built = self._trained(captured)
                 else:
-                    built = build(captured, self._known, self.options, self._store, self._graph_pool())
+                    built = build_inference(captured, self._known, self.options, self._store, self._graph_pool())
+            except UnfaithfulError as error:
+                self._refused = str(error)
+                self._warn("unfaithful", f"PyTorch runs {self._name()}: {self._refused}")
+                self._count(self._refused)
+                return error.result
+            except ImplicitCastError as error:
+                self._implicit_cast = f"autocast is enabled, and {error}"
+                self._warn("autocast", f"PyTorch runs {self._name()}: {self._implicit_cast}")
+                self._count(self._implicit_cast)
+                return captured.result
             except Exception as error:
                 if is_fatal(error):
                     raise
@@ -269,7 +291,9 @@ class Compiled:
         self._built.append(built)
         if not self._is_stale:
             entry = make_entry(captured, built.run, facts_of(self.model, captured))
-            self._entries = (*self._entries, self._guarded(entry))
+            # A compiled backward has its own copies of what it writes to until the end.
+            writes = bool(captured.mutated) and not (built.report.trains and built.report.left is None)
+            self._entries = (*self._entries, self._guarded(entry, writes))
         return captured.result
 
     def _trained(self, captured: Captured) -> Built:
@@ -284,34 +308,52 @@ class Compiled:
             self._warn("gradient", f"PyTorch computes the gradients of {self._name()}: {report.left}", stacklevel=7)
         return Built(run, report, None)
 
-    def _guarded(self, entry: Entry) -> Entry:
-        """The entry; where a replacement refuses a call after all, the model runs it, and the entry is not used again."""
+    def _guarded(self, entry: Entry, writes: bool) -> Entry:
+        """The entry; where a replacement refuses a call after all, the model runs it, and the entry is not used again.
+
+        An entry that `writes` is not repeated: its replacements fall back themselves, so that the exception is the one of PyTorch.
+        """
 
         def guarded(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             try:
                 return entry(args, kwargs)
             except Exception as error:
-                if is_fatal(error):
+                if writes or is_fatal(error):
                     raise
+                # Raises too where the call is at fault, such as an index out of range; then the entry stays.
+                result = self.model(*args, **kwargs)
                 self._entries = tuple(known for known in self._entries if known is not guarded)
-                reason = f"a compiled call failed: {type(error).__name__}: {error}"
-                return self._eager(reason, args, kwargs)
+                self._count(f"a compiled call failed: {type(error).__name__}: {error}")
+                return result
 
         return guarded
 
-    def _not_captured(self, error: NotCapturedError, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Leaves the model to `torch.compile` with PassNet as its backend, which follows what one graph cannot.
+    def _uncaptured(self, error: NotCapturedError) -> Callable[..., Any]:
+        """Runs the model if it has not run yet: an exception of its own is the caller's, and decides nothing about later calls."""
+        reason, results, may_pass = str(error), error.result, error.may_pass
 
-        The model itself runs this call: an exception of its own is the caller's, and decides nothing about later calls.
-        """
-        result = error.result[0] if error.result else self.model(*args, **kwargs)
-        self._count(f"not one graph, run by torch.compile: {error}")
+        def run(*args: Any, **kwargs: Any) -> Any:
+            result = results[0] if results else self.model(*args, **kwargs)
+            with self._lock:
+                self._not_captured(reason, may_pass)
+            return result
+
+        return run
+
+    def _not_captured(self, reason: str, may_pass: bool) -> None:
+        """Leaves later calls to `torch.compile` with PassNet as its backend, which follows what one graph cannot."""
+        if may_pass and self._retries < _RETRIES:
+            self._retries += 1
+            self._count(f"not one graph, tried again at the next call: {reason}")
+            return
+        self._count(f"not one graph, run by torch.compile: {reason}")
+        if self._dynamo is not None:
+            return
         backend = Backend(
             [], falls_back=True, verify=self.options.verify, store=self._store, author=self.options.author is not None
         )
         backend.passes = self._known
-        self._dynamo = torch.compile(self.model, backend=backend)
-        return result
+        self._dynamo = without_errors(torch.compile(self.model, backend=backend))
 
     def _graph_pool(self) -> Pool | None:
         if not self.options.cuda_graphs or not torch.cuda.is_available():
@@ -327,7 +369,7 @@ class Compiled:
         return getattr(self.model, "__qualname__", type(self.model).__name__)
 
     def _warn(self, key: str, message: str, stacklevel: int = 5) -> None:
-        """Warns once for each key: a call that PyTorch runs is right, but not faster, and nobody would see it."""
+        """Warns once for each key: a call that PyTorch runs is right, but not faster, and that would go unnoticed."""
         if key not in self._warned:
             self._warned.add(key)
             warnings.warn(message, RuntimeWarning, stacklevel=stacklevel)
@@ -337,18 +379,15 @@ class Compiled:
 
     def _eager_reason(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
         """Why a call is left to the model itself."""
-        if torch._C._len_torch_dispatch_stack() or torch._C._len_torch_function_stack():
-            return "a mode of PyTorch wants to see the operations"
-        if torch._C._functorch.peek_interpreter_stack() is not None:
-            return "a transform of torch.func is active"
         tensors = [leaf for leaf in torch.utils._pytree.tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
-        if any(type(tensor) not in (torch.Tensor, torch.nn.Parameter) for tensor in tensors):
-            return "an argument is a subclass of torch.Tensor"
-        if torch.cuda.is_available() and torch.cuda.is_current_stream_capturing():
-            return "a CUDA graph is being captured"
+        if reason := reason_outside(tensors):
+            return reason
         wants_gradient = torch.is_grad_enabled() and self._wants_gradient(tensors)
-        if torch._C._is_any_autocast_enabled() and not (wants_gradient and self.options.training):
-            return "autocast is enabled"
+        if torch._C._is_any_autocast_enabled() and not wants_gradient:
+            if self._implicit_cast is not None:
+                return self._implicit_cast
+            if self._dynamo is not None:
+                return "autocast is enabled, and the model is not one graph"
         if wants_gradient and not self.options.training:
             message = (
                 "gradients are enabled, so with `training=False` the model itself runs; for inference, call it under"

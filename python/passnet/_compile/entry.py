@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch._C._dynamo import guards
+from torch.autograd import forward_ad
 
 from passnet import _native
 from passnet._compile.capture import Captured
@@ -39,6 +40,8 @@ def make_entry(captured: Captured, run: Callable[..., Sequence[Any]], facts: _na
         f"{code.name(signature_check(captured.inputs))}({variables})",
         f"{code.name(guards.GlobalStateGuard().check)}()",
         f"{code.name(facts.hold)}()",
+        # Tensors with tangents have all that the other checks look at.
+        f"{code.name(forward_ad)}._current_level < 0",
     ]
     if is_guarded:
         native.append(f"{code.name(signature_check(captured.owned))}(*{code.name(tuple(captured.owned))})")

@@ -56,6 +56,12 @@ class Facts:
     sizes: list[tuple[Any, int]] = field(default_factory=list)
     """A container and its length."""
 
+    def tensors(self) -> Iterator[torch.Tensor]:
+        """The tensors among the objects, whose identity each call checks."""
+        for _, _, value in (*self.entries, *self.members, *self.items):
+            if isinstance(value, torch.Tensor):
+                yield value
+
     def native(self) -> _native.ModuleFacts:
         """The facts, ready to be checked."""
         return _native.ModuleFacts(self.entries, self.members, self.items, self.sizes)

@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from passnet._compile.instances import Instances, make_instance
+
 _CONSTANTS = (int, float, complex, str, bytes, bool, type(None), torch.dtype, torch.device, torch.layout)
 _CONSTANTS += (torch.memory_format, type(...))
 
@@ -46,26 +48,40 @@ class Mapping:
     items: tuple[tuple[Any, Layout], ...]
 
 
-Layout = Leaf | Constant | Sequence | Mapping
+@dataclass(frozen=True)
+class Instance:
+    """A plain object that a call makes, by its attributes."""
+
+    kind: type
+    items: tuple[tuple[str, Layout], ...]
 
 
-def layout_of(value: Any, leaf: Callable[[torch.Tensor], Layout]) -> Layout:
-    """The layout of a value; `leaf` gives that of a tensor. Raises `LayoutError`."""
+Layout = Leaf | Constant | Sequence | Mapping | Instance
+
+
+def layout_of(value: Any, leaf: Callable[[torch.Tensor], Layout], instances: Instances | None = None) -> Layout:
+    """The layout of a value; `leaf` gives that of a tensor. With `instances`, a value can have plain objects. Raises `LayoutError`."""
     if isinstance(value, torch.Tensor):
         return leaf(value)
     kind = type(value)
+    if instances is not None:
+        if isinstance(value, type):
+            return Constant(value)
+        if (attributes := instances.attributes(value)) is not None:
+            items = ((name, layout_of(item, leaf, instances)) for name, item in attributes.items())
+            return Instance(kind, tuple(items))
     if kind in _CONSTANTS:
         return Constant(value)
     if kind in (tuple, list, torch.Size) or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
-        return Sequence(kind, tuple(layout_of(item, leaf) for item in value))
+        return Sequence(kind, tuple(layout_of(item, leaf, instances) for item in value))
     if kind is dict:
         if not all(type(key) in (str, int) for key in value):
             raise LayoutError("a dictionary has keys that are neither text nor integers")
-        return Mapping(kind, tuple((key, layout_of(item, leaf)) for key, item in value.items()))
+        return Mapping(kind, tuple((key, layout_of(item, leaf, instances)) for key, item in value.items()))
     registered = torch.utils._pytree.SUPPORTED_NODES.get(kind)
     if registered is not None and issubclass(kind, dict):
         # An ordered dictionary, or an output class of a model library.
-        return Mapping(kind, tuple((key, layout_of(item, leaf)) for key, item in value.items()))
+        return Mapping(kind, tuple((key, layout_of(item, leaf, instances)) for key, item in value.items()))
     raise LayoutError(f"a value is a `{kind.__module__}.{kind.__qualname__}`")
 
 
@@ -79,6 +95,9 @@ def containers_of(value: Any) -> Iterator[Any]:
         if isinstance(value, list):
             yield value
         for item in value:
+            yield from containers_of(item)
+    elif type(value) not in _CONSTANTS and not isinstance(value, (torch.Tensor, type)):
+        for item in getattr(value, "__dict__", {}).values():
             yield from containers_of(item)
 
 
@@ -95,10 +114,13 @@ class Code:
         return name
 
     def checks(self, layout: Layout, path: str, leaves: dict[int, str]) -> Iterator[str]:
-        """Expressions that hold if the value of `path` has this layout. Notes in `leaves` where its tensors are."""
+        """Expressions that hold if the value of `path` has this layout. Notes in `leaves` where its tensors are: one number is one tensor."""
         match layout:
             case Leaf(number):
-                leaves[number] = path
+                if number in leaves:
+                    yield f"{path} is {leaves[number]}"
+                else:
+                    leaves[number] = path
             case Constant(value):
                 yield self._equals(value, path)
             case Sequence(kind, items):
@@ -111,6 +133,8 @@ class Code:
                 yield f"[*{path}] == {[key for key, _ in items]!r}"
                 for key, item in items:
                     yield from self.checks(item, f"{path}[{key!r}]", leaves)
+            case Instance(kind, _):
+                raise LayoutError(f"a `{kind.__qualname__}` cannot be checked")
 
     def _equals(self, value: Any, path: str) -> str:
         if value is None or value is ... or isinstance(value, bool):
@@ -137,10 +161,12 @@ class Code:
                     return f"[{items_text}]"
                 # A named tuple takes its items one by one.
                 return f"{self.name(kind)}({f'[{items_text}]' if kind is torch.Size else items_text})"
-            case Mapping(kind, items):
+            case Mapping(kind, items) | Instance(kind, items):
                 parts = [f"{key!r}: {self.builds(item, leaf)}" for key, item in items]
                 text = f"{{{', '.join(parts)}}}"
                 if kind is dict:
                     return text
+                if isinstance(layout, Instance):
+                    return f"{self.name(make_instance)}({self.name(kind)}, {text})"
                 is_dataclass = hasattr(kind, "__dataclass_fields__")
                 return f"{self.name(kind)}(**{text})" if is_dataclass else f"{self.name(kind)}({text})"

@@ -36,7 +36,12 @@ def watch(model: torch.nn.Module, owner: Any, changed: Callable[[Any], None]) ->
             _watchers[module] = [*known, entry]
 
 
-def _registered(module: torch.nn.Module, _name: str, _value: Any) -> None:
+def _registered(module: torch.nn.Module, name: str, value: Any) -> None:
+    # `self.calls += 1` assigns the buffer that is there.
+    if value is not None and any(
+        part.get(name) is value for part in (module._parameters, module._buffers, module._modules)
+    ):
+        return
     for reference, changed in _watchers.get(module, ()):
         if (owner := reference()) is not None:
             changed(owner)

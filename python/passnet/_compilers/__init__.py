@@ -18,7 +18,7 @@ from passnet._summary import summary
 
 
 def load(name: str, source: str = "") -> types.ModuleType:
-    """The compiler of that name, or the one that `source` defines. Raises `ValueError` if it has no `compile`."""
+    """Returns the compiler of that name, or the one that `source` defines. Raises `ValueError` if it has no `compile`."""
     if source or name.endswith(".py"):
         module = types.ModuleType(f"passnet_compiler_{Path(name).stem}")
         exec(compile(source, name, "exec"), vars(module))
@@ -35,7 +35,7 @@ def compiled(name: str, source: str, module: Any) -> Callable[..., Any]:
 
 
 def problem(name: str, device: str, source: str = "") -> str | None:
-    """The reason why a compiler cannot run on a device."""
+    """Returns the reason why a compiler cannot run on a device."""
     try:
         asked = getattr(load(name, source), "problem", None)
         return asked(device) if asked is not None else None
@@ -45,7 +45,7 @@ def problem(name: str, device: str, source: str = "") -> str | None:
 
 
 def missing(package: str, pip: str) -> str | None:
-    """A sentence if a package cannot be imported. Compilers that are too old for this PyTorch fail here."""
+    """Returns a sentence if a package cannot be imported. Compilers that are too old for this PyTorch fail here."""
     try:
         importlib.import_module(package)
     except ModuleNotFoundError as error:

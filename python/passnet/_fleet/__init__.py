@@ -1,1 +1,1 @@
-"""The part of a fleet that runs on Ray: it starts stations and carries their lines. `crates/passnet-fleet` is the rest."""
+"""The part of a fleet that runs on Ray: it starts stations and carries their lines, and runs stages of the dataset on shards. `crates/passnet-fleet` is the rest."""

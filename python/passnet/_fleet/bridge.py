@@ -16,6 +16,7 @@ import signal
 import sys
 import threading
 import time
+from types import ModuleType
 from typing import Any, TextIO
 
 from passnet._fleet import station
@@ -145,7 +146,8 @@ class Bridge:
                 self._emit("note", text=f"an actor did not start: {reason}")
 
 
-def _connect(address: str) -> Any:
+def connect(address: str, *by_value: ModuleType) -> Any:
+    """Connects to a cluster. Returns the module `ray`; the modules `by_value` travel to the nodes with what uses them."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray
@@ -161,11 +163,13 @@ def _connect(address: str) -> Any:
             ray.init(address=address, **options)
     except (ConnectionError, RuntimeError) as error:
         sys.exit(f"no cluster at {address}: {error}; start one with `ray start --head`, or use --address local")
-    ray.cloudpickle.register_pickle_by_value(station)
+    for module in by_value:
+        ray.cloudpickle.register_pickle_by_value(module)
     return ray
 
 
-def _read(requests: queue.SimpleQueue[dict[str, Any] | None]) -> None:
+def read_requests(requests: queue.SimpleQueue[dict[str, Any] | None]) -> None:
+    """Reads requests from standard input; its end is `None`."""
     for line in sys.stdin:
         requests.put(json.loads(line))
     requests.put(None)
@@ -188,12 +192,12 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    ray = _connect(arguments.address)
+    ray = connect(arguments.address, station)
     hints = {name: os.environ[name] for name in ("PASSNET_PYTHON", "PASSNET_SITE") if name in os.environ}
     hints["PASSNET_BINARY"] = arguments.command
     plan = Plan(arguments.device, arguments.stations_per_node, arguments.cores)
     requests: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
-    threading.Thread(target=_read, args=(requests,), daemon=True).start()
+    threading.Thread(target=read_requests, args=(requests,), daemon=True).start()
     bridge = Bridge(ray, plan, hints, out)
     try:
         while bridge.step(requests):

@@ -39,7 +39,7 @@ class Plan:
     _losses: dict[str, _Losses] = field(default_factory=dict)
 
     def wanted(self, node: Node) -> int:
-        """Number of stations that a node should have."""
+        """Returns the number of stations that a node should have."""
         return node.gpus if self.device == "cuda" else min(self.per_node, node.cpus)
 
     def due(self, nodes: list[Node], now: float) -> list[tuple[int, Node]]:

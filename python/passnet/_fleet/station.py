@@ -45,11 +45,11 @@ KEPT = [
 ]
 """Variables that a station may see. Tokens and addresses of the cluster are not among them."""
 
-_LAST_WORDS = 20
+_LAST_LINES = 20
 
 
 def station_environment(variables: dict[str, str], hints: dict[str, str], device: str) -> dict[str, str]:
-    """The variables of a station: those of the allow-list, and paths of the driver where the node has the same ones."""
+    """Returns the variables of a station: those of the allow-list, and paths of the driver where the node has the same ones."""
     kept = {name: variables[name] for name in KEPT if name in variables}
     for name in ("PASSNET_PYTHON", "PASSNET_SITE"):
         if name not in kept and os.path.exists(hints.get(name, "")):
@@ -60,7 +60,7 @@ def station_environment(variables: dict[str, str], hints: dict[str, str], device
 
 
 def station_command(variables: dict[str, str], hints: dict[str, str]) -> str | None:
-    """The command `passnet` of this node; `None` if there is none."""
+    """Returns the command `passnet` of this node; `None` if there is none."""
     neighbour = os.path.join(os.path.dirname(sys.executable), "passnet")
     places = [variables.get("PASSNET_BINARY"), neighbour, shutil.which("passnet"), hints.get("PASSNET_BINARY")]
     return next((place for place in places if place and os.path.exists(place)), None)
@@ -92,7 +92,7 @@ class Station:
         started.wait()
 
     def hello(self) -> str:
-        """The name of the host."""
+        """Returns the name of the host."""
         return socket.gethostname()
 
     def send(self, number: int, line: str) -> None:
@@ -110,7 +110,7 @@ class Station:
                     pass  # It has ended, which the next `fetch` reports.
 
     def fetch(self, taken: int, wait: float) -> tuple[list[tuple[int, str]], str | None]:
-        """The lines after the first `taken`, and how the station ended if it has. Waits for either."""
+        """Returns the lines after the first `taken`, and how the station ended if it has. Waits for either."""
         with self._changed:
             while self._lines and self._lines[0][0] < taken:
                 self._lines.popleft()
@@ -138,7 +138,7 @@ class Station:
             return
         finally:
             started.set()
-        words: collections.deque[str] = collections.deque(maxlen=_LAST_WORDS)
+        words: collections.deque[str] = collections.deque(maxlen=_LAST_LINES)
         errors = threading.Thread(target=lambda: words.extend(self._child.stderr), daemon=True)
         errors.start()
         for line in self._child.stdout:

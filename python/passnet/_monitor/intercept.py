@@ -72,14 +72,17 @@ class _Mode(TorchDispatchMode):
         if self.watch.poison and name in _UNINITIALISED and result.layout == torch.strided and result.numel():
             storage = result.untyped_storage()
             self.margins.append((storage, storage.nbytes()))
-            poison(storage, result.dtype)
+            with torch._C._DisableTorchDispatch():
+                poison(storage, result.dtype)
         return result
 
     def check_margins(self) -> None:
         """Records a write past the end of what the call has allocated."""
-        for storage, nbytes in self.margins:
-            if is_overrun(storage, nbytes):
-                _native.record_violation("out_of_bounds")
+        # Other modes do not see operators of the watch.
+        with torch._C._DisableTorchDispatch():
+            is_any_overrun = any(is_overrun(storage, nbytes) for storage, nbytes in self.margins)
+        if is_any_overrun:
+            _native.record_violation("out_of_bounds")
 
 
 def poison(storage: torch.UntypedStorage, dtype: torch.dtype) -> None:
@@ -118,7 +121,7 @@ def is_overrun(storage: torch.UntypedStorage, nbytes: int) -> bool:
 
 
 def guarded(function: Callable[..., Any], watch: Watch) -> Callable[..., Any]:
-    """The function under watch."""
+    """Returns the function under watch."""
 
     # Its module stays this one: code that FX generates calls what says that it is of torch by its name, past the watch.
     @functools.wraps(function, assigned=("__name__", "__doc__"), updated=())
@@ -164,7 +167,7 @@ def _makes_tensors(result: Any, args: tuple) -> bool:
 
 
 def _tensors_of(result: Any) -> list[torch.Tensor]:
-    """The tensors that a replacement function returns."""
+    """Returns the tensors that a replacement function returns."""
     values = result if isinstance(result, (tuple, list)) else (result,)
     return [value for value in values if isinstance(value, torch.Tensor) and value.layout == torch.strided]
 

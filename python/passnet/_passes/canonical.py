@@ -54,7 +54,7 @@ class CanonicalGraph:
         self.text = json.dumps(wire)
 
     def decode(self, bound: dict[str, Any]) -> Any:
-        """The value that `{"arg": ...}` in a match represents; it may refer to values of this graph."""
+        """Returns the value that `{"arg": ...}` in a match represents; it may refer to values of this graph."""
         arg = bound["arg"]
         if isinstance(arg, dict) and arg.get("attr") in self._encoder.constants:
             return self._encoder.constants[arg["attr"]]
@@ -73,7 +73,8 @@ class CanonicalGraph:
         elif node.op == "call_module":
             target = f"{_OPAQUE}.module_{target.replace('.', '_')}"
         else:
-            function, target = target, function_name(target)
+            function = schemas.public(target)
+            target = function_name(function)
             if function in (operator.getitem, operator.setitem):
                 args[1] = _with_marked_lists(args[1])
             if function is not builtins.getattr and not target.startswith(("operator.", _OPAQUE)):
@@ -92,7 +93,7 @@ class CanonicalGraph:
 
 
 def _with_marked_lists(index: Any) -> Any:
-    """The index with `[0, 1]` as `(mark, 0, 1)`: the matcher takes a list for a tuple, but `x[[0, 1]]` is not `x[0, 1]`."""
+    """Returns the index with `[0, 1]` as `(mark, 0, 1)`: the matcher takes a list for a tuple, but `x[[0, 1]]` is not `x[0, 1]`."""
     if not isinstance(index, (list, tuple)):
         return index
     items = tuple(_with_marked_lists(item) for item in index)
@@ -108,7 +109,7 @@ def _without_marks(value: Any) -> Any:
 
 
 def function_name(function: Callable[..., Any]) -> str:
-    """The name of a function in wire form; one by its identity where the form has none."""
+    """Returns the name of a function in wire form; one by its identity where the form has none."""
     try:
         name = target_name(function)
     except WireError:

@@ -99,7 +99,7 @@ class Pass:
         )
 
     def bind_arguments(self, values: dict[str, Any]) -> tuple[Any, ...]:
-        """Arguments of the replacement for what the pattern's parameters stand for.
+        """Returns the arguments of the replacement for what the pattern's parameters stand for.
 
         `replacement_args` takes them by name where its parameters are some of the pattern's, else by position.
         """

@@ -39,7 +39,7 @@ class Rewriting:
     notes: list[str] = field(default_factory=list)
 
     def report(self) -> dict[str, Any]:
-        """The fields of the `loaded` reply that rewriting decides."""
+        """Returns the fields of the `loaded` reply that rewriting decides."""
         return {
             "nodes_after": sum(node.op not in ("placeholder", "output") for node in self.module.graph.nodes),
             "passes": [vars(report) for report in self.passes],
@@ -48,11 +48,11 @@ class Rewriting:
         }
 
     def checked_module(self, watch: intercept.Watch) -> torch.fx.GraphModule:
-        """A copy whose replacement functions run under watch."""
+        """Returns a copy whose replacement functions run under watch."""
         return self.wrapped(lambda function: intercept.guarded(function, watch))
 
     def wrapped(self, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> torch.fx.GraphModule:
-        """A copy that calls what `wrap` makes of the replacement functions."""
+        """Returns a copy that calls what `wrap` makes of the replacement functions."""
         graph = copy.deepcopy(self.module.graph)
         wrappers: dict[Callable[..., Any], Callable[..., Any]] = {}
         for node in graph.nodes:
@@ -93,7 +93,7 @@ def _call_by_identity(rewriting: Rewriting) -> None:
 
 
 def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function under a name of this module."""
+    """Returns the function under a name of this module."""
 
     def replacement(*args: Any) -> Any:
         return function(*args)
@@ -183,7 +183,7 @@ class _Snapshot:
         return node.op, node.target, repr(node.args), repr(node.kwargs)
 
     def changes(self) -> list[str]:
-        """Names of nodes that are gone or are not what they were."""
+        """Returns the names of nodes that are gone or are not what they were."""
         now = set(self.graph.nodes)
         return sorted(
             node.name for node, content in self.nodes.items() if node not in now or self.content(node) != content
@@ -198,5 +198,5 @@ def _computed_in_args(rule: Pass, new: set[torch.fx.Node]) -> list[str]:
 
 
 def only_result(result: Any) -> Any:
-    """The result of a replacement for a pattern that returns a sequence of one: that sequence, or its element."""
+    """Returns the result of a replacement for a pattern that returns a sequence of one: that sequence, or its element."""
     return result[0] if isinstance(result, (tuple, list)) else result

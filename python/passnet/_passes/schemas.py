@@ -34,11 +34,26 @@ class Parameter:
 Schema = tuple[Parameter, ...]
 
 
+# Functions whose operands may be written one by one or as one list, and the number of arguments before them.
+_OPERANDS = {"einsum": 1, "meshgrid": 0, "atleast_1d": 0, "atleast_2d": 0, "atleast_3d": 0}
+
+
+def public(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns the function of `torch.functional` that a traced call of a builtin one stands for; other functions are as they are."""
+    name = getattr(function, "__name__", "")
+    is_inner = name in _OPERANDS and function == getattr(torch._VF, name)
+    return getattr(torch.functional, name) if is_inner else function
+
+
 def bind(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Arguments of a function call by parameter name, defaults included; `None` where no signature is known."""
+    """Returns the arguments of a function call by parameter name, defaults included; `None` where no signature is known."""
     signature = _signature(function)
     if signature is not None:
         return _bind_signature(signature, args, kwargs)
+    name = function.__name__ if inspect.isfunction(function) else ""
+    if name in _OPERANDS and function is getattr(torch.functional, name):
+        given = {key: value for key, value in kwargs.items() if value is not None}
+        return _bind_schemas(_schemas(f"aten::{name}"), _gathered(args, _OPERANDS[name]), given)
     operator = torch.jit._builtins._find_builtin(function)
     return _bind_schemas(_schemas(operator), args, kwargs) if operator else None
 
@@ -77,7 +92,7 @@ def _bind_signature(
 
 @functools.lru_cache(maxsize=1024)
 def _schemas(operator: str) -> tuple[Schema, ...]:
-    """The schemas of all overloads but those that write to `out`."""
+    """Returns the schemas of all overloads but those that write to `out`."""
     schemas = []
     for schema in torch._C._jit_get_schemas_for_operator(operator):
         if any(argument.is_out for argument in schema.arguments):
@@ -108,7 +123,7 @@ def _bind_schemas(schemas: Sequence[Schema], args: Sequence[Any], kwargs: Mappin
 
 
 def _bind_schema(schema: Schema, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[int, dict[str, Any]] | None:
-    """A rank of how well the arguments fit, and the binding; `None` if they do not."""
+    """Returns a rank of how well the arguments fit, and the binding; `None` if they do not."""
     positional = [parameter for parameter in schema if not parameter.keyword_only]
     args = _packed(positional, args)
     if len(args) > len(positional):
@@ -135,6 +150,14 @@ def _bind_schema(schema: Schema, args: Sequence[Any], kwargs: Mapping[str, Any])
             value = _listed(parameter.default)
         bound[parameter.name] = value
     return score, bound
+
+
+def _gathered(args: Sequence[Any], place: int) -> Sequence[Any]:
+    """`einsum(equation, a, b)` as `einsum(equation, [a, b])`. `atleast_1d(a)` stays: it returns a tensor, and of a list a tuple."""
+    operands = args[place:]
+    if len(operands) == 1 and (isinstance(operands[0], (list, tuple)) or not place):
+        return args
+    return [*args[:place], list(operands)]
 
 
 def _packed(positional: Sequence[Parameter], args: Sequence[Any]) -> Sequence[Any]:

@@ -18,7 +18,7 @@ _SMALLEST_INT, _LARGEST_INT = -(2**63), 2**63 - 1
 
 
 class WireError(ValueError):
-    """A graph cannot be said in wire form, or the form is malformed."""
+    """A graph cannot be represented in wire form, or the form is malformed."""
 
 
 def to_graph_module(wire: dict[str, Any]) -> torch.fx.GraphModule:
@@ -48,7 +48,7 @@ def to_graph(wire: dict[str, Any]) -> torch.fx.Graph:
 
 
 def from_graph(graph: torch.fx.Graph) -> dict[str, Any]:
-    """The wire form of a graph of placeholders, function and method calls.
+    """Returns the wire form of a graph of placeholders, function and method calls.
 
     A graph that returns one value is given as a tuple of one.
     """
@@ -73,7 +73,7 @@ def from_graph(graph: torch.fx.Graph) -> dict[str, Any]:
             case "output":
                 outputs = node.args[0]
             case other:
-                raise WireError(f"node `{node.name}` is a `{other}`, which the wire form cannot say")
+                raise WireError(f"node `{node.name}` is a `{other}`, which the wire form cannot represent")
     if not isinstance(outputs, (tuple, list)):
         outputs = (outputs,)
     return {
@@ -84,12 +84,21 @@ def from_graph(graph: torch.fx.Graph) -> dict[str, Any]:
     }
 
 
+# Operators of Paddle in graphs that were read from samples of Paddle.
+_PADDLE = "torch.ops.paddle."
+
+
 @functools.lru_cache(maxsize=4096)
 def resolve(target: str) -> Callable[..., Any]:
-    """The function behind a dotted target."""
+    """Returns the function behind a dotted target."""
     head, _, rest = target.partition(".")
     if target == "builtins.getattr":
         return builtins.getattr
+    if target.startswith(_PADDLE):
+        name = target.removeprefix("torch.ops.")
+        raise WireError(
+            f"`{name}` is an operator of Paddle; graphs of Paddle can be stored, compared, folded and shown, but only PyTorch runs graphs"
+        )
     roots = {"torch": torch, "operator": operator}
     try:
         value = functools.reduce(getattr, rest.split("."), roots[head])
@@ -124,7 +133,7 @@ def _public_names() -> dict[int, str]:
 
 
 def target_name(function: Callable[..., Any]) -> str:
-    """The dotted name by which `resolve` finds the function again. Aliases share one name."""
+    """Returns the dotted name by which `resolve` finds the function again. Aliases share one name."""
     if function is builtins.getattr:
         return "builtins.getattr"
     name = getattr(function, "__name__", "")
@@ -145,7 +154,7 @@ def target_name(function: Callable[..., Any]) -> str:
 
 
 def decode(value: Any, values: Sequence[Any]) -> Any:
-    """The argument behind its wire form; `values` are what `ref` counts."""
+    """Returns the argument behind its wire form; `values` are what `ref` counts."""
     if not isinstance(value, dict):
         return value
     if len(value) != 1:
@@ -213,7 +222,7 @@ class Encoder:
                 return {"attr": str(value)}
         if value is ...:
             return {"ellipsis": True}
-        raise WireError(f"an argument of type `{type(value).__name__}` cannot be said in wire form")
+        raise WireError(f"an argument of type `{type(value).__name__}` cannot be represented in wire form")
 
     def _all(self, values: Iterable[Any]) -> list[Any]:
         return [self.encode(value) for value in values]

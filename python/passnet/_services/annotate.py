@@ -26,7 +26,7 @@ from passnet._capture.sample import LITERAL_LIMIT, _rounded
 from passnet._passes.wire import target_name, to_graph_module
 from passnet._services import shape_variants
 from passnet._services.inputs import make_inputs
-from passnet._services.serve import serve_in_children
+from passnet._services.serve import is_over_memory, serve_in_children
 from passnet._summary import summary
 
 
@@ -58,7 +58,7 @@ def annotate(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _names(module: torch.fx.GraphModule) -> list[str]:
-    """Names of inputs and nodes in order."""
+    """Returns the names of inputs and nodes in order."""
     return [node.name for node in module.graph.nodes if node.op != "output"]
 
 
@@ -93,6 +93,8 @@ class _Recorder(torch.fx.Interpreter):
         try:
             self.run(*inputs)
         except Exception as error:
+            if is_over_memory(error):
+                raise
             self.failure = self.failure or str(error)
         return [self.seen.get(name) for name in _names(self.module)], self.failure
 

@@ -18,7 +18,7 @@ from passnet._services.serve import serve
 
 
 def canonical(wire: dict[str, Any]) -> dict[str, Any]:
-    """The graph with its calls in canonical form; they refer to inputs only."""
+    """Returns the graph with its calls in canonical form; they refer to inputs only."""
     graph = torch.fx.Graph()
     values = [graph.placeholder(name) for name in wire["inputs"]]
     known = []

@@ -34,7 +34,7 @@ _WARM_UP = 3
 def union(
     module: torch.fx.GraphModule, metas: list[dict[str, Any]], device: str, prefixes: Sequence[int]
 ) -> torch.fx.GraphModule:
-    """The first k ops for each of `prefixes`, side by side, each with separate inputs.
+    """Returns the first k ops for each of `prefixes`, side by side, each with separate inputs.
 
     It returns what each prefix defines and the rest uses: the items of a list of tensors one by one, and no numbers, since
     the compiler takes nothing else. Each op has the position of its prefix in its metadata.
@@ -63,7 +63,7 @@ def union(
 
 
 def _values(module: torch.fx.GraphModule, metas: list[dict[str, Any]], device: str) -> dict[torch.fx.Node, Any]:
-    """The value of each node, on fake tensors."""
+    """Returns the value of each node, on fake tensors."""
     values: dict[torch.fx.Node, Any] = {}
 
     class Keeper(torch.fx.Interpreter):
@@ -153,7 +153,7 @@ def _owners(kernel: Any) -> set[int]:
 
 
 def count_cuda(module: torch.fx.GraphModule, metas: list[dict[str, Any]]) -> int:
-    """Launches of the compiled prefix on the current CUDA device."""
+    """Returns the launches of the compiled prefix on the current CUDA device."""
     from torch.profiler import ProfilerActivity, profile
 
     torch._dynamo.reset()
@@ -170,7 +170,7 @@ def count_cuda(module: torch.fx.GraphModule, metas: list[dict[str, Any]]) -> int
 
 
 def count(module: torch.fx.GraphModule, request: dict[str, Any]) -> dict[str, Any]:
-    """The answer to one request about a graph."""
+    """Returns the answer to one request about a graph."""
     metas, prefixes = request["inputs"], request["prefixes"]
     if request["device"] == "cuda":
         kernels, compilations = [], len(prefixes)

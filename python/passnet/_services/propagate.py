@@ -21,7 +21,7 @@ from passnet._services.serve import serve
 
 
 def propagate(wire: dict[str, Any], inputs: list[dict[str, Any]], device: str) -> list[Any]:
-    """The type of each value on a device; inputs are contiguous."""
+    """Returns the type of each value on a device; inputs are contiguous."""
     module = to_graph_module(wire)
     nodes = [node for node in module.graph.nodes if node.op != "output"]
     types: dict[str, Any] = {}
@@ -46,7 +46,7 @@ def propagate(wire: dict[str, Any], inputs: list[dict[str, Any]], device: str) -
 
 
 def _with_own_strides(result: Any, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The tensor with the strides that PyTorch's C++ gives to dimensions of extent 1.
+    """Returns the tensor with the strides that PyTorch's C++ gives to dimensions of extent 1.
 
     Those of fake tensors come from Python and may be others. The memory format of what is computed from the tensor, as in
     `interpolate`, depends on them.

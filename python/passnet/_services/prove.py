@@ -19,8 +19,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from passnet._passes.wire import to_graph_module
 from passnet._services.inputs import INTEGERS, make_inputs
-from passnet._services.serve import serve_in_children
-from passnet._summary import summary
+from passnet._services.serve import reason, serve_in_children
 
 
 class ProofError(RuntimeError):
@@ -35,7 +34,7 @@ def _guarded(graph: dict[str, Any], max_bytes: int) -> dict[str, Any]:
     try:
         return {"bytes": _prove_one(graph, max_bytes)}
     except Exception as error:
-        return {"error": summary(error)}
+        return {"error": reason(error)}
 
 
 class _Sizes(torch.fx.Interpreter):
@@ -61,18 +60,18 @@ def _prove_one(graph: dict[str, Any], max_bytes: int) -> int:
     with torch.no_grad():
         outputs, again = (module(*make_inputs(metas)) for _ in range(2))
     if not all(isinstance(output, torch.Tensor) and output.numel() for output in outputs):
-        raise ProofError("it returns something that is no tensor, or an empty one")
+        raise ProofError("it returns a value that is not a tensor, or an empty tensor")
     if any(output.isnan().any() for output in outputs):
         raise ProofError("it returns NaN")
     if not all(torch.equal(a, b) for a, b in zip(outputs, again, strict=True)):
-        raise ProofError("it returns something else when it is called again")
+        raise ProofError("it returns other values when it is called again")
     if _is_constant(module, metas):
         raise ProofError("it returns the same for all inputs")
     return sizes.nbytes
 
 
 def _is_constant(module: torch.fx.GraphModule, metas: list[dict[str, Any]]) -> bool:
-    """Whether outputs and changed inputs are the same for three draws of the inputs; a graph without inputs is constant."""
+    """Returns whether outputs and changed inputs are the same for three draws of the inputs; a graph without inputs is constant."""
     if not metas:
         return True
     first = _effects(module, make_inputs(metas, seed=0))
@@ -84,7 +83,7 @@ def _is_constant(module: torch.fx.GraphModule, metas: list[dict[str, Any]]) -> b
 
 
 def _effects(module: torch.fx.GraphModule, inputs: list[Any]) -> list[Any]:
-    """The outputs, and for each input what it is after the call, None where the call did not change it."""
+    """Returns the outputs, and for each input what it is after the call, None where the call did not change it."""
     before = [value.clone() for value in inputs]
     with torch.no_grad():
         outputs = list(module(*inputs))
@@ -98,7 +97,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _without_literals(meta: dict[str, Any]) -> dict[str, Any]:
-    """The description with the range, mean and deviation of its literals in the place of the literals."""
+    """Returns the description with the range, mean and deviation of its literals in the place of the literals."""
     literals = [float(value) for value in meta.get("data") or []]
     finite = [value for value in literals if math.isfinite(value)]
     if not finite or len(finite) < len(literals):

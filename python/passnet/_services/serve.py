@@ -3,10 +3,14 @@
 :func:`serve` answers in this process, :func:`serve_in_children` in a forked child for each request: there, a crash, a lack of
 memory or a timeout fails one request. The parent imports PyTorch and computes nothing. This makes forking safe, and a child
 is ready immediately.
+
+The argument ``--memory-bytes N`` limits the memory that a request may take. The error of a request that needs more begins with
+:data:`OVER_MEMORY`.
 """
 
 from __future__ import annotations
 
+import argparse
 import functools
 import json
 import os
@@ -16,6 +20,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -25,19 +30,70 @@ from passnet._summary import summary
 
 Handler = Callable[[dict[str, Any]], dict[str, Any]]
 
+# Beginning of the error of a request that needs more memory than it may take: `services::OVER_MEMORY` of passnet-record.
+OVER_MEMORY = "over the memory limit: "
+# What PyTorch, Python and the system say when an allocation fails.
+_NO_MEMORY = ("can't allocate memory", "Cannot allocate memory", "not enough memory", "std::bad_alloc")
+# Seconds between two checks that the program which asks is still there.
+_INTERVAL = 1.0
+
+# Bytes that one request may take; None without a limit.
+_memory_bytes: int | None = None
+
 
 def serve(handle: Handler) -> None:
     """Answers each request in this process: with what `handle` returns, or ``{"error": ...}``."""
+    _read_arguments()
+    _limit_memory()
     _serve_lines(lambda line: json.dumps(_answer(handle, json.loads(line))))
 
 
 def serve_in_children(handle: Handler) -> None:
     """Answers each request in a forked child: with what `handle` returns, or ``{"error": ...}``.
 
-    The fields ``seconds`` and ``bytes`` of a request limit the time and the memory of its child.
+    The field ``seconds`` of a request limits the time of its child.
     """
+    _read_arguments()
     _warm_up()
     _serve_lines(functools.partial(_in_child, handle))
+
+
+def _read_arguments() -> None:
+    global _memory_bytes
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--memory-bytes", type=int)
+    _memory_bytes = parser.parse_args().memory_bytes
+
+
+def _limit_memory() -> None:
+    """Lets this process take as many bytes as the limit says, in addition to what it has."""
+    if _memory_bytes is not None:
+        limit = _data_bytes() + _memory_bytes
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+
+
+def _data_bytes() -> int:
+    """Returns the bytes of this process that RLIMIT_DATA counts; most of what PyTorch reserves is never used."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData:")), 0)
+
+
+def is_over_memory(error: BaseException) -> bool:
+    """Returns whether an error, or one that it was raised from, is that memory ran out below a limit."""
+    if _memory_bytes is None:
+        return False
+    causes, cause = [], error
+    while cause is not None and cause not in causes:
+        causes.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    return any(isinstance(one, MemoryError) or any(text in str(one) for text in _NO_MEMORY) for one in causes)
+
+
+def reason(error: BaseException) -> str:
+    """Returns the sentence that reports an error of a request."""
+    if not is_over_memory(error):
+        return summary(error)
+    return f"{OVER_MEMORY}more than {_memory_bytes / 2**30:.1f} GiB are needed; raise --memory-gib"
 
 
 def _serve_lines(answer: Callable[[str], str]) -> None:
@@ -65,8 +121,7 @@ def _in_child(handle: Handler, line: str) -> str:
         os.close(receiver)
         status = 1
         try:
-            if limit := request.get("bytes"):
-                resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+            _limit_memory()
             with os.fdopen(sender, "w") as out:
                 out.write(json.dumps(_answer(handle, request)))
             status = 0
@@ -74,7 +129,11 @@ def _in_child(handle: Handler, line: str) -> str:
             os._exit(status)
     os.close(sender)
     seconds = request.get("seconds", 600.0)
-    text = _read(receiver, time.monotonic() + seconds)
+    try:
+        text = _read(receiver, time.monotonic() + seconds)
+    except _OrphanError:
+        os.kill(child, signal.SIGKILL)
+        sys.exit(1)
     os.close(receiver)
     if text is None:
         os.kill(child, signal.SIGKILL)
@@ -88,12 +147,23 @@ def _in_child(handle: Handler, line: str) -> str:
     return text
 
 
+class _OrphanError(RuntimeError):
+    """The program that asks has ended."""
+
+
 def _read(descriptor: int, deadline: float) -> str | None:
-    parts = []
+    """Returns what a child writes until it ends; None if it has not ended at the deadline."""
+    parts, parent = [], os.getppid()
     while True:
-        ready, _, _ = select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))
+        left = max(0.0, deadline - time.monotonic())
+        ready, _, _ = select.select([descriptor], [], [], min(left, _INTERVAL))
         if not ready:
-            return None
+            # An interrupted program does not end its helpers.
+            if os.getppid() != parent:
+                raise _OrphanError
+            if left <= _INTERVAL and time.monotonic() >= deadline:
+                return None
+            continue
         part = os.read(descriptor, 1 << 20)
         if not part:
             return b"".join(parts).decode()
@@ -105,4 +175,4 @@ def _answer(handle: Handler, request: dict[str, Any]) -> dict[str, Any]:
     try:
         return handle(request)
     except Exception as error:
-        return {"error": summary(error)}
+        return {"error": reason(error)}

@@ -38,7 +38,7 @@ class Variants:
         self.calls = _Calls()
 
     def assignments(self) -> list[dict[str, Any]]:
-        """Each with its ``symbols``, the ``shapes`` of all values (null where unknown), and the corrected ``literals``."""
+        """Returns each with its ``symbols``, the ``shapes`` of all values (null where unknown), and the corrected ``literals``."""
         found = []
         for symbols, extents in self._candidates():
             run = self._farthest(lambda lookup, extents=extents: self._run(extents, None, lookup), (True, False))
@@ -48,12 +48,12 @@ class Variants:
         return found
 
     def cast(self, dtype: str) -> dict[str, Any]:
-        """The ``types`` of all values (null where unknown) with float32 inputs cast, and the corrected ``literals``."""
+        """Returns the ``types`` of all values (null where unknown) with float32 inputs cast, and the corrected ``literals``."""
         run = self._farthest(lambda casts: self._run({}, getattr(torch, dtype), False, casts), (False, True))
         return {"dtype": dtype, "types": [run.dtype(node) for node in self.nodes], "literals": run.literals()}
 
     def _farthest(self, run: Callable[[bool], _Run], choices: tuple[bool, bool]) -> _Run:
-        """The first run that gets through the whole graph, else the one that gets farthest."""
+        """Returns the first run that gets through the whole graph, else the one that gets farthest."""
         first = run(choices[0])
         if len(first.results) >= len(self.nodes):
             return first
@@ -145,7 +145,7 @@ class _Run(torch.fx.Interpreter):
         return str(value.dtype).removeprefix("torch.") if isinstance(value, torch.Tensor) else None
 
     def literals(self) -> list[dict[str, Any]]:
-        """Arguments of the corrected nodes in wire form; ``node`` counts nodes behind the inputs."""
+        """Returns the arguments of the corrected nodes in wire form; ``node`` counts nodes behind the inputs."""
         inputs = sum(node.op == "placeholder" for node in self.order)
         encoder = Encoder()
         for node in self.order:
@@ -214,7 +214,7 @@ class _Run(torch.fx.Interpreter):
         )
 
     def _looked_up(self, arg: Any, is_first: bool) -> Any:
-        """The new extent in the place of an old one; 1 is taken for one only where the batch stands."""
+        """Returns the new extent in the place of an old one; 1 is taken for one only where the batch stands."""
         if isinstance(arg, list | tuple):
             return type(arg)(self._looked_up(item, is_first and index == 0) for index, item in enumerate(arg))
         if isinstance(arg, bool) or not isinstance(arg, int) or (arg == 1 and not is_first):
@@ -276,7 +276,7 @@ def _twin(value: Any) -> Any:
 
 
 def regroup(old: Sequence[int], new: Sequence[int], sizes: Sequence[Any]) -> list[Any]:
-    """The target of a view of `new`, given that `sizes` is the target for `old`.
+    """Returns the target of a view of `new`, given that `sizes` is the target for `old`.
 
     Extents of operand and target are matched in the smallest groups of equal product. In a group of one and one the
     extent is taken over; a group that has grown by a factor gives it to the first extent of the target that can be

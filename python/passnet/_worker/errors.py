@@ -22,7 +22,7 @@ _COMPILE_ERRORS = (
 
 
 def describe(error: BaseException, stage: str) -> dict[str, Any]:
-    """The `failed` reply for an exception that ended a request in the given stage."""
+    """Returns the `failed` reply for an exception that ended a request in the given stage."""
     rule = None
     root, message = error, None
     for link in _chain(error):

@@ -59,7 +59,7 @@ class WideInputs:
         self._before = tuple(tensor.clone() for tensor in self.tensors)
 
     def mutated(self) -> list[tuple[str, torch.Tensor]]:
-        """Name and present content of each tensor that was changed."""
+        """Returns the name and present content of each tensor that was changed."""
         triples = zip(self.names, self.tensors, self._before, strict=True)
         return [(name, tensor.cpu()) for name, tensor, before in triples if not _same(tensor, before)]
 

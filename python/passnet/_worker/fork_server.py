@@ -29,7 +29,7 @@ if not os.path.exists("/dev/nvidiactl"):
 # such a process cannot use CUDA.
 os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
 
-# Nothing of what importing makes is garbage, and there is much of it to look through again and again.
+# Nothing of what importing makes is garbage, and each collection would look through all of it.
 gc.disable()
 
 # Before torch, which starts threads: a user other than root could not confine anything afterwards.

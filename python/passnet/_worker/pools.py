@@ -29,7 +29,7 @@ class Pools:
         self.on_device = [self._typed(i).to(device) for i in range(len(pools))] if device.type != "cpu" else []
 
     def sources(self, windows: list[dict[str, int]], *, restore: bool) -> list[dict[str, Any]]:
-        """The copies that `_native.time_calls` makes before each call.
+        """Returns the copies that `_native.time_calls` makes before each call.
 
         An input that does not change is copied only where the graph may have changed it.
         """
@@ -47,7 +47,7 @@ class Pools:
         ]
 
     def kept(self, number: int, call: int, windows: list[dict[str, int]]) -> tensors.InputSet:
-        """The set of a number, which the kept call saw; the other one comes first in the next block."""
+        """Returns the set of a number, which the kept call saw; the other one comes first in the next block."""
         inputs = self.sets[number]
         inputs.shifts = [self._window(i, call, windows) * element for i, element in enumerate(self.elements)]
         self.sets = [self.sets[1 - number], inputs]

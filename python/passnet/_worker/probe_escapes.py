@@ -104,7 +104,7 @@ def _variables(names: str) -> str:
     own = Path("/proc/self/environ").read_bytes().decode(errors="replace")
     found = [name for name in names.split() if name in os.environ or f"{name}=" in own]
     if not found:
-        raise OSError("none of them is set")
+        raise OSError("none of these variables is set")
     return f"sees {', '.join(found)}"
 
 
@@ -194,7 +194,7 @@ def _system_call(number: str) -> str:
 
 @ESCAPES.add
 def _descriptors(_: str) -> str:
-    """Looks for open files that lead to somebody else; the own channel is one socket."""
+    """Looks for open files that lead to another process; the own channel is one socket."""
     places = {int(name): os.readlink(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd") if _is_open(name)}
     strange = [
         place
@@ -205,7 +205,7 @@ def _descriptors(_: str) -> str:
     rest = [place for place in strange if not place.startswith(("socket:", "/memfd:passnet-inputs"))]
     if len(sockets) > 1 or rest:
         return f"holds {', '.join(sockets + rest)}"
-    raise OSError("holds nothing but its channel")
+    raise OSError("has no descriptor but its channel")
 
 
 def _is_open(name: str) -> bool:
@@ -309,5 +309,5 @@ def _leave_daemon(name: str) -> str:
         os._exit(0)
     os.close(ready)
     if not os.read(up, 1):
-        raise OSError("it did not live to say so")
+        raise OSError("it was killed before it could report")
     return "left a process behind"

@@ -86,7 +86,7 @@ def _triton(device: str) -> str:
 
 @NEEDS.add
 def _program(name: str) -> str:
-    """The version of a program that workers may start."""
+    """Returns the version of a program that workers may start."""
     run = subprocess.run([name, "--version"], capture_output=True, text=True, check=True)
     return run.stdout.splitlines()[0]
 

@@ -44,7 +44,7 @@ def _kernels_named() -> Iterator[None]:
 
 
 def profiled(call: Callable[[], Any], named: Callable[[], Any], *, cuda: bool) -> dict[str, Any]:
-    """The `profiled` reply for a call that waits for the device; `named` is the same call with names for replacements.
+    """Returns the `profiled` reply for a call that waits for the device; `named` is the same call with names for replacements.
 
     The wall time is the median of calls without the profiler, which slows down short calls several times over. Counts and times
     of rows are means over calls under the profiler.
@@ -80,7 +80,7 @@ def _timed(call: Callable[[], Any]) -> int:
 
 
 def _rows(times_us: dict[str, list[float]]) -> list[dict[str, Any]]:
-    """Rows per call: a name that occurs once in all profiled calls still counts 1."""
+    """Returns the rows per call: a name that occurs once in all profiled calls still counts 1."""
     rows = [
         {
             "name": name[:_NAME],

@@ -62,7 +62,7 @@ def rehearse_compiler() -> None:
 
 
 def _rehearsed(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Operators of the kinds that most graphs consist of."""
+    """Returns the operators of the kinds that most graphs consist of."""
     functional = torch.nn.functional
     y = functional.gelu(functional.layer_norm(functional.linear(x, x[0]), (8,)))
     z = functional.conv2d(x.unsqueeze(0), x.unsqueeze(0)).mean(1)

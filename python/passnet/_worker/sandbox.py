@@ -66,7 +66,7 @@ class Places:
     def sandbox(
         self, scratch: Path, shared: list[str], readable: list[str], new_pid_namespace: bool
     ) -> _native.Sandbox:
-        """The confinement of one worker."""
+        """Returns the confinement of one worker."""
         return _native.Sandbox(
             scratch=str(scratch),
             scratch_bytes=_SCRATCH_BYTES,
@@ -81,7 +81,7 @@ class Places:
 
 
 def _real(paths: list[str]) -> list[str]:
-    """Each existing path, unchanged and with links followed, once. The root is left out: it would grant everything."""
+    """Returns each existing path, unchanged and with links followed, once. The root is left out: it would grant everything."""
     places = [place for path in paths if path and os.path.exists(path) for place in (path, os.path.realpath(path))]
     return [place for place in dict.fromkeys(places) if place != "/"]
 
@@ -95,14 +95,14 @@ def _prefix(program: str) -> str:
 
 
 def _interpreter(program: str) -> str | None:
-    """The interpreter of a program that is a script."""
+    """Returns the interpreter of a program that is a script."""
     with open(program, "rb") as file:
         first = file.readline(256)
     return os.fsdecode(first[2:].split()[0]) if first.startswith(b"#!") and first[2:].strip() else None
 
 
 def _mapped_directories() -> list[str]:
-    """Directories of the shared libraries of this process."""
+    """Returns the directories of the shared libraries of this process."""
     lines = Path("/proc/self/maps").read_text().splitlines()
     files = {line.split(maxsplit=5)[-1] for line in lines if ".so" in line and "/" in line}
     return sorted({os.path.dirname(file) for file in files if os.path.isfile(file)})
@@ -132,5 +132,5 @@ def _lower(kind: int, soft: int, hard: int | None = None) -> None:
 
 
 def environment(scratch: Path) -> dict[str, Any]:
-    """Variables of a confined worker in addition to those of the fork server."""
+    """Returns the variables of a confined worker in addition to those of the fork server."""
     return {"HOME": str(scratch), "USER": "worker", "LOGNAME": "worker"}

@@ -44,7 +44,7 @@ class StaticWeights:
         return self.data(tensors)
 
     def data(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """The inputs of a set that are no weights."""
+        """Returns the inputs of a set that are no weights."""
         return [tensors[index] for index in self._data]
 
     def write_back(self, tensors: Sequence[torch.Tensor]) -> None:

@@ -53,7 +53,7 @@ class Layouts:
         return [InputSet(base[number * stride :], self, device) for number in range(count)]
 
     def base(self, block: int, count: int, stride: int) -> torch.Tensor:
-        """The bytes of the block with that descriptor, which has to hold `count` sets."""
+        """Returns the bytes of the block with that descriptor, which has to hold `count` sets."""
         size = os.fstat(block).st_size
         if self.end + (count - 1) * stride > size:
             raise ValueError(f"a tensor lies outside the block of {size} bytes")
@@ -98,7 +98,7 @@ class InputSet:
         return [original.to(self._device, copy=True) for original in self._originals()]
 
     def address(self, index: int) -> int:
-        """The address of a tensor's storage."""
+        """Returns the address of a tensor's storage."""
         return self._storages[index].data_ptr()
 
     def restore(self) -> None:
@@ -119,7 +119,7 @@ class InputSet:
         return self._guarded and any(map(intercept.is_overrun, self._storages, sizes))
 
     def mutated(self) -> list[tuple[str, torch.Tensor]]:
-        """Name and present content (on the CPU) of each tensor whose bytes are no longer those of the block."""
+        """Returns the name and present content (on the CPU) of each tensor whose bytes are no longer those of the block."""
         changed = []
         address = self._block.data_ptr()
         tensors = zip(self.names, self._storages, self._places, self.shifts, strict=True)
@@ -142,7 +142,7 @@ class InputSet:
         return bool((now == original).all())
 
     def aliases(self, tensor: torch.Tensor) -> str | None:
-        """Name of the input that shares the tensor's storage."""
+        """Returns the name of the input that shares the tensor's storage."""
         address = _storage_address(tensor)
         for name, storage in zip(self.names, self._storages, strict=True):
             if address and address == storage.data_ptr():
@@ -181,7 +181,7 @@ class Inputs(Protocol):
 
 
 def ship(result: Any, inputs: Inputs) -> tuple[dict[str, Any], int | None]:
-    """The `outputs` reply for what a call returned, and the descriptor of its block (the caller closes it)."""
+    """Returns the `outputs` reply for what a call returned, and the descriptor of its block (the caller closes it)."""
     values = _values(result)
     block = _Block()
     described = [_describe(position, value, block) for position, value in enumerate(values)]
@@ -197,7 +197,7 @@ def ship(result: Any, inputs: Inputs) -> tuple[dict[str, Any], int | None]:
 
 
 def _values(result: Any) -> list[Any]:
-    """The values that a call returned: the elements that a sequence holds, not those that its type hands out when asked."""
+    """Returns the values that a call returned: the elements that a sequence holds, not those that its type hands out when asked."""
     if isinstance(result, tuple):
         return list(tuple.__iter__(result))
     if isinstance(result, list):

@@ -7,12 +7,10 @@ import copy
 import gc
 import json
 import os
-import re
 import resource
 import socket
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,11 +18,11 @@ import torch._dynamo
 import torch.fx
 
 from passnet import _native
-from passnet._monitor import census, intercept
+from passnet._monitor import allocations, census, intercept
 from passnet._passes import wire
 from passnet._passes.load import PassDirectory
 from passnet._passes.rewrite import Rewriting, rewrite
-from passnet._worker import errors, protocol, tensors, triton_interpreter
+from passnet._worker import errors, libraries, protocol, tensors, triton_interpreter
 from passnet._worker.inductor import DirectGraph
 from passnet._worker.pools import Pools, let_go
 from passnet._worker.static_weights import StaticWeights
@@ -73,9 +71,12 @@ class Worker:
         self.sets: dict[int, tensors.InputSet] = {}
         self.pools: Pools | None = None
         self.last: tuple[Any, tensors.InputSet] | None = None
+        # What a checked call of the candidate allocated; timed calls allocate the same.
+        self.allocations: list[tuple[int, torch.device]] = []
+        self.guarded_calls = 0
 
     def answer(self, message: dict[str, Any], descriptor: int | None) -> tuple[dict[str, Any], int | None]:
-        """The reply to one request, with the descriptor that travels with it."""
+        """Returns the reply to one request, with the descriptor that travels with it."""
         self.stage = "protocol"
         match message:
             case {"type": "load", "graph": graph, "device": device, "threads": threads, "candidate": candidate}:
@@ -122,7 +123,7 @@ class Worker:
         raise protocol.ProtocolError(f"unknown or incomplete request `{message['type']}`")
 
     def patterns(self, path: str, device: str) -> dict[str, Any]:
-        """The pattern of each pass of a directory, in the form that is compared with graphs."""
+        """Returns the pattern of each pass of a directory, in the form that is compared with graphs."""
         if torch.device(device).type == "cpu":
             triton_interpreter.enable()
         self.stage = "import"
@@ -176,6 +177,8 @@ class Worker:
         self.backend = self.rewriting = self.first_compiles = None
         self.is_eager = candidate.get("kind") == "eager"
         self.is_inductors = candidate.get("kind") == "inductor"
+        if self.is_inductors:
+            libraries.drop_incomplete()
         match candidate:
             case {"kind": "eager"}:
                 self.callable = module.forward
@@ -233,9 +236,13 @@ class Worker:
         begin = time.monotonic_ns()
         with torch.no_grad(), census.idle() if idle else contextlib.nullcontext():
             try:
-                result = function(*arguments)
+                if watching.poison:
+                    self.guarded_calls += 1
+                    result, self.allocations = allocations.guarded(function, arguments, self.guarded_calls)
+                else:
+                    result = function(*arguments)
             except Exception as error:
-                if not (self.is_inductors and _drop_damaged_library(str(error))):
+                if not (self.is_inductors and libraries.drop_named(str(error))):
                     raise
                 torch._dynamo.reset()
                 result = function(*arguments)
@@ -256,7 +263,7 @@ class Worker:
         return reply, block
 
     def call_float64(self, number: int, seed: int) -> tuple[dict[str, Any], int | None]:
-        """The graph itself in float64. A worker that runs code of others has nothing to say about it."""
+        """Returns the graph itself in float64. A worker that runs code of others has nothing to say about it."""
         # Imported here: few workers have a use for it.
         from passnet._worker import float64
 
@@ -310,6 +317,7 @@ class Worker:
                     cold=message["cache"] == "cold",
                     restore=set_state if restore else None,
                     overwrites=message["overwrite"],
+                    allocations=(lambda: allocations.allocated(self.allocations)) if self.allocations else None,
                 )
         finally:
             gc.enable()
@@ -348,11 +356,11 @@ class Worker:
             return profile.profiled(lambda: call(function), lambda: call(named), cuda=cuda)
 
     def arguments(self, inputs: tensors.InputSet) -> list[torch.Tensor]:
-        """The arguments of a call with a set of inputs; weights of the module become those of the set."""
+        """Returns the arguments of a call with a set of inputs; weights of the module become those of the set."""
         return inputs.tensors if self.weights is None else self.weights.take(inputs.tensors)
 
     def data(self, inputs: tensors.InputSet) -> list[torch.Tensor]:
-        """The arguments of a call with a set of inputs, and the weights of another one."""
+        """Returns the arguments of a call with a set of inputs, and the weights of another one."""
         return inputs.tensors if self.weights is None else self.weights.data(inputs.tensors)
 
     def input_set(self, number: int) -> tensors.InputSet:
@@ -374,18 +382,6 @@ class Worker:
     def synchronize(self) -> None:
         if self.device.type == "cuda":
             _native.cuda_synchronize()
-
-
-def _drop_damaged_library(message: str) -> bool:
-    """Deletes the library in Inductor's cache that, by the loader's message, could not be loaded; whether there was one.
-
-    A worker that is killed while it compiles can leave half a file, which Inductor would take for a whole one forever.
-    """
-    cache = re.escape(os.environ.get("TORCHINDUCTOR_CACHE_DIR", "no cache"))
-    libraries = [Path(path) for path in re.findall(rf"({cache}/\S+\.so): ", message)]
-    for library in libraries:
-        library.unlink(missing_ok=True)
-    return bool(libraries)
 
 
 def _copy(module: torch.fx.GraphModule) -> torch.fx.GraphModule:

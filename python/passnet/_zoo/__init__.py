@@ -29,7 +29,7 @@ _LIBRARIES = {
 
 
 def resolve(spec: str) -> Iterator[Recipe]:
-    """The models that `spec` names, at least one, in the order of their names. Raises :class:`SpecError`.
+    """Returns the models that `spec` names, at least one, in the order of their names. Raises :class:`SpecError`.
 
     ``torchvision:NAME``, ``timm:NAME``, ``torchaudio:NAME``, ``diffusers:NAME``
         ``NAME`` may hold ``*`` and ``?``.
@@ -73,7 +73,7 @@ def resolve(spec: str) -> Iterator[Recipe]:
 
 
 def named(spec: str, library: str, pattern: str, names: Sequence[str]) -> list[str]:
-    """The names that match `pattern`. Raises :class:`SpecError` with similar names if there is none."""
+    """Returns the names that match `pattern`. Raises :class:`SpecError` with similar names if there is none."""
     found = sorted(name for name in names if fnmatch.fnmatchcase(name, pattern))
     if found:
         return found
@@ -107,7 +107,7 @@ def _from_file(spec: str, path: Path, function: str) -> Recipe:
         made = made()
         model, args, kwargs = (*made, (), {})[:3] if isinstance(made, tuple) else (made, (), {})
         if not callable(model):
-            raise SpecError(f"`{spec}`: `{function}` returned {type(model).__name__}, which is no model")
+            raise SpecError(f"`{spec}`: `{function}` returned {type(model).__name__}, which is not a model")
         return Built(model, [Call("user", tuple(args) if isinstance(args, list | tuple) else (args,), dict(kwargs))])
 
     return Recipe(spec, f"{path.stem}/{function}", {"source": "user", "model_name": function}, build)

@@ -106,7 +106,7 @@ _MODELS: dict[str, tuple[str, dict[str, Any], _Inputs]] = {
 
 
 def recipes(spec: str, pattern: str) -> Iterator[Recipe]:
-    """The models whose name fits `pattern`."""
+    """Returns the models whose name fits `pattern`."""
     for name in named(spec, "diffusers", pattern, list(_MODELS)):
         kind, configuration, _ = _MODELS[name]
         metadata = {"source": "diffusers", "heuristic_tag": "computer_vision", "model_name": name}

@@ -26,7 +26,7 @@ _UNDECIDED = {
 
 
 def objection(model: Any, kwargs: Mapping[str, Any]) -> str | None:
-    """The reason why the model refuses the inputs; None if it takes them, or if only a real run can decide."""
+    """Returns the reason why the model refuses the inputs; None if it takes them, or if only a real run can decide."""
     try:
         isolated(lambda: _run(model, kwargs))
     except IsolatedError as error:

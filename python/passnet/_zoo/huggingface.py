@@ -25,7 +25,7 @@ _PARAMETER_LIMIT = 20e9
 
 
 def recipes(spec: str, request: str) -> Iterator[Recipe]:
-    """The models of the types, and of the classes, that `request` names."""
+    """Returns the models of the types, and of the classes, that `request` names."""
     pattern, _, overrides = request.partition("?") if "=" in request else (request, "", "")
     kind, _, class_pattern = pattern.partition("/")
     fields = {key: _value(text) for key, _, text in (pair.partition("=") for pair in overrides.split("&") if pair)}
@@ -42,7 +42,7 @@ def recipes(spec: str, request: str) -> Iterator[Recipe]:
 
 
 def _folder_suffix(overrides: str) -> str:
-    """The end of the folder of a configuration: readable, and different for each; empty for the default one."""
+    """Returns the end of the folder of a configuration: readable, and different for each; empty for the default one."""
     if not overrides:
         return ""
     readable = re.sub(r"[^A-Za-z0-9_.=]+", "-", overrides)[:60].strip("-")
@@ -51,7 +51,7 @@ def _folder_suffix(overrides: str) -> str:
 
 @functools.cache
 def _classes() -> dict[str, list[str]]:
-    """The classes of each model type, its base model first where it has one."""
+    """Returns the classes of each model type, its base model first where it has one."""
     found: dict[str, list[str]] = {}
     tables = [name for name in vars(modeling_auto) if name.startswith("MODEL_") and name.endswith("_NAMES")]
     for table in sorted(tables, key=lambda name: name != "MODEL_MAPPING_NAMES"):
@@ -99,7 +99,7 @@ def _configuration(model_type: str, fields: dict[str, Any]) -> Any:
 
 
 def _fitting(model_class: Any, config: Any, limits: Limits) -> tuple[Any, dict[str, list[Any]], int]:
-    """The largest configuration within the limit, else the smallest that makes a model; its changes, its parameters."""
+    """Returns the largest configuration within the limit, else the smallest that makes a model; its changes, its parameters."""
     best: tuple[Any, dict[str, list[Any]], int] | None = None
     error: Exception | None = None
     for smaller, changed in reduce.steps(config):

@@ -42,7 +42,7 @@ _DECODER = ("decoder_input_ids",)
 
 
 def domain(model: Any) -> str:
-    """The domain of a model, in the words of ``heuristic_tag``."""
+    """Returns the domain of a model, in the words of ``heuristic_tag``."""
     mains = model.main_input_name if isinstance(model.main_input_name, list) else [model.main_input_name]
     known = set(inspect.signature(model.forward).parameters)
     kinds = [
@@ -112,7 +112,7 @@ def _candidates(model: Any) -> Iterator[Call]:
 
 
 def _product(sizes: Sizes, known: list[str], names: list[str], label: str) -> Iterator[Call]:
-    """All ways to choose an alternative for each of the `names` that the model has."""
+    """Returns all ways to choose an alternative for each of the `names` that the model has."""
     chosen = [name for name in dict.fromkeys(names) if name in known]
     tensors = {name: alternatives(name, sizes) for name in chosen}
     chosen = [name for name in chosen if tensors[name]]

@@ -23,7 +23,7 @@ class IsolatedError(RuntimeError):
 
 
 def isolated(question: Callable[[], Any]) -> Any:
-    """The result of `question`, which has to be plain data. Raises :class:`IsolatedError`."""
+    """Returns the result of `question`, which has to be plain data. Raises :class:`IsolatedError`."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:

@@ -45,7 +45,7 @@ _NO_WIDTH = re.compile(r"head|rotary|kernel|per_layer")
 
 
 def steps(config: Any) -> Iterator[tuple[Any, dict[str, list[Any]]]]:
-    """The configuration, then smaller and smaller ones, each with its changes as ``{field: [before, after]}``."""
+    """Returns the configuration, then smaller and smaller ones, each with its changes as ``{field: [before, after]}``."""
     yield config, {}
     current = copy.deepcopy(config)
     for part in _parts(current):
@@ -87,7 +87,7 @@ def _is_config(value: Any) -> bool:
 
 
 def _parts(config: Any) -> Iterator[Any]:
-    """The configuration and those inside it."""
+    """Returns the configuration and those inside it."""
     yield config
     for value in list(vars(config).values()):
         if _is_config(value):

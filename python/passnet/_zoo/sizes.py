@@ -35,7 +35,7 @@ class Sizes:
         return self.config
 
     def first(self, owner: Any, *names: str, default: Any) -> Any:
-        """The first of the fields that `owner`, or else the whole configuration, has."""
+        """Returns the first of the fields that `owner`, or else the whole configuration, has."""
         for source in (owner, self.config):
             for name in names:
                 if (value := getattr(source, name, None)) is not None and value != []:

@@ -38,7 +38,7 @@ _MODELS: dict[str, tuple[Callable[[], Any], Callable[[], tuple[Any, ...]]]] = {
 
 
 def recipes(spec: str, pattern: str) -> Iterator[Recipe]:
-    """The models whose name fits `pattern`."""
+    """Returns the models whose name fits `pattern`."""
     for name in named(spec, "torchaudio", pattern, list(_MODELS)):
         metadata = {"source": "torchaudio", "heuristic_tag": "audio", "model_name": name}
         yield Recipe(

@@ -13,7 +13,7 @@ from passnet._zoo import Built, Call, Limits, Recipe, named
 
 
 def recipes(spec: str, pattern: str) -> Iterator[Recipe]:
-    """The models whose name fits `pattern`."""
+    """Returns the models whose name fits `pattern`."""
     for name in named(spec, "torchvision", pattern, models.list_models()):
         metadata = {"source": "torchvision", "heuristic_tag": "computer_vision", "model_name": name}
         yield Recipe(

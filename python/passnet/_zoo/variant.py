@@ -35,7 +35,7 @@ class Variant:
 
 
 def split(spec: str) -> tuple[str, Variant | None]:
-    """A specification without its variant, and the variant. Raises :class:`SpecError`."""
+    """Returns a specification without its variant, and the variant. Raises :class:`SpecError`."""
     base, at, text = spec.rpartition("@")
     if not at or not base or not _SUFFIX.match(text):
         return spec, None
@@ -52,7 +52,7 @@ def split(spec: str) -> tuple[str, Variant | None]:
 
 
 def varied(recipe: Recipe, variant: Variant, suffix: str) -> Recipe:
-    """The recipe of a variant of a model; `suffix` is the end of its specification."""
+    """Returns the recipe of a variant of a model; `suffix` is the end of its specification."""
     fields = {name: value for name, value in dataclasses.asdict(variant).items() if value is not None}
 
     def build(limits: Limits) -> Built:

@@ -65,6 +65,8 @@ Kernels can be written in CUDA C++ too:
     scale[(blocks,), (256,)](x, out, n)
 
 Launches go to PyTorch's current stream on its current device.
+
+A kernel that is written for one layout is given others by `kernels.with_strides(x, stride)`, a copy.
 """
 
 from passnet.kernels._cpp import cpp
@@ -72,15 +74,18 @@ from passnet.kernels._cuda import cuda
 from passnet.kernels._errors import KernelArgumentError, KernelCompileError, KernelRefusedError
 from passnet.kernels._prepared import prepared
 from passnet.kernels._require import require
+from passnet.kernels._strides import copy, with_strides
 from passnet.kernels._triton import triton
 
 __all__ = [
     "KernelArgumentError",
     "KernelCompileError",
     "KernelRefusedError",
+    "copy",
     "cpp",
     "cuda",
     "prepared",
     "require",
     "triton",
+    "with_strides",
 ]

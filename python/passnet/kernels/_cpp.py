@@ -19,7 +19,7 @@ def cpp(source: str, *signatures: str, flags: Sequence[str] = ()) -> Any:
 
     `parallel int64_t begin, int64_t end` in a signature is a range of steps that do not depend on each other, rows for instance. A
     call gives the whole of it; the function is called for parts, in as many threads as PyTorch's operations may use
-    (`torch.set_num_threads`). It must compute the same for each step in whichever part that is. A step should take ten
+    (`torch.set_num_threads`). The result of a step must not depend on the part that it is in. A step should take ten
     microseconds or more.
 
     The object code is judged before it is loaded: it may compute and call functions of mathematics, and has no state, no

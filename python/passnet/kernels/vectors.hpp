@@ -26,6 +26,7 @@ static inline vec splat(float x) { return x - vec{}; }
 static inline mask splat(bool x) { return mask{} - int32_t(x); }
 static inline float choose(bool c, float a, float b) { return c ? a : b; }
 static inline vec choose(mask c, vec a, vec b) { return c ? a : b; }
+static inline mask choose(mask c, mask a, mask b) { return (c & a) | (~c & b); }
 
 static inline float add_lanes(vec x) {
     for (int64_t width = lanes / 2; width > 0; width /= 2)

@@ -176,7 +176,7 @@ class Rollout:
         try:
             self.env.close_session(self.session)
         except EnvError:
-            self.failure = self.failure or "the server is gone"
+            self.failure = self.failure or "the connection to the server was lost"
         self.done = True
 
     def __enter__(self) -> Rollout:

@@ -1,0 +1,31 @@
+"""A captured call without gradients, under autocast or not, ready to run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from passnet._backend.cache import Store
+from passnet._backend.modes import autocast_devices
+from passnet._compile.autocast import disabled, run_without, write_casts
+from passnet._compile.build import Built, build
+from passnet._compile.capture import Captured
+from passnet._compile.graphs import Pool
+from passnet._compile.options import Options
+from passnet._passes.load import Pass
+
+
+def build_inference(
+    captured: Captured, known: Sequence[Pass], options: Options, store: Store, pool: Pool | None
+) -> Built:
+    """Builds a call as `build` does. Under autocast its casts are written into the graph, which then runs without it.
+
+    Raises `ImplicitCastError` where they cannot be.
+    """
+    if not autocast_devices():
+        return build(captured, known, options, store, pool)
+    weights = write_casts(captured)
+    with disabled():
+        built = build(captured, known, options, store, pool)
+    built.run = run_without(built.run, weights)
+    built.report.notes.append("the casts of autocast are written into the graph")
+    return built

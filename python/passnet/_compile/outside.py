@@ -1,0 +1,25 @@
+"""Conditions around a call under which the model itself has to run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch.autograd import forward_ad
+
+
+def reason_outside(tensors: Sequence[torch.Tensor]) -> str | None:
+    """Why the modes of PyTorch, or these arguments, keep a call from being compiled; None if they do not."""
+    if torch._C._len_torch_dispatch_stack() or torch._C._len_torch_function_stack():
+        return "a mode of PyTorch wants to see the operations"
+    if torch._C._functorch.peek_interpreter_stack() is not None:
+        return "a transform of torch.func is active"
+    if forward_ad._current_level >= 0:
+        return "a gradient is wanted in forward mode"
+    if any(type(tensor) not in (torch.Tensor, torch.nn.Parameter) for tensor in tensors):
+        return "an argument is a subclass of torch.Tensor"
+    if any(tensor.is_meta for tensor in tensors):
+        return "an argument has no memory"
+    if torch.cuda.is_available() and torch.cuda.is_current_stream_capturing():
+        return "a CUDA graph is being captured"
+    return None

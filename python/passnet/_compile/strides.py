@@ -1,0 +1,49 @@
+"""Strides of the values in a captured graph, as PyTorch computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.fx
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+
+def note_strides(module: torch.fx.GraphModule, example: Sequence[torch.Tensor]) -> None:
+    """Runs a graph on these arguments and corrects the types that Dynamo noted where results have other strides.
+
+    Libraries choose strides, of a convolution for instance, by more than Dynamo's rules know, and a pass is written for the recorded strides.
+    Writes to arguments that the graph writes to.
+    """
+    mode = FakeTensorMode()
+
+    class Runner(torch.fx.Interpreter):
+        def run_node(self, node: torch.fx.Node) -> Any:
+            result = super().run_node(node)
+            noted = node.meta.get("example_value")
+            if _differs(result, noted):
+                note_tensor(node, result, mode)
+            return result
+
+    with torch.no_grad():
+        Runner(module).run(*example)
+
+
+def note_tensor(node: torch.fx.Node, value: torch.Tensor, mode: FakeTensorMode) -> None:
+    """Notes the type of a value for compilation, as Dynamo does: a tensor without data."""
+    with mode:
+        node.meta["example_value"] = torch.empty_strided(
+            value.shape, value.stride(), dtype=value.dtype, device=value.device
+        )
+
+
+def _differs(value: Any, noted: Any) -> bool:
+    both = isinstance(value, torch.Tensor) and isinstance(noted, torch.Tensor)
+    return (
+        both
+        and value.layout == torch.strided
+        and not torch._C._functorch.is_functorch_wrapped_tensor(value)
+        and value.shape == noted.shape
+        and value.stride() != noted.stride()
+    )

@@ -1,0 +1,61 @@
+"""Memory of checked calls: closed pages around the tensors of kernels, and sizes of what is allocated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from passnet import _native
+
+
+class Allocations(TorchDispatchMode):
+    """Records sizes of the memory that operators return, in order, and lets all of them run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sizes: list[tuple[int, torch.device]] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        given = _storages((*args, *(kwargs or {}).values()))
+        made = _storages(result if isinstance(result, (tuple, list)) else (result,))
+        self._sizes += [
+            (storage.nbytes(), storage.device)
+            for address, storage in made.items()
+            if address not in given and storage.nbytes()
+        ]
+        return result
+
+    def sizes(self, arguments: Iterable[Any], result: Any) -> list[tuple[int, torch.device]]:
+        """Returns the bytes and the device of each allocation of the call; nothing if it returned them all."""
+        values = result if isinstance(result, (tuple, list)) else (result,)
+        returned = _storages(values).keys() - _storages(arguments).keys()
+        return self._sizes if len(self._sizes) > len(returned) else []
+
+
+def guarded(
+    function: Callable[..., Any], arguments: list[Any], number: int
+) -> tuple[Any, list[tuple[int, torch.device]]]:
+    """Calls a function; C++ kernels get tensors between closed pages, at one end of open ones in calls of even `number` and at
+    the other in those of odd. Returns its result and what it allocated (`Allocations.sizes`)."""
+    _native.guard_kernels("end" if number % 2 else "start")
+    try:
+        with Allocations() as seen:
+            result = function(*arguments)
+    finally:
+        _native.guard_kernels(None)
+    return result, seen.sizes(arguments, result)
+
+
+def allocated(sizes: list[tuple[int, torch.device]]) -> list[torch.Tensor]:
+    """Allocates memory of these sizes."""
+    return [torch.empty(nbytes, dtype=torch.uint8, device=device) for nbytes, device in sizes]
+
+
+def _storages(values: Iterable[Any]) -> dict[int, torch.UntypedStorage]:
+    """The storages of the tensors among the values, by the address of the object that PyTorch has for each."""
+    plain = (value for value in values if isinstance(value, torch.Tensor) and value.layout == torch.strided)
+    return {storage._cdata: storage for storage in (value.untyped_storage() for value in plain)}
