@@ -5,7 +5,7 @@
 #
 # PASSNET is the command, TASKS a file with one name per line, AUTHOR what `--author` takes. SUITE (suites/passbench-f), DEVICE (cuda),
 # JOBS, TRIALS (20) and LEFT, the seconds after which nothing more is begun, are variables of the environment. A run that is cut off
-# counts the tasks that it has.
+# counts the tasks that it has. OUT/runs keeps the runs.
 set -uo pipefail
 python=${PASSNET_PYTHON:-python3} passnet=$1 out=$3
 mapfile -t tasks <"$2"
@@ -24,4 +24,3 @@ for pair in "$@"; do
         ${JOBS:+--jobs "$JOBS"} --out "$out/runs/$name" >"$out/runs/$name.log" 2>&1
     "$python" "$(dirname "$0")/results.py" "$passnet" "$out"
 done
-tar -C "$out" -czf "$out/runs.tar.gz" --exclude blobs runs && rm -rf "$out/runs"

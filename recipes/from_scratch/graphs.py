@@ -6,6 +6,7 @@ suites; do not run this on sample folders that you do not trust.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ _META = re.compile(
 )
 _CALL = re.compile(r"([A-Za-z_][\w.]*)\(")
 _ASSIGNMENT = re.compile(r"((?:in|w|tmp)_\d+) ([-+*/|&]?=) (.+)")
+_SHAPE = re.compile(r"\w\[([\d, ]+)\]")
 _OPERATORS = {
     "+": "add",
     "-": "sub",
@@ -71,14 +73,29 @@ class Graph:
     types: dict[str, str]
 
     def text(self) -> str:
-        """Returns the graph as text, which is the prompt of the model."""
+        """Returns the graph as text."""
         lines = [f"{name}: {kind}" for name, kind in self.inputs.items()]
         lines += [f"{one.text()}  # {self.types[one.name]}" for one in self.statements]
         return "\n".join([*lines, f"return {', '.join(self.outputs)}"]) + "\n"
 
+    def prompt(self) -> str:
+        """Returns the graph as the model reads it: before what is returned, each shape once with its elements and strides.
+
+        A kernel is written in such products, which a small decoder copies well and multiplies badly.
+        """
+        kinds = [*self.inputs.values(), *self.types.values()]
+        shapes = dict.fromkeys(shape for kind in kinds for shape in _SHAPE.findall(kind))
+        *body, returned = self.text().splitlines(keepends=True)
+        return "".join([*body, *map(_products, shapes), returned])
+
     def ops(self) -> tuple[str, ...]:
         """Returns the op sequence, without constants. Names are coarser than those of suites, so that more counts as equal."""
         return tuple(one.op() for one in self.statements)
+
+
+def _products(shape: str) -> str:
+    sizes = [int(size) for size in shape.split(", ")]
+    return f"{shape} = {', '.join(str(math.prod(sizes[axis:])) for axis in range(len(sizes)))}\n"
 
 
 def read_graph(folder: Path) -> Graph:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from graphs import GraphError, read_graph
+from tokenizer import END, GRAPH, PASSES, Tokenizer
 
 ORDER_FILE = "sorted_output_pass_rule_names.json"
 _HEADER = "# file: "
+_DOCSTRING = re.compile(r'\A""".*?"""\n+', re.DOTALL)
+_COMMENT = re.compile(r"^# .*\n", re.MULTILINE)
+_LAUNCH = re.compile(r"(kernel\d+)\[\((\d+),\)\]\(")
+_BLOCK = re.compile(r"tl\.program_id\(0\) \* (\d+) \+ tl\.arange\(0, \1\)")
+_BOUND = re.compile(r"\w < (\d+)")
 
 
 @dataclass(frozen=True)
@@ -50,7 +57,39 @@ def _lesson(name: str, source: str, sample: Path, files: dict[str, str]) -> Iter
         graph = read_graph(sample)
     except GraphError:
         return
-    yield Lesson(name, source, graph.text(), graph.ops(), answer_of(files))
+    files = {name: compact(text) if name.endswith(".py") else text for name, text in files.items()}
+    yield Lesson(name, source, graph.prompt(), graph.ops(), answer_of(files))
+
+
+def compact(text: str) -> str:
+    """Returns a pass file without comments, and with the number of programs of a launch as a division.
+
+    `kernel0[(294,)]` becomes `kernel0[(-(-301056 // 1024),)]`, of numbers that the model sees: 301056 elements, 1024 of them in a program.
+    """
+    text = _DOCSTRING.sub("", _COMMENT.sub("", text))
+    return _LAUNCH.sub(lambda launch: f"{launch[1]}[({division(text, launch[1], int(launch[2]))},)](", text)
+
+
+def division(text: str, kernel: str, programs: int) -> str:
+    """Returns the number of programs as elements divided by elements of a program, where the kernel says how many those are."""
+    body = text.partition(f"def {kernel}(")[2].partition("\n\n\n")[0]
+    block = _BLOCK.search(body)
+    if programs == 1 or block is None:
+        return str(programs)
+    size = int(block[1])
+    bound = next((int(found[1]) for found in _BOUND.finditer(body) if -(-int(found[1]) // size) == programs), None)
+    return f"-(-{bound or programs * size} // {size})"
+
+
+def from_pairs(path: Path, tokenizer: Tokenizer) -> Iterator[tuple[list[int], list[int]]]:
+    """Yields tokens of prompts and answers in JSON lines."""
+    for line in path.read_text().splitlines():
+        pair = json.loads(line)
+        yield tokens_of(tokenizer, pair["prompt"], pair["answer"])
+
+
+def tokens_of(tokenizer: Tokenizer, prompt: str, answer: str) -> tuple[list[int], list[int]]:
+    return [GRAPH, *tokenizer.encode(prompt), PASSES], [*tokenizer.encode(answer), END]
 
 
 def answer_of(files: dict[str, str]) -> str:

@@ -18,8 +18,9 @@ class Shape:
     layers: int = 12
     heads: int = 8
     context: int = 2048
+    dropout: float = 0.0
 
-    def as_dict(self) -> dict[str, int]:
+    def as_dict(self) -> dict[str, float]:
         return asdict(self)
 
 
@@ -28,6 +29,7 @@ class Block(nn.Module):
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
+        self.dropout = shape.dropout
         width, hidden = shape.width, shape.width * 8 // 3 // 64 * 64
         self.heads = shape.heads
         self.norm1, self.norm2 = nn.RMSNorm(width), nn.RMSNorm(width)
@@ -36,19 +38,49 @@ class Block(nn.Module):
         self.gate = nn.Linear(width, 2 * hidden, bias=False)
         self.down = nn.Linear(hidden, width, bias=False)
 
-    def forward(self, x: Tensor, turn: tuple[Tensor, Tensor], cache: Cache | None, layer: int) -> Tensor:
-        batch, length, width = x.shape
-        qkv = self.qkv(self.norm1(x)).view(batch, length, 3, self.heads, width // self.heads)
-        query, key, value = (part.transpose(1, 2) for part in qkv.unbind(2))
-        query, key = turned(query, turn), turned(key, turn)
-        if cache is None:
-            mixed = F.scaled_dot_product_attention(query, key, value, is_causal=True)
-        else:
-            keys, values, mask = cache.extend(layer, key, value)
-            mixed = F.scaled_dot_product_attention(query, keys, values, attn_mask=mask)
-        x = x + self.out(mixed.transpose(1, 2).reshape(batch, length, width))
+    def forward(self, x: Tensor, turn: tuple[Tensor, Tensor], begins: Tensor, longest: int) -> Tensor:
+        """States [T, width] of packed sequences; `begins` is where they begin, and T."""
+        query, key, value = self.projected(x, turn)
+        return self.mixed(x, attention(query, key, value, begins, longest))
+
+    def step(self, x: Tensor, turn: tuple[Tensor, Tensor], cache: Cache, layer: int) -> Tensor:
+        """States [batch, length, width] of the next tokens of sequences whose earlier ones are in `cache`."""
+        query, key, value = (part.transpose(1, 2) for part in self.projected(x, turn))
+        keys, values, mask = cache.extend(layer, key, value)
+        return self.mixed(x, F.scaled_dot_product_attention(query, keys, values, attn_mask=mask).transpose(1, 2))
+
+    def projected(self, x: Tensor, turn: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+        """Returns queries, keys and values [..., heads, size], with their positions."""
+        parts = self.qkv(self.norm1(x)).unflatten(-1, (3, self.heads, -1))
+        query, key, value = parts.unbind(-3)
+        return turned(query, turn), turned(key, turn), value
+
+    def mixed(self, x: Tensor, attended: Tensor) -> Tensor:
+        x = x + self.dropped(self.out(attended.flatten(-2)))
         gate, up = self.gate(self.norm2(x)).chunk(2, dim=-1)
-        return x + self.down(F.silu(gate) * up)
+        return x + self.dropped(self.down(F.silu(gate) * up))
+
+    def dropped(self, x: Tensor) -> Tensor:
+        return F.dropout(x, self.dropout, self.training) if self.dropout else x
+
+
+def attention(query: Tensor, key: Tensor, value: Tensor, begins: Tensor, longest: int) -> Tensor:
+    """Causal attention [T, heads, size] within each of the packed sequences, none of which has more than `longest` tokens."""
+    if query.device.type == "cuda" and query.dtype != torch.float32:
+        flash = torch.ops.aten._flash_attention_forward
+        return flash(query, key, value, begins, begins, longest, longest, 0.0, True, False)[0]
+    return padded_attention(query, key, value, begins)
+
+
+def padded_attention(query: Tensor, key: Tensor, value: Tensor, begins: Tensor) -> Tensor:
+    """Computes `attention` on any device, in more time and memory."""
+    # One row per sequence; what is behind its end is later than every token of it, so causal attention never sees it.
+    begins = begins.unique_consecutive()
+    longest = int(begins.diff().max())
+    at = (begins[:-1, None] + torch.arange(longest, device=begins.device)).clamp(max=len(query) - 1)
+    rows = (part[at].transpose(1, 2) for part in (query, key, value))
+    inside = torch.arange(longest, device=begins.device) < begins.diff()[:, None]
+    return F.scaled_dot_product_attention(*rows, is_causal=True).transpose(1, 2)[inside]
 
 
 class Cache:
@@ -75,7 +107,7 @@ class Cache:
 
 
 class Decoder(nn.Module):
-    """Tokens [batch, length] to logits [batch, length, vocabulary]."""
+    """Packed tokens [T] to logits [T, vocabulary]."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -93,27 +125,30 @@ class Decoder(nn.Module):
         if isinstance(module, (nn.Linear, nn.Embedding)):
             nn.init.normal_(module.weight, std=0.02)
 
-    def hidden(self, tokens: Tensor, positions: Tensor | None = None, cache: Cache | None = None) -> Tensor:
-        """Returns the states before the last projection."""
-        if positions is None:
-            positions = torch.arange(tokens.shape[1], device=tokens.device)[None]
+    def forward(self, tokens: Tensor, positions: Tensor, begins: Tensor, longest: int) -> Tensor:
+        """Returns logits; `positions` are those of tokens in their sequence, `begins` where sequences begin, and T."""
         turn = self.cosine[positions][:, None], self.sine[positions][:, None]
         x = self.embedding(tokens)
-        for layer, block in enumerate(self.blocks):
-            x = block(x, turn, cache, layer)
-        return self.norm(x)
+        for block in self.blocks:
+            x = block(x, turn, begins, longest)
+        return self.logits(self.norm(x))
 
-    def forward(self, tokens: Tensor) -> Tensor:
-        return self.logits(self.hidden(tokens))
+    def next(self, tokens: Tensor, positions: Tensor, cache: Cache) -> Tensor:
+        """Returns the states [batch, length, width] of the next tokens, before the last projection."""
+        turn = self.cosine[positions][:, :, None], self.sine[positions][:, :, None]
+        x = self.embedding(tokens)
+        for layer, block in enumerate(self.blocks):
+            x = block.step(x, turn, cache, layer)
+        return self.norm(x)
 
     def logits(self, states: Tensor) -> Tensor:
         return F.linear(states, self.embedding.weight)
 
     @torch.inference_mode()
-    def generate(self, prompts: list[list[int]], end: int, room: int) -> list[list[int]]:
-        """Continues each prompt greedily until `end` or until it has no room in the context.
+    def generate(self, prompts: list[list[int]], end: int, room: int, temperature: float = 0.0) -> list[list[int]]:
+        """Continues each prompt until `end` or until it has no room in the context.
 
-        `room` is the largest number of new tokens.
+        `room` is the largest number of new tokens. The most likely token is taken at a `temperature` of 0, else one is drawn.
         """
         device = self.embedding.weight.device
         longest = max(map(len, prompts))
@@ -123,24 +158,30 @@ class Decoder(nn.Module):
         like = torch.empty(0, dtype=torch.bfloat16 if device.type == "cuda" else torch.float32, device=device)
         cache = Cache(self.shape, len(prompts), longest + steps, like)
         positions = torch.arange(longest, device=device).expand(len(prompts), -1)
-        states = self.hidden(tokens, positions, cache.at(positions, longest))
+        states = self.next(tokens, positions, cache.at(positions, longest))
         last = states[torch.arange(len(prompts), device=device), lengths - 1]
         ended = torch.zeros(len(prompts), dtype=torch.bool, device=device)
         written = []
         for step in range(steps):
-            chosen = self.logits(last).argmax(-1).masked_fill(ended, end)
+            chosen = drawn(self.logits(last), temperature).masked_fill(ended, end)
             written.append(chosen)
             ended |= chosen == end
             if step % 16 == 15 and bool(ended.all()):
                 break
             positions = (lengths + step)[:, None]
-            last = self.hidden(chosen[:, None], positions, cache.at(positions, longest + step + 1))[:, 0]
+            last = self.next(chosen[:, None], positions, cache.at(positions, longest + step + 1))[:, 0]
         rows = torch.stack(written, 1).tolist()
         return [row[: row.index(end)] if end in row else row for row in rows]
 
 
+def drawn(logits: Tensor, temperature: float) -> Tensor:
+    if temperature == 0.0:
+        return logits.argmax(-1)
+    return torch.multinomial(F.softmax(logits.float() / temperature, -1), 1)[:, 0]
+
+
 def turned(x: Tensor, turn: tuple[Tensor, Tensor]) -> Tensor:
-    """Applies rotary positions to [batch, heads, length, size]."""
+    """Applies rotary positions to [..., heads, size]."""
     cosine, sine = turn
     first, second = x.float().chunk(2, dim=-1)
     return torch.cat((first * cosine - second * sine, first * sine + second * cosine), dim=-1).to(x.dtype)

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy
 from graphs import GraphError, read_graph
-from lessons import Lesson, from_folders, from_trajectories
-from tokenizer import END, GRAPH, PASSES, Tokenizer
+from lessons import Lesson, from_folders, from_trajectories, tokens_of
+from tokenizer import Tokenizer
 
-SAMPLE_FOR_TOKENIZER = 3000
+SAMPLE_FOR_TOKENIZER = 2000
 
 
 def main() -> None:
@@ -36,10 +36,13 @@ def main() -> None:
     step = max(1, len(kept) // SAMPLE_FOR_TOKENIZER)
     tokenizer = Tokenizer.learn((lesson.prompt + lesson.answer for lesson in kept[::step]), arguments.vocabulary)
     tokenizer.save(arguments.out / "tokenizer.json")
-    rows = [(lesson, *tokens_of(tokenizer, lesson)) for lesson in kept]
+    rows = [(lesson, *tokens_of(tokenizer, lesson.prompt, lesson.answer)) for lesson in kept]
     fitting = [row for row in rows if len(row[1]) + len(row[2]) <= arguments.context]
     save(arguments.out, fitting)
     (arguments.out / "tasks.json").write_text(json.dumps(tasks, indent=1))
+    if arguments.practice:
+        practice = [task for task in evaluation_tasks(arguments.practice, arguments.practice_step) if task["prompt"]]
+        (arguments.out / "practice.json").write_text(json.dumps(practice, indent=1))
     (arguments.out / "tasks.txt").write_text("".join(f"{task['id']}\n" for task in tasks))
     report = {
         "schema_version": 1,
@@ -62,11 +65,13 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--tasks", type=Path, required=True, help="task folders of the evaluation suite")
     parser.add_argument("--task-step", type=int, default=2, help="take each n-th task, in order of their names")
+    parser.add_argument("--practice", type=Path, help="task folders of the training split, for improve.sh")
+    parser.add_argument("--practice-step", type=int, default=10)
     parser.add_argument("--lessons", type=Path, nargs=2, action="append", default=[], metavar=("SAMPLES", "PASSES"))
     parser.add_argument("--trajectories", type=Path, nargs=2, action="append", default=[], metavar=("FILE", "SAMPLES"))
     parser.add_argument("--device", default="cuda", help="device of the trajectories to use")
-    parser.add_argument("--vocabulary", type=int, default=2048)
-    parser.add_argument("--context", type=int, default=1536, help="longer lessons are left out")
+    parser.add_argument("--vocabulary", type=int, default=4096)
+    parser.add_argument("--context", type=int, default=1408, help="longer lessons are left out")
     return parser.parse_args()
 
 
@@ -83,7 +88,7 @@ def evaluation_tasks(folder: Path, step: int) -> list[dict[str, object]]:
         except GraphError:
             tasks.append({"id": task.name, "prompt": None, "ops": []})
             continue
-        tasks.append({"id": task.name, "prompt": graph.text(), "ops": graph.ops()})
+        tasks.append({"id": task.name, "prompt": graph.prompt(), "ops": graph.ops()})
     return tasks
 
 
@@ -101,10 +106,6 @@ def disjoint(lessons: list[Lesson], tasks: list[dict[str, object]]) -> tuple[lis
         else:
             kept[lesson.prompt, lesson.answer] = lesson
     return list(kept.values()), dict(dropped)
-
-
-def tokens_of(tokenizer: Tokenizer, lesson: Lesson) -> tuple[list[int], list[int]]:
-    return [GRAPH, *tokenizer.encode(lesson.prompt), PASSES], [*tokenizer.encode(lesson.answer), END]
 
 
 def save(out: Path, rows: list[tuple[Lesson, list[int], list[int]]]) -> None:

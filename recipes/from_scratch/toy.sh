@@ -13,11 +13,10 @@ mkdir -p "$work"
 "$passnet" dataset export suites/passbench-f --table tasks --out "$work/f"
 "$python" $here/variants.py "$work/train" "$work/variants" --ranges 1 --extents 1 --limit 40 --avoid "$work/f"
 "$passnet" fuse "$work/variants" --device cpu --out "$work/passes" >"$work/fuse.log"
-"$python" $here/prepare.py --out "$work/data" --tasks "$work/f" --task-step 40 --lessons "$work/variants" "$work/passes" \
+"$python" $here/prepare.py --out "$work/data" --tasks "$work/f" --task-step 40 --practice "$work/train" --practice-step 500 --lessons "$work/variants" "$work/passes" \
     --context 6144
 "$python" $here/nearest.py "$work/data" "$work/data/nearest"
-"$python" $here/train.py "$work/data" "$work/out" --device cpu --seconds "$seconds" --checkpoints 1 --width 64 --layers 2 --heads 2 \
-    --context 6144 --batch-tokens 8192 --generate-tokens 48
-DEVICE=cpu TRIALS=10 LEFT=300 $here/evaluate.sh "$passnet" "$work/data/tasks.txt" "$work/out" \
-    "step-0=dir:$work/out/passes/step-0" "share-1=dir:$work/out/passes/share-1" "nearest=dir:$work/data/nearest" fuse=fuse
-cat "$work/out/results.md"
+export PASSNET=$passnet PASSNET_PYTHON=$python DEVICE=cpu TRIALS=10 JOBS=2 NOISE_REPEAT=2 NOISE_TRIALS=10
+sizes="--checkpoints 0.5,1 --width 64 --layers 2 --heads 2 --context 6144"
+TRAIN_FLAGS="$sizes --batch-tokens 8192 --generate-tokens 48" GENERATE_FLAGS="--first 4 --generate-tokens 48" \
+    AGAIN_FLAGS="--batch-tokens 8192 --generate-tokens 48" $here/h200.sh "$work/data" "$work/out" "$seconds" 600

@@ -1,4 +1,4 @@
-"""Measures the noise of the reward: the same passes again and again, against the width that their intervals promise.
+"""Measures the noise of the reward: the same passes repeatedly, against the width that their intervals promise.
 
     python recipes/grpo/noise.py --url http://127.0.0.1:8801 --task gpt2-gelu-tanh --passes suites/demo/passes/gpt2-gelu-tanh
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import time
 from itertools import combinations
 from pathlib import Path
 
@@ -22,10 +23,14 @@ def main() -> None:
     parser.add_argument("--task", required=True)
     parser.add_argument("--passes", type=Path, required=True)
     parser.add_argument("--repeat", type=int, default=10)
+    parser.add_argument("--seconds", type=float, default=3600.0, help="no episode begins after these")
     arguments = parser.parse_args()
     answer = "".join(f"```text {path.name}\n{path.read_text()}\n```\n" for path in sorted(arguments.passes.iterdir()))
     intervals = []
+    began = time.monotonic()
     for _ in range(arguments.repeat):
+        if intervals and time.monotonic() - began > arguments.seconds:
+            break
         with Servers((arguments.url,)).rollout(arguments.task) as rollout:
             intervals.append(rollout.submit(answer).info["interval"])
     print(json.dumps(summary(intervals), indent=1))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import functools
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,18 @@ def main() -> None:
     trainer.processing_class.save_pretrained(settings["out"])
     rewards = [entry["reward"] for entry in trainer.state.log_history if "reward" in entry]
     Path(settings["out"], "rewards.json").write_text(json.dumps({"schema_version": 1, "rewards": rewards}))
+    write_curve(Path(settings["out"], "curve.jsonl"), trainer.state.log_history)
     print(f"reward {rewards[0]:.3f} -> {rewards[-1]:.3f} over {len(rewards)} steps; model in {settings['out']}")
+
+
+def write_curve(path: Path, history: list[dict[str, Any]]) -> None:
+    """Writes the rewards and losses of the steps as a training curve (docs/reference/training-curves.md)."""
+    lines: list[dict[str, Any]] = [{"event": "started", "schema_version": 1, "name": "grpo"}]
+    for entry in history:
+        values = {name: entry[name] for name in ("reward", "loss") if math.isfinite(entry.get(name, math.nan))}
+        if values:
+            lines.append({"event": "point", "step": entry["step"], **values})
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 def configuration(settings: dict[str, Any]) -> Any:

@@ -27,7 +27,6 @@ pub(crate) enum BuildProfile {
 
 /// A Python interpreter that can run PassNet from this tree.
 pub(crate) struct Environment {
-    /// The interpreter.
     pub(crate) python: PathBuf,
     /// Directory that holds the `passnet` package with its extension module.
     pub(crate) site: PathBuf,
@@ -40,8 +39,8 @@ impl Environment {
         Self::prepare_with(root, packages, profile, || Ok(()))
     }
 
-    /// Prepares like [`Self::prepare`], with a further build before that of the extension module. PyTorch is downloaded and unpacked
-    /// meanwhile.
+    /// Prepares like [`Self::prepare`], with a further build before that of the extension module. PyTorch is downloaded
+    /// and unpacked meanwhile.
     pub(crate) fn prepare_with(
         root: &Path,
         packages: &[&str],

@@ -67,7 +67,7 @@ fn run(arguments: &[String]) -> Result<()> {
     }
 }
 
-/// The folder above `xtask/`.
+/// Returns the folder above `xtask/`.
 fn repository_root() -> Result<PathBuf> {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
     Ok(manifest.parent().context("xtask lies in the repository")?.to_owned())

@@ -13,7 +13,10 @@ use crate::{
 
 /// Packages that the tests use in addition to the runtime: model libraries for `extract`, pytest and ruff, pandas for the
 /// example, trainers for the recipe (they bring transformers).
-const TEST_PACKAGES: &[&str] = &["pytest", "ruff", "torchvision", "timm", "pandas", "trl", "datasets"];
+const TEST_PACKAGES: &[&str] = &["pytest", "pytest-xdist", "ruff", "torchvision", "timm", "pandas", "trl", "datasets"];
+
+/// Each process imports PyTorch and has servers of its own: some 2 GiB.
+const MOST_PYTHON_PROCESSES: usize = 8;
 
 pub(crate) fn test(root: &Path) -> Result<()> {
     step("rustfmt", cargo(root).args(["fmt", "--all", "--check"]))?;
@@ -37,13 +40,15 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     ruff(&["check"])?;
     ruff(&["format", "--check"])?;
     // Most tests that take long wait for a fork server to start, for a compiler or for the core that measures.
-    let threads = 2 * std::thread::available_parallelism().map_or(1, NonZero::get);
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = 2 * cores;
     let mut rust = cargo(root);
     rust.args(["test", "--workspace"]).env("RUST_TEST_THREADS", threads.to_string());
     let mut python = Command::new(&environment.python);
     python
         .current_dir(root)
-        .args(["-m", "pytest", "--quiet", "--durations=15", "python/tests"])
+        .args(["-m", "pytest", "--quiet", "--durations=15", "--dist=loadfile"])
+        .args(["--numprocesses", &cores.min(MOST_PYTHON_PROCESSES).to_string(), "python/tests"])
         .env("PYTHONPATH", &environment.site);
     // Both wait for compilers, servers and workers much of the time, and use one core of two.
     std::thread::scope(|scope| {

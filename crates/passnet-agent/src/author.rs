@@ -3,13 +3,13 @@
 use std::{path::PathBuf, sync::atomic::AtomicBool};
 
 use passnet_author::{Author, AuthorError, Context, Runs, TaskGraphs, read_pass_directory};
-use passnet_record::{AuthorSpec, PassDirectory};
+use passnet_record::{AuthorSpec, PassDirectory, WritingCost};
 use passnet_run::Suite;
 
 use crate::{
     cache::VerdictCache,
     evaluator::Evaluator,
-    model::LanguageModel,
+    model::{LanguageModel, TokenUsage},
     run::{RunOptions, Update, run},
 };
 
@@ -23,6 +23,7 @@ pub struct LlmAuthor {
     options: RunOptions,
     listener: Listener,
     passes: Option<PathBuf>,
+    usage: TokenUsage,
 }
 
 impl LlmAuthor {
@@ -33,7 +34,7 @@ impl LlmAuthor {
         options: RunOptions,
         listener: Listener,
     ) -> Self {
-        Self { spec, model, options, listener, passes: None }
+        Self { spec, model, options, listener, passes: None, usage: TokenUsage::default() }
     }
 }
 
@@ -48,6 +49,11 @@ impl Author for LlmAuthor {
 
     fn is_deterministic(&self) -> bool {
         false
+    }
+
+    fn cost(&self) -> Option<WritingCost> {
+        let TokenUsage { input, output, estimated, cost_usd, .. } = self.usage;
+        Some(WritingCost { input_tokens: input, output_tokens: output, estimated, usd: cost_usd })
     }
 
     fn prepare(&mut self, suite: &Suite, context: &Context<'_>) -> Result<(), AuthorError> {
@@ -67,6 +73,8 @@ impl Author for LlmAuthor {
             return Err(AuthorError::Interrupted(format!("the model has not finished all tasks ({why})")));
         }
         self.passes = Some(directory.join("passes"));
+        // All attempts, those of an earlier start of the run as well.
+        outcome.trajectories.iter().for_each(|trajectory| self.usage += trajectory.usage);
         Ok(())
     }
 

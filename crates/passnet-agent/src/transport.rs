@@ -110,7 +110,7 @@ fn answer_to(server: &EnvServer, request: HttpRequest) -> HttpAnswer {
     HttpAnswer { retry_after, ..HttpAnswer::json(status, reply.to_string()) }
 }
 
-/// The pages for people and for Prometheus.
+/// Returns the pages for people and for Prometheus.
 fn page(server: &EnvServer, path: &str) -> HttpAnswer {
     let (kind, body) = match (path, server.devices()) {
         ("/", Some(devices)) => ("text/html; charset=utf-8", devices.page()),

@@ -36,10 +36,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-use crate::{
-    args::{BenchCommand, Command},
-    help,
-};
+use crate::help;
+use passnet_flags::{BenchCommand, Command};
 
 /// Runs a subcommand.
 pub(crate) fn run(command: Command) -> Result<ExitCode> {

@@ -6,9 +6,9 @@ use passnet_dataset::OpenError;
 use passnet_run::{StoreError, SuiteError, archive::ArchiveError};
 use passnet_site::SiteError;
 
-/// Exit code: the thing examined is bad (an evaluation failed, a file does not parse).
+/// Exit code: a check failed (a wrong result, a file that does not parse).
 pub(crate) const BAD: u8 = 1;
-/// Exit code: wrong use.
+/// Exit code: wrong usage.
 pub(crate) const USAGE: u8 = 2;
 /// Exit code: the environment is not fit (no PyTorch, no such device).
 pub(crate) const UNFIT: u8 = 3;
@@ -28,32 +28,33 @@ impl fmt::Display for WithCode {
 
 impl std::error::Error for WithCode {}
 
-/// The user asked for something that makes no sense.
+/// Returns the error for wrong usage, with exit code [`USAGE`].
 pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
     WithCode { code: USAGE, message: message.into() }.into()
 }
 
-/// The machine lacks something.
+/// Returns the error for an environment that is not fit, with exit code [`UNFIT`].
 pub(crate) fn unfit(message: impl Into<String>) -> anyhow::Error {
     WithCode { code: UNFIT, message: message.into() }.into()
 }
 
-/// Leaves with 0 if what was examined is good, else with [`BAD`].
+/// Returns exit code 0 if a check succeeded, else [`BAD`].
 pub(crate) fn checked(good: bool) -> anyhow::Result<ExitCode> {
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(BAD) })
 }
 
-/// Says how to continue, and leaves with [`BAD`].
+/// Prints how to continue, and returns [`BAD`].
 pub(crate) fn interrupted() -> anyhow::Result<ExitCode> {
     eprintln!("interrupted; run the same command again to continue");
     checked(false)
 }
 
-/// Prints an error with its causes and says which code to leave with. A reader that went away (`| head`) is no error.
+/// Prints an error with its causes and returns the exit code. A reader that closed the pipe (`| head`) is not an error.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     let pipe_closed = |cause: &(dyn std::error::Error + 'static)| {
         cause.downcast_ref::<io::Error>().is_some_and(|io| io.kind() == io::ErrorKind::BrokenPipe)
     };
+    // The reader has all that it wanted, so this is a success.
     if error.chain().any(pipe_closed) {
         return ExitCode::SUCCESS;
     }
@@ -65,7 +66,7 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// The exit code that a cause asks for; `None` for the default.
+/// Returns the exit code that a cause asks for; `None` for the default.
 fn code_of(cause: &(dyn std::error::Error + 'static)) -> Option<u8> {
     if let Some(coded) = cause.downcast_ref::<WithCode>() {
         return Some(coded.code);

@@ -1,4 +1,4 @@
-//! The top of the help: commands by purpose, with examples. Shell completions and the manual page.
+//! The top-level help, which groups commands by purpose; shell completions; the manual page.
 
 use std::{fmt::Write as _, io, process::ExitCode};
 
@@ -6,9 +6,10 @@ use anyhow::Result;
 use clap::{Command, CommandFactory as _, FromArgMatches as _};
 use clap_complete::Shell;
 
-use crate::{args::Cli, output};
+use crate::output;
+use passnet_flags::Cli;
 
-/// Every command of the program, by purpose.
+/// All commands by purpose. A test checks that none is missing.
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Make a model faster", &["optimize"]),
     ("Write and check passes", &["new", "eval", "lint", "fuse", "match"]),
@@ -21,19 +22,21 @@ const GROUPS: [(&str, &[&str]); 7] = [
 
 const EXAMPLES: &str = "\
 Examples:
-  passnet doctor                                            what this machine can do
-  passnet new suites/demo/TASK --out my_passes              a pass directory to begin with
-  passnet eval suites/demo/TASK --passes my_passes          evaluate it; --watch repeats this on every change
-  passnet bench run suites/demo --author dir:my_passes      a whole suite; run it again to resume
-  passnet serve runs --suite suites/demo                    the results in a browser";
+  passnet doctor                                            check the installation
+  passnet new suites/demo/TASK --out my_passes              create a pass directory
+  passnet eval suites/demo/TASK --passes my_passes          evaluate it; --watch repeats this after each change
+  passnet bench run suites/demo --author dir:my_passes      evaluate a suite; run it again to resume
+  passnet serve runs --suite suites/demo                    show the results in a browser";
 
-/// Reads the command line. Prints help, version or an error and exits where clap does.
+/// Parses the command line. Exits after `--help`, `--version` or a usage error.
 pub(crate) fn parse() -> Cli {
     let matches = grouped(Cli::command()).get_matches();
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 
-/// The command with its subcommands listed by purpose.
+/// Returns the command with a help page that lists subcommands by purpose.
+///
+/// clap groups options but not subcommands, so the list is a part of the template.
 fn grouped(command: Command) -> Command {
     let about = |name: &str| {
         let found = command.find_subcommand(name).and_then(Command::get_about);
@@ -52,7 +55,7 @@ fn grouped(command: Command) -> Command {
     command.help_template(template)
 }
 
-/// `passnet completions SHELL`.
+/// Runs `passnet completions SHELL`.
 pub(crate) fn completions(shell: Shell) -> Result<ExitCode> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "passnet", &mut script);
@@ -60,7 +63,7 @@ pub(crate) fn completions(shell: Shell) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// `passnet man`: one page for the command and all subcommands.
+/// Runs `passnet man`, which prints one page for the command and all subcommands.
 pub(crate) fn manual() -> Result<ExitCode> {
     let mut page = Vec::new();
     let mut command = Cli::command();

@@ -9,7 +9,6 @@
 //! ```
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the one crate that prints")]
 
-mod args;
 mod commands;
 mod environment;
 mod failure;

@@ -14,7 +14,7 @@ use passnet_record::counted;
 /// Pause between two lines where stderr is not a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// A bar of so many steps.
+/// Returns a bar of so many steps.
 pub(crate) fn bar(steps: usize, template: &str) -> ProgressBar {
     let bar = ProgressBar::new(steps as u64);
     if let Ok(style) = ProgressStyle::with_template(template) {
@@ -24,7 +24,7 @@ pub(crate) fn bar(steps: usize, template: &str) -> ProgressBar {
     bar
 }
 
-/// A bar with counts by status and the time left. If stderr is not a terminal, a line now and then.
+/// A bar with counts by status and the time left. If stderr is not a terminal, a line every ten seconds.
 pub(crate) struct ProgressLine {
     bar: ProgressBar,
     counts: Mutex<BTreeMap<&'static str, usize>>,
@@ -45,9 +45,10 @@ impl ProgressLines {
         Self { begin, last: Mutex::new(begin) }
     }
 
-    /// Writes a line if stderr is not a terminal, the last line is long enough ago, and `--quiet` is not given.
+    /// Writes a line if stderr is not a terminal, [`LINE_EVERY`] has passed since the last line, and `--quiet` is not given.
     pub(crate) fn show(&self, text: &dyn Fn() -> String) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        // Logs of continuous integration have no terminal, and one line for each graph would fill them.
         if last.elapsed() >= LINE_EVERY && !io::stderr().is_terminal() && tracing::enabled!(tracing::Level::WARN) {
             *last = Instant::now();
             eprintln!("{:.0} s: {}", self.begin.elapsed().as_secs_f64(), text());
@@ -56,7 +57,7 @@ impl ProgressLines {
 }
 
 impl ProgressLine {
-    /// A bar for that many graphs.
+    /// Returns a bar for that many graphs.
     pub(crate) fn new(graphs: usize) -> Self {
         let bar = bar(graphs, "{bar:24} {pos}/{len}  {elapsed} elapsed, {eta} left  {wide_msg}");
         if !io::stderr().is_terminal() && tracing::enabled!(tracing::Level::WARN) {
@@ -65,7 +66,7 @@ impl ProgressLine {
         Self { bar, counts: Mutex::new(BTreeMap::new()), lines: ProgressLines::new() }
     }
 
-    /// Takes note of an event.
+    /// Shows an event.
     pub(crate) fn show(&self, event: &Progress<'_>) {
         let Progress::Done { verdict, reused, done, total } = event else { return };
         if *reused {

@@ -13,8 +13,8 @@ const MAX_FILE_LINES: usize = 400;
 /// A function longer than this does more than one thing.
 const MAX_FUNCTION_LINES: usize = 60;
 
-/// The command is flags, one short function per subcommand, and output. More lines than these are a library inside it. Comments do not
-/// count: those of flags are the text of the help.
+/// The command is one short function per subcommand, and output; its flags are `passnet-flags`. More lines than these are a library
+/// inside it. Comments do not count.
 const MAX_COMMAND_LINES: usize = 4_000;
 
 pub(super) fn check(sources: &[TextFile], crates: &[CrateModules], violations: &mut Vec<Violation>) {

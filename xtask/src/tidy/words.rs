@@ -13,9 +13,12 @@ const WORDS: &[(&[&str], &str)] = &[
     (&["thereby", "whereof", "whereby", "therein", "thereof"], "by this, of which"),
     (&["told"], "reported, passed"),
     (&["processor", "processors"], "CPU"),
+    (&["nobody", "somebody", "anybody"], "the process, client or person; or: unused, unknown"),
+    (&["whichever"], "any, each"),
+    (&["heed", "heeds", "heeded"], "handle"),
 ];
 
-/// Phrases that are not used, and their replacements.
+/// Phrases of two or three words that are not used, and their replacements.
 const PHRASES: &[(&str, &str)] = &[
     ("goes on", "continues"),
     ("go on", "continue"),
@@ -25,12 +28,41 @@ const PHRASES: &[(&str, &str)] = &[
     ("for nothing", "free, without cost"),
     ("comes into question", "could match"),
     ("came into question", "could match"),
+    ("be had", "be computed, be reached"),
+    ("for ever", "without end"),
+    ("give back", "return, release"),
+    ("gives back", "returns, releases"),
+    ("goes away", "is removed, disappears"),
+    ("in vain", "without result"),
+    ("last words", "last output"),
+    ("passed over", "skipped"),
+    ("take note", "record"),
+    ("takes note", "records"),
+    ("again and again", "repeatedly"),
+    ("now and then", "at times, every ten seconds"),
 ];
 
 /// First words of a documentation comment that hide the noun.
 const OPENINGS: &[&str] = &[
-    "As", "How", "Its", "Now", "That", "Then", "Those", "What", "Whatever", "Where", "Whether", "Which", "Who",
-    "Whoever", "Whose", "Why",
+    "As",
+    "Fewest",
+    "How",
+    "Its",
+    "Most",
+    "Now",
+    "Something",
+    "That",
+    "Then",
+    "Those",
+    "What",
+    "Whatever",
+    "Where",
+    "Whether",
+    "Which",
+    "Who",
+    "Whoever",
+    "Whose",
+    "Why",
 ];
 
 pub(super) fn check(sources: &[TextFile], violations: &mut Vec<Violation>) {
@@ -83,8 +115,8 @@ fn find_words(line: &str) -> Vec<String> {
             found.push(format!("`{word}`; write: {better}"));
         }
     }
-    for pair in words.windows(2) {
-        let phrase = pair.join(" ");
+    for window in words.windows(2).chain(words.windows(3)) {
+        let phrase = window.join(" ");
         if let Some((_, better)) = PHRASES.iter().find(|(phrases, _)| *phrases == phrase) {
             found.push(format!("`{phrase}`; write: {better}"));
         }
@@ -145,6 +177,9 @@ mod tests {
             ("besides, recommend a multiprocessor", 0),
             ("the run goes on; apart from that", 1),
             ("kept apart", 1),
+            ("tried again and again, which nobody noticed", 2),
+            ("again, and then again", 0),
+            ("fn last_words()", 1),
         ] {
             assert_eq!(find_words(line).len(), expected, "{line}");
         }

@@ -113,7 +113,7 @@ fn bracketed(content: &str) -> (String, Vec<ToolCall>) {
     split.map_or((String::new(), Vec::new()), |(before, json)| (before.to_owned(), calls_in(json)))
 }
 
-/// A fenced block of JSON that is a call.
+/// Returns a fenced block of JSON that is a call.
 fn fenced(content: &str) -> (String, Vec<ToolCall>) {
     let (outside, pieces) = between(content, "```", "```");
     let json = |piece: &'_ str| {

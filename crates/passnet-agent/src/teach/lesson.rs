@@ -115,7 +115,7 @@ mod tests {
 
     use super::*;
 
-    /// A chain of `relu`, `add`, `tanh` over one vector, or another chain of functions.
+    /// Returns a chain of `relu`, `add`, `tanh` over one vector, or another chain of functions.
     fn chain(functions: &[&str]) -> TypedGraph {
         let mut builder = Graph::builder();
         let mut value = builder.input("x");

@@ -23,11 +23,11 @@ use passnet_run::{Suite, plain_name};
 pub(crate) use self::client::client;
 use super::{referee, stop::stop_flag};
 use crate::{
-    args::{AgentCommand, AgentRunArgs, AttemptArgs},
     failure::{BAD, unfit},
     output,
     progress::{ProgressLines, bar},
 };
+use passnet_flags::{AgentCommand, AgentRunArgs, AttemptArgs};
 
 /// Runs a subcommand.
 pub(crate) fn run(command: &AgentCommand) -> Result<ExitCode> {
@@ -89,7 +89,7 @@ fn default_directory(suite: &Suite, model: &str) -> PathBuf {
     Path::new("agent-runs").join(plain_name(&format!("{}-{model}", suite.record.name)))
 }
 
-/// The table of tasks and what is left to do. Leaves with 1 unless every attempt has ended.
+/// Returns the table of tasks and what is left to do. Leaves with 1 unless every attempt has ended.
 fn finish(outcome: &AgentRunOutcome, directory: &Path) -> Result<ExitCode> {
     output::table(&task_table(&outcome.trajectories))?;
     for suspended in &outcome.suspended {

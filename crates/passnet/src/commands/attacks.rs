@@ -8,10 +8,10 @@ use passnet_eval::EvalError;
 use passnet_record::Coverage;
 
 use crate::{
-    args::AttacksArgs,
     failure::{checked, unfit},
     output,
 };
+use passnet_flags::AttacksArgs;
 
 /// Runs the suite and prints the outcomes. Exits with 1 unless every attack was caught and every honest pass accepted.
 pub(crate) fn run(args: &AttacksArgs) -> Result<ExitCode> {

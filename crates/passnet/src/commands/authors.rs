@@ -1,4 +1,4 @@
-//! The authors that the command knows: those of `passnet-author`, and `llm:`.
+//! Authors as commands create them.
 
 use std::{
     path::Path,
@@ -7,35 +7,21 @@ use std::{
 
 use anyhow::Result;
 use passnet_agent::LlmAuthor;
-use passnet_author::{Argument, Author, AuthorError, Context, Fuse, Kind, builtin_kinds, submission};
+use passnet_author::{Author, AuthorError, Context, Fuse, submission};
 use passnet_eval::{Referee, Submission};
+use passnet_flags::{BenchRunArgs, author_kinds};
 use passnet_record::AuthorSpec;
 use passnet_run::Suite;
 
 use super::agent;
-use crate::{args::BenchRunArgs, failure::unfit};
-
-/// Returns all kinds. Author `llm:` cannot be created from its name alone.
-fn kinds() -> Vec<Kind> {
-    let mut kinds = builtin_kinds();
-    let create = |spec: AuthorSpec| -> std::result::Result<Box<dyn Author>, AuthorError> {
-        Err(AuthorError::Refused(format!("author `{spec}` works in `passnet bench run` only")))
-    };
-    kinds.push(Kind { name: "llm", argument: Argument::Any("MODEL"), create: Box::new(create) });
-    kinds
-}
-
-/// Parses the name of an author on the command line.
-pub(crate) fn parse(text: &str) -> std::result::Result<AuthorSpec, AuthorError> {
-    passnet_author::parse(&kinds(), text)
-}
+use crate::failure::unfit;
 
 /// Creates an author without options.
 pub(crate) fn create(spec: &AuthorSpec) -> std::result::Result<Box<dyn Author>, AuthorError> {
-    passnet_author::create(&kinds(), spec)
+    passnet_author::create(&author_kinds(), spec)
 }
 
-/// Has an author write its passes for a suite; its steps go to stderr.
+/// Lets an author write its passes for a suite. Its progress goes to stderr.
 pub(crate) fn written(
     author: &mut dyn Author,
     suite: &Suite,

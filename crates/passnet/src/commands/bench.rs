@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Context, Result};
 use passnet_dataset::open_suite;
 use passnet_eval::{Submission, run_suite};
-use passnet_record::{AuthorSpec, Device, counted};
+use passnet_record::{AuthorSpec, Device, RunMetadata, counted};
 use passnet_run::{Suite, archive::score_run, plain_name, remove_run};
 
 use super::{
@@ -18,13 +18,14 @@ use super::{
     stop::stop_flag,
 };
 use crate::{
-    args::BenchRunArgs,
     failure::{interrupted, usage},
     progress::ProgressLine,
 };
+use passnet_flags::BenchRunArgs;
 
 /// Evaluates, or continues where an earlier call ended, then prints the run's line of the leaderboard.
 pub(crate) fn run(args: &BenchRunArgs) -> Result<ExitCode> {
+    // A wrong author or device is reported before a suite is unpacked or a process starts.
     referee::check_author(&args.author, args.measure.device)?;
     let metadata = args.metadata.metadata().map_err(|error| usage(error.to_string()))?;
     let suite = open_suite(&args.suite, &args.selection.selection())?;
@@ -39,7 +40,8 @@ pub(crate) fn run(args: &BenchRunArgs) -> Result<ExitCode> {
     let submission = written(author.as_mut(), &suite, &referee, &directory, &stop)?;
     // The author holds a progress line and, for language models, connections.
     drop(author);
-    let submission = Submission { metadata, ..submission };
+    let writing = submission.metadata.writing;
+    let submission = Submission { metadata: RunMetadata { writing, ..metadata }, ..submission };
     let line = ProgressLine::new(suite.graphs().count());
     let outcome = run_suite(&referee, &suite, &submission, &directory, &stop, &|event| line.show(&event));
     line.finish();
@@ -54,7 +56,7 @@ pub(crate) fn run(args: &BenchRunArgs) -> Result<ExitCode> {
     interrupted()
 }
 
-/// `runs/SUITE-AUTHOR-DEVICE`, with nothing in the name that a path could trip over.
+/// Returns `runs/SUITE-AUTHOR-DEVICE`, without special characters.
 pub(super) fn run_directory(suite: &Suite, author: &AuthorSpec, device: Device) -> PathBuf {
     let author = match (author.kind(), author.argument()) {
         ("dir", Some(path)) => {

@@ -13,16 +13,17 @@ use super::{
     referee,
 };
 use crate::{
-    args::BisectArgs,
     failure::{checked, usage},
     output,
 };
+use passnet_flags::BisectArgs;
 
 /// Bisects each graph that fails. Exits with 1 if one does.
 pub(crate) fn run(args: &BisectArgs) -> Result<ExitCode> {
     let (author, failed) = subject(args)?;
     referee::check_author(&author, args.measure.device)?;
     let suite = open_suite(&args.suite, &args.selection.selection())?;
+    // One evaluation at a time: the next part depends on the verdict on this one.
     let referee = referee::start_for(&suite.record, &args.measure, Some(1))?;
     let scratch = tempfile::tempdir()?;
     let submission = written(create(&author)?.as_mut(), &suite, &referee, scratch.path(), &AtomicBool::new(false))?;
@@ -58,7 +59,7 @@ pub(crate) fn run(args: &BisectArgs) -> Result<ExitCode> {
     checked(false)
 }
 
-/// The author, and the graphs that failed in the run, if one is given.
+/// Returns the author, and the graphs that failed in the run, if one is given.
 fn subject(args: &BisectArgs) -> Result<(AuthorSpec, Option<BTreeSet<GraphId>>)> {
     match (&args.run, &args.author) {
         (Some(run), _) => {

@@ -7,20 +7,22 @@ use std::{
 };
 
 use anyhow::Result;
-use passnet_board::Board;
+use passnet_board::{Board, Limits};
 use passnet_dataset::open_suite;
 use passnet_run::Selection;
-use passnet_site::{Extras, Shelf, serve};
+use passnet_site::{Extras, Shelf, SubmitterAddress, serve};
 
 use super::{referee, stop::stop_flag};
-use crate::{args::BoardArgs, failure::unfit};
+use crate::failure::unfit;
+use passnet_flags::BoardArgs;
 
 /// Evaluates what waits; without `--once` also serves the pages, until it is interrupted.
 pub(crate) fn run(args: &BoardArgs) -> Result<ExitCode> {
     let suite = open_suite(&args.hidden, &Selection::default())?;
     let referee = referee::start_for(&suite.record, &args.measure, Some(1))?;
     Board::check_referee(&referee).map_err(|error| unfit(error.to_string()))?;
-    let board = Arc::new(Board::open(&args.folder)?);
+    let limits = Limits::new(args.uploads, args.window, args.max_bundle, args.queue);
+    let board = Arc::new(Board::open(&args.folder)?.with_limits(limits));
     eprintln!("the public key of this board is {}", board.public_key());
     if args.once {
         let stop = stop_flag()?;
@@ -31,6 +33,8 @@ pub(crate) fn run(args: &BoardArgs) -> Result<ExitCode> {
     let reviewed = Arc::clone(&board);
     std::thread::spawn(move || reviewed.review_forever(&referee, &suite, &|line| eprintln!("{line}")));
     let (address, token) = (args.listen.address(), args.listen.token.clone());
-    serve(shelf, address, token, Some(board), &|url| writeln!(io::stdout(), "{url}"))?;
+    serve(shelf, address, token, Some((board, SubmitterAddress::behind_proxy(args.forwarded))), &|url| {
+        writeln!(io::stdout(), "{url}")
+    })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -10,10 +10,10 @@ use passnet_run::{archive::load_run, bundle};
 
 use super::report::print_leaderboard;
 use crate::{
-    args::BundleArgs,
     failure::{BAD, usage},
     output,
 };
+use passnet_flags::BundleArgs;
 
 /// Writes or verifies a bundle.
 pub(crate) fn run(args: &BundleArgs) -> Result<ExitCode> {
@@ -27,9 +27,9 @@ fn write(args: &BundleArgs) -> Result<ExitCode> {
     let out = args.out.clone().unwrap_or_else(|| default_name(&args.input));
     let (id, missing) = bundle::write(&args.input, &out)?;
     if missing > 0 {
-        eprintln!("{missing} blobs that the log names are not in the run directory, and not in the bundle");
+        eprintln!("{missing} blobs of the log are missing from the run directory and from the bundle");
     }
-    eprintln!("wrote {}; publish its id with it:", out.display());
+    eprintln!("wrote {}; publish it with its id:", out.display());
     output::text(id.as_str())?;
     Ok(ExitCode::SUCCESS)
 }
@@ -50,14 +50,14 @@ fn verify(args: &BundleArgs) -> Result<ExitCode> {
     output::text(&format!("\n{verified}"))?;
     match &args.expect {
         Some(expected) if expected != verified.id.as_str() => {
-            eprintln!("error: the id is not {expected}: this is another bundle, or a changed one");
+            eprintln!("error: the id is not {expected}; this bundle is different or was changed");
             return Ok(ExitCode::from(BAD));
         }
         Some(_) => {
-            eprintln!("this is the bundle of that id, unchanged; that its author measured honestly no hash can show")
+            eprintln!("the bundle has this id and is unchanged; a hash cannot show that its author measured honestly")
         }
         None => {
-            eprintln!("consistent in itself; compare the id with the published one (--expect ID) to exclude changes")
+            eprintln!("the bundle is consistent; use --expect ID with the published id to detect changes")
         }
     }
     Ok(ExitCode::SUCCESS)

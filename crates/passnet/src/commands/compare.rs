@@ -10,10 +10,10 @@ use passnet_web::{cautions, compare, comparison_report};
 use serde::Serialize;
 
 use crate::{
-    args::CompareArgs,
     failure::{checked, usage},
     output,
 };
+use passnet_flags::CompareArgs;
 
 /// The JSON form of a comparison.
 #[derive(Serialize)]

@@ -5,12 +5,18 @@ mod found;
 mod helpers;
 mod inspect;
 mod tables;
+mod upload;
 
 use std::process::ExitCode;
 
 use anyhow::Result;
 
-use crate::args::DatasetCommand;
+pub(super) use self::{
+    found::{report_failures, with_table},
+    helpers::{PoolRunner, pool},
+    tables::print_transfer,
+};
+use passnet_flags::DatasetCommand;
 
 /// Runs one stage. Exits with 1 if something could not be used.
 pub(crate) fn run(command: &DatasetCommand) -> Result<ExitCode> {
@@ -22,6 +28,7 @@ pub(crate) fn run(command: &DatasetCommand) -> Result<ExitCode> {
         DatasetCommand::Prune(args) => tables::run_prune(args),
         DatasetCommand::Revise(args) => tables::run_revise(args),
         DatasetCommand::Withhold(args) => tables::run_withhold(args),
+        DatasetCommand::Leaks(args) => inspect::run_leaks(args),
         DatasetCommand::Stats(args) => inspect::run_stats(args),
         DatasetCommand::Show(args) => inspect::show(args),
         DatasetCommand::Query(args) => inspect::run_query(args),
@@ -29,6 +36,7 @@ pub(crate) fn run(command: &DatasetCommand) -> Result<ExitCode> {
         DatasetCommand::Annotate(args) => helpers::run_annotate(args),
         DatasetCommand::Kernels(args) => helpers::run_kernels(args),
         DatasetCommand::Card(args) => inspect::run_card(args),
+        DatasetCommand::Upload(args) => upload::run(args),
         DatasetCommand::BuildSuites(args) => build_suites::run(args),
     }
 }

@@ -9,7 +9,8 @@ use passnet_record::{Device, SCHEMA_VERSION};
 use serde::Serialize;
 
 use super::referee;
-use crate::{args::DoctorArgs, failure::UNFIT, output};
+use crate::{failure::UNFIT, output};
+use passnet_flags::DoctorArgs;
 
 /// The JSON form of the findings.
 #[derive(Serialize)]
@@ -26,6 +27,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode> {
     if !args.json {
         output::table(&finding_table(&findings))?;
     }
+    // Already printed above, before PyTorch starts, which takes seconds.
     let printed = findings.len();
     let mut proof = None;
     if !args.quick && findings.iter().all(|finding| finding.level != Severity::Unfit) {

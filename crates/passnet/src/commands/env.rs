@@ -24,11 +24,8 @@ use passnet_run::Suite;
 
 use self::fleet::FleetDevices;
 use super::referee;
-use crate::{
-    args::{EnvCommand, EnvServeArgs},
-    failure::usage,
-    output,
-};
+use crate::{failure::usage, output};
+use passnet_flags::{EnvCommand, EnvServeArgs};
 
 /// Runs a subcommand.
 pub(crate) fn run(command: &EnvCommand) -> Result<ExitCode> {
@@ -55,7 +52,7 @@ pub(super) fn serve_suite(
 ) -> Result<ExitCode> {
     if !address.ip().is_loopback() {
         return Err(usage(format!(
-            "--host {}: the environment runs the passes that it is sent and asks nobody for a token; choose a loopback \
+            "--host {}: the environment runs all passes that it receives and has no token; choose a loopback \
              address, or `passnet env serve --listen` in a network that you trust",
             address.ip()
         )));
@@ -63,6 +60,7 @@ pub(super) fn serve_suite(
     let address = address.to_string();
     let fleet = fleet.map(|fleet| OsString::from(format!("--fleet={fleet}")));
     let flags = ["env serve", "--listen", &address].map(OsStr::new).into_iter().chain(fleet.as_deref());
+    // The suite comes after `--`, so that a path that begins with `-` is not read as a flag.
     let flags = flags.chain(more.iter().map(OsString::as_os_str)).chain([OsStr::new("--"), suite.as_os_str()]);
     let command = EnvServeArgs::augment_args(clap::Command::new("env serve"));
     let matches = command.try_get_matches_from(flags)?;
@@ -87,11 +85,11 @@ fn server(args: &EnvServeArgs) -> Result<EnvServer> {
     Ok(EnvServer::new(suite, evaluator.with_cpu_precheck()?, options))
 }
 
-/// The evaluator on the devices of a fleet. This machine needs PyTorch, for types and the CPU pre-check, but no device.
+/// Returns the evaluator on the devices of a fleet. This machine needs PyTorch, for types and the CPU pre-check, but no device.
 fn on_fleet(args: &EnvServeArgs, address: &str, suite: &Suite, cache: VerdictCache) -> Result<Evaluator> {
     let settings = referee::settings_of(&args.measure, None);
     let devices = FleetDevices::start(args, address, suite, &settings)?;
     let referee = referee::start_for_authors(settings)?.keyed_as(devices.machine().clone());
-    let nobody = FleetClient { name: "server".to_owned(), priority: Priority::Training };
-    Ok(Evaluator::new(referee, cache).on_devices(Arc::new(devices), nobody))
+    let client = FleetClient { name: "server".to_owned(), priority: Priority::Training };
+    Ok(Evaluator::new(referee, cache).on_devices(Arc::new(devices), client))
 }

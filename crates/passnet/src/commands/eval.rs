@@ -17,13 +17,13 @@ use super::{
     referee,
 };
 use crate::{
-    args::EvalArgs,
     failure::{checked, usage},
     output,
     progress::ProgressLine,
 };
+use passnet_flags::EvalArgs;
 
-/// Pause between two looks at the pass directory with `--watch`.
+/// Pause between two checks of the pass directory with `--watch`.
 const WATCH_EVERY: Duration = Duration::from_millis(300);
 
 /// The JSON form of an evaluation.
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode> {
         if !args.watch {
             return checked(verdicts.iter().all(|verdict| verdict.status == Status::Correct));
         }
-        eprintln!("waiting for a change of the passes; Ctrl-C ends");
+        eprintln!("waiting for changes of the pass directory; press Ctrl-C to stop");
         while args.passes.as_deref().map(modification_times) == stamp {
             std::thread::sleep(WATCH_EVERY);
         }

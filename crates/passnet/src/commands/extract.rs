@@ -19,11 +19,11 @@ use passnet_services::{CaptureOptions, Interpreter};
 
 use super::stop::stop_flag;
 use crate::{
-    args::ExtractArgs,
     failure::{BAD, UNFIT, USAGE, interrupted, unfit, usage},
     output,
     progress::bar,
 };
+use passnet_flags::ExtractArgs;
 
 /// Captures models in a Python process, then reads every sample back: what cannot be read was not captured.
 pub(crate) fn run(args: &ExtractArgs) -> Result<ExitCode> {

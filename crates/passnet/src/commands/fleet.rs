@@ -1,5 +1,6 @@
 //! `passnet fleet`: runs over the devices of a cluster.
 
+mod dataset;
 mod simulate;
 
 use std::{
@@ -13,11 +14,11 @@ use anyhow::Result;
 use passnet_dataset::open_suite;
 use passnet_eval::{Submission, run::Progress};
 use passnet_fleet::{
-    AuthorRun, BridgeConfig, Cluster, FleetError, FleetOptions, FleetProgress, FleetRun, HealthPolicy, MetricsFile,
+    AuthorRun, BridgeConfig, Cluster, FleetError, FleetOptions, FleetProgress, FleetRun, HealthPolicy, MetricsFiles,
     Policy, serve_station,
 };
 use passnet_record::{AuthorSpec, Device, RunSettings, counted};
-use passnet_run::{Suite, archive::score_run, remove_run};
+use passnet_run::{FLEET_METRICS, Suite, archive::score_run, remove_run};
 use passnet_services::Interpreter;
 
 use super::{
@@ -28,10 +29,10 @@ use super::{
     stop::stop_flag,
 };
 use crate::{
-    args::{FleetArgs, FleetCommand, FleetRunArgs, StationArgs},
     failure::{interrupted, unfit, usage},
     progress::ProgressLine,
 };
+use passnet_flags::{FleetArgs, FleetCommand, FleetRunArgs, StationArgs};
 
 /// Cores of a station with a GPU: as many as evaluations that run at once.
 const GPU_CORES: usize = 4;
@@ -41,6 +42,11 @@ pub(crate) fn run(command: &FleetCommand) -> Result<ExitCode> {
     match command {
         FleetCommand::Run(args) => run_suite(args),
         FleetCommand::Simulate(args) => simulate::run(args),
+        FleetCommand::Dataset(args) => dataset::run(args).map_err(|error| match error.downcast() {
+            Ok(error) => fleet_failure(error),
+            Err(error) => error,
+        }),
+        FleetCommand::Shard { folder, cores } => dataset::run_task(folder, *cores),
         FleetCommand::Station => station(),
     }
 }
@@ -67,7 +73,8 @@ fn run_suite(args: &FleetRunArgs) -> Result<ExitCode> {
     let stop = stop_flag()?;
     let options = options(&args.fleet, settings.device)?;
     let line = ProgressLine::new(suite.graphs().count());
-    let metrics = MetricsFile::new(args.fleet.metrics.clone());
+    let of_runs = authors.iter().map(|author| author.directory.join(FLEET_METRICS));
+    let metrics = MetricsFiles::new(of_runs.chain(args.fleet.metrics.clone()).collect());
     let progress = |event: FleetProgress<'_>| match event {
         FleetProgress::Verdict { verdict, reused, done, total } => {
             line.show(&Progress::Done { verdict, reused, done, total });
@@ -100,7 +107,7 @@ fn run_suite(args: &FleetRunArgs) -> Result<ExitCode> {
     interrupted()
 }
 
-/// Has each author write its passes, on this machine: they are the same as those of `bench run`.
+/// Lets each author write its passes on this machine, as in `bench run`.
 fn submissions(args: &FleetRunArgs, suite: &Suite, settings: &RunSettings) -> Result<Vec<AuthorRun>> {
     let metadata = args.metadata.metadata().map_err(|error| usage(error.to_string()))?;
     let referee = referee::start_for_authors(settings.clone())?;
@@ -119,12 +126,12 @@ fn submissions(args: &FleetRunArgs, suite: &Suite, settings: &RunSettings) -> Re
     args.authors.iter().map(one).collect()
 }
 
-/// The options of a run's fleet.
+/// Returns the options of a run's fleet.
 fn options(args: &FleetArgs, device: Device) -> Result<FleetOptions> {
     fleet_options(&args.address, &args.stations, args.jobs, device)
 }
 
-/// The options of a fleet at an address.
+/// Returns the options of a fleet at an address.
 pub(super) fn fleet_options(
     address: &str,
     args: &StationArgs,

@@ -15,7 +15,8 @@ use passnet_run::Selection;
 use passnet_services::Interpreter;
 
 use super::{referee, stop::stop_flag, tuning::tune};
-use crate::{args::FuseArgs, output};
+use crate::output;
+use passnet_flags::FuseArgs;
 
 /// Writes one pass directory per task and prints what is in each, or says what would be.
 pub(crate) fn run(args: &FuseArgs) -> Result<ExitCode> {
@@ -39,7 +40,7 @@ pub(crate) fn run(args: &FuseArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The passes of each task, without those that lose where that is asked for.
+/// Returns the passes of each task, without those that lose where that is asked for.
 fn passes(args: &FuseArgs, typed: &TypedSuite, choices: &Choices) -> Result<BTreeMap<String, PassDirectory>> {
     if !args.confirm {
         return Ok(typed.passes(choices));

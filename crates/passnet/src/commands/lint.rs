@@ -15,10 +15,10 @@ use passnet_lint::{
 use passnet_record::{TextTable, counted};
 
 use crate::{
-    args::{FindingsFormat, LintArgs},
     failure::{checked, usage},
     output,
 };
+use passnet_flags::{FindingsFormat, LintArgs};
 
 /// Prints the findings, or the manual of a rule. Leaves with 1 where anything was found.
 pub(crate) fn run(args: &LintArgs) -> Result<ExitCode> {

@@ -12,10 +12,10 @@ use passnet_services::{Helper, HelperPool, Interpreter};
 
 use super::{match_judge::RefereeJudge, referee};
 use crate::{
-    args::MatchArgs,
     failure::{checked, unfit, usage},
     output,
 };
+use passnet_flags::MatchArgs;
 
 /// Bytes of inputs above which a match is not evaluated.
 const MAX_CHECKED_BYTES: u64 = 256 << 20;

@@ -9,7 +9,8 @@ use passnet_dataset::open_suite;
 use passnet_run::Selection;
 use passnet_services::Interpreter;
 
-use crate::{args::NewArgs, failure::usage, output};
+use crate::{failure::usage, output};
+use passnet_flags::NewArgs;
 
 /// Writes the passes of a task with plain kernels. If there are none, says why and leaves the replacement to do.
 pub(crate) fn run(args: &NewArgs) -> Result<ExitCode> {

@@ -9,10 +9,10 @@ use passnet_record::services::Optimized;
 use passnet_services::{Interpreter, OptimizeOptions};
 
 use crate::{
-    args::OptimizeArgs,
     failure::{checked, unfit, usage},
     output,
 };
+use passnet_flags::OptimizeArgs;
 
 /// Compiles a model, writes its pass library, and prints times against eager mode and `torch.compile`.
 pub(crate) fn run(args: &OptimizeArgs) -> Result<ExitCode> {

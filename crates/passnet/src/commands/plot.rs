@@ -7,7 +7,7 @@ use fs_err as fs;
 use passnet_web::{FigureSeries, category, figures};
 
 use super::score::read_outcomes;
-use crate::args::PlotArgs;
+use passnet_flags::PlotArgs;
 
 /// Writes one file per figure.
 pub(crate) fn run(args: &PlotArgs) -> Result<ExitCode> {
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &PlotArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The name of a run or log without the ending of a log.
+/// Returns the name of a run or log without the ending of a log.
 fn name(input: &Path) -> String {
     let name = input.file_name().unwrap_or(input.as_os_str()).to_string_lossy().into_owned();
     name.strip_suffix(".log").or_else(|| name.strip_suffix(".txt")).unwrap_or(&name).to_owned()

@@ -9,10 +9,8 @@ use passnet_record::{AuthorSpec, CacheMode, Device, Mode, RunSettings, SuiteMani
 use passnet_run::cache_directory;
 use passnet_services::{Interpreter, compiler_problem, device_problem};
 
-use crate::{
-    args::MeasureArgs,
-    failure::{unfit, usage},
-};
+use crate::failure::{unfit, usage};
+use passnet_flags::MeasureArgs;
 
 /// Bytes in a GiB.
 const GIB: f64 = (1_u64 << 30) as f64;

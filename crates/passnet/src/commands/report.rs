@@ -11,11 +11,8 @@ use passnet_score::ScoreReport;
 use passnet_web::{RunView, ranking, report_page};
 use serde::Serialize;
 
-use crate::{
-    args::{ReportArgs, ReportFormat},
-    failure::usage,
-    output,
-};
+use crate::{failure::usage, output};
+use passnet_flags::{ReportArgs, ReportFormat};
 
 /// One run in the JSON form of a report.
 #[derive(Serialize)]

@@ -7,11 +7,8 @@ use fs_err as fs;
 use passnet_run::archive::load_run;
 use passnet_score::{Outcomes, ScoreReport, ScoreSettings, read_log, scored_path};
 
-use crate::{
-    args::{OutputFormat, ScoreArgs},
-    failure::usage,
-    output,
-};
+use crate::{failure::usage, output};
+use passnet_flags::{OutputFormat, ScoreArgs};
 
 /// Tolerance that a sample of an upstream log must reach to be counted as correct: the loosest one below the error
 /// classes.

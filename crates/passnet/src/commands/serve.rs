@@ -8,7 +8,7 @@ use std::{
 use anyhow::Result;
 use passnet_site::{Shelf, serve};
 
-use crate::args::ServeArgs;
+use passnet_flags::ServeArgs;
 
 /// Serves until it is interrupted.
 pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode> {
@@ -17,6 +17,6 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode> {
         return super::env::serve_suite(suite, address, args.fleet.as_deref(), &args.env_flags);
     }
     let shelf = Shelf::open(&args.runs, &args.extra.extras(), &|remark| eprintln!("{remark}"))?;
-    serve(shelf, address, args.listen.token.clone(), None, &|url| writeln!(io::stdout(), "{url}"))?;
+    serve(shelf.with_live(), address, args.listen.token.clone(), None, &|url| writeln!(io::stdout(), "{url}"))?;
     Ok(ExitCode::SUCCESS)
 }

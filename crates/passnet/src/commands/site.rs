@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use passnet_site::{Published, publish};
+use passnet_site::{SiteSize, publish};
 
-use crate::args::SiteArgs;
+use passnet_flags::SiteArgs;
 
 /// Writes the pages.
 pub(crate) fn run(args: &SiteArgs) -> Result<ExitCode> {
-    let Published { pages, bytes } =
+    let SiteSize { pages, bytes } =
         publish(&args.out, &args.runs, &args.extra.extras(), &|remark| eprintln!("{remark}"))?;
     eprintln!("wrote {pages} pages, {:.1} MB; open {}", bytes as f64 / 1e6, args.out.join("index.html").display());
     Ok(ExitCode::SUCCESS)

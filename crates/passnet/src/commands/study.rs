@@ -17,7 +17,8 @@ use super::{
     referee,
     stop::stop_flag,
 };
-use crate::{args::StudyArgs, failure::interrupted, output, progress::ProgressLine};
+use crate::{failure::interrupted, output, progress::ProgressLine};
+use passnet_flags::StudyArgs;
 
 /// Runs what is not yet run, then writes `study.md` and `study.html` into the folder.
 pub(crate) fn run(args: &StudyArgs) -> Result<ExitCode> {

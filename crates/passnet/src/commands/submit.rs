@@ -6,10 +6,10 @@ use anyhow::Result;
 use passnet_board::{Destination, submit, wait};
 
 use crate::{
-    args::SubmitArgs,
     failure::{BAD, usage},
     output,
 };
+use passnet_flags::SubmitArgs;
 
 /// Submits, and with `--wait` prints the signed result.
 pub(crate) fn run(args: &SubmitArgs) -> Result<ExitCode> {
@@ -19,7 +19,7 @@ pub(crate) fn run(args: &SubmitArgs) -> Result<ExitCode> {
     }
     let id = submit(&args.bundle, &to, args.token.as_deref())?;
     let (Some(limit), Destination::Url(url)) = (args.wait, &to) else {
-        eprintln!("submitted to {}; its id is", args.to);
+        eprintln!("submitted to {}; the id is", args.to);
         output::text(id.as_str())?;
         return Ok(ExitCode::SUCCESS);
     };
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &SubmitArgs) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Err(reason) => {
-            eprintln!("error: the board evaluated nothing: {reason}");
+            eprintln!("error: the board refused the submission: {reason}");
             Ok(ExitCode::from(BAD))
         }
     }

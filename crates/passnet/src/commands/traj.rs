@@ -14,11 +14,8 @@ use passnet_dataset::open_suite;
 use passnet_dataset::store::{TableWriter, TrajectoryRow};
 use passnet_run::Selection;
 
-use crate::{
-    args::{FilterArgs, SplitArgs, TrajCommand, TrajDedupArgs, TrajExportArgs, TrajFormat, TrajStatsArgs},
-    failure::usage,
-    output,
-};
+use crate::{failure::usage, output};
+use passnet_flags::{FilterArgs, SplitArgs, TrajCommand, TrajDedupArgs, TrajExportArgs, TrajFormat, TrajStatsArgs};
 
 /// Runs a subcommand.
 pub(crate) fn run(command: &TrajCommand) -> Result<ExitCode> {

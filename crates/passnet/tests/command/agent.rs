@@ -16,7 +16,7 @@ use server::{Answer, Server, create, evaluate, is_task, says, turn};
 
 use crate::{command, passnet, repository};
 
-/// A task with hand-written passes, and two mistakes that somebody makes on the way to them: file, what is right, what is wrong.
+/// A task with hand-written passes, and two mistakes on the way to them: file, what is right, what is wrong.
 struct Story {
     task: &'static str,
     misses: (&'static str, &'static str, &'static str),

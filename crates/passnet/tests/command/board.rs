@@ -23,8 +23,12 @@ struct Board {
 
 impl Board {
     fn start(folder: &Path) -> Self {
+        Self::with_flags(folder, &[])
+    }
+
+    fn with_flags(folder: &Path, flags: &[&str]) -> Self {
         let arguments = ["board", folder.to_str().unwrap(), "--hidden", TASK, "--port", "0"];
-        let mut process = command(&[&arguments[..], &QUICK].concat()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut process = command(&[&arguments[..], &QUICK, flags].concat()).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.trim().trim_start_matches("http://").trim_end_matches('/').to_owned();
@@ -110,7 +114,7 @@ fn a_bundle_is_evaluated_again_signed_and_shown() {
     // The same bundle again is the same submission, and another key is not this board's.
     let other = passnet(&["submit", &file, "--to", &url, "--wait", "60", "--key", &"0".repeat(64)]);
     assert_eq!(other.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&other.stderr).contains("it was signed with the key"));
+    assert!(String::from_utf8_lossy(&other.stderr).contains("it was signed with key"));
 
     let index = board.get("/");
     assert!(index.contains("Tanh &amp; Co") && index.contains("Example lab"));
@@ -122,8 +126,10 @@ fn a_bundle_is_evaluated_again_signed_and_shown() {
     check_refusals(&board, &file);
     assert!(board.get(&format!("/submission/{id}.json")).contains("signature"));
 
-    // A board that finds a run it did not sign does not start.
     drop(board);
+    check_limits(&home);
+
+    // A board that finds a run it did not sign does not start.
     let log = home.join("runs").join(run).join("run.jsonl.zst");
     std::fs::write(&log, "rubbish").unwrap();
     let output = passnet(&["board", home.to_str().unwrap(), "--hidden", TASK, "--once"]);
@@ -140,6 +146,15 @@ fn check_hidden(home: &Path, run: &str) {
     assert!(text("private").contains("\"rewritten\""));
     let shown = text("runs");
     assert!(!shown.contains("\"rewritten\"") && !shown.contains("worst_index"), "{shown}");
+}
+
+/// A board counts the uploads of before its restart, and says when the next may come.
+fn check_limits(home: &Path) {
+    let board = Board::with_flags(home, &["--uploads", "1"]);
+    let head = "POST /submit HTTP/1.1\r\nContent-Type: application/vnd.passnet.bundle\r\nContent-Length: 7";
+    let (head, body) = board.send(head, b"rubbish");
+    assert!(head.starts_with("HTTP/1.1 429") && head.contains("retry-after: "), "{head}");
+    assert!(String::from_utf8(body).unwrap().contains("the limit of this board for one submitter"));
 }
 
 /// Pages are compressed where the client can read that, and not sent again where it has them.

@@ -106,7 +106,7 @@ fn one_task_is_evaluated_and_a_miss_says_where() {
 }
 
 #[test]
-fn models_are_captured_once_and_a_name_in_vain_is_wrong_use() {
+fn models_are_captured_once_and_a_name_without_match_is_wrong_usage() {
     if !has_torch() {
         return;
     }

@@ -4,7 +4,8 @@
 
 use std::{fs, path::Path};
 
-/// Writes the graph `relu(linear(x, w))` with four rows and 65,536 columns: a library takes a third of the time that loops take.
+/// Writes the graph `relu(linear(x, w))` with four rows and 65,536 columns: on many machines a library is
+/// faster than loops.
 fn write_task(place: &Path) {
     let meta = |name: &str, shape: &str| {
         format!(
@@ -28,7 +29,7 @@ fn fuse(home: &Path, flags: &[&str]) -> (String, String) {
 }
 
 #[test]
-fn a_product_that_loses_on_this_machine_is_left_to_the_library() {
+fn a_product_is_left_to_the_library_where_it_loses() {
     if std::env::var_os("PASSNET_PYTHON").is_none() {
         println!("skipped: PASSNET_PYTHON names no Python with PyTorch");
         return;
@@ -38,6 +39,11 @@ fn a_product_that_loses_on_this_machine_is_left_to_the_library() {
     let (model, _) = fuse(home.path(), &[]);
     assert!(model.contains("torch.nn.functional.linear"), "{model}");
     let (confirmed, said) = fuse(home.path(), &["--confirm"]);
-    assert!(!confirmed.contains("torch.nn.functional.linear") && confirmed.contains("relu"), "{said}\n{confirmed}");
-    assert!(said.contains("thin: fuse_0 is 0."), "{said}");
+    // The machine decides which of the two is faster; the pass has to follow from what was measured.
+    if said.contains("thin: fuse_0 is ") {
+        assert!(!confirmed.contains("torch.nn.functional.linear") && confirmed.contains("relu"), "{said}\n{confirmed}");
+    } else {
+        assert!(said.contains("1 pass timed against eager mode, 0 dropped"), "{said}");
+        assert_eq!(confirmed, model);
+    }
 }

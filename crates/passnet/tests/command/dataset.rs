@@ -12,7 +12,7 @@ use std::{
 use passnet_dataset::{
     Dataset, Table,
     store::{Annotation, AnnotationRow, GraphKind, SampleRow, TaskRow},
-    suite::{Leak, leaks},
+    suite::{Leak, leak_report, leaks},
 };
 use passnet_record::TensorValue;
 use serde_json::Value;
@@ -145,14 +145,17 @@ fn copy(from: &Path, to: &Path) {
 #[test]
 fn the_published_suites_share_nothing_with_training() {
     let suites = repository().join("suites");
-    let eval: Vec<Dataset> = ["f", "c", "s"].map(|kind| Dataset::at(suites.join(format!("passbench-{kind}")))).into();
+    let eval: Vec<Dataset> =
+        ["f", "c", "s", "b"].map(|kind| Dataset::at(suites.join(format!("passbench-{kind}")))).into();
     assert!(
         eval.iter().all(|suite| !suite.parts(Table::Tasks).unwrap().is_empty()),
         "run `passnet dataset build-suites`"
     );
     let train = Dataset::at(suites.join("passbench-train"));
     assert_eq!(leaks(&eval, &train).unwrap(), Leak::default());
-    assert!(train.rows::<TaskRow>(Table::Tasks).unwrap() >= 2_000);
+    assert!(train.rows::<TaskRow>(Table::Tasks).unwrap() >= 1_600);
+    let report = leak_report(&eval, &train, 2).unwrap();
+    assert!(report.suites.iter().all(|suite| suite.overlapping_graphs == 0), "{:#?}", report.suites[0].pairs.first());
     for (suite, kind) in eval.iter().zip([GraphKind::Fusible, GraphKind::Classical, GraphKind::SingleOp]) {
         for row in suite.read::<SampleRow>(Table::Subgraphs).unwrap() {
             let row = row.unwrap();

@@ -25,7 +25,7 @@ fn start(home: &Path) -> Child {
     bench.process_group(0).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-fn descendants(pid: u32) -> Vec<u32> {
+pub(crate) fn descendants(pid: u32) -> Vec<u32> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
     let children: Vec<u32> =
@@ -33,7 +33,7 @@ fn descendants(pid: u32) -> Vec<u32> {
     children.iter().copied().chain(children.iter().flat_map(|&child| descendants(child))).collect()
 }
 
-fn is_running(pid: u32) -> bool {
+pub(crate) fn is_running(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with(['Z', 'X']))
 }
@@ -46,8 +46,8 @@ fn a_run_that_is_interrupted_ends_and_can_be_continued() {
     }
     let home = tempfile::tempdir().unwrap();
     let mut child = start(home.path());
-    // Until the workers of all jobs are there: the fork server, and below it two or three workers for each.
-    while descendants(child.id()).len() < 6 {
+    // Until workers are there below the fork server. On a busy machine those of all jobs may never be there at once.
+    while descendants(child.id()).len() < 4 {
         assert!(child.try_wait().unwrap().is_none(), "the run ended before it was interrupted");
         std::thread::sleep(Duration::from_millis(20));
     }

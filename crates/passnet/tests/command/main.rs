@@ -12,8 +12,11 @@ mod interrupt;
 mod matches;
 mod messages;
 mod new;
+mod paddle;
 mod suites;
 mod tuning;
+mod upload;
+mod workers;
 
 use std::{
     path::{Path, PathBuf},

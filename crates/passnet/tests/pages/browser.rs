@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::{devtools::Browser, passnet, root, runs, server::Server};
 
 /// One page of each kind.
-pub(crate) const PAGES: [&str; 11] = [
+pub(crate) const PAGES: [&str; 14] = [
     "index.html",
     "authors.html",
     "author/inductor.html",
@@ -22,6 +22,9 @@ pub(crate) const PAGES: [&str; 11] = [
     "evaluation/demo-passes/gpt2-gelu-tanh.html",
     "compare/inductor/eager.html",
     "dataset.html",
+    "failing.html",
+    "failing/gpt2-gelu-tanh-000-dir-wrong.html",
+    "training.html",
     "trajectories.html",
     "trajectory/scripted-gpt2-gelu-tanh-0.html",
 ];
@@ -69,48 +72,84 @@ pub(crate) fn site(runs: &TempDir) -> PathBuf {
     let trajectories = root().join("crates/passnet/tests/data/trajectories.jsonl");
     let arguments = ["site", site.to_str().unwrap(), runs.path().to_str().unwrap(), "--no-shapes"];
     let extra = ["--suite", "suites/demo", "--dataset", "suites/passbench-s"];
-    let extra = [&extra[..], &["--trajectories", trajectories.to_str().unwrap()]].concat();
+    let training = root().join("crates/passnet/tests/data/training");
+    let more = ["--trajectories", trajectories.to_str().unwrap(), "--training", training.to_str().unwrap()];
+    let bisected = root().join("crates/passnet/tests/data/bisected");
+    let extra = [&extra[..], &more, &["--bisected", bisected.to_str().unwrap()]].concat();
     let (code, text) = passnet(&[&arguments[..], &extra[..]].concat());
     assert_eq!(code, 0, "{text}");
     site
 }
 
-#[test]
-fn every_kind_of_page_in_every_look() {
-    let Some(mut browser) = Browser::start() else { return };
-    let axe = std::env::var_os("PASSNET_AXE").map(|file| std::fs::read_to_string(file).unwrap());
-    if axe.is_none() {
-        println!("skipped: PASSNET_AXE names no file, so the accessibility rules are not checked");
+/// Looks at pages in a browser, and collects what axe finds.
+pub(crate) struct Inspector {
+    pub(crate) browser: Browser,
+    axe: Option<String>,
+    pictures: Option<PathBuf>,
+    violations: Vec<String>,
+}
+
+impl Inspector {
+    /// Starts the browser; `None` where none is named.
+    pub(crate) fn start() -> Option<Self> {
+        let browser = Browser::start()?;
+        let axe = std::env::var_os("PASSNET_AXE").map(|file| std::fs::read_to_string(file).unwrap());
+        if axe.is_none() {
+            println!("skipped: PASSNET_AXE names no file, so the accessibility rules are not checked");
+        }
+        let pictures = std::env::var_os("PASSNET_SCREENSHOTS").map(PathBuf::from);
+        Some(Self { browser, axe, pictures, violations: Vec::new() })
     }
-    let pictures = std::env::var_os("PASSNET_SCREENSHOTS").map(PathBuf::from);
-    let runs = runs();
-    let site = site(&runs);
-    let mut violations: Vec<String> = Vec::new();
-    for page in PAGES {
-        assert!(site.join(page).is_file(), "{page}");
+
+    /// Opens a page in every look. `name` is that of its pictures.
+    pub(crate) fn look_at(&mut self, address: &str, name: &str) {
+        let Self { browser, axe, pictures, violations } = self;
         for (look, width, dark) in LOOKS {
             browser.look(width, dark);
-            let complaints = browser.open(&format!("file://{}", site.join(page).display()));
-            assert!(complaints.is_empty(), "{page}, {look}: {complaints:?}");
+            let complaints = browser.open(address);
+            assert!(complaints.is_empty(), "{name}, {look}: {complaints:?}");
             let wide = browser.evaluate("document.documentElement.scrollWidth - innerWidth");
-            assert!(wide.as_i64().unwrap() <= 0, "{page}, {look}: {wide} pixels wider than the window");
+            assert!(wide.as_i64().unwrap() <= 0, "{name}, {look}: {wide} pixels wider than the window");
             let scripted =
                 "[...document.querySelectorAll('table.sortable thead th')].every((th) => th.querySelector('button'))";
-            assert_eq!(browser.evaluate(scripted), true, "{page}, {look}: the script ran");
+            assert_eq!(browser.evaluate(scripted), true, "{name}, {look}: the script ran");
             let contrast = browser.evaluate(LEAST_CONTRAST);
-            assert!(contrast[0].as_f64().unwrap() >= 4.5, "{page}, {look}: {contrast}");
+            assert!(contrast[0].as_f64().unwrap() >= 4.5, "{name}, {look}: {contrast}");
             if let Some(axe) = &axe {
                 browser.evaluate(axe);
                 let found = browser.evaluate(AXE_VIOLATIONS);
-                violations.extend(found.as_array().unwrap().iter().map(|found| format!("{page}, {look}: {found}")));
+                violations.extend(found.as_array().unwrap().iter().map(|found| format!("{name}, {look}: {found}")));
             }
             if let Some(folder) = &pictures {
                 std::fs::create_dir_all(folder).unwrap();
-                browser.picture(&folder.join(format!("{}-{look}.png", page.split(['/', '.']).next().unwrap())));
+                browser.picture(&folder.join(format!("{name}-{look}.png")));
             }
         }
     }
-    assert!(violations.is_empty(), "{violations:#?}");
+
+    /// Fails if axe found a violation on any page.
+    pub(crate) fn finish(self) {
+        assert!(self.violations.is_empty(), "{:#?}", self.violations);
+    }
+}
+
+/// The name of the picture of a page: a list and its pages have different ones.
+pub(crate) fn picture_name(page: &str) -> String {
+    let kind = page.split(['/', '.']).next().unwrap();
+    if page.starts_with("failing/") { format!("{kind}-part") } else { kind.to_owned() }
+}
+
+#[test]
+fn every_kind_of_page_in_every_look() {
+    let Some(mut inspector) = Inspector::start() else { return };
+    let runs = runs();
+    let site = site(&runs);
+    for page in PAGES {
+        assert!(site.join(page).is_file(), "{page}");
+        let name = picture_name(page);
+        inspector.look_at(&format!("file://{}", site.join(page).display()), &name);
+    }
+    inspector.finish();
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 mod browser;
 mod devtools;
+mod live;
 mod publish;
 mod screenshots;
 mod server;

@@ -7,7 +7,7 @@
 use std::fs;
 
 use crate::{
-    browser::{PAGES, site},
+    browser::{PAGES, picture_name, site},
     devtools::{Browser, base64},
     root, runs,
 };
@@ -79,7 +79,7 @@ fn pages_look_like_their_screenshots() {
     for page in PAGES {
         assert!(browser.open(&format!("file://{}", site.join(page).display())).is_empty());
         let picture = browser.screenshot();
-        let name = format!("{}.webp", page.split(['/', '.']).next().unwrap());
+        let name = format!("{}.webp", picture_name(page));
         if update {
             fs::write(images.join(&name), base64(&picture)).unwrap();
         }

@@ -43,7 +43,7 @@ impl Server {
         String::from_utf8_lossy(&answer).into_owned()
     }
 
-    fn get(&self, path: &str) -> (u16, String) {
+    pub(crate) fn get(&self, path: &str) -> (u16, String) {
         let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address);
         let answer = self.send(request.as_bytes());
         let code = answer.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or_default();

@@ -5,13 +5,14 @@ use std::time::Duration;
 use anyhow::Result;
 use passnet_agent::client::{Api, ApiKey, Client, ClientOptions, Prices};
 
-use crate::{args::ModelArgs, environment, failure::usage};
+use crate::{environment, failure::usage};
+use passnet_flags::ModelArgs;
 
 /// Pause before the first further try.
 const BACKOFF: Duration = Duration::from_secs(1);
 
-/// A client of the server that the flags name. Reads the key and takes it out of the environment, so that no child process
-/// sees it; to be called before any thread is started.
+/// Returns a client of the server that the flags name. Reads the key and takes it out of the environment, so that no
+/// child process sees it; to be called before any thread is started.
 pub(crate) fn client(model: &str, args: &ModelArgs) -> Result<Client> {
     let api = args.api.unwrap_or_else(|| Api::of_model(model, args.base_url.is_some()));
     let (url, variable) = (api.url(), api.key_variable());

@@ -11,11 +11,11 @@ use passnet_run::Selection;
 use serde::Serialize;
 
 use crate::{
-    args::ReplayArgs,
     commands::referee,
     failure::{checked, usage},
     output,
 };
+use passnet_flags::ReplayArgs;
 
 #[derive(Serialize)]
 struct ReplayReport {

@@ -13,19 +13,21 @@ use passnet_services::Helper;
 
 use super::{
     found::report_failures,
-    helpers::{pool, runner},
+    helpers::{PoolRunner, counting_limits, pool},
 };
 use crate::{
-    args::BuildSuitesArgs,
     failure::{BAD, usage},
     output,
 };
+use passnet_flags::BuildSuitesArgs;
 
 /// Runs all stages. A stage skips work that it finished in an earlier call.
 pub(super) fn run(args: &BuildSuitesArgs) -> Result<ExitCode> {
     let recipe = recipe(args)?;
-    let (annotate, kernels, prove) = (pool(Helper::Annotate)?, pool(Helper::KernelCounts)?, pool(Helper::Prove)?);
-    let (annotate, kernels, prove) = (runner(&annotate), runner(&kernels), runner(&prove));
+    let limits = args.workers.limits();
+    let (annotate, prove) = (pool(Helper::Annotate, limits)?, pool(Helper::Prove, limits)?);
+    let kernels = pool(Helper::KernelCounts, counting_limits(limits, args.device))?;
+    let (annotate, kernels, prove) = (PoolRunner(&annotate), PoolRunner(&kernels), PoolRunner(&prove));
     let runners = Runners { annotate: &annotate, kernels: &kernels, prove: &prove };
     let (work, out) = (Dataset::at(&args.work), Dataset::at(&args.out));
     // A reader of stdout that went away does not stop the stages; the next write of the command reports it.

@@ -13,11 +13,11 @@ pub(super) fn existing(path: &Path) -> Result<Dataset> {
     if path.is_dir() {
         return Ok(Dataset::at(path));
     }
-    Err(usage(format!("{}: there is no dataset; `passnet dataset import FOLDER --out DIR` makes one", path.display())))
+    Err(usage(format!("{}: no such dataset; `passnet dataset import FOLDER --out DIR` makes one", path.display())))
 }
 
 /// Opens a dataset that has to have this table. The error names the command that makes it.
-pub(super) fn with_table(path: &Path, table: Table) -> Result<Dataset> {
+pub(crate) fn with_table(path: &Path, table: Table) -> Result<Dataset> {
     let dataset = existing(path)?;
     if !dataset.parts(table)?.is_empty() {
         return Ok(dataset);
@@ -37,7 +37,7 @@ pub(super) fn with_table(path: &Path, table: Table) -> Result<Dataset> {
 const KNOWN_BAD: &str = "known-bad.txt";
 
 /// Lists on stderr what a stage could not use. Returns the exit code: 1 if there was anything that `known-bad.txt` does not name.
-pub(super) fn report_failures(dataset: &Dataset, failures: &[Failure]) -> Result<ExitCode> {
+pub(crate) fn report_failures(dataset: &Dataset, failures: &[Failure]) -> Result<ExitCode> {
     let text = fs_err::read_to_string(dataset.root().join(KNOWN_BAD)).unwrap_or_default();
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     let acknowledged: BTreeSet<&str> = lines.filter(|line| !line.is_empty()).collect();

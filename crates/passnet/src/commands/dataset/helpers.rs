@@ -8,21 +8,18 @@ use passnet_dataset::{
     annotate::{AnnotationLimits, Runner, annotate},
     kernels::{CountSettings, count_kernels},
 };
-use passnet_services::{Helper, HelperPool, Interpreter};
+use passnet_services::{Helper, HelperPool, Interpreter, PoolLimits};
 use serde_json::{Value, json};
 
 use super::found::{report_failures, with_table};
-use crate::{
-    args::{AnnotateArgs, KernelsArgs},
-    failure::unfit,
-    output,
-};
+use crate::{failure::unfit, output};
+use passnet_flags::{AnnotateArgs, KernelsArgs};
 
 pub(super) fn run_annotate(args: &AnnotateArgs) -> Result<ExitCode> {
     let dataset = with_table(&args.dataset, Table::Graphs)?;
     let limits = AnnotationLimits { max_bytes: args.max_bytes, seconds: args.seconds, ..AnnotationLimits::default() };
-    let pool = pool(Helper::Annotate)?;
-    let found = annotate(&dataset, &runner(&pool), &limits, &|done, all| progress("annotate", done, all))?;
+    let pool = pool(Helper::Annotate, args.workers.limits())?;
+    let found = annotate(&dataset, &PoolRunner(&pool), &limits, &|done, all| progress("annotate", done, all))?;
     output::text(&found.to_string())?;
     report_failures(&dataset, &found.failures)
 }
@@ -31,15 +28,15 @@ pub(super) fn run_kernels(args: &KernelsArgs) -> Result<ExitCode> {
     let (device, exhaustive) = (args.device.to_owned(), args.exhaustive);
     let settings = CountSettings { device, exhaustive, most: args.most, longest: args.longest };
     let dataset = with_table(&args.dataset, Table::Subgraphs)?;
-    let pool = pool(Helper::KernelCounts)?;
-    let found = count_kernels(&dataset, &runner(&pool), &settings, &|done, all| progress("kernels", done, all))?;
+    let pool = pool(Helper::KernelCounts, counting_limits(args.workers.limits(), args.device))?;
+    let found = count_kernels(&dataset, &PoolRunner(&pool), &settings, &|done, all| progress("kernels", done, all))?;
     output::text(&found.to_string())?;
     report_failures(&dataset, &found.failures)
 }
 
-/// A pool of helpers, after one of them has answered.
-pub(super) fn pool(helper: Helper) -> Result<HelperPool> {
-    let pool = HelperPool::new(Interpreter::find(), helper);
+/// Returns a pool of helpers, after one of them has answered.
+pub(crate) fn pool(helper: Helper, limits: PoolLimits) -> Result<HelperPool> {
+    let pool = HelperPool::with_limits(Interpreter::find(), helper, limits);
     // No helper can answer an empty question, but one that runs says so.
     match pool.ask::<Value>(&json!({})) {
         Err(error) if error.is_unfit() => Err(unfit(error.to_string())),
@@ -47,9 +44,22 @@ pub(super) fn pool(helper: Helper) -> Result<HelperPool> {
     }
 }
 
-/// The pool as the stages ask it.
-pub(super) fn runner(pool: &HelperPool) -> impl Runner {
-    |question: &Value| pool.ask(question).map_err(|error| error.to_string())
+/// Returns the limits for counting on a device: the driver of a GPU reserves more addresses than any limit for a graph.
+pub(super) fn counting_limits(limits: PoolLimits, device: &str) -> PoolLimits {
+    if device == "cpu" { limits } else { PoolLimits { memory_bytes: None, ..limits } }
+}
+
+/// A pool as the stages ask it.
+pub(crate) struct PoolRunner<'a>(pub(crate) &'a HelperPool);
+
+impl Runner for PoolRunner<'_> {
+    fn ask(&self, question: &Value) -> Result<Value, String> {
+        self.0.ask(question).map_err(|error| error.to_string())
+    }
+
+    fn width(&self) -> usize {
+        self.0.width()
+    }
 }
 
 fn progress(stage: &str, done: usize, all: usize) {

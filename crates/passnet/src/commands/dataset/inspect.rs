@@ -1,4 +1,4 @@
-//! Contents of a dataset: `stats`, `show`, `query`, `card`.
+//! Contents of a dataset: `stats`, `show`, `query`, `card`, `leaks`.
 
 use std::process::ExitCode;
 
@@ -6,15 +6,15 @@ use anyhow::Result;
 use passnet_dataset::{
     Dataset, Failure, Table,
     query::{Filter, FindError, describe, find, query, stats},
-    suite::card,
+    suite::{SuiteLeaks, card, leak_report},
 };
 
 use super::found::{report_failures, with_table};
 use crate::{
-    args::{CardArgs, OutputFormat, QueryArgs, ShowArgs, StatsArgs},
-    failure::usage,
+    failure::{checked, usage},
     output,
 };
+use passnet_flags::{CardArgs, LeaksArgs, OutputFormat, QueryArgs, ShowArgs, StatsArgs};
 
 pub(super) fn run_stats(args: &StatsArgs) -> Result<ExitCode> {
     let dataset = with_table(&args.dataset, args.table)?;
@@ -73,4 +73,16 @@ pub(super) fn run_card(args: &CardArgs) -> Result<ExitCode> {
     let suites: Vec<Dataset> = args.suites.iter().map(|path| with_table(path, Table::Tasks)).collect::<Result<_>>()?;
     output::text(card(&suites)?.trim_end())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Exits with 1 if there is a hard leak; soft ones are reported only.
+pub(super) fn run_leaks(args: &LeaksArgs) -> Result<ExitCode> {
+    let train = with_table(&args.train, Table::Tasks)?;
+    let suites: Vec<Dataset> = args.suites.iter().map(|path| with_table(path, Table::Tasks)).collect::<Result<_>>()?;
+    let report = leak_report(&suites, &train, args.min_ops)?;
+    match args.format {
+        OutputFormat::Json => output::json(&report)?,
+        OutputFormat::Table => output::report(&report.text_report())?,
+    }
+    checked(!report.suites.iter().any(SuiteLeaks::is_hard))
 }

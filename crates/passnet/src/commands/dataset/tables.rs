@@ -17,10 +17,9 @@ use passnet_dataset::{
 use passnet_record::counted;
 
 use super::found::{report_failures, with_table};
-use crate::{
-    args::{CurateArgs, DedupArgs, ExportArgs, FoldArgs, FoldMode, ImportArgs, PruneArgs, ReviseArgs, WithholdArgs},
-    failure::usage,
-    output,
+use crate::{failure::usage, output};
+use passnet_flags::{
+    CurateArgs, DedupArgs, ExportArgs, FoldArgs, FoldMode, ImportArgs, PruneArgs, ReviseArgs, WithholdArgs,
 };
 
 pub(super) fn import(args: &ImportArgs) -> Result<ExitCode> {
@@ -38,7 +37,7 @@ pub(super) fn run_export(args: &ExportArgs) -> Result<ExitCode> {
     print_transfer(&dataset, &export(&dataset, args.table, &args.out)?)
 }
 
-fn print_transfer(dataset: &Dataset, transfer: &Transfer) -> Result<ExitCode> {
+pub(crate) fn print_transfer(dataset: &Dataset, transfer: &Transfer) -> Result<ExitCode> {
     for file in &transfer.repaired {
         tracing::warn!(
             "{}; {} of it were kept, the others are imported again where their folders are; the old file is kept as `damaged-...`",

@@ -15,7 +15,7 @@ use passnet_record::{
 use passnet_run::{GraphSample, Suite};
 
 use super::super::fleet::{fleet_failure, fleet_options};
-use crate::args::EnvServeArgs;
+use passnet_flags::EnvServeArgs;
 
 /// The devices of a fleet.
 #[derive(Debug)]

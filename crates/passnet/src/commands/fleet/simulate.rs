@@ -6,7 +6,8 @@ use anyhow::Result;
 use passnet_fleet::{HealthPolicy, Policy, Simulation, simulate, task_durations};
 use passnet_run::RunLog;
 
-use crate::{args::SimulateArgs, failure::usage, output};
+use crate::{failure::usage, output};
+use passnet_flags::SimulateArgs;
 
 /// Runs a simulation and prints its report as JSON.
 pub(super) fn run(args: &SimulateArgs) -> Result<ExitCode> {

@@ -7,13 +7,13 @@ use passnet_agent::{Evaluator, VerdictCache, course::Course};
 use passnet_dataset::open_suite;
 
 use crate::{
-    args::TeachArgs,
     commands::{agent, referee, stop::stop_flag},
     failure::checked,
     output,
 };
+use passnet_flags::TeachArgs;
 
-/// Gives all lessons, or continues with those that were not given. Leaves with 1 if some are left.
+/// Writes all trajectories, or continues with the missing ones. Returns exit code 1 if some are still missing.
 pub(super) fn run(args: &TeachArgs) -> Result<ExitCode> {
     let suite = open_suite(&args.suite, &args.selection.selection())?;
     let stop = stop_flag()?;
@@ -23,7 +23,7 @@ pub(super) fn run(args: &TeachArgs) -> Result<ExitCode> {
     let evaluator = Evaluator::new(referee, VerdictCache::open(&args.out.join("verdicts.jsonl"))?);
     let mut course = Course::prepare(&evaluator, &suite, args.each_graph);
     for (task, why) in course.left_out.drain(..) {
-        eprintln!("{task} is left out: {:#}", anyhow!(why));
+        eprintln!("{task} is skipped: {:#}", anyhow!(why));
     }
     if course.is_empty() {
         bail!("the built-in author writes no pass for any of the {} tasks", suite.record.tasks.len());

@@ -8,13 +8,13 @@ use super::shared::EsArgs;
 
 #[derive(Args)]
 #[command(after_help = "Example:\n  passnet plot runs/inductor runs/fuse upstream.log --out figures")]
-pub(crate) struct PlotArgs {
-    /// Directories of runs, and upstream evaluation logs: one curve each
+pub struct PlotArgs {
+    /// Run directories and upstream evaluation logs; each is one curve
     #[arg(required = true)]
-    pub(crate) inputs: Vec<PathBuf>,
-    /// Directory for St.svg, ESt.svg and violin.svg
+    pub inputs: Vec<PathBuf>,
+    /// Directory for the files St.svg, ESt.svg and violin.svg
     #[arg(long, value_name = "DIR")]
-    pub(crate) out: PathBuf,
+    pub out: PathBuf,
     #[command(flatten)]
-    pub(crate) es: EsArgs,
+    pub es: EsArgs,
 }

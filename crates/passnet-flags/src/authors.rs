@@ -1,0 +1,19 @@
+//! The authors that the command knows: those of `passnet-author`, and `llm:`.
+
+use passnet_author::{Argument, Author, AuthorError, AuthorKind, builtin_kinds};
+use passnet_record::AuthorSpec;
+
+/// Returns all kinds of authors. Author `llm:` cannot be created from its name alone.
+pub fn author_kinds() -> Vec<AuthorKind> {
+    let mut kinds = builtin_kinds();
+    let create = |spec: AuthorSpec| -> Result<Box<dyn Author>, AuthorError> {
+        Err(AuthorError::Refused(format!("author `{spec}` works in `passnet bench run` only")))
+    };
+    kinds.push(AuthorKind { name: "llm", argument: Argument::Any("MODEL"), create: Box::new(create) });
+    kinds
+}
+
+/// Parses the name of an author on the command line.
+pub(crate) fn parse(text: &str) -> Result<AuthorSpec, AuthorError> {
+    passnet_author::parse(&author_kinds(), text)
+}

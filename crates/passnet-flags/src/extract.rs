@@ -1,0 +1,57 @@
+//! Flags of `passnet extract`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::shared::{Choice, choice};
+
+const VERIFICATIONS: &[Choice<&str>] = &[
+    ("read", "The written sample is read back as the same graph", "read"),
+    ("shapes", "Also, the sample run on tensors without content gives the captured shapes and dtypes", "shapes"),
+];
+
+#[derive(Args, Clone)]
+#[command(
+    after_help = "Examples:\n  passnet extract timm:resnet18 'transformers:bert/*' --out samples\n  passnet extract model.py:build --out samples\n  passnet extract --suite suites/whole-models"
+)]
+pub struct ExtractArgs {
+    /// Models: `timm:NAME`, `torchvision:NAME`, `torchaudio:NAME`, `diffusers:NAME`, `transformers:TYPE[/CLASS][?FIELD=VALUE&...]`,
+    /// `FILE.py:FUNCTION` or `@LIST`. Names may be globs. `@dtype=DTYPE&batch=N` selects type and batch
+    /// (docs/reference/extract.md)
+    #[arg(required_unless_present = "suite")]
+    pub models: Vec<String>,
+    /// Directory for the samples; run the same command again to resume
+    #[arg(long, value_name = "DIR", required_unless_present = "suite")]
+    pub out: Option<PathBuf>,
+    /// Capture the models that a suite such as suites/whole-models lists, into the cache
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["models", "out", "sample"])]
+    pub suite: Option<PathBuf>,
+    /// Capture only N of the models, chosen at random
+    #[arg(long, value_name = "N")]
+    pub sample: Option<usize>,
+    /// Seed for weights, inputs and --sample
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Shrink transformers models with more than N parameters: first fewer layers and experts, then narrower layers
+    #[arg(long, value_name = "N", default_value_t = 5e8)]
+    pub max_parameters: f64,
+    /// Models at a time [default: one per core]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<usize>,
+    /// Time limit for each model, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 120.0)]
+    pub timeout: f64,
+    /// Memory limit for each model, in GiB
+    #[arg(long, value_name = "GIB", default_value_t = 5.0)]
+    pub memory_gib: f64,
+    /// Check of each sample
+    #[arg(long, value_parser = choice(VERIFICATIONS), default_value = "shapes")]
+    pub verify: &'static str,
+    /// Try models again that failed before
+    #[arg(long)]
+    pub retry: bool,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub json: bool,
+}

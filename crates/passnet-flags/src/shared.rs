@@ -1,0 +1,187 @@
+//! Flags that several commands share.
+
+use std::{str::FromStr, time::Duration};
+
+use clap::{
+    Args, ValueEnum,
+    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
+};
+use passnet_record::{Device, ExecutionPath, MetadataError, Mode, RunMetadata, UnknownName, Weights};
+use passnet_run::Selection;
+use passnet_score::{EsSettings, Interpretation};
+
+/// Returns a number of seconds, fractions allowed.
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 =
+        text.parse().map_err(|_| format!("`{text}` is not a number of seconds, for example 30 or 0.5"))?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}
+
+/// Parses one of these names of a record type; the help lists them.
+pub(crate) fn one_of<T>(names: &[&'static str]) -> impl TypedValueParser<Value = T> + use<T>
+where
+    T: FromStr<Err = UnknownName> + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(names.iter().copied()).try_map(|name| name.parse())
+}
+
+/// Value of a flag: its name, its line in the help (empty for none), and its value in a library.
+pub(crate) type Choice<T> = (&'static str, &'static str, T);
+
+/// Parses one of these choices; the help lists them.
+pub(crate) fn choice<T>(choices: &'static [Choice<T>]) -> impl TypedValueParser<Value = T> + use<T>
+where
+    T: Clone + Send + Sync + 'static,
+{
+    let shown = choices.iter().map(|(name, help, _)| match *help {
+        "" => PossibleValue::new(*name),
+        help => PossibleValue::new(*name).help(help),
+    });
+    PossibleValuesParser::new(shown).try_map(|given| {
+        let chosen = choices.iter().find(|(name, ..)| *name == given);
+        chosen.map(|(.., value)| value.clone()).ok_or("not a choice")
+    })
+}
+
+const PATHS: &[Choice<&[ExecutionPath]>] = &[
+    ("direct", "", &[ExecutionPath::Direct]),
+    ("compiled", "", &[ExecutionPath::Compiled]),
+    ("both", "", &[ExecutionPath::Direct, ExecutionPath::Compiled]),
+];
+
+/// Options of the measurement, for every command that evaluates.
+#[derive(Args)]
+#[command(next_help_heading = "Measurement")]
+pub struct MeasureArgs {
+    /// Device to measure on: cpu, cuda or cuda:N
+    #[arg(long, default_value = "cpu")]
+    pub device: Device,
+    /// Rules for verdicts; `paper` follows the public harness
+    #[arg(long, value_parser = one_of::<Mode>(&Mode::ALL.map(Mode::name)), default_value_t = Mode::Sound)]
+    pub mode: Mode,
+    /// Untimed calls before the first timed call [default: 25]
+    #[arg(long, value_name = "N")]
+    pub warmup: Option<u32>,
+    /// Timed calls of each side [default: 100]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub trials: Option<u32>,
+    /// Seed for inputs and schedules, to repeat verdicts; the run is marked as seeded [default: random for each verdict]
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Tolerance t at which a graph must be correct, from -10 (strict) to 5 (loose) [default: -2]
+    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(-10..=5))]
+    pub correct_at: Option<i32>,
+    /// Ways to call the rewritten graph; `both` scores the direct path [default: both; in paper mode: compiled]
+    #[arg(long, value_parser = choice(PATHS))]
+    pub paths: Option<&'static [ExecutionPath]>,
+    /// Pass weights as arguments of each call (`inputs`), or keep them in the module (`static`) [default: as the suite says,
+    /// else inputs]
+    #[arg(long)]
+    pub weights: Option<Weights>,
+    /// Threads that PyTorch uses in each worker
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub threads: u32,
+    /// Overwrite the last-level cache before each trial
+    #[arg(long)]
+    pub cold: bool,
+    /// Time limit for each graph, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 300.0)]
+    pub timeout: f64,
+    /// Memory limit for each worker, in GiB
+    #[arg(long, value_name = "GIB", default_value_t = 16.0)]
+    pub memory: f64,
+}
+
+/// Parameters of S_t and ES_t.
+#[derive(Args)]
+#[command(next_help_heading = "Parameters of S_t and ES_t")]
+pub struct EsArgs {
+    /// Penalty p for slow-downs
+    #[arg(long, value_name = "P", default_value_t = 0.0)]
+    penalty: f64,
+    /// Speed-up b that an incorrect graph counts as
+    #[arg(long, value_name = "B", default_value_t = 0.1)]
+    error_base: f64,
+    /// Errors that positive tolerances forgive: default, passnet or mismatch_extended (docs/reference/scoring.md)
+    #[arg(long, value_name = "NAME", default_value = "default", value_parser = |name: &str| Interpretation::by_name(name))]
+    interpretation: Interpretation,
+}
+
+impl EsArgs {
+    /// Returns the parameters.
+    pub fn settings(&self) -> EsSettings {
+        let Self { penalty, error_base, interpretation } = *self;
+        EsSettings { slowdown_penalty: penalty, error_base, interpretation }
+    }
+}
+
+/// Options that select a part of a suite.
+#[derive(Args)]
+#[command(next_help_heading = "Selection")]
+pub struct SelectionArgs {
+    /// Only tasks whose name, or whose ops joined by `,`, contain TEXT; `*` and `?` are wildcards; may be repeated
+    #[arg(long, value_name = "TEXT")]
+    pub filter: Vec<String>,
+    /// Only the first N tasks
+    #[arg(long, value_name = "N")]
+    pub tasks: Option<usize>,
+    /// Only the first N graphs of each task
+    #[arg(long, value_name = "N")]
+    pub graphs_per_task: Option<usize>,
+}
+
+/// Description of a run for readers of a board.
+#[derive(Args)]
+#[command(next_help_heading = "Description for boards")]
+pub struct MetadataArgs {
+    /// Name to show instead of the author's
+    #[arg(long, value_name = "TEXT")]
+    name: Option<String>,
+    /// Organisation or person responsible for the run
+    #[arg(long, value_name = "TEXT")]
+    organisation: Option<String>,
+    /// Web page about the author
+    #[arg(long, value_name = "URL")]
+    link: Option<String>,
+    /// Commit of the author's code
+    #[arg(long, value_name = "HASH")]
+    commit: Option<String>,
+    /// Price of one device for one hour in US dollars; boards then show the cost of the run in money [default: unknown]
+    #[arg(long, value_name = "USD")]
+    device_price: Option<f64>,
+}
+
+impl MetadataArgs {
+    /// Returns the description, as a run log keeps it.
+    ///
+    /// # Errors
+    /// If a board could not show it.
+    pub fn metadata(&self) -> Result<RunMetadata, MetadataError> {
+        let of = |field: &Option<String>| field.clone().unwrap_or_default();
+        let metadata = RunMetadata {
+            name: of(&self.name),
+            organisation: of(&self.organisation),
+            link: of(&self.link),
+            commit: of(&self.commit),
+            device_usd_per_hour: self.device_price,
+            writing: None,
+        };
+        metadata.check()?;
+        Ok(metadata)
+    }
+}
+
+impl SelectionArgs {
+    /// Returns the selection to load a suite with.
+    pub fn selection(&self) -> Selection {
+        Selection { patterns: self.filter.clone(), graphs: self.graphs_per_task, tasks: self.tasks }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OutputFormat {
+    /// Table for a terminal
+    Table,
+    /// JSON with `schema_version`
+    Json,
+}

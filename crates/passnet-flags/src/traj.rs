@@ -1,0 +1,194 @@
+//! Flags of `passnet traj` and `passnet env`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use passnet_agent::corpus::By;
+
+use super::{
+    fleet::EnvFleetArgs,
+    shared::{Choice, MeasureArgs, SelectionArgs, choice},
+};
+
+const SAME_BY: &[Choice<By>] =
+    &[("passes", "The final passes", By::Passes), ("replies", "All replies of the model", By::Replies)];
+
+#[derive(Subcommand)]
+pub enum TrajCommand {
+    /// Count outcomes, failures and tokens, and the best score by step
+    Stats(TrajStatsArgs),
+    /// Keep the trajectories that meet all conditions
+    Filter(FilterArgs),
+    /// Keep the best of each group of duplicates
+    Dedup(TrajDedupArgs),
+    /// Split into training and validation data, without the tasks of evaluation suites
+    Split(SplitArgs),
+    /// Write trajectories as training data
+    Export(TrajExportArgs),
+    /// Write trajectories from the passes of the built-in author; run the same command again to resume
+    Teach(TeachArgs),
+}
+
+#[derive(Args)]
+pub struct TrajStatsArgs {
+    /// Trajectories (JSONL), or run directories
+    #[arg(required = true)]
+    pub inputs: Vec<PathBuf>,
+    /// Print the counts as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Write an HTML page with plots
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+}
+
+#[derive(Args)]
+#[command(after_help = "Example:\n  passnet traj filter agent-runs/first --min-score 1.02 --honest --out kept.jsonl")]
+pub struct FilterArgs {
+    /// Trajectories (JSONL), or run directories
+    #[arg(required = true)]
+    pub inputs: Vec<PathBuf>,
+    /// File to write
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Least final score; 1 is doing nothing
+    #[arg(long, value_name = "NUMBER")]
+    pub min_score: Option<f64>,
+    /// Least reward, from 0 to 1
+    #[arg(long, value_name = "NUMBER")]
+    pub min_reward: Option<f64>,
+    /// Only if every graph is correct at the end
+    #[arg(long)]
+    pub correct: bool,
+    /// Only if no integrity rule is broken at the end
+    #[arg(long)]
+    pub honest: bool,
+    /// Only if no integrity rule was broken at any step
+    #[arg(long)]
+    pub clean: bool,
+    /// Only if no earlier trajectory has the same passes
+    #[arg(long)]
+    pub novel: bool,
+    /// Largest number of steps
+    #[arg(long, value_name = "N")]
+    pub max_steps: Option<usize>,
+    /// Largest number of tokens, input and output together
+    #[arg(long, value_name = "N")]
+    pub max_tokens: Option<u64>,
+    /// Only models whose name contains TEXT
+    #[arg(long, value_name = "TEXT")]
+    pub model: Option<String>,
+}
+
+#[derive(Args)]
+pub struct TrajDedupArgs {
+    /// Trajectories (JSONL), or run directories
+    #[arg(required = true)]
+    pub inputs: Vec<PathBuf>,
+    /// File to write
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Part that is equal in duplicates; their graphs are equal in any case
+    #[arg(long, value_parser = choice(SAME_BY), default_value = "passes")]
+    pub by: By,
+}
+
+#[derive(Args)]
+pub struct SplitArgs {
+    /// Trajectories (JSONL), or run directories
+    #[arg(required = true)]
+    pub inputs: Vec<PathBuf>,
+    /// Suite whose tasks are left out; may be repeated
+    #[arg(long, value_name = "SUITE", required = true)]
+    pub eval_suite: Vec<PathBuf>,
+    /// Directory for train.jsonl, validation.jsonl and split.json
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Share of tasks for validation, from 0 to 1
+    #[arg(long, value_name = "SHARE", default_value_t = 0.05)]
+    pub validation: f64,
+}
+
+#[derive(Args)]
+pub struct TrajExportArgs {
+    /// Trajectories (JSONL), or run directories
+    #[arg(required = true)]
+    pub inputs: Vec<PathBuf>,
+    /// File to write
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Format of the data
+    #[arg(long, value_enum, default_value_t = TrajFormat::Openai)]
+    pub format: TrajFormat,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TrajFormat {
+    /// Chat completions with tools, one JSON object per line
+    Openai,
+    /// `conversations` with `from` and `value`, one JSON object per line
+    Sharegpt,
+    /// One row per trajectory
+    Parquet,
+}
+
+#[derive(Args)]
+pub struct TeachArgs {
+    /// Suite to write trajectories for; use a training split, not a suite for evaluation
+    pub suite: PathBuf,
+    /// Directory of the run
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Write a trajectory for each graph instead of one for each task
+    #[arg(long)]
+    pub each_graph: bool,
+    /// Trajectories at a time
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub jobs: usize,
+    /// Evaluations at a time; timing is always exclusive [default: as --jobs]
+    #[arg(long, value_name = "N")]
+    pub evaluations: Option<usize>,
+    #[command(flatten)]
+    pub selection: SelectionArgs,
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+}
+
+#[derive(Subcommand)]
+pub enum EnvCommand {
+    /// Serve episodes as JSON lines on the standard streams, or over HTTP
+    Serve(EnvServeArgs),
+}
+
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  passnet env serve suites/demo --steps 3\n  passnet env serve suites/passbench-train --device cuda:0 --listen 127.0.0.1:8801"
+)]
+pub struct EnvServeArgs {
+    /// Suite of tasks to serve
+    pub suite: PathBuf,
+    /// Largest number of actions in an episode
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub steps: u32,
+    /// Evaluations at a time; timing is always exclusive [default: 1 on a CPU, 4 on a GPU]
+    #[arg(long, value_name = "N")]
+    pub evaluations: Option<usize>,
+    /// File to keep verdicts in between runs of the server
+    #[arg(long, value_name = "FILE")]
+    pub cache: Option<PathBuf>,
+    /// Do not measure the best passes again at the end of an episode
+    #[arg(long)]
+    pub no_remeasure: bool,
+    /// Directory with prompt templates that replace the built-in ones: system.md, task.md, nudge.md
+    #[arg(long, value_name = "DIR")]
+    pub prompts: Option<PathBuf>,
+    /// Serve HTTP on this address instead of the standard streams; port 0 chooses a free port
+    #[arg(long, value_name = "HOST:PORT")]
+    pub listen: Option<String>,
+    #[command(flatten)]
+    pub selection: SelectionArgs,
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+    #[command(flatten, next_help_heading = "Fleet")]
+    pub fleet: EnvFleetArgs,
+}

@@ -1,0 +1,33 @@
+//! Limits of the processes that run PyTorch for a stage of a dataset.
+
+use std::thread;
+
+use clap::Args;
+use passnet_services::PoolLimits;
+
+/// Number of workers, and what each may take.
+#[derive(Args)]
+#[command(next_help_heading = "Workers")]
+pub struct WorkerArgs {
+    /// Graphs at a time [default: one per core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+    /// Memory limit for each graph in addition to PyTorch's own, in GiB; a graph that needs more is reported. Kernel counts on a GPU
+    /// have no limit
+    #[arg(long, alias = "memory", value_name = "GIB", value_parser = gibibytes, default_value = "5")]
+    pub memory_gib: f64,
+}
+
+impl WorkerArgs {
+    pub fn limits(&self) -> PoolLimits {
+        let processes = self.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from);
+        PoolLimits { processes, memory_bytes: Some((self.memory_gib * f64::from(1 << 30)) as u64) }
+    }
+}
+
+fn gibibytes(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
+        _ => Err("a number above 0 is needed".to_owned()),
+    }
+}

@@ -1,0 +1,114 @@
+//! `passnet fleet dataset`: stages of the dataset on a cluster, and the task on one shard.
+
+use std::{env, path::Path, process::ExitCode};
+
+use anyhow::Result;
+use passnet_dataset::{
+    Dataset, Table,
+    fold::SizeBounds,
+    shard::{ShardError, ShardResult, ShardStage, merge_annotations, merge_import, merge_mined, run_shard, stage_of},
+};
+use passnet_fleet::{BridgeConfig, StageRun, TaskCluster, TaskProgress, end_with_parent};
+use passnet_record::counted;
+use passnet_services::{Helper, Interpreter, PoolLimits};
+use serde_json::Value;
+
+use super::super::{
+    dataset::{PoolRunner, pool, print_transfer, report_failures, with_table},
+    stop::stop_flag,
+};
+use crate::{
+    failure::{interrupted, usage},
+    output,
+    progress::{ProgressLines, bar},
+};
+use passnet_flags::{FleetDatasetArgs, FleetStage, FoldMode};
+
+/// Runs a stage on a cluster.
+pub(super) fn run(args: &FleetDatasetArgs) -> Result<ExitCode> {
+    let unused = Path::new("");
+    match &args.stage {
+        FleetStage::Import(stage) => {
+            if stage.tasks {
+                return Err(usage(
+                    "a cluster imports whole graphs; use `passnet dataset import --tasks` on one machine",
+                ));
+            }
+            let dataset = Dataset::at(&stage.out);
+            let merge = |shards: &[ShardResult]| merge_import(&dataset, &stage.folder, shards);
+            let transfer = on_cluster(args, &ShardStage::Import, &dataset, &stage.folder, merge)?;
+            transfer.map_or_else(interrupted, |transfer| print_transfer(&dataset, &transfer))
+        }
+        FleetStage::Annotate(stage) => {
+            let dataset = with_table(&stage.dataset, Table::Graphs)?;
+            let PoolLimits { memory_bytes, .. } = stage.workers.limits();
+            let order = ShardStage::Annotate { max_bytes: stage.max_bytes, seconds: stage.seconds, memory_bytes };
+            let merge = |shards: &[ShardResult]| merge_annotations(&dataset, shards);
+            let Some(found) = on_cluster(args, &order, &dataset, unused, merge)? else { return interrupted() };
+            output::text(&found.to_string())?;
+            report_failures(&dataset, &found.failures)
+        }
+        FleetStage::Fold(stage) => {
+            SizeBounds::new(stage.min_ops, stage.max_ops).map_err(|error| usage(error.to_string()))?;
+            let (min_ops, end_ops, reach) = (stage.min_ops, stage.max_ops, stage.reach);
+            let order = match stage.mode {
+                FoldMode::Canonical => ShardStage::Fold { min_ops, end_ops, reach },
+                FoldMode::SingleOps => ShardStage::SingleOps,
+                FoldMode::Compatible | FoldMode::Fusible => {
+                    return Err(usage(
+                        "this mode needs all graphs together; use `passnet dataset fold` on one machine",
+                    ));
+                }
+            };
+            let dataset = with_table(&stage.dataset, Table::Graphs)?;
+            let out = stage.out.as_ref().map_or_else(|| dataset.clone(), Dataset::at);
+            let merge = |shards: &[ShardResult]| merge_mined(&order, shards, &out);
+            let Some(mined) = on_cluster(args, &order, &dataset, unused, merge)? else { return interrupted() };
+            output::text(&mined.to_string())?;
+            report_failures(&dataset, &mined.failures)
+        }
+    }
+}
+
+/// Runs a stage with a bar. Returns `None` after an interrupt.
+fn on_cluster<T>(
+    args: &FleetDatasetArgs,
+    stage: &ShardStage,
+    dataset: &Dataset,
+    samples: &Path,
+    merge: impl FnOnce(&[ShardResult]) -> Result<T, ShardError>,
+) -> Result<Option<T>> {
+    let command = env::current_exe()?;
+    let cluster = TaskCluster { address: &args.address, cores: args.task_cores, command: &command };
+    let bridge = BridgeConfig::of_tasks(Interpreter::find(), &cluster);
+    let (line, lines) = (bar(0, "{bar:30} {pos}/{len} shards {msg} {eta}"), ProgressLines::new());
+    let progress = |event: TaskProgress<'_>| match event {
+        TaskProgress::Begun { done, all } => {
+            eprintln!("{}, {done} of them done before", counted(all, "shard"));
+            line.set_length(all as u64);
+            line.set_position(done as u64);
+        }
+        TaskProgress::Done { node, done, all } => {
+            line.set_position(done as u64);
+            line.set_message(node.to_owned());
+            lines.show(&|| format!("{done} of {all} shards"));
+        }
+        TaskProgress::Note(text) => tracing::warn!("{text}"),
+    };
+    let (graphs, stop) = (args.shard_graphs, stop_flag()?);
+    let run = StageRun { stage, dataset, samples, graphs, bridge: &bridge, stop: &stop, progress: &progress };
+    let outcome = run.run(merge);
+    line.finish_and_clear();
+    Ok(outcome?)
+}
+
+/// Runs the stage of one shard.
+pub(super) fn run_task(folder: &Path, processes: usize) -> Result<ExitCode> {
+    end_with_parent();
+    if let ShardStage::Annotate { memory_bytes, .. } = stage_of(folder)? {
+        run_shard(folder, &PoolRunner(&pool(Helper::Annotate, PoolLimits { processes, memory_bytes })?))?;
+    } else {
+        run_shard(folder, &|_: &Value| Err("this stage asks no helper".to_owned()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
