@@ -23,7 +23,8 @@ const UNCHARGED_FETCH: Duration = Duration::from_micros(200);
 pub(crate) struct SeenBlock {
     /// From the request to the reply.
     pub(crate) took: Duration,
-    /// While the worker's threads were ready to run and others had the CPU, summed over threads.
+    /// While the worker's threads, or the referee's own, were ready to run and others had the CPU, summed over threads. On a busy
+    /// machine a reply lies unread for a few milliseconds.
     pub(crate) waited: Duration,
 }
 

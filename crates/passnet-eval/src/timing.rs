@@ -16,6 +16,7 @@ use crate::{
     pools::Pools,
     schedule::{BlockPlan, CallTimes, blocks, sizing},
     stats::{combined, fluctuation, quantile, ratio_of_medians, summarize},
+    tree::{CpuUse, own_cpu_use},
     worker::{Fault, Sent, Worker, unexpected},
 };
 
@@ -185,19 +186,23 @@ impl MeasurementPlan<'_> {
             restore: self.restore,
             seed: self.call_seed,
         };
-        let before = worker.cpu_use();
+        let before = (worker.cpu_use(), own_cpu_use());
         let sent = Instant::now();
         worker.send(&request, None, self.deadline)?;
         let (reply, _) = worker.receive(self.deadline)?;
         let took = sent.elapsed();
-        let used = before.zip(worker.cpu_use()).map(|(before, after)| after.since(before)).unwrap_or_default();
+        let own = own_cpu_use();
+        let waited = |before: Option<CpuUse>, after: Option<CpuUse>| {
+            before.zip(after).map_or(Duration::ZERO, |(before, after)| after.since(before).waited)
+        };
+        let waited = waited(before.0, worker.cpu_use()) + waited(before.1, own);
         let WorkerReply::Timed(mut timed) = reply else { return Err(unexpected("timed", &reply)) };
         // The worker chooses this number, and the referee looks up the content of that call.
         if u64::from(timed.kept_call) >= plan.timed() {
             return Err(Fault::Broken(format!("call {} of {} was kept", timed.kept_call, plan.timed())));
         }
         (side.kept, side.kept_call) = (std::mem::take(&mut timed.kept), timed.kept_call);
-        let seen = SeenBlock { took, waited: used.waited };
+        let seen = SeenBlock { took, waited };
         side.rounds.enter(timed, plan, seen, self.check_clock).map_err(Fault::Broken)
     }
 

@@ -56,13 +56,20 @@ impl CpuUse {
 /// Returns the use of CPUs by a process and its descendants, living threads only; `None` where the system does not
 /// report it.
 pub(crate) fn cpu_use(root: i32) -> Option<CpuUse> {
-    let of_thread = |thread: i32| {
-        let text = std::fs::read_to_string(format!("/proc/{thread}/schedstat")).ok()?;
-        let mut fields = text.split_whitespace().map(|field| field.parse().ok().map(Duration::from_nanos));
-        Some(CpuUse { ran: fields.next()??, waited: fields.next()?? })
-    };
     let sum = |sum: CpuUse, one: CpuUse| CpuUse { ran: sum.ran + one.ran, waited: sum.waited + one.waited };
-    threads(root).into_iter().filter_map(of_thread).reduce(sum)
+    threads(root).into_iter().filter_map(|thread| use_of(&thread.to_string())).reduce(sum)
+}
+
+/// Returns the use of CPUs by the calling thread; `None` where the system does not report it.
+pub(crate) fn own_cpu_use() -> Option<CpuUse> {
+    use_of("thread-self")
+}
+
+/// Reads the times of a thread, which has a folder of this name in `/proc`.
+fn use_of(thread: &str) -> Option<CpuUse> {
+    let text = std::fs::read_to_string(format!("/proc/{thread}/schedstat")).ok()?;
+    let mut fields = text.split_whitespace().map(|field| field.parse().ok().map(Duration::from_nanos));
+    Some(CpuUse { ran: fields.next()??, waited: fields.next()?? })
 }
 
 /// Returns the niceness of a thread.
@@ -117,6 +124,20 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
+
+    #[test]
+    fn the_calling_thread_has_a_use_of_its_own() {
+        let Some(before) = own_cpu_use() else {
+            println!("skipped: the system does not report the CPU time of threads");
+            return;
+        };
+        while own_cpu_use().is_some_and(|now| now.since(before).ran.is_zero()) {
+            std::hint::spin_loop();
+        }
+        std::thread::spawn(move || assert!(own_cpu_use().unwrap().ran < before.ran + Duration::from_secs(1)))
+            .join()
+            .unwrap();
+    }
 
     #[test]
     fn what_is_below_a_process_is_found_and_killed() {

@@ -54,8 +54,9 @@ fn clock_disagrees(hidden: HiddenTime) -> Failure {
         REPEATS + 1
     );
     if hidden.may_be_waiting {
-        let message =
-            format!("{found}; its threads waited for a CPU that long: run it again when the machine is less busy");
+        let message = format!(
+            "{found}; its threads or the referee waited for a CPU that long: run it again when the machine is less busy"
+        );
         return Failure::new(Status::Unstable, "waits_for_cpu", message);
     }
     Failure::new(Status::Integrity, "clock_disagrees", format!("{found}; work must be done inside the timed call"))
