@@ -134,9 +134,6 @@ mod tests {
         while own_cpu_use().is_some_and(|now| now.since(before).ran.is_zero()) {
             std::hint::spin_loop();
         }
-        std::thread::spawn(move || assert!(own_cpu_use().unwrap().ran < before.ran + Duration::from_secs(1)))
-            .join()
-            .unwrap();
     }
 
     #[test]
