@@ -6,6 +6,7 @@ pub(crate) mod graph;
 pub(crate) mod history;
 mod layout;
 pub(crate) mod lines;
+mod names;
 pub(crate) mod plots;
 pub(crate) mod scatter;
 

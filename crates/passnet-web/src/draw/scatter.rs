@@ -3,7 +3,10 @@
 use maud::{Markup, html};
 use passnet_score::Interval;
 
-use super::at;
+use super::{
+    at,
+    names::{Name, places},
+};
 use crate::format::{percent, score};
 
 const WIDTH: f64 = 640.0;
@@ -16,6 +19,11 @@ const AXIS: f64 = 40.0;
 const INSET: f64 = 14.0;
 /// Colours (`c0` ... in the style sheet) before they repeat.
 const COLOURS: usize = 8;
+/// Width of a letter of a name, about, and the distance of a name from its point.
+const LETTER: f64 = 6.2;
+const GAP: f64 = 9.0;
+/// Difference of height from which a line leads from a point to its name.
+const MOVED: f64 = 4.0;
 
 /// A run as a point.
 pub(crate) struct Point<'a> {
@@ -71,6 +79,7 @@ pub(crate) fn scatter(points: &[Point<'_>], label: &str) -> Markup {
         return html! {};
     }
     let frame = Frame::of(points);
+    let names = name_heights(&frame, points);
     let bottom = TOP + HEIGHT;
     html! {
         svg.plot.scatter viewBox=(format!("0 0 {WIDTH} {}", bottom + AXIS)) role="img" aria-label=(label) {
@@ -84,22 +93,41 @@ pub(crate) fn scatter(points: &[Point<'_>], label: &str) -> Markup {
             }
             text.axis x=(at((LEFT + WIDTH) / 2.0)) y=(bottom + 34.0) { "correct graphs" }
             text.axis transform=(format!("translate(12 {}) rotate(-90)", at(TOP + HEIGHT / 2.0))) { "sound score" }
-            @for point in points { (draw_point(&frame, point)) }
+            @for (point, &name) in points.iter().zip(&names) { (draw_point(&frame, point, name)) }
         }
     }
 }
 
-fn draw_point(frame: &Frame, point: &Point<'_>) -> Markup {
+/// A name near the right edge is written to the left of its point.
+fn is_right(x: f64) -> bool {
+    x > WIDTH * 0.7
+}
+
+/// Returns the heights of the names of points, where they are shown.
+fn name_heights(frame: &Frame, points: &[Point<'_>]) -> Vec<Option<f64>> {
+    let name = |point: &Point<'_>| {
+        let (x, y) = (frame.x(point.correct), frame.y(point.score));
+        let width = GAP + LETTER * point.name.chars().count() as f64;
+        Name { x: if is_right(x) { (x - width, x) } else { (x, x + width) }, y }
+    };
+    places(&points.iter().map(name).collect::<Vec<_>>(), (TOP, TOP + HEIGHT))
+}
+
+fn draw_point(frame: &Frame, point: &Point<'_>, name_y: Option<f64>) -> Markup {
     let (x, y) = (frame.x(point.correct), frame.y(point.score));
-    // A name near the right edge is written to the left of its point.
-    let is_right = x > WIDTH * 0.7;
-    let text_x = if is_right { x - 9.0 } else { x + 9.0 };
+    let is_right = is_right(x);
+    let name_x = if is_right { x - GAP } else { x + GAP };
     html! {
         g.(format!("c{}", point.series % COLOURS)) {
             title { (point.name) ": " (score(point.score)) ", " (percent(100.0 * point.correct)) " correct" }
             line.whisker x1=(at(x)) x2=(at(x)) y1=(at(frame.y(point.bounds.low))) y2=(at(frame.y(point.bounds.high))) {}
             circle cx=(at(x)) cy=(at(y)) r="4.5" {}
-            text.name.(if is_right { "end" } else { "start" }) x=(at(text_x)) y=(at(y + 4.0)) { (point.name) }
+            @if let Some(name_y) = name_y {
+                @if (name_y - y).abs() > MOVED {
+                    line.leader x1=(at(x)) x2=(at(name_x)) y1=(at(y)) y2=(at(name_y)) {}
+                }
+                text.name.(if is_right { "end" } else { "start" }) x=(at(name_x)) y=(at(name_y + 4.0)) { (point.name) }
+            }
         }
     }
 }
