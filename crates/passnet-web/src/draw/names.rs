@@ -47,12 +47,12 @@ pub(crate) fn places(names: &[Name], (top, bottom): (f64, f64)) -> Vec<Option<f6
 fn groups(names: &[Name]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (number, name) in names.iter().enumerate() {
-        let (touched, mut apart): (Vec<_>, Vec<_>) =
+        let (touched, mut separate): (Vec<_>, Vec<_>) =
             groups.into_iter().partition(|group| group.iter().any(|&other| names[other].shares_columns(name)));
         let mut group: Vec<usize> = touched.into_iter().flatten().chain([number]).collect();
         group.sort_unstable();
-        apart.push(group);
-        groups = apart;
+        separate.push(group);
+        groups = separate;
     }
     groups
 }
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn names_near_the_bottom_stay_inside_and_apart() {
+    fn names_near_the_bottom_stay_inside_and_separate() {
         let heights: Vec<f64> = places(&[name(0.0, 99.0); 3], (0.0, 100.0)).into_iter().flatten().collect();
         assert_eq!(heights, [74.0, 87.0, 100.0]);
     }
