@@ -1,7 +1,7 @@
 //! One file: text to syntax tree, within limits, and without text that reads in two ways.
 
-use ruff_python_ast::{ModModule, Stmt, token::TokenKind};
-use ruff_python_parser::{Mode, Parsed, lexer, parse_module};
+use ruff_python_ast::{CmpOp, Expr, Stmt, Suite, token::TokenKind};
+use ruff_python_parser::{Mode, lexer, parse_module};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::{
@@ -24,7 +24,7 @@ pub(super) struct ParsedFile<'a> {
     /// Module name: the file name without `.py`.
     pub(super) stem: &'a str,
     text: &'a str,
-    parsed: Parsed<ModModule>,
+    body: Suite,
 }
 
 impl<'a> ParsedFile<'a> {
@@ -53,12 +53,14 @@ impl<'a> ParsedFile<'a> {
             }
         }
         let stem = file.strip_suffix(".py").unwrap_or(file);
-        Ok(Self { file, stem, text, parsed })
+        let mut body = parsed.into_suite();
+        body.retain(|stmt| !is_script_part(stmt));
+        Ok(Self { file, stem, text, body })
     }
 
-    /// Returns the statements at module level.
+    /// Returns the statements at module level that run when the file is imported.
     pub(super) fn body(&self) -> &[Stmt] {
-        self.parsed.suite()
+        &self.body
     }
 
     /// Returns the text of a syntax node.
@@ -70,6 +72,17 @@ impl<'a> ParsedFile<'a> {
     pub(super) fn positions(&self, range: TextRange) -> (Position, Position) {
         (position(self.text, range.start()), position(self.text, range.end()))
     }
+}
+
+/// Returns whether a statement is `if __name__ == "__main__":` without `else`. Its body runs only when the file is started
+/// as a program. A pass is always imported under the name of its file, and no pass can assign `__name__`.
+fn is_script_part(stmt: &Stmt) -> bool {
+    let Stmt::If(stmt) = stmt else { return false };
+    let Expr::Compare(test) = &*stmt.test else { return false };
+    let is_name = |expr: &Expr| expr.as_name_expr().is_some_and(|name| name.id == "__name__");
+    let is_main = |expr: &Expr| expr.as_string_literal_expr().is_some_and(|text| text.value.to_str() == "__main__");
+    matches!((&*test.left, &*test.ops, &*test.comparators), (left, [CmpOp::Eq], [right]) if is_name(left) && is_main(right))
+        && stmt.elif_else_clauses.is_empty()
 }
 
 /// Returns the finding because of which a file cannot be checked further.

@@ -4,7 +4,8 @@ use crate::rule::Violation;
 ///
 /// Rejects statements and expressions that a pass does not need: classes, `async`, `global`, `nonlocal`, `del`,
 /// `match`, generators, imports inside functions, and anything but imports, definitions and constants at module
-/// level.
+/// level. The body of `if __name__ == "__main__":` (without `else`) is not judged, since it does not run when a pass is
+/// imported.
 ///
 /// ## Why
 ///
