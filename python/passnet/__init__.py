@@ -19,7 +19,8 @@ def __getattr__(name: str) -> Any:
 
         return Env
     if name in ("compile", "Compiled"):
-        from passnet._compile.compiled import Compiled, compile
+        from passnet._compile.api import compile
+        from passnet._compile.compiled import Compiled
 
         return compile if name == "compile" else Compiled
     if name in ("load", "Library"):

@@ -23,7 +23,7 @@ from typing import Any
 import torch
 
 from passnet._compile import page
-from passnet._compile.compiled import compile
+from passnet._compile.api import compile
 from passnet._compile.library import write
 from passnet._summary import summary
 

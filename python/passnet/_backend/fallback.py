@@ -57,13 +57,15 @@ class Refusals:
     name: str
     warned: set[str] = field(default_factory=set)
     counts: dict[Refusal, int] = field(default_factory=dict)
+    warns: bool = True
+    """Whether the first call of a kind is worth a warning, as for a pass that the user gave."""
     results_may_change: bool = True
     """Whether two results of the pass may be written to after a call, so that it matters whether they share memory."""
 
     def add(self, refusal: Refusal) -> None:
         """Counts a call, and warns if it is the first of its kind."""
         self.counts[refusal] = self.counts.get(refusal, 0) + 1
-        if refusal.kind not in self.warned:
+        if self.warns and refusal.kind not in self.warned:
             self.warned.add(refusal.kind)
             message = f"PyTorch computes what pass `{self.name}` would replace: {refusal.reason}"
             warnings.warn(message, RuntimeWarning, stacklevel=4)

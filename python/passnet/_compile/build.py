@@ -62,12 +62,13 @@ def build(captured: Captured, known: Sequence[Pass], options: Options, store: St
     with captured.undisturbed() as example:
         used = _rewrite(captured, known, options, store, report)
         if options.verify and used:
+            captured.rewind(example)
             _verify(module, used, example, report)
         if options.verify and any(region.kept for region in report.regions):
-            module = _faster(plain, module, example, report)
+            module = _faster(plain, module, captured, example, report)
         run: Run = module.forward
         if options.then is not None:
-            run = _rest(plain, run, used, example, options, report)
+            run = _rest(plain, run, used, captured, example, options, report)
         graphed = _graphed(captured, run, pool, options, example, report) if pool is not None else None
     for node in (*module.graph.nodes, *plain.graph.nodes):
         # Types of values that only compilation needs.
@@ -118,7 +119,7 @@ def _rewrite(
 ) -> list[Pass]:
     """Applies the known passes and then those of the author. Returns the ones whose places can be verified."""
     module = captured.module
-    used = [_usable(rule, captured, options) for rule in known]
+    used = [_usable(rule, captured, options, warns=True) for rule in known]
     _apply(module, used, report)
     if options.author is not None:
         try:
@@ -126,7 +127,7 @@ def _rewrite(
         except NotAuthoredError as error:
             report.notes.append(f"the author wrote nothing: {error}")
         else:
-            authored = [_usable(rule, captured, options) for rule in written.passes]
+            authored = [_usable(rule, captured, options, warns=False) for rule in written.passes]
             _apply(module, authored, report)
             used += authored
             report.notes += written.faults
@@ -145,11 +146,11 @@ def _drop_shared(module: torch.fx.GraphModule, passes: Sequence[Pass]) -> None:
     module.recompile()
 
 
-def _usable(rule: Pass, captured: Captured, options: Options) -> Pass:
+def _usable(rule: Pass, captured: Captured, options: Options, *, warns: bool) -> Pass:
     # Where the graph writes to arguments, a call is checked again each time: later arguments may share memory, and a
     # replacement that fails after something was written cannot be computed again.
     if captured.mutated:
-        return with_fallback(rule, Refusals(rule.name), verify=options.verify)
+        return with_fallback(rule, Refusals(rule.name, warns=warns), verify=options.verify)
     return direct(rule)
 
 
@@ -175,10 +176,15 @@ def _verify(
 
 
 def _faster(
-    plain: torch.fx.GraphModule, fused: torch.fx.GraphModule, example: Sequence[torch.Tensor], report: Specialisation
+    plain: torch.fx.GraphModule,
+    fused: torch.fx.GraphModule,
+    captured: Captured,
+    example: Sequence[torch.Tensor],
+    report: Specialisation,
 ) -> torch.fx.GraphModule:
     """The faster of the two graphs, as measured."""
-    times = compare_times(lambda: plain.forward(*example), lambda: fused.forward(*example), _device(example))
+    sides = [captured.repeatable(module.forward, example) for module in (plain, fused)]
+    times = compare_times(*sides, _device(example))
     report.eager_ns, report.fused_ns = times.eager_ns, times.fused_ns
     if not times.loses:
         return fused
@@ -192,6 +198,7 @@ def _rest(
     plain: torch.fx.GraphModule,
     run: Run,
     used: Sequence[Pass],
+    captured: Captured,
     example: Sequence[torch.Tensor],
     options: Options,
     report: Specialisation,
@@ -201,6 +208,7 @@ def _rest(
     passes = [rule for rule in used if rule.name not in left]
     try:
         compiled, places = compile_rest(plain, example, passes)
+        captured.rewind(example)
         fault = difference_of(compiled, plain.forward, example) if options.verify else None
     except Exception as error:
         if is_fatal(error):
@@ -211,7 +219,9 @@ def _rest(
         report.notes.append(f"what TorchInductor makes of the rest is not used: {fault}")
         return run
     if options.verify:
-        times = compare_times(lambda: run(*example), lambda: compiled(*example), _device(example))
+        times = compare_times(
+            captured.repeatable(run, example), captured.repeatable(compiled, example), _device(example)
+        )
         if times.loses:
             report.notes.append("what TorchInductor makes of the rest is not used: it is slower")
             return run

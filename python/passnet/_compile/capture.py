@@ -19,26 +19,19 @@ from torch._guards import TracingContext
 
 from passnet._backend.effects import effects_of
 from passnet._backend.regions import fork_random
+from passnet._compile.errors import NotCapturedError
 from passnet._compile.facts import Facts, facts_read
-from passnet._compile.instances import Instances
-from passnet._compile.layout import Constant, Instance, Layout, LayoutError, Leaf, Mapping, containers_of, layout_of
-from passnet._compile.layout import Sequence as Items
+from passnet._compile.instances import Arguments
+from passnet._compile.layout import Assigned, Layout, LayoutError, Leaf, Refilled, layout_of
+from passnet._compile.outputs import output_layouts
+from passnet._compile.outside import reason_outside
+
+# Elements of the largest argument that may be a counter.
+_COUNTER = 256
 
 _numbers = itertools.count(1)
 _SUBMODULE = re.compile(r"\._modules\['([^']+)'\]")
 _MODE = re.compile(r"L\['model'\](\._modules\['[^']+'\])*\.training")
-
-
-class NotCapturedError(Exception):
-    """A call cannot be captured as one graph; the message says why. `result` has what it returned, if it ran.
-
-    `may_pass` says that a later call may be captured, where this one prepared the model: filled a cache, say, or installed hooks.
-    """
-
-    def __init__(self, reason: str, result: tuple[Any, ...] = (), *, may_pass: bool = False) -> None:
-        super().__init__(reason)
-        self.result = result
-        self.may_pass = may_pass
 
 
 @dataclass
@@ -63,6 +56,10 @@ class Captured:
     """Number of outputs of the graph."""
     mutated: frozenset[int]
     """Places of arguments of the graph that it writes to."""
+    counters: dict[int, torch.Tensor]
+    """The small ones among them, with their values before the call: a position in a cache, say, that decides where the next call writes."""
+    written: tuple[Assigned | Refilled, ...]
+    """Effects of the call on objects and containers among the arguments, in order; their leaves are those of `output`."""
     modes: list[str] | None
     """Names of the modules whose flag `training` the code read; None if that is not known."""
     facts: Facts
@@ -80,14 +77,35 @@ class Captured:
         """Arguments to run the graph with, so that neither the user's tensors nor the random numbers after it change."""
         example = self.example
         with fork_random(example):
-            yield [value.clone() if place in self.mutated else value for place, value in enumerate(example)]
+            given = [value.clone() if place in self.mutated else value for place, value in enumerate(example)]
+            self.rewind(given)
+            yield given
+
+    def rewind(self, example: Sequence[torch.Tensor]) -> None:
+        """Gives counters among the arguments of the graph the values they had before the captured call."""
+        for place, value in self.counters.items():
+            example[place].copy_(value)
+
+    def repeatable(self, run: Callable[..., Any], example: Sequence[torch.Tensor]) -> Callable[[], Any]:
+        """A call of the graph, or of what replaces it, that can be repeated: each begins with the same counters."""
+        if not self.counters:
+            return lambda: run(*example)
+
+        def call() -> Any:
+            self.rewind(example)
+            return run(*example)
+
+        return call
 
 
 def capture(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Captured:
     """Calls a model and captures the call. Raises `NotCapturedError`, and any exception of the model."""
     inputs: list[torch.Tensor] = []
-    call = _call_layout(args, kwargs, inputs)
-    recorder = _Recorder(model)
+    arguments = Arguments()
+    call = _call_layout(args, kwargs, inputs, arguments)
+    if reason := reason_outside(inputs):
+        raise NotCapturedError(reason)
+    recorder = _Recorder(model, args, kwargs, arguments)
     function = _entry(model)
     try:
         result = torch.compile(function, backend=recorder, fullgraph=True, dynamic=False)(*args, **kwargs)
@@ -101,12 +119,15 @@ def capture(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     try:
         return _assemble(model, recorder, call, inputs, (args, kwargs), result)
     except (NotCapturedError, LayoutError) as error:
-        raise NotCapturedError(str(error), (result,), may_pass=recorder.effect is not None) from error
+        growing = getattr(error, "growing", None)
+        raise NotCapturedError(str(error), (result,), may_pass=recorder.effect is not None, growing=growing) from error
     finally:
         recorder.forget()
 
 
-def _call_layout(args: tuple[Any, ...], kwargs: dict[str, Any], inputs: list[torch.Tensor]) -> Layout:
+def _call_layout(
+    args: tuple[Any, ...], kwargs: dict[str, Any], inputs: list[torch.Tensor], arguments: Arguments
+) -> Layout:
     def leaf(tensor: torch.Tensor) -> Layout:
         # One tensor may be given twice, as in attention of a sequence to itself.
         for number, known in enumerate(inputs):
@@ -116,7 +137,7 @@ def _call_layout(args: tuple[Any, ...], kwargs: dict[str, Any], inputs: list[tor
         return Leaf(len(inputs) - 1)
 
     try:
-        return layout_of((args, kwargs), leaf)
+        return layout_of((args, kwargs), leaf, arguments)
     except LayoutError as error:
         raise NotCapturedError(f"the arguments cannot be guarded: {error}") from None
 
@@ -142,6 +163,9 @@ class _Recorder:
     """The backend of a capture: runs the graph as it is, and keeps what went in and out."""
 
     model: Callable[..., Any] | None
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    arguments: Arguments
     module: torch.fx.GraphModule | None = None
     graphs: int = 0
     has_run: bool = False
@@ -153,6 +177,8 @@ class _Recorder:
     given: Sequence[Any] = ()
     returned: Sequence[Any] = ()
     mutated: frozenset[int] = field(default_factory=frozenset)
+    before: dict[int, torch.Tensor] = field(default_factory=dict)
+    """Small arguments as they were before the call, by place."""
 
     def __call__(self, module: torch.fx.GraphModule, _inputs: Sequence[Any]) -> Callable[..., Any]:
         self.graphs += 1
@@ -162,14 +188,15 @@ class _Recorder:
             raise NotCapturedError(self.refusal)
         # Dynamo's own class compiles its code when it is first called; rewriting looks at that code.
         module = self.module = torch.fx.GraphModule(module, module.graph)
-        self.effect, written = _python_effect()
+        self.effect, written = _python_effect(self.arguments)
         self.modes = _modes_read()
-        self.facts = facts_read(self.model)
+        self.facts = facts_read(self.model, self.args, self.kwargs)
         self.facts.entries += written
 
         def run(*values: Any) -> Any:
             self.has_run = True
             self.given = values
+            self.before = {place: value.clone() for place, value in enumerate(values) if _is_small(value)}
             versions = [_version(value) for value in values]
             statistics = {place: values[place].clone() for place in _statistics(module.graph, values)}
             self.returned = module.forward(*values)
@@ -187,7 +214,13 @@ class _Recorder:
     def forget(self) -> None:
         """Lets go of the tensors and the graph: Dynamo keeps its backends as long as the process lives."""
         self.module = self.model = None
+        self.args, self.kwargs, self.arguments = (), {}, Arguments()
         self.given, self.returned, self.facts = (), (), Facts()
+        self.before = {}
+
+
+def _is_small(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and not isinstance(value, torch.nn.Parameter) and value.numel() <= _COUNTER
 
 
 def _statistics(graph: torch.fx.Graph, values: Sequence[Any]) -> list[int]:
@@ -207,19 +240,24 @@ def _version(value: Any) -> int | None:
     return None if not isinstance(value, torch.Tensor) or value.is_inference() else value._version
 
 
-def _python_effect() -> tuple[str | None, list[tuple[dict[str, Any], str, Any]]]:
-    """The change in Python that the captured code makes, which a graph does not repeat; None if it makes none.
+def _python_effect(arguments: Arguments) -> tuple[str | None, list[tuple[dict[str, Any], str, Any]]]:
+    """The change in Python that the captured code makes, which an entry does not repeat; None if it makes none.
 
-    Attributes that are written and have their old values in the end, such as a flag that is set for the time of a call, are no change. They
+    An entry assigns the attributes of plain objects among the arguments, and refills lists and dictionaries. Other attributes that are written and have their old values in the end, such as a flag that is set for the time of a call, are no change. They
     are returned as facts: a later call that finds another value would leave the one of this call.
     """
     effects = InstructionTranslator.current_tx().output.side_effects
     if effects.tensor_hooks or effects.save_for_backward:
         return "it registers hooks on tensors", []
     facts: list[tuple[dict[str, Any], str, Any]] = []
-    for variable in effects.id_to_variable.values():
+    for identity, variable in effects.id_to_variable.items():
         is_new = type(variable.mutation_type).__name__.endswith("New")
         if not is_new and effects.is_modified(variable):
+            is_assigned = not getattr(variable.mutation_type, "is_modified", False)
+            if is_assigned and arguments.given(getattr(variable, "value", None)) is not None:
+                continue
+            if identity in arguments.containers:
+                continue
             restored = _restored(variable, effects.store_attr_mutations.get(variable))
             if restored is None:
                 return f"it changes a Python object that exists outside ({variable.python_type_name()})", []
@@ -285,7 +323,7 @@ def _assemble(
         else:
             raise NotCapturedError("the code reads a tensor that is neither an argument nor part of the model")
     order = _inputs_first(module, [id(value) in numbers for value in recorder.given])
-    output = _output_layout(recorder.returned, inputs, state, arguments, result)
+    output, written = output_layouts(recorder.returned, recorder.arguments, inputs, state, arguments, result)
     return Captured(
         module,
         call,
@@ -296,6 +334,8 @@ def _assemble(
         output,
         len(recorder.returned),
         frozenset(order.index(place) for place in recorder.mutated),
+        {order.index(place): recorder.before[place] for place in recorder.mutated if place in recorder.before},
+        written,
         recorder.modes,
         recorder.facts,
         result,
@@ -325,39 +365,3 @@ def _inputs_first(module: torch.fx.GraphModule, is_input: Sequence[bool]) -> lis
             first_call.prepend(places[place])
     module.recompile()
     return order
-
-
-def _output_layout(
-    returned: Sequence[Any],
-    inputs: Sequence[torch.Tensor],
-    state: Sequence[torch.Tensor],
-    arguments: tuple[Any, ...],
-    result: Any,
-) -> Layout:
-    numbers: dict[int, int] = {}
-    for number, value in enumerate((*returned, *inputs, *state)):
-        numbers.setdefault(id(value), number)
-    given = {id(container) for container in containers_of(arguments)}
-    if any(id(container) in given for container in containers_of(result)):
-        raise NotCapturedError("the result contains a list or dictionary that is an argument")
-
-    def leaf(tensor: torch.Tensor) -> Layout:
-        if id(tensor) not in numbers:
-            raise NotCapturedError("the result has a tensor that is no output of the graph")
-        return Leaf(numbers[id(tensor)])
-
-    layout = layout_of(result, leaf, Instances(result))
-    if any(not isinstance(value, torch.Tensor) for value in returned) and _has_number(layout):
-        raise NotCapturedError("the result has a number that the graph computes")
-    return layout
-
-
-def _has_number(layout: Layout) -> bool:
-    match layout:
-        case Constant(value):
-            return isinstance(value, (int, float, complex)) and not isinstance(value, bool)
-        case Items(_, items):
-            return any(_has_number(item) for item in items)
-        case Mapping(_, items) | Instance(_, items):
-            return any(_has_number(item) for _, item in items)
-    return False

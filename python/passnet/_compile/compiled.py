@@ -1,12 +1,13 @@
-"""`passnet.compile`: a model as a light callable."""
+"""A compiled model: a light callable that runs the compiled graph of a call, or the model itself."""
 
 from __future__ import annotations
 
 import functools
 import threading
+import types
 import warnings
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import torch
 import torch._dynamo
@@ -16,14 +17,16 @@ from passnet._backend.cache import Store
 from passnet._backend.directories import load_directory
 from passnet._compile.autocast import ImplicitCastError, uncached
 from passnet._compile.build import Built
-from passnet._compile.capture import Captured, NotCapturedError, capture, owned_tensors
+from passnet._compile.capture import Captured, capture, owned_tensors
 from passnet._compile.entry import MISS, facts_of, make_entry
+from passnet._compile.errors import NotCapturedError
 from passnet._compile.faithful import RandomState, UnfaithfulError, compare_with_model
 from passnet._compile.frames import without_errors
 from passnet._compile.graphs import Pool
 from passnet._compile.inference import build_inference
-from passnet._compile.options import DEFAULT_LIMIT, Options, Paths
-from passnet._compile.outside import reason_outside
+from passnet._compile.methods import caller_of, is_method
+from passnet._compile.options import Options
+from passnet._compile.outside import Changing, reason_outside
 from passnet._compile.registry import watch
 from passnet._compile.report import CompileReport
 from passnet._compile.training import build_training
@@ -42,53 +45,6 @@ _RETRIES = 1
 
 # Dynamo captures one frame at a time, and its settings are those of the process.
 _capturing = threading.RLock()
-
-
-def compile(
-    model: Callable[..., Any],
-    *,
-    passes: Paths = (),
-    author: str | None = "fuse",
-    cuda_graphs: bool | Literal["auto"] = False,
-    verify: bool = True,
-    freeze: bool = False,
-    training: bool = True,
-    then: str | None = None,
-    cache_dir: str | None = None,
-    limit: int = DEFAULT_LIMIT,
-) -> Compiled:
-    """Compiles a module or a function for inference and training; each kind of call is compiled when it first comes.
-
-    A kind of call is the structure of the arguments, the types, sizes, strides and devices of their tensors, the values of
-    all else, and PyTorch's modes. Later calls of that kind run the compiled graph; a call that cannot be compiled runs the
-    model itself, and `Compiled.report` says why.
-
-    - `passes`: directories of passes, which are applied first.
-    - `author`: `"fuse"`, the built-in author, writes passes for what they leave; `None` writes none.
-    - `cuda_graphs`: whether calls on a CUDA device become CUDA graphs; `"auto"` takes the faster.
-    - `verify`: compares each rewritten region with PyTorch at the first call, times both, and drops what is wrong or loses.
-    - `freeze`: folds batch norm into weights, and lays images and weights out with channels innermost where that is faster. The
-      weights are constants then, until `refresh`.
-    - `training`: whether calls that want gradients are compiled, forward and backward; otherwise the model itself runs.
-    - `then`: `"inductor"` gives what the passes leave to TorchInductor, where that is faster; for calls without gradients.
-    - `cache_dir`: directory for what can be used again in other processes (default: `compile` in `PASSNET_CACHE`).
-    - `limit`: number of kinds of calls that are compiled; further ones run the model itself.
-
-    Raises `ValueError` for another value of an option, and `PassError` for a directory that cannot be loaded.
-    """
-    options = Options.of(
-        passes,
-        author=author,
-        cuda_graphs=cuda_graphs,
-        verify=verify,
-        freeze=freeze,
-        training=training,
-        then=then,
-        cache_dir=cache_dir,
-        limit=limit,
-    )
-    # Kinds of calls are checked once; compiling again is with the options given last.
-    return Compiled(model.model if type(model) is Compiled else model, options)
 
 
 class Compiled:
@@ -115,6 +71,8 @@ class Compiled:
         self._retries = 0
         self._is_stale = False
         self._warned: set[str] = set()
+        self._changing = Changing()
+        self._caller: torch.nn.Module | None = None
         if isinstance(model, torch.nn.Module):
             watch(model, self, Compiled._changed)
         functools.update_wrapper(self, model if not isinstance(model, torch.nn.Module) else type(model).forward)
@@ -153,12 +111,19 @@ class Compiled:
         delattr(self.model, name)
 
     def __getattr__(self, name: str) -> Any:
-        """Everything else is the model's: parameters, `state_dict`, submodules. `to` and the like change the model and return this object."""
+        """Everything else is the model's: parameters, `state_dict`, submodules. `to` and the like change the model and return this object.
+
+        Where methods of the model's class, such as `generate`, call the model, they call this object.
+        """
         # Before `__init__`, as in a copy that is being made, there is no model yet.
         if name.startswith("__") or "model" not in self.__dict__:
             raise AttributeError(f"`{type(self).__name__}` has no attribute `{name}`")
         value = getattr(self.model, name)
-        if name not in _CHAINED or not isinstance(self.model, torch.nn.Module):
+        if not isinstance(self.model, torch.nn.Module):
+            return value
+        if is_method(self.model, name, value):
+            return types.MethodType(value.__func__, self._as_caller())
+        if name not in _CHAINED:
             return value
 
         @functools.wraps(value)
@@ -174,6 +139,16 @@ class Compiled:
             object.__setattr__(self, name, value)
         else:
             setattr(self.model, name, value)
+
+    def __getitem__(self, key: Any) -> Any:
+        """A part of a model that has parts by number or name, such as `torch.nn.Sequential`."""
+        return self.model[key]
+
+    def __len__(self) -> int:
+        return len(self.model)
+
+    def __bool__(self) -> bool:
+        return not hasattr(self.model, "__len__") or len(self.model) > 0
 
     def report(self) -> CompileReport:
         """Returns the regions of each kind of call with their times, and the calls that PyTorch ran. Print it, or take `as_dict()`."""
@@ -208,6 +183,17 @@ class Compiled:
             raise TypeError("a compiled function has no mode; compile a module")
         return self.model
 
+    def _as_caller(self) -> torch.nn.Module:
+        """The model for its own methods, whose calls run compiled."""
+        if self._caller is None:
+            try:
+                self._caller = caller_of(self.model, self)
+            except Exception:
+                # A class may refuse to be subclassed; its methods call the model itself.
+                self._caller = self.model
+            watch(self._caller, self, Compiled._changed)
+        return self._caller
+
     def _changed(self) -> None:
         """A parameter, buffer or module of the model is another: no entry holds any longer."""
         self._entries = ()
@@ -219,12 +205,13 @@ class Compiled:
             built.reset()
         self._built.clear()
         self._dynamo = self._refused = self._implicit_cast = None
+        self._changing = Changing()
         self._retries = 0
         self._is_stale = False
 
     def _other_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that no entry knows."""
-        if reason := self._eager_reason(args, kwargs):
+        if reason := self._eager_reason(args, kwargs) or self._changing.reason(args, kwargs):
             return self._eager(reason, args, kwargs)
         with self._lock:
             run = self._decide(args, kwargs)
@@ -331,6 +318,12 @@ class Compiled:
     def _uncaptured(self, error: NotCapturedError) -> Callable[..., Any]:
         """Runs the model if it has not run yet: an exception of its own is the caller's, and decides nothing about later calls."""
         reason, results, may_pass = str(error), error.result, error.may_pass
+        if (kind := error.growing) is not None:
+            if self._changing.note(kind, reason):
+                advice = "arguments that keep their sizes and numbers, such as a cache of fixed size, are compiled"
+                self._warn("changing", f"PyTorch runs calls of {self._name()}: {reason}; {advice}")
+            self._count(reason)
+            return lambda *_, **__: results[0]
 
         def run(*args: Any, **kwargs: Any) -> Any:
             result = results[0] if results else self.model(*args, **kwargs)

@@ -12,7 +12,7 @@ from torch.autograd import forward_ad
 from passnet import _native
 from passnet._compile.capture import Captured
 from passnet._compile.facts import buffers_and_modes
-from passnet._compile.layout import Code, Constant, Layout, Leaf
+from passnet._compile.layout import Assigned, Code, Constant, Layout, Leaf, Refilled
 from passnet._compile.layout import Sequence as Items
 from passnet.kernels._prepared import signature_check
 
@@ -47,7 +47,12 @@ def make_entry(captured: Captured, run: Callable[..., Sequence[Any]], facts: _na
         native.append(f"{code.name(signature_check(captured.owned))}(*{code.name(tuple(captured.owned))})")
     arguments = ", ".join(_variable(number) for number in captured.used)
     miss, call = code.name(MISS), code.name(run)
-    result = code.builds(captured.output, lambda number: _output(captured, number, code))
+
+    def leaf(number: int) -> str:
+        return _output(captured, number, code)
+
+    written = [f"    {line}" for effect in captured.written for line in _write(effect, code, leaf)]
+    result = code.builds(captured.output, leaf)
     text = "\n".join(
         [
             "def entry(args, kwargs):",
@@ -57,6 +62,7 @@ def make_entry(captured: Captured, run: Callable[..., Sequence[Any]], facts: _na
             f"    if not ({' and '.join(native)}):",
             f"        return {miss}",
             f"    out = {call}({arguments})",
+            *written,
             f"    return {result}",
         ]
     )
@@ -72,6 +78,7 @@ def _checks(code: Code, call: Layout, leaves: dict[int, str]) -> Sequence[str]:
     checks = [f"len(args) == {len(args.items)}"]
     for place, item in enumerate(args.items):
         checks += code.checks(item, f"args[{place}]", leaves)
+    code.containers.append("kwargs")
     if not kwargs.items:
         return [*checks, "not kwargs"]
     names = {name for name, _ in kwargs.items}
@@ -80,6 +87,18 @@ def _checks(code: Code, call: Layout, leaves: dict[int, str]) -> Sequence[str]:
     for name, item in kwargs.items:
         checks += code.checks(item, f"kwargs[{name!r}]", leaves)
     return checks
+
+
+def _write(effect: Assigned | Refilled, code: Code, leaf: Callable[[int], str]) -> Sequence[str]:
+    """Statements that repeat an effect on an argument."""
+    value = code.builds(effect.value, leaf)
+    if isinstance(effect, Assigned):
+        return [f"{code.objects[effect.owner]}[{effect.name!r}] = {value}"]
+    container = code.containers[effect.container]
+    if isinstance(effect.value, Items):
+        return [f"{container}[:] = {value}"]
+    # The items may be those of the dictionary itself.
+    return [f"items = {value}", f"{container}.clear()", f"{container}.update(items)"]
 
 
 def _variable(number: int) -> str:

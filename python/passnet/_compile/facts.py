@@ -67,13 +67,14 @@ class Facts:
         return _native.ModuleFacts(self.entries, self.members, self.items, self.sizes)
 
 
-def facts_read(model: Any) -> Facts:
-    """Facts that the code read which Dynamo captures now, by Dynamo's guards, except those about arguments.
+def facts_read(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Facts:
+    """Facts that the code read which Dynamo captures now, by Dynamo's guards. Of arguments they are those about classes; each call
+    compares the rest.
 
     Dynamo's guards are not run on later calls, since they cost more than small graphs take: each is reduced to the identity of
     the objects on the way to what the code read.
     """
-    reader = _Reader(model, InstructionTranslator.current_tx().f_globals)
+    reader = _Reader(model, args, kwargs, InstructionTranslator.current_tx().f_globals)
     for guard in TracingContext.get().guards_context.dynamo_guards:
         # A method until PyTorch 2.14.
         name = guard.name if isinstance(guard.name, str) else guard.name()
@@ -86,8 +87,9 @@ def facts_read(model: Any) -> Facts:
 class _Reader:
     """Resolves names of Dynamo's guards, such as `L['model']._modules['drop'].p`, and notes what is on their way."""
 
-    def __init__(self, model: Any, scope: dict[str, Any]) -> None:
+    def __init__(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], scope: dict[str, Any]) -> None:
         self.facts = Facts()
+        self.arguments = {"L['args']": args, "L['kwargs']": kwargs}
         self.scope = scope
         self.known: dict[str, Any] = {"L['model']": model}
         self.sizes: set[int] = set()
@@ -123,13 +125,25 @@ class _Reader:
     def _of_class(self, owner: str, name: str) -> None:
         """An attribute of the class of an object, which one of the object itself would hide."""
         value = self.known.get(owner, _ABSENT)
-        if value is _ABSENT:
+        if value is not _ABSENT:
+            self.note_size(getattr(value, "__dict__", None))
+        elif (value := self._argument(owner)) is _ABSENT:
             return
-        self.note_size(getattr(value, "__dict__", None))
         kind = type(value)
         found = vars(kind).get(name, _ABSENT)
         if found is not _ABSENT and getattr(kind, name, _ABSENT) is found:
             self.facts.members.append((kind, name, found))
+
+    def _argument(self, name: str) -> Any:
+        """An argument, or a part of one; nothing is noted about it."""
+        match = _CHAIN.fullmatch(name)
+        value = _ABSENT if match is None else self.arguments.get(f"{match[1]}['{match[2]}']", _ABSENT)
+        for step in _STEPS.findall(match[3]) if value is not _ABSENT and match is not None else ():
+            try:
+                value = value[ast.literal_eval(step[1:-1])] if step.startswith("[") else getattr(value, step[1:])
+            except Exception:  # Any that a property raises.
+                return _ABSENT
+        return value
 
     def _resolve(self, name: str, match: re.Match[str]) -> Any:
         """The value of a chain of attributes and items; `_ABSENT` if it is none that can be followed."""

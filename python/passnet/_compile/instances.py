@@ -1,23 +1,91 @@
-"""Plain objects in the result of a call, such as the key-value cache of a language model."""
+"""Plain objects in the arguments and the result of a call, such as the key-value cache of a language model."""
 
 from __future__ import annotations
 
 import copyreg
 import gc
+import operator
 from collections.abc import Iterator
 from typing import Any
 
 import torch
+
+# An object with more attributes, or with longer containers, is data rather than the state of a call: each call would compare all of it.
+_MAX_ATTRIBUTES = 64
+_MAX_ITEMS = 1024
+_MAX_OBJECTS = 1024
+
+
+class Arguments:
+    """Plain objects among the arguments of a call, which later calls compare by their attributes.
+
+    Objects, and lists and dictionaries, are numbered in the order in which they are found. After the call, `written` has the attributes
+    that it assigned, and `refilled` the containers that have other items.
+    """
+
+    def __init__(self) -> None:
+        self.objects: list[Any] = []
+        self.containers: dict[int, Any] = {}
+        self._items: list[Any] = []
+        self._numbers: dict[int, int] = {}
+        self._before: list[dict[str, Any]] = []
+
+    def given(self, value: Any) -> int | None:
+        """The number of an object that was found before."""
+        return self._numbers.get(id(value))
+
+    def attributes(self, value: Any) -> dict[str, Any] | None:
+        """The attributes of a plain object, which gets a number; None for any other value."""
+        if not _is_plain(value) or len(self.objects) == _MAX_OBJECTS or len(vars(value)) > _MAX_ATTRIBUTES:
+            return None
+        if any(isinstance(item, (list, tuple, dict)) and len(item) > _MAX_ITEMS for item in vars(value).values()):
+            return None
+        self._numbers[id(value)] = len(self.objects)
+        self.objects.append(value)
+        self._before.append(dict(vars(value)))
+        return self._before[-1]
+
+    def container(self, value: Any) -> None:
+        """Takes notice of a list or dictionary, and of its items."""
+        # One that is given twice has its last number: all of them are the same container.
+        self.containers[id(value)] = value
+        self._items.append((value, value.copy()))
+
+    def refilled(self) -> Iterator[tuple[int, Any, Any]]:
+        """The containers that have other items than before the call: the number, the old items, the container.
+
+        Inner ones come first.
+        """
+        for number, (value, before) in reversed([*enumerate(self._items)]):
+            if isinstance(value, dict):
+                is_same = [*value] == [*before] and all(value[key] is before[key] for key in before)
+            else:
+                is_same = len(value) == len(before) and all(map(operator.is_, value, before))
+            if not is_same:
+                yield number, before, value
+
+    def written(self) -> Iterator[tuple[int, str, Any, Any]]:
+        """The attributes that are other objects than before the call: the number of the object, the name, the old and the new value.
+
+        `ABSENT` stands for no value.
+        """
+        for number, (value, before) in enumerate(zip(self.objects, self._before, strict=True)):
+            after = vars(value)
+            for name in (*before, *(name for name in after if name not in before)):
+                old, new = before.get(name, ABSENT), after.get(name, ABSENT)
+                if new is not old:
+                    yield number, name, old, new
 
 
 class Instances:
     """Decides which objects in a result can be made again: those of plain classes that the call itself has made.
 
     Dynamo makes such an object by its class and sets its attributes, and so does an entry. An object that anything but the result refers to
-    may have been there before the call; it cannot be made again.
+    may have been there before the call; it cannot be made again. Objects among the `arguments` are returned as they are.
     """
 
-    def __init__(self, result: Any) -> None:
+    def __init__(self, result: Any, arguments: Arguments) -> None:
+        self.given = arguments.given
         parts = list(_parts(result, set()))
         known = {id(parts), *map(id, parts)}
         # Here, where nothing but `parts` and local variables, which do not count, refers to them in addition.
@@ -33,6 +101,13 @@ class Instances:
             return None
         self._new.remove(id(value))
         return vars(value)
+
+    def container(self, value: Any) -> None:
+        """Nothing: a container in a result is made again."""
+
+
+ABSENT = object()
+"""Stands for an attribute that an object does not have."""
 
 
 def make_instance(kind: type, attributes: dict[str, Any]) -> Any:

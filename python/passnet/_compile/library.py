@@ -13,7 +13,8 @@ from typing import Any
 import torch
 
 from passnet import _native
-from passnet._compile.compiled import Compiled, compile
+from passnet._compile.api import compile
+from passnet._compile.compiled import Compiled
 from passnet._compile.report import Specialisation
 from passnet._passes.errors import PassError
 from passnet._passes.load import ORDER_FILE

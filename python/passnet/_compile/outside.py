@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch.autograd import forward_ad
@@ -23,3 +24,26 @@ def reason_outside(tensors: Sequence[torch.Tensor]) -> str | None:
     if torch.cuda.is_available() and torch.cuda.is_current_stream_capturing():
         return "a CUDA graph is being captured"
     return None
+
+
+class Changing:
+    """Types of arguments that have other sizes or numbers after each call, so that each call is of another kind."""
+
+    def __init__(self) -> None:
+        self._seen: set[type] = set()
+        self._reasons: dict[type, str] = {}
+
+    def note(self, kind: type, reason: str) -> bool:
+        """Notes a call that changed an argument of this type; whether it is the second. The first may have prepared the argument."""
+        if kind in self._seen:
+            self._reasons[kind] = reason
+        self._seen.add(kind)
+        return kind in self._reasons
+
+    def reason(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+        """Why a call is left to the model; None if none of its arguments changes."""
+        if not self._reasons:
+            return None
+        return next(
+            (self._reasons[kind] for kind in map(type, (*args, *kwargs.values())) if kind in self._reasons), None
+        )
