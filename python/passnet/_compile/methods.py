@@ -10,9 +10,9 @@ import torch
 
 
 def caller_of(model: torch.nn.Module, call: Callable[..., Any]) -> torch.nn.Module:
-    """A second object with the attributes of a model, whose calls are `call`. Raises whatever the class of the model does when it is subclassed.
+    """A second object with the attributes of a model, whose calls are `call`. Raises any exception that the model's class raises when it is subclassed.
 
-    Both share one dictionary of attributes, so whatever a method reads or assigns is the model's. The class is derived from the
+    Both share one dictionary of attributes, so all that a method reads or assigns is the model's. The class is derived from the
     model's, so `super()`, `isinstance` and look-ups in `type(self)` find what they find for the model. Copies are copies of the model.
     """
     kind = type(model)
