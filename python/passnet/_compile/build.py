@@ -97,7 +97,7 @@ def _freeze(captured: Captured, pool: Pool | None, report: Specialisation) -> No
             # Without a graph the host, which calls both alike, hides what the device gains.
             with contextlib.suppress(NotGraphedError):
                 for module, given in calls:
-                    graphs.append(GraphedCall(module.forward, (), given, pool))
+                    graphs.append(GraphedCall.recorded(module.forward, (), given, pool))
         if len(graphs) == len(sides):
             sides = list(graphs)
         times = compare_times(sides[0], sides[1], _device(values))
@@ -241,24 +241,31 @@ def _graphed(
 ) -> GraphedCall | None:
     reason = refusal(captured)
     if reason is None:
-        inputs = example[: len(captured.used)]
         try:
-            graphed = GraphedCall(run, inputs, captured.state, pool)
+            # Of copies of what the call writes to.
+            captured.rewind(example)
+            trial = GraphedCall.recorded(run, *captured.split(example), pool, captured.mutated)
         except NotGraphedError as error:
             reason = str(error)
         else:
-            if options.cuda_graphs is True or _wins(graphed, run, captured, inputs):
+            if options.cuda_graphs is True or _wins(trial, run, captured, example):
                 report.cuda_graph = "on"
-                return graphed
-            graphed.reset()
+                if not captured.mutated:
+                    return trial
+                trial.reset()
+                return GraphedCall(run, captured.state, pool, captured.mutated)
+            trial.reset()
             reason = "it is not faster"
     report.cuda_graph = f"refused: {reason}"
     return None
 
 
-def _wins(graphed: GraphedCall, run: Run, captured: Captured, inputs: Sequence[torch.Tensor]) -> bool:
-    device = captured.example[0].device
-    return not compare_times(lambda: run(*inputs, *captured.state), lambda: graphed(*inputs), device).loses
+def _wins(graphed: GraphedCall, run: Run, captured: Captured, example: Sequence[torch.Tensor]) -> bool:
+    def by_graph(*values: torch.Tensor) -> Sequence[Any]:
+        return graphed(*captured.split(values)[0])
+
+    sides = [captured.repeatable(side, example) for side in (run, by_graph)]
+    return not compare_times(*sides, _device(example)).loses
 
 
 def _with_state(forward: Run, state: Sequence[torch.Tensor]) -> Run:

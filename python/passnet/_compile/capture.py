@@ -72,6 +72,10 @@ class Captured:
         """The arguments of the graph in the captured call."""
         return [*(self.inputs[number] for number in self.used), *self.state]
 
+    def split(self, example: Sequence[torch.Tensor]) -> tuple[Sequence[torch.Tensor], Sequence[torch.Tensor]]:
+        """The inputs and the state among arguments of the graph."""
+        return example[: len(self.used)], example[len(self.used) :]
+
     @contextlib.contextmanager
     def undisturbed(self) -> Iterator[list[torch.Tensor]]:
         """Arguments to run the graph with, so that neither the user's tensors nor the random numbers after it change."""

@@ -187,12 +187,17 @@ class Compiled:
         """The model for its own methods, whose calls run compiled."""
         if self._caller is None:
             try:
-                self._caller = caller_of(self.model, self)
+                self._caller = caller_of(self.model, self, self._has_no_graphs)
             except Exception:
                 # A class may refuse to be subclassed; its methods call the model itself.
                 self._caller = self.model
             watch(self._caller, self, Compiled._changed)
         return self._caller
+
+    def _has_no_graphs(self) -> bool:
+        """Whether calls of this model do not become CUDA graphs, as far as is known."""
+        left = self._refused or self._dynamo or self._changing.has_any()
+        return bool(left) or not self.options.cuda_graphs
 
     def _changed(self) -> None:
         """A parameter, buffer or module of the model is another: no entry holds any longer."""

@@ -1,7 +1,9 @@
-"""CUDA graphs of a captured call: parameters are static, inputs are copied in, outputs belong to the caller."""
+"""CUDA graphs of a captured call: parameters are static, inputs are copied in unless they are written to, outputs belong to the caller."""
 
 from __future__ import annotations
 
+import bisect
+import collections
 import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -9,10 +11,16 @@ from typing import Any
 
 import torch
 import torch.fx
+from torch.autograd.graph import increment_version
 
 from passnet._compile.capture import Captured
 
 _WARM_UPS = 3
+
+# Graphs of one kind of call that writes to its arguments, each for other memory.
+_MOST_RECORDINGS = 4
+
+Addresses = tuple[int, ...]
 
 
 class NotGraphedError(Exception):
@@ -44,8 +52,6 @@ def refusal(captured: Captured) -> str | None:
     devices = {tensor.device for tensor in captured.example}
     if any(device.type != "cuda" for device in devices) or len(devices) != 1:
         return f"its tensors are on {' and '.join(sorted(map(str, devices))) or 'no device'}"
-    if captured.mutated:
-        return "it writes to an argument or to a buffer"
     for node in captured.module.graph.nodes:
         for value in _tensors(node.meta.get("example_value")):
             if value.device.type != "cuda":
@@ -62,7 +68,101 @@ def _tensors(value: Any) -> list[torch.Tensor]:
 
 
 class GraphedCall:
-    """A captured call as a CUDA graph; called as the graph's function is, with its inputs alone."""
+    """A captured call as a CUDA graph; called as the graph's function is, with its inputs alone.
+
+    Inputs are copied into memory of the recording. Those that the call writes to, such as the cache of a language model, are not:
+    the recording has their addresses. Other addresses are recorded when they come a second time, and run without a graph until then.
+    """
+
+    def __init__(
+        self,
+        run: Callable[..., Sequence[Any]],
+        state: Sequence[torch.Tensor],
+        pool: Pool,
+        written: frozenset[int] = frozenset(),
+    ) -> None:
+        """`written` are the places among inputs and state that the call writes to."""
+        self.run = run
+        self.state = list(state)
+        self.pool = pool
+        self.written = sorted(written)
+        self.recordings: dict[Addresses, Recording] = {}
+        self.seen: collections.deque[Addresses] = collections.deque(maxlen=_MOST_RECORDINGS)
+        self.fault: NotGraphedError | None = None
+
+    @classmethod
+    def recorded(
+        cls,
+        run: Callable[..., Sequence[Any]],
+        inputs: Sequence[torch.Tensor],
+        state: Sequence[torch.Tensor],
+        pool: Pool,
+        written: frozenset[int] = frozenset(),
+    ) -> GraphedCall:
+        """A call that is recorded for these inputs. Raises `NotGraphedError`."""
+        call = cls(run, state, pool, written)
+        with pool.lock:
+            call._record(inputs, call._addresses(inputs))
+        return call
+
+    def __call__(self, *inputs: torch.Tensor) -> Sequence[Any]:
+        pool = self.pool
+        with pool.lock:
+            pool.enter()
+            addresses = self._addresses(inputs)
+            recording = self.recordings.get(addresses)
+            if self.written:
+                # Such a call cannot be repeated, so everything is checked first.
+                if recording is None or recording.is_stale():
+                    recording = self._recorded_again(inputs, addresses)
+                if recording is None or recording.is_shared(inputs):
+                    return self.run(*inputs, *self.state)
+                return recording.replay(inputs)
+            if recording is None:
+                recording = self._record(inputs, addresses)
+            results = recording.replay(inputs)
+            # While the device works: parameters with other memory make the graph stale.
+            if recording.is_stale():
+                self.reset()
+                results = self._record(inputs, addresses).replay(inputs)
+        return results
+
+    def _addresses(self, inputs: Sequence[torch.Tensor]) -> Addresses:
+        return tuple(inputs[place].data_ptr() for place in self.written if place < len(inputs))
+
+    def _recorded_again(self, inputs: Sequence[torch.Tensor], addresses: Addresses) -> Recording | None:
+        """A recording of a call that writes to its arguments; None for memory that is seen for the first time."""
+        if self.fault is not None:
+            return None
+        if addresses not in self.seen:
+            self.seen.append(addresses)
+            return None
+        try:
+            return self._record(inputs, addresses)
+        except NotGraphedError as error:
+            self.fault = error
+            return None
+
+    def _record(self, inputs: Sequence[torch.Tensor], addresses: Addresses) -> Recording:
+        old = [self.recordings.pop(addresses)] if addresses in self.recordings else []
+        while len(self.recordings) >= _MOST_RECORDINGS:
+            old.append(self.recordings.pop(next(iter(self.recordings))))
+        for recording in old:
+            recording.reset()
+        recording = Recording(self.run, inputs, self.state, self.pool, frozenset(self.written))
+        self.recordings[addresses] = recording
+        return recording
+
+    def reset(self) -> None:
+        """Gives the memory of the graphs back."""
+        for recording in self.recordings.values():
+            recording.reset()
+        self.recordings.clear()
+        self.seen.clear()
+
+
+class Recording:
+    """One CUDA graph, for the addresses of the tensors that it writes to and of the state. Raises `NotGraphedError`."""
 
     def __init__(
         self,
@@ -70,83 +170,103 @@ class GraphedCall:
         inputs: Sequence[torch.Tensor],
         state: Sequence[torch.Tensor],
         pool: Pool,
+        written: frozenset[int],
     ) -> None:
-        self.run = run
-        self.state = list(state)
-        self.pool = pool
+        self.state = state
         # Aliases keep the memory that the graph reads, also where a Parameter is given other memory.
-        self.held: list[torch.Tensor] = []
-        self.pointers: list[int] = []
-        self.places = list(range(len(self.state)))
-        self.graph: torch.cuda.CUDAGraph | None = None
-        with pool.lock:
-            self.record(inputs)
-
-    def record(self, inputs: Sequence[torch.Tensor]) -> None:
-        """Records the graph. Raises `NotGraphedError`."""
-        self.held = [tensor.detach() for tensor in self.state]
-        self.pointers = [tensor.data_ptr() for tensor in self.state]
-        self.inputs = [_static(tensor) for tensor in inputs]
-        device = (*inputs, *self.state)[0].device
+        self.held = [tensor.detach() for tensor in state]
+        self.pointers = [tensor.data_ptr() for tensor in state]
+        self.places = list(range(len(state)))
+        self.copied = {place: _static(tensor) for place, tensor in enumerate(inputs) if place not in written}
+        self.written_inputs = [place for place in sorted(written) if place < len(inputs)]
+        self.written_state = [state[place - len(inputs)] for place in sorted(written) if place >= len(inputs)]
+        values = [self.copied.get(place, tensor) for place, tensor in enumerate((*inputs, *state))]
+        # The memory of written inputs is the caller's, and is not kept.
+        self.memory = Extents([values[place] for place in written])
+        device = values[0].device
         graph = torch.cuda.CUDAGraph()
         try:
             with torch.cuda.device(device), _own_workspaces():
-                self._warm_up()
-                with torch.cuda.graph(graph, pool=self.pool.handle, capture_error_mode="thread_local"):
-                    outputs = tuple(self.run(*self.inputs, *self.state))
+                _warm_up(run, values, written)
+                with torch.cuda.graph(graph, pool=pool.handle, capture_error_mode="thread_local"):
+                    outputs = tuple(run(*values))
         except Exception as error:
             torch.cuda.synchronize(device)
             message = str(error).strip().splitlines() or [type(error).__name__]
             raise NotGraphedError(f"the capture failed: {message[0]}") from error
-        self._check(outputs)
+        _check(outputs, values)
         self.graph, self.outputs = graph, outputs
 
-    def _warm_up(self) -> None:
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        # The numbers that the user draws later are those that a call without graphs leaves.
-        generator = torch.cuda.default_generators[torch.cuda.current_device()]
-        seen = generator.get_state()
-        with torch.cuda.stream(side):
-            for _ in range(_WARM_UPS):
-                self.run(*self.inputs, *self.state)
-        torch.cuda.current_stream().wait_stream(side)
-        generator.set_state(seen)
-
-    def _check(self, outputs: Sequence[Any]) -> None:
-        known = {tensor.untyped_storage()._cdata for tensor in (*self.inputs, *self.state)}
-        for value in outputs:
-            if isinstance(value, torch.Tensor) and value.untyped_storage()._cdata in known:
-                raise NotGraphedError("a result is a view of an argument or a parameter")
-
-    def __call__(self, *inputs: torch.Tensor) -> tuple[Any, ...]:
-        pool = self.pool
-        with pool.lock:
-            pool.enter()
-            results = self._replay(inputs)
-            # While the device works: parameters with other memory make the graph stale.
-            if self._is_stale():
-                self.reset()
-                self.record(inputs)
-                results = self._replay(inputs)
-        return results
-
-    def _replay(self, inputs: Sequence[torch.Tensor]) -> tuple[Any, ...]:
-        for static, given in zip(self.inputs, inputs, strict=True):
-            static.copy_(given)
-        graph = self.graph
-        assert graph is not None
-        graph.replay()
+    def replay(self, inputs: Sequence[torch.Tensor]) -> tuple[Any, ...]:
+        """Runs the graph, and returns results that belong to the caller."""
+        for place, static in self.copied.items():
+            static.copy_(inputs[place])
+        self.graph.replay()
+        for place in self.written_inputs:
+            increment_version(inputs[place])
+        for tensor in self.written_state:
+            increment_version(tensor)
         return tuple(value.clone() if isinstance(value, torch.Tensor) else value for value in self.outputs)
 
-    def _is_stale(self) -> bool:
+    def is_stale(self) -> bool:
+        """Whether a tensor of the state has other memory by now."""
         return not torch._C._tensors_data_ptrs_at_indices_equal(self.state, self.pointers, self.places)
+
+    def is_shared(self, inputs: Sequence[torch.Tensor]) -> bool:
+        """Whether an input that is copied shares memory with a tensor that is written to: the copy would not see the writes."""
+        return any(self.memory.overlaps(inputs[place]) for place in self.copied)
 
     def reset(self) -> None:
         """Gives the memory of the graph back."""
-        if self.graph is not None:
-            self.graph.reset()
-        self.graph, self.inputs, self.outputs, self.held = None, [], (), []
+        self.graph.reset()
+        self.copied, self.outputs, self.held, self.written_state = {}, (), [], []
+
+
+class Extents:
+    """The address ranges of some tensors."""
+
+    def __init__(self, tensors: Sequence[torch.Tensor]) -> None:
+        self.starts: list[int] = []
+        self.ends: list[int] = []
+        for start, end in sorted(map(_extent, tensors)):
+            if self.ends and start < self.ends[-1]:
+                self.ends[-1] = max(self.ends[-1], end)
+            else:
+                self.starts.append(start)
+                self.ends.append(end)
+
+    def overlaps(self, tensor: torch.Tensor) -> bool:
+        """Whether the range of a tensor has a byte in common with one of these."""
+        start, end = _extent(tensor)
+        place = bisect.bisect_left(self.starts, end) - 1
+        return place >= 0 and self.ends[place] > start
+
+
+def _extent(tensor: torch.Tensor) -> tuple[int, int]:
+    if tensor.numel() == 0:
+        return tensor.data_ptr(), tensor.data_ptr()
+    span = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True)) + 1
+    return tensor.data_ptr(), tensor.data_ptr() + span * tensor.element_size()
+
+
+def _warm_up(run: Callable[..., Sequence[Any]], values: Sequence[torch.Tensor], written: frozenset[int]) -> None:
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    # The numbers that the user draws later are those that a call without graphs leaves.
+    generator = torch.cuda.default_generators[torch.cuda.current_device()]
+    seen = generator.get_state()
+    with torch.cuda.stream(side):
+        for _ in range(_WARM_UPS):
+            run(*(value.clone() if place in written else value for place, value in enumerate(values)))
+    torch.cuda.current_stream().wait_stream(side)
+    generator.set_state(seen)
+
+
+def _check(outputs: Sequence[Any], values: Sequence[torch.Tensor]) -> None:
+    known = {tensor.untyped_storage()._cdata for tensor in values}
+    for value in outputs:
+        if isinstance(value, torch.Tensor) and value.untyped_storage()._cdata in known:
+            raise NotGraphedError("a result is a view of an argument or a parameter")
 
 
 @contextlib.contextmanager

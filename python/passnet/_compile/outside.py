@@ -40,6 +40,10 @@ class Changing:
         self._seen.add(kind)
         return kind in self._reasons
 
+    def has_any(self) -> bool:
+        """Whether calls are left to the model."""
+        return bool(self._reasons)
+
     def reason(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
         """Why a call is left to the model; None if none of its arguments changes."""
         if not self._reasons:

@@ -1,6 +1,7 @@
 """Time of `generate` with a cache of fixed size: the model itself, `passnet.compile`, and TorchInductor.
 
-Models of transformers with random weights; the sides are called in turns. Run: `python benches/cpu/generate.py [MODEL ...]`.
+Models of transformers with random weights; the sides are called in turns. Run: `python benches/generate.py [--device cuda] [MODEL ...]`.
+On a GPU, TorchInductor is what transformers itself uses there (`reduce-overhead`, for one token), and PassNet records CUDA graphs.
 """
 
 from __future__ import annotations
@@ -39,39 +40,48 @@ def main() -> None:
     parser.add_argument("models", nargs="*", default=[], help=f"of {', '.join(MODELS)}; default: all")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--tokens", type=int, default=32)
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     for name in arguments.models or MODELS:
-        print(json.dumps(measured(name, arguments.rounds, arguments.tokens)), flush=True)
+        print(json.dumps(measured(name, arguments)), flush=True)
 
 
-def measured(name: str, rounds: int, tokens: int) -> dict[str, Any]:
+def measured(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """Milliseconds per call of `generate`: the first call, and the median and best of the later ones."""
     torch.manual_seed(0)
-    model = MODELS[name]().eval()
+    tokens, on_gpu = arguments.tokens, arguments.device == "cuda"
+    model = MODELS[name]().eval().to(arguments.device, getattr(torch, arguments.dtype))
     inductor = copy.deepcopy(model)
-    inductor.forward = torch.compile(inductor.forward)
-    sides = {"eager": model, "passnet": passnet.compile(model), "inductor": inductor}
-    ids = torch.randint(3, 8000, (1, 32))
+    if not on_gpu:
+        inductor.forward = torch.compile(inductor.forward)
+    sides = {"eager": model, "passnet": passnet.compile(copy.deepcopy(model), cuda_graphs=on_gpu), "inductor": inductor}
+    ids = torch.randint(3, 8000, (1, 32), device=arguments.device)
     options = {"max_new_tokens": tokens, "min_new_tokens": tokens, "do_sample": False, "pad_token_id": 0}
 
     def generate(side: Any) -> tuple[torch.Tensor, float]:
         started = time.perf_counter()
-        result = side.generate(ids, cache_implementation="static", **options)
+        result = side.generate(ids, cache_implementation="static", disable_compile=side is model, **options)
+        if on_gpu:
+            torch.cuda.synchronize()
         return result, (time.perf_counter() - started) * 1e3
 
     first = {side: generate(value) for side, value in sides.items()}
     times: dict[str, list[float]] = {side: [] for side in sides}
-    for _ in range(rounds + 2):
+    for _ in range(arguments.rounds + 2):
         for side, value in sides.items():
             times[side].append(generate(value)[1])
     return {
         "model": name,
+        "dtype": arguments.dtype,
         "same_tokens": {side: torch.equal(result, first["eager"][0]) for side, (result, _) in first.items()},
         "first_ms": {side: round(elapsed) for side, (_, elapsed) in first.items()},
         "median_ms": {side: round(statistics.median(values[2:]), 1) for side, values in times.items()},
         "best_ms": {side: round(min(values), 1) for side, values in times.items()},
+        "kinds": [kind.cuda_graph for kind in sides["passnet"].report().specialisations],
+        "left": sides["passnet"].report().as_dict()["eager"],
     }
 
 
