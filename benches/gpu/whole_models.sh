@@ -4,7 +4,8 @@
 #   benches/gpu/whole_models.sh PASSNET SUITE OUT SECONDS
 #
 # PASSNET is the command, SUITE a folder from benches/models/ordered.py, OUT a folder for the logs. SECONDS are shared out: each run
-# takes the models that it reaches, and tuning modes reach few. PASSNET_PYTHON needs PyTorch; DEVICE (cuda), TRIALS and JOBS may be set.
+# takes the models that it reaches. With TUNE=1 the tuning modes take what is left, and reach few. PASSNET_PYTHON needs PyTorch; DEVICE (cuda),
+# TRIALS and JOBS may be set.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 passnet=$1 suite=$2 out=$3 seconds=$4
@@ -32,16 +33,18 @@ bench() {
 }
 
 for protocol in static inputs; do
-    bench fuse fuse "$protocol" 7
-    bench passnet-graphs compiler:benches/gpu/passnet_graphs.py "$protocol" 10
-    bench inductor inductor "$protocol" 10
-    bench reduce-overhead inductor:reduce-overhead "$protocol" 8
+    bench fuse fuse "$protocol" 9
+    bench passnet-graphs compiler:benches/gpu/passnet_graphs.py "$protocol" 16
+    bench inductor inductor "$protocol" 9
+    bench reduce-overhead inductor:reduce-overhead "$protocol" 10
     if [[ $protocol == static ]]; then
-        bench cudagraphs cudagraphs "$protocol" 5
+        bench cudagraphs cudagraphs "$protocol" 6
         bench eager eager "$protocol" 4
-        bench max-autotune-no-cudagraphs inductor:max-autotune-no-cudagraphs "$protocol" 11
-        bench max-autotune inductor:max-autotune "$protocol" 11
     fi
 done
+if [[ -n ${TUNE:-} ]]; then
+    bench max-autotune-no-cudagraphs inductor:max-autotune-no-cudagraphs static 50
+    bench max-autotune inductor:max-autotune static 50
+fi
 "$passnet" report "$runs"/* --format json >"$out/report.json" 2>>"$out/bench.txt"
 "$passnet" plot "$runs"/static-* --out "$out/figures" >>"$out/bench.txt" 2>&1

@@ -17,7 +17,7 @@ add = kernels.cpp(
     void add(const float* x, const float* y, float* out, int64_t n) {
         for (int64_t i = 0; i < n; ++i) {
             float value = x[i];
-            if (value >= 0.0f) goto sum;
+            if (!(value < 0.0f)) goto sum;
             value = 0.0f;
         sum:
             out[i] = value + y[i];

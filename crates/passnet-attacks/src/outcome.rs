@@ -45,7 +45,13 @@ impl ModeResult {
     }
 
     /// Returns whether the verdict is the expected one, be it for the first reason or for one of several rules that are broken.
+    ///
+    /// An attack that is expected to be `correct`, because it works honestly where its condition does not hold, may also be refused for
+    /// its integrity: it met the condition once, by chance, and was found out.
     fn is(&self, expected: &Expect) -> bool {
+        if expected.status == Status::Correct && self.verdict.status == Status::Integrity {
+            return true;
+        }
         let named = self.verdict.reason == expected.reason || self.rules.contains(&expected.reason);
         self.verdict.status == expected.status && named
     }
@@ -172,4 +178,29 @@ fn describe(seen: &ModeResult) -> String {
     let speedup = speedup.map(|ratio| format!(" (speed-up {ratio:.2})")).unwrap_or_default();
     let message: String = message.chars().take(600).collect();
     format!("{} {}{speedup} {message}", verdict.status.name(), verdict.reason).trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is(status: Status, reason: &str, expected: Status) -> bool {
+        let verdict = Expect { status, reason: reason.to_owned() };
+        let seen = ModeResult {
+            verdict,
+            message: String::new(),
+            rules: vec!["PN204".to_owned()],
+            speedup: None,
+            reached: false,
+        };
+        seen.is(&Expect { status: expected, reason: String::new() })
+    }
+
+    #[test]
+    fn an_attack_that_works_honestly_may_be_found_out() {
+        assert!(is(Status::Correct, "", Status::Correct));
+        assert!(is(Status::Integrity, "timed_output_differs", Status::Correct));
+        assert!(!is(Status::Accuracy, "output_differs", Status::Correct));
+        assert!(!is(Status::Correct, "", Status::Integrity));
+    }
 }

@@ -8,6 +8,7 @@ mod timed;
 mod vanishing;
 
 pub(crate) use contents::judge_loosely;
+pub(crate) use layout::LayoutRule;
 pub(crate) use layout::remarks;
 pub(crate) use pairs::{CallProperties, Pair, PairError, pair, same_bytes};
 pub(crate) use tally::{Agreement, RoundTally};

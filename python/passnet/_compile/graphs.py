@@ -194,6 +194,11 @@ class Recording:
             torch.cuda.synchronize(device)
             message = str(error).strip().splitlines() or [type(error).__name__]
             raise NotGraphedError(f"the capture failed: {message[0]}") from error
+        # Results that are an argument, as those of `x.add_(1)`, are the caller's own tensors.
+        self.given = {
+            number: place for number, value in enumerate(outputs) if (place := _same(value, values)) is not None
+        }
+        outputs = tuple(None if number in self.given else value for number, value in enumerate(outputs))
         _check(outputs, values)
         self.graph, self.outputs = graph, outputs
 
@@ -206,7 +211,10 @@ class Recording:
             increment_version(inputs[place])
         for tensor in self.written_state:
             increment_version(tensor)
-        return tuple(value.clone() if isinstance(value, torch.Tensor) else value for value in self.outputs)
+        results = [value.clone() if isinstance(value, torch.Tensor) else value for value in self.outputs]
+        for number, place in self.given.items():
+            results[number] = inputs[place] if place < len(inputs) else self.state[place - len(inputs)]
+        return tuple(results)
 
     def is_stale(self) -> bool:
         """Whether a tensor of the state has other memory by now."""
@@ -219,7 +227,7 @@ class Recording:
     def reset(self) -> None:
         """Gives the memory of the graph back."""
         self.graph.reset()
-        self.copied, self.outputs, self.held, self.written_state = {}, (), [], []
+        self.copied, self.given, self.outputs, self.held, self.written_state = {}, {}, (), [], []
 
 
 class Extents:
@@ -260,6 +268,13 @@ def _warm_up(run: Callable[..., Sequence[Any]], values: Sequence[torch.Tensor], 
             run(*(value.clone() if place in written else value for place, value in enumerate(values)))
     torch.cuda.current_stream().wait_stream(side)
     generator.set_state(seen)
+
+
+def _same(value: Any, values: Sequence[torch.Tensor]) -> int | None:
+    """The place of the argument that a result is."""
+    if not isinstance(value, torch.Tensor):
+        return None
+    return next((place for place, known in enumerate(values) if value is known), None)
 
 
 def _check(outputs: Sequence[Any], values: Sequence[torch.Tensor]) -> None:

@@ -22,7 +22,7 @@ use crate::{
     failure::{Failure, no_match},
     inputs::Content,
     integrity,
-    judge::CallProperties,
+    judge::{CallProperties, LayoutRule},
     machine::Machine,
     scratch::{Scratch, write_pass_directory},
     seeds::Seeds,
@@ -194,7 +194,12 @@ impl<'a> GraphEvaluation<'a> {
     /// is a remark.
     pub(super) fn guard(&self) -> CallProperties {
         let storage = self.machine.options.defences.storage;
-        CallProperties { inputs: storage, layout: storage && self.machine.settings.mode == Mode::Sound }
+        let layout = match self.candidate {
+            _ if !storage || self.machine.settings.mode != Mode::Sound => LayoutRule::Any,
+            Candidate::Inductor { .. } | Candidate::Compiler { .. } => LayoutRule::Dense,
+            _ => LayoutRule::Same,
+        };
+        CallProperties { inputs: storage, layout }
     }
 
     pub(super) fn take_evidence(&mut self, loaded: &LoadReport, candidate: &Worker) {

@@ -8,13 +8,30 @@ use serde_json::json;
 
 use crate::{failure::Failure, worker::Returned};
 
-/// Returns an error for an output that is laid out in another way than the reference's, or shares memory with another output
+/// Strides that outputs may have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum LayoutRule {
+    /// Any.
+    #[default]
+    Any,
+    /// The reference's, or another order of the dimensions without gaps. Compilers of whole graphs choose such orders; nothing
+    /// after the graph was compiled for the reference's.
+    Dense,
+    /// The reference's.
+    Same,
+}
+
+/// Returns an error for an output that is laid out in another way than the rule allows, or shares memory with another output
 /// where the reference's does not. The values have been paired: both sides return as many, of the same shapes.
-pub(super) fn refuse_other_layout(reference: &Returned, candidate: &Returned) -> Result<(), Failure> {
+pub(super) fn refuse_other_layout(rule: LayoutRule, reference: &Returned, candidate: &Returned) -> Result<(), Failure> {
+    if rule == LayoutRule::Any {
+        return Ok(());
+    }
     let (expected, got) = (Placed::all(reference), Placed::all(candidate));
     for (index, (expected, got)) in expected.iter().zip(&got).enumerate() {
         if let (Some(expected), Some(got)) = (expected, got)
             && !expected.is_laid_out_like(got)
+            && !(rule == LayoutRule::Dense && expected.is_dense() && got.is_dense())
         {
             return Err(layout_differs(index, expected, got));
         }
@@ -82,6 +99,20 @@ impl<'a> Placed<'a> {
         self.steps().eq(other.steps())
     }
 
+    /// Returns whether each element between the first and the last in memory is one of the tensor's, and only once.
+    fn is_dense(&self) -> bool {
+        let mut steps: Vec<_> = self.steps().collect();
+        steps.sort_by_key(|&(_, stride)| stride);
+        let mut next = Some(1);
+        for (extent, stride) in steps {
+            if next.is_none() || next != u64::try_from(stride).ok() {
+                return false;
+            }
+            next = next.and_then(|next| next.checked_mul(extent));
+        }
+        true
+    }
+
     /// Returns whether the spans from the first to the last element meet. Views that interleave without a common element count
     /// as sharing too.
     fn overlaps(&self, other: &Self) -> bool {
@@ -144,7 +175,7 @@ mod tests {
     }
 
     fn check(reference: &[Place<'_>], candidate: &[Place<'_>], expected: Option<Status>) {
-        let found = refuse_other_layout(&returned(reference), &returned(candidate)).err();
+        let found = refuse_other_layout(LayoutRule::Same, &returned(reference), &returned(candidate)).err();
         assert_eq!(found.map(|failure| failure.status), expected, "{reference:?} {candidate:?}");
     }
 
@@ -158,6 +189,22 @@ mod tests {
         check(&[(&[1, 4], &[4, 1], 64)], &[(&[1, 4], &[1, 1], 64)], None);
         check(&[(&[0, 4], &[4, 1], 0)], &[(&[0, 4], &[1, 1], 0)], None);
         check(&[(&[], &[], 64)], &[(&[], &[], 64)], None);
+    }
+
+    #[test]
+    fn a_compiler_may_choose_another_dense_order() {
+        let allowed = |expected: Place<'_>, got: Place<'_>| {
+            refuse_other_layout(LayoutRule::Dense, &returned(&[expected]), &returned(&[got])).is_ok()
+        };
+        let shape = &[2, 3, 4];
+        let contiguous = (&shape[..], &[12, 4, 1][..], 64);
+        assert!(allowed(contiguous, (shape, &[12, 1, 3], 64)));
+        assert!(allowed((shape, &[1, 2, 6], 64), contiguous));
+        assert!(!allowed(contiguous, (shape, &[0, 4, 1], 64)), "expanded");
+        assert!(!allowed(contiguous, (shape, &[24, 4, 1], 64)), "with gaps");
+        assert!(!allowed(contiguous, (shape, &[4, 4, 1], 64)), "overlapping");
+        assert!(!allowed((shape, &[0, 4, 1], 64), contiguous), "the graph's result is expanded");
+        assert!(allowed((shape, &[0, 4, 1], 64), (shape, &[0, 4, 1], 640)));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::BTreeSet, fmt, io};
 use passnet_record::{DType, OutputValue, Status, TensorValue, WorkerNote};
 use serde_json::json;
 
-use super::layout::refuse_other_layout;
+use super::layout::{LayoutRule, refuse_other_layout};
 use crate::{block::InputBlock, failure::Failure, worker::Returned};
 
 /// Origin of a value.
@@ -83,13 +83,13 @@ pub(super) fn unravel(mut index: u64, shape: &[u64]) -> Vec<u64> {
 pub(crate) struct CallProperties {
     /// Other inputs than those that the reference changes are left as they were, and are not handed out as outputs.
     pub(crate) inputs: bool,
-    /// Outputs have the reference's strides, and share memory only where the reference's do.
-    pub(crate) layout: bool,
+    /// Strides of outputs. Unless they are all allowed, outputs share memory only where the reference's do.
+    pub(crate) layout: LayoutRule,
 }
 
 impl CallProperties {
     /// Everything.
-    pub(crate) const ALL: Self = Self { inputs: true, layout: true };
+    pub(crate) const ALL: Self = Self { inputs: true, layout: LayoutRule::Same };
 }
 
 /// Error of pairing values.
@@ -127,9 +127,7 @@ pub(crate) fn pair<'a>(
         refuse_extra_mutations(reference, candidate).map_err(PairError::Failure)?;
         refuse_handed_out_inputs(reference, candidate).map_err(PairError::Failure)?;
     }
-    if guard.layout {
-        refuse_other_layout(reference, candidate).map_err(PairError::Failure)?;
-    }
+    refuse_other_layout(guard.layout, reference, candidate).map_err(PairError::Failure)?;
     pairs.extend(pair_mutations(reference, candidate, inputs, set)?);
     Ok(pairs)
 }
