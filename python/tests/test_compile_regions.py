@@ -264,7 +264,7 @@ def test_judged_regions_may_feed_a_convolution():
     with torch.no_grad():
         captured = capture(torch.nn.Sequential(*layers), (torch.randn(1, 4, 66, 66),), {})
     wire, types = author._typed(captured.module.graph, "cpu")
-    texts = [author._native.write_passes(wire, types, "cuda", judged) for judged in (False, True)]
+    texts = [author._native.write_passes(wire, types, "cuda", judged) for judged in ("", "whole")]
     assert ["group_norm" in text for passes in texts for _, text in passes] == [False, True]
 
 
@@ -292,3 +292,36 @@ def test_writes_to_values_that_nothing_reads_are_no_difference(reads: bool, monk
         torch.testing.assert_close(compiled(x), model(x))
     (known,) = compiled.report().specialisations
     assert reads or (known.regions and all(region.kept for region in known.regions)), compiled.report()
+
+
+@torch.no_grad()
+def test_a_region_that_is_refused_as_a_whole_is_tried_in_parts():
+    """A kernel cannot give a result and a view of it that share memory. It gives the result."""
+
+    def model(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        y = torch.relu(x * 2 + 1) * 3
+        return y, y.t()
+
+    x = torch.randn(8, 64)
+    compiled = passnet.compile(model)
+    found, expected = compiled(x), model(x)
+    torch.testing.assert_close(found, expected)
+    assert found[0].data_ptr() == found[1].data_ptr()
+    (known,) = compiled.report().specialisations
+    whole, part = known.regions
+    assert (whole.kept, whole.operations, part.operations) == (False, 5, 4)
+    assert "share memory" in whole.reason and part.rule == f"{whole.rule}_part_0" and part.rule in known.texts
+
+
+def test_parts_of_a_region_leave_its_products_to_the_library():
+    def model(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return torch.relu(torch.nn.functional.linear(torch.sigmoid(x) * 2, w) + 1)
+
+    with torch.no_grad():
+        captured = capture(model, [torch.randn(64, 64, dtype=torch.bfloat16) for _ in range(2)], {})
+    wire, types = author._typed(captured.module.graph, "cpu")
+    products = {
+        judged: any("linear" in text for _, text in author._native.write_passes(wire, types, "cuda", judged))
+        for judged in ("whole", "parts")
+    }
+    assert products == {"whole": True, "parts": False}

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use passnet_graph::{Graph, NodeId, Target, TypedGraph};
+use passnet_graph::{Graph, NodeId, Target, TypedGraph, ValueId};
 use passnet_record::{ORDER_FILE, PassDirectory};
 
 use crate::{
@@ -67,7 +67,34 @@ pub fn write_passes_without(task: &[TypedGraph], target: Target, choices: &Choic
 /// convolution in TF32. For a caller who compares each region with exact results: a model's results are then as precise
 /// as PyTorch's, but not within a narrow tolerance of them.
 pub fn write_judged_passes(task: &[TypedGraph], target: Target, choices: &Choices) -> PassDirectory {
-    written(task, &plan_judged_passes(task, target), choices).directory
+    written(task, &plan_judged_passes(task, target, &Excluded::new()), choices).directory
+}
+
+/// Like [`write_judged_passes`], for operations that one call replaced and that were wrong or slow as a whole: products stay
+/// with the library, and views of other results stay views. A directory without files where there are neither.
+pub fn write_judged_parts(task: &[TypedGraph], target: Target, choices: &Choices) -> PassDirectory {
+    let left: Excluded = task.iter().map(often_lost).enumerate().collect();
+    let passes = match left.values().all(BTreeSet::is_empty) {
+        true => Vec::new(),
+        false => plan_judged_passes(task, target, &left),
+    };
+    written(task, &passes, choices).directory
+}
+
+/// Returns the products of a graph, and the views that are results next to the value that they view.
+fn often_lost(typed: &TypedGraph) -> BTreeSet<NodeId> {
+    let graph = typed.graph();
+    let results: BTreeSet<ValueId> = graph.output_values().collect();
+    let viewed = |node: NodeId| {
+        let subject = Call::of(graph, graph.node(node)).filter(|_| is_view_node(typed, node))?.subject()?.as_value()?;
+        Some((subject, graph.node_of(subject)))
+    };
+    let views_result = |node: NodeId| {
+        let mut below = std::iter::successors(viewed(node), |&(_, from)| viewed(from?));
+        results.contains(&graph.value_of(node)) && below.any(|(value, _)| results.contains(&value))
+    };
+    let is_lost = |node: &NodeId| is_product(graph, *node) || views_result(*node);
+    graph.nodes().map(|node| node.id).filter(is_lost).collect()
 }
 
 /// Returns the files of passes.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 import torch.fx
@@ -39,16 +40,24 @@ class Authored:
     """Why some passes cannot be used."""
 
 
-def author_passes(graph: torch.fx.Graph, store: Store | None = None, *, judged: bool = False) -> Authored:
+def author_passes(
+    graph: torch.fx.Graph,
+    store: Store | None = None,
+    *,
+    judged: Literal["", "whole", "parts"] = "",
+    name: str = "author:fuse",
+) -> Authored:
     """The passes of the built-in author for a graph of Dynamo.
 
     The types of values are those that Dynamo noted (`example_value`); values of unknown type, such as those with symbolic sizes,
     stay as they are. With a store, passes that were written before are read from there. `judged` says that each
-    region will be compared with exact results: the author then takes operations too whose roundings later ones enlarge. Raises `NotAuthoredError`.
+    region will be compared with exact results: with `whole` the author then takes operations too whose roundings later ones
+    enlarge, with `parts` it leaves the products of a region that lost as a whole. The passes have numbers behind the name.
+    Raises `NotAuthoredError`.
     """
     target = _target(graph)
     wire, types = _typed(graph, target)
-    key = key_of("author", _native.VERSION, torch.__version__, target, str(judged), wire, types)
+    key = key_of("author", _native.VERSION, torch.__version__, target, judged, wire, types)
     texts = store.read(key) if store is not None else None
     if texts is None:
         try:
@@ -57,9 +66,19 @@ def author_passes(graph: torch.fx.Graph, store: Store | None = None, *, judged: 
             raise NotAuthoredError(f"the graph cannot be given to the author: {error}") from None
         if store is not None:
             store.write(key, texts)
-    named = [(f"author:{name}", text) for name, text in texts]
+    named = [(f"{name}_{number}", text) for number, (_, text) in enumerate(texts)]
     passes, faults = load_passes(named)
     return Authored(passes, dict(named), faults)
+
+
+def author_parts(lost: dict[str, torch.fx.Graph], store: Store | None) -> list[Authored]:
+    """The passes for parts of regions that lost as a whole, by name of their pass: without products, which a library may compute faster."""
+    written = []
+    for name, graph in lost.items():
+        # It has types, and is of one device, as the graph was that it is from.
+        with contextlib.suppress(NotAuthoredError):
+            written.append(author_passes(graph, store, judged="parts", name=f"{name}_part"))
+    return written
 
 
 def _target(graph: torch.fx.Graph) -> str:

@@ -20,6 +20,7 @@ from passnet._backend.fallback import bound_replacement
 from passnet._backend.precision import is_as_precise
 from passnet._backend.sharing import escape_together
 from passnet._backend.stopwatch import compare_times
+from passnet._backend.types import typed_pattern
 from passnet._passes.load import Pass
 from passnet._passes.rewrite import only_result
 from passnet.kernels._errors import is_fatal
@@ -43,6 +44,7 @@ class Region:
 
 
 _TIMES = ("eager_ns", "fused_ns")
+_RANDOM = "what it computes depends on random numbers, or is not known beforehand"
 
 
 def direct(rule: Pass) -> Pass:
@@ -85,6 +87,8 @@ class Judge(torch.fx.Interpreter):
         # AOTAutograd itself restores which results of a graph share memory.
         self.aliases = aliases
         self.regions: dict[torch.fx.Node, Region] = {}
+        self.lost: dict[str, torch.fx.Graph] = {}
+        """Patterns of passes that are wrong or slow, by name, with the types of one such place."""
         self._known: dict[tuple, Region] = {}
 
     def run(self, *values: Any, **options: Any) -> Any:
@@ -118,13 +122,15 @@ class Judge(torch.fx.Interpreter):
             region = Region(rule.name, _operations(rule))
             self._decide(rule, values, region, escapes, unseen)
             self._known[key] = region
+            if not region.kept and region.reason != _RANDOM and rule.name not in self.lost:
+                self.lost[rule.name] = typed_pattern(rule.pattern, _copies(values))
         return dataclasses.replace(self._known[key])
 
     def _decide(self, rule: Pass, values: Sequence[Any], region: Region, escapes: bool, unseen: frozenset[int]) -> None:
         pattern = _pattern(rule)
         effects = effects_of(pattern, values)
         if effects is None or effects.is_random:
-            region.kept, region.reason = False, "what it computes depends on random numbers, or is not known beforehand"
+            region.kept, region.reason = False, _RANDOM
             return
         try:
             fault = _fault(rule, pattern, values, escapes, unseen)

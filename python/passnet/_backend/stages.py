@@ -20,7 +20,7 @@ from torch._functorch.aot_autograd import aot_module_simplified
 from torch._functorch.partitioners import default_partition
 
 from passnet._backend.aten import ALL, POINTWISE, formulas, in_torch
-from passnet._backend.author import NotAuthoredError, author_passes
+from passnet._backend.author import NotAuthoredError, author_parts, author_passes
 from passnet._backend.cache import Store
 from passnet._backend.regions import Judge, Region, difference_of, direct, drop, fork_random, regions_of
 from passnet._backend.stopwatch import compare_times
@@ -201,7 +201,8 @@ class _Candidate:
         texts: dict[str, str] = {}
         notes: list[str] = []
         if options.author:
-            written = author_passes(translated.graph, options.store, judged=options.verify)
+            judged = "whole" if options.verify else ""
+            written = author_passes(translated.graph, options.store, judged=judged)
             authored = [direct(rule) for rule in written.passes]
             rewrite(translated, authored)
             used += authored
@@ -209,14 +210,30 @@ class _Candidate:
         if not options.verify:
             regions = [Region(rule.name, 0) for rule in regions_of(translated.graph, used).values()]
             return cls(translated, regions, texts, notes)
-        judge = Judge(translated, used, aliases=False)
-        judge.run(*values)
-        for node, region in judge.regions.items():
-            if not region.kept:
-                drop(translated.graph, node, judge.sites[node])
-        translated.graph.lint()
-        translated.recompile()
-        return cls(translated, list(judge.regions.values()), texts, notes)
+        regions, lost = _judged(translated, used, values)
+        parts: list[Pass] = []
+        for written in author_parts(lost, options.store) if options.author else []:
+            authored = [direct(rule) for rule in written.passes]
+            rewrite(translated, authored)
+            parts += authored
+            texts |= written.texts
+        if parts:
+            regions += _judged(translated, parts, values)[0]
+        return cls(translated, regions, texts, notes)
+
+
+def _judged(
+    module: torch.fx.GraphModule, passes: Sequence[Pass], values: Sequence[Any]
+) -> tuple[list[Region], dict[str, torch.fx.Graph]]:
+    """Leaves regions that are wrong or slow to PyTorch. Returns all regions, and the patterns of those that are left."""
+    judge = Judge(module, passes, aliases=False)
+    judge.run(*values)
+    for node, region in judge.regions.items():
+        if not region.kept:
+            drop(module.graph, node, judge.sites[node])
+    module.graph.lint()
+    module.recompile()
+    return list(judge.regions.values()), judge.lost
 
 
 @contextlib.contextmanager

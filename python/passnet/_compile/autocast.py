@@ -19,8 +19,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from passnet._backend.compare import difference
 from passnet._backend.modes import autocast_devices, enters_mode
+from passnet._backend.types import without_data
 from passnet._compile.capture import Captured
-from passnet._compile.strides import note_tensor
 
 Run = Callable[..., Sequence[Any]]
 Casts = dict[torch.fx.Node, torch.dtype]
@@ -271,7 +271,7 @@ def _insert(module: torch.fx.GraphModule, finder: _Finder, kept: dict[str, torch
         else:
             with graph.inserting_before(user):
                 node = graph.call_method("to", (operand, value.dtype))
-        note_tensor(node, value, mode)
+        node.meta["example_value"] = without_data(value, mode)
         return node
 
     for node in list(graph.nodes):

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 import torch.fx
 
-from passnet._backend.author import NotAuthoredError, author_passes
+from passnet._backend.author import NotAuthoredError, author_parts, author_passes
 from passnet._backend.cache import Store
 from passnet._backend.fallback import Refusals, with_fallback
 from passnet._backend.inductor import compile_rest
@@ -63,7 +63,10 @@ def build(captured: Captured, known: Sequence[Pass], options: Options, store: St
         used = _rewrite(captured, known, options, store, report)
         if options.verify and used:
             captured.rewind(example)
-            _verify(module, used, example, report)
+            lost = _verify(module, used, example, report)
+            if lost and options.author is not None:
+                captured.rewind(example)
+                used += _in_parts(lost, captured, example, options, store, report)
         if options.verify and any(region.kept for region in report.regions):
             module = _faster(plain, module, captured, example, report)
         run: Run = module.forward
@@ -123,7 +126,7 @@ def _rewrite(
     _apply(module, used, report)
     if options.author is not None:
         try:
-            written = author_passes(module.graph, store, judged=options.verify)
+            written = author_passes(module.graph, store, judged="whole" if options.verify else "")
         except NotAuthoredError as error:
             report.notes.append(f"the author wrote nothing: {error}")
         else:
@@ -164,7 +167,8 @@ def _apply(module: torch.fx.GraphModule, passes: Sequence[Pass], report: Special
 
 def _verify(
     module: torch.fx.GraphModule, passes: Sequence[Pass], example: Sequence[torch.Tensor], report: Specialisation
-) -> None:
+) -> dict[str, torch.fx.Graph]:
+    """Leaves regions that are wrong or slow to PyTorch; returns the patterns of their passes."""
     judge = Judge(module, passes)
     judge.run(*example)
     for node, region in judge.regions.items():
@@ -173,6 +177,27 @@ def _verify(
             drop(module.graph, node, judge.sites[node])
     module.graph.lint()
     module.recompile()
+    return judge.lost
+
+
+def _in_parts(
+    lost: dict[str, torch.fx.Graph],
+    captured: Captured,
+    example: Sequence[torch.Tensor],
+    options: Options,
+    store: Store,
+    report: Specialisation,
+) -> list[Pass]:
+    """Rewrites parts of regions that lost as a whole. Returns the passes."""
+    used = []
+    for written in author_parts(lost, store):
+        authored = [_usable(rule, captured, options, warns=False) for rule in written.passes]
+        _apply(captured.module, authored, report)
+        used += authored
+        report.texts |= written.texts
+    if used:
+        _verify(captured.module, used, example, report)
+    return used
 
 
 def _faster(

@@ -9,6 +9,8 @@ import torch
 import torch.fx
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from passnet._backend.types import without_data
+
 
 def note_strides(module: torch.fx.GraphModule, example: Sequence[torch.Tensor]) -> None:
     """Runs a graph on these arguments and corrects the types that Dynamo noted where results have other strides.
@@ -23,19 +25,11 @@ def note_strides(module: torch.fx.GraphModule, example: Sequence[torch.Tensor]) 
             result = super().run_node(node)
             noted = node.meta.get("example_value")
             if _differs(result, noted):
-                note_tensor(node, result, mode)
+                node.meta["example_value"] = without_data(result, mode)
             return result
 
     with torch.no_grad():
         Runner(module).run(*example)
-
-
-def note_tensor(node: torch.fx.Node, value: torch.Tensor, mode: FakeTensorMode) -> None:
-    """Notes the type of a value for compilation, as Dynamo does: a tensor without data."""
-    with mode:
-        node.meta["example_value"] = torch.empty_strided(
-            value.shape, value.stride(), dtype=value.dtype, device=value.device
-        )
 
 
 def _differs(value: Any, noted: Any) -> bool:

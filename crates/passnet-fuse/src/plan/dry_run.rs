@@ -190,7 +190,7 @@ fn is_same(wanted: &Type, found: &Type, on_host: bool) -> bool {
     }
 }
 
-/// Passes in the given order, but those whose patterns contain others first.
+/// Passes in the given order, but those whose patterns contain others, or share nodes with their matches, first.
 fn by_containment(task: &[TypedGraph], passes: Vec<PlannedPass>) -> Vec<PlannedPass> {
     let regions: Vec<Vec<Graph>> = passes
         .iter()
@@ -202,12 +202,19 @@ fn by_containment(task: &[TypedGraph], passes: Vec<PlannedPass>) -> Vec<PlannedP
     let occurs = |small: usize, large: usize| {
         regions[large].iter().any(|region| passes[small].find(region).is_some_and(|matches| !matches.is_empty()))
     };
+    let matched: Vec<BTreeSet<(usize, NodeId)>> = passes.iter().map(|pass| matched_nodes(task, pass)).collect();
+    // A small pass must not take one node in the middle of what a larger one replaces: the rest would stay as it is.
+    let takes = |small: usize, large: usize| {
+        let size = |pass: usize| passes[pass].sites[0].region.nodes.len();
+        let is_of = |site: &Site| site.region.nodes.iter().any(|&node| matched[small].contains(&(site.graph, node)));
+        size(small) < size(large) && passes[large].sites.iter().any(is_of)
+    };
     let count = passes.len();
-    let before: Vec<Vec<usize>> = (0..count)
-        .map(|small| {
-            (0..count).filter(|&large| large != small && occurs(small, large) && !occurs(large, small)).collect()
-        })
-        .collect();
+    let is_before = |large: usize, small: usize| {
+        large != small && (takes(small, large) || occurs(small, large) && !occurs(large, small))
+    };
+    let before: Vec<Vec<usize>> =
+        (0..count).map(|small| (0..count).filter(|&large| is_before(large, small)).collect()).collect();
     let mut left: BTreeSet<usize> = (0..count).collect();
     let mut order = Vec::new();
     while let Some(&first) = left.first() {
@@ -218,6 +225,15 @@ fn by_containment(task: &[TypedGraph], passes: Vec<PlannedPass>) -> Vec<PlannedP
     }
     let mut passes: Vec<Option<PlannedPass>> = passes.into_iter().map(Some).collect();
     order.into_iter().filter_map(|place| passes[place].take()).collect()
+}
+
+/// Returns the nodes that a pass matches in the graphs of a task before anything is replaced, those of its own sites included.
+fn matched_nodes(task: &[TypedGraph], pass: &PlannedPass) -> BTreeSet<(usize, NodeId)> {
+    let of_graph = |(graph, typed): (usize, &TypedGraph)| {
+        let matches = pass.find(typed.graph()).unwrap_or_default();
+        matches.into_iter().flat_map(|found| found.nodes).flatten().map(move |node| (graph, node)).collect::<Vec<_>>()
+    };
+    task.iter().enumerate().flat_map(of_graph).collect()
 }
 
 /// Returns the first match that a pass has no plan for, if any.

@@ -26,9 +26,14 @@ pub(crate) fn plan_passes(
     plan_around(task, target, &find_fragile_nodes(task, target, left))
 }
 
-/// Returns the same, with all nodes that can be expressed: for a caller who compares each region with exact results.
-pub(crate) fn plan_judged_passes(task: &[TypedGraph], target: Target) -> Vec<Vec<Site>> {
-    plan_around(task, target, &vec![BTreeSet::new(); task.len()])
+/// Returns the same, with all other nodes that can be expressed: for a caller who compares each region with exact results.
+pub(crate) fn plan_judged_passes(
+    task: &[TypedGraph],
+    target: Target,
+    left: &BTreeMap<usize, BTreeSet<NodeId>>,
+) -> Vec<Vec<Site>> {
+    let kept: Vec<_> = (0..task.len()).map(|graph| left.get(&graph).cloned().unwrap_or_default()).collect();
+    plan_around(task, target, &kept)
 }
 
 /// Returns the sites of a task, without the nodes of each graph that are kept. Where one graph cannot have an operation

@@ -1,38 +1,46 @@
 //! The built-in author in the process of its user: a typed graph to the text of passes, without files.
 
-use passnet_fuse::{Choices, write_judged_passes, write_passes as write};
+use passnet_fuse::{Choices, write_judged_parts, write_judged_passes, write_passes as write};
 use passnet_graph::{Target, Type, TypedGraph, wire};
+use passnet_record::PassDirectory;
 use pyo3::{exceptions::PyValueError, prelude::*};
 
 /// Writes the passes of the built-in author for one graph.
 ///
 /// `graph` is in wire form (`docs/reference/graph-wire.md`), `types` a JSON list with the type of each value, inputs first,
-/// as `passnet._services.propagate` writes them. `target` is `cpu` or `cuda`. With `judged`, also
-/// operations whose roundings later ones enlarge: for a caller who compares each region with exact results. Returns pairs of a name and the text of a
-/// pass, in the order of their application.
+/// as `passnet._services.propagate` writes them. `target` is `cpu` or `cuda`. `judged` is `""`, or for a caller who compares
+/// each region with exact results: `whole` takes also operations whose roundings later ones enlarge, and `parts` does so for
+/// a region that lost as a whole. Returns pairs of a name and the text of a pass, in the order of their application.
 #[pyfunction]
-#[pyo3(signature = (graph, types, target, judged=false))]
+#[pyo3(signature = (graph, types, target, judged=""))]
 pub(super) fn write_passes(
     py: Python<'_>,
     graph: &str,
     types: &str,
     target: &str,
-    judged: bool,
+    judged: &str,
 ) -> PyResult<Vec<(String, String)>> {
     let target = match target {
         "cpu" => Target::Cpu,
         "cuda" => Target::Cuda,
         other => return Err(PyValueError::new_err(format!("there is no target `{other}`; use `cpu` or `cuda`"))),
     };
+    let write = match judged {
+        "" => write,
+        "whole" => write_judged_passes,
+        "parts" => write_judged_parts,
+        other => return Err(PyValueError::new_err(format!("`judged` is `whole` or `parts`, not `{other}`"))),
+    };
     // Other threads of the user run meanwhile.
-    py.detach(|| passes_of(graph, types, target, judged)).map_err(PyValueError::new_err)
+    py.detach(|| passes_of(graph, types, target, write)).map_err(PyValueError::new_err)
 }
 
-fn passes_of(graph: &str, types: &str, target: Target, judged: bool) -> Result<Vec<(String, String)>, String> {
+type Write = fn(&[TypedGraph], Target, &Choices) -> PassDirectory;
+
+fn passes_of(graph: &str, types: &str, target: Target, write: Write) -> Result<Vec<(String, String)>, String> {
     let graph = wire::from_json(graph).map_err(|error| error.to_string())?;
     let types: Vec<Type> = serde_json::from_str(types).map_err(|error| format!("types: {error}"))?;
     let typed = TypedGraph::new(graph, types).map_err(|error| error.to_string())?;
-    let write = if judged { write_judged_passes } else { write };
     let written = write(&[typed], target, &Choices::new());
     // A directory without passes has no order.
     let order = written.order().unwrap_or_default();

@@ -1,0 +1,43 @@
+"""Types of values, noted at the nodes of a graph for the author."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.fx
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+
+def without_data(value: torch.Tensor, mode: FakeTensorMode) -> torch.Tensor:
+    """A tensor of the same type without data, as Dynamo notes it."""
+    with mode:
+        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
+
+
+def typed_pattern(pattern: torch.fx.Graph, values: Sequence[Any]) -> torch.fx.Graph:
+    """A copy of a pattern whose parameters are these values, with the types that its operations give.
+
+    The tensors become inputs, everything else constants. It runs the pattern, which may write to the values.
+    """
+    graph = torch.fx.Graph()
+    parameters = [node for node in pattern.nodes if node.op == "placeholder"]
+    bound: dict[torch.fx.Node, Any] = {
+        node: graph.placeholder(node.name) if isinstance(value, torch.Tensor) else value
+        for node, value in zip(parameters, values, strict=True)
+    }
+    graph.output(graph.graph_copy(pattern, bound))
+    mode = FakeTensorMode()
+
+    def noted(value: Any) -> Any:
+        return without_data(value, mode) if isinstance(value, torch.Tensor) else value
+
+    class Runner(torch.fx.Interpreter):
+        def run_node(self, node: torch.fx.Node) -> Any:
+            result = super().run_node(node)
+            node.meta["example_value"] = torch.utils._pytree.tree_map(noted, result)
+            return result
+
+    Runner(torch.fx.GraphModule({}, graph)).run(*(value for value in values if isinstance(value, torch.Tensor)))
+    return graph
