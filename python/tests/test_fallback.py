@@ -299,3 +299,36 @@ def test_memory_that_is_shared_in_a_later_call(write_passes: Callable[..., Path]
         call(torch.arange(8.0), torch.arange(8.0))
         call(torch.arange(8.0), torch.arange(8.0))
         assert torch.equal(call(*pair(4)), model(*pair(4)))
+
+
+PRECISE = """
+import torch
+
+def pattern(x, y):
+    x.add_(y)
+    return x - 256
+
+def replacement_args(x, y):
+    return (x, y)
+
+def precise(x, y):
+    result = (x.float() + y.float() {fault} - 256).to(x.dtype)
+    x.add_(y)
+    return result
+
+def replacement_func():
+    return precise
+"""
+
+
+@pytest.mark.parametrize(("fault", "refused"), [("", 0), ("+ 3", 1)])
+@torch.no_grad()
+def test_more_precise_results_are_no_difference(write_passes: Callable[..., Path], fault: str, refused: int):
+    """The pattern rounds a sum to 8 bits and then loses all of them; its replacement rounds once."""
+    rule = PassDirectory.load(write_passes(precise=PRECISE.format(fault=fault))).passes[0]
+    refusals = Refusals(rule.name, warns=False)
+    call = with_fallback(rule, refusals).replacement
+    results = [call(*(torch.full((4,), value, dtype=torch.bfloat16) for value in (256.0, 0.875))) for _ in range(2)]
+    # The first call returns what PyTorch computes.
+    assert [result[0].item() for result in results] == [0.0, 0.0 if refused else 0.875]
+    assert sum(refusals.counts.values()) == 2 * refused

@@ -24,10 +24,11 @@ import torch.fx
 from torch.autograd import forward_ad
 
 from passnet import _native
-from passnet._backend.compare import difference, other_sharing
+from passnet._backend.compare import Inexact, difference, other_sharing
 from passnet._backend.effects import change_by_autocast, effects_of
 from passnet._backend.indices import with_safe_indices
 from passnet._backend.modes import autocast_devices
+from passnet._backend.precision import exact_results, is_as_precise
 from passnet._passes.errors import PassError
 from passnet._passes.load import Pass
 from passnet.kernels import _prepared
@@ -188,7 +189,13 @@ class _Decisions:
         after = [values[place].clone() for place in mutated]
         _restore(values, before)
         expected = self.original(*values)
-        reason = difference((found, *after), (expected, *(values[place] for place in mutated)), values)
+        ours, theirs = (found, *after), (expected, *(values[place] for place in mutated))
+        reason = difference(ours, theirs, values)
+        if isinstance(reason, Inexact):
+            given = [before.get(place, value) for place, value in enumerate(values)]
+            exact = exact_results(self.original, given)
+            if exact is not None and is_as_precise(ours, theirs, (exact[0], *(exact[1 + place] for place in mutated))):
+                reason = None
         if reason is None and self.refusals.results_may_change:
             reason = other_sharing(found, expected)
         if reason is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -17,6 +18,34 @@ def is_as_precise(ours: Any, theirs: Any, exact: Any) -> bool:
     if not len(ours) == len(theirs) == len(exact):
         return False
     return all(_is_as_precise(*three) for three in zip(ours, theirs, exact, strict=True))
+
+
+def exact_results(pattern: Callable[..., Any], values: Sequence[Any]) -> Any | None:
+    """Results of a pattern in float64; None where it does not run in it."""
+    wide = [
+        value.double() if isinstance(value, torch.Tensor) and value.dtype.is_floating_point else value
+        for value in copies(values)
+    ]
+    try:
+        result = pattern(*wide)
+    except Exception:  # Any that an operator raises for a type that it does not take.
+        return None
+    return (result, *wide)
+
+
+def copies(values: Sequence[Any]) -> list[Any]:
+    """The values in memory of their own, with their strides, and sharing it with each other as they did."""
+    storages: dict[int, torch.UntypedStorage] = {}
+
+    def copy(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        storage = value.untyped_storage()
+        own = storages.setdefault(storage._cdata, storage.clone())
+        fresh = torch.empty(0, dtype=value.dtype, device=value.device)
+        return fresh.set_(own, value.storage_offset(), value.shape, value.stride())
+
+    return [copy(value) for value in values]
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:

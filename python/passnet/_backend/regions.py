@@ -17,7 +17,7 @@ import torch.fx
 from passnet._backend.compare import Inexact, difference, other_sharing
 from passnet._backend.effects import effects_of
 from passnet._backend.fallback import bound_replacement
-from passnet._backend.precision import is_as_precise
+from passnet._backend.precision import copies, exact_results, is_as_precise
 from passnet._backend.sharing import escape_together
 from passnet._backend.stopwatch import compare_times
 from passnet._backend.types import typed_pattern
@@ -123,7 +123,7 @@ class Judge(torch.fx.Interpreter):
             self._decide(rule, values, region, escapes, unseen)
             self._known[key] = region
             if not region.kept and region.reason != _RANDOM and rule.name not in self.lost:
-                self.lost[rule.name] = typed_pattern(rule.pattern, _copies(values))
+                self.lost[rule.name] = typed_pattern(rule.pattern, copies(values))
         return dataclasses.replace(self._known[key])
 
     def _decide(self, rule: Pass, values: Sequence[Any], region: Region, escapes: bool, unseen: frozenset[int]) -> None:
@@ -143,7 +143,7 @@ class Judge(torch.fx.Interpreter):
             return
         region.reason = "equal to PyTorch"
         if self.timed:
-            eager, fused = (_copies(values) if effects.mutated else values for _ in range(2))
+            eager, fused = (copies(values) if effects.mutated else values for _ in range(2))
             times = compare_times(lambda: pattern(*eager), lambda: rule.replacement(*fused), _device(values))
             region.eager_ns, region.fused_ns = times.eager_ns, times.fused_ns
             if times.loses:
@@ -186,21 +186,6 @@ def _device(values: Sequence[Any]) -> torch.device:
     return next((device for device in devices if device.type != "cpu"), torch.device("cpu"))
 
 
-def _copies(values: Sequence[Any]) -> list[Any]:
-    """The values in memory of their own, with their strides, and sharing it with each other as they did."""
-    storages: dict[int, torch.UntypedStorage] = {}
-
-    def copy(value: Any) -> Any:
-        if not isinstance(value, torch.Tensor):
-            return value
-        storage = value.untyped_storage()
-        own = storages.setdefault(storage._cdata, storage.clone())
-        fresh = torch.empty(0, dtype=value.dtype, device=value.device)
-        return fresh.set_(own, value.storage_offset(), value.shape, value.stride())
-
-    return [copy(value) for value in values]
-
-
 def _storages(values: Any) -> set[int]:
     """The memory of all tensors within values."""
     leaves = torch.utils._pytree.tree_leaves(values)
@@ -214,7 +199,7 @@ def _fault(
 
     If several results escape, they have to share memory with each other as the pattern's do. The arguments are compared afterwards too: neither may write to what the other does not.
     """
-    eager, fused = _copies(values), _copies(values)
+    eager, fused = copies(values), copies(values)
     read = [place for place in range(len(values)) if place not in unseen]
     theirs = pattern(*eager), *(eager[place] for place in read)
     ours = rule.replacement(*fused), *(fused[place] for place in read)
@@ -238,7 +223,7 @@ def difference_of(
     results = []
     for function in (plain, run):
         with fork_random(values):
-            results.append(tuple(function(*_copies(values))))
+            results.append(tuple(function(*copies(values))))
     theirs, ours = results
     reason = difference(ours, theirs, ())
     if aliases and (reason is None or isinstance(reason, Inexact)):
@@ -269,16 +254,3 @@ def _difference(ours: Any, theirs: Any, eager: Sequence[Any], fused: Sequence[An
     # Other values may be the more precise ones; any other difference decides.
     found = [reason for reason in reasons if reason is not None]
     return min(found, key=lambda reason: isinstance(reason, Inexact), default=None)
-
-
-def exact_results(pattern: Callable[..., Any], values: Sequence[Any]) -> Any | None:
-    """Results of a pattern in float64; None where it does not run in it."""
-    wide = [
-        value.double() if isinstance(value, torch.Tensor) and value.dtype.is_floating_point else value
-        for value in _copies(values)
-    ]
-    try:
-        result = pattern(*wide)
-    except Exception:  # Any that an operator raises for a type that it does not take.
-        return None
-    return (result, *wide)
