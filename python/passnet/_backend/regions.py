@@ -79,9 +79,17 @@ class Judge(torch.fx.Interpreter):
     """Runs a rewritten graph on real values, and decides about each region: kept, or not and why."""
 
     def __init__(
-        self, module: torch.fx.GraphModule, passes: Sequence[Pass], *, timed: bool = True, aliases: bool = True
+        self,
+        module: torch.fx.GraphModule,
+        passes: Sequence[Pass],
+        *,
+        timed: bool = True,
+        aliases: bool = True,
+        graphed: bool = False,
     ) -> None:
         super().__init__(module)
+        # Whether the graph becomes a CUDA graph, so that only the device's time counts.
+        self.graphed = graphed
         self.sites = regions_of(module.graph, passes)
         self.timed = timed
         # AOTAutograd itself restores which results of a graph share memory.
@@ -144,7 +152,8 @@ class Judge(torch.fx.Interpreter):
         region.reason = "equal to PyTorch"
         if self.timed:
             eager, fused = (copies(values) if effects.mutated else values for _ in range(2))
-            times = compare_times(lambda: pattern(*eager), lambda: rule.replacement(*fused), _device(values))
+            sides = (lambda: pattern(*eager)), (lambda: rule.replacement(*fused))
+            times = compare_times(*sides, _device(values), graphed=self.graphed)
             region.eager_ns, region.fused_ns = times.eager_ns, times.fused_ns
             if times.loses:
                 region.kept, region.reason = False, "slower than PyTorch"

@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from passnet._backend.recording import REPEATS, repeated
+
 _ROUNDS = 7
 _ROUND_NS = 100_000
 _MAX_REPEATS = 32
@@ -56,8 +58,29 @@ class Comparison:
         return [fused / eager for eager, fused in zip(self.eager, self.fused, strict=True)]
 
 
-def compare_times(eager: Callable[[], Any], fused: Callable[[], Any], device: torch.device) -> Comparison:
-    """Calls two functions in turns."""
+def compare_times(
+    eager: Callable[[], Any], fused: Callable[[], Any], device: torch.device, *, graphed: bool = False
+) -> Comparison:
+    """Calls two functions in turns.
+
+    With `graphed` the times are those of the device alone, as CUDA graphs, where both functions can be recorded: the host's
+    share of a call, which a graph does not have, decides nothing then.
+    """
+    if not graphed or device.type != "cuda":
+        return _compared(eager, fused, device)
+    graphs = [graph for function in (eager, fused) if (graph := repeated(function, device)) is not None]
+    try:
+        if len(graphs) < 2:
+            return _compared(eager, fused, device)
+        times = _compared(graphs[0].replay, graphs[1].replay, device)
+    finally:
+        for graph in graphs:
+            graph.reset()
+    eager_ns, fused_ns = (tuple(time / REPEATS for time in side) for side in (times.eager, times.fused))
+    return Comparison(eager_ns, fused_ns)
+
+
+def _compared(eager: Callable[[], Any], fused: Callable[[], Any], device: torch.device) -> Comparison:
     clocks = (_Clock(eager, device), _Clock(fused, device))
     started = time.perf_counter_ns()
     times: tuple[list[float], list[float]] = ([], [])

@@ -63,12 +63,14 @@ def build(captured: Captured, known: Sequence[Pass], options: Options, store: St
         used = _rewrite(captured, known, options, store, report)
         if options.verify and used:
             captured.rewind(example)
-            lost = _verify(module, used, example, report)
+            # The host's share of a call does not count where there will be a CUDA graph.
+            on_device = pool is not None and refusal(captured) is None
+            lost = _verify(module, used, example, report, graphed=on_device)
             if lost and options.author is not None:
                 captured.rewind(example)
-                used += _in_parts(lost, captured, example, options, store, report)
-        if options.verify and any(region.kept for region in report.regions):
-            module = _faster(plain, module, captured, example, report)
+                used += _in_parts(lost, captured, example, options, store, report, graphed=on_device)
+            if any(region.kept for region in report.regions):
+                module = _faster(plain, module, captured, example, report, graphed=on_device)
         run: Run = module.forward
         if options.then is not None:
             run = _rest(plain, run, used, captured, example, options, report)
@@ -166,10 +168,15 @@ def _apply(module: torch.fx.GraphModule, passes: Sequence[Pass], report: Special
 
 
 def _verify(
-    module: torch.fx.GraphModule, passes: Sequence[Pass], example: Sequence[torch.Tensor], report: Specialisation
+    module: torch.fx.GraphModule,
+    passes: Sequence[Pass],
+    example: Sequence[torch.Tensor],
+    report: Specialisation,
+    *,
+    graphed: bool,
 ) -> dict[str, torch.fx.Graph]:
     """Leaves regions that are wrong or slow to PyTorch; returns the patterns of their passes."""
-    judge = Judge(module, passes)
+    judge = Judge(module, passes, graphed=graphed)
     judge.run(*example)
     for node, region in judge.regions.items():
         report.regions.append(region)
@@ -187,6 +194,8 @@ def _in_parts(
     options: Options,
     store: Store,
     report: Specialisation,
+    *,
+    graphed: bool,
 ) -> list[Pass]:
     """Rewrites parts of regions that lost as a whole. Returns the passes."""
     used = []
@@ -196,7 +205,7 @@ def _in_parts(
         used += authored
         report.texts |= written.texts
     if used:
-        _verify(captured.module, used, example, report)
+        _verify(captured.module, used, example, report, graphed=graphed)
     return used
 
 
@@ -206,10 +215,12 @@ def _faster(
     captured: Captured,
     example: Sequence[torch.Tensor],
     report: Specialisation,
+    *,
+    graphed: bool,
 ) -> torch.fx.GraphModule:
     """The faster of the two graphs, as measured."""
     sides = [captured.repeatable(module.forward, example) for module in (plain, fused)]
-    times = compare_times(*sides, _device(example))
+    times = compare_times(*sides, _device(example), graphed=graphed)
     report.eager_ns, report.fused_ns = times.eager_ns, times.fused_ns
     if not times.loses:
         return fused

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import bisect
 import collections
-import contextlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 import torch.fx
 from torch.autograd.graph import increment_version
 
+from passnet._backend.recording import own_workspaces
 from passnet._compile.capture import Captured
 
 _WARM_UPS = 3
@@ -186,7 +186,7 @@ class Recording:
         device = values[0].device
         graph = torch.cuda.CUDAGraph()
         try:
-            with torch.cuda.device(device), _own_workspaces():
+            with torch.cuda.device(device), own_workspaces():
                 _warm_up(run, values, written)
                 with torch.cuda.graph(graph, pool=pool.handle, capture_error_mode="thread_local"):
                     outputs = tuple(run(*values))
@@ -282,17 +282,6 @@ def _check(outputs: Sequence[Any], values: Sequence[torch.Tensor]) -> None:
     for value in outputs:
         if isinstance(value, torch.Tensor) and value.untyped_storage()._cdata in known:
             raise NotGraphedError("a result is a view of an argument or a parameter")
-
-
-@contextlib.contextmanager
-def _own_workspaces() -> Iterator[None]:
-    """Keeps workspaces of cuBLAS that are allocated in the pool of a graph out of the table that lives as long as the process."""
-    clear = getattr(torch._C, "_cuda_clearCublasWorkspaces", lambda: None)
-    clear()
-    try:
-        yield
-    finally:
-        clear()
 
 
 def _static(tensor: torch.Tensor) -> torch.Tensor:
