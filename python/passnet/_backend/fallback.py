@@ -97,7 +97,7 @@ def with_fallback(rule: Pass, refusals: Refusals, *, verify: bool = True) -> Pas
 
     safe = dataclasses.replace(rule, replacement=replacement, replacement_args=lambda *values: values)
     # Computed once for a pass, not for each graph.
-    vars(safe).update(canonical=rule.canonical, origin=rule)
+    vars(safe).update(canonical=rule.canonical, origin=rule, refusals=refusals)
     return safe
 
 

@@ -16,7 +16,7 @@ import torch.fx
 
 from passnet._backend.compare import Inexact, difference, other_sharing
 from passnet._backend.effects import effects_of
-from passnet._backend.fallback import bound_replacement
+from passnet._backend.fallback import Refusals, bound_replacement
 from passnet._backend.precision import copies, exact_results, is_as_precise
 from passnet._backend.sharing import escape_together
 from passnet._backend.stopwatch import compare_times
@@ -140,12 +140,18 @@ class Judge(torch.fx.Interpreter):
         if effects is None or effects.is_random:
             region.kept, region.reason = False, _RANDOM
             return
+        refusals: Refusals | None = getattr(rule, "refusals", None)
+        before = dict(refusals.counts) if refusals is not None else {}
         try:
             fault = _fault(rule, pattern, values, escapes, unseen)
         except Exception as error:
             if is_fatal(error):
                 raise
             fault = f"its replacement refuses the arguments: {error}"
+        if fault is None and refusals is not None:
+            # Such a call has PyTorch's own results.
+            left = [refusal.reason for refusal, count in refusals.counts.items() if count > before.get(refusal, 0)]
+            fault = f"its calls are left to PyTorch: {left[0]}" if left else None
         if fault is not None:
             region.kept, region.reason = False, fault
             return
