@@ -32,7 +32,7 @@ class Model(torch.nn.Module):
 @pytest.fixture(autouse=True)
 def never_slower(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("passnet._compile.build", "passnet._backend.regions"):
-        monkeypatch.setattr(f"{name}.compare_times", lambda *_: Comparison((2.0,), (1.0,)))
+        monkeypatch.setattr(f"{name}.compare_times", lambda *_, **__: Comparison((2.0,), (1.0,)))
 
 
 def model() -> tuple[Model, torch.Tensor]:

@@ -33,8 +33,8 @@ class Block(torch.nn.Module):
 def never_slower(monkeypatch: pytest.MonkeyPatch) -> None:
     """Decisions by correctness alone, so that tests do not depend on times."""
     for module in (stages, training):
-        monkeypatch.setattr(module, "compare_times", lambda *_: Comparison((2.0,), (1.0,)))
-    monkeypatch.setattr("passnet._backend.regions.compare_times", lambda *_: Comparison((2.0,), (1.0,)))
+        monkeypatch.setattr(module, "compare_times", lambda *_, **__: Comparison((2.0,), (1.0,)))
+    monkeypatch.setattr("passnet._backend.regions.compare_times", lambda *_, **__: Comparison((2.0,), (1.0,)))
 
 
 def block() -> tuple[Block, torch.Tensor]:
@@ -182,7 +182,7 @@ def test_wrong_gradients_are_left_to_pytorch(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_slower_step_is_left_to_pytorch(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(training, "compare_times", lambda *_: Comparison((1.0,), (2.0,)))
+    monkeypatch.setattr(training, "compare_times", lambda *_, **__: Comparison((1.0,), (2.0,)))
     model, x = block()
     compiled = passnet.compile(model)
     with pytest.warns(RuntimeWarning, match="slower"):
