@@ -108,6 +108,9 @@ fn graph_types(
     let wanted: Vec<usize> = wanted.into_iter().collect();
     let ask = |&number: &usize| {
         let sample = &corpus.graphs[number].sample;
+        if sample.tensors.is_empty() && sample.graph.inputs().next().is_some() {
+            return (number, Err("its inputs are not known; run `passnet dataset annotate` first".to_owned()));
+        }
         let graph = sample.graph.with_device(&options.device, None);
         let inputs: Vec<_> =
             sample.tensors.iter().map(|meta| json!({"shape": meta.shape, "dtype": meta.dtype})).collect();

@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use passnet_graphnet::{Sample, sample::read_sample_dir};
+use passnet_graphnet::{GraphNetMeta, Sample, graph_module, sample::read_sample_dir};
 use passnet_run::Selection;
 use rayon::prelude::*;
 
 use crate::{
     Dataset, Failure, OpenError, Table,
     folders::{FolderError, find_samples},
-    import::parse,
+    import::{DescribeError, parse},
     open_suite,
     store::{SampleRow, TableError},
 };
@@ -56,7 +56,7 @@ pub enum CorpusError {
 
 impl Corpus {
     /// Reads all graphs of a dataset (its table of whole graphs, else that of subgraphs), of an archive of a suite, or of all
-    /// sample folders below a folder. Damaged samples are failures in the result.
+    /// sample folders below a folder. Subgraphs of a dataset need no annotation. Damaged samples are failures in the result.
     ///
     /// # Errors
     /// If nothing like a dataset is at the path.
@@ -114,7 +114,7 @@ impl Corpus {
     }
 
     fn add_rows(&mut self, rows: &[SampleRow]) {
-        let parsed: Vec<_> = rows.par_iter().map(|row| parse(&row.path, &row.files)).collect();
+        let parsed: Vec<_> = rows.par_iter().map(parse_row).collect();
         for (row, sample) in rows.iter().zip(parsed) {
             match sample {
                 Ok(sample) if row.origins.is_empty() => self.graphs.push(CorpusGraph::new(row.path.clone(), sample)),
@@ -146,6 +146,20 @@ impl Corpus {
         models.sort_unstable();
         models.dedup();
         models.len()
+    }
+}
+
+/// Returns the sample of a row; without inputs where it is a subgraph that was not annotated.
+fn parse_row(row: &SampleRow) -> Result<Sample, DescribeError> {
+    match (row.files.text("weight_meta.py"), row.files.text("model.py")) {
+        (None, Some(text)) => Ok(Sample {
+            graph: graph_module::parse(&row.path, text)?,
+            tensors: Vec::new(),
+            meta: GraphNetMeta::default(),
+            constraints: String::new(),
+            graph_hash: None,
+        }),
+        _ => parse(&row.path, &row.files),
     }
 }
 

@@ -7,7 +7,7 @@ use passnet_author::pass_directories;
 use passnet_dataset::coverage::{CheckOptions, Corpus, CorpusError, CoverageReport, NamedPattern, check, find};
 use passnet_eval::Referee;
 use passnet_graph::wire;
-use passnet_record::PassDirectory;
+use passnet_record::{PassDirectory, counted};
 use passnet_services::{Helper, HelperPool, Interpreter};
 
 use super::{match_judge::RefereeJudge, referee};
@@ -19,6 +19,9 @@ use passnet_flags::MatchArgs;
 
 /// Bytes of inputs above which a match is not evaluated.
 const MAX_CHECKED_BYTES: u64 = 256 << 20;
+
+/// Graphs that cannot be read and are named.
+const SHOWN_FAILURES: usize = 10;
 
 /// Patterns with the directories that they are from.
 #[derive(Default)]
@@ -72,8 +75,11 @@ pub(crate) fn run(args: &MatchArgs) -> Result<ExitCode> {
     } else {
         output::report(&coverage.text_report())?
     }
-    for failure in &corpus.failures {
+    for failure in corpus.failures.iter().take(SHOWN_FAILURES) {
         tracing::warn!("{}: {}", failure.what, failure.message);
+    }
+    if corpus.failures.len() > SHOWN_FAILURES {
+        tracing::warn!("{} cannot be read in all", counted(corpus.failures.len(), "graph"));
     }
     for (directory, why) in &found.refused {
         tracing::error!("{}: {why}", directory.display());

@@ -101,5 +101,14 @@ fn coverage_conflicts_refusals_and_unsound_matches_are_counted() {
         assert_eq!(outcome(pass, types).as_deref(), Some(expected), "{types}: {}", found["passes"][pass]["types"]);
     }
 
+    // Subgraphs are searched before they are annotated.
+    let dataset = scratch.path().join("dataset").to_str().unwrap().to_owned();
+    assert!(crate::passnet(&["dataset", "import", &data, "--out", &dataset]).status.success());
+    assert!(crate::passnet(&["dataset", "fold", &dataset, "--mode", "single-ops"]).status.success());
+    let output = crate::passnet(&["match", &passes, "--dataset", &dataset, "--table", "subgraphs", "--json"]);
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(found["graphs"].as_u64() > Some(2), "{found}");
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("WARN"), "{}", String::from_utf8_lossy(&output.stderr));
+
     assert_eq!(crate::passnet(&["match", &passes, "--dataset", "/nowhere/at/all"]).status.code(), Some(2));
 }
