@@ -15,25 +15,13 @@ use std::{
 };
 
 use passnet_graphnet::{graph_module, sample::read_sample_dir};
-use serde::Deserialize;
+use passnet_record::{CaptureLine, CapturedModel};
 
 pub use self::{
     error::CaptureError,
-    ledger::{CapturedModel, LEDGER, Ledger, Settings},
+    ledger::{LEDGER, Ledger},
     summary::Summary,
 };
-
-/// A line of the capturing process.
-#[derive(Deserialize)]
-#[serde(tag = "event", rename_all = "snake_case")]
-enum CaptureLine {
-    /// Comes first: the number of models, and those that are skipped because they are done.
-    Plan {
-        models: usize,
-        skipped: Vec<String>,
-    },
-    Model(Box<CapturedModel>),
-}
 
 /// Progress of a capture.
 #[derive(Clone, Copy, Debug)]
@@ -102,12 +90,14 @@ fn check_sample(folder: &Path) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use passnet_record::CaptureSettings;
+
     use super::*;
 
     #[test]
     fn a_model_without_readable_samples_has_failed() {
         let out = tempfile::tempdir().unwrap();
-        let mut ledger = Ledger::open(out.path(), Settings { seed: 0, max_parameters: 5e8 }).unwrap();
+        let mut ledger = Ledger::open(out.path(), CaptureSettings { seed: 0, max_parameters: 5e8 }).unwrap();
         let lines = "{\"event\": \"plan\", \"models\": 3, \"skipped\": [\"before\"]}\n\
                      {\"event\": \"model\", \"spec\": \"a\", \"status\": \"ok\", \"folders\": [\"gone\"]}\n\
                      {\"event\": \"model\", \"spec\": \"b\", \"status\": \"unknown_model\"}\n";

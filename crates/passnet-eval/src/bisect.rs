@@ -6,11 +6,10 @@
 use passnet_graph::{NodeId, ValueId};
 use passnet_record::{
     GraphId, Verdict,
-    services::{Annotation, ValueMeta},
+    services::{AnnotateRequest, Annotation, ValueMeta},
 };
 use passnet_run::GraphSample;
 use passnet_services::{Helper, HelperError, HelperPool, Interpreter};
-use serde_json::json;
 
 /// Bytes of inputs above which a graph is not run for its values.
 const MAX_BYTES: u64 = 4 << 30;
@@ -39,13 +38,13 @@ pub struct Bisection {
 pub fn values_of(sample: &GraphSample, interpreter: &Interpreter) -> Result<Vec<Option<ValueMeta>>, HelperError> {
     let pool = HelperPool::new(interpreter.clone(), Helper::Annotate);
     let graph = sample.graph().with_device("cpu", None);
-    let question = json!({
-        "graph": passnet_graph::wire::to_value(&graph),
-        "inputs": sample.metas(),
-        "max_bytes": MAX_BYTES,
-        "seconds": SECONDS,
-        "variants": false,
-    });
+    let question = AnnotateRequest {
+        graph: passnet_graph::wire::to_value(&graph),
+        inputs: sample.metas().to_vec(),
+        max_bytes: MAX_BYTES,
+        seconds: SECONDS,
+        variants: false,
+    };
     Ok(pool.ask::<Annotation>(&question)?.values)
 }
 

@@ -10,8 +10,8 @@ use std::{
     time::Duration,
 };
 
+use passnet_record::fleet::{TaskEvent, TaskRequest};
 use passnet_services::Interpreter;
-use serde::{Deserialize, Serialize};
 
 use crate::{
     bridge::{Bridge, BridgeConfig, BridgeNews},
@@ -45,22 +45,6 @@ impl BridgeConfig {
         let arguments = flags.into_iter().flat_map(|(name, value)| [name.into(), value]).collect();
         Self { interpreter, module: "passnet._fleet.tasks", arguments }
     }
-}
-
-/// Request to the bridge.
-#[derive(Serialize)]
-#[serde(tag = "op", rename_all = "snake_case")]
-enum TaskRequest<'a> {
-    Run { number: usize, folder: &'a Path },
-}
-
-/// Event that the bridge reports.
-#[derive(Debug, Deserialize)]
-#[serde(tag = "event", rename_all = "snake_case")]
-enum TaskEvent {
-    Done { number: usize, node: String },
-    Retried { number: usize, reason: String },
-    Failed { number: usize, reason: String },
 }
 
 /// Progress of the tasks.
@@ -109,7 +93,7 @@ pub(crate) fn run_tasks(
     while !state.open.is_empty() {
         let mut bridge = Bridge::<TaskEvent>::start(config)?;
         for &number in &state.open {
-            bridge.send(&TaskRequest::Run { number, folder: &shards[number] });
+            bridge.send(&TaskRequest::Run { number, folder: shards[number].clone() });
         }
         if !state.serve(&bridge, stop, progress)? {
             return Ok(false);

@@ -106,6 +106,8 @@ fn written(task: &[TypedGraph], passes: &[Vec<Site>], choices: &Choices) -> Writ
         let list: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
         files.push((ORDER_FILE.to_owned(), format!("[{}]\n", list.join(", "))));
     }
+    // A pass directory is refused as a whole where two files share a name, so numbers are used instead of names of
+    // operations.
     // Names of files are plain and different.
     let directory = PassDirectory::new(files).expect("numbered names are paths of a pass directory");
     let part = |site: &Site| {

@@ -40,6 +40,7 @@ impl Graph {
 impl Builder {
     /// Adds an input. Inputs come before nodes.
     pub fn input(&mut self, name: &str) -> ValueId {
+        // Kept until `finish`, as all faults are: callers then have one place with an error, not one for each call.
         if !self.graph.nodes.is_empty() && self.late_input.is_none() {
             self.late_input = Some(name.into());
         }
@@ -154,6 +155,7 @@ impl Builder {
     }
 
     fn place_frees(&mut self) -> Result<(), VerifyError> {
+        // A stable sort: frees after one node stay in the order in which the source has them.
         self.frees.sort_by_key(|&(node, _)| node);
         let mut frees = self.frees.iter().peekable();
         for (index, node) in self.graph.nodes.iter_mut().enumerate() {

@@ -28,6 +28,8 @@ impl Graph {
         for arg in graph.args.iter_mut().chain(graph.kwargs.iter_mut().map(|(_, arg)| arg)) {
             *arg = replacement(*arg).unwrap_or(*arg);
         }
+        // The strings `cuda` and `cpu` can mean other things elsewhere, such as a key, so they are replaced only
+        // where they must be a device.
         for node in self.nodes() {
             let data = self.nodes[node.id.index()];
             if is_bare_to(self, &node) {

@@ -71,6 +71,7 @@ fn is_in_place(graph: &Graph, node: &Node<'_>) -> bool {
         return operator.mutates();
     }
     let name = last_segment(target);
+    // PyTorch's naming rule for changes in place. Names with two underscores are Python's, as `__add__`.
     if name.ends_with('_') && !name.ends_with("__") {
         return true;
     }
@@ -119,6 +120,7 @@ impl Storage {
         for node in graph.nodes() {
             let mut join = |arg| graph.for_each_value(arg, &mut |value| storage.join(node.value, value));
             let changed = mutated(graph, &node);
+            // A call that changes its argument returns that argument.
             if !changed.is_empty() {
                 changed.into_iter().for_each(join);
                 continue;
@@ -167,6 +169,7 @@ fn viewed(node: &Node<'_>) -> Viewed {
     let memory = Op::find(name).map_or(HashedMemory::ByCallee, |op| op.hashed_memory);
     match node.callee {
         Callee::Function("operator.getitem") => Viewed::First,
+        // Arithmetic on tensors always makes fresh memory.
         Callee::Function(path) if path.starts_with("operator.") => Viewed::Nothing,
         Callee::Function(path) if path.starts_with("torch.nn.functional.") || path.starts_with("torch._C._nn.") => {
             if memory == HashedMemory::Alias {
@@ -176,6 +179,7 @@ fn viewed(node: &Node<'_>) -> Viewed {
             }
         }
         _ if memory == HashedMemory::Fresh => Viewed::Nothing,
+        // A method that is not in the table may return a view of its receiver, but of no other argument.
         Callee::Method(_) | Callee::Function(operators::GETATTR) => Viewed::First,
         Callee::Function(_) => Viewed::All,
     }
@@ -214,6 +218,7 @@ pub(crate) fn live_nodes(graph: &Graph) -> Vec<bool> {
         }
     };
     graph.output_values().for_each(|value| mark(&mut live, value));
+    // Backwards, so that one pass is enough: users come after what they use.
     for node in graph.nodes().rev() {
         if live[node.id.index()] || is_effectful(graph, &node) {
             live[node.id.index()] = true;

@@ -263,6 +263,7 @@ impl Graph {
             (Arg::None, Arg::None) | (Arg::Ellipsis, Arg::Ellipsis) => true,
             (Arg::Bool(a), Arg::Bool(b)) => a == b,
             (Arg::Int(a), Arg::Int(b)) => a == b,
+            // By bits, so that a graph with a NaN is equal to itself and 0.0 is not -0.0.
             (Arg::Float(a), Arg::Float(b)) => a.to_bits() == b.to_bits(),
             (Arg::Str(a), Arg::Str(b)) | (Arg::Attr(a), Arg::Attr(b)) => self.str(a) == other.str(b),
             (Arg::DType(a), Arg::DType(b)) => a == b,

@@ -51,6 +51,7 @@ fn canonical_bytes(graph: &Graph, tensors: Option<&[TensorMeta]>) -> Vec<u8> {
             bytes.0
         })
         .collect();
+    // No reference gives unused inputs an order, and the order of parameters must not matter.
     unused.sort_unstable();
     out.0.extend(unused.into_iter().flatten());
     out.0

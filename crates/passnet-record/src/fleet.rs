@@ -9,6 +9,8 @@
 //! *bridge* starts stations on a cluster and carries lines. A line may arrive twice and a station may disappear at any time:
 //! every reply names its lease, and a verdict has a content key.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -315,6 +317,30 @@ pub enum ClusterEvent {
     Lost { slot: u64, reason: String },
     /// Text for people.
     Note { text: String },
+}
+
+/// Request of the driver to the bridge that runs stages of the dataset on shards.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case")]
+pub enum TaskRequest {
+    /// Runs a shard on any node.
+    Run {
+        /// Number that the events repeat.
+        number: usize,
+        folder: PathBuf,
+    },
+}
+
+/// Event that this bridge reports.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum TaskEvent {
+    /// The result of a shard is there.
+    Done { number: usize, node: String },
+    /// A shard was lost and runs again.
+    Retried { number: usize, reason: String },
+    /// A shard was given up.
+    Failed { number: usize, reason: String },
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@
 //! ```
 
 mod author;
+mod capture;
 mod choice;
 mod device;
 mod dtype;
@@ -45,6 +46,7 @@ mod trial_times;
 mod verdict;
 
 pub use author::{AuthorParseError, AuthorSpec};
+pub use capture::{CaptureLine, CaptureSettings, CapturedModel, LEDGER_VERSION, LedgerLine};
 pub use choice::{Baseline, CacheMode, Coverage, Depth, ExecutionPath, Mode, Split, Weights};
 pub use device::{Device, UnknownDevice};
 pub use dtype::{DType, UnknownDType};

@@ -247,6 +247,19 @@ pub struct Literals {
     pub kwargs: Value,
 }
 
+/// Request to bring the calls of a graph into canonical form: arguments by name, defaults filled in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CanonicalRequest {
+    pub graph: Value,
+}
+
+/// Reply to [`CanonicalRequest`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CanonicalReply {
+    /// The same calls in the same order. A call that this PyTorch does not know stays as it is.
+    pub graph: Value,
+}
+
 /// Request to count the kernels that prefixes of a graph compile to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KernelCountRequest {

@@ -1,6 +1,6 @@
 //! The `passnet` command: flags, output, exit codes.
 //!
-//! A subcommand has its flags in `args/`, and one short function in `commands/` that calls the libraries and prints. This is the
+//! A subcommand has its flags in `passnet-flags`, and one short function in `commands/` that calls the libraries and prints. This is the
 //! only crate that prints and that decides exit codes. It never computes a result itself: a function that another program could
 //! need belongs in a library.
 //!

@@ -7,91 +7,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use passnet_record::{CaptureSettings, CapturedModel, LEDGER_VERSION, LedgerLine};
 
 use super::error::CaptureError;
 
 /// Name of the file.
 pub const LEDGER: &str = "extract.jsonl";
-const SCHEMA_VERSION: u32 = 1;
-
-/// Settings that determine the sample of a model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Settings {
-    /// Seed of weights and inputs.
-    pub seed: u64,
-    /// Parameters above which a model is reduced.
-    pub max_parameters: f64,
-}
-
-/// Result of one model, as the capture reports it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct CapturedModel {
-    /// The model as it was named.
-    pub spec: String,
-    /// `ok`, or the kind of failure.
-    pub status: String,
-    /// Reason of the failure.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub reason: String,
-    /// Samples, relative to the directory of the ledger.
-    #[serde(default)]
-    pub folders: Vec<String>,
-    /// Operations of each graph.
-    #[serde(default)]
-    pub ops: Vec<usize>,
-    /// Nodes of each graph, inputs and output included.
-    #[serde(default)]
-    pub nodes: Vec<usize>,
-    /// Graphs that gave the captured shapes when they were run again.
-    #[serde(default)]
-    pub replayed: usize,
-    /// Wall-clock time in seconds.
-    #[serde(default)]
-    pub seconds: f64,
-    /// CPU time in seconds.
-    #[serde(default)]
-    pub cpu_seconds: f64,
-    /// Largest memory in use, in bytes.
-    #[serde(default)]
-    pub peak_bytes: u64,
-    /// Parameters of the model that was built, where its recipe counts them.
-    #[serde(default)]
-    pub parameters: Option<u64>,
-    /// Fields of the configuration that were made smaller, each with its value before and after.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub reduced: Map<String, Value>,
-    /// Operators that the model runs outside of its graphs, each with the number of calls: the samples are partial.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub left_out: Map<String, Value>,
-    /// Operators of its graphs that PyTorch does not define.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub custom_operators: Vec<String>,
-    /// Name of the inputs of the recipe that were used.
-    #[serde(default)]
-    pub inputs: String,
-}
-
-impl CapturedModel {
-    /// Returns whether the model was captured.
-    pub fn is_ok(&self) -> bool {
-        self.status == "ok"
-    }
-}
-
-#[derive(Serialize, Deserialize)]
-struct Line {
-    schema_version: u32,
-    settings: Settings,
-    model: CapturedModel,
-}
 
 /// The open ledger. While it is open, no other process writes to it.
 pub struct Ledger {
     directory: PathBuf,
     file: File,
-    settings: Settings,
+    settings: CaptureSettings,
     models: HashMap<String, CapturedModel>,
     /// Lines that could not be read.
     pub remarks: Vec<String>,
@@ -103,7 +30,7 @@ impl Ledger {
     ///
     /// # Errors
     /// If another process has it open, or it cannot be read.
-    pub fn open(directory: &Path, settings: Settings) -> Result<Self, CaptureError> {
+    pub fn open(directory: &Path, settings: CaptureSettings) -> Result<Self, CaptureError> {
         let path = directory.join(LEDGER);
         let failed = |source| CaptureError::Ledger { path: path.clone(), source };
         fs_err::create_dir_all(directory).map_err(failed)?;
@@ -119,8 +46,8 @@ impl Ledger {
         file.read_to_end(&mut text).map_err(failed)?;
         let (mut models, mut remarks) = (HashMap::new(), Vec::new());
         for line in text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
-            match serde_json::from_slice::<Line>(line) {
-                Ok(line) if line.schema_version == SCHEMA_VERSION && line.settings == settings => {
+            match serde_json::from_slice::<LedgerLine>(line) {
+                Ok(line) if line.schema_version == LEDGER_VERSION && line.settings == settings => {
                     models.insert(line.model.spec.clone(), line.model);
                 }
                 Ok(_) => {}
@@ -156,7 +83,7 @@ impl Ledger {
     /// If it cannot be written.
     pub fn add(&mut self, model: CapturedModel) -> Result<(), CaptureError> {
         let failed = |source| CaptureError::Ledger { path: self.directory.join(LEDGER), source };
-        let line = Line { schema_version: SCHEMA_VERSION, settings: self.settings.clone(), model };
+        let line = LedgerLine { schema_version: LEDGER_VERSION, settings: self.settings.clone(), model };
         let mut text = serde_json::to_string(&line).map_err(|error| failed(error.into()))?;
         text.push('\n');
         // One write, so that a line is whole or missing its end.
@@ -172,7 +99,7 @@ impl Ledger {
 mod tests {
     use std::fs;
 
-    use super::{CapturedModel, LEDGER, Ledger, Settings};
+    use super::{CaptureSettings, CapturedModel, LEDGER, Ledger};
 
     fn model(spec: &str, status: &str) -> CapturedModel {
         serde_json::from_value(serde_json::json!({"spec": spec, "status": status, "folders": [spec]})).unwrap()
@@ -187,7 +114,7 @@ mod tests {
     #[test]
     fn what_is_done_stays_done_and_a_torn_line_costs_itself() {
         let folder = tempfile::tempdir().unwrap();
-        let settings = Settings { seed: 0, max_parameters: 5e8 };
+        let settings = CaptureSettings { seed: 0, max_parameters: 5e8 };
         let mut ledger = Ledger::open(folder.path(), settings.clone()).unwrap();
         for spec in ["here", "gone"] {
             ledger.add(model(spec, "ok")).unwrap();
@@ -210,7 +137,7 @@ mod tests {
         let ledger = Ledger::open(folder.path(), settings).unwrap();
         assert_eq!(done(&ledger, false), ["bad", "here", "late"]);
         drop(ledger);
-        let other = Ledger::open(folder.path(), Settings { seed: 1, max_parameters: 5e8 }).unwrap();
+        let other = Ledger::open(folder.path(), CaptureSettings { seed: 1, max_parameters: 5e8 }).unwrap();
         assert!(done(&other, false).is_empty(), "another seed gives other samples");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::ledger::CapturedModel;
+use passnet_record::CapturedModel;
 
 /// The models of this call, those of earlier calls included.
 #[derive(Clone, Debug, Serialize)]

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use passnet_record::{TextReport, TextTable};
 
-use super::{ledger::CapturedModel, summary::Summary};
+use passnet_record::CapturedModel;
+
+use super::summary::Summary;
 
 /// Models are listed one by one up to this number.
 const LISTED: usize = 40;

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use passnet_graph::{Arg, Callee, Graph, Node, NodeId, ValueId, VerifyError, wire};
+use passnet_record::services::{CanonicalReply, CanonicalRequest};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-use serde_json::json;
 
 use super::corpus::Corpus;
 use crate::annotate::Runner;
@@ -117,8 +117,10 @@ impl Forms {
         let questions: Vec<_> = examples.chunks(CALLS_PER_QUESTION).collect();
         let answers = questions.into_par_iter().map(|examples| {
             let asked = joined(graphs, examples).map_err(|error| error.to_string())?;
-            let answer = runner.ask(&json!({"graph": wire::to_value(&asked)}))?;
-            let form = wire::from_value(&answer["graph"]).map_err(|error| format!("canonical form: {error}"))?;
+            let question = serde_json::to_value(CanonicalRequest { graph: wire::to_value(&asked) });
+            let answer = runner.ask(&question.map_err(|error| error.to_string())?)?;
+            let reply: CanonicalReply = serde_json::from_value(answer).map_err(|error| error.to_string())?;
+            let form = wire::from_value(&reply.graph).map_err(|error| format!("canonical form: {error}"))?;
             if form.num_nodes() == examples.len() {
                 Ok(form)
             } else {

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use passnet_graph::{Graph, Type, matching::Match, wire};
-use passnet_record::{GraphId, Status};
+use passnet_record::{
+    GraphId, Status,
+    services::{InputType, PropagateReply, PropagateRequest},
+};
 use passnet_run::GraphSample;
 use rayon::prelude::*;
-use serde::Deserialize;
-use serde_json::json;
 
 use super::{
     corpus::Corpus,
@@ -46,11 +47,6 @@ pub trait Judge: Sync {
     /// # Errors
     /// One sentence, if there is no verdict.
     fn judge(&self, pattern: usize, sample: &GraphSample) -> Result<JudgedMatch, String>;
-}
-
-#[derive(Deserialize)]
-struct Types {
-    values: Vec<Type>,
 }
 
 /// A match that can stand alone.
@@ -112,11 +108,14 @@ fn graph_types(
             return (number, Err("its inputs are not known; run `passnet dataset annotate` first".to_owned()));
         }
         let graph = sample.graph.with_device(&options.device, None);
-        let inputs: Vec<_> =
-            sample.tensors.iter().map(|meta| json!({"shape": meta.shape, "dtype": meta.dtype})).collect();
-        let question = json!({"graph": wire::to_value(&graph), "inputs": inputs, "device": options.device});
-        let answer = runner.ask(&question).and_then(|answer| {
-            let types: Types = serde_json::from_value(answer).map_err(|error| error.to_string())?;
+        let question = PropagateRequest {
+            graph: wire::to_value(&graph),
+            inputs: sample.tensors.iter().map(InputType::from).collect(),
+            device: options.device.clone(),
+        };
+        let question = serde_json::to_value(question).map_err(|error| error.to_string());
+        let answer = question.and_then(|question| runner.ask(&question)).and_then(|answer| {
+            let types: PropagateReply<Type> = serde_json::from_value(answer).map_err(|error| error.to_string())?;
             if types.values.len() == graph.num_values() { Ok(types.values) } else { Err("other values".to_owned()) }
         });
         (number, answer.map(|types| (graph, types)))

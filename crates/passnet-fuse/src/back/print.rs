@@ -61,6 +61,8 @@ fn summed(arena: &Arena, roots: &[ExprId]) -> BTreeSet<ExprId> {
     for id in arena.reachable(roots) {
         let Expr::Binary(Binary::Add | Binary::Sub, a, b) = *arena.get(id) else { continue };
         for mut operand in [a, b] {
+            // A compiler contracts through negations and conversions, too: LLVM fused a product with the next sum
+            // across a conversion to half precision.
             while let Expr::Round(inner, _) | Expr::Unary(Unary::Neg, inner) = *arena.get(operand) {
                 summed.insert(operand);
                 operand = inner;

@@ -35,6 +35,8 @@ pub struct TunableKernel {
 impl TunableKernel {
     pub(crate) fn new(graph: usize, program: &Program, target: Target) -> Self {
         let printed = |config| (printed(program, config), config);
+        // Many configurations print the same code, as those of tiles that are larger than the tensor. Each text is
+        // measured once.
         let mut seen = vec![printed(Config::default_for(target))];
         for config in Config::others(target) {
             let other = printed(config);

@@ -96,6 +96,8 @@ impl Arena {
             return self.position(index);
         }
         match (op, self.get(a), self.get(b)) {
+            // Only logic is simplified. Arithmetic on floats is not: `x * 1` and `x + 0` change NaN payloads, signs
+            // of zero and roundings.
             (Binary::And, Expr::Bool(true), _) | (Binary::Or, Expr::Bool(false), _) => b,
             (Binary::And, _, Expr::Bool(true)) | (Binary::Or, _, Expr::Bool(false)) => a,
             (Binary::And, Expr::Bool(false), _) | (Binary::And, _, Expr::Bool(false)) => self.bool(false),

@@ -39,6 +39,7 @@ impl<'t> Evaluator<'t> {
     /// Has a tensor read from a buffer from now on.
     pub(crate) fn store(&mut self, tensor: TensorId, buffer: BufferId, stride: Vec<i64>) {
         self.stored.insert(tensor, (buffer, stride));
+        // Values that were computed from the tensor before would be computed again instead of read from the buffer.
         self.memo.clear();
     }
 
@@ -83,6 +84,8 @@ impl<'t> Evaluator<'t> {
                     .collect();
                 let value = function.apply(&mut self.arena, &operands?, tensor.dtype)?;
                 let is_result = tensors.is_result(id);
+                // Inside of one operation PyTorch contracts products and sums. What an operation returns is rounded
+                // once.
                 let round = if is_result { Arena::round_result } else { Arena::round };
                 Some(round(&mut self.arena, value, tensor.dtype))
             }
@@ -176,6 +179,7 @@ impl<'t> Evaluator<'t> {
             }
             start += extent;
         }
+        // The last piece needs no condition: the index is below the end of the result.
         let (_, _, last, at) = pieces.pop()?;
         let mut value = self.at(last, &at)?;
         for (position, end, piece, at) in pieces.into_iter().rev() {

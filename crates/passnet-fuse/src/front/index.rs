@@ -192,6 +192,7 @@ impl Index {
         let of_all = factors().fold(by, gcd);
         let mut divisors: Vec<i64> = factors().map(|factor| gcd(factor, by)).chain([of_all]).collect();
         divisors.sort_unstable();
+        // The largest divisor first: it leaves the smallest quotient, and with it the fewest divisions in the kernel.
         divisors.into_iter().rev().filter(|&multiple| multiple > 1).find_map(|multiple| {
             let (part, below) = self.split(multiple);
             below.is_within(0, multiple, vars).then_some((multiple, part, below))
@@ -203,6 +204,7 @@ impl Index {
         if by == 1 {
             return self.clone();
         }
+        // Multiples of the divisor leave a floor division exactly, also negative ones, because it rounds down.
         let (whole, rest) = self.split(by);
         if rest.is_within(0, by, vars) {
             return whole;

@@ -88,7 +88,10 @@ impl<'g> Lowering<'g> {
             return self.set_item(&call);
         }
         let mut lowered = self.call(&call)?;
+        // A keyword that a lowering does not know could change the result. A new version of PyTorch may add one.
         call.reads_all_keywords().then_some(())?;
+        // The types come from PyTorch itself. Where they differ, a rule of this file is wrong for the call, and the
+        // call stays.
         self.check(&lowered, self.typed.type_of(node.value))?;
         if let Lowered::Tensor(result) = &lowered {
             self.tensors.mark_result(*result);
@@ -113,6 +116,7 @@ impl<'g> Lowering<'g> {
     }
 
     fn call(&mut self, call: &Call<'g>) -> Option<Lowered> {
+        // Each returns `None` before it adds anything that matters: tensors without users are never computed.
         let tensor = self
             .constant(call)
             .or_else(|| self.pointwise(call))

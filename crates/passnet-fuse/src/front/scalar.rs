@@ -119,6 +119,7 @@ impl ScalarFn {
             Self::Relu if kind != ValueKind::Bool => {
                 return Some(clamp(arena, x, Some(Scalar::Int(0)), None, kind));
             }
+            // Other powers of integers overflow as PyTorch's do only if they multiply in its order.
             Self::PowScalar(exponent) if kind == ValueKind::I64 && exponent == 2.0 => {
                 return Some(arena.binary(Binary::Mul, x, x));
             }
@@ -212,6 +213,7 @@ impl Float<'_> {
             }
             ScalarFn::Rsqrt => {
                 let one = self.constant(1.0);
+                // A quotient and not a power: the printers know `1 / sqrt(x)` and write the device's `rsqrt` for it.
                 let root = self.arena.unary(Unary::Sqrt, x);
                 self.div(one, root)
             }
@@ -246,6 +248,8 @@ impl Float<'_> {
             ScalarFn::Softplus => {
                 let power = self.arena.unary(Unary::Exp, x);
                 let log = self.arena.unary(Unary::Log1p, power);
+                // PyTorch's default threshold: above it, `log(1 + exp(x))` is `x` in `float32`, and `exp` may
+                // overflow.
                 let threshold = self.constant(20.0);
                 let is_large = self.arena.binary(Binary::Lt, threshold, x);
                 self.arena.select(is_large, x, log)
@@ -282,6 +286,8 @@ impl Float<'_> {
     }
 
     fn power(&mut self, x: ExprId, exponent: f64) -> ExprId {
+        // The exponents for which PyTorch has formulas of its own (`pow_tensor_scalar`); `pow` of the library rounds
+        // otherwise.
         if exponent == 2.0 {
             self.mul(x, x)
         } else if exponent == 3.0 {

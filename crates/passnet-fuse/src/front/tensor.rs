@@ -117,6 +117,7 @@ impl Tensors {
     /// Says that an operation gives a tensor, or a view of it.
     pub(crate) fn mark_result(&mut self, id: TensorId) {
         match self[id].def {
+            // A view has no roundings of its own; what it views is what the operation has computed.
             Def::View { of, .. } => self.mark_result(of),
             _ => {
                 self.results.insert(id);

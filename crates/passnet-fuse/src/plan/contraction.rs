@@ -63,6 +63,8 @@ impl Contraction {
         let terms: Vec<Loop> = stage.inner.iter().chain([&segment.innermost]).cloned().collect();
         let [count, height, width, length] = [&batch, &rows, &columns, &terms].map(|loops| extent(loops));
         let (block_rows, block_columns) = block(count, height, width);
+        // Tiles of both factors lie in shared memory at once. `float32` needs two tiles for each factor, the leading
+        // part and the rest.
         let most = if dtype == DType::Float32 { 32 } else { (8192 / (block_rows + block_columns)).clamp(32, 128) };
         Some(Self {
             tensor: *tensor,
@@ -105,6 +107,7 @@ fn block(count: i64, height: i64, width: i64) -> (i64, i64) {
     let (mut rows, mut columns) = (next_power(height).clamp(LEAST, 128), next_power(width).clamp(LEAST, 128));
     let programs = |rows: i64, columns: i64| count * (height + rows - 1) / rows * ((width + columns - 1) / columns);
     while programs(rows, columns) < PROGRAMS && rows.max(columns) > 2 * LEAST {
+        // The longer side is halved: a square tile reads the fewest elements for each product.
         if columns >= rows { columns /= 2 } else { rows /= 2 }
     }
     (rows, columns)

@@ -72,6 +72,8 @@ impl Cost {
     /// `host_ns` is the time of the host alone.
     fn new(host_ns: f64, bytes: i64, rates: &Rates) -> Self {
         let device_ns = bytes as f64 / rates.bytes_per_ns;
+        // Kernels of a device run while the host launches the next ones, so the slower of the two decides. On a CPU
+        // the times add up.
         Self { bytes, ns: if rates.overlaps { host_ns.max(device_ns) } else { host_ns + device_ns } }
     }
 }
@@ -121,7 +123,9 @@ fn eager(typed: &TypedGraph, region: &Region, rates: &Rates) -> Cost {
         if Call::of(graph, node).and_then(|call| call.op()).is_some_and(|op| op.is_convolution) {
             host_ns += rates.convolution_ns;
         }
+        // A set: `x * x` reads its operand once.
         let operands: BTreeSet<ValueId> = node.operands().collect();
+        // A gather reads a few rows of its table. Counting the whole table would make each embedding look expensive.
         let most = if is_gather(graph, id) { nbytes(node.value) } else { i64::MAX };
         bytes += nbytes(node.value) + operands.into_iter().map(|value| nbytes(value).min(most)).sum::<i64>();
     }
@@ -135,6 +139,7 @@ fn fused(typed: &TypedGraph, region: &Region, program: Option<&Program>, rates: 
         for (number, buffer) in program.buffers.iter().enumerate() {
             let (nbytes, is_fresh) = match &buffer.role {
                 Role::Input => (bytes_read(typed, region, &region.inputs[number]), false),
+                // Read and written, as temporaries are.
                 Role::Updated => (2 * region.inputs[number].ty.nbytes(), false),
                 Role::Output(ty) => (ty.nbytes(), true),
                 Role::Temporary(numel) => (2 * numel * buffer.dtype.size() as i64, true),

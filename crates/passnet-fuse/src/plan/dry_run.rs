@@ -50,6 +50,8 @@ pub(crate) fn dry_run(
             None => Err(Vec::new()),
         };
         let instead: Vec<PlannedPass> = match planned {
+            // Each place is added once. If it is lost again, planning it did not help, and the pass is given up
+            // instead of tried without end.
             Ok(site) if added.insert((graph, nodes.unwrap_or_default())) => {
                 PlannedPass::new(task, pass.sites.iter().cloned().chain([site]).collect()).into_iter().collect()
             }
@@ -147,6 +149,8 @@ impl PlannedPass {
 
     fn find(&self, graph: &Graph) -> Option<Vec<Match>> {
         let pattern = matching::Pattern::new(&self.pattern).ok()?;
+        // Most pairs of pattern and graph have no match. This check compares counts of operations and is much cheaper
+        // than a search.
         if !pattern.may_occur_in(graph) {
             return Some(Vec::new());
         }
@@ -219,6 +223,7 @@ fn by_containment(task: &[TypedGraph], passes: Vec<PlannedPass>) -> Vec<PlannedP
     let mut order = Vec::new();
     while let Some(&first) = left.first() {
         let is_free = |place: &&usize| before[**place].iter().all(|large| !left.contains(large));
+        // Passes can contain each other in a circle; then the first one in the given order goes first.
         let next = left.iter().find(is_free).copied().unwrap_or(first);
         left.remove(&next);
         order.push(next);
@@ -303,6 +308,8 @@ impl RewrittenGraph {
             }
             for (number, found) in matches.iter().enumerate().filter(|(_, found)| found.insert_after == node.id) {
                 let args = copy.args(found.inputs.iter().flatten().copied())?;
+                // A name that no pattern contains, so that later passes see a call they do not know, as they will
+                // when passes are applied.
                 let name = format!("fused_{index}_{number}");
                 let call = copy.builder.call_function(&name, &format!("torch.ops.passnet.{name}"), &args, &[]);
                 let results = pass.results(found);

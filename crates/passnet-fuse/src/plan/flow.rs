@@ -38,6 +38,8 @@ pub(crate) fn first_levels(typed: &TypedGraph, nodes: Expressible<'_>) -> Vec<us
         let begins = nodes.begins.contains(&node.id);
         let operands = node.operands().filter_map(|value| graph.node_of(value));
         let level = operands.map(|operand| {
+            // A view between the maker and the node that begins a region computes nothing, so it is no reason for
+            // another level.
             let maker = if begins { maker_of(typed, operand) } else { Some(operand) };
             let above = |maker: NodeId| levels[maker.index()] + usize::from(begins || !nodes.all.contains(&maker));
             maker.map_or(0, above).max(levels[operand.index()])
@@ -56,6 +58,8 @@ pub(crate) fn last_levels(typed: &TypedGraph, nodes: Expressible<'_>, first: &[u
     for node in graph.nodes().rev() {
         let place = node.id.index();
         let is_change = Call::of(graph, node).is_none_or(|call| call.is_change());
+        // A change that moved later would be seen by fewer users, and a node that stays is called where the graph has
+        // it.
         if is_change || !nodes.all.contains(&node.id) {
             last[place] = first[place];
         }

@@ -63,10 +63,13 @@ pub(crate) fn share(patterns: &[&Pattern]) -> SharedPattern {
         body.push_str(piece);
         let column: Vec<String> = patterns.iter().filter_map(|pattern| pattern.constants.get(place).cloned()).collect();
         let Some(first) = column.first() else { continue };
+        // A literal constant makes a pattern more specific, which keeps it from matching where the kernels have no
+        // plan.
         if column.iter().all(|constant| constant == first) {
             body.push_str(first);
             continue;
         }
+        // Constants that are equal in every graph share a parameter: an extent often occurs in several calls.
         let number = parameters.iter().position(|(_, known)| *known == column).unwrap_or_else(|| {
             parameters.push((format!("c{}", parameters.len()), column));
             parameters.len() - 1

@@ -65,6 +65,7 @@ fn fragile_in(typed: &TypedGraph, target: Target) -> BTreeSet<NodeId> {
     for node in graph.nodes() {
         let Some(call) = Call::of(graph, node) else { continue };
         let (op, ty) = (call.op(), typed.tensor(node.value));
+        // Integers and booleans have no roundings that a later operation could enlarge.
         if ty.is_some_and(|ty| !ty.dtype.is_float()) {
             continue;
         }
@@ -73,6 +74,7 @@ fn fragile_in(typed: &TypedGraph, target: Target) -> BTreeSet<NodeId> {
         let mut traces = joined(operands.iter().map(|(_, traces)| traces));
         fragile.extend(shown(&call, ty, target, &operands, &traces));
         if op.is_some_and(|op| op.is_product) {
+            // A product with weights of any sign can be negative, whatever its factor was.
             traces.values_mut().for_each(|trace| trace.is_signed = true);
         }
         let is_matrix = target == Target::Cuda
@@ -111,6 +113,7 @@ fn shown(
             let is_seen = |(reduction, trace): &(&NodeId, &Trace)| {
                 // Sums of what is not below 0 are no differences.
                 let is_difference = call.name == "sub" || trace.is_signed;
+                // Both operands carry the same reduction: their common part cancels, in any type.
                 let cancels = call.name == "sub" && tensors.iter().all(|(_, traces)| traces.contains_key(reduction));
                 trace.in_half && is_difference || cancels
             };

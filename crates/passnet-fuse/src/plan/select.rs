@@ -69,6 +69,7 @@ fn rewritable_sites(typed: &TypedGraph, graph: usize, target: Target, kept: &BTr
     if target == Target::Cuda
         && let Some(on_host) = typed.on_host()
     {
+        // Scalars and index tables of a CUDA graph may lie in host memory, where a Triton kernel cannot read them.
         sites.extend(on(&on_host, Target::Cpu));
     }
     sites
@@ -98,6 +99,8 @@ fn find_replacements(typed: &TypedGraph, target: Target, kept: &BTreeSet<NodeId>
     let smallest_slight = || slight.into_iter().filter_map(scheduled).min_by_key(|(region, _)| bytes(region));
     let smallest_copied =
         || find_regions(typed, target, kept, Copies::Unseen).into_iter().min_by_key(bytes).and_then(scheduled);
+    // In order of what they cost. A graph that no pass matches counts as failed, so even a pass without a gain is
+    // better than none.
     type Way<'w> = Box<dyn FnOnce() -> Vec<(Region, Replacement)> + 'w>;
     let ways: [Way<'_>; 5] = [
         Box::new(fused_and_views),

@@ -92,6 +92,8 @@ impl Site {
         };
         PatternKey {
             pieces: self.pattern.pieces.clone(),
+            // The signature of the replacement depends on it: a result that is an input is returned and not
+            // allocated.
             overwritten: self.region.outputs.iter().map(|output| output.input).collect(),
             form,
             target: self.target,

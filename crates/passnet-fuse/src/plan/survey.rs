@@ -46,6 +46,8 @@ impl<'g> Survey<'g> {
     /// `None` where rewriting could change what is seen of memory.
     pub(crate) fn of(typed: &'g TypedGraph, target: Target, kept: &BTreeSet<NodeId>) -> Option<Self> {
         let graph = typed.graph();
+        // One trial over the whole graph: whether a node can be expressed depends on what its operands were lowered
+        // to.
         let mut trial = Lowering::new(typed, target);
         // A pattern has no dead nodes: those of the graph stay as they are.
         let live = live_nodes(graph);
@@ -81,6 +83,7 @@ impl<'g> Survey<'g> {
                 Err(Obstacle::Call) => return None,
                 Err(Obstacle::Memory(value)) => {
                     for node in storage.touching(graph, value) {
+                        // Then the levels change, so the search starts again. It ends because the set only shrinks.
                         expressible.remove(&node.id);
                     }
                 }
@@ -125,6 +128,7 @@ impl<'g> Survey<'g> {
             };
             let views: Vec<NodeId> =
                 self.outputs(&nodes).into_iter().filter(leaves).filter_map(|value| graph.node_of(value)).collect();
+            // Removing a view makes its operand a result, which may be a view again.
             if views.is_empty() {
                 break;
             }
@@ -262,6 +266,8 @@ impl<'g> Survey<'g> {
                 || memory.changes(&node, &nodes)
                 || node.operands().any(|value| is_of(graph, value, &part))
             {
+                // A call of a pass stands after its last node, so a node outside that needs one of its values must
+                // come after all of them.
                 parts.push(std::mem::take(&mut part));
             }
         }

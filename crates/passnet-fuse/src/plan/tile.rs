@@ -44,6 +44,8 @@ impl Tile {
         let innermost: i64 = stage.segments.iter().map(|segment| segment.innermost.extent).sum();
         let columns = innermost * stage.inner.iter().map(|nest| nest.extent).product::<i64>();
         if is_flat(stage) {
+            // Triton's ranges have lengths that are powers of two. Four warps have 128 threads, so a smaller block
+            // would leave some idle.
             let block = prev_power(columns / PROGRAMS).clamp(128, 1024);
             return Self { rows: None, columns, block_rows: 1, block_columns: block, is_looped: false, warps: 4 };
         }
@@ -64,6 +66,7 @@ impl Tile {
             };
         }
         let (block_rows, block_columns) =
+            // A row in registers is read once for all levels. A longer one is read again for each of them.
             if whole <= LONGEST_ROW { ((1024 / whole).clamp(1, 16).min(spread), whole) } else { (1, 4096) };
         Self {
             rows: Some(rows),

@@ -58,6 +58,8 @@ pub(crate) fn views_of(region: &Region) -> Option<Vec<View>> {
             let index: Vec<Index> = output.ty.shape.iter().map(|&extent| evaluator.vars.fresh(extent)).collect();
             let value = evaluator.at(output.tensor, &index)?;
             let Expr::Load { buffer, at, .. } = evaluator.arena.get(value) else { return None };
+            // A view reads at its offset plus indices times strides. With the strides that PyTorch gives, what
+            // remains has to be a constant.
             let rest = at.clone().plus(&offset(&index, &output.ty.stride).times(-1));
             Some(View { input: *buffer, offset: rest.as_constant().filter(|offset| *offset >= 0)? })
         })

@@ -72,6 +72,7 @@ impl<'g> Encoder<'g> {
         let keyword_order = &self.keyword_order[id.index()];
         out.u8(if matches!(node.callee, Callee::Function(_)) { tag::FUNCTION } else { tag::METHOD });
         out.str(node.callee.target());
+        // Lengths come before what they count, so that no two graphs have the same bytes.
         out.length(node.args.len());
         out.length(keyword_order.len());
         keyword_order.iter().for_each(|&index| out.str(self.graph.str(node.kwargs[index as usize].0)));
@@ -128,6 +129,7 @@ impl<'g> Encoder<'g> {
             }
             Arg::Float(value) => {
                 out.u8(4);
+                // NaN has many bit patterns and one meaning in a graph.
                 out.u64(if value.is_nan() { f64::NAN.to_bits() } else { value.to_bits() });
             }
             Arg::Str(id) => {

@@ -50,6 +50,7 @@ fn references<'e>(encoder: &'e Encoder<'_>, node: usize) -> impl Iterator<Item =
 
 fn visit(encoder: &Encoder<'_>, order: &mut Order, root: ValueId) {
     let references_of = |value| encoder.graph.node_of(value).map(|node| references(encoder, node.index()));
+    // A stack of its own: graphs with tens of thousands of nodes in a row would overflow the thread's.
     let mut stack = vec![(root, references_of(root))];
     while let Some((value, rest)) = stack.last_mut() {
         if order.numbers[value.index()] == UNSEEN
@@ -91,6 +92,8 @@ fn sorted_roots(encoder: &Encoder<'_>, order: &Order) -> Vec<ValueId> {
             colors[graph.value_of(node).index()] = *blake3::hash(&bytes.0).as_bytes();
         }
         let found = rest.iter().map(|&node| colors[graph.value_of(node).index()]).collect::<BTreeSet<_>>().len();
+        // Refinement has come to rest when it distinguishes no more nodes than before (colour refinement, Weisfeiler
+        // and Leman 1968).
         if found == distinct {
             break;
         }
@@ -119,6 +122,7 @@ fn refine_inputs(encoder: &Encoder<'_>, order: &Order, rest: &[NodeId], colors: 
             }
         }
     }
+    // Sorted by colour and position, not by number: the numbers depend on the order of statements.
     uses.sort_unstable();
     for (user, position, input) in uses {
         let mut bytes = Bytes(vec![2]);

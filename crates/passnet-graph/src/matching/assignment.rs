@@ -6,11 +6,11 @@ use crate::{Arg, NodeId, OpId, ValueId};
 pub(super) struct Mismatch {
     pub(super) pattern: NodeId,
     pub(super) target: NodeId,
-    pub(super) kind: Kind,
+    pub(super) kind: MismatchKind,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
+pub(super) enum MismatchKind {
     /// Another function or method, or a node that cannot be matched.
     Target,
     /// Another number of arguments, or other keywords.
@@ -138,6 +138,7 @@ impl<'a> PartialMatch<'a> {
     }
 
     pub(super) fn undo(&mut self, mark: usize) {
+        // In any order: each assignment is undone on its own.
         for set in self.trail.drain(mark..) {
             match set {
                 Set::Node(node) => {
@@ -174,7 +175,9 @@ impl<'a> PartialMatch<'a> {
         let kind = self.obstacle(pattern, target);
         if let Some(kind) = kind {
             result.mismatch.get_or_insert(Mismatch { pattern, target, kind });
-            if mode == Mode::Strict || matches!(kind, Kind::Shared { .. }) {
+            // Also the tolerant mode must not let one node stand for two: undoing one would free the node for the
+            // other.
+            if mode == Mode::Strict || matches!(kind, MismatchKind::Shared { .. }) {
                 return;
             }
         }
@@ -185,20 +188,21 @@ impl<'a> PartialMatch<'a> {
     }
 
     /// Returns the reason, other than arguments, why `target` cannot stand for `pattern`.
-    fn obstacle(&self, pattern: NodeId, target: NodeId) -> Option<Kind> {
+    fn obstacle(&self, pattern: NodeId, target: NodeId) -> Option<MismatchKind> {
         let (ours, theirs) = (self.pattern.graph.node(pattern), self.target.graph.node(target));
         if let Some(other) = self.stands_for[target.index()] {
-            return Some(Kind::Shared { other });
+            return Some(MismatchKind::Shared { other });
         }
+        // Matches share no node, because all of them are replaced at once.
         let is_free = self.target.live[target.index()] && self.owner[target.index()].is_none();
         if self.ops[ours.op.index()] != Some(theirs.op) || !is_free {
-            return Some(Kind::Target);
+            return Some(MismatchKind::Target);
         }
         // As calls agree in all their arguments, each use inside the pattern is one use inside the match: any more of
         // them are outside.
         let escapes = !self.pattern.is_output[pattern.index()]
             && self.target.live_uses[theirs.value.index()] > self.pattern.live_uses[ours.value.index()];
-        escapes.then_some(Kind::Escape)
+        escapes.then_some(MismatchKind::Escape)
     }
 
     /// Compares the arguments of two calls; false if they differ, not counting what the nodes they refer to do.
@@ -206,7 +210,7 @@ impl<'a> PartialMatch<'a> {
         let (ours, theirs) = (self.pattern.graph.node(pattern), self.target.graph.node(target));
         let mut kind = None;
         if ours.args.len() != theirs.args.len() || ours.kwargs.len() != theirs.kwargs.len() {
-            kind = Some(Kind::Arity);
+            kind = Some(MismatchKind::Arity);
         }
         for (&ours, &theirs) in ours.args.iter().zip(theirs.args) {
             if mode == Mode::Tolerant || kind.is_none() {
@@ -221,7 +225,7 @@ impl<'a> PartialMatch<'a> {
             if mode == Mode::Tolerant || kind.is_none() {
                 let difference = match same {
                     Some(&(_, theirs)) => self.compare_arg(arg, theirs, mode, result),
-                    None => Some(Kind::Arity),
+                    None => Some(MismatchKind::Arity),
                 };
                 kind = kind.or(difference);
             }
@@ -233,7 +237,7 @@ impl<'a> PartialMatch<'a> {
     }
 
     /// Recurses into lists, tuples and slices, which nest at most [`crate::verify::MAX_ARG_DEPTH`] deep.
-    fn compare_arg(&mut self, ours: Arg, theirs: Arg, mode: Mode, result: &mut NodeComparison) -> Option<Kind> {
+    fn compare_arg(&mut self, ours: Arg, theirs: Arg, mode: Mode, result: &mut NodeComparison) -> Option<MismatchKind> {
         let graph = self.pattern.graph;
         let is_same = match (ours, theirs) {
             (Arg::Value(value), _) => {
@@ -249,7 +253,7 @@ impl<'a> PartialMatch<'a> {
             }
             (Arg::List(a) | Arg::Tuple(a), Arg::List(b) | Arg::Tuple(b)) | (Arg::Slice(a), Arg::Slice(b)) => {
                 let (ours, theirs) = (graph.elements(a), self.target.graph.elements(b));
-                let mut kind = (ours.len() != theirs.len()).then_some(Kind::Argument);
+                let mut kind = (ours.len() != theirs.len()).then_some(MismatchKind::Argument);
                 for (&ours, &theirs) in ours.iter().zip(theirs) {
                     if mode == Mode::Tolerant || kind.is_none() {
                         kind = kind.or(self.compare_arg(ours, theirs, mode, result));
@@ -259,17 +263,17 @@ impl<'a> PartialMatch<'a> {
             }
             _ => graph.args_match(ours, self.target.graph, theirs, &mut |_, _| false),
         };
-        (!is_same).then_some(Kind::Argument)
+        (!is_same).then_some(MismatchKind::Argument)
     }
 
-    fn bind(&mut self, input: ValueId, arg: Arg) -> Option<Kind> {
+    fn bind(&mut self, input: ValueId, arg: Arg) -> Option<MismatchKind> {
         match self.inputs[input.index()] {
             None => {
                 self.inputs[input.index()] = Some(arg);
                 self.trail.push(Set::Input(input));
                 None
             }
-            Some(bound) => (!self.is_same(bound, arg)).then_some(Kind::Rebound { input, bound }),
+            Some(bound) => (!self.is_same(bound, arg)).then_some(MismatchKind::Rebound { input, bound }),
         }
     }
 

@@ -3,7 +3,7 @@
 use passnet_record::NearestMiss;
 
 use super::{
-    assignment::{Kind, Mismatch, Mode, PartialMatch},
+    assignment::{Mismatch, MismatchKind, Mode, PartialMatch},
     candidates::candidates,
     pattern::Pattern,
     prepared::PreparedGraph,
@@ -60,6 +60,7 @@ pub(super) fn nearest(
         if !target.live[candidate.index()] || assignment.stands_for(candidate).is_some() {
             continue;
         }
+        // A bound of its own: the explanation of a miss must not take longer than the search that missed.
         if assignment.compared > limit {
             break;
         }
@@ -101,20 +102,22 @@ impl Describe<'_> {
         let input = |input| self.pattern.graph.name(input);
         let calls = || (self.pattern_call(pattern), self.target.graph.call_text(target).to_string());
         let (what, (expected, found)) = match kind {
-            Kind::Target => ("target", calls()),
-            Kind::Arity => ("arity", calls()),
-            Kind::Argument => ("argument", calls()),
-            Kind::Rebound { input: value, bound } => {
+            MismatchKind::Target => ("target", calls()),
+            MismatchKind::Arity => ("arity", calls()),
+            MismatchKind::Argument => ("argument", calls()),
+            MismatchKind::Rebound { input: value, bound } => {
                 let (expected, found) = calls();
                 let bound = self.target.graph.arg_text(bound);
                 ("argument", (format!("{expected} with `{}` standing for `{bound}`", input(value)), found))
             }
-            Kind::Shared { other } => {
+            MismatchKind::Shared { other } => {
                 let other = self.pattern.graph.node(other).name;
                 ("argument", (format!("two nodes for `{other}` and `{ours}`"), format!("`{theirs}` for both")))
             }
-            Kind::Escape | Kind::Inside { .. } => ("escape", self.escape(&mismatch, assignment)),
-            Kind::NoPlace { .. } | Kind::Storage { .. } | Kind::Reordered { .. } => ("order", self.order(&mismatch)),
+            MismatchKind::Escape | MismatchKind::Inside { .. } => ("escape", self.escape(&mismatch, assignment)),
+            MismatchKind::NoPlace { .. } | MismatchKind::Storage { .. } | MismatchKind::Reordered { .. } => {
+                ("order", self.order(&mismatch))
+            }
         };
         NearestMiss {
             matched,
@@ -130,7 +133,7 @@ impl Describe<'_> {
     fn escape(&self, mismatch: &Mismatch, assignment: &PartialMatch<'_>) -> (String, String) {
         let Mismatch { pattern, target, kind } = *mismatch;
         match kind {
-            Kind::Inside { input, value: bound } => (
+            MismatchKind::Inside { input, value: bound } => (
                 format!("`{}` standing for a value computed outside the match", self.pattern.graph.name(input)),
                 format!("`{}`, which the match computes", self.target.graph.name(bound)),
             ),
@@ -149,15 +152,15 @@ impl Describe<'_> {
     fn order(&self, mismatch: &Mismatch) -> (String, String) {
         let Mismatch { pattern, target, kind } = *mismatch;
         match kind {
-            Kind::NoPlace { input, user } => (
+            MismatchKind::NoPlace { input, user } => (
                 format!("`{}` computed before anything uses what the pattern returns", self.pattern.graph.name(input)),
                 format!("`{}` uses it before", self.target_line(user)),
             ),
-            Kind::Storage { node } => (
+            MismatchKind::Storage { node } => (
                 "nothing else that changes what the match reads, or uses what it changes, between its nodes".to_owned(),
                 format!("`{}`", self.target_line(node)),
             ),
-            Kind::Reordered { other } => {
+            MismatchKind::Reordered { other } => {
                 let ours = self.pattern.graph.node(pattern).name;
                 (
                     format!("the change made by `{ours}` where the pattern makes it"),

@@ -99,6 +99,7 @@ impl<'p> Pattern<'p> {
         target.nodes().for_each(|node| counts[node.op.index()] += 1);
         let mut available: Vec<(Callee<'_>, u32)> =
             (0..).map(|op| target.callee(OpId(op))).zip(counts.iter().copied()).take(counts.len()).collect();
+        // Sorted and not hashed: callees are compared by text, and most graphs have fewer than a hundred.
         available.sort_unstable();
         self.ops.iter().all(|&(op, needed)| {
             available
@@ -149,6 +150,7 @@ impl<'p> Planner<'p> {
         loop {
             waiting.retain(|&node| self.placed_at[self.graph.value_of(node).index()].is_none());
             let step = self
+                // Nodes before inputs: an input is a wildcard and may have many users, while a matched node has few.
                 .adjacent(&waiting, |value| self.graph.node_of(value).is_some())
                 .or_else(|| self.adjacent(&waiting, |_| true))
                 .or_else(|| {

@@ -1,7 +1,7 @@
 //! Placement: checks that a complete assignment may be replaced, and chooses the place of the replacement.
 
 use super::{
-    assignment::{Kind, Mismatch, PartialMatch},
+    assignment::{Mismatch, MismatchKind, PartialMatch},
     found::Match,
     pattern::Pattern,
     prepared::PreparedGraph,
@@ -87,7 +87,7 @@ impl Check<'_> {
             if let Some(node) = self.target.graph.node_of(value)
                 && let Some(pattern) = self.assignment.stands_for(node)
             {
-                inside.get_or_insert(Mismatch { pattern, target: node, kind: Kind::Inside { input, value } });
+                inside.get_or_insert(Mismatch { pattern, target: node, kind: MismatchKind::Inside { input, value } });
             }
         });
         inside.map_or(Ok(()), Err)
@@ -96,6 +96,7 @@ impl Check<'_> {
     /// Returns the last place where everything that the pattern reads is computed and nothing that it returns is used yet, but
     /// not after the last matched node unless something it reads comes later still.
     fn position(&self) -> Result<Position, Mismatch> {
+        // A later match at the same node comes after the earlier ones, so it may read their results.
         let number = self.positions.len() as u32 + 1;
         let mut last_read: Option<(Position, ValueId)> = None;
         self.for_each_bound(|input, value| {
@@ -109,7 +110,8 @@ impl Check<'_> {
         if (latest, number) < user_at {
             return Ok((latest, number));
         }
-        let no_place = |input| Mismatch { pattern: last_pattern, target: last, kind: Kind::NoPlace { input, user } };
+        let no_place =
+            |input| Mismatch { pattern: last_pattern, target: last, kind: MismatchKind::NoPlace { input, user } };
         let input = last_read.map_or(ValueId(0), |(_, input)| input);
         let earliest = (user_at.0.checked_sub(1).ok_or(no_place(input))?, number);
         match last_read {
@@ -124,8 +126,9 @@ impl Check<'_> {
     fn storage(&self, insert_at: Position) -> Result<(), Mismatch> {
         let Some(storage) = &self.target.storage else { return Ok(()) };
         let ((_, first), (last_pattern, last)) = self.ends();
+        // All nodes of the match move to one place. What lies between them and that place is what the move crosses.
         let window = first.0.min(insert_at.0 + 1)..=last.0.max(insert_at.0);
-        let error = |node| Mismatch { pattern: last_pattern, target: last, kind: Kind::Storage { node } };
+        let error = |node| Mismatch { pattern: last_pattern, target: last, kind: MismatchKind::Storage { node } };
         let touched = self.touched_classes(storage);
         let is_touched = |value: ValueId| touched.binary_search(&storage.class(value)).is_ok();
 
@@ -157,7 +160,7 @@ impl Check<'_> {
             for (other_pattern, other) in self.pairs() {
                 let same_order = (other_pattern < pattern) == (other < mutator);
                 if !same_order && self.touches(storage, other, &changed) {
-                    return Err(Mismatch { pattern, target: mutator, kind: Kind::Reordered { other } });
+                    return Err(Mismatch { pattern, target: mutator, kind: MismatchKind::Reordered { other } });
                 }
             }
         }

@@ -45,6 +45,7 @@ impl<'g> PreparedGraph<'g> {
                 mutators.push(Mutator { node: node.id, changed, is_barrier });
             }
         }
+        // A counting sort: two passes over the nodes, and one array instead of a vector for each op.
         for op in 1..starts.len() {
             starts[op] += starts[op - 1];
         }

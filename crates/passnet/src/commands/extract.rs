@@ -10,10 +10,10 @@ use std::{
 use anyhow::{Context, Result};
 use fs_err as fs;
 use passnet_dataset::{
-    capture::{CaptureError, CaptureProgress, LEDGER, Ledger, Settings, Summary, follow},
+    capture::{CaptureError, CaptureProgress, LEDGER, Ledger, Summary, follow},
     definition::{DEFINITION, Definition},
 };
-use passnet_record::counted;
+use passnet_record::{CaptureSettings, counted};
 use passnet_run::cache_directory;
 use passnet_services::{CaptureOptions, Interpreter};
 
@@ -47,7 +47,7 @@ fn capture_suite(suite: &Path, args: &ExtractArgs) -> Result<ExitCode> {
 }
 
 fn capture(args: &ExtractArgs, out: &Path) -> Result<ExitCode> {
-    let settings = Settings { seed: args.seed, max_parameters: args.max_parameters };
+    let settings = CaptureSettings { seed: args.seed, max_parameters: args.max_parameters };
     let mut ledger = Ledger::open(out, settings).map_err(|error| match error {
         error @ CaptureError::Busy(_) => unfit(error.to_string()),
         error => error.into(),

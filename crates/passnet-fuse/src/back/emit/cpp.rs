@@ -147,6 +147,8 @@ impl Kernels {
 fn call(functions: &mut Vec<MergedFunction>, program: &Program, phase: &Phase) -> KernelCall {
     let (skeleton, sizes) = split(&phase.body);
     let parameters = cpp::parameters(program);
+    // Graphs of a task mostly differ in sizes only. One function with a table of sizes keeps the source short:
+    // compiling it is most of what a pass costs before its first call.
     let is_same = |known: &MergedFunction| known.skeleton == skeleton && known.parameters == parameters;
     let known = functions.iter().position(is_same);
     let number = known.unwrap_or_else(|| {
@@ -195,6 +197,8 @@ fn signature(number: usize, parameters: &[String], is_shared: bool, sites: &[Sit
             ty.is_some_and(|ty| !ty.is_contiguous())
         })
     };
+    // A call without strided parameters needs one check for each tensor, that it is contiguous. Strides are passed
+    // only where some graph needs them.
     let marked = parameters.iter().enumerate().map(|(place, parameter)| {
         if is_strided(place) { parameter.replacen("* ", "* strided ", 1) } else { parameter.clone() }
     });

@@ -37,6 +37,7 @@ pub(super) fn wrapped_python(text: &str) -> String {
         let mut rest = line.to_owned();
         let mut depth = 0;
         while rest.len() > LONGEST_LINE {
+            // Python ends a statement at a line break outside of brackets, so such a line stays long.
             let Some((end, depth_there)) = last_break(&rest, depth) else { break };
             lines.push_str(rest[..end].trim_end());
             lines.push('\n');

@@ -32,6 +32,7 @@ impl Signature {
     pub(super) fn of(sites: &[Site], shared: &SharedPattern) -> Self {
         let inputs: Vec<String> = (0..sites[0].region.inputs.len()).map(|number| format!("in{number}")).collect();
         let parameters = inputs.iter().cloned().chain(shared.parameters.iter().map(|(name, _)| name.clone())).collect();
+        // Strides are part of the key only where a graph needs them: each tuple in the key costs time at every call.
         let needs_stride = (0..inputs.len())
             .map(|number| sites.iter().any(|site| !site.region.inputs[number].ty.is_contiguous()))
             .collect();
@@ -164,6 +165,7 @@ impl Signature {
         if sites.iter().any(has_temporaries) {
             unpacked.push("temporaries".to_owned());
         }
+        // `kernels.prepared` repeats allocations and launches. A function that only makes views has neither.
         let decorator = if parts.returned.is_none() { "@kernels.prepared\n" } else { "" };
         let mut text = format!("{decorator}def fused({}):\n", self.parameters.join(", "));
         // Inputs that are overwritten have to be those that were given.
@@ -238,6 +240,7 @@ fn table(
     with_strides: &[bool],
     row: impl Fn(usize, &Site) -> String,
 ) -> String {
+    // Sorted, so that equal tasks give equal files.
     let mut rows: BTreeMap<String, String> = BTreeMap::new();
     for (number, site) in sites.iter().enumerate() {
         let mut key: Vec<String> = Vec::new();

@@ -41,6 +41,8 @@ fn variants(sites: &[Site], choices: &Choices) -> (Vec<Variant>, Vec<(usize, usi
             kernels.iter().map(|kernel| split(&kernel.body)).unzip();
         let buffers: Vec<Vec<String>> = kernels.iter().map(|kernel| kernel.buffers.clone()).collect();
         let temporaries = program.buffers.iter().filter(|buffer| matches!(buffer.role, Role::Temporary(_))).count();
+        // Sizes are constants of the compilation, so a shared text costs nothing at run time. It keeps the file
+        // readable.
         let known = variants.iter().position(|known| known.kernels == skeletons && known.buffers == buffers);
         let number = known.unwrap_or_else(|| {
             variants.push(Variant { kernels: skeletons, buffers, temporaries, sizes: Vec::new(), grids: Vec::new() });
@@ -153,6 +155,7 @@ fn print(number: usize, variant: &Variant, device: &str) -> Printed {
 impl Printed {
     /// Returns a number of the sites: itself where it is the same for all, else a name that the table gives a value.
     fn number(&mut self, name: &str, values: &[i64]) -> String {
+        // A number in the text needs no entry in the table, and unpacking a shorter tuple is faster.
         if values.iter().all(|value| *value == values[0]) {
             return values[0].to_string();
         }

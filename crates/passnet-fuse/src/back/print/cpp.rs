@@ -163,6 +163,7 @@ impl Printer<'_> {
 
     fn open(&mut self, nest: &Loop, name: &str) {
         match nest.var {
+            // Indices are 64-bit numbers: sums of products of 32-bit numbers could overflow on large tensors.
             Some(var) => {
                 self.vars.insert(var, name.to_owned());
                 self.line(&format!("for (int64_t {name} = 0; {name} < {}; ++{name}) {{", size(nest.extent)));
@@ -195,6 +196,8 @@ impl Printer<'_> {
             return self.across_rows(stage, &across, share);
         }
         let order = Order::new(&self.program.arena, stage);
+        // Only values that every element needs are computed ahead. A value behind a guard may read memory that does
+        // not exist when the condition is false.
         let certain = order.certain(&all);
         let at = |depth: usize, after: usize| {
             let order = &order;

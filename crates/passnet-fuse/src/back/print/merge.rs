@@ -58,6 +58,8 @@ pub(crate) fn merge(skeleton: &Skeleton, sizes: &[Vec<i64>]) -> Merged {
             text.push_str(&column[0].to_string());
             continue;
         }
+        // An extent often occurs many times in a kernel, as in strides. One column for all of them keeps the table
+        // small.
         let known = columns.iter().position(|known| *known == column);
         let number = known.unwrap_or_else(|| {
             columns.push(column);

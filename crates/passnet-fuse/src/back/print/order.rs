@@ -91,11 +91,14 @@ impl<'p> Order<'p> {
         while let Some(id) = stack.pop() {
             if seen.insert(id) && !is_known(id) {
                 match self.arena.get(id) {
+                    // The sides of a guard are left out: each may read outside of its buffer where the condition does
+                    // not choose it.
                     Expr::Guard(condition, ..) => stack.push(*condition),
                     _ => self.arena.for_each_operand(id, &mut |operand| stack.push(operand)),
                 }
             }
         }
+        // Numbers of expressions grow from operands to users, so the sorted set is in the order of computation.
         seen.into_iter().collect()
     }
 

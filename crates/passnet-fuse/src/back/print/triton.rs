@@ -89,6 +89,7 @@ impl Kernel {
                 halves.push((buffer, *dtype));
             }
         }
+        // Triton compiles a kernel again for each type of its pointers, so the type need not be part of the text.
         for (name, (buffer, half)) in ["half", "other_half"].into_iter().zip(halves) {
             let text = types::storage_type(half);
             if body.contains(text) {
@@ -292,6 +293,8 @@ impl<'p> Printer<'p> {
         let at = self.index(at, 0);
         let (at, mask) = self.place(&at, extent, value_extent, 0);
         let to = &self.buffers[*buffer];
+        // A value that was just rounded to a half type is stored as it is, without the way through `float32` and
+        // back.
         let value = value.strip_suffix(".to(tl.float32)").filter(|short| short.ends_with("16)")).unwrap_or(&value);
         let line = format!("tl.store({to} + {at}, {value}{})", mask.map_or(String::new(), |mask| format!(", {mask}")));
         self.line(&line);

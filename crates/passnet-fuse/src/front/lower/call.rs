@@ -57,6 +57,7 @@ impl<'g> Call<'g> {
         let OpName { name, in_place, is_method } = OpName::of(node.callee)?;
         let mut call =
             Self { graph, value: node.value, name, in_place, is_method, args: node.args, node, read: Cell::new(0) };
+        // `relu(x, inplace=True)` changes its argument as `relu_` does. `functional` has both forms.
         call.in_place |= call.has_in_place_flag();
         Some(call)
     }
@@ -98,6 +99,8 @@ impl<'g> Call<'g> {
     pub(crate) fn arg(&self, place: usize, name: &str) -> Option<Arg> {
         self.args.get(place).copied().or_else(|| {
             let place = self.keyword(name)?;
+            // Reading an argument is how a lowering says that it knows it. A `Cell`, because lowerings share the
+            // call.
             self.read.set(self.read.get() | bit(place));
             Some(self.node.kwargs[place].1)
         })
@@ -182,6 +185,7 @@ impl<'g> Call<'g> {
             return Some(vec![true; rank]);
         };
         let dims = self.ints(arg)?;
+        // `sum(dim=[])` reduces all dimensions in PyTorch, unlike in NumPy.
         if dims.is_empty() {
             return Some(vec![true; rank]);
         }

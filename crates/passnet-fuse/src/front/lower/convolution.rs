@@ -131,6 +131,8 @@ impl<'g> Lowering<'g> {
             let [batch, _, ..] = convolution.from;
             let whole = [batch, convolution.filter[0], convolution.to[0], convolution.to[1]];
             let sum = self.reshape(sum, &whole);
+            // cuDNN rounds the sum before PyTorch adds the bias, so there are two roundings here, and one in a
+            // depthwise convolution.
             let rounded = self.cast(sum, convolution.dtype);
             self.with_bias(rounded, bias)?
         };
@@ -210,6 +212,7 @@ impl<'g> Lowering<'g> {
             let shift = at[dim] * window.dilation[dim] - window.padding[dim];
             let step = window.step[dim];
             first[dim] = (-shift + step - 1).div_euclid(step).max(0);
+            // Both bounds round up: the first and the one after the last result whose place of the window is inside.
             let end = (from[2 + dim] - shift + step - 1).div_euclid(step).min(shape[2 + dim]);
             (inside[2 + dim], before[2 + dim]) = (end - first[dim], first[dim]);
         }

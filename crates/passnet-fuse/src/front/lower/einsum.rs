@@ -61,6 +61,7 @@ impl<'g> Lowering<'g> {
             let own = &equation.factors[factor];
             let from = self.tensors[tensor].shape.clone();
             (from.len() == own.len()).then_some(())?;
+            // The summed dimensions are last in both factors, where `rows_by_rows` expects them.
             let order = [batch.as_slice(), &free[factor], &summed].concat();
             let places: Option<Vec<usize>> =
                 order.iter().map(|letter| own.iter().position(|known| known == letter)).collect();

@@ -21,6 +21,8 @@ impl<'g> Lowering<'g> {
         let is_whole = |key: &&Arg| matches!(key, Arg::Slice(range) if graph.elements(*range).iter().all(is_none));
         let dim = keys.iter().take_while(is_whole).count();
         let count = keys[dim..].iter().take_while(|key| matches!(key, Arg::Value(_))).count();
+        // Keys with tensors that are not neighbours put their dimensions first (NumPy's rule), which is not expressed
+        // here.
         let is_rest_whole = keys[dim + count..].iter().all(|key| is_whole(&key));
         (is_rest_whole && matches!(count, 1 | 2) && keys.len() <= self.tensors[table].shape.len()).then_some(())?;
         let places: Vec<TensorId> =
@@ -37,6 +39,8 @@ impl<'g> Lowering<'g> {
             // Dimensions of the places before stand ahead.
             let at = dim + if result == table { 0 } else { whole.len() };
             result = self.with_places(result, at, places, Signs::Any)?;
+            // Two gathers give each place of the first key with each of the second. The pairs that stand together are
+            // the diagonal.
             if at > dim {
                 result = self.diagonal(result, dim, whole.len());
             }

@@ -23,6 +23,8 @@ impl<'g> Lowering<'g> {
         let Lowered::Tensor(whole) = self.value(root)? else { return None };
         let chain = self.chain(view, whole)?;
         let changed = self.put_back(&chain, whole, new)?;
+        // Every name of the memory sees the change. A call that reads an older name later would otherwise read old
+        // elements.
         let sharing: Vec<ValueId> = self.values.keys().copied().filter(|&other| self.root(other) == root).collect();
         for other in sharing {
             let before = self.values.get(&other)?.clone();
@@ -147,6 +149,8 @@ fn spans(index: &[Index], shape: &[i64]) -> Option<Vec<Span>> {
             _ => None,
         })
         .collect();
+    // Where two elements of a view share memory, as after `expand`, the result of a change depends on the order of
+    // the writes.
     let is_injective = met.iter().zip(shape).all(|(&met, &extent)| met || extent == 1);
     if is_injective { spans } else { None }
 }

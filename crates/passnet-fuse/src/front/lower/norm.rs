@@ -53,6 +53,7 @@ impl<'g> Lowering<'g> {
         let wide_type = self.tensors[wide].dtype;
         let square = self.map(ScalarFn::Binary(Binary::Mul), &[wide, wide], wide_type)?;
         let mean = self.mean(square, &reduced, true)?;
+        // Multiplied by the inverse root, as PyTorch's kernel does: a division rounds otherwise in the last place.
         let scale = self.inverse_deviation(mean, eps)?;
         let standard = self.map(ScalarFn::Binary(Binary::Mul), &[wide, scale], wide_type)?;
         let result = self.affine(standard, call.given(2, "weight"), None, &normalized)?;

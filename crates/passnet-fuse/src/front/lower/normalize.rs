@@ -29,6 +29,8 @@ impl<'g> Lowering<'g> {
                     "amax" => self.reduce(Fold::Max, x, &reduced, keep),
                     "amin" => self.reduce(Fold::Min, x, &reduced, keep),
                     name => {
+                        // PyTorch sums half types in `float32` and rounds the result. Integers are exact in the type
+                        // of the result.
                         let wide = if dtype.is_float() { self.wide_as(x, dtype)? } else { self.cast(x, dtype) };
                         match name {
                             "sum" => self.reduce(Fold::Sum, wide, &reduced, keep),
@@ -43,6 +45,7 @@ impl<'g> Lowering<'g> {
                 let reduced = call.marked_dims(1, self.tensors[x].shape.len())?;
                 let keep = call.bool(2, "keepdim", false)?;
                 let x = self.cast(x, DType::Bool);
+                // There is no reduction of booleans: `all` is the least and `any` the largest of 0 and 1.
                 let x = self.cast(x, DType::Int64);
                 let result = self.reduce(if call.name == "all" { Fold::Min } else { Fold::Max }, x, &reduced, keep);
                 Some(self.cast(result, DType::Bool))
@@ -84,6 +87,7 @@ impl<'g> Lowering<'g> {
         let is_count = dtype == DType::Float32 && self.tensors[x].dtype == DType::Bool;
         ((dtype == DType::Int64 || is_count) && extent <= LONGEST_CUMULATIVE_SUM).then_some(())?;
         let (result_type, dtype) = (dtype, DType::Int64);
+        // The cumulative sum of a constant, as position ids are made from a mask of ones, needs no sum at all.
         if let Def::Fill(Scalar::Int(value)) = self.tensors[x].def {
             let multiples = self.tensors.add(vec![extent], dtype, Def::Range { start: value, step: value });
             let mut along = vec![1; shape.len()];
@@ -119,6 +123,7 @@ impl<'g> Lowering<'g> {
         let x = self.wide_as(x, dtype)?;
         let wide = self.tensors[x].dtype;
         let largest = self.reduce(Fold::Max, x, &reduced, true);
+        // Subtracting the largest element keeps `exp` finite, as in PyTorch; the quotient is the same.
         let shifted = self.map(ScalarFn::Binary(Binary::Sub), &[x, largest], wide)?;
         let power = self.map(ScalarFn::Unary(Unary::Exp), &[shifted], wide)?;
         let sum = self.reduce(Fold::Sum, power, &reduced, true);

@@ -45,6 +45,7 @@ impl<'g> Lowering<'g> {
                 Some(self.cast(x, dtype))
             }
             "dropout" | "dropout1d" | "dropout2d" | "dropout3d" | "alpha_dropout" => {
+                // In training, the result is random: no formula gives PyTorch's numbers.
                 let trains = call.bool(2, "training", !call.is_method)?;
                 let rate = call.float(1, "p", 0.5)?;
                 let x = self.tensor(call.subject()?)?;
@@ -67,10 +68,12 @@ impl<'g> Lowering<'g> {
     /// Arithmetic, comparisons and logic of two operands.
     fn of_two(&mut self, call: &Call<'g>) -> Option<TensorId> {
         match call.name {
+            // A factor `alpha` is rare in captured graphs, so such calls stay with PyTorch.
             "add" | "sub" if call.arg(usize::MAX, "alpha").is_some() || call.len() > 2 => None,
             "add" => self.binary(call, Binary::Add),
             "sub" => self.binary(call, Binary::Sub),
             "mul" | "multiply" => self.binary(call, Binary::Mul),
+            // A rounding mode makes it another function, on integers too.
             "div" | "truediv" | "true_divide" if call.arg(usize::MAX, "rounding_mode").is_none() => {
                 self.binary(call, Binary::Div)
             }
@@ -85,6 +88,7 @@ impl<'g> Lowering<'g> {
             "logical_or" if self.is_of_bools(call) => self.binary(call, Binary::Or),
             "lt" => self.comparison(call, Binary::Lt, false),
             "le" => self.comparison(call, Binary::Le, false),
+            // Swapped operands instead of a second pair of operators: `a > b` is `b < a` for NaN, too.
             "gt" => self.comparison(call, Binary::Lt, true),
             "ge" => self.comparison(call, Binary::Le, true),
             "eq" => self.comparison(call, Binary::Eq, false),
@@ -268,6 +272,7 @@ impl<'g> Lowering<'g> {
 
     fn arange(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
         let int = |place, name| call.int(place, name);
+        // The end is read only to mark it as known; the number of elements comes from the type of the result.
         let (start, step) = match call.len() {
             1 => (0, 1),
             2 => (int(0, "start")?, 1),

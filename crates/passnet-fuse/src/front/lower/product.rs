@@ -109,6 +109,8 @@ impl<'g> Lowering<'g> {
         let is_half = matches!(dtype, DType::Float16 | DType::BFloat16) && is_cuda;
         let is_short = *length <= LONGEST_SUM && dtype == DType::Float32;
         let is_single = dtype == DType::Float32 && is_cuda && *length <= MOST_TERMS_SINGLE;
+        // On a CPU only short sums of `float32`: libraries sum longer ones in another order, which shows at the
+        // narrowest tolerance.
         let is_thin = is_of_vectors([*rows, *columns], count) && (is_half || is_short || is_single);
         let numel = [a_shape.as_slice(), b_shape.as_slice(), shape].map(|shape| shape.iter().product::<i64>());
         let bytes = numel.iter().sum::<i64>() * dtype.size() as i64;
@@ -118,6 +120,8 @@ impl<'g> Lowering<'g> {
         let wide = self.tensors[a].dtype;
         let whole = [batch.as_slice(), &[*rows, *columns, *length]].concat();
         let rank = whole.len();
+        // A product of matrices is a sum of elementwise products over one more dimension. The schedule finds the
+        // matrix units for it again.
         let (a, b) = (self.spread(a, &whole, rank - 2), self.spread(b, &whole, rank - 3));
         let products = self.map(ScalarFn::Binary(Binary::Mul), &[a, b], wide)?;
         let reduced: Vec<bool> = (0..rank).map(|dim| dim + 1 == rank).collect();

@@ -60,8 +60,10 @@ impl<'g> Lowering<'g> {
             "max_pool2d" => {
                 let window = self.window(call, Some(4))?;
                 let keeps_places = call.bool(6, "return_indices", false)?;
+                // The places of the largest elements are a second result, which no reduction here gives.
                 (!keeps_places).then_some(())?;
                 let x = self.tensor(call.subject()?)?;
+                // With 0 around it, a window of negative elements would give 0.
                 let x = self.padded(x, &window, &shape, Scalar::Float(f64::NEG_INFINITY))?;
                 self.pooled(x, &window, &shape, Binary::Max)
             }
@@ -282,6 +284,7 @@ impl<'g> Lowering<'g> {
             [self.neighbours(from[2], size[0], aligned)?, self.neighbours(from[3], size[1], aligned)?];
         let mut lines = Vec::new();
         for row in rows.places {
+            // The order of the two directions decides about roundings, so it is PyTorch's.
             let line = self.taken(wide, 2, row);
             let ends = columns.places.map(|column| self.taken(line, 3, column));
             lines.push(self.weighted_sum(ends, columns.weights)?);
@@ -324,6 +327,7 @@ impl<'g> Lowering<'g> {
     fn neighbours(&mut self, from: i64, to: i64, aligned: bool) -> Option<Neighbours> {
         let places = self.tensors.add(vec![to], DType::Int64, Def::Range { start: 0, step: 1 });
         let places = self.cast(places, DType::Float32);
+        // In `float32`, as PyTorch computes positions for `float32` and half types: in `float64` some would fall to another element.
         let position = if aligned {
             let scale = if to > 1 { (from - 1) as f32 / (to - 1) as f32 } else { 0.0 };
             self.with_constant(Binary::Mul, places, f64::from(scale))?
@@ -341,6 +345,7 @@ impl<'g> Lowering<'g> {
         let second = self.map(ScalarFn::Binary(Binary::Min), &[next, last], DType::Int64)?;
         let distance = self.map(ScalarFn::Binary(Binary::Sub), &[position, floor], DType::Float32)?;
         let whole = self.fill(1.0, DType::Float32);
+        // As PyTorch computes it. A distance of its own from the second element would round otherwise.
         let nearness = self.map(ScalarFn::Binary(Binary::Sub), &[whole, distance], DType::Float32)?;
         Some(Neighbours { places: [first, second], weights: [nearness, distance] })
     }

@@ -130,6 +130,8 @@ impl<'g> Lowering<'g> {
             pieces.push(Lowered::Tensor(piece));
             start += extent;
         }
+        // The extents are those of PyTorch's result. If they do not fill the dimension, the call means something
+        // else.
         (start == shape[dim]).then_some(Lowered::List(pieces))
     }
 
@@ -264,6 +266,7 @@ impl Slice {
         let &[start, stop, step] = parts else { return None };
         let step = match step {
             Arg::None => 1,
+            // PyTorch refuses slices with negative steps, and so does the pattern.
             Arg::Int(step) if step > 0 => step,
             _ => return None,
         };

@@ -67,6 +67,7 @@ impl Storage {
 
     fn join(&mut self, a: ValueId, b: ValueId) {
         let (a, b) = (self.root(a), self.root(b));
+        // The older value is the root: it is the input, or the call that made the memory.
         self.parent[a.max(b) as usize] = a.min(b);
     }
 
@@ -104,6 +105,8 @@ impl Storage {
             if !self.is_of_tensors(typed, changed) || !is_seen() {
                 continue;
             }
+            // Only then is the change visible under an older name. Otherwise the change is a new value like any
+            // other.
             if self.is_used_after(graph, node, changed) {
                 let group = self.until_last_change(graph, changed);
                 if !can_join(&group) {
@@ -113,9 +116,13 @@ impl Storage {
             }
             let mut inputs = graph.inputs().filter(|&input| self.share(input, changed));
             let Some(input) = inputs.next() else { continue };
+            // A kernel overwrites an input as a whole. A part of it, or a layout with holes, would need stores with
+            // the strides of a view.
             let is_whole = typed.tensor(input) == typed.tensor(node.value)
                 && typed.tensor(input).is_some_and(TensorType::is_dense);
             let is_input = changed == input || changes.updates.get(&changed) == Some(&input);
+            // Two inputs that may share memory: a kernel that writes one of them could change what it still reads of
+            // the other.
             if inputs.next().is_some() || !is_whole || !is_input {
                 return Err(obstacle);
             }
@@ -217,6 +224,8 @@ fn can_view(from: &TensorType, to: &[i64]) -> bool {
     for (&extent, &stride) in from.shape.iter().zip(&from.stride).filter(|&(&extent, _)| extent != 1) {
         match groups.last_mut() {
             Some((total, inner)) if *inner == stride * extent => (*total, *inner) = (*total * extent, stride),
+            // Dimensions merge where the outer stride is the inner stride times the inner extent (the rule of
+            // `Tensor.view`).
             _ => groups.push((extent, stride)),
         }
     }

@@ -43,6 +43,8 @@ impl Scheduler<'_> {
             is_product: false,
         };
         for bound in bounds.windows(2) {
+            // A variable for each segment: its range decides the conditions of piecewise definitions, so that they
+            // disappear.
             let var = self.evaluator.vars.fresh(bound[1] - bound[0]);
             let mut inner_index = before_index.clone();
             inner_index.push(var.clone().plus_constant(bound[0]));
@@ -98,6 +100,8 @@ impl Scheduler<'_> {
                         .filter(|&(_, &reduced)| !reduced)
                         .map(|(index, _)| index.clone())
                         .collect();
+                    // The result of a reduction is one value per row, so nothing along the row may decide which row
+                    // it belongs to.
                     kept.iter().all(|index| !uses(index, inner_vars)).then_some(())?;
                     let rows: i64 = draft.outer.iter().map(|&dim| draft.shape[dim]).product();
                     (self.tensors[tensor].numel() == rows).then_some(())?;
@@ -145,6 +149,8 @@ impl Scheduler<'_> {
         for id in arena.reachable(&[value]) {
             if let Expr::Reduced { tensor, kept, .. } = arena.get(id) {
                 let (fold_level, own) = folds.get(tensor)?;
+                // A reduction of another row is not there yet, because rows are computed one after the other or at
+                // the same time.
                 (own == kept).then_some(())?;
                 level = level.max(fold_level + 1);
             }
@@ -193,6 +199,7 @@ fn uses(index: &Index, vars: &BTreeSet<Var>) -> bool {
     let mut found = false;
     index.for_each_term(&mut |term| match term {
         Term::Var(var) => found |= vars.contains(var),
+        // The place that a tensor gives is only known at run time, so it counts as depending on everything.
         Term::Value { .. } => found = true,
         Term::Div(..) | Term::Mod(..) => {}
     });

@@ -92,6 +92,8 @@ impl Scheduler<'_> {
         let mut pending: Vec<Pending> = pending.into_iter().flat_map(|output| self.pieces(output)).collect();
         loop {
             let reductions = self.reductions(pending.iter().map(|output| output.tensor));
+            // The first one depends on no other that is not stored, because operands have smaller numbers than their
+            // users.
             let Some(&first) = reductions.first() else { break };
             let draft = self.row_draft(first, &reductions, &pending)?;
             pending.retain(|output| !draft.members.iter().filter_map(Member::placed).any(|placed| placed.is(output)));
@@ -188,6 +190,8 @@ impl Scheduler<'_> {
     /// A result that is a rearrangement of another tensor, as that tensor stored in the result's places.
     fn through_views(&self, output: &Pending) -> Pending {
         let mut result = output.clone();
+        // Storing a tensor with other strides costs nothing, while reading it through a view divides indices for each
+        // element.
         while let Def::View { of, index, keeps } = &self.tensors[result.tensor].def {
             let shape = &self.tensors[result.tensor].shape;
             match keeps {
@@ -210,6 +214,8 @@ impl Scheduler<'_> {
         draft.members.push(member);
         let extents = draft.extents(&draft.outer);
         let inner = draft.extents(&draft.inner);
+        // Whether a member fits is decided by building the stage with it: rules for it would repeat what `build`
+        // does.
         if self.build(draft, &extents, &inner, None).is_none() {
             draft.members.pop();
         }
@@ -221,6 +227,7 @@ impl Scheduler<'_> {
         let first = pending.remove(0);
         let shape = self.tensors[first.tensor].shape.clone();
         let mut outer: Vec<usize> = (0..shape.len()).filter(|&dim| shape[dim] != 1).collect();
+        // The dimension with the smallest stride is innermost, so that stores run along memory.
         outer.sort_by_key(|&dim| (std::cmp::Reverse(first.stride[dim]), dim));
         let inner = outer.pop().into_iter().collect();
         let numel: i64 = shape.iter().product();

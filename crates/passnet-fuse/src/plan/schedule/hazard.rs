@@ -25,6 +25,7 @@ impl Program {
                     segments.chain(&stage.per_row[level])
                 };
                 for action in actions() {
+                    // A read after the write sees the new element, on a later level or in a later stage.
                     if self.reads(action, wanted).next().is_some() && (is_over || (rereads && written.is_some())) {
                         return false;
                     }
@@ -40,6 +41,8 @@ impl Program {
             if let (Some(written), false) = (written, is_over) {
                 let all = stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
                 let mut all = all.chain(stage.per_row.iter().flatten());
+                // Within the stage that writes, an element may only be read where it is written: threads and tiles
+                // have no order among them.
                 if stage.segments.len() > 1 || !all.all(|action| self.reads(action, wanted).all(|at| at == written)) {
                     return false;
                 }

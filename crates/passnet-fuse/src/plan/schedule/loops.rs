@@ -57,6 +57,7 @@ impl Scheduler<'_> {
         let mut inner = draft.extents(&draft.inner);
         let mut stage = self.build(draft, &outer, &inner, None)?;
         // A division of a variable disappears where the loop is split in two.
+        // Each turn removes one division. The bound is a guard against shapes whose splits produce new ones.
         for _ in 0..8 {
             let Some((var, by)) = self.divided_var(&stage) else { break };
             let Some((new_outer, new_inner)) = split_loop(&stage, (&outer, &inner), var, by) else { break };
@@ -83,6 +84,8 @@ impl Scheduler<'_> {
                     if extents == 0 { (merged.clone(), inner.clone()) } else { (outer.clone(), merged.clone()) };
                 let trial = self.build_flat(draft, &new_outer, &new_inner, row_is_flat);
                 if let Some(trial_divisions) = trial.map(|trial| self.divisions(&trial))
+                    // Fewer loops are longer rows, which vectors need. Divisions in the index cost more than a loop,
+                    // so merging must not add any.
                     && trial_divisions <= divisions
                 {
                     divisions = trial_divisions;
@@ -93,6 +96,7 @@ impl Scheduler<'_> {
             }
         }
         stage = self.build_flat(draft, &outer, &inner, row_is_flat)?;
+        // Between the cuts every condition is decided, so that `cat` and `pad` become loops without branches.
         let cuts = self.breakpoints(&stage);
         if !cuts.is_empty() {
             let (outer, inner) = flatten(&outer, &inner, row_is_flat);

@@ -59,10 +59,13 @@ impl Printer<'_> {
                 coefficient(at, var).is_some_and(|stride| is_float || (*dtype == DType::Bool && stride == 1))
             }
             Expr::Binary(op, a, _) => {
+                // `vectors.hpp` has neither a power function nor an exclusive or of masks.
                 let is_known = !matches!(op, Binary::Pow | Binary::Xor);
                 is_known && matches!(arena.kind(*a), ValueKind::F32 | ValueKind::Bool)
             }
             Expr::Unary(..) | Expr::Select(..) | Expr::Round(..) => true,
+            // A guard protects a read. In lanes both sides would be read, so the condition has to be the same for all
+            // lanes.
             Expr::Guard(condition, ..) => !varies(condition),
             Expr::Convert(a, to) => {
                 matches!((arena.kind(*a), to), (ValueKind::Bool, ValueKind::F32) | (ValueKind::F32, ValueKind::Bool))
@@ -94,6 +97,7 @@ impl Printer<'_> {
                     used.insert(operand);
                 });
             }
+            // Below this cost, reading the row back takes as long as computing the value again.
             let is_worth = |id: &ExprId| arena.kind(*id) == ValueKind::F32 && cost(arena, *id, var) >= 4;
             kept.extend(used.intersection(&seen).copied().filter(|id| here.contains(id)).filter(is_worth));
             seen.extend(here);

@@ -36,6 +36,8 @@ pub(crate) fn phases(program: &Program, config: Nests, divides: bool) -> Vec<Pha
     for stage in &program.stages {
         let printer = Printer::new(program, config);
         let blocks = printer.across(stage).map(|across| across.all_blocks());
+        // Threads have no barrier inside a function. A stage that reads the results of another one therefore starts a
+        // new function.
         let (share, parts) = if divides { printer.share(stage, blocks) } else { (Share::Whole, 1) };
         let (reads, writes) = touched(program, stage);
         match groups.last_mut().filter(|group| group.parts.max(parts) == 1 || group.takes(program, &reads, &writes)) {
@@ -64,6 +66,7 @@ impl Group<'_> {
         let mut printer = Printer::new(program, config);
         printer.parts = self.parts;
         for &(stage, share) in &self.stages {
+            // Exactly one part computes it; the first one always exists.
             let is_alone = share == Share::Whole && self.parts > 1;
             if is_alone {
                 printer.line("if (begin == 0) {");

@@ -20,6 +20,7 @@ const STEP: i64 = 4 * LANES;
 impl Printer<'_> {
     /// Returns where a stage can be divided, and into how many parts. `blocks`: of rows, where it is computed across them.
     pub(super) fn share(&self, stage: &Stage, blocks: Option<i64>) -> (Share, i64) {
+        // The number depends on sizes and not on the threads of the machine, so that equal tasks give equal files.
         let wanted = (self.work(stage) / GRAIN).min(MOST_PARTS);
         if wanted < 2 {
             return (Share::Whole, 1);
@@ -106,6 +107,7 @@ fn share_of_rows(stage: &Stage, wanted: i64) -> Share {
     let actions = || stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
     let has_folds = actions().any(|action| matches!(action, Action::Fold { .. }));
     let longest = stage.segments.iter().map(|segment| segment.innermost.extent).max().unwrap_or(1);
+    // A sum along a row is never divided: its order, and with it the result, would depend on the number of parts.
     if !has_folds && stage.inner.is_empty() && rows < wanted.min(MANY_ROWS) && longest > STEP {
         return Share::Slices { units: (longest + STEP - 1) / STEP };
     }

@@ -33,6 +33,7 @@ impl Printer<'_> {
         let kind = arena.kind(id);
         match arena.get(id) {
             Expr::Float { bits, kind } => float_literal(f64::from_bits(*bits), *kind),
+            // A plain literal would be an `int`, and arithmetic on it 32 bits wide.
             Expr::Int(value) => format!("int64_t({value})"),
             Expr::Bool(value) => value.to_string(),
             Expr::Extent { value, kind } => format!("{}({})", kind_type(*kind), size(*value)),
@@ -70,6 +71,8 @@ impl Printer<'_> {
                 match dtype {
                     DType::Float16 => format!("round_float16({a})"),
                     DType::BFloat16 => format!("round_bfloat16({a})"),
+                    // PyTorch rounds the product of one operation before the next one adds to it. `kept` prevents the
+                    // compiler from contracting the two.
                     DType::Float32 => format!("kept({a})"),
                     _ => format!("int64_t(static_cast<{}>({a}))", storage_type(*dtype)),
                 }
@@ -176,6 +179,7 @@ fn float_literal(value: f64, kind: ValueKind) -> String {
     if value.is_infinite() {
         return if value < 0.0 { "-INFINITY".to_owned() } else { "INFINITY".to_owned() };
     }
+    // Debug formatting prints the shortest digits that read back as the same number.
     let text = match kind {
         ValueKind::F32 => format!("{:?}f", value as f32),
         _ => format!("{value:?}"),

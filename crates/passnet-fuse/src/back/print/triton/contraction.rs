@@ -47,9 +47,11 @@ impl Printer<'_> {
             self.line(&format!("in_columns = column < {}", size(across.0)));
         }
         let sum = self.zeros("sum", [down.1, across.1]);
+        // The small products have a sum of their own: added to the large one, they would be rounded away.
         let rest = (contraction.dtype == DType::Float32).then(|| self.zeros("rest", [down.1, across.1]));
         self.line(&format!("for start in range(0, {}, {}):", size(deep.0), size(deep.1)));
         self.indent += 1;
+        // Terms lie along columns of the left tile and along rows of the right one, so both need names of their own.
         let (left_terms, right_terms) = (named(terms, "left_term", "k"), named(terms, "right_term", "l"));
         for (name, mask, loops, place) in
             [("left_term", "in_left", &left_terms, "[None, :]"), ("right_term", "in_right", &right_terms, "[:, None]")]
@@ -139,6 +141,7 @@ impl Printer<'_> {
     /// Returns a factor in the type in which it is stored.
     fn factor(&mut self, contraction: &Contraction, id: ExprId) -> String {
         let text = match self.arena.get(id) {
+            // Without conversion: matrix units take half types, and a factor in `float32` would need the slow path.
             Expr::Load { buffer, at, .. } => self.stored(*buffer, at, 0),
             _ => format!("{}.to({})", self.value(id, 0), storage_type(contraction.dtype)),
         };

@@ -41,6 +41,8 @@ impl Printer<'_> {
             let value = self.masked(*value, *fold, *kind);
             let name = self.folds[tensor].clone();
             match fold {
+                // Elements are summed by place in the block and joined after the loop, which has fewer dependent
+                // additions than one sum per row.
                 Fold::Sum => self.line(&format!("{name} += {value}")),
                 Fold::Max | Fold::Min => self.line(&format!("{name} = {}({name}, {value})", combine(*fold))),
             }
@@ -89,6 +91,8 @@ impl Printer<'_> {
         if self.tile.has_column_mask() {
             return format!("tl.where(in_columns, {value}, {})", neutral(fold, kind));
         }
+        // The condition always holds. It broadcasts a value of one column to the shape of the tile, over which
+        // `tl.sum` counts it as often as eager mode does.
         if is_whole { value } else { format!("tl.where(column >= 0, {value}, {})", neutral(fold, kind)) }
     }
 }

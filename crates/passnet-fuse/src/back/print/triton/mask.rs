@@ -19,6 +19,8 @@ impl Printer<'_> {
         let mut masks: Vec<&str> = Vec::new();
         if self.tile.rows.is_none() {
             if !extent.columns && all.columns {
+                // Triton takes the shape of a load from its pointers. Adding zero times the position gives them the
+                // shape of the mask.
                 at.push_str(" + 0 * i");
             }
             if all.columns && self.tile.has_column_mask() {
@@ -58,6 +60,7 @@ impl Printer<'_> {
 
     /// `condition` and the value of `id` (or its opposite).
     pub(super) fn narrowed(&mut self, condition: usize, id: ExprId, holds: bool) -> usize {
+        // Reads under one condition share its name, and so one mask.
         if let Some(&known) = self.known_conditions.get(&(condition, id, holds)) {
             return known;
         }

@@ -19,6 +19,7 @@ use crate::{
 impl Printer<'_> {
     /// Returns a value by its name, or as an expression in place; what is used often or long gets a name.
     pub(super) fn value(&mut self, id: ExprId, condition: usize) -> String {
+        // What reads no memory has the same value under any condition, and is computed once.
         let condition = if self.loads(id) { condition } else { 0 };
         if let Some(name) = self.names.get(&(id, condition)) {
             return name.clone();
@@ -34,6 +35,8 @@ impl Printer<'_> {
             Expr::Float { .. } | Expr::Int(_) | Expr::Bool(_) | Expr::Extent { .. } | Expr::Reduced { .. }
         );
         let is_load = matches!(self.arena.get(id), Expr::Load { .. });
+        // Names cost nothing at run time. A long expression in one line is hard to read, and one that is used twice
+        // would be computed twice.
         let is_short = text.len() <= 64 && self.uses.get(&id).is_none_or(|&uses| uses <= 1);
         if is_trivial || (is_short && !is_load) {
             return text;
@@ -58,6 +61,7 @@ impl Printer<'_> {
             Expr::Bool(value) => (if *value { "True" } else { "False" }).to_owned(),
             Expr::Extent { value, .. } => size(*value),
             Expr::Load { buffer, dtype, at } => self.load(*buffer, *dtype, at, condition),
+            // Positions in a tile are 32-bit numbers, while eager mode computes with indices as `int64`.
             Expr::Position(index) => format!("({}).to(tl.int64)", self.index(index, condition)),
             Expr::InRange { index, low, high } => {
                 let index = self.index(index, condition);

@@ -1,0 +1,94 @@
+//! Results of the capture of models: the lines of the capturing process, and those of the ledger (`docs/reference/extract.md`).
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Version of [`LedgerLine`].
+pub const LEDGER_VERSION: u32 = 1;
+
+/// A line of the capturing process.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum CaptureLine {
+    /// Comes first: the number of models, and those that are skipped because they are done.
+    Plan {
+        models: usize,
+        /// Models as they were named.
+        skipped: Vec<String>,
+    },
+    /// Result of one model.
+    Model(Box<CapturedModel>),
+}
+
+/// Settings that determine the sample of a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CaptureSettings {
+    /// Seed of weights and inputs.
+    pub seed: u64,
+    /// Parameters above which a model is reduced.
+    pub max_parameters: f64,
+}
+
+/// Result of one model, as the capture reports it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CapturedModel {
+    /// The model as it was named.
+    pub spec: String,
+    /// `ok`, or the kind of failure.
+    pub status: String,
+    /// Reason of the failure.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// Samples, relative to the directory of the ledger.
+    #[serde(default)]
+    pub folders: Vec<String>,
+    /// Operations of each graph.
+    #[serde(default)]
+    pub ops: Vec<usize>,
+    /// Nodes of each graph, inputs and output included.
+    #[serde(default)]
+    pub nodes: Vec<usize>,
+    /// Graphs that gave the captured shapes when they were run again.
+    #[serde(default)]
+    pub replayed: usize,
+    /// Wall-clock time in seconds.
+    #[serde(default)]
+    pub seconds: f64,
+    /// CPU time in seconds.
+    #[serde(default)]
+    pub cpu_seconds: f64,
+    /// Largest memory in use, in bytes.
+    #[serde(default)]
+    pub peak_bytes: u64,
+    /// Parameters of the model that was built, where its recipe counts them.
+    #[serde(default)]
+    pub parameters: Option<u64>,
+    /// Fields of the configuration that were made smaller, each with its value before and after.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub reduced: Map<String, Value>,
+    /// Operators that the model runs outside of its graphs, each with the number of calls: the samples are partial.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub left_out: Map<String, Value>,
+    /// Operators of its graphs that PyTorch does not define.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub custom_operators: Vec<String>,
+    /// Name of the inputs of the recipe that were used.
+    #[serde(default)]
+    pub inputs: String,
+}
+
+impl CapturedModel {
+    /// Returns whether the model was captured.
+    pub fn is_ok(&self) -> bool {
+        self.status == "ok"
+    }
+}
+
+/// A line of the ledger. A result counts only for a capture with equal settings.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LedgerLine {
+    /// [`LEDGER_VERSION`].
+    pub schema_version: u32,
+    pub settings: CaptureSettings,
+    pub model: CapturedModel,
+}
