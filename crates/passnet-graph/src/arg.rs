@@ -65,6 +65,5 @@ impl From<ValueId> for Arg {
     }
 }
 
-// Graphs have millions of arguments in a dataset. A variant that owned its text or its elements would double the size
-// and add an allocation for each.
+// A variant that owned its text or its elements would double the size and need an allocation of its own.
 const _: () = assert!(size_of::<Arg>() == 16);

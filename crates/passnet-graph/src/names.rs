@@ -60,6 +60,7 @@ pub const fn is_word_byte(byte: u8) -> bool {
 pub fn is_identifier(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.first().is_some_and(|first| !first.is_ascii_digit())
+        // `fold` and not `all`, which stops early and so branches at each byte.
         && bytes.iter().fold(true, |all, &byte| all & is_word_byte(byte))
         && !is_keyword(text)
 }

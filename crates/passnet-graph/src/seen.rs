@@ -48,6 +48,8 @@ impl Graph {
         match (calls, dead) {
             (0, _) => None,
             (calls, dead) if dead == calls => Some(Unseen::Everything),
+            // A few dead calls are normal in captured graphs. Where they are the majority, removing them is most of
+            // the speed-up.
             (calls, dead) if 2 * dead > calls => Some(Unseen::Most { dead, calls }),
             _ => None,
         }

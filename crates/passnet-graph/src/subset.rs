@@ -11,6 +11,7 @@ impl Graph {
     /// If a node is not of this graph.
     pub fn subset(&self, nodes: &[NodeId], returns: impl Fn(ValueId) -> bool) -> Result<Slice, VerifyError> {
         let mut nodes = nodes.to_vec();
+        // In program order again: operands have to be added before their users.
         nodes.sort_unstable();
         nodes.dedup();
         let is_inside = |node: NodeId| nodes.binary_search(&node).is_ok();

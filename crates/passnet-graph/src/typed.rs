@@ -44,6 +44,7 @@ impl TensorType {
     pub fn is_dense(&self) -> bool {
         let mut dims: Vec<(i64, i64)> =
             self.stride.iter().copied().zip(self.shape.iter().copied()).filter(|&(_, n)| n != 1).collect();
+        // From the smallest stride on, each stride has to be the product of the extents before it.
         dims.sort_unstable();
         let mut expected = 1;
         dims.iter().all(|&(stride, n)| {
@@ -58,6 +59,7 @@ impl TensorType {
 pub fn contiguous_stride(shape: &[i64]) -> Vec<i64> {
     let mut stride = vec![1; shape.len()];
     for dim in (1..shape.len()).rev() {
+        // PyTorch counts an empty dimension as one of extent 1 here, so that strides are never 0.
         stride[dim - 1] = stride[dim] * shape[dim].max(1);
     }
     stride
@@ -102,6 +104,7 @@ impl TryFrom<Option<Fields>> for Type {
     type Error = TypeFieldsError;
 
     fn try_from(fields: Option<Fields>) -> Result<Self, Self::Error> {
+        // Not `untagged`: serde would try each variant in turn and report none of their errors.
         match fields {
             None => Ok(Self::Unknown),
             Some(Fields {

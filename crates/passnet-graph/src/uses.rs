@@ -31,6 +31,8 @@ impl Graph {
     pub fn uses(&self) -> Uses {
         let mut starts = vec![0_u32; self.num_values() + 1];
         self.for_each_use(|value, _| starts[value.index() + 1] += 1);
+        // Two passes with counts instead of a vector for each value: most values have one use, and an allocation for
+        // each would dominate.
         for index in 1..starts.len() {
             starts[index] += starts[index - 1];
         }

@@ -91,6 +91,7 @@ pub enum Location {
 
 /// Checks every law.
 pub(crate) fn verify(graph: &Graph) -> Result<(), VerifyError> {
+    // Names come first: messages about other laws use them.
     check_names(graph)?;
     let mut verifier = Verifier { graph, last_use: vec![None; graph.num_values()], is_setitem: setitems(graph) };
     for node in graph.nodes() {
@@ -207,6 +208,8 @@ impl Verifier<'_> {
                     return Err(VerifyError::BadSlice { place: place(), found: range.len });
                 }
                 for &element in graph.elements(range) {
+                    // Elements have to lie before the argument that refers to them. So no argument can contain
+                    // itself, and this recursion ends.
                     self.check_arg(element, node, range.start, depth + 1)?;
                 }
             }

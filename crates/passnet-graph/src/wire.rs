@@ -70,6 +70,7 @@ pub fn arg_to_value(graph: &Graph, arg: Arg) -> Value {
         Arg::Int(value) => value.into(),
         Arg::Float(value) => match Number::from_f64(value) {
             Some(number) => Value::Number(number),
+            // JSON has no numbers for these.
             None if value.is_nan() => json!({"float": "nan"}),
             None => json!({"float": if value < 0.0 { "-inf" } else { "inf" }}),
         },
@@ -90,6 +91,7 @@ pub fn arg_to_value(graph: &Graph, arg: Arg) -> Value {
 /// If the text is no JSON, has an integer outside 64 bits, or is no wire form of a graph that obeys the laws.
 pub fn from_json(text: &str) -> Result<Graph, WireError> {
     let value: Value = serde_json::from_str(text).map_err(|error| WireError::Json(error.to_string()))?;
+    // A mask of 2**64 that became a float would be another constant without any message.
     if let Some(integer) = integer_outside_64_bits(text) {
         return Err(WireError::Json(format!("the integer {integer} does not fit into 64 bits")));
     }
@@ -226,6 +228,7 @@ impl Reader {
     }
 
     fn elements(&mut self, value: &Value, depth: u32) -> Result<Vec<Arg>, WireError> {
+        // Before the recursion, because the text can come from anywhere and a deep one would overflow the stack.
         if depth > MAX_ARG_DEPTH {
             return Err(self.form("fewer nested lists and tuples"));
         }

@@ -74,7 +74,7 @@ fn fragile_in(typed: &TypedGraph, target: Target) -> BTreeSet<NodeId> {
         let mut traces = joined(operands.iter().map(|(_, traces)| traces));
         fragile.extend(shown(&call, ty, target, &operands, &traces));
         if op.is_some_and(|op| op.is_product) {
-            // A product with weights of any sign can be negative, whatever its factor was.
+            // A product with weights of any sign can be negative, although its factor was not.
             traces.values_mut().for_each(|trace| trace.is_signed = true);
         }
         let is_matrix = target == Target::Cuda

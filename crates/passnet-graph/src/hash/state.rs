@@ -77,7 +77,7 @@ struct HashState {
 
 impl HashState {
     fn new(graph: &Graph) -> Self {
-        // Most graphs change nothing, and the classes of storage cost more to compute than the hash.
+        // Most graphs change nothing and need no classes of storage.
         let has_changes = graph.nodes().any(|node| !mutated(graph, &node).is_empty());
         Self { storage: has_changes.then(|| Storage::new(graph)), changes: BTreeMap::new(), global: None }
     }

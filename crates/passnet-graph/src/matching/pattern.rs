@@ -99,7 +99,6 @@ impl<'p> Pattern<'p> {
         target.nodes().for_each(|node| counts[node.op.index()] += 1);
         let mut available: Vec<(Callee<'_>, u32)> =
             (0..).map(|op| target.callee(OpId(op))).zip(counts.iter().copied()).take(counts.len()).collect();
-        // Sorted and not hashed: callees are compared by text, and most graphs have fewer than a hundred.
         available.sort_unstable();
         self.ops.iter().all(|&(op, needed)| {
             available

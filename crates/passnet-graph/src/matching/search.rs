@@ -62,6 +62,7 @@ struct ChoicePoint<'a> {
 impl<'a> Search<'a> {
     /// Searches for a match with `seed` for the first root. Returns the first one in the order of candidates.
     fn attempt(&mut self, seed: NodeId) -> Result<Option<Match>, MatchError> {
+        // A stack instead of recursion: a pattern may have thousands of steps.
         let mut levels = vec![ChoicePoint { candidates: Candidates::One(Some(seed)), current: seed, mark: 0 }];
         while let Some(level) = levels.last_mut() {
             // Takes back the last choice of this level. At the first candidate there is nothing to undo.
@@ -109,6 +110,8 @@ impl<'a> Search<'a> {
     }
 
     fn note_refusal(&mut self, steps: usize, mismatch: Mismatch) {
+        // The first refusal at the deepest step: a report of the nearest miss must not depend on later, equally good
+        // ones.
         if self.progress.refused.as_ref().is_none_or(|refusal| steps > refusal.steps) {
             let matched = self.assignment.nodes().iter().flatten().count();
             self.progress.refused = Some(Refusal { steps, matched, mismatch });

@@ -28,6 +28,8 @@ impl<'g> OpName<'g> {
             }
             Callee::Method(name) => (name, true),
         };
+        // `operator.and_` has its underscore because `and` is a keyword, while the one of `add_` means a change in
+        // place.
         let is_operator = callee.target().starts_with("operator.");
         let (name, in_place) = match name {
             "iadd" | "isub" | "imul" | "itruediv" | "iand" | "ior" | "ixor" if is_operator => (&name[1..], true),

@@ -6,6 +6,7 @@ use super::properties::{
 impl Op {
     /// Returns the properties of the operation with that name, if the table has it.
     pub fn find(name: &str) -> Option<&'static Self> {
+        // The table is sorted, which a test checks.
         OPS.binary_search_by_key(&name, |op| op.name).ok().map(|index| &OPS[index])
     }
 }
