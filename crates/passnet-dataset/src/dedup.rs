@@ -41,6 +41,8 @@ pub fn dedup(dataset: &Dataset, table: Table, rung: Rung, out: &Dataset) -> Resu
     // Each new file has the number of the old one, so that what an interruption leaves is a table too.
     let parts: Vec<(u32, PathBuf)> =
         dataset.parts(table)?.into_iter().filter_map(|part| Some((part_number(&part)?, part))).collect();
+    // The first pass reads the columns of hashes and origins only. Files are most of a row and are needed for the
+    // rows that stay.
     let mut classes = classes(&parts, rung, &mut result);
     let mut replacement = out.replacement(table)?;
     let first = |part: u32, key: Option<u128>, path: &str| match key {
@@ -78,6 +80,7 @@ pub fn dedup(dataset: &Dataset, table: Table, rung: Rung, out: &Dataset) -> Resu
         result.add(kept, &mut classes);
     }
     for failure in &result.failures {
+        // A damaged file may be repaired later; writing the table again would delete it.
         replacement.keep_damaged(Path::new(&failure.what));
     }
     replacement.finish(written)?;
@@ -116,6 +119,8 @@ fn classes(parts: &[(u32, PathBuf)], rung: Rung, result: &mut Deduplicated) -> F
 }
 
 fn key(rung: Rung, hashes: &Hashes) -> Option<u128> {
+    // 128 bits in place of a text of 64 characters, for millions of rows. That two of a billion hashes share them has
+    // a probability below 1e-20.
     half(rung.of(hashes)?)
 }
 

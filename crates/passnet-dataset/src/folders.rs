@@ -40,6 +40,7 @@ pub fn find_samples(root: &Path) -> Result<Vec<String>, FolderError> {
     let mut found = Vec::new();
     let mut folders = vec![String::new()];
     while let Some(folder) = folders.pop() {
+        // Folders inside a sample belong to it, even if they look like samples.
         if is_sample(&root.join(&folder)) {
             found.push(folder);
         } else {
@@ -145,6 +146,7 @@ fn entries(root: &Path, folder: &str) -> Result<Vec<(String, bool)>, FolderError
     for entry in fs::read_dir(root.join(folder))? {
         let entry = entry?;
         let kind = entry.file_type()?;
+        // A link could lead out of the folder, or back into it without end.
         if kind.is_dir() || kind.is_file() {
             let name = entry.file_name().into_string().map_err(|_| FolderError::Name(entry.path()))?;
             let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
@@ -182,6 +184,7 @@ fn write_file(folder: &Path, name: &str, content: &[u8]) -> Result<(), FolderErr
 
 /// `root/path`, if that lies below `root`.
 fn inside(root: &Path, path: &str) -> Result<PathBuf, FolderError> {
+    // Paths of rows come from tables that anyone can publish, so they must not write elsewhere.
     let plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
     if plain { Ok(root.join(path)) } else { Err(FolderError::Path(path.to_owned())) }
 }

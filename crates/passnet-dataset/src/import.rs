@@ -169,6 +169,8 @@ pub(crate) fn import_with(
     let new: Vec<&String> = found.iter().filter(|path| !known.contains(*path)).collect();
     transfer.present = found.len() - new.len();
     let mut writer = dataset.append(table)?;
+    // In chunks, so that rows are written in the order of their paths, independent of the threads, and memory holds
+    // few of them.
     for paths in new.chunks(CHUNK) {
         let rows: Vec<_> = paths.par_iter().map(|path| read(path)).collect();
         for (path, row) in paths.iter().zip(rows) {

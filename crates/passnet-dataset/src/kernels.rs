@@ -94,10 +94,13 @@ pub fn count_kernels(
     }
     let mut bracketing = Bracketing::new();
     let todo = todo(dataset, settings, &known, &mut bracketing, &mut counted)?;
+    // Predictions depend on what was counted before. With a batch of fixed size, equal tables give equal counts on
+    // any machine.
     let size = if settings.exhaustive { BATCH.max(BATCH_EACH * runner.width()) } else { BATCH };
     for (index, batch) in todo.chunks(size).enumerate() {
         let measure = |row| measure(row, runner, settings, &bracketing);
         let measured: Vec<_> = side_by_side(runner.width(), || batch.par_iter().map(measure).collect());
+        // A file for each batch: an interruption loses one batch of compilations at most.
         let mut writer = dataset.append(Table::Kernels)?;
         for (row, measured) in batch.iter().zip(measured) {
             let measured = match measured {
@@ -105,6 +108,7 @@ pub fn count_kernels(
                 Err(message) => {
                     let is_over = is_over_memory(&message);
                     counted.failures.push(Failure { what: row.path.clone(), message });
+                    // The limit is a setting of this call, so a later call with more memory may count the subgraph.
                     if is_over {
                         continue;
                     }
@@ -147,6 +151,7 @@ fn todo(
             Err(error) => counted.failures.push(Failure::of_store(&error)),
         }
     }
+    // By path, because the order of a table depends on the order in which graphs were imported.
     all.sort_by(|a, b| a.path.cmp(&b.path));
     let sequences: Vec<Vec<&str>> = all.iter().map(|row| row.ops.iter().map(String::as_str).collect()).collect();
     let chosen = select_subset(&sequences, settings.most);

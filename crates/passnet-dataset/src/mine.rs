@@ -164,6 +164,8 @@ fn op_names(dataset: &Dataset) -> Result<Vec<Vec<Arc<str>>>, TableError> {
         names.insert(Arc::clone(&name));
         name
     };
+    // Damaged rows are skipped here and reported by the pass that cuts. Both have to skip the same ones, because
+    // ranges go by position.
     let rows = dataset.read::<SampleRow>(Table::Graphs)?.flatten();
     Ok(rows.map(|row| row.ops.into_iter().map(&mut intern).collect()).collect())
 }
@@ -216,6 +218,7 @@ impl Distinct {
             match self.origins.entry(key) {
                 Entry::Occupied(mut known) => known.get_mut().push((graph, range)),
                 Entry::Vacant(place) => {
+                    // The row is missing only if it was known when the chunk was cut, and then the entry is occupied.
                     if let Some(row) = row {
                         place.insert(vec![(graph, range)]);
                         self.rows.push(row)?;
@@ -337,6 +340,7 @@ fn cut(
     let mut fresh = FxHashSet::default();
     let mut found = Vec::with_capacity(ranges.len());
     for &range in ranges {
+        // Not a failure: a boundary value that is no tensor is common, and such ranges are counted as open.
         let Ok(piece) = graph.piece(range) else { continue };
         let Some(key) = half(piece.id().as_str()) else { continue };
         if known.contains_key(&key) || fresh.contains(&key) {

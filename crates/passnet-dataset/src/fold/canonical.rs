@@ -36,6 +36,7 @@ fn fold_one<S: AsRef<str>>(sequence: &[S], settings: &CanonicalSettings) -> Vec<
     let mut cutter = Cutter { tokens: &tokens, bounds: settings.bounds, ranges: Vec::new() };
     let reach = settings.reach.max(1) as usize;
     let mut done = 0;
+    // Loops come first: the layers of a model are the pieces that occur again in other models.
     for found in loops(&tokens, settings.bounds.max() as usize) {
         cutter.cut(done, found.start, reach);
         cutter.take_loop(found);
@@ -48,6 +49,8 @@ fn fold_one<S: AsRef<str>>(sequence: &[S], settings: &CanonicalSettings) -> Vec<
 /// Replaces each name by its rank among the names of the sequence, in the order of [`anchors::key`].
 fn ranks<S: AsRef<str>>(sequence: &[S]) -> Vec<u32> {
     let mut keys: Vec<_> = sequence.iter().map(|name| anchors::key(name.as_ref())).collect();
+    // Ranks and not hashes of names: comparisons of windows then compare integers, and have the order that the names
+    // have.
     let order = keys.clone();
     keys.sort_unstable();
     keys.dedup();

@@ -155,6 +155,8 @@ impl FoldBatch {
                         table[i * longest + winners.len - 1] * (table[2 * id] + table[2 * id + 1])
                     })
                     .sum();
+                // The reference compares the bit patterns of sums as signed integers, in which negative floats are in
+                // reverse order. Its choice among ties depends on that.
                 sum.to_bits().cast_signed()
             };
             return winners.starts.iter().min_by_key(|starts| key(starts)).map_or(&[], Vec::as_slice);

@@ -52,6 +52,7 @@ pub(super) fn best_repeats(
             let starts = starts.map(|group| order[group.begin..group.end].to_vec()).collect();
             winners = Some(Winners { len, starts });
         }
+        // A longer substring occurs at most as often as its prefix, so the score at full length is an upper bound.
         groups.retain(|group| score(longest, group.count) > best);
         if groups.is_empty() {
             break;
@@ -97,6 +98,7 @@ impl Refiner {
                 *slot += 1;
                 self.counts[token as usize] += u64::from(text.weights[p as usize]);
             }
+            // A stable counting sort by the next token: positions within a group stay ascending.
             let mut begin = next_order.len();
             for &token in &self.touched {
                 let end = begin + self.slots[token as usize] as usize;

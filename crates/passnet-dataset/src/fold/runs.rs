@@ -49,6 +49,7 @@ pub(super) fn loops(tokens: &[u32], max_period: usize) -> Vec<ChosenRun> {
             if matches >= period {
                 candidates.push(Run::new(start, start + period + matches, period));
             }
+            // The token after the matches differs from the one a period later, so no run of this period crosses it.
             start += matches + 1;
         }
     }

@@ -49,6 +49,7 @@ impl Symbols {
                 ranges.push(OpRange::new(start, start + size));
             }
         };
+        // A stack instead of recursion: symbols nest as deep as a sequence was folded.
         while let Some((list, start, size)) = lists.pop() {
             if size < bounds.max() {
                 push(start, size, &mut ranges);

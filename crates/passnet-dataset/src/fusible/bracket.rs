@@ -99,6 +99,8 @@ impl Bracketing {
             let added = Some(after - before);
             for surroundings in surroundings(ops, k) {
                 let entry = self.added.entry(surroundings).or_insert(added);
+                // Surroundings that have added two numbers once predict nothing any more: which of them is right
+                // depends on what the key leaves out.
                 if *entry != added {
                     *entry = None;
                 }
@@ -117,6 +119,7 @@ impl Bracketing {
 fn first_round(added: &[Option<i64>]) -> Vec<usize> {
     let mut asked = Vec::new();
     for k in 1..=added.len() {
+        // To learn what an op adds takes the counts on both of its sides.
         let unknown = added[k - 1].is_none() || added.get(k) == Some(&None);
         if unknown || k == added.len() || k - asked.last().copied().unwrap_or(0) == LONGEST_TRUSTED {
             asked.push(k);

@@ -39,6 +39,7 @@ pub fn fusible_ranges(kernels: &[u32], offset: u32) -> Vec<OpRange> {
 
 /// For each prefix the smallest count whose first and last occurrence enclose it.
 fn smooth(kernels: &[u32]) -> Vec<u32> {
+    // Only looked up and never iterated, so the order of the map does not matter.
     let last: HashMap<u32, usize> = kernels.iter().enumerate().map(|(k, &count)| (count, k)).collect();
     // Counts seen so far, smallest first; those that do not occur again leave when they surface.
     let mut open = BinaryHeap::new();
