@@ -130,6 +130,7 @@ pub fn run_attempt(
     let (journal, events) = Journal::open(directory)?;
     if let Some(JournalEvent::Started(header)) = events.first() {
         let (before, now) = (&header.setup.task, plan.task.facts());
+        // The prompt and the scores in the journal are of the graphs that it began with.
         if before.visible != now.visible {
             return Err(AttemptError::OtherGraphs { before: before.visible.join(", "), now: now.visible.join(", ") });
         }
@@ -158,6 +159,7 @@ pub fn run_attempt(
         let header = JournalEvent::Started(Box::new(attempt.header()));
         attempt.record(header, progress)?;
     }
+    // Resuming is the same code as running, so that both reach the same state.
     events.iter().for_each(|event| attempt.apply(event));
     while !stop.load(Ordering::Relaxed) {
         if let Some(exit) = attempt.advance(progress)? {
@@ -192,6 +194,8 @@ impl Attempt<'_> {
 
     /// Records an event, then applies it.
     fn record(&mut self, event: JournalEvent, progress: &dyn Fn(&JournalEvent)) -> Result<(), AttemptError> {
+        // Written before it is applied: after a crash in between, the next start reads it and does what is missing
+        // here.
         self.journal.append(&event)?;
         self.apply(&event);
         progress(&event);
@@ -240,6 +244,8 @@ impl Attempt<'_> {
             return Ok(Some(exit));
         }
         if matches!(self.messages.last(), Some(Message::Assistant(_))) {
+            // A model that has evaluated passes and calls no tool is done. One that has not is reminded once, as
+            // models often describe a call instead of making it.
             if self.evaluated || self.useless > 1 {
                 return Ok(Some(if self.evaluated { AttemptExit::Done } else { AttemptExit::Useless }));
             }
@@ -255,6 +261,7 @@ impl Attempt<'_> {
             Err(ModelError::TooLong(why)) => {
                 tracing::info!("{}: {why}", self.plan.task.id);
                 let more = context_window::elision(&self.messages, self.elided, self.plan.limits.context, true);
+                // Nothing more can be left out, so the same request would be refused again.
                 let stuck = more <= self.elided;
                 self.elided = more;
                 Ok(stuck.then_some(AttemptExit::Context))
@@ -334,6 +341,7 @@ impl Attempt<'_> {
             let context = ToolContext { evaluator: self.evaluator, task: self.plan.task };
             self.toolbox.clone().call(context, call)?
         };
+        // Only with the last observation of a reply, which the model reads next.
         if self.pending.len() == 1 {
             let left = self.plan.limits.steps.saturating_sub(self.step);
             observation.content.push_str(&format!("\n\n[steps remaining: {left}]"));
@@ -369,6 +377,7 @@ fn bounded(mut reply: Reply, notes: &mut Vec<String>) -> Reply {
     reply.tool_calls.iter_mut().for_each(|call| bound_texts(&mut call.arguments));
     if reply.tool_calls.len() > MAX_CALLS {
         reply.tool_calls.truncate(MAX_CALLS);
+        // The provider's own blocks still have the calls that were dropped, and would ask for their results.
         reply.native = None;
         notes.push("calls_dropped".to_owned());
     }

@@ -54,6 +54,7 @@ impl VerdictCache {
             }
         }
         let file = File::options().create(true).append(true).open(path)?;
+        // A process was killed while it wrote the last line. The next line must not be appended to that rest.
         file.set_len(complete as u64)?;
         Ok(Self { slots: Mutex::new(slots), changed: Condvar::new(), file: Some(Mutex::new(file)) })
     }
@@ -82,9 +83,11 @@ impl VerdictCache {
             }
         }
         slots.insert(key.clone(), CacheSlot::InFlight);
+        // Evaluations take seconds, and other keys must not wait for them.
         drop(slots);
         let claim = Claim { cache: self, key };
         let verdict = make()?;
+        // On disk first: a verdict that others have seen is there after a restart, too.
         self.keep(&verdict)?;
         self.slots().insert(key.clone(), CacheSlot::Ready(Box::new(verdict.clone())));
         drop(claim);

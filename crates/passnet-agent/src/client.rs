@@ -205,9 +205,12 @@ impl LanguageModel for Client {
             if left.is_zero() || request.stop.load(Ordering::Relaxed) {
                 return Err(ModelError::Stopped);
             }
+            // Read again for each try: another thread may have learnt more about the server meanwhile.
             let quirks = self.quirks();
             let (why, after) = match self.ask(request, quirks, self.options.timeout.min(left)) {
                 Ok((answer, raw)) => {
+                    // The raw answer goes to a file that may be published, and some servers repeat the headers of a
+                    // request.
                     let raw = self.hide(String::from_utf8_lossy(&raw).into_owned()).into_bytes();
                     return Ok(Completion {
                         reply: answer.reply,
@@ -239,6 +242,7 @@ impl LanguageModel for Client {
             if retries > self.options.retries {
                 return Err(ModelError::Exhausted { tries: retries, last: why });
             }
+            // The server knows best when it is free. Without its word the pauses grow.
             let pause = after.unwrap_or_else(|| pause(self.options.backoff, retries, request.seed));
             tracing::warn!("try {retries} failed: {why}; the next one in {pause:.1?}");
             if !sleep(pause.min(request.time_left.saturating_sub(begin.elapsed())), request.stop) {
@@ -267,6 +271,8 @@ fn sleep(pause: Duration, stop: &AtomicBool) -> bool {
 /// together.
 fn pause(first: Duration, tries: u32, seed: u64) -> Duration {
     let pause = first.saturating_mul(1 << (tries - 1).min(16)).min(MAX_PAUSE);
+    // From the seed and not from a clock or random numbers, so that runs are repeatable. The factor is that of
+    // Fibonacci hashing.
     let mixed = (seed ^ u64::from(tries)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56;
     pause.mul_f64(1.0 + mixed as f64 / 1024.0)
 }
@@ -277,6 +283,7 @@ fn estimate(sent: &str, received: &[u8]) -> TokenUsage {
 }
 
 fn cost(usage: &TokenUsage, prices: Prices) -> f64 {
+    // Cached tokens are part of the input and have a price of their own.
     let fresh = usage.input.saturating_sub(usage.cached) as f64;
     (fresh * prices.input + usage.cached as f64 * prices.cached + usage.output as f64 * prices.output) / 1e6
 }

@@ -26,6 +26,7 @@ pub(crate) fn elision(messages: &[Message], elided: usize, tokens: u64, force: b
         return elided;
     }
     let last = messages.len().saturating_sub(KEPT);
+    // The server has refused what the estimate allowed, so the estimate is wrong and half of it is the next guess.
     let goal = if force { now.min(limit(FULL)) / 2 } else { limit(ROOMY) };
     (elided..=last).find(|&from| size(from) <= goal).unwrap_or(last.max(elided))
 }

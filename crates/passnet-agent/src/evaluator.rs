@@ -163,11 +163,14 @@ impl Evaluator {
                 if scope == EvaluationScope::Visible
                     && let Some(verdict) = self.rejection(graph, &candidate, &findings)?
                 {
+                    // As an error, so that the cache does not keep it: the rejection is of the CPU, and the key is
+                    // that of the device.
                     return Err(NoVerdict::Rejected(Box::new(verdict)));
                 }
                 Ok(self.judge(graph, &candidate, &findings, true)?)
             };
             let found = match scope {
+                // The best of many measurements is biased upwards. The result that counts is measured once more.
                 EvaluationScope::AllRemeasured => evaluate().map(|verdict| (verdict, Lookup::Miss)),
                 _ => self.cache.get(&self.referee.key(graph, &candidate), evaluate),
             };

@@ -202,6 +202,7 @@ impl Journal {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), 0)),
             Err(error) => return Err(error.into()),
         };
+        // A line without its end is the event that was being written when the process was killed. It never happened.
         let complete = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
         let lines = bytes[..complete].split(|&byte| byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
         let events = lines.map(|(index, line)| {
@@ -235,6 +236,7 @@ impl Journal {
     pub fn append(&mut self, event: &JournalEvent) -> io::Result<()> {
         let mut line = serde_json::to_vec(event)?;
         line.push(b'\n');
+        // One write, so that a kill leaves a whole line or the beginning of one.
         self.file.write_all(&line)?;
         self.replies += usize::from(matches!(event, JournalEvent::Reply { .. }));
         Ok(())

@@ -56,12 +56,14 @@ pub(super) fn of_status(status: u16, body: &[u8], after: Option<Duration>) -> Pr
     let lower = why.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
     match status {
+        // A used-up account answers 429 like a busy server, but waiting does not help.
         408 | 409 | 425 | 429 | 500..=599 if !says(&["insufficient_quota"]) => {
             Problem::Passing { why: format!("HTTP {status}: {why}"), after }
         }
         400 | 413 | 422 => {
             let too_long =
                 ["context length", "context_length", "context window", "maximum context", "prompt is too long"];
+            // There is no common code for this error, so its message decides.
             if says(&too_long) || (says(&["token"]) && says(&["exceed", "too long", "too many", "longer than"])) {
                 Problem::TooLong(why)
             } else if says(&["max_completion_tokens"]) {

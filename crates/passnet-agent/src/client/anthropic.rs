@@ -40,6 +40,7 @@ fn turns(messages: &[Message]) -> Vec<Value> {
             Message::System { .. } => continue,
             Message::User { content } => ("user", vec![json!({"type": "text", "text": content})]),
             Message::Tool { call_id, content, .. } => {
+                // The interface refuses empty text.
                 let content = if content.is_empty() { "(nothing)" } else { content };
                 ("user", vec![json!({"type": "tool_result", "tool_use_id": plain_id(call_id), "content": content})])
             }

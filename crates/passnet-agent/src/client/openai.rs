@@ -70,6 +70,7 @@ fn as_native(message: &Message) -> Value {
                 let function = json!({"name": call.name, "arguments": as_object(&call.arguments).to_string()});
                 json!({"id": call.id, "type": "function", "function": function})
             });
+            // Some servers refuse an empty text next to calls.
             let content = if reply.content.is_empty() { Value::Null } else { reply.content.as_str().into() };
             json!({"role": "assistant", "content": content, "tool_calls": calls.collect::<Vec<_>>()})
         }
@@ -146,6 +147,7 @@ pub(super) fn parse(body: &[u8], tools: &[ToolSpec], text_tools: bool) -> Result
     }
     name_calls(&mut reply.tool_calls);
     let finish = match choice.get("finish_reason").and_then(Value::as_str) {
+        // Some servers say `stop` although they return calls.
         _ if !reply.tool_calls.is_empty() => Finish::ToolCalls,
         Some("stop" | "eos" | "end_turn") => Finish::Stop,
         Some("tool_calls" | "function_call") => Finish::ToolCalls,

@@ -54,6 +54,7 @@ fn add_call(calls: &mut Vec<Value>, piece: &Value) {
     if index >= MAX_CALLS {
         return;
     }
+    // Pieces name their call by a number that the server chooses, hence the limit above.
     while calls.len() <= index {
         calls.push(json!({"id": "", "function": {"name": "", "arguments": ""}}));
     }

@@ -41,6 +41,7 @@ pub(super) fn parse(content: &str, tools: &[ToolSpec]) -> (String, Vec<ToolCall>
     let known = |name: &str| tools.iter().any(|tool| tool.name == name);
     for find in [tagged, functions, bracketed, fenced, whole] {
         let (rest, calls) = find(content);
+        // Only calls of known tools: models also quote code in these forms.
         if !calls.is_empty() && calls.iter().all(|call| known(&call.name)) {
             return (rest.trim().to_owned(), calls);
         }

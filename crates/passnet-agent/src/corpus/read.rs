@@ -87,6 +87,7 @@ fn files_of(path: &Path) -> io::Result<Vec<PathBuf>> {
         name.ends_with(".jsonl") || name.ends_with(".jsonl.zst")
     };
     let mut files: Vec<PathBuf> = entries.into_iter().filter(holds_lines).collect();
+    // The order of a directory differs between file systems.
     files.sort();
     Ok(files)
 }
@@ -98,6 +99,7 @@ fn parse(path: &Path, line: usize, text: &str) -> Result<Trajectory, ReadError> 
     struct Version {
         schema_version: u32,
     }
+    // The version is read first: a line of a later version may not parse here, and its error should say why.
     let Version { schema_version: found } = serde_json::from_str(text).map_err(malformed)?;
     if found > SCHEMA_VERSION {
         return Err(ReadError::Version { path: path.to_owned(), line, found });

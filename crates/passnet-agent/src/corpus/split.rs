@@ -49,6 +49,7 @@ impl EvaluationTasks {
                 self.hashes.insert(hash::structural(sample.graph()));
             }
         }
+        // A suite may not say the operations of its tasks, and an empty sequence would overlap with all such tasks.
         self.ops.remove(&Vec::new());
         Ok(())
     }
@@ -142,6 +143,7 @@ impl Splitter {
         let roots: BTreeSet<ContentId> = keys.iter().map(|key| self.root(key)).collect();
         if let Some(first) = roots.first().cloned() {
             for root in roots {
+                // The least root leads, so that groups do not depend on the order of trajectories.
                 self.parent.insert(root, first.clone());
             }
         }
@@ -185,6 +187,8 @@ impl Splitter {
 
     /// Returns the report, after comparing the written parts once more.
     pub fn finish(mut self) -> SplitReport {
+        // Compared with what was really written, not with the decisions above: the report is the proof, so it must
+        // not share their mistakes.
         let written = self.train.union(&self.validation);
         self.report.shared_with_evaluation = written.filter(|hash| self.evaluation.hashes.contains(*hash)).count();
         self.report.shared_with_validation = self.train.intersection(&self.validation).count();

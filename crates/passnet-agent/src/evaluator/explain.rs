@@ -59,6 +59,7 @@ fn reasons<'a>(shown: &[&'a TaskVerdict]) -> Vec<(&'a Reason, Vec<&'a str>)> {
     for TaskVerdict { verdict, .. } in shown {
         let Some(reason) = &verdict.reason else { continue };
         let name = verdict.id.graph.as_str();
+        // Graphs of a task mostly fail for one reason. Repeating it would fill the model's context.
         match reasons.iter_mut().find(|(known, _)| known.message == reason.message) {
             Some((_, names)) => names.push(name),
             None => reasons.push((reason, vec![name])),
