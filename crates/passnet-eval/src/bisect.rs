@@ -37,6 +37,7 @@ pub struct Bisection {
 /// If no helper runs, or the graph does not.
 pub fn values_of(sample: &GraphSample, interpreter: &Interpreter) -> Result<Vec<Option<ValueMeta>>, HelperError> {
     let pool = HelperPool::new(interpreter.clone(), Helper::Annotate);
+    // On the CPU, because the device may be where the candidate fails.
     let graph = sample.graph().with_device("cpu", None);
     let question = AnnotateRequest {
         graph: passnet_graph::wire::to_value(&graph),
@@ -66,6 +67,8 @@ pub fn bisect<E>(
     let best = Bisection { sample: sample.clone(), verdict, whole: count, evaluations: 1, is_minimal: false };
     let mut search = Search { sample, values, most, evaluate, best };
     let (mut passing, mut end) = (0, count);
+    // Halving takes the failure as monotone, which it need not be. A wrong step costs a larger part, not a wrong
+    // result: `best` was evaluated.
     while end - passing > 1 {
         let middle = passing.midpoint(end);
         if search.fails(&nodes(0..middle))? { end = middle } else { passing = middle }
@@ -120,6 +123,7 @@ impl<E> Search<'_, E> {
         let Some(part) = self.part(nodes) else { return Ok(false) };
         self.best.evaluations += 1;
         let verdict = (self.evaluate)(&part)?;
+        // The status and not the message: messages name values and elements, which differ between parts.
         let fails = verdict.status == self.best.verdict.status;
         if fails {
             self.best.sample = part;

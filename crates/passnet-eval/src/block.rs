@@ -57,6 +57,7 @@ impl InputBlock {
             stride = align(stride.saturating_add(nbytes));
         }
         let end = stride.saturating_mul(contents.len() as u64);
+        // Before the memory is taken, because metas come from files and may ask for any size.
         if limit > 0 && end > limit {
             return Err(BlockError::TooLarge { needed: end, limit });
         }
@@ -147,6 +148,8 @@ impl SentBlock {
             return Err(invalid("the block of values is not a memory file".to_owned()));
         }
         let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
+        // A worker that kept a writable mapping could change values after they were judged. Then the bytes are copied
+        // at once.
         let is_sealed = fcntl_add_seals(&descriptor, seals).is_ok();
         // After the seal: before it the size could change.
         let size = fstat(&descriptor)?.st_size;

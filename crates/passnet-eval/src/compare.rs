@@ -118,6 +118,7 @@ fn compare_all<E: Element>(dtype: DType, candidate: &[u8], reference: &[u8], cor
     if reference.len() < PARALLEL_BYTES || threads == 1 {
         return compare_part(&ladder, candidate, reference, demanded, 0);
     }
+    // Whole elements, and whole cache lines.
     let part = reference.len().div_ceil(threads).next_multiple_of(dtype.size() * 64);
     std::thread::scope(|scope| {
         let workers: Vec<_> = candidate
@@ -149,10 +150,12 @@ fn compare_part<E: Element>(
     let (mut max_abs, mut max_rel) = (0.0_f64, 0.0_f64);
     let mut worst: Option<(u64, E, E, f64)> = None;
     for (index, (c, e)) in (first_index..).zip(E::elements(candidate).zip(E::elements(reference))) {
+        // Almost all elements are equal in most comparisons, and need nothing else.
         if c.equal(e) {
             continue;
         }
         result.equal = false;
+        // Only from the rung so far on: the tolerance of a tensor is that of its worst element.
         rung = rung.and_then(|rung| ladder.first_close(c, e, rung));
         if !demanded.is_some_and(|demanded| ladder.close_at(c, e, demanded)) {
             result.mismatched += 1;

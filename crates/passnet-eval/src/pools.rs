@@ -94,6 +94,7 @@ impl Pools {
     /// Returns the windows of the calls of a measurement from number `first` on.
     pub(crate) fn windows(&self, first: u64) -> Vec<Windows> {
         let of = |pool: &Pool| {
+            // The last group of the stream: the elements of the pool come from the first ones.
             let [low, high, step, _] = Stream::new(self.seed, &pool.window.name).group(u64::MAX);
             let start = u64::from(low) | u64::from(high) << 32;
             // An odd step goes through all windows, whose number is a power of two, before one comes back.

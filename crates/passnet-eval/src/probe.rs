@@ -187,6 +187,7 @@ impl Prover<'_> {
         let (done, said) = try_out(&mut worker, "leave_daemon", &name)?;
         let seen = is_running(&name);
         drop(worker);
+        // The kernel ends the processes of a namespace after the first one is gone, which takes a moment.
         let end = Instant::now() + Duration::from_secs(2);
         while is_running(&name) && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(5));

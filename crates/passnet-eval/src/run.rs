@@ -183,6 +183,7 @@ impl RunState<'_> {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
             let Some((id, candidate)) = self.work.get(index) else { break };
             let result = self.one(suite, id, candidate);
+            // Its workers were killed because the run stops. That is no failure of the machine.
             if result.is_err() && self.stop.load(Ordering::Relaxed) {
                 break;
             }
@@ -207,6 +208,7 @@ impl RunState<'_> {
             if known.id == *id {
                 return Ok((known, true));
             }
+            // The key is of content: an equal graph of another task has the same verdict and needs no evaluation.
             let verdict = Verdict { id: id.clone(), ..known };
             self.store().append(&RunEvent::Verdict(Box::new(verdict.clone())))?;
             return Ok((verdict, true));
@@ -214,6 +216,7 @@ impl RunState<'_> {
         (self.progress)(Progress::Begun(id));
         let evaluation = self.referee.evaluate_folder(&folder, candidate)?;
         let mut store = self.store();
+        // Blobs come first: a verdict in the log never names a blob that is not there.
         for blob in &evaluation.blobs {
             store.put_blob(blob)?;
         }

@@ -127,6 +127,7 @@ fn judge<E: Rounded>(dtype: DType, candidate: &[u8], eager: &[u8], float64: &[u8
         of_eager.add(distance(e, truth), close(e, nearest));
     }
     let (candidate, eager) = (of_candidate.deviation(elements), of_eager.deviation(elements));
+    // Without a cap a candidate could be as wrong as an eager mode that loses all digits.
     let cap = loose_bound(dtype).map_or(0.0, |bound| FLOOR.max(bound * scale));
     let accepted = same_kind && of_candidate.max <= cap && is_no_worse(&candidate, &eager);
     AgainstFloat64 { eager, candidate, accepted }

@@ -119,6 +119,8 @@ fn judge<E: Element>(
     let (mut first, mut wrong, mut unreliable) = (None, 0_u64, 0_u64);
     for (index, (c, e)) in (0_u64..).zip(E::elements(candidate).zip(E::elements(reference))) {
         let by_second = second.as_mut().and_then(|(rule, elements)| Some((&*rule, elements.next()?)));
+        // On huge inputs a softmax of bfloat16 sums is decided by rounding: eager was off by 0.5 in 36 elements, and
+        // TorchInductor, off in 26 others, was called wrong.
         unreliable += u64::from(by_second.as_ref().is_some_and(|(rule, value)| !rule.holds(e, *value)));
         if rule.holds(c, e) || by_second.is_some_and(|(rule, value)| rule.holds(c, value)) {
             continue;

@@ -41,6 +41,7 @@ impl GraphEvaluation<'_> {
                 self.float64 = Float64::Usable;
                 Ok(Some(returned))
             }
+            // Some operations have no kernel for float64. That says nothing about the candidate.
             Err(Fault::Failed(error)) if !error.fatal => {
                 let text = error.message.lines().next().unwrap_or_default();
                 self.refuse_float64(text.chars().take(REASON_CHARS).collect());

@@ -200,10 +200,13 @@ impl GraphEvaluation<'_> {
             self.first_call(control).reference("running the control")?;
         }
         let begin = Instant::now();
+        // One step looser than in checked calls: timed calls have other contents, on which the same kernel may be further off.
         let at = tolerance.max(self.machine.settings.correct_at) + 1;
         let mut measured = PathMeasurements::new(route.spec.clone());
         self.measure(sides.reference, sides.control.as_mut(), &mut sides.candidate, at, &mut measured)?;
         let wanted = if scored { self.machine.settings.pairs as usize } else { 1 };
+        // Processes differ by where their memory lies. A ratio that comes from one pair of processes may be a
+        // property of the pair.
         while measured.pairs() < wanted && measured.differs() {
             self.measure_fresh(route, at, &mut measured)?;
         }

@@ -127,6 +127,7 @@ pub(crate) fn pair<'a>(
         refuse_extra_mutations(reference, candidate).map_err(PairError::Failure)?;
         refuse_handed_out_inputs(reference, candidate).map_err(PairError::Failure)?;
     }
+    // After types and shapes, which it relies on.
     refuse_other_layout(guard.layout, reference, candidate).map_err(PairError::Failure)?;
     pairs.extend(pair_mutations(reference, candidate, inputs, set)?);
     Ok(pairs)
@@ -147,6 +148,7 @@ fn pair_values<'a>(
             OutputValue::Tensor { layout: expected, device: expected_device, .. },
             OutputValue::Tensor { layout: got, device: got_device, .. },
         ) => {
+            // Type, device and shape in this order: a message about shapes misleads where the type is wrong too.
             if expected.dtype != got.dtype {
                 let (expected, got) = (expected.dtype.to_string(), got.dtype.to_string());
                 return Err(mismatch(Status::TypeMismatch, "dtype_differs", "dtype", expected, got));
