@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 import subprocess
 import sys
 
@@ -9,7 +10,7 @@ import numpy
 import pytest
 import torch
 
-from agent_command import ROOT, passnet
+from agent_command import ROOT, binary, passnet
 
 HERE = ROOT / "recipes/from_scratch"
 
@@ -66,8 +67,7 @@ def test_graphs_and_their_variants(suite):
     assert others and all(other.ops() == graph.ops() and other.text() != graph.text() for other in others)
 
 
-def test_a_tokenizer_and_an_answer_survive_the_way_there_and_back(tmp_path):
-    from lessons import ORDER_FILE, answer_of, files_of
+def test_a_tokenizer_survives_the_way_there_and_back(tmp_path):
     from tokenizer import Tokenizer
 
     text = "def pattern(in0):\n    return in0 + 1234\n"
@@ -83,12 +83,122 @@ def test_a_tokenizer_and_an_answer_survive_the_way_there_and_back(tmp_path):
     tokenizer.save(tmp_path / "tokenizer.json")
     again = Tokenizer.load(tmp_path / "tokenizer.json")
     assert all(again.decode(again.encode(text)) == text for text in texts)
-    files = {"b.py": text, "a.py": "A = 1\n", ORDER_FILE: '["b"]\n'}
-    again = files_of(answer_of({**files, ORDER_FILE: '["a", "b"]\n'}))
-    assert again == {"a.py": "A = 1\n", "b.py": text, ORDER_FILE: '["a", "b"]\n'}
-    assert set(files_of("# file: ../../x.py\n1\n")) == {"x.py", ORDER_FILE}
-    assert set(files_of("garbage")) == {"pass.py", ORDER_FILE}
-    assert files_of("") == {ORDER_FILE: "[]\n"}
+
+
+PROMPT = """in_0: float16[4, 8]
+in_1: float16[8]
+tmp_0 = in_0 + in_1  # float16[4, 8]
+tmp_1 = torch.relu(tmp_0)  # float16[4, 8]
+tmp_2 = tmp_1.transpose(0, 1)  # float16[8, 4] strides [1, 8]
+in_0 += tmp_1  # float16[4, 8]
+tmp_3 = in_0  # float16[4, 8]
+4, 8 = 32, 8
+return (tmp_2, tmp_3)
+"""
+SKETCH = """# pass tmp_0 tmp_1 -> tmp_1
+# laid out in0
+@kernels.triton
+@triton.jit
+def kernel0(in0, in1, out0):
+    i = tl.program_id(0) * 32 + tl.arange(0, 32)
+    tl.store(out0 + i, tl.load(in0 + i) + tl.load(in1 + i % 8))
+# launch
+out0 = torch.empty_strided(shape0, stride0, dtype=dtype0, device=in0.device)
+kernel0[1,](in0, in1, out0, num_warps=1)
+return out0
+"""
+
+
+def test_a_sketch_becomes_a_pass_and_comes_back():
+    from lessons import ORDER_FILE, answer_of, files_of
+
+    files = files_of(SKETCH, PROMPT)
+    text = files["pass_0.py"]
+    assert json.loads(files[ORDER_FILE]) == ["pass_0"]
+    assert "def pattern(in0, in1):\n    t0 = in0 + in1\n    t1 = torch.relu(t0)\n    return t1\n" in text
+    assert "((4, 8), torch.float16, (8,), torch.float16): ((4, 8), (8, 1), torch.float16)" in text
+    assert "in0 = kernels.with_strides(in0, layout0)" in text
+    assert answer_of(files, PROMPT) == SKETCH
+    # Statements that write into a value are calls, and a value has its last name.
+    again = files_of(SKETCH.replace("tmp_0 tmp_1 -> tmp_1", "tmp_1 tmp_3 -> tmp_3"), PROMPT)["pass_0.py"]
+    assert "    t0 = torch.relu(in0)\n    t1 = operator.iadd(in1, t0)\n    return t1\n" in again
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("# pass tmp_0 tmp_1", "# pass tmp_0 tmp_9", "no statement"),
+        ("-> tmp_1", "-> tmp_2", "no value of the pass"),
+        ("laid out in0", "laid out in7", "no such argument"),
+        ("in0.device", "in0.device, layout=dtype3", "of no result"),
+        ("return out0", "return (out0", "no Python"),
+        ("# launch\n", "", "no launch"),
+        ("num_warps=1", "num_warps=programs0", "no programs0"),
+    ],
+)
+def test_an_answer_that_is_no_sketch_does_not_load(old, new, why):
+    from lessons import files_of
+    from patterns import Graph, SketchError
+    from sketch import expand, read
+
+    answer = SKETCH.replace(old, new)
+    with pytest.raises(SketchError, match=why):
+        expand(read(answer)[0], Graph(PROMPT))
+    (text,) = [text for name, text in files_of(answer, PROMPT).items() if name.endswith(".py")]
+    assert "def pattern" not in text and "raise" in text
+
+
+def test_the_passes_of_the_author_have_sketches(suite, tmp_path):
+    from graphs import read_graph
+    from lessons import answer_of, files_of
+    from sketch import normal
+
+    passnet("fuse", suite / "train", "--device", "cuda", "--out", tmp_path)
+    for folder in tmp_path.iterdir():
+        sample = min(path for path in (suite / "train" / folder.name).iterdir())
+        prompt = read_graph(sample).prompt()
+        files = {path.name: path.read_text() for path in folder.iterdir()}
+        answer = answer_of(files, prompt)
+        written = [text for name, text in files_of(answer, prompt).items() if name.endswith(".py")]
+        ours = [files[f"fuse_{number}.py"] for number in range(len(written))]
+        assert len(written) == len(files) - 1 and len(answer) < 0.6 * sum(map(len, ours))
+        assert [normal(text).count("\n") for text in written] == [normal(text).count("\n") for text in ours]
+
+
+def test_no_pass_is_an_answer():
+    from lessons import NOTHING, ORDER_FILE, answer_of, files_of
+
+    assert answer_of({ORDER_FILE: "[]"}, PROMPT) == NOTHING
+    assert files_of(NOTHING, PROMPT) == files_of("", PROMPT) == {ORDER_FILE: "[]\n"}
+    assert files_of("garbage", PROMPT)[ORDER_FILE] != "[]\n"
+
+
+def test_the_first_answer_that_matches_is_handed_in(suite, tmp_path):
+    from lessons import write_passes
+
+    (task,) = [path.name for path in (suite / "eval").iterdir()]
+    passnet("fuse", suite / "eval", "--device", "cuda", "--out", tmp_path / "right")
+    write_passes(tmp_path / "first" / task, "garbage", PROMPT)
+    write_passes(tmp_path / "second" / task, SKETCH, PROMPT)
+    shutil.copytree(suite / "eval", tmp_path / "graphs")
+    command = subprocess.run(
+        [sys.executable, HERE / "pick.py", binary(), tmp_path / "graphs", tmp_path / "out"]
+        + [tmp_path / name for name in ("first", "second", "right")],
+        capture_output=True,
+        text=True,
+    )
+    assert command.returncode == 0, command.stderr
+    assert json.loads(command.stdout) == {"tasks": 1, "first": 0, "later": 1, "none": 0}
+    assert (tmp_path / "out" / task / "fuse_0.py").is_file()
+
+
+def test_the_most_similar_prompts_are_found():
+    from nearest import Index
+
+    others = [PROMPT.replace("relu", name).replace("8", size) for name in ("exp", "sin") for size in ("8", "16")]
+    index = Index([*others, PROMPT.replace("float16", "float32"), PROMPT])
+    ranked = index.nearest(PROMPT)
+    assert ranked[0] == (1.0, 5) and ranked == sorted(ranked, key=lambda each: -each[0])
 
 
 def test_generation_with_a_cache_equals_generation_without():
@@ -166,6 +276,7 @@ def test_all_steps(suite, tmp_path):
     (tmp_path / "cheat").mkdir()
     passnet("fuse", suite / "eval", "--device", "cuda", "--out", tmp_path / "cheat")
     lessons += ["--lessons", suite / "eval", tmp_path / "cheat"]
+    # One task of three is to practise on, so no lesson is of it.
     data, out = tmp_path / "data", tmp_path / "out"
     script(
         "prepare.py",
@@ -180,14 +291,17 @@ def test_all_steps(suite, tmp_path):
         "--practice",
         suite / "train",
         "--practice-step",
-        1,
+        3,
         *lessons,
     )
     report = json.loads((data / "report.json").read_text())
     assert report["lessons"] > 0 and report["shared_op_sequences"] == 0 and report["dropped"]["shared with a task"] >= 1
+    assert report["practice"] == 1 and report["dropped"]["to practise on"] >= 1
     assert len(numpy.load(data / "lessons.npz")["prompts"]) == report["lessons"]
     script("nearest.py", data, data / "nearest")
-    assert (data / "nearest/mixer-token-residual-norm/fuse_0.py").read_text().count("def pattern") == 1
+    task = "mixer-token-residual-norm"
+    assert (data / f"nearest/copy-0/{task}/pass_0.py").read_text().count("def pattern") == 1
+    assert (data / f"nearest/sketch-0/{task}").is_dir() and len(list((data / "graphs" / task).iterdir())) == 1
     flags = ["--device", "cpu", "--seconds", 4, "--checkpoints", "1", "--width", 32, "--layers", 1, "--heads", 2]
     script("train.py", data, out, *flags, "--batch-tokens", 4096, "--generate-tokens", 8)
     events = [json.loads(line) for line in (out / "curve.jsonl").read_text().splitlines()]
@@ -196,11 +310,8 @@ def test_all_steps(suite, tmp_path):
     summary = json.loads((out / "summary.json").read_text())
     assert summary["steps"] > 0 and summary["parameters"] > 0
     practice = json.loads((data / "practice.json").read_text())
-    assert {task["id"] for task in practice} == {path.name for path in (suite / "train").iterdir()}
-    pairs = [
-        {"prompt": task["prompt"], "answer": "# file: a.py\n" * size}
-        for task, size in zip(practice, (1, 9999, 2), strict=True)
-    ]
+    assert [task["id"] for task in practice] == ["densenet-bn-relu"]
+    pairs = [{"prompt": practice[0]["prompt"], "answer": "# no pass\n" * size} for size in (1, 9999, 2)]
     (tmp_path / "extra.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
     flags += ["--begin", out / "checkpoint.pt", "--extra", tmp_path / "extra.jsonl", "--repeats", 5]
     script("train.py", data, tmp_path / "again", *flags, "--batch-tokens", 4096, "--generate-tokens", 8)
@@ -216,11 +327,13 @@ def test_all_steps(suite, tmp_path):
         "cpu",
         "--tasks",
         "practice.json",
-        "--temperature",
-        0.7,
+        "--samples",
+        2,
         "--generate-tokens",
         8,
     )
-    assert len(list((tmp_path / "sampled").iterdir())) == 3
+    for number in (1, 2):
+        assert [path.name for path in (tmp_path / f"sampled-{number}").iterdir()] == ["densenet-bn-relu"]
+        assert "densenet-bn-relu" in json.loads((tmp_path / f"sampled-{number}.json").read_text())
     for step in ("step-0", "share-1"):
         assert (out / "passes" / step / "mixer-token-residual-norm/sorted_output_pass_rule_names.json").is_file()

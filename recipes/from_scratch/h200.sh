@@ -1,22 +1,25 @@
 #!/usr/bin/env bash
-# Trains a decoder from random weights, evaluates it on PassBench-F, improves it by its own right answers, evaluates again, and measures
-# the noise of the reward: on one GPU without a network, in about nine minutes.
+# Trains a decoder from random weights, evaluates it on PassBench-F with its baselines, improves it by its own right answers, evaluates
+# again, and measures the noise of the reward: on one GPU without a network, in about nine minutes.
 #
 #   PASSNET=target/release/passnet recipes/from_scratch/h200.sh DATA OUT [TRAIN_SECONDS] [TOTAL_SECONDS]
 #
-# DATA is what `prepare.py` and `nearest.py` wrote (DATA/nearest, or DATA/nearest.tar.gz). The interpreter is PASSNET_PYTHON (python3)
+# DATA is what `prepare.py`, `nearest.py` and `pick.py` wrote (DATA/nearest and DATA/graphs, or as .tar.gz). The interpreter is PASSNET_PYTHON (python3)
 # and needs torch with CUDA and numpy. Give WHEEL, made by `cargo xtask wheel`, instead of PASSNET where nothing is built. Each stage
-# writes to OUT when it is done, and is left out if the time does not suffice for it. DEVICE, JOBS, TRIALS, TRAIN_FLAGS are for tests.
+# writes to OUT when it is done, has a deadline, and is left out if the time does not suffice for it. CUDA_VISIBLE_DEVICES chooses the
+# GPU. DEVICE, JOBS, TRIALS and the FLAGS are for tests.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
-data=$1 out=$2 seconds=${3:-190} total=${4:-550} here=recipes/from_scratch
+data=$1 out=$2 seconds=${3:-120} total=${4:-500} here=recipes/from_scratch
 export PASSNET_PYTHON=${PASSNET_PYTHON:-python3} PASSNET_SITE=${PASSNET_SITE:-$PWD/python} DEVICE=${DEVICE:-cuda} JOBS=${JOBS:-14}
 if [[ -n ${PASSNET:-} ]]; then passnet=$PASSNET; else source benches/passnet.sh; fi
-work=$(mktemp -d) practice=suites/passbench-train
+work=$(mktemp -d) samples=${SAMPLES:-4}
 mkdir -p "$out"
 cp -r "$data" "$work/data"
-[[ -f $data/nearest.tar.gz ]] && tar -C "$work/data" -xzf "$data/nearest.tar.gz"
-data=$work/data
+for packed in nearest graphs; do
+    [[ -f $data/$packed.tar.gz ]] && tar -C "$work/data" -xzf "$data/$packed.tar.gz"
+done
+data=$work/data nearest=$work/data/nearest
 
 left() { echo $((total - SECONDS - 8)); }
 
@@ -24,11 +27,18 @@ stage() {
     echo "$SECONDS s: $*" | tee -a "$out/stages.log"
 }
 
+# Runs a command for at most so many seconds, and at most until the end.
+within() {
+    local most=$1
+    shift
+    timeout --foreground --kill-after=5 "$(($(left) < most ? $(left) : most))" "$@"
+}
+
 # Summaries so far, in case the machine is removed.
 keep() {
-    cp "$work/results.json" "$work/results.md" "$work/noise.json" "$out" 2>/dev/null
+    cp "$work"/{results.json,results.md,noise.json,extra.jsonl} "$out" 2>/dev/null
     tail -n 200 "$work"/*.log "$work"/runs/*.log >"$out/log.txt" 2>/dev/null
-    cat "$work/train/curve.jsonl" "$work/improved/curve.jsonl" >"$out/curve.jsonl" 2>/dev/null
+    cat "$work"/{train,improved}/curve.jsonl >"$out/curve.jsonl" 2>/dev/null
     "$PASSNET_PYTHON" - "$work" "$out" <<'PYTHON'
 import json, pathlib, sys
 
@@ -37,64 +47,84 @@ found = {path.parent.name: json.loads(path.read_text()) for path in work.glob("*
 found["data"] = json.loads((work / "data/report.json").read_text())
 (out / "summary.json").write_text(json.dumps(found, indent=1))
 PYTHON
-    (cd "$work" && tar -czf "$out/passes.tar.gz" --exclude blobs {train,improved}/passes practice-[0-9] extra.jsonl runs 2>/dev/null)
+    (cd "$work" && tar -czf "$out/passes.tar.gz" --exclude blobs {train,improved}/passes picked practice-[0-9]* runs 2>/dev/null)
     return 0
 }
 
+# evaluate SECONDS NAME=FOLDER[:BASE]...
 evaluate() {
-    LEFT=$1 $here/evaluate.sh "$passnet" "$data/tasks.txt" "$work" "${@:2}"
+    local most=$1
+    shift
+    LEFT=$(($(left) < most ? $(left) : most)) $here/evaluate.sh "$passnet" "$data/tasks.txt" "$work" "$@"
+    keep
+}
+
+# pick NAME FOLDERS...: answers that pass the checks that need no device
+pick() {
+    local name=$1
+    shift
+    within 60 "$PASSNET_PYTHON" $here/pick.py "$passnet" "$data/graphs" "$work/picked/$name" "$@" >>"$work/pick.log" 2>&1
+    tail -n 1 "$work/pick.log"
+}
+
+train() {
+    local folder=$1 seconds=$2
+    shift 2
+    within $((seconds + 90)) "$PASSNET_PYTHON" $here/train.py "$data" "$work/$folder" --device "$DEVICE" --seconds "$seconds" \
+        --samples "$samples" "$@" >"$work/$folder.log" 2>&1
+    tail -n 3 "$work/$folder.log"
     keep
 }
 
 trap keep EXIT
+mkdir -p "$work/picked"
 "$passnet" doctor --device "$DEVICE" --json >"$work/doctor.log" 2>&1 &
 
 stage train
-timeout --foreground "$(left)" "$PASSNET_PYTHON" $here/train.py "$data" "$work/train" --device "$DEVICE" --seconds "$seconds" \
-    ${TRAIN_FLAGS:---compile} >"$work/train.log" 2>&1
-tail -n 4 "$work/train.log"
-keep
+train train "$seconds" ${TRAIN_FLAGS:---compile --checkpoints 0.3,1}
+pick decoder "$work/train/passes/share-1" "$work/train/passes/sample-"*
 stage evaluate
-evaluate "$(left)" "share-1=dir:$work/train/passes/share-1" "nearest=dir:$data/nearest"
+evaluate 110 "decoder=$work/train/passes/share-1" "decoder-checked=$work/picked/decoder:decoder"
+evaluate 110 "sketch=$nearest/sketch-0" "sketch-checked=$nearest/sketch-checked:sketch"
 
-# One round of expert iteration needs about 150 seconds.
-if (($(left) > ${IMPROVE_SECONDS:-130})) && [[ -f $work/train/checkpoint.pt ]]; then
+# One round of expert iteration needs about 120 seconds.
+if (($(left) > ${IMPROVE_SECONDS:-100})) && [[ -f $work/train/checkpoint.pt ]]; then
     stage sample
-    for seed in 0 1; do
-        "$PASSNET_PYTHON" $here/generate.py "$data" "$work/train/checkpoint.pt" "$work/practice-$seed" --device "$DEVICE" \
-            --tasks practice.json --temperature 0.7 --seed "$seed" ${GENERATE_FLAGS:-} >>"$work/improve.log" 2>&1
-    done
+    within 45 "$PASSNET_PYTHON" $here/generate.py "$data" "$work/train/checkpoint.pt" "$work/practice" --device "$DEVICE" \
+        --tasks practice.json --samples 2 ${GENERATE_FLAGS:-} >>"$work/improve.log" 2>&1
     "$PASSNET_PYTHON" -c 'import json, sys; print(*(task["id"] for task in json.load(open(sys.argv[1]))), sep="\n")' \
         "$data/practice.json" >"$work/practice.txt"
     stage judge
-    SUITE=$practice TRIALS=10 LEFT=${JUDGE_SECONDS:-55} $here/evaluate.sh "$passnet" "$work/practice.txt" "$work" \
-        "practice-0=dir:$work/practice-0" "practice-1=dir:$work/practice-1"
-    "$PASSNET_PYTHON" $here/improve.py "$passnet" "$data" "$work" "$work/extra.jsonl" "practice-0=$work/practice-0" \
-        "practice-1=$work/practice-1" 2>&1 | tee -a "$work/improve.log"
+    SUITE=suites/passbench-train TRIALS=${JUDGE_TRIALS:-6} LEFT=${JUDGE_SECONDS:-75} $here/evaluate.sh "$passnet" "$work/practice.txt" "$work" \
+        "practice-1=$work/practice-1" "practice-2=$work/practice-2:practice-1"
+    "$PASSNET_PYTHON" $here/improve.py "$passnet" "$data" "$work" "$work/extra.jsonl" "practice-1=$work/practice-1" \
+        "practice-2=$work/practice-2" 2>&1 | tee -a "$work/improve.log"
     if [[ -s $work/extra.jsonl ]]; then
         stage improve
-        "$PASSNET_PYTHON" $here/train.py "$data" "$work/improved" --device "$DEVICE" --begin "$work/train/checkpoint.pt" \
-            --extra "$work/extra.jsonl" --repeats 10 --seconds "${AGAIN_SECONDS:-15}" --learning-rate 1e-4 --checkpoints 1 \
-            --label improved \
-            ${AGAIN_FLAGS:-} >>"$work/improve.log" 2>&1
+        train improved "${AGAIN_SECONDS:-15}" --begin "$work/train/checkpoint.pt" --extra "$work/extra.jsonl" --repeats 10 \
+            --learning-rate 1e-4 --checkpoints 1 --label improved ${AGAIN_FLAGS:-}
+        pick improved "$work/improved/passes/share-1" "$work/improved/passes/sample-"*
         stage evaluate again
-        evaluate "$(left)" "improved=dir:$work/improved/passes/share-1"
+        evaluate 70 "improved=$work/improved/passes/share-1:decoder" "improved-checked=$work/picked/improved:decoder-checked"
     fi
 fi
 
-if (($(left) > 40)); then
+stage the copy of whole passes
+evaluate 60 "copy=$nearest/copy-0" "copy-checked=$nearest/copy-checked:copy"
+
+if (($(left) > 35)); then
     stage noise
+    task=gpt2-gelu-tanh
     "$passnet" env serve suites/demo --device "$DEVICE" --graphs-per-task 1 --paths direct --steps 4 \
-        --trials "${NOISE_TRIALS:-100}" --listen 127.0.0.1:8801 >"$work/server.log" 2>&1 &
+        --trials "${NOISE_TRIALS:-100}" --listen 127.0.0.1:8801 >>"$work/server.log" 2>&1 &
     server=$!
     for _ in {1..30}; do (: >/dev/tcp/127.0.0.1/8801) 2>/dev/null && break || sleep 0.5; done
-    PYTHONPATH=$PASSNET_SITE timeout --foreground 60 "$PASSNET_PYTHON" recipes/grpo/noise.py --url http://127.0.0.1:8801 \
-        --task gpt2-gelu-tanh --passes suites/demo/passes/gpt2-gelu-tanh --repeat "${NOISE_REPEAT:-6}" --seconds 30 \
-        >"$work/noise.json" 2>"$work/noise.log"
+    PYTHONPATH=$PASSNET_SITE within 50 "$PASSNET_PYTHON" recipes/grpo/noise.py --url http://127.0.0.1:8801 --task $task \
+        --passes suites/demo/passes/$task --repeat "${NOISE_REPEAT:-10}" --seconds 20 >"$work/noise.json" 2>"$work/noise.log"
     kill "$server"
     cat "$work/noise.json"
 fi
 stage the others
-evaluate "$(left)" "step-0=dir:$work/train/passes/step-0" "fuse=fuse" "share-0.5=dir:$work/train/passes/share-0.5"
+evaluate "$(left)" "untrained=$work/train/passes/step-0" "fuse=fuse" "early=$work/train/passes/share-0.3"
 stage end
 cat "$work/results.md"

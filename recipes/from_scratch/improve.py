@@ -2,7 +2,7 @@
 
     python recipes/from_scratch/improve.py PASSNET DATA OUT EXTRA NAME=PASSES...
 
-NAME is a run in OUT/runs, PASSES the directory of its passes. EXTRA gets a JSON line with prompt and answer for each answer that the
+NAME is a run in OUT/runs, PASSES the directory of its passes, next to which PASSES.json has the answers. EXTRA gets a JSON line with prompt and answer for each answer that the
 referee found right, and not slower than eager mode: its interval reaches 1. Prints counts.
 """
 
@@ -14,7 +14,7 @@ import json
 import sys
 from pathlib import Path
 
-from lessons import answer_of
+from lessons import NOTHING
 from results import RIGHT, report
 
 
@@ -24,15 +24,15 @@ def main() -> None:
     counts = {"judged": 0, "right": 0, "kept": 0}
     pairs: dict[tuple[str, str], None] = {}
     for name, _, passes in (pair.partition("=") for pair in sys.argv[5:]):
-        for row in verdicts(passnet, out / "runs" / name):
+        answers = json.loads(Path(f"{passes}.json").read_text())
+        for row in verdicts(passnet, out / "runs" / name / "run"):
             counts["judged"] += 1
             if row["status"] not in RIGHT:
                 continue
             counts["right"] += 1
-            files = {path.name: path.read_text() for path in (Path(passes) / row["task"]).iterdir()}
-            changed = len(files) > 1 and row["speedup_high"]
-            if changed and float(row["speedup_high"]) >= 1:
-                pairs[prompts[row["task"]], answer_of(files)] = None
+            answer = answers[row["task"]]
+            if row["speedup_high"] and float(row["speedup_high"]) >= 1 and answer != NOTHING:
+                pairs[prompts[row["task"]], answer] = None
     counts["kept"] = len(pairs)
     extra.write_text("".join(json.dumps({"prompt": prompt, "answer": answer}) + "\n" for prompt, answer in pairs))
     print(json.dumps(counts))

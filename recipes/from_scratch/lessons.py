@@ -1,4 +1,4 @@
-"""Lessons: a graph as text, and the files of a pass directory as text."""
+"""Lessons: a graph as text, and the sketches of its passes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphs import GraphError, read_graph
+from patterns import Graph, SketchError
+from sketch import expand, read, sketch_of
 from tokenizer import END, GRAPH, PASSES, Tokenizer
 
 ORDER_FILE = "sorted_output_pass_rule_names.json"
-_HEADER = "# file: "
+NOTHING = "# no pass\n"
+"""Answer for a graph that needs no pass."""
 _DOCSTRING = re.compile(r'\A""".*?"""\n+', re.DOTALL)
 _COMMENT = re.compile(r"^# .*\n", re.MULTILINE)
 _LAUNCH = re.compile(r"(kernel\d+)\[\((\d+),\)\]\(")
@@ -26,19 +29,28 @@ class Lesson:
 
     name: str
     source: str
-    """`teacher` if the passes were measured and right on a device, `fuse` if nothing has run them."""
+    """`teacher` if the passes were measured and right on a device, `fuse` if nothing has run them, `none` if there are none."""
     prompt: str
     ops: tuple[str, ...]
     answer: str
 
 
-def from_folders(samples: Path, passes: Path) -> Iterator[Lesson]:
-    """Yields lessons of task folders with one graph each, and the passes that `passnet fuse` wrote for them."""
-    for folder in sorted(passes.iterdir()):
-        files = {path.name: path.read_text() for path in folder.iterdir()}
-        sample = next((samples / folder.name).glob("*/model.py"), None)
-        if sample and len(files) > 1:
-            yield from _lesson(folder.name, "fuse", sample.parent, files)
+def from_folders(samples: Path, passes: Path) -> list[Lesson]:
+    """Returns lessons of task folders with one graph each, and the passes that `passnet fuse` wrote for them.
+
+    They are kept in `PASSES.jsonl`, so that work that was interrupted continues with the next folder.
+    """
+    kept = passes.with_name(f"{passes.name}.jsonl")
+    if not kept.exists():
+        lines = []
+        for folder in sorted(passes.iterdir()):
+            files = {path.name: path.read_text() for path in folder.iterdir()} or {ORDER_FILE: "[]"}
+            sample = next((samples / folder.name).glob("*/model.py"), None)
+            if sample:
+                lines += [json.dumps(vars(lesson)) for lesson in _lesson(folder.name, "fuse", sample.parent, files)]
+        kept.write_text("".join(f"{line}\n" for line in lines))
+    records = map(json.loads, kept.read_text().splitlines())
+    return [Lesson(**{**record, "ops": tuple(record["ops"])}) for record in records]
 
 
 def from_trajectories(path: Path, samples: Path, device: str) -> Iterator[Lesson]:
@@ -53,12 +65,13 @@ def from_trajectories(path: Path, samples: Path, device: str) -> Iterator[Lesson
 
 
 def _lesson(name: str, source: str, sample: Path, files: dict[str, str]) -> Iterator[Lesson]:
+    """Yields the lesson of a graph, if its passes have sketches. A graph without passes is a lesson too: nothing is worth it there."""
     try:
         graph = read_graph(sample)
-    except GraphError:
+        prompt = graph.prompt()
+        yield Lesson(name, source if len(files) > 1 else "none", prompt, graph.ops(), answer_of(files, prompt))
+    except (GraphError, SketchError, SyntaxError, ValueError):
         return
-    files = {name: compact(text) if name.endswith(".py") else text for name, text in files.items()}
-    yield Lesson(name, source, graph.prompt(), graph.ops(), answer_of(files))
 
 
 def compact(text: str) -> str:
@@ -92,32 +105,34 @@ def tokens_of(tokenizer: Tokenizer, prompt: str, answer: str) -> tuple[list[int]
     return [GRAPH, *tokenizer.encode(prompt), PASSES], [*tokenizer.encode(answer), END]
 
 
-def answer_of(files: dict[str, str]) -> str:
-    """Returns pass files as one text, in the order of application."""
+def answer_of(files: dict[str, str], prompt: str) -> str:
+    """Returns the sketches of pass files for a graph, in the order of application.
+
+    Raises:
+        SketchError: a pass has no sketch.
+    """
+    graph = Graph(prompt)
     order = json.loads(files[ORDER_FILE])
-    listed = [f"{name}.py" for name in order]
-    others = sorted(name for name in files if name not in listed and name != ORDER_FILE)
-    return "".join(f"{_HEADER}{name}\n{files[name].rstrip()}\n" for name in [*others, *listed])
+    if set(files) != {ORDER_FILE, *(f"{name}.py" for name in order)}:
+        raise SketchError("further files")
+    return "".join(sketch_of(compact(files[f"{name}.py"]), graph).text() for name in order) or NOTHING
 
 
-def files_of(answer: str) -> dict[str, str]:
-    """Returns the pass directory that an answer describes. Text without the name of a file is one file; an empty answer has no pass."""
-    files: dict[str, list[str]] = {}
-    name = "pass.py"
-    for line in answer.splitlines():
-        if line.startswith(_HEADER):
-            # Only a plain name is a file of a pass directory.
-            name = Path(line.removeprefix(_HEADER).strip()).name or "pass.py"
-        files.setdefault(name, [])
-        if not line.startswith(_HEADER):
-            files[name].append(line)
-    texts = {name: "\n".join(lines) + "\n" for name, lines in files.items() if name != ORDER_FILE}
-    order = [name.removesuffix(".py") for name in texts if name.endswith(".py")]
-    return {**texts, ORDER_FILE: json.dumps(order) + "\n"}
+def files_of(answer: str, prompt: str) -> dict[str, str]:
+    """Returns the pass directory that sketches describe for a graph. An answer that is none stays as a file, which does not load."""
+    if answer.strip() in ("", NOTHING.strip()):
+        return {ORDER_FILE: "[]\n"}
+    try:
+        graph = Graph(prompt)
+        files = {f"pass_{number}.py": expand(one, graph) for number, one in enumerate(read(answer))}
+    except (SketchError, ValueError) as error:
+        files = {"pass_0.py": f"{answer}\nraise ValueError({str(error)!r})\n"}
+    order = [name.removesuffix(".py") for name in files]
+    return {**files, ORDER_FILE: json.dumps(order) + "\n"}
 
 
-def write_passes(folder: Path, answer: str) -> None:
-    """Writes an answer as a pass directory."""
+def write_passes(folder: Path, answer: str, prompt: str) -> None:
+    """Writes the pass directory of an answer."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in files_of(answer).items():
+    for name, text in files_of(answer, prompt).items():
         (folder / name).write_text(text)

@@ -159,19 +159,63 @@ class Decoder(nn.Module):
         cache = Cache(self.shape, len(prompts), longest + steps, like)
         positions = torch.arange(longest, device=device).expand(len(prompts), -1)
         states = self.next(tokens, positions, cache.at(positions, longest))
-        last = states[torch.arange(len(prompts), device=device), lengths - 1]
+        last = self.logits(states[torch.arange(len(prompts), device=device), lengths - 1])
         ended = torch.zeros(len(prompts), dtype=torch.bool, device=device)
+        step = Step(self, cache, lengths, longest + steps)
         written = []
-        for step in range(steps):
-            chosen = drawn(self.logits(last), temperature).masked_fill(ended, end)
+        for number in range(steps):
+            chosen = drawn(last, temperature).masked_fill(ended, end)
             written.append(chosen)
             ended |= chosen == end
-            if step % 16 == 15 and bool(ended.all()):
+            if number % 16 == 15 and bool(ended.all()):
                 break
-            positions = (lengths + step)[:, None]
-            last = self.next(chosen[:, None], positions, cache.at(positions, longest + step + 1))[:, 0]
+            last = step(chosen, number)
         rows = torch.stack(written, 1).tolist()
         return [row[: row.index(end)] if end in row else row for row in rows]
+
+
+class Step:
+    """One more token for all sequences of a batch. On a GPU it is recorded once as a CUDA graph, since launches take most of its time."""
+
+    def __init__(self, model: Decoder, cache: Cache, lengths: Tensor, room: int) -> None:
+        self.model, self.cache, self.lengths, self.room = model, cache, lengths, room
+        self.tokens, self.positions = torch.zeros_like(lengths), lengths.clone()[:, None]
+        self.out: Tensor | None = None
+        self.graph: torch.cuda.CUDAGraph | None = None
+        self.recordable = lengths.device.type == "cuda"
+
+    def __call__(self, tokens: Tensor, number: int) -> Tensor:
+        """Returns the logits after `tokens`, of which `number` were there before in each sequence."""
+        self.tokens.copy_(tokens)
+        torch.add(self.lengths[:, None], number, out=self.positions)
+        if self.graph is None and self.recordable and number:
+            self.record()
+        if self.graph is not None and self.out is not None:
+            self.graph.replay()
+            return self.out
+        return self.compute(self.room if self.recordable else int(self.positions.max()) + 1)
+
+    def compute(self, room: int) -> Tensor:
+        states = self.model.next(self.tokens[:, None], self.positions, self.cache.at(self.positions, room))
+        return self.model.logits(states[:, 0])
+
+    def record(self) -> None:
+        """Records the step. Where that is not possible, steps are computed as before."""
+        try:
+            stream = torch.cuda.Stream()
+            stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(stream):
+                # Writes of the same keys and values once more: the step has no other effect.
+                self.compute(self.room)
+            torch.cuda.current_stream().wait_stream(stream)
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                self.out = self.compute(self.room)
+            self.graph = graph
+        except RuntimeError as error:
+            print(f"steps are not recorded: {error}", flush=True)
+            self.recordable, self.graph = False, None
+            torch.cuda.synchronize()
 
 
 def drawn(logits: Tensor, temperature: float) -> Tensor:

@@ -1,15 +1,18 @@
-"""The baseline that memorisation must be compared with: for each task, the passes of the most similar training graph.
+"""The baselines that memorisation must be compared with: for each task, the passes of the most similar training graphs.
 
     python recipes/from_scratch/nearest.py DATA OUT
 
-DATA is what `prepare.py` wrote. OUT gets one pass directory per task; `dir:OUT` is an author.
+DATA is what `prepare.py` wrote. OUT/copy-0 gets the passes of the most similar graph for each task, as they are; OUT/sketch-0 gets its
+sketch, expanded for the graph of the task, as the answers of a model are. OUT/copy-1, OUT/sketch-1 and so on have the next ones.
+`dir:OUT/copy-0` is an author.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from difflib import SequenceMatcher
 from pathlib import Path
 
@@ -24,16 +27,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("out", type=Path)
+    parser.add_argument("--neighbours", type=int, default=8, help="candidates for each task")
     arguments = parser.parse_args()
     tokenizer = Tokenizer.load(arguments.data / "tokenizer.json")
     lessons = decoded(tokenizer, arguments.data / "lessons.npz")
-    bags = [Counter(parts(prompt)) for prompt, _ in lessons]
+    index = Index([prompt for prompt, _ in lessons])
     similar = 0.0
     tasks = [task for task in json.loads((arguments.data / "tasks.json").read_text()) if task["prompt"]]
     for task in tasks:
-        best, similarity = nearest(task["prompt"], lessons, bags)
-        similar += similarity
-        write_passes(arguments.out / task["id"], lessons[best][1])
+        ranked = index.nearest(task["prompt"])[: arguments.neighbours]
+        similar += ranked[0][0]
+        for place, (_, number) in enumerate(ranked):
+            prompt, answer = lessons[number]
+            write_passes(arguments.out / f"copy-{place}" / task["id"], answer, prompt)
+            write_passes(arguments.out / f"sketch-{place}" / task["id"], answer, task["prompt"])
     print(f"{len(tasks)} tasks; similarity to the nearest training graph {similar / len(tasks):.3f} on average")
 
 
@@ -57,37 +64,51 @@ def parts(prompt: str) -> list[str]:
     return lines
 
 
-def nearest(prompt: str, lessons: list[tuple[str, str]], bags: list[Counter[str]]) -> tuple[int, float]:
-    """Returns the number of the most similar lesson, and its similarity from 0 to 1.
+class Index:
+    """Prompts of training graphs, by the lines and the words that they have."""
 
-    Candidates are those that share most lines; among them the longest common text decides.
-    """
-    bag = Counter(parts(prompt))
-    words = Counter(_words(prompt))
+    def __init__(self, prompts: list[str]) -> None:
+        self.prompts = prompts
+        self.lines, self.words = Bags(map(parts, prompts)), Bags(map(_words, prompts))
 
-    def coarse(index: int) -> tuple[float, float]:
-        shared = sum((bag & bags[index]).values()) / max(sum(bag.values()), sum(bags[index].values()))
-        return shared, -abs(len(lessons[index][0]) - len(prompt))
+    def nearest(self, prompt: str) -> list[tuple[float, int]]:
+        """Returns similarities from 0 to 1 and numbers of prompts, the most similar first.
 
-    def fine(index: int) -> float:
-        return SequenceMatcher(None, prompt, lessons[index][0], autojunk=False).ratio()
+        Candidates are those that share most lines and most words; among them the longest common text decides.
+        """
+        half = CANDIDATES // 2
+        found = {*self.lines.nearest(parts(prompt), half), *self.words.nearest(_words(prompt), half)}
+        match = SequenceMatcher(None, "", prompt, autojunk=False)
+        ranked = []
+        for number in sorted(found):
+            match.set_seq1(self.prompts[number])
+            ranked.append((match.ratio(), number))
+        return sorted(ranked, key=lambda each: (-each[0], each[1]))
 
-    by_lines = sorted(range(len(lessons)), key=coarse, reverse=True)[: CANDIDATES // 2]
-    by_words = sorted(range(len(lessons)), key=lambda index: _overlap(words, lessons[index][0]), reverse=True)
-    best = max({*by_lines, *by_words[: CANDIDATES // 2]}, key=fine)
-    return best, fine(best)
 
+class Bags:
+    """Bags of texts, and for each text the bags that have it."""
 
-_WORDS: dict[str, Counter[str]] = {}
+    def __init__(self, bags: Iterable[list[str]]) -> None:
+        self.sizes: list[int] = []
+        self.places: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        for number, bag in enumerate(bags):
+            self.sizes.append(max(len(bag), 1))
+            for text, count in Counter(bag).items():
+                self.places[text].append((number, count))
+
+    def nearest(self, bag: list[str], count: int) -> list[int]:
+        """Returns the bags that share the largest part with this one."""
+        shared: Counter[int] = Counter()
+        for text, times in Counter(bag).items():
+            for number, there in self.places.get(text, ()):
+                shared[number] += min(times, there)
+        ranked = sorted(shared, key=lambda number: (-shared[number] / max(len(bag), self.sizes[number]), number))
+        return ranked[:count]
 
 
 def _words(text: str) -> list[str]:
     return [word for word in text.replace("(", " ").replace(",", " ").split() if not word.startswith("tmp_")]
-
-
-def _overlap(words: Counter[str], text: str) -> float:
-    other = _WORDS.setdefault(text, Counter(_words(text)))
-    return sum((words & other).values()) / max(sum(words.values()), sum(other.values()), 1)
 
 
 if __name__ == "__main__":

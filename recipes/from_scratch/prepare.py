@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -29,7 +30,8 @@ def main() -> None:
     found = [lesson for samples, passes in arguments.lessons for lesson in from_folders(samples, passes)]
     for path, samples in arguments.trajectories:
         found += from_trajectories(path, samples, arguments.device)
-    kept, dropped = disjoint(found, tasks)
+    practice = [task for task in _practice(arguments) if task["prompt"]]
+    kept, dropped = disjoint(found, tasks, {task["id"] for task in practice})
     if not kept:
         raise SystemExit("no lesson is left; are the folders of --lessons and --trajectories right?")
     arguments.out.mkdir(parents=True, exist_ok=True)
@@ -40,9 +42,10 @@ def main() -> None:
     fitting = [row for row in rows if len(row[1]) + len(row[2]) <= arguments.context]
     save(arguments.out, fitting)
     (arguments.out / "tasks.json").write_text(json.dumps(tasks, indent=1))
-    if arguments.practice:
-        practice = [task for task in evaluation_tasks(arguments.practice, arguments.practice_step) if task["prompt"]]
-        (arguments.out / "practice.json").write_text(json.dumps(practice, indent=1))
+    for task in tasks:
+        sample = min(path for path in (arguments.tasks / task["id"]).iterdir() if path.is_dir())
+        shutil.copytree(sample, arguments.out / "graphs" / task["id"] / sample.name, dirs_exist_ok=True)
+    (arguments.out / "practice.json").write_text(json.dumps(practice, indent=1))
     (arguments.out / "tasks.txt").write_text("".join(f"{task['id']}\n" for task in tasks))
     report = {
         "schema_version": 1,
@@ -53,6 +56,7 @@ def main() -> None:
         "too_long": len(rows) - len(fitting),
         "dropped": dropped,
         "tasks": len(tasks),
+        "practice": len(practice),
         "shared_op_sequences": len({lesson.ops for lesson, *_ in fitting} & {tuple(task["ops"]) for task in tasks}),
         "sha256": hashlib.sha256((arguments.out / "lessons.npz").read_bytes()).hexdigest(),
     }
@@ -65,14 +69,20 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--tasks", type=Path, required=True, help="task folders of the evaluation suite")
     parser.add_argument("--task-step", type=int, default=2, help="take each n-th task, in order of their names")
-    parser.add_argument("--practice", type=Path, help="task folders of the training split, for improve.sh")
-    parser.add_argument("--practice-step", type=int, default=10)
+    parser.add_argument("--practice", type=Path, help="task folders of the training split, to practise on")
+    parser.add_argument(
+        "--practice-step", type=int, default=8, help="take each n-th; there is no lesson of these tasks"
+    )
     parser.add_argument("--lessons", type=Path, nargs=2, action="append", default=[], metavar=("SAMPLES", "PASSES"))
     parser.add_argument("--trajectories", type=Path, nargs=2, action="append", default=[], metavar=("FILE", "SAMPLES"))
     parser.add_argument("--device", default="cuda", help="device of the trajectories to use")
     parser.add_argument("--vocabulary", type=int, default=4096)
-    parser.add_argument("--context", type=int, default=1408, help="longer lessons are left out")
+    parser.add_argument("--context", type=int, default=2048, help="longer lessons are left out")
     return parser.parse_args()
+
+
+def _practice(arguments: argparse.Namespace) -> list[dict[str, object]]:
+    return evaluation_tasks(arguments.practice, arguments.practice_step) if arguments.practice else []
 
 
 def evaluation_tasks(folder: Path, step: int) -> list[dict[str, object]]:
@@ -92,8 +102,10 @@ def evaluation_tasks(folder: Path, step: int) -> list[dict[str, object]]:
     return tasks
 
 
-def disjoint(lessons: list[Lesson], tasks: list[dict[str, object]]) -> tuple[list[Lesson], dict[str, int]]:
-    """Drops lessons that share an op sequence or a graph with a task, and repeated ones."""
+def disjoint(
+    lessons: list[Lesson], tasks: list[dict[str, object]], practice: set[str]
+) -> tuple[list[Lesson], dict[str, int]]:
+    """Drops lessons that share an op sequence or a graph with a task, those of tasks to practise on, and repeated ones."""
     sequences = {tuple(task["ops"]) for task in tasks}
     prompts = {task["prompt"] for task in tasks}
     kept: dict[tuple[str, str], Lesson] = {}
@@ -101,6 +113,8 @@ def disjoint(lessons: list[Lesson], tasks: list[dict[str, object]]) -> tuple[lis
     for lesson in lessons:
         if lesson.ops in sequences or lesson.prompt in prompts:
             dropped["shared with a task"] += 1
+        elif lesson.name.partition("--")[0] in practice:
+            dropped["to practise on"] += 1
         elif (lesson.prompt, lesson.answer) in kept:
             dropped["repeated"] += 1
         else:

@@ -21,7 +21,7 @@ def main() -> None:
     passnet, out = sys.argv[1], Path(sys.argv[2])
     rows = {}
     for run in sorted(path for path in (out / "runs").iterdir() if path.is_dir()):
-        row = row_of(passnet, run)
+        row = row_of(passnet, run / "run")
         if row:
             rows[run.name] = row
     (out / "results.json").write_text(json.dumps({"schema_version": 1, "authors": rows}, indent=1))

@@ -52,7 +52,6 @@ def main() -> None:
     with (arguments.out / "curve.jsonl").open("w") as curve:
         report(curve, event="started", schema_version=1, name=arguments.label or arguments.out.name)
         run.train(curve)
-    torch.save({"shape": decoder.shape.as_dict(), "model": decoder.state_dict()}, arguments.out / "checkpoint.pt")
     (arguments.out / "summary.json").write_text(json.dumps(run.summary(), indent=1))
     print(json.dumps(run.summary()), flush=True)
 
@@ -140,12 +139,20 @@ class Run:
                 self.synchronise()
                 paused = time.monotonic()
                 self.point(curve, **self.validate())
+                # First of all the weights, in case that the machine is removed while passes are written.
+                self.save()
                 name = f"share-{shares.pop(0):g}"
                 self.write(name)
                 report(curve, event="checkpoint", step=self.steps, author=self.arguments.label or name)
+                if not shares and self.arguments.samples:
+                    self.write("sample", self.arguments.samples)
                 began += time.monotonic() - paused
             if not shares:
                 return
+
+    def save(self) -> None:
+        saved = {"shape": self.model.shape.as_dict(), "model": self.model.state_dict()}
+        torch.save(saved, self.arguments.out / "checkpoint.pt")
 
     def point(self, curve: IO[str], **values: float) -> None:
         """Writes figures of this step. A loss that is not finite has no number in JSON, so it is left out."""
@@ -192,10 +199,10 @@ class Run:
             return {}
         return {"validation": torch.cat(losses).mean().item(), "likeliest": torch.cat(hits).float().mean().item()}
 
-    def write(self, name: str) -> None:
+    def write(self, name: str, samples: int = 0) -> None:
         """Writes passes for all tasks."""
         began = time.monotonic()
-        written = self.writer.write(self.arguments.out / "passes" / name)
+        written = self.writer.write(self.arguments.out / "passes" / name, samples)
         self.generated += time.monotonic() - began
         print(f"{name}: passes for {written} tasks in {time.monotonic() - began:.1f} s", flush=True)
 
