@@ -21,6 +21,8 @@ for pair in "$@"; do
         echo "$name: no time left"
         continue
     fi
+    # An earlier call has this one.
+    [[ -f $out/runs/$name.log ]] && continue
     mkdir -p "$out/runs/$name"
     # A run has one author for all time, so folders have the same name.
     if [[ -d $author ]]; then

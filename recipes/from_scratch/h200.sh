@@ -7,10 +7,11 @@
 # DATA is what `prepare.py`, `nearest.py` and `pick.py` wrote (DATA/nearest and DATA/graphs, or as .tar.gz). The interpreter is PASSNET_PYTHON (python3)
 # and needs torch with CUDA and numpy. Give WHEEL, made by `cargo xtask wheel`, instead of PASSNET where nothing is built. Each stage
 # writes to OUT when it is done, has a deadline, and is left out if the time does not suffice for it. CUDA_VISIBLE_DEVICES chooses the
-# GPU. DEVICE, JOBS, TRIALS and the FLAGS are for tests.
+# GPU. PART=decoder leaves out the baselines and PART=baselines runs nothing else, for two GPUs of one machine (PORT, OUT and cores of each
+# its own). DEVICE, JOBS, TRIALS and the FLAGS are for tests.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
-data=$1 out=$2 seconds=${3:-120} total=${4:-500} here=recipes/from_scratch
+data=$1 out=$(realpath -m "$2") seconds=${3:-120} total=${4:-500} here=recipes/from_scratch
 export PASSNET_PYTHON=${PASSNET_PYTHON:-python3} PASSNET_SITE=${PASSNET_SITE:-$PWD/python} DEVICE=${DEVICE:-cuda} JOBS=${JOBS:-14}
 if [[ -n ${PASSNET:-} ]]; then passnet=$PASSNET; else source benches/passnet.sh; fi
 work=$(mktemp -d) samples=${SAMPLES:-4}
@@ -76,55 +77,66 @@ train() {
     keep
 }
 
-trap keep EXIT
-mkdir -p "$work/picked"
-"$passnet" doctor --device "$DEVICE" --json >"$work/doctor.log" 2>&1 &
+decoder() {
+    stage train
+    train train "$seconds" --checkpoints 1 --label decoder ${TRAIN_FLAGS:---compile}
+    pick decoder "$work/train/passes/share-1" "$work/train/passes/sample-"*
+    stage evaluate
+    evaluate 100 "decoder=$work/train/passes/share-1" "decoder-checked=$work/picked/decoder:decoder"
+}
 
-stage train
-train train "$seconds" ${TRAIN_FLAGS:---compile --checkpoints 0.3,1}
-pick decoder "$work/train/passes/share-1" "$work/train/passes/sample-"*
-stage evaluate
-evaluate 110 "decoder=$work/train/passes/share-1" "decoder-checked=$work/picked/decoder:decoder"
-evaluate 110 "sketch=$nearest/sketch-0" "sketch-checked=$nearest/sketch-checked:sketch"
+noise() {
+    (($(left) > 30)) || return 0
+    stage noise
+    "$passnet" env serve suites/demo --device "$DEVICE" --graphs-per-task 1 --paths direct --steps 4 \
+        --trials "${NOISE_TRIALS:-100}" --listen "127.0.0.1:${PORT:-8801}" >>"$work/server.log" 2>&1 &
+    local server=$! task=gpt2-gelu-tanh
+    for _ in {1..60}; do (: >/dev/tcp/127.0.0.1/"${PORT:-8801}") 2>/dev/null && break || sleep 0.5; done
+    PYTHONPATH=$PASSNET_SITE within 45 "$PASSNET_PYTHON" recipes/grpo/noise.py --url "http://127.0.0.1:${PORT:-8801}" --task $task \
+        --passes suites/demo/passes/$task --repeat "${NOISE_REPEAT:-10}" --seconds 20 >"$work/noise.json" 2>"$work/noise.log"
+    kill "$server"
+    cat "$work/noise.json"
+    keep
+}
 
-# One round of expert iteration needs about 120 seconds.
-if (($(left) > ${IMPROVE_SECONDS:-100})) && [[ -f $work/train/checkpoint.pt ]]; then
+# One round: answers to training tasks without lessons, verdicts, training with those that are right. It needs about 120 seconds.
+expert_iteration() {
+    (($(left) > ${IMPROVE_SECONDS:-90})) && [[ -f $work/train/checkpoint.pt ]] || return 0
     stage sample
     within 45 "$PASSNET_PYTHON" $here/generate.py "$data" "$work/train/checkpoint.pt" "$work/practice" --device "$DEVICE" \
         --tasks practice.json --samples 2 ${GENERATE_FLAGS:-} >>"$work/improve.log" 2>&1
     "$PASSNET_PYTHON" -c 'import json, sys; print(*(task["id"] for task in json.load(open(sys.argv[1]))), sep="\n")' \
         "$data/practice.json" >"$work/practice.txt"
     stage judge
-    SUITE=suites/passbench-train TRIALS=${JUDGE_TRIALS:-6} LEFT=${JUDGE_SECONDS:-75} $here/evaluate.sh "$passnet" "$work/practice.txt" "$work" \
-        "practice-1=$work/practice-1" "practice-2=$work/practice-2:practice-1"
+    SUITE=suites/passbench-train TRIALS=${JUDGE_TRIALS:-6} LEFT=${JUDGE_SECONDS:-70} $here/evaluate.sh "$passnet" \
+        "$work/practice.txt" "$work" "practice-1=$work/practice-1" "practice-2=$work/practice-2:practice-1"
     "$PASSNET_PYTHON" $here/improve.py "$passnet" "$data" "$work" "$work/extra.jsonl" "practice-1=$work/practice-1" \
         "practice-2=$work/practice-2" 2>&1 | tee -a "$work/improve.log"
-    if [[ -s $work/extra.jsonl ]]; then
-        stage improve
-        train improved "${AGAIN_SECONDS:-15}" --begin "$work/train/checkpoint.pt" --extra "$work/extra.jsonl" --repeats 10 \
-            --learning-rate 1e-4 --checkpoints 1 --label improved ${AGAIN_FLAGS:-}
-        pick improved "$work/improved/passes/share-1" "$work/improved/passes/sample-"*
-        stage evaluate again
-        evaluate 70 "improved=$work/improved/passes/share-1:decoder" "improved-checked=$work/picked/improved:decoder-checked"
-    fi
-fi
+    keep
+    [[ -s $work/extra.jsonl ]] || return 0
+    stage improve
+    train improved "${AGAIN_SECONDS:-15}" --begin "$work/train/checkpoint.pt" --extra "$work/extra.jsonl" --repeats 10 \
+        --learning-rate 1e-4 --checkpoints 1 --label improved ${AGAIN_FLAGS:-}
+    pick improved "$work/improved/passes/share-1" "$work/improved/passes/sample-"*
+    stage evaluate again
+    evaluate 90 "improved=$work/improved/passes/share-1:decoder" "improved-checked=$work/picked/improved:decoder-checked"
+}
 
-stage the copy of whole passes
-evaluate 60 "copy=$nearest/copy-0" "copy-checked=$nearest/copy-checked:copy"
-
-if (($(left) > 35)); then
-    stage noise
-    task=gpt2-gelu-tanh
-    "$passnet" env serve suites/demo --device "$DEVICE" --graphs-per-task 1 --paths direct --steps 4 \
-        --trials "${NOISE_TRIALS:-100}" --listen 127.0.0.1:8801 >>"$work/server.log" 2>&1 &
-    server=$!
-    for _ in {1..30}; do (: >/dev/tcp/127.0.0.1/8801) 2>/dev/null && break || sleep 0.5; done
-    PYTHONPATH=$PASSNET_SITE within 50 "$PASSNET_PYTHON" recipes/grpo/noise.py --url http://127.0.0.1:8801 --task $task \
-        --passes suites/demo/passes/$task --repeat "${NOISE_REPEAT:-10}" --seconds 20 >"$work/noise.json" 2>"$work/noise.log"
-    kill "$server"
-    cat "$work/noise.json"
+trap keep EXIT
+mkdir -p "$work/picked"
+"$passnet" doctor --device "$DEVICE" --json >"$work/doctor.log" 2>&1 &
+if [[ ${PART:-} != baselines ]]; then
+    decoder
+    [[ ${PART:-} == decoder ]] || evaluate 60 "sketch=$nearest/sketch-0"
+    noise
+    expert_iteration
+    stage untrained
+    evaluate "$(left)" "untrained=$work/train/passes/step-0"
 fi
-stage the others
-evaluate "$(left)" "untrained=$work/train/passes/step-0" "fuse=fuse" "early=$work/train/passes/share-0.3"
+if [[ ${PART:-} != decoder ]]; then
+    stage baselines
+    evaluate "$(left)" "sketch=$nearest/sketch-0" "sketch-checked=$nearest/sketch-checked:sketch" "copy=$nearest/copy-0" \
+        "copy-checked=$nearest/copy-checked:copy" "fuse=fuse"
+fi
 stage end
 cat "$work/results.md"

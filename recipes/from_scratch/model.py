@@ -205,12 +205,15 @@ class Step:
             stream = torch.cuda.Stream()
             stream.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(stream):
-                # Writes of the same keys and values once more: the step has no other effect.
-                self.compute(self.room)
+                # Writes the same keys and values once more: a step has no other effect.
+                expected = self.compute(self.room)
             torch.cuda.current_stream().wait_stream(stream)
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph):
                 self.out = self.compute(self.room)
+            graph.replay()
+            if not torch.allclose(self.out.float(), expected.float(), rtol=0.05, atol=0.05):
+                raise RuntimeError("the recorded step gives other results")
             self.graph = graph
         except RuntimeError as error:
             print(f"steps are not recorded: {error}", flush=True)

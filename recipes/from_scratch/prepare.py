@@ -71,7 +71,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--task-step", type=int, default=2, help="take each n-th task, in order of their names")
     parser.add_argument("--practice", type=Path, help="task folders of the training split, to practise on")
     parser.add_argument(
-        "--practice-step", type=int, default=8, help="take each n-th; there is no lesson of these tasks"
+        "--practice-step", type=int, default=10, help="take each n-th; there is no lesson of these tasks"
     )
     parser.add_argument("--lessons", type=Path, nargs=2, action="append", default=[], metavar=("SAMPLES", "PASSES"))
     parser.add_argument("--trajectories", type=Path, nargs=2, action="append", default=[], metavar=("FILE", "SAMPLES"))

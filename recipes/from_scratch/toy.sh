@@ -22,6 +22,6 @@ for form in copy sketch; do
 done
 export PASSNET=$passnet PASSNET_PYTHON=$python DEVICE=cpu TRIALS=10 JOBS=2 NOISE_REPEAT=2 NOISE_TRIALS=10 SAMPLES=2
 sizes="--width 64 --layers 2 --heads 2 --context 6144"
-TRAIN_FLAGS="$sizes --checkpoints 0.3,1 --batch-tokens 8192 --generate-tokens 48" \
+TRAIN_FLAGS="$sizes --batch-tokens 8192 --generate-tokens 48" \
     GENERATE_FLAGS="--first 4 --generate-tokens 48" AGAIN_FLAGS="--batch-tokens 8192 --generate-tokens 48" \
     $here/h200.sh "$work/data" "$work/out" "$seconds" 1200
