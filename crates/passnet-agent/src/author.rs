@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::atomic::AtomicBool};
 
-use passnet_author::{Author, AuthorError, Context, Runs, TaskGraphs, read_pass_directory};
+use passnet_author::{Author, AuthorContext, AuthorError, Runs, TaskGraphs, read_pass_directory};
 use passnet_record::{AuthorSpec, PassDirectory, WritingCost};
 use passnet_run::Suite;
 
@@ -56,7 +56,7 @@ impl Author for LlmAuthor {
         Some(WritingCost { input_tokens: input, output_tokens: output, estimated, usd: cost_usd })
     }
 
-    fn prepare(&mut self, suite: &Suite, context: &Context<'_>) -> Result<(), AuthorError> {
+    fn prepare(&mut self, suite: &Suite, context: &AuthorContext<'_>) -> Result<(), AuthorError> {
         let directory = context.directory.join("agent");
         fs_err::create_dir_all(&directory)?;
         let referee = context.referee.sibling(context.referee.settings().clone(), context.referee.defences())?;

@@ -112,14 +112,14 @@ const MAX_ADAPTATIONS: u32 = 4;
 
 /// A model behind a server.
 #[derive(Debug)]
-pub struct Client {
+pub struct ModelClient {
     options: ClientOptions,
     agent: ureq::Agent,
     url: String,
     quirks: Mutex<Quirks>,
 }
 
-impl Client {
+impl ModelClient {
     /// Creates a client; nothing is sent yet.
     pub fn new(options: ClientOptions) -> Self {
         let base = options.base_url.trim_end_matches('/');
@@ -192,7 +192,7 @@ impl Client {
     }
 }
 
-impl LanguageModel for Client {
+impl LanguageModel for ModelClient {
     fn name(&self) -> &str {
         &self.options.model
     }

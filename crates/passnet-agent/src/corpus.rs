@@ -16,6 +16,6 @@ pub use self::{
     plot::page,
     read::{ReadError, read},
     select::{By, Criteria, Dedup, Selector},
-    split::{EvaluationTasks, Overlap, Split, SplitReport, Splitter},
+    split::{EvaluationTasks, Overlap, SplitPart, SplitReport, Splitter},
     stats::{BestSoFar, OutcomeFlow, TrajectoryStats},
 };

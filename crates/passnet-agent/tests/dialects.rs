@@ -10,13 +10,13 @@ use std::{sync::atomic::AtomicBool, time::Duration};
 use common::{client, client_options};
 use passnet_agent::{
     Completion, Finish, LanguageModel, Message, ModelError, Reply, Request, ToolCall,
-    client::{Api, ApiKey, Client, ClientOptions, Prices},
+    client::{Api, ApiKey, ClientOptions, ModelClient, Prices},
     specs,
 };
 use serde_json::{Value, json};
 use server::{Answer, Server, says};
 
-fn ask_with(client: &Client, messages: &[Message]) -> Result<Completion, ModelError> {
+fn ask_with(client: &ModelClient, messages: &[Message]) -> Result<Completion, ModelError> {
     client.complete(&Request {
         task: "t",
         attempt: 0,
@@ -28,7 +28,7 @@ fn ask_with(client: &Client, messages: &[Message]) -> Result<Completion, ModelEr
     })
 }
 
-fn ask(client: &Client) -> Result<Completion, ModelError> {
+fn ask(client: &ModelClient) -> Result<Completion, ModelError> {
     let text = |content: &str| content.to_owned();
     ask_with(client, &[Message::System { content: text("s") }, Message::User { content: text("u") }])
 }
@@ -39,7 +39,7 @@ fn answer_to(body: Value) -> Completion {
 
 fn answer_with(body: Value, text_tools: bool) -> Completion {
     let server = Server::start(move |_, _| Answer::Json(200, body.clone()));
-    ask(&Client::new(ClientOptions { text_tools, ..client_options(&server.url) })).unwrap()
+    ask(&ModelClient::new(ClientOptions { text_tools, ..client_options(&server.url) })).unwrap()
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn temporary_failures_are_retried_and_permanent_ones_reported() {
     }
     let server = Server::start(|_, _| Answer::Stall(Duration::from_secs(5)));
     let impatient = ClientOptions { timeout: Duration::from_millis(100), retries: 1, ..client_options(&server.url) };
-    assert!(ask(&Client::new(impatient)).unwrap_err().to_string().contains("time limit"));
+    assert!(ask(&ModelClient::new(impatient)).unwrap_err().to_string().contains("time limit"));
     let server = Server::start(|_, _| Answer::Json(404, json!({"error": {"message": "no such model"}})));
     assert!(matches!(ask(&client(&server.url)), Err(ModelError::Refused { status: 404, .. })));
     assert_eq!(server.seen.lock().unwrap().len(), 1);
@@ -166,7 +166,7 @@ fn keys_are_sent_once_and_shown_nowhere() {
     });
     let prices = Some(Prices { input: 1e6, output: 1e6, cached: 0.0 });
     let options = ClientOptions { key, prices, ..client_options(&server.url) };
-    let client = Client::new(options);
+    let client = ModelClient::new(options);
     let answer = ask(&client).unwrap();
     assert!(!String::from_utf8(answer.raw).unwrap().contains("sk-very-secret"));
     assert!(answer.usage.cost_usd.unwrap() > 0.0);
@@ -188,7 +188,7 @@ fn the_messages_api_of_anthropic() {
     });
     let base = server.url.trim_end_matches("/v1").to_owned();
     let options = ClientOptions { api: Api::Anthropic, base_url: base, ..client_options("") };
-    let client = Client::new(options);
+    let client = ModelClient::new(options);
     let first = ask(&client).unwrap();
     assert_eq!(first.reply.reasoning.as_deref(), Some("hm"));
     assert_eq!((first.usage.input, first.usage.cached, first.usage.output), (100, 90, 7));

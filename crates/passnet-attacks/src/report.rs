@@ -16,7 +16,7 @@ pub struct AttackReport {
     /// Part of each attack that was run.
     depth: Coverage,
     totals: BTreeMap<EntryOutcome, usize>,
-    /// Attacks of which each layer alone stops how many; empty where layers were not run alone.
+    /// Number of attacks that each layer stops alone; empty where layers were not run alone.
     layers: BTreeMap<&'static str, usize>,
     /// The entries, in order.
     pub entries: Vec<JudgedEntry>,

@@ -32,7 +32,7 @@ pub trait Author: Send + Sync {
     ///
     /// # Errors
     /// If no task of the suite can be written.
-    fn prepare(&mut self, suite: &Suite, context: &Context<'_>) -> Result<(), AuthorError> {
+    fn prepare(&mut self, suite: &Suite, context: &AuthorContext<'_>) -> Result<(), AuthorError> {
         let _ = (suite, context);
         Ok(())
     }
@@ -71,7 +71,7 @@ pub enum Runs {
 }
 
 /// Surroundings of an author.
-pub struct Context<'a> {
+pub struct AuthorContext<'a> {
     /// Evaluates what the author tries out, and knows device and interpreter.
     pub referee: &'a Referee,
     /// Directory of the run. An author keeps its own files in a subdirectory with the name of its kind.

@@ -6,7 +6,7 @@ use fs_err as fs;
 use passnet_record::AuthorSpec;
 use passnet_run::Suite;
 
-use crate::author::{Author, AuthorError, Context, Runs};
+use crate::author::{Author, AuthorContext, AuthorError, Runs};
 
 /// Compilers that are files of `python/passnet/_compilers`.
 pub(crate) const NAMES: &[&str] = &["cudagraphs", "thunder", "hidet", "tensorrt"];
@@ -44,7 +44,7 @@ impl Author for Compiler {
         Runs::Compiler { name, source: self.source.clone() }
     }
 
-    fn prepare(&mut self, _suite: &Suite, _context: &Context<'_>) -> Result<(), AuthorError> {
+    fn prepare(&mut self, _suite: &Suite, _context: &AuthorContext<'_>) -> Result<(), AuthorError> {
         if let Some((_, Some(file))) = compiler_of(&self.spec) {
             self.source = fs::read_to_string(file)?;
         }

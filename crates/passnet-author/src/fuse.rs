@@ -19,7 +19,7 @@ pub use self::{
     tune::{Tuned, Tuner},
     typed_suite::TypedSuite,
 };
-use crate::author::{Author, AuthorError, Context, Runs, TaskGraphs};
+use crate::author::{Author, AuthorContext, AuthorError, Runs, TaskGraphs};
 
 /// The built-in author.
 pub struct Fuse {
@@ -63,7 +63,7 @@ impl Author for Fuse {
         !self.confirms
     }
 
-    fn prepare(&mut self, suite: &Suite, context: &Context<'_>) -> Result<(), AuthorError> {
+    fn prepare(&mut self, suite: &Suite, context: &AuthorContext<'_>) -> Result<(), AuthorError> {
         let referee = context.referee;
         let typed = TypedSuite::of(&referee.interpreter(), suite, target_of(referee.settings().device))?;
         if let Some(budget) = self.tuning {

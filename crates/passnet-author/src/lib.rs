@@ -44,7 +44,7 @@ pub use passnet_fuse::Choices;
 pub use passnet_graph::{Target, TypedGraph};
 
 pub use self::{
-    author::{Author, AuthorError, Context, Runs, TaskGraphs},
+    author::{Author, AuthorContext, AuthorError, Runs, TaskGraphs},
     compiler::compiler_of,
     feedback::{Complaint, complaints, next_step},
     fuse::{Fuse, target_of},

@@ -6,13 +6,17 @@ use passnet_eval::{Candidate, Submission};
 use passnet_record::RunMetadata;
 use passnet_run::Suite;
 
-use crate::author::{Author, AuthorError, Context, Runs, TaskGraphs};
+use crate::author::{Author, AuthorContext, AuthorError, Runs, TaskGraphs};
 
 /// Lets an author prepare a suite and write the passes of each task.
 ///
 /// # Errors
 /// If the author fails for a reason that does not concern one task alone.
-pub fn submission(author: &mut dyn Author, suite: &Suite, context: &Context<'_>) -> Result<Submission, AuthorError> {
+pub fn submission(
+    author: &mut dyn Author,
+    suite: &Suite,
+    context: &AuthorContext<'_>,
+) -> Result<Submission, AuthorError> {
     author.prepare(suite, context)?;
     let mut candidates = BTreeMap::new();
     for record in &suite.record.tasks {

@@ -15,7 +15,7 @@ use crate::{
     store::{Annotation, GraphKind, Hashes, Input, Literals, SampleFiles, SampleRow, SubgraphOrigin, ValueMeta},
 };
 
-/// A full graph with what is known of its values.
+/// A full graph with the known facts about its values.
 pub(crate) struct Parent {
     path: String,
     source: Option<String>,

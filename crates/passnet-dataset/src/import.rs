@@ -64,7 +64,7 @@ pub enum DescribeError {
     },
 }
 
-/// Returns the row of a sample: its files, and what is derived from them.
+/// Returns the row of a sample: its files, and the columns that follow from them.
 ///
 /// # Errors
 /// If a file that is needed is missing or malformed.

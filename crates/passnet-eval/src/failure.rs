@@ -120,7 +120,7 @@ fn of_worker_error(error: &WorkerError, phase: &str) -> Failure {
     Failure::new(status, code, message.trim_end()).with_detail(detail)
 }
 
-/// Returns the failure of a pass directory of which nothing matched.
+/// Returns the failure of a pass directory without any match.
 pub(crate) fn no_match(passes: &[PassReport]) -> Failure {
     if passes.is_empty() {
         let message = "the pass directory names no pass; list rule names in sorted_output_pass_rule_names.json";

@@ -1,4 +1,4 @@
-//! Values of a graph's inputs, made from what its sample says of them. The rules are in `docs/reference/inputs.md`.
+//! Values of a graph's inputs, made from the metas of its sample. The rules are in `docs/reference/inputs.md`.
 
 mod content;
 mod real;
@@ -316,7 +316,7 @@ impl<'a> FloatRule<'a> {
         }
     }
 
-    /// Applies the tensor's own bounds, repairs what is not finite, applies the general bound.
+    /// Applies the tensor's own bounds, replaces values that are not finite, and applies the general bound.
     fn within(&self, value: f64, normal: f64, bound: f64) -> f64 {
         let value = value.max(self.min).min(self.max);
         let value = if value.is_finite() { value } else { normal * 0.01 };

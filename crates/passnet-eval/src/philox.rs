@@ -5,7 +5,7 @@
 //! elements, hash of the tensor's name). Any part of any tensor can therefore be made by any thread in any order, and
 //! no tensor's values depend on which others exist.
 
-/// One stream: a seed and the name of what is filled.
+/// One stream: a seed and the name of the tensor that is filled.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stream {
     key: [u32; 2],

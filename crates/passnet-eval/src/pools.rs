@@ -1,4 +1,4 @@
-//! Contents of timed calls: for each input a pool of random values, of which each call sees another window.
+//! Contents of timed calls: for each input a pool of random values. Each call sees another window of it.
 //!
 //! A window begins one element after the one before it, so that all elements change from call to call, at the price of a
 //! copy. The workers make that copy, into the same tensors, between the calls; here a window is a place in a file.

@@ -1,4 +1,4 @@
-//! One evaluation: a candidate, a graph, a verdict. `docs/reference/referee.md` describes what is done and why.
+//! One evaluation: a candidate, a graph, a verdict. `docs/reference/referee.md` describes the steps and their reasons.
 
 use std::{
     io,

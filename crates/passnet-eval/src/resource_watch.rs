@@ -175,7 +175,7 @@ fn resident_bytes(pid: i32) -> u64 {
     kibibytes(&status, "VmRSS:")
 }
 
-/// Returns the bytes of a process in memory, what it shares with others divided by their number.
+/// Returns the bytes of a process in memory. Shared memory is divided by the number of processes that share it.
 fn share_of_memory(pid: i32) -> u64 {
     let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
     kibibytes(&rollup, "Pss:")

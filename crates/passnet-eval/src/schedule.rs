@@ -71,7 +71,7 @@ pub(crate) struct CallTimes {
     pub(crate) slowest: Duration,
 }
 
-/// Returns the blocks of all rounds, for calls that take `call` and return so many bytes, of which at most `most` may be made.
+/// Returns the blocks of all rounds, for at most `most` calls that take `call` and return so many bytes.
 pub(crate) fn blocks(
     settings: &RunSettings,
     seed: u64,

@@ -138,7 +138,7 @@ impl MeasurementPlan<'_> {
         Ok(Measurement { sides, made, calls, noise, elsewhere, charged_ns })
     }
 
-    /// Fluctuation of the times. In paper mode, as the public harness has it: the largest IQR / median of all trials of a side.
+    /// Fluctuation of the times. In paper mode it is defined as in the public harness: the largest IQR / median of all trials of a side.
     fn noise(&self, sides: &[SideRounds]) -> f64 {
         if self.settings.mode == Mode::Sound {
             return fluctuation(&sides.iter().map(|side| side.times.e2e_ns.as_slice()).collect::<Vec<_>>());

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-/// Returns the process ids of everything below `root`, except `keep` and what is below them.
+/// Returns the process ids of everything below `root`, except `keep` and their descendants.
 pub(crate) fn descendants(root: i32, keep: &BTreeSet<i32>) -> Vec<i32> {
     let (mut found, mut open) = (Vec::new(), vec![root]);
     while let Some(pid) = open.pop() {
@@ -86,7 +86,7 @@ fn is_running(pid: i32) -> bool {
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
 }
 
-/// Kills everything below `root` except the processes `keep` and what is below those. Looks again until nothing new is
+/// Kills everything below `root` except the processes `keep` and their descendants. Looks again until nothing new is
 /// found: a process may have forked just before its signal came (with the signal pending, it cannot).
 pub(crate) fn kill_below(root: i32, keep: &BTreeSet<i32>) {
     let mut killed = BTreeSet::new();

@@ -37,7 +37,7 @@ pub(crate) enum News {
 pub(crate) struct Ledger {
     stores: Vec<RunStore>,
     headers: Vec<RunHeader>,
-    /// Verdicts by author, as the logs have them.
+    /// Verdicts by author, from the logs.
     verdicts: Vec<BTreeMap<GraphId, Verdict>>,
     /// Reports that wait for those of the other authors.
     gathering: BTreeMap<(LeaseId, GraphId), Vec<Option<News>>>,

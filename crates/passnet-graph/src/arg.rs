@@ -27,14 +27,14 @@ pub enum Arg {
     /// `torch.float32` and its like.
     DType(DType),
     /// `torch.device(...)`.
-    Device(Device),
+    Device(DeviceConstant),
     /// Any other dotted constant below `torch.`, e.g. `torch.strided`.
     Attr(StrId),
 }
 
 /// A device constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Device {
+pub struct DeviceConstant {
     /// `cpu`, `cuda`, `meta` ...
     pub kind: StrId,
     /// Ordinal among devices of the kind.

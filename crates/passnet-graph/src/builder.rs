@@ -1,7 +1,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::{
-    Arg, ArgRange, Callee, Device, Graph, NodeId, OpId, StrId, ValueId, VerifyError,
+    Arg, ArgRange, Callee, DeviceConstant, Graph, NodeId, OpId, StrId, ValueId, VerifyError,
     graph::{NodeData, OpData},
     verify::verify,
 };
@@ -93,7 +93,7 @@ impl Builder {
 
     /// Returns a device argument.
     pub fn device(&mut self, kind: &str, index: Option<u32>) -> Arg {
-        Arg::Device(Device { kind: self.intern(kind), index })
+        Arg::Device(DeviceConstant { kind: self.intern(kind), index })
     }
 
     /// Returns a list argument.

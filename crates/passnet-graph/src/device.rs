@@ -1,4 +1,4 @@
-use crate::{Arg, Callee, Device, Graph, Node, names::is_identifier};
+use crate::{Arg, Callee, DeviceConstant, Graph, Node, names::is_identifier};
 
 impl Graph {
     /// Returns the same graph for another device.
@@ -19,7 +19,7 @@ impl Graph {
         let (Some(kind), Some(text)) = (graph.strings.push(kind), graph.strings.push(&text)) else {
             return graph;
         };
-        let device = Arg::Device(Device { kind, index });
+        let device = Arg::Device(DeviceConstant { kind, index });
         let replacement = |arg: Arg| match arg {
             Arg::Device(_) => Some(device),
             Arg::Str(id) if is_cuda_ordinal(self.str(id)) => Some(Arg::Str(text)),

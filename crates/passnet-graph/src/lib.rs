@@ -41,7 +41,7 @@ mod uses;
 pub mod verify;
 pub mod wire;
 
-pub use arg::{Arg, Device};
+pub use arg::{Arg, DeviceConstant};
 pub use builder::Builder;
 pub use effects::{MemoryUse, is_assertion, is_barrier};
 pub use graph::{Callee, Graph, Node};

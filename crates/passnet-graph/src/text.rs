@@ -11,7 +11,7 @@
 use std::fmt;
 
 use crate::{
-    Arg, Callee, Device, Graph, Node, NodeId, ValueId,
+    Arg, Callee, DeviceConstant, Graph, Node, NodeId, ValueId,
     literal::{FloatRepr, StrRepr},
 };
 
@@ -118,8 +118,8 @@ fn write_arg(f: &mut fmt::Formatter<'_>, graph: &Graph, arg: Arg) -> fmt::Result
         }
         Arg::Ellipsis => f.write_str("..."),
         Arg::DType(dtype) => write!(f, "torch.{dtype}"),
-        Arg::Device(Device { kind, index: None }) => write!(f, "device({})", graph.str(kind)),
-        Arg::Device(Device { kind, index: Some(index) }) => write!(f, "device({}:{index})", graph.str(kind)),
+        Arg::Device(DeviceConstant { kind, index: None }) => write!(f, "device({})", graph.str(kind)),
+        Arg::Device(DeviceConstant { kind, index: Some(index) }) => write!(f, "device({}:{index})", graph.str(kind)),
         Arg::Attr(id) => f.write_str(graph.str(id)),
     }
 }

@@ -23,7 +23,7 @@
 use rustc_hash::FxHashSet;
 
 use crate::{
-    Arg, Callee, Device, Graph, Node, NodeId, OpId, ValueId,
+    Arg, Callee, DeviceConstant, Graph, Node, NodeId, OpId, ValueId,
     names::{is_identifier, is_torch_path, is_value_name},
     operators,
 };
@@ -179,7 +179,7 @@ impl Verifier<'_> {
     fn check_arg(&mut self, arg: Arg, node: Option<&Node<'_>>, limit: u32, depth: u32) -> Result<(), VerifyError> {
         let graph = self.graph;
         let place = || node.map_or(Location::Outputs, |node| Location::Node(node.name.to_owned()));
-        if let Arg::Str(id) | Arg::Attr(id) | Arg::Device(Device { kind: id, .. }) = arg
+        if let Arg::Str(id) | Arg::Attr(id) | Arg::Device(DeviceConstant { kind: id, .. }) = arg
             && id.index() >= graph.strings.len()
         {
             return Err(VerifyError::ForeignArg { place: place() });

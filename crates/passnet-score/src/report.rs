@@ -8,7 +8,7 @@ use crate::{
     aggregated_score,
     es::geometric_mean,
     sound::{sound_score, task_credit},
-    tasks::{TaskGraphs, by_task},
+    tasks::{TaskOutcomes, by_task},
     tolerance_scores,
 };
 
@@ -128,7 +128,7 @@ impl ScoreReport {
 }
 
 fn task_score(
-    task: &TaskGraphs<'_>,
+    task: &TaskOutcomes<'_>,
     settings: &ScoreSettings,
     table: &WeightTable,
     sound: bool,

@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use passnet_record::Status;
 
-use crate::{GraphOutcome, Interval, ScoreError, Speedup, es::geometric_mean, random::SplitMix64, tasks::TaskGraphs};
+use crate::{GraphOutcome, Interval, ScoreError, Speedup, es::geometric_mean, random::SplitMix64, tasks::TaskOutcomes};
 
 /// Settings of the confidence interval of the sound score.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -68,7 +68,7 @@ pub fn sound_credit(graph: &GraphOutcome, error_base: f64) -> f64 {
 }
 
 /// Returns the sound score of tasks; `None` if a measurement has no interval, so that noise cannot be distinguished from speed.
-pub(crate) fn sound_score(tasks: &[TaskGraphs<'_>], error_base: f64, bootstrap: Bootstrap) -> Option<SoundScore> {
+pub(crate) fn sound_score(tasks: &[TaskOutcomes<'_>], error_base: f64, bootstrap: Bootstrap) -> Option<SoundScore> {
     let graphs = || tasks.iter().flat_map(|task| task.graphs.iter().copied());
     if graphs().flat_map(measured).any(|speedup| speedup.interval.is_none()) {
         return None;
@@ -86,7 +86,7 @@ pub(crate) fn sound_score(tasks: &[TaskGraphs<'_>], error_base: f64, bootstrap: 
 }
 
 /// Geometric mean credit of a task's graphs.
-pub(crate) fn task_credit(task: &TaskGraphs<'_>, error_base: f64) -> f64 {
+pub(crate) fn task_credit(task: &TaskOutcomes<'_>, error_base: f64) -> f64 {
     geometric_mean(task.graphs.iter().map(|graph| sound_credit(graph, error_base)))
 }
 

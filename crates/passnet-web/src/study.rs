@@ -15,7 +15,7 @@ pub use self::{
     page::study_page,
     published::{PUBLISHED, Published},
     share::Share,
-    split::{Part, Split},
+    split::{Part, TimeSplit},
     subject::Subject,
     text::study_markdown,
 };

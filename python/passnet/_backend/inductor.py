@@ -145,7 +145,7 @@ def _pattern(rule: Pass) -> Callable[..., Any]:
 
 
 def _writes(rule: Pass) -> bool:
-    """Whether a pattern may write to its arguments, by the names of what it calls."""
+    """Whether a pattern may write to its arguments, by the names of the functions that it calls."""
     for node in rule.pattern.nodes:
         name = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", "")
         is_in_place = name.endswith("_") and not name.endswith("__")

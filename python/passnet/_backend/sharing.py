@@ -61,7 +61,7 @@ def _is_view(node: torch.fx.Node) -> bool:
 
 
 def writes(node: torch.fx.Node) -> bool:
-    """Whether a node writes to one of its arguments, by the name of what it calls."""
+    """Whether a node writes to one of its arguments, by the name of the function that it calls."""
     name = _name(node)
     is_in_place = name.endswith("_") and not name.endswith("__")
     return node.op in ("call_method", "call_function") and (

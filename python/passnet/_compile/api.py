@@ -1,4 +1,4 @@
-"""`passnet.compile`: its options, and what it returns."""
+"""`passnet.compile`: its options, and the compiled model that it returns."""
 
 from __future__ import annotations
 

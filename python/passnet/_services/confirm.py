@@ -56,7 +56,7 @@ def sample_pairs(eager: Callable[[], Any], fused: Callable[[], Any], device: tor
 
 
 class _Confirm(Judge):
-    """Runs a rewritten graph and keeps what it finds out about each kind of call."""
+    """Runs a rewritten graph and keeps times and faults of each kind of call."""
 
     def __init__(self, module: torch.fx.GraphModule, passes: Sequence[Pass], device: torch.device, lock: Path) -> None:
         # A task compares values. `passnet.backend` leaves calls to PyTorch whose caller may change one of two results that share memory.

@@ -66,7 +66,7 @@ def _read_arguments() -> None:
 
 
 def _limit_memory() -> None:
-    """Lets this process take as many bytes as the limit says, in addition to what it has."""
+    """Limits the memory of this process to its present size and as many bytes more as the limit says."""
     if _memory_bytes is not None:
         limit = _data_bytes() + _memory_bytes
         resource.setrlimit(resource.RLIMIT_DATA, (limit, resource.getrlimit(resource.RLIMIT_DATA)[1]))

@@ -17,7 +17,7 @@ class MissingLibraryError(SpecError):
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """One way to call a model: what it stands for, and the arguments."""
+    """One way to call a model: its name, and the arguments."""
 
     label: str
     args: tuple[Any, ...] = ()

@@ -21,7 +21,7 @@ class KernelRefusedError(KernelCompileError):
 
 
 def refusal(findings: Sequence[str]) -> KernelRefusedError:
-    """The error about a kernel with findings, of which it shows the first."""
+    """The error about a kernel with findings; it shows the first."""
     return KernelRefusedError("\n".join(["the kernel was refused:", *findings[:_SHOWN]]))
 
 

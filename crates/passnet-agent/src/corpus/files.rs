@@ -13,7 +13,7 @@ use super::{
     lines::Lines,
     read::{ReadError, read},
     select::{By, Criteria, Dedup, Selector},
-    split::{EvaluationTasks, Split, SplitReport, Splitter},
+    split::{EvaluationTasks, SplitPart, SplitReport, Splitter},
 };
 
 /// Error of a selection or export.
@@ -89,9 +89,9 @@ pub fn split(
     for trajectory in read(inputs)? {
         let trajectory = trajectory?;
         match splitter.assign(&trajectory) {
-            Split::Train => train.push(&trajectory)?,
-            Split::Validation => validation.push(&trajectory)?,
-            Split::Excluded(_) => {}
+            SplitPart::Train => train.push(&trajectory)?,
+            SplitPart::Validation => validation.push(&trajectory)?,
+            SplitPart::Excluded(_) => {}
         }
     }
     let report = splitter.finish();

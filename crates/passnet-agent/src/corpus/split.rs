@@ -74,7 +74,7 @@ impl EvaluationTasks {
 
 /// Part of a split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Split {
+pub enum SplitPart {
     /// Training data.
     Train,
     /// Validation data.
@@ -163,11 +163,11 @@ impl Splitter {
     }
 
     /// Assigns a trajectory to a part.
-    pub fn assign(&mut self, trajectory: &Trajectory) -> Split {
+    pub fn assign(&mut self, trajectory: &Trajectory) -> SplitPart {
         if let Some(overlap) = self.evaluation.overlap(trajectory) {
             *self.report.excluded.entry(overlap).or_default() += 1;
             self.report.excluded_tasks.insert(trajectory.setup.task.id.clone());
-            return Split::Excluded(overlap);
+            return SplitPart::Excluded(overlap);
         }
         let keys = keys(trajectory);
         let root = keys.first().map(|key| self.root(key));
@@ -177,11 +177,11 @@ impl Splitter {
         if spread < self.share {
             self.validation.extend(hashes);
             self.report.validation += 1;
-            Split::Validation
+            SplitPart::Validation
         } else {
             self.train.extend(hashes);
             self.report.train += 1;
-            Split::Train
+            SplitPart::Train
         }
     }
 

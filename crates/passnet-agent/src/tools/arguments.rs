@@ -13,7 +13,7 @@ const MAX_ECHO: usize = 200;
 pub(super) struct Arguments<'a>(&'a Map<String, Value>);
 
 impl<'a> Arguments<'a> {
-    /// Reads arguments, of which only these names are known.
+    /// Reads arguments; only these names are known.
     ///
     /// # Errors
     /// Fails if the value is not an object or has an unknown name.

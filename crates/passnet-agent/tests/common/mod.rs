@@ -16,7 +16,7 @@ use std::{
 
 use passnet_agent::{
     AgentRunOutcome, AttemptLimits, Evaluator, RunOptions, Templates, Update, VerdictCache,
-    client::{Api, ApiKey, Client, ClientOptions},
+    client::{Api, ApiKey, ClientOptions, ModelClient},
     run,
 };
 use passnet_eval::{Defences, Referee, RefereeOptions, ZygoteConfig, settings};
@@ -86,8 +86,8 @@ pub(crate) fn client_options(url: &str) -> ClientOptions {
     }
 }
 
-pub(crate) fn client(url: &str) -> Client {
-    Client::new(client_options(url))
+pub(crate) fn client(url: &str) -> ModelClient {
+    ModelClient::new(client_options(url))
 }
 
 /// A whole run without an interruption.

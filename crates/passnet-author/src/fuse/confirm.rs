@@ -241,7 +241,7 @@ fn speedups(call: &ConfirmedCall) -> Vec<f64> {
     all
 }
 
-/// Element at a share of the way through sorted numbers, of which there is one at least.
+/// Element at a share of the way through sorted numbers; there is at least one.
 fn quantile(sorted: &[f64], share: f64) -> f64 {
     sorted[((sorted.len() - 1) as f64 * share).round() as usize]
 }

@@ -15,7 +15,7 @@ pub enum CaptureError {
         /// The error of the system.
         source: io::Error,
     },
-    /// A line of the capturing process is not what it should be.
+    /// The capturing process wrote a malformed line.
     #[error("the capture wrote `{line}`: {source}")]
     Line {
         line: String,

@@ -33,7 +33,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Counts models, `reused` of which an earlier call had recorded.
+    /// Counts models; an earlier call had recorded `reused` of them.
     pub fn new(mut models: Vec<CapturedModel>, reused: usize) -> Self {
         models.sort_by(|a, b| a.spec.cmp(&b.spec));
         let mut failures = BTreeMap::new();

@@ -83,7 +83,7 @@ impl Summary {
     }
 }
 
-/// Returns the status of a model, and what its samples say of themselves.
+/// Returns the status of a model, and the remarks on its samples.
 fn result(model: &CapturedModel) -> String {
     let marks = [
         (!model.reduced.is_empty(), "reduced"),

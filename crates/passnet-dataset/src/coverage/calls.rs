@@ -13,7 +13,7 @@ use crate::annotate::Runner;
 /// Calls in one question to PyTorch.
 const CALLS_PER_QUESTION: usize = 4000;
 
-/// Calls of which PyTorch said the form: a graph whose inputs stand for the values that a call refers to, in the order in which
+/// Calls in the form that PyTorch gave: a graph whose inputs stand for the values that a call refers to, in the order in which
 /// it mentions them first.
 struct Forms {
     graphs: Vec<Graph>,

@@ -64,7 +64,7 @@ struct MatchesOfTypes {
     candidates: Vec<StandaloneMatch>,
 }
 
-/// Sorts the matches of each pattern by the types of what they are applied to, and has some of each class judged. One entry
+/// Sorts the matches of each pattern by the types of their inputs, and has some of each class judged. One entry
 /// per pattern.
 pub fn check(
     corpus: &Corpus,

@@ -54,7 +54,7 @@ pub struct PassCoverage {
     pub matches: usize,
     /// Some of the graphs.
     pub examples: Vec<String>,
-    /// Matches by the types of what they are applied to; empty unless matches were checked.
+    /// Matches by the types of their inputs; empty unless matches were checked.
     pub types: Vec<TypeClass>,
 }
 

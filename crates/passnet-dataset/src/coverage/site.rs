@@ -14,7 +14,7 @@ pub(super) struct StandaloneGraph {
     pub(super) bytes: u64,
 }
 
-/// Graph with what is known of its values.
+/// Graph with the known facts about its values.
 #[derive(Clone, Copy)]
 pub(super) struct Typed<'a> {
     pub(super) graph: &'a Graph,
@@ -167,7 +167,7 @@ mod tests {
 
     use super::*;
 
-    /// `(x.T + y) * 2`, of which the pattern `a + b` is cut out.
+    /// `(x.T + y) * 2`, without the pattern `a + b`.
     #[test]
     fn strides_of_the_place_are_kept() {
         let mut b = Graph::builder();

@@ -6,13 +6,13 @@ use std::collections::BinaryHeap;
 ///
 /// The derived order ranks runs by length, then by smaller period, then by earlier start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Run {
+struct TandemRun {
     len: usize,
     period: std::cmp::Reverse<usize>,
     start: std::cmp::Reverse<usize>,
 }
 
-impl Run {
+impl TandemRun {
     fn new(start: usize, end: usize, period: usize) -> Self {
         Self { len: end - start, period: std::cmp::Reverse(period), start: std::cmp::Reverse(start) }
     }
@@ -47,7 +47,7 @@ pub(super) fn loops(tokens: &[u32], max_period: usize) -> Vec<ChosenRun> {
         while start + period < tokens.len() {
             let matches = tokens[start..].iter().zip(&tokens[start + period..]).take_while(|(a, b)| a == b).count();
             if matches >= period {
-                candidates.push(Run::new(start, start + period + matches, period));
+                candidates.push(TandemRun::new(start, start + period + matches, period));
             }
             // The token after the matches differs from the one a period later, so no run of this period crosses it.
             start += matches + 1;
@@ -62,7 +62,7 @@ pub(super) fn loops(tokens: &[u32], max_period: usize) -> Vec<ChosenRun> {
         let free_end = (free_start..end).find(|&i| taken[i]).unwrap_or(end);
         if (free_start, free_end) != (start, end) {
             if free_end - free_start >= 2 * period {
-                candidates.push(Run::new(free_start, free_end, period));
+                candidates.push(TandemRun::new(free_start, free_end, period));
             }
             continue;
         }

@@ -9,7 +9,7 @@ pub struct Compiled {
     pub compilations: u32,
 }
 
-/// Kernel counts of all prefixes of one graph, and what they cost.
+/// Kernel counts of all prefixes of one graph, and their cost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PrefixCounts {
     /// `kernels[k - 1]` is the count of the first `k` ops.

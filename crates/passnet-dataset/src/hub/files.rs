@@ -84,7 +84,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
 }
 
 impl LocalFile {
-    /// Reads the content, which has to be what it was.
+    /// Reads the content, which must not have changed since it was hashed.
     pub(super) fn content(&self) -> Result<Vec<u8>, HubError> {
         let content = fs::read(&self.full).map_err(|source| HubError::Io { path: self.full.clone(), source })?;
         if hexadecimal(&Sha256::digest(&content)) != self.sha256 {

@@ -46,7 +46,7 @@ pub(super) struct Answer {
 }
 
 /// A failed attempt.
-struct Attempt {
+struct FailedTry {
     error: HubError,
     /// Pause that the server asks for.
     wait: Option<Duration>,
@@ -110,11 +110,11 @@ impl Client {
         })
     }
 
-    fn attempt(&self, method: &str, url: &str, content: Option<&Content<'_>>) -> Result<Answer, Attempt> {
-        let lasting = |error| Attempt { error, wait: None, may_pass: false };
+    fn attempt(&self, method: &str, url: &str, content: Option<&Content<'_>>) -> Result<Answer, FailedTry> {
+        let lasting = |error| FailedTry { error, wait: None, may_pass: false };
         let passing = |error: ureq::Error| {
             let error = self.unreachable(url, &error.to_string());
-            Attempt { error, wait: None, may_pass: true }
+            FailedTry { error, wait: None, may_pass: true }
         };
         let mut request = ureq::http::Request::builder().method(method).uri(url).header("accept", "application/json");
         let is_signed = content.is_some_and(|content| content.is_signed);
@@ -145,7 +145,7 @@ impl Client {
         }
         let message = self.reason(code, &body);
         let error = HubError::Refused { url: url_without_signature(url), code, message };
-        Err(Attempt { error, wait, may_pass: matches!(code, 408 | 429 | 500..) })
+        Err(FailedTry { error, wait, may_pass: matches!(code, 408 | 429 | 500..) })
     }
 
     fn reason(&self, code: u16, body: &[u8]) -> String {

@@ -112,7 +112,7 @@ pub enum ShardError {
     Io(#[from] io::Error),
     #[error(transparent)]
     Bounds(#[from] BoundsError),
-    /// A file of a shard that is not what it should be.
+    /// A malformed file of a shard.
     #[error("{}: {source}", path.display())]
     Malformed {
         /// The file.

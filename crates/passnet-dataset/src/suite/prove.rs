@@ -143,7 +143,7 @@ impl Proofs {
         writer.finish()
     }
 
-    /// Writes what is not written yet.
+    /// Writes the rows that are not written yet.
     pub(super) fn finish(mut self) -> Result<(), TableError> {
         self.flush()
     }

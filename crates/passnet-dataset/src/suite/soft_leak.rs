@@ -65,7 +65,7 @@ pub struct Containment {
     pub by_ops: BTreeMap<usize, usize>,
 }
 
-/// Two tasks of which one sequence lies inside the other.
+/// Two tasks whose op sequences contain one another.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SequencePair {
     /// Task of the suite.

@@ -1,4 +1,4 @@
-//! Checked rounds: both sides run the same contents, and what they return is judged.
+//! Checked rounds: both sides run the same contents, and their results are judged.
 
 use passnet_record::{Mode, OutputValue, Remark, Status, Watch, WorkerNote};
 

@@ -1,4 +1,4 @@
-//! State of one evaluation, and what its steps have in common.
+//! State of one evaluation, and the functions that its steps share.
 
 use std::{
     ops::Range,
@@ -221,7 +221,7 @@ impl<'a> GraphEvaluation<'a> {
         worker.send(&WorkerRequest::Call { set: set as u32, seed, watch }, None, self.deadline)
     }
 
-    /// Lets a control compile what it compiles lazily.
+    /// Makes the first call of a control, in which it compiles.
     pub(super) fn first_call(&self, control: &mut Worker) -> Result<(), Fault> {
         let seed = self.seeds.seed("first call", 0);
         let block = InputBlock::new(self.sample.metas(), &[(seed, Content::Random)], 0)

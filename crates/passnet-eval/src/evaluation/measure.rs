@@ -1,4 +1,4 @@
-//! Measuring, and what is written down of it.
+//! Measurement of a path, and the record of it.
 
 use std::time::{Duration, Instant};
 

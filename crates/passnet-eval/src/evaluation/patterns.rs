@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl GraphEvaluation<'_> {
-    /// Imports the pass directory in a worker and returns what it looks for. The graph of the evaluation is not used.
+    /// Imports the pass directory in a worker and returns its patterns. The graph of the evaluation is not used.
     pub(crate) fn patterns(&mut self) -> Result<Vec<TracedPattern>, Stop> {
         let routes = self.prepare()?;
         let dir = routes.into_iter().find_map(|route| match route.spec {

@@ -131,7 +131,7 @@ impl<'a> Placed<'a> {
     }
 }
 
-/// Returns remarks on places that differ: what is a verdict in `sound` mode, and what is none in any mode.
+/// Returns remarks on places that differ: those that are verdicts in `sound` mode, and those that never are.
 pub(crate) fn remarks(reference: &Returned, candidate: &Returned) -> std::collections::BTreeSet<Remark> {
     let mut notes = std::collections::BTreeSet::new();
     for (index, values) in Placed::all(reference).iter().zip(&Placed::all(candidate)).enumerate() {

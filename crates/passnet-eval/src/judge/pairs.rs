@@ -202,7 +202,7 @@ fn scalar_bytes(value: TensorValue) -> (DType, Vec<u8>) {
     }
 }
 
-/// An output that is an input, where the graph makes a new tensor: what is written to the one shows in the other.
+/// An output that is an input, where the graph makes a new tensor: a write to the one shows in the other.
 fn refuse_handed_out_inputs(reference: &Returned, candidate: &Returned) -> Result<(), Failure> {
     let extra = candidate.outputs.notes.iter().find_map(|note| match note {
         WorkerNote::AliasesInput { output, input } if !reference.outputs.notes.contains(note) => Some((output, input)),

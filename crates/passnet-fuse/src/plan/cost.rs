@@ -18,7 +18,7 @@ struct Rates {
     convolution_ns: f64,
     /// A call that only views.
     view_ns: f64,
-    /// A call of a replacement function, what its plan looks up included.
+    /// A call of a replacement function, with the look-up of its plan.
     call_ns: f64,
     /// Fresh memory for one result.
     memory_ns: f64,

@@ -14,7 +14,7 @@ use passnet_graph::{
 };
 
 use super::{
-    pattern::{Pattern, SharedPattern, constant, graph_of, share},
+    pattern::{PatternText, SharedPattern, constant, graph_of, share},
     region::Input,
     schedule::schedule,
     site::{Replacement, Site},
@@ -94,7 +94,7 @@ struct PlannedPass {
 
 impl PlannedPass {
     fn new(task: &[TypedGraph], sites: Vec<Site>) -> Option<Self> {
-        let shared = share(&sites.iter().map(|site| &site.pattern).collect::<Vec<&Pattern>>());
+        let shared = share(&sites.iter().map(|site| &site.pattern).collect::<Vec<&PatternText>>());
         let first = sites.first()?;
         let pattern = graph_of(&task[first.graph], &first.region, &shared)?;
         Some(Self { sites, shared, pattern })

@@ -9,7 +9,7 @@ use super::region::Region;
 /// A printed pattern. Graphs whose patterns have equal pieces share a pass; constants between the pieces that are not the
 /// same in all of them become parameters.
 #[derive(Clone, Debug)]
-pub(crate) struct Pattern {
+pub(crate) struct PatternText {
     /// Lines of the body with a gap for each constant.
     pub(crate) pieces: Vec<String>,
     /// `repr` of the constants in the gaps.
@@ -27,7 +27,7 @@ pub(crate) struct SharedPattern {
 }
 
 /// Prints the nodes of a region.
-pub(crate) fn write_pattern(typed: &TypedGraph, region: &Region) -> Pattern {
+pub(crate) fn write_pattern(typed: &TypedGraph, region: &Region) -> PatternText {
     let graph = typed.graph();
     let mut names: BTreeMap<ValueId, String> = BTreeMap::new();
     for (number, input) in region.inputs.iter().enumerate() {
@@ -51,11 +51,11 @@ pub(crate) fn write_pattern(typed: &TypedGraph, region: &Region) -> Pattern {
     printer.text.push_str(&line);
     let Printer { mut pieces, constants, text, .. } = printer;
     pieces.push(text);
-    Pattern { pieces, constants }
+    PatternText { pieces, constants }
 }
 
 /// Joins patterns of equal pieces.
-pub(crate) fn share(patterns: &[&Pattern]) -> SharedPattern {
+pub(crate) fn share(patterns: &[&PatternText]) -> SharedPattern {
     let mut body = String::new();
     let mut parameters: Vec<(String, Vec<String>)> = Vec::new();
     let mut filled = BTreeMap::new();

@@ -23,7 +23,7 @@ use crate::front::{
 
 /// When inputs that change are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Updates {
+enum UpdateTime {
     /// Together with the results.
     WithResults,
     /// In stages of their own, before the results, which read the new elements.
@@ -37,8 +37,8 @@ const LARGEST_POSITION: i64 = i32::MAX as i64 - (1 << 16);
 /// would have to compute with positions of more than 32 bits.
 pub(crate) fn schedule(region: &Region, form: Form) -> Option<Program> {
     (form == Form::Nests || has_short_positions(region)).then_some(())?;
-    let with_results = || schedule_with(region, form, Updates::WithResults);
-    let first = || schedule_with(region, form, Updates::First).filter(|_| !region.updates.is_empty());
+    let with_results = || schedule_with(region, form, UpdateTime::WithResults);
+    let first = || schedule_with(region, form, UpdateTime::First).filter(|_| !region.updates.is_empty());
     with_results().or_else(first)
 }
 
@@ -54,7 +54,7 @@ fn has_short_positions(region: &Region) -> bool {
     types.map(of_type).chain(numels).all(|position| position <= LARGEST_POSITION)
 }
 
-fn schedule_with(region: &Region, form: Form, order: Updates) -> Option<Program> {
+fn schedule_with(region: &Region, form: Form, order: UpdateTime) -> Option<Program> {
     let tensors = &region.tensors;
     let mut buffers: Vec<Buffer> = Vec::new();
     for number in 0..region.inputs.len() {
@@ -74,8 +74,8 @@ fn schedule_with(region: &Region, form: Form, order: Updates) -> Option<Program>
     let mut scheduler = Scheduler { evaluator: Evaluator::new(tensors), tensors, form, buffers, stages: Vec::new() };
     let mut own_stages = 0;
     match order {
-        Updates::WithResults => pending = updates.into_iter().chain(pending).collect(),
-        Updates::First => {
+        UpdateTime::WithResults => pending = updates.into_iter().chain(pending).collect(),
+        UpdateTime::First => {
             scheduler.run(updates.clone())?;
             own_stages = scheduler.stages.len();
             for Pending { tensor, buffer, stride, .. } in updates {
@@ -88,8 +88,8 @@ fn schedule_with(region: &Region, form: Form, order: Updates) -> Option<Program>
     let program = Program { buffers, stages, arena: evaluator.arena };
     // Stages after those of the updates read new elements only.
     let stages = match order {
-        Updates::WithResults => program.stages.as_slice(),
-        Updates::First => &program.stages[..own_stages],
+        UpdateTime::WithResults => program.stages.as_slice(),
+        UpdateTime::First => &program.stages[..own_stages],
     };
     let is_sound = region.updates.iter().all(|&(buffer, _)| program.reads_before_writing(stages, buffer, form));
     is_sound.then_some(program)

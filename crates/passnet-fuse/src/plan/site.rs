@@ -4,7 +4,7 @@ use passnet_graph::{Node, Target, TypedGraph};
 
 use super::{
     cost::Gain,
-    pattern::{Pattern, write_pattern},
+    pattern::{PatternText, write_pattern},
     region::Region,
     stage::Program,
     views::View,
@@ -16,7 +16,7 @@ use crate::front::{expr::BufferId, lower::call::Call};
 pub(crate) struct Site {
     pub(crate) region: Region,
     pub(crate) replacement: Replacement,
-    pub(crate) pattern: Pattern,
+    pub(crate) pattern: PatternText,
     /// Names of the operations, in program order.
     pub(crate) operations: Vec<String>,
     /// Predicted costs before and after.

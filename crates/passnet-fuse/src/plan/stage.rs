@@ -2,7 +2,7 @@
 //!
 //! A stage runs over *rows* (the outer loops); within a row it runs over the row's elements (the inner loops) once per
 //! *level*. Values that need a reduction's result are on a later level than the reduction: a softmax has the levels maximum,
-//! sum, quotient. Reductions over rows of another form are stages of their own, and what they give is stored between.
+//! sum, quotient. Reductions over rows of another form are stages of their own, and their results are stored in between.
 
 use passnet_graph::{Target, TensorType};
 use passnet_record::DType;
@@ -42,7 +42,7 @@ impl Action {
 #[derive(Clone, Debug)]
 pub(crate) struct Segment {
     pub(crate) innermost: Loop,
-    /// For each level what is done.
+    /// Actions of each level.
     pub(crate) levels: Vec<Vec<Action>>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Stage {
     /// Inner loops but the innermost.
     pub(crate) inner: Vec<Loop>,
     pub(crate) segments: Vec<Segment>,
-    /// For each level, what is stored once per row after it.
+    /// For each level, the stores that follow once per row.
     pub(crate) per_row: Vec<Vec<Action>>,
     /// True if the stage is a product of matrices for matrix units (`contraction`).
     pub(crate) is_product: bool,

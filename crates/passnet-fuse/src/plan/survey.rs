@@ -21,7 +21,7 @@ use crate::front::{
 /// Bytes that take about as long to write as a view takes PyTorch.
 const LARGE_RESULT: i64 = 16_384;
 
-/// Returns all regions of a graph, none where rewriting could change what is seen of memory.
+/// Returns all regions of a graph; none where rewriting could change visible memory.
 pub(crate) fn find_regions(typed: &TypedGraph, target: Target, kept: &BTreeSet<NodeId>, copies: Copies) -> Vec<Region> {
     let Some(survey) = Survey::of(typed, target, kept) else { return Vec::new() };
     let without_views = |nodes| survey.without_second_copies(survey.without_views(nodes, copies));
@@ -43,7 +43,7 @@ pub(crate) struct Survey<'g> {
 
 impl<'g> Survey<'g> {
     /// With nodes that are to stay as they are; so does what touches memory that is changed in a way that no region can follow.
-    /// `None` where rewriting could change what is seen of memory.
+    /// `None` where rewriting could change visible memory.
     pub(crate) fn of(typed: &'g TypedGraph, target: Target, kept: &BTreeSet<NodeId>) -> Option<Self> {
         let graph = typed.graph();
         // One trial over the whole graph: whether a node can be expressed depends on what its operands were lowered

@@ -7,7 +7,7 @@ use crate::rule::Violation;
 ///
 /// ## Why
 ///
-/// Once `torch` or `torch.add` travels through a list or an argument, what is called later is no longer in the
+/// Once `torch` or `torch.add` travels through a list or an argument, the function that is called later is no longer in the
 /// text.
 ///
 /// ## Example

@@ -7,7 +7,7 @@ use passnet_record::Status;
 use super::{
     bands::{Band, bands},
     share::Share,
-    split::{Part, Split, median, parts},
+    split::{Part, TimeSplit, median, parts},
     subject::{Subject, subject},
 };
 use crate::view::RunView;
@@ -119,14 +119,14 @@ impl Compiler {
     }
 
     /// Returns the slowed-down graphs whose split is known.
-    pub fn slowdowns(&self) -> impl Iterator<Item = (&Subject, Split)> {
+    pub fn slowdowns(&self) -> impl Iterator<Item = (&Subject, TimeSplit)> {
         self.subjects
             .iter()
             .filter(|subject| subject.speedup.0 < 1.0)
             .filter_map(|subject| Some((subject, subject.split?)))
     }
 
-    /// Returns the losses and gains of the parts of slowdowns, in the order of [`Split::parts`]; empty if none is known.
+    /// Returns the losses and gains of the parts of slowdowns, in the order of [`TimeSplit::parts`]; empty if none is known.
     pub fn parts(&self) -> Vec<Part> {
         parts(&self.slowdowns().map(|(_, split)| split).collect::<Vec<_>>())
     }

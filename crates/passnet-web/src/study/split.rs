@@ -4,7 +4,7 @@ use passnet_record::Timing;
 
 /// The time of a call beyond eager's, in nanoseconds, in parts that add up to it. Negative parts are gains.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Split {
+pub struct TimeSplit {
     /// The path without the compiler's code: guards and wrappers of `torch.compile` (control - eager, outside the device's
     /// span).
     pub path: f64,
@@ -18,7 +18,7 @@ pub struct Split {
     pub kernel: f64,
 }
 
-impl Split {
+impl TimeSplit {
     /// Returns the parts in the order of [`NAMES`].
     pub fn parts(&self) -> [f64; 4] {
         [self.path, self.gaps, self.launch, self.kernel]
@@ -44,10 +44,10 @@ pub struct Part {
 }
 
 /// Returns the parts over the splits of slowdowns; empty where there are none.
-pub(super) fn parts(splits: &[Split]) -> Vec<Part> {
+pub(super) fn parts(splits: &[TimeSplit]) -> Vec<Part> {
     // Medians of repeated trials need not agree with the ratio that calls a graph slower: a split may lose nothing.
     let splits: Vec<[f64; 4]> =
-        splits.iter().map(Split::parts).filter(|parts| parts.iter().any(|&part| part > 0.0)).collect();
+        splits.iter().map(TimeSplit::parts).filter(|parts| parts.iter().any(|&part| part > 0.0)).collect();
     if splits.is_empty() {
         return Vec::new();
     }
@@ -71,7 +71,7 @@ pub(super) fn median(mut values: Vec<f64>) -> f64 {
 }
 
 /// From medians of three sides: eager and candidate of one measurement, control and candidate of the other.
-pub(super) fn split(against_eager: &Timing, against_control: &Timing) -> Option<Split> {
+pub(super) fn split(against_eager: &Timing, against_control: &Timing) -> Option<TimeSplit> {
     let (eager, control, candidate) = (&against_eager.base, &against_control.base, &against_eager.candidate);
     // Eager as its own control carries no information about a path.
     if eager == control {
@@ -80,13 +80,13 @@ pub(super) fn split(against_eager: &Timing, against_control: &Timing) -> Option<
     let (total_path, total_code) = (control.median_ns - eager.median_ns, candidate.median_ns - control.median_ns);
     let spans = eager.device_median_ns.zip(control.device_median_ns).zip(candidate.device_median_ns);
     Some(match spans {
-        Some(((eager, control), candidate)) => Split {
+        Some(((eager, control), candidate)) => TimeSplit {
             path: total_path - (control - eager),
             gaps: control - eager,
             launch: total_code - (candidate - control),
             kernel: candidate - control,
         },
-        None => Split { path: total_path, kernel: total_code, ..Split::default() },
+        None => TimeSplit { path: total_path, kernel: total_code, ..TimeSplit::default() },
     })
 }
 
@@ -97,9 +97,9 @@ mod tests {
     #[test]
     fn shares_of_the_loss_add_up_and_gains_are_separate() {
         let splits = [
-            Split { path: 10.0, gaps: 30.0, launch: 0.0, kernel: -20.0 },
-            Split { path: 0.0, gaps: 5.0, launch: 15.0, kernel: 0.0 },
-            Split { path: -1.0, gaps: 0.0, launch: 0.0, kernel: 0.0 },
+            TimeSplit { path: 10.0, gaps: 30.0, launch: 0.0, kernel: -20.0 },
+            TimeSplit { path: 0.0, gaps: 5.0, launch: 15.0, kernel: 0.0 },
+            TimeSplit { path: -1.0, gaps: 0.0, launch: 0.0, kernel: 0.0 },
         ];
         let parts = parts(&splits);
         assert_eq!(parts.iter().map(|part| part.lost).collect::<Vec<_>>(), [0.125, 0.5, 0.375, 0.0]);

@@ -2,7 +2,7 @@
 
 use passnet_record::{GraphId, Timing, Verdict};
 
-use super::split::{Split, split};
+use super::split::{TimeSplit, split};
 
 /// One graph under one compiler, measured and settled.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,7 +18,7 @@ pub struct Subject {
     /// guards, so that the code remains.
     pub kernel_speedup: Option<f64>,
     /// Split of the difference to eager; `None` without a control.
-    pub split: Option<Split>,
+    pub split: Option<TimeSplit>,
 }
 
 /// Reads a settled measurement.

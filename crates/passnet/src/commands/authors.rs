@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::Result;
 use passnet_agent::LlmAuthor;
-use passnet_author::{Author, AuthorError, Context, Fuse, submission};
+use passnet_author::{Author, AuthorContext, AuthorError, Fuse, submission};
 use passnet_eval::{Referee, Submission};
 use passnet_flags::{BenchRunArgs, author_kinds};
 use passnet_record::AuthorSpec;
@@ -29,7 +29,7 @@ pub(crate) fn written(
     directory: &Path,
     stop: &AtomicBool,
 ) -> Result<Submission> {
-    let context = Context { referee, directory, stop, progress: &|step| eprintln!("{step}") };
+    let context = AuthorContext { referee, directory, stop, progress: &|step| eprintln!("{step}") };
     submission(author, suite, &context).map_err(|error| match error {
         error @ AuthorError::NoCache => unfit(error.to_string()),
         error => error.into(),

@@ -77,7 +77,7 @@ struct KernelCall {
     kernel: String,
     /// Row of its sizes.
     row: usize,
-    /// Parts of its work, of which threads take some each.
+    /// Parts of its work, which threads share.
     parts: i64,
 }
 

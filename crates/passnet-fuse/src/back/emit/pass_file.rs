@@ -14,7 +14,7 @@ use super::{
 use crate::{
     back::tuning::Choices,
     plan::{
-        pattern::{Pattern, share},
+        pattern::{PatternText, share},
         site::{Replacement, Site},
         views::View,
     },
@@ -22,7 +22,7 @@ use crate::{
 
 /// Returns the text of a pass for sites of one pattern.
 pub(crate) fn pass_file(sites: &[Site], choices: &Choices) -> String {
-    let patterns: Vec<&Pattern> = sites.iter().map(|site| &site.pattern).collect();
+    let patterns: Vec<&PatternText> = sites.iter().map(|site| &site.pattern).collect();
     let shared = share(&patterns);
     let signature = Signature::of(sites, &shared);
     if sites.iter().all(|site| matches!(site.replacement, Replacement::Same)) {
@@ -75,7 +75,7 @@ fn description(title: &str, site: &Site) -> String {
     [operations, signature.trim_start().to_owned(), gain].map(|paragraph| filled(&paragraph)).join("\n")
 }
 
-/// A pass that does what its pattern does.
+/// A pass that makes the same call as its pattern.
 fn same(parameters: &[String], body: &str) -> String {
     let parameters = parameters.join(", ");
     format!(

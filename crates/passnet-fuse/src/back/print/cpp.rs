@@ -136,7 +136,7 @@ struct Printer<'p> {
     lanes: Option<(Var, BTreeSet<ExprId>)>,
     /// Set while the loop is printed that takes whole steps of sums.
     in_whole_step: bool,
-    /// Length of the row while what is left of it after whole steps of sums is printed.
+    /// Length of the row, while its rest after whole steps of sums is printed.
     left_of: Option<String>,
     sums: Sums,
     /// Values that are kept for the levels to come, with the array that holds them.
@@ -144,7 +144,7 @@ struct Printer<'p> {
     filled: BTreeSet<ExprId>,
     /// Set while a stage is printed [across its rows](columns).
     is_across: bool,
-    /// Set while the last lanes of a row are printed, of which `left` count.
+    /// Set while the last lanes of a row are printed; only `left` of them count.
     is_partial: bool,
     /// Parts into which the function's work is divided; with more than one it has the parameters `begin` and `end`.
     parts: i64,

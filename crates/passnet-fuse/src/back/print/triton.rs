@@ -138,7 +138,7 @@ struct Printer<'p> {
     /// The loops over rows and along them, outermost first, with their variables in the text.
     rows: Vec<(Loop, String)>,
     columns: Vec<(Loop, String)>,
-    /// Loops of which a program has one position.
+    /// Loops in which a program has one position.
     fixed: Vec<(Loop, String)>,
     axes: Axes,
     folds: BTreeMap<TensorId, String>,

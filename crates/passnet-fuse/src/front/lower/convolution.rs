@@ -24,7 +24,7 @@ const MOST_WRITTEN_OUT: i64 = 1 << 24;
 /// Least number of channels of `float16` that PyTorch gives to cuDNN.
 const CHANNELS_OF_CUDNN: i64 = 32;
 
-/// Sizes of a convolution along two dimensions, of which the first is 1 for `conv1d`.
+/// Sizes of a convolution along two dimensions; the first is 1 for `conv1d`.
 pub(crate) struct Convolution {
     window: Window,
     groups: i64,

@@ -1,4 +1,4 @@
-//! Reductions and what is built from them: softmax, normalisation layers, global pooling.
+//! Reductions and the operations that are built from them: softmax, normalisation layers, global pooling.
 
 use passnet_graph::{Arg, Target};
 use passnet_record::DType;
@@ -14,7 +14,7 @@ use crate::front::{
     tensor::{Def, Keeps, TensorId},
 };
 
-/// Longest cumulative sum of which each element is computed on its own.
+/// Longest cumulative sum whose elements are computed one by one.
 const LONGEST_CUMULATIVE_SUM: i64 = 2048;
 
 impl<'g> Lowering<'g> {

@@ -1,4 +1,4 @@
-//! A stage with given loops: what is computed at each element.
+//! A stage with given loops: the values at each element.
 
 use std::collections::{BTreeMap, BTreeSet};
 

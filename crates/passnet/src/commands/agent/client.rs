@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use passnet_agent::client::{Api, ApiKey, Client, ClientOptions, Prices};
+use passnet_agent::client::{Api, ApiKey, ClientOptions, ModelClient, Prices};
 
 use crate::{environment, failure::usage};
 use passnet_flags::ModelArgs;
@@ -13,7 +13,7 @@ const BACKOFF: Duration = Duration::from_secs(1);
 
 /// Returns a client of the server that the flags name. Reads the key and takes it out of the environment, so that no
 /// child process sees it; to be called before any thread is started.
-pub(crate) fn client(model: &str, args: &ModelArgs) -> Result<Client> {
+pub(crate) fn client(model: &str, args: &ModelArgs) -> Result<ModelClient> {
     let api = args.api.unwrap_or_else(|| Api::of_model(model, args.base_url.is_some()));
     let (url, variable) = (api.url(), api.key_variable());
     let variable = args.key_env.as_deref().unwrap_or(variable);
@@ -35,7 +35,7 @@ pub(crate) fn client(model: &str, args: &ModelArgs) -> Result<Client> {
     });
     let timeout = Duration::try_from_secs_f64(args.request_timeout)
         .map_err(|error| usage(format!("--request-timeout: {error}")))?;
-    Ok(Client::new(ClientOptions {
+    Ok(ModelClient::new(ClientOptions {
         model: model.to_owned(),
         base_url,
         api,

@@ -10,7 +10,7 @@ use crate::{
 
 /// Elements of a part, as many as PyTorch gives to a thread at least.
 const GRAIN: i64 = 32_768;
-/// Largest number of parts: several for each thread of a large CPU, of which some are slower than others.
+/// Largest number of parts: several for each thread of a large CPU, because some threads are slower than others.
 const MOST_PARTS: i64 = 256;
 /// Rows from which loops over them are divided rather than the rows themselves.
 const MANY_ROWS: i64 = 64;

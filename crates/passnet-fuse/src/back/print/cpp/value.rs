@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl Printer<'_> {
-    /// Returns a value as an operand: in a vectorised loop, what is the same for all elements is spread.
+    /// Returns a value as an operand: in a vectorised loop, a value that is the same for all elements is spread.
     pub(super) fn operand(&self, id: ExprId) -> String {
         if self.lanes.is_some() && !self.has_lanes(id) {
             return format!("splat({})", self.expr(id));

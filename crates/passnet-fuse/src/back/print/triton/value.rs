@@ -17,7 +17,7 @@ use crate::{
 };
 
 impl Printer<'_> {
-    /// Returns a value by its name, or as an expression in place; what is used often or long gets a name.
+    /// Returns a value by its name, or as an expression in place. Long expressions, and those with several uses, get a name.
     pub(super) fn value(&mut self, id: ExprId, condition: usize) -> String {
         // What reads no memory has the same value under any condition, and is computed once.
         let condition = if self.loads(id) { condition } else { 0 };
