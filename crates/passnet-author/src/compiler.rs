@@ -46,6 +46,8 @@ impl Author for Compiler {
 
     fn prepare(&mut self, _suite: &Suite, _context: &AuthorContext<'_>) -> Result<(), AuthorError> {
         if let Some((_, Some(file))) = compiler_of(&self.spec) {
+            // The text and not the path: workers cannot read the user's files, and the text is part of the key of a
+            // verdict.
             self.source = fs::read_to_string(file)?;
         }
         Ok(())

@@ -47,6 +47,7 @@ impl Author for Dir {
 
     fn write(&self, task: &TaskGraphs<'_>) -> Result<PassDirectory, AuthorError> {
         self.read(&task.record.id).map_err(|error| match error {
+            // A wrong path is a mistake of the whole command. A bad file concerns its task only.
             error @ PassDirError::Io(_) => error.into(),
             refused => AuthorError::Refused(refused.to_string()),
         })

@@ -28,6 +28,7 @@ pub fn complaints(verdicts: &[Verdict]) -> Vec<Complaint<'_>> {
 
 /// Returns the next step for the author of passes, by the first verdict that is not good. `None` if nothing is left to do.
 pub fn next_step(verdicts: &[Verdict]) -> Option<&'static str> {
+    // One step at a time: a fix often changes the other verdicts too.
     let bad = verdicts.iter().find(|verdict| verdict.status != Status::Correct);
     match bad.map(|verdict| verdict.status) {
         None => verdicts

@@ -72,6 +72,7 @@ pub fn parse(kinds: &[AuthorKind], text: &str) -> Result<AuthorSpec, AuthorError
 /// # Errors
 /// As [`parse`], and if the author lacks what it needs.
 pub fn create(kinds: &[AuthorKind], spec: &AuthorSpec) -> Result<Box<dyn Author>, AuthorError> {
+    // Checked once more, because a spec can come from a file and not from [`parse`].
     let spec = parse(kinds, &spec.to_string())?;
     match find(kinds, &spec) {
         Some(kind) => (kind.create)(spec),

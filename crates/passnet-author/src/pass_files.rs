@@ -55,6 +55,7 @@ pub fn read_pass_directory(directory: &Path) -> Result<PassDirectory, PassDirErr
     while let Some(current) = open.pop() {
         for entry in fs::read_dir(&current)? {
             let path = entry?.path();
+            // Links are not followed: they could lead to files that the author may not read.
             let kind = fs::symlink_metadata(&path)?;
             if kind.is_dir() {
                 if path.file_name().is_some_and(|name| name != "__pycache__") {
@@ -66,6 +67,7 @@ pub fn read_pass_directory(directory: &Path) -> Result<PassDirectory, PassDirErr
                 return Err(PassDirError::NotPlain { path });
             }
             total += kind.len();
+            // Before the file is read.
             if total > MAX_PASS_BYTES {
                 return Err(PassDirError::TooLarge { path: directory.to_owned() });
             }
@@ -115,6 +117,7 @@ pub fn pass_directories(roots: &[PathBuf]) -> Result<Vec<(PathBuf, PassDirectory
                     below.push(entry.path());
                 }
             }
+            // The stack returns the last one first.
             below.sort_unstable_by(|a, b| b.cmp(a));
             folders.extend(below);
         }

@@ -138,6 +138,7 @@ pub(crate) fn annotate_with(
             }
         };
         match known.remove(&row.path) {
+            // By content, because a graph may have been repaired or captured again under the same path.
             Some((content, failure)) if content == row.files.content_id().as_str() => {
                 result.present += 1;
                 done += 1;

@@ -190,6 +190,7 @@ pub fn build_suites(
     failures.extend(built.failures);
     let mut suites: Vec<Dataset> = recipe.plans.iter().map(|plan| out.below(&plan.name)).collect();
     let train = out.below(TRAIN);
+    // Compared once more after building, with code that does not choose tasks, so that a mistake in the choice shows.
     let leak = leaks(&suites, &train)?;
     report(StageProgress::Compared(&leak));
     report(StageProgress::Resembling(&leak_report(&suites, &train, usize::MAX)?));

@@ -81,6 +81,7 @@ impl<'r> Confirmer<'r> {
         stop: &AtomicBool,
     ) -> (BTreeMap<String, PassDirectory>, Confirmed) {
         let tasks: Vec<(&str, &[TypedGraph])> = suite.tasks().collect();
+        // Half of the cores, because a helper that times calls needs a core that no other helper compiles on.
         let workers = std::thread::available_parallelism().map_or(1, usize::from).div_ceil(2).min(tasks.len()).max(1);
         let of_task = |(task, graphs): &(&str, &[TypedGraph])| {
             let samples = suite.samples(task);
@@ -140,6 +141,7 @@ fn confirmed(
     let mut left = Excluded::new();
     let mut written = write_passes_without(task, target, choices, &left);
     let mut counts = Confirmed::default();
+    // By text: a pass that the next plan has again was timed already.
     let mut settled: BTreeSet<ContentId> = BTreeSet::new();
     for _ in 0..PLANS {
         let text = |pass: &WrittenPass| written.directory.file(&format!("{}.py", pass.name)).map(ContentId::of);
@@ -227,8 +229,10 @@ fn fault(calls: &[&ConfirmedCall]) -> Option<String> {
         return Some(format!("is wrong: {fault}"));
     }
     let speedups: Vec<Vec<f64>> = calls.iter().map(|call| speedups(call)).filter(|all| !all.is_empty()).collect();
+    // Logarithms: the geometric mean weighs a call that is twice as fast like one that is half as fast.
     let sum: f64 = speedups.iter().map(|all| quantile(all, 0.5).ln()).sum();
     let mean = (sum / speedups.len().max(1) as f64).exp();
+    // The upper quartile, so that a call counts as slower only if three of four of its pairs say so.
     let slowest = speedups.iter().map(|all| quantile(all, 0.75)).fold(f64::INFINITY, f64::min);
     let loses = mean < 1.0 || (mean < WORTH_A_SLOWER_GRAPH && slowest < NOISE);
     loses.then(|| format!("is {mean:.2} times as fast as eager mode"))

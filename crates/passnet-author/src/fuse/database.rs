@@ -58,6 +58,8 @@ impl Database {
     /// Returns the database in a cache folder, as this machine sees it. Nothing is read or written yet.
     pub fn new(cache: &Path, machine: &Fingerprint) -> Self {
         let on_device = !machine.device.is_empty();
+        // Only versions that change the code or the speed of kernels. With all of them, each update of any package
+        // would forget everything.
         let wanted: &[&str] = if on_device { &["cuda", "passnet", "triton"] } else { &["cxx", "passnet"] };
         let is_wanted = |(name, _): &(&String, &String)| wanted.contains(&name.as_str());
         let mut versions: BTreeMap<String, String> =
@@ -80,6 +82,7 @@ impl Database {
         let path = self.path(&key).ok()?;
         let text = fs::read(&path).ok()?;
         match serde_json::from_slice::<TuningRecord>(&text) {
+            // The key is compared although the name is its hash: the file may have been renamed or written by hand.
             Ok(entry) if entry.schema_version == SCHEMA_VERSION && entry.key == key => Some(entry.best),
             _ => {
                 tracing::warn!("{}: not an entry of the tuning database; it is left out", path.display());

@@ -85,12 +85,14 @@ impl Tuner {
         let mut work: Vec<(TunableKernel, &str, &TypedGraph, &GraphSample)> = Vec::new();
         for (task, graphs) in suite.tasks() {
             for place in tunable_kernels(graphs, suite.target()) {
+                // Tasks share many kernels, and equal keys mean equal code.
                 if !place.candidates.is_empty() && seen.insert(place.key.clone()) {
                     let graph = place.graph;
                     work.push((place, task, &graphs[graph], &suite.samples(task)[graph]));
                 }
             }
         }
+        // The first graph of every task before the second of any: when the time is over, no task was left out.
         work.sort_by_key(|(place, ..)| place.graph);
         for (place, task, graph, sample) in work {
             if self.database.best(&place.key).is_some() {
@@ -126,6 +128,8 @@ impl Tuner {
             let verdict = self.referee.evaluate(sample, &candidate)?.verdict;
             let Some(speedup) = speedup(&verdict) else { continue };
             measured.push(Measured { config, speedup: speedup.ratio });
+            // Many configurations are compared, so the best of them is partly luck. Both intervals have to exclude
+            // the other ratio.
             let is_surely_better = |known: &RatioInterval| speedup.low > known.ratio && speedup.ratio > known.high;
             if config == model {
                 (best, tolerance) = (Some((config, speedup)), verdict.tolerance);

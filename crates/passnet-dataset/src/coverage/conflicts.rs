@@ -36,6 +36,7 @@ pub fn conflicts(places: &[Places]) -> Vec<Conflict> {
         conflict.lost += lost;
     }
     let mut conflicts: Vec<Conflict> = total.into_values().collect();
+    // A stable sort of a sorted list: equal counts stay in the order of passes.
     conflicts.sort_by_key(|conflict| std::cmp::Reverse(conflict.overlaps));
     conflicts
 }

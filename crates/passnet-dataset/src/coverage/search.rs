@@ -53,6 +53,7 @@ pub fn find(graphs: &[Graph], patterns: &[NamedPattern]) -> (Vec<Places>, Vec<Un
         errors.extend(failed);
     }
     errors.sort();
+    // A pattern that is too ambiguous for one graph is so for many, and one message is enough.
     errors.dedup_by_key(|(pattern, _)| *pattern);
     (places, errors)
 }

@@ -49,6 +49,8 @@ impl Typed<'_> {
                     let input = builder.input(name);
                     stands[value.index()] = Some(Arg::Value(input));
                     metas.push(self.meta(value, tensor));
+                    // Samples have contiguous inputs only. The layout is made by a view, after all inputs, as the
+                    // laws of a graph demand.
                     if !tensor.is_contiguous() {
                         strided.push((value, input, tensor));
                     }
@@ -111,6 +113,7 @@ impl Typed<'_> {
             mean: (!is_int).then_some(0.0),
             std: (!is_int).then_some(1.0),
             data: None,
+            // Small enough for the index of any dimension with two elements.
             min_val: is_int.then_some(0.0),
             max_val: is_int.then_some(1.0),
         }

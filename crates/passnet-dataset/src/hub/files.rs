@@ -60,6 +60,7 @@ fn describe(root: &Path, full: PathBuf) -> Result<LocalFile, HubError> {
         let mut file = fs::File::open(&full)?;
         let nbytes = file.metadata()?.len();
         let (mut sha256, mut git) = (Sha256::new(), Sha1::new());
+        // Git hashes this header before the content.
         git.update(format!("blob {nbytes}\0"));
         let (mut buffer, mut sample) = (vec![0; 1 << 20], Vec::new());
         loop {

@@ -118,10 +118,12 @@ impl Client {
         };
         let mut request = ureq::http::Request::builder().method(method).uri(url).header("accept", "application/json");
         let is_signed = content.is_some_and(|content| content.is_signed);
+        // The token must not reach the storage, which is another service than the hub.
         if let Some(value) = self.hub.authorization(url).filter(|_| !is_signed) {
             request = request.header("authorization", value);
         }
         let nbytes = content.map_or(0, |content| content.nbytes);
+        // A fixed limit would stop large files on slow lines, and wait long for small ones on dead lines.
         let time = PATIENCE + Duration::from_secs(nbytes / SLOWEST);
         let invalid = |error: ureq::http::Error| lasting(self.answer_error(url, &error.to_string()));
         let sent = match content {

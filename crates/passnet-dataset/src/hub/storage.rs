@@ -110,6 +110,7 @@ fn send(client: &Client, upload: &Action, file: &LocalFile, progress: &dyn Fn(u6
     let size = size.as_u64().or_else(|| size.as_str()?.parse().ok()).filter(|size| *size > 0);
     let size = size.ok_or_else(|| problem("the size of parts is no number"))?;
     let parts = part_addresses(upload);
+    // The storage would join the parts without checking, and the file would be damaged.
     if parts.len() as u64 != file.nbytes.div_ceil(size) {
         return Err(problem("the number of parts does not fit the size of the file"));
     }

@@ -26,6 +26,7 @@ impl<R: View + 'static> Rows<R> {
     fn open(shards: &[ShardResult], table: Table, path: fn(&R) -> &String) -> Result<Self, ShardError> {
         let mut parts = Vec::new();
         for shard in shards {
+            // Checked before anything is written: a merge of some shards would look like a complete stage.
             if !shard.is_whole()? {
                 return Err(ShardError::NoResult(shard.result.clone()));
             }

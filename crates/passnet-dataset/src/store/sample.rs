@@ -137,6 +137,7 @@ impl SampleFiles {
         match (place, String::from_utf8(content)) {
             (Some(place), Ok(text)) => self.texts[place] = Some(text),
             (None, Ok(text)) => self.others.push(NamedFile { name, content: text.into_bytes() }),
+            // A text column holds UTF-8 only. Kept as bytes, the folder is written back as it was.
             (_, Err(error)) => self.others.push(NamedFile { name, content: error.into_bytes() }),
         }
     }
@@ -281,6 +282,7 @@ impl View for SampleRow {
             row.kind = kind.parse()?;
         }
         for (row, id) in rows.iter().zip(columns.strings("content_id")?) {
+            // Parquet detects damaged pages only where the writer stored checksums. This compares the content itself.
             if row.files.content_id().as_str() != id {
                 return Err(format!("the files of `{}` do not have the content they had when written", row.path));
             }
