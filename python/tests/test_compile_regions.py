@@ -343,3 +343,16 @@ def test_a_region_whose_calls_are_left_to_pytorch_is_dropped(write_passes: Calla
     torch.testing.assert_close(found, model(x, torch.zeros(8, 8)))
     (region,) = compiled.report().specialisations[0].regions
     assert not region.kept and "left to PyTorch" in region.reason
+
+
+@torch.no_grad()
+def test_a_lazily_negated_view_is_left_to_pytorch(write_passes: Callable[..., Path]):
+    """The memory of such a tensor has other values than the tensor, and copies do not: comparing with them shows no difference."""
+    body = "return torch.relu(torch._neg_view(x) if x.is_neg() else x) + y"
+    compiled = passnet.compile(model, passes=write_passes(one=PASS.format(body=body)), author=None)
+    z, y = torch.randn(8, 8, dtype=torch.complex64), torch.randn(8, 8)
+    for x in (z.conj().imag, z.imag, z.conj().imag):
+        for _ in range(2):
+            torch.testing.assert_close(compiled(x, y), model(x, y))
+    reasons = [region.reason for kind in compiled.report().specialisations for region in kind.regions]
+    assert reasons.count("one of its tensors is a lazily conjugated or negated view") == 1

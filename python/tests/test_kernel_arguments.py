@@ -54,6 +54,11 @@ X, OUT = torch.randn(3, 4), torch.empty(3, 4)
         (0, X.bfloat16(), "argument `x`: expected a tensor of float32, got a tensor of bfloat16"),
         (1, X.double(), "argument `y`: expected a tensor of float32, got a tensor of float64"),
         (2, OUT.int(), "argument `out`: expected a tensor of float32, got a tensor of int32"),
+        (
+            0,
+            torch._neg_view(X),
+            "argument `x`: expected a tensor whose values are in memory, got a view that is lazily negated",
+        ),
         (0, X.to("meta"), "argument `x`: expected a tensor on the CPU, got a tensor on meta"),
         (
             1,

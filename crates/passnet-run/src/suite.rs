@@ -297,6 +297,10 @@ fn suite_name(path: &Path) -> String {
 }
 
 fn unpack(archive: &Path) -> Result<tempfile::TempDir, SuiteError> {
+    // A file of another kind is the wrong path, not a damaged archive.
+    if archive.extension().is_none_or(|kind| kind != "zst") {
+        return Err(SuiteError::Empty { path: archive.to_owned() });
+    }
     let directory = tempfile::tempdir()?;
     let reader = zstd::Decoder::new(File::open(archive)?)?.take(MAX_UNPACKED);
     tar::Archive::new(reader).unpack(directory.path()).map_err(|error| {

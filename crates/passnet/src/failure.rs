@@ -1,9 +1,10 @@
 //! Exit codes of errors, and their display.
 
-use std::{fmt, io, process::ExitCode};
+use std::{fmt, io, path::Path, process::ExitCode};
 
+use passnet_agent::corpus::ReadError;
 use passnet_dataset::OpenError;
-use passnet_run::{StoreError, SuiteError, archive::ArchiveError};
+use passnet_run::{StoreError, SuiteError, archive::ArchiveError, bundle::BundleError};
 use passnet_site::SiteError;
 
 /// Exit code: a check failed (a wrong result, a file that does not parse).
@@ -43,6 +44,20 @@ pub(crate) fn checked(good: bool) -> anyhow::Result<ExitCode> {
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(BAD) })
 }
 
+/// Refuses a folder for results that cannot be one, before anything is computed for it.
+pub(crate) fn check_folder(out: &Path) -> anyhow::Result<()> {
+    let existing = out.ancestors().find(|folder| folder.exists());
+    // An empty last ancestor is the folder that the command runs in.
+    let existing = existing.unwrap_or_else(|| Path::new("."));
+    if !existing.is_dir() {
+        return Err(usage(format!("{}: cannot be a folder, since {} is a file", out.display(), existing.display())));
+    }
+    // Permissions do not tell of read-only and special file systems; a file without a name does, and leaves nothing.
+    tempfile::tempfile_in(existing)
+        .map(drop)
+        .map_err(|error| unfit(format!("{}: cannot write to {}: {error}", out.display(), existing.display())))
+}
+
 /// Prints how to continue, and returns [`BAD`].
 pub(crate) fn interrupted() -> anyhow::Result<ExitCode> {
     eprintln!("interrupted; run the same command again to continue");
@@ -58,9 +73,15 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     if error.chain().any(pipe_closed) {
         return ExitCode::SUCCESS;
     }
-    eprintln!("error: {error}");
+    let mut before = error.to_string();
+    eprintln!("error: {before}");
     for cause in error.chain().skip(1) {
-        eprintln!("  caused by: {cause}");
+        let text = cause.to_string();
+        // Some errors quote their cause.
+        if !before.ends_with(&text) {
+            eprintln!("  caused by: {text}");
+            before = text;
+        }
     }
     let code = error.chain().find_map(code_of).unwrap_or(BAD);
     ExitCode::from(code)
@@ -82,6 +103,12 @@ fn code_of(cause: &(dyn std::error::Error + 'static)) -> Option<u8> {
             _ => None,
         };
     }
+    if let Some(error) = cause.downcast_ref::<io::Error>() {
+        return code_of_io(error.kind());
+    }
+    if let Some(ReadError::Malformed { .. } | ReadError::Version { .. }) = cause.downcast_ref::<ReadError>() {
+        return Some(USAGE);
+    }
     if let Some(OpenError::NotCaptured { .. }) = cause.downcast_ref::<OpenError>() {
         return Some(UNFIT);
     }
@@ -89,12 +116,31 @@ fn code_of(cause: &(dyn std::error::Error + 'static)) -> Option<u8> {
         Some(OpenError::Suite(error)) => Some(error),
         _ => cause.downcast_ref::<SuiteError>(),
     };
-    let run = match cause.downcast_ref::<ArchiveError>() {
-        Some(ArchiveError::Run(error)) => Some(error),
+    let run = match (cause.downcast_ref(), cause.downcast_ref()) {
+        (Some(ArchiveError::Run(error)), _) | (_, Some(BundleError::Run(error))) => Some(error),
         _ => cause.downcast_ref::<StoreError>(),
     };
-    let wrong_path =
-        matches!(suite, Some(SuiteError::NotFound { .. } | SuiteError::NoMatch { .. } | SuiteError::Empty { .. }))
-            || matches!(run, Some(StoreError::Missing { .. }));
-    wrong_path.then_some(USAGE)
+    let is_wrong_path =
+        matches!(suite, Some(SuiteError::NotFound { .. } | SuiteError::NoMatch { .. } | SuiteError::Empty { .. }));
+    // A run that is damaged, in use or of other settings is the wrong run to name.
+    let is_wrong_run = run.is_some_and(|error| !matches!(error, StoreError::Io(_)));
+    (is_wrong_path || is_wrong_run).then_some(USAGE)
+}
+
+/// Returns the exit code for a file that cannot be read or written: the wrong file was named, or the machine refuses.
+fn code_of_io(kind: io::ErrorKind) -> Option<u8> {
+    use io::ErrorKind;
+    match kind {
+        ErrorKind::NotFound
+        | ErrorKind::NotADirectory
+        | ErrorKind::IsADirectory
+        | ErrorKind::AlreadyExists
+        | ErrorKind::InvalidFilename => Some(USAGE),
+        ErrorKind::PermissionDenied
+        | ErrorKind::ReadOnlyFilesystem
+        | ErrorKind::StorageFull
+        | ErrorKind::QuotaExceeded
+        | ErrorKind::AddrInUse => Some(UNFIT),
+        _ => None,
+    }
 }

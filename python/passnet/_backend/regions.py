@@ -135,6 +135,9 @@ class Judge(torch.fx.Interpreter):
         return dataclasses.replace(self._known[key])
 
     def _decide(self, rule: Pass, values: Sequence[Any], region: Region, escapes: bool, unseen: frozenset[int]) -> None:
+        if any(map(_is_lazy, values)):
+            region.kept, region.reason = False, "one of its tensors is a lazily conjugated or negated view"
+            return
         pattern = _pattern(rule)
         effects = effects_of(pattern, values)
         if effects is None or effects.is_random:
@@ -192,8 +195,15 @@ def _operations(rule: Pass) -> int:
 
 def _kind(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
-        return value.dtype, value.device, tuple(value.shape), value.stride(), value.is_inference()
+        kind = value.dtype, value.device, tuple(value.shape), value.stride(), value.is_inference()
+        return *kind, _is_lazy(value)
     return type(value), repr(value)
+
+
+def _is_lazy(value: Any) -> bool:
+    """Returns whether the memory of a tensor has other values than the tensor. Copies have their own values, so that comparing with
+    them does not show it."""
+    return isinstance(value, torch.Tensor) and (value.is_conj() or value.is_neg())
 
 
 def _device(values: Sequence[Any]) -> torch.device:

@@ -42,6 +42,8 @@ def _fault(
 ) -> str | None:
     if tensor.layout != torch.strided:
         return f"is {tensor.layout}, not strided"
+    if tensor.is_conj() or tensor.is_neg():
+        return "is a lazily conjugated or negated view"
     if tensor.device != first.device:
         return f"is on {tensor.device}, not on {first.device}"
     if dtypes is not None and tensor.dtype not in dtypes:

@@ -8,7 +8,7 @@ use passnet_eval::EvalError;
 use passnet_record::Coverage;
 
 use crate::{
-    failure::{checked, unfit},
+    failure::{checked, unfit, usage},
     output,
 };
 use passnet_flags::AttacksArgs;
@@ -20,6 +20,10 @@ pub(crate) fn run(args: &AttacksArgs) -> Result<ExitCode> {
         (false, true) => Coverage::Quick,
         (false, false) => Coverage::Full,
     };
+    if !args.directory.is_dir() {
+        let place = args.directory.display();
+        return Err(usage(format!("{place}: no attack suite; it is the folder `attacks` of PassNet's repository")));
+    }
     let options = AttackOptions {
         directory: args.directory.clone(),
         filter: args.filter.clone(),

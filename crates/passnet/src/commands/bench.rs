@@ -18,7 +18,7 @@ use super::{
     stop::stop_flag,
 };
 use crate::{
-    failure::{interrupted, usage},
+    failure::{check_folder, interrupted, usage},
     progress::ProgressLine,
 };
 use passnet_flags::BenchRunArgs;
@@ -30,6 +30,7 @@ pub(crate) fn run(args: &BenchRunArgs) -> Result<ExitCode> {
     let metadata = args.metadata.metadata().map_err(|error| usage(error.to_string()))?;
     let suite = open_suite(&args.suite, &args.selection.selection())?;
     let directory = args.out.clone().unwrap_or_else(|| run_directory(&suite, &args.author, args.measure.device));
+    check_folder(&directory)?;
     if args.fresh {
         remove_run(&directory)?;
     }

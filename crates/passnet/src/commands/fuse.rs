@@ -15,11 +15,12 @@ use passnet_run::Selection;
 use passnet_services::Interpreter;
 
 use super::{referee, stop::stop_flag, tuning::tune};
-use crate::output;
+use crate::{failure::check_folder, output};
 use passnet_flags::FuseArgs;
 
 /// Writes one pass directory per task and prints what is in each, or says what would be.
 pub(crate) fn run(args: &FuseArgs) -> Result<ExitCode> {
+    args.out.as_deref().map_or(Ok(()), check_folder)?;
     let suite = open_suite(&args.task, &Selection { patterns: args.filter.clone(), ..Selection::default() })?;
     let typed = TypedSuite::of(&Interpreter::find(), &suite, args.device)?;
     let choices = choices(args, &typed)?;

@@ -28,6 +28,9 @@ pub(crate) fn run(args: &LintArgs) -> Result<ExitCode> {
     let mut files = Vec::new();
     let mut findings = Vec::new();
     for directory in &args.directories {
+        if !directory.is_dir() {
+            return Err(usage(format!("{}: there is no such pass directory", directory.display())));
+        }
         let (of_directory, found) = read_dir(directory).with_context(|| directory.display().to_string())?;
         // Several directories may have files of the same name.
         let path = |name: &str| directory.join(name).display().to_string();

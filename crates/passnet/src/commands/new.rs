@@ -9,11 +9,15 @@ use passnet_dataset::open_suite;
 use passnet_run::Selection;
 use passnet_services::Interpreter;
 
-use crate::{failure::usage, output};
+use crate::{
+    failure::{check_folder, usage},
+    output,
+};
 use passnet_flags::NewArgs;
 
 /// Writes the passes of a task with plain kernels. If there are none, says why and leaves the replacement to do.
 pub(crate) fn run(args: &NewArgs) -> Result<ExitCode> {
+    check_folder(&args.out)?;
     let suite = open_suite(&args.task, &Selection::default())?;
     let [task] = suite.record.tasks.as_slice() else {
         let count = suite.record.tasks.len();

@@ -31,8 +31,17 @@ pub(crate) fn run(command: &TrajCommand) -> Result<ExitCode> {
 
 fn stats(args: &TrajStatsArgs) -> Result<ExitCode> {
     let mut stats = TrajectoryStats::default();
+    let mut is_empty = true;
     for trajectory in corpus::read(&args.inputs)? {
         stats.add(&trajectory?);
+        is_empty = false;
+    }
+    if is_empty {
+        let inputs: Vec<_> = args.inputs.iter().map(|path| path.display().to_string()).collect();
+        return Err(usage(format!(
+            "{}: there are no trajectories; `passnet agent run` writes them",
+            inputs.join(", ")
+        )));
     }
     let stats = stats.finish();
     if let Some(path) = &args.html {

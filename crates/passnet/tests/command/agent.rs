@@ -207,7 +207,7 @@ fn exports(run: &Path, folder: &Path) {
     assert_eq!(line["messages"].as_array().unwrap().len(), line["loss_mask"].as_array().unwrap().len());
     assert_eq!(json_lines(&folder.join("sharegpt.jsonl"))[0]["conversations"][0]["from"], "system");
     let bad = passnet(&["traj", "stats", "Cargo.toml"]);
-    assert_eq!(bad.status.code(), Some(1));
+    assert_eq!(bad.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&bad.stderr).contains("Cargo.toml:1"));
 }
 

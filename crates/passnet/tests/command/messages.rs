@@ -39,6 +39,43 @@ fn wrong_use_is_named_with_the_way_out() {
 }
 
 #[test]
+fn wrong_and_damaged_files_are_wrong_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let file = path("a file");
+    std::fs::write(&file, "text").unwrap();
+    let inside = path("a file/inside");
+    let empty = path("empty");
+    std::fs::create_dir(&empty).unwrap();
+    let cut = path("cut");
+    std::fs::create_dir(&cut).unwrap();
+    std::fs::write(folder.path().join("cut/run.jsonl.zst"), b"\x28\xb5\x2f\xfd").unwrap();
+
+    check(&["lint", &file], 2, &["a file: there is no such pass directory"]);
+    check(&["bench", "run", &file, "--author", "eager"], 2, &["a file: not a suite"]);
+    for reader in [["report", &cut].as_slice(), &["score", &cut], &["bundle", &cut], &["plot", &cut, "--out", &empty]] {
+        check(reader, 2, &["cut", "damaged or cut short", "--fresh"]);
+    }
+    check(&["bundle", &empty], 2, &["empty: not a run"]);
+    check(&["traj", "stats", &empty], 2, &["there are no trajectories"]);
+    check(&["traj", "stats", "no/such"], 2, &["no/such"]);
+    check(&["submit", "no/such", "--to", "http://127.0.0.1:1"], 2, &["no/such"]);
+    check(&["attacks", "no/such"], 2, &["no/such: no attack suite"]);
+    // Before a process is started for it.
+    check(&["bench", "run", TASK, "--author", "eager", "--out", &inside], 2, &["cannot be a folder"]);
+    check(&["fuse", TASK, "--out", &inside], 2, &["cannot be a folder"]);
+    check(&["new", TASK, "--out", &inside], 2, &["cannot be a folder"]);
+    // The file system of the kernel takes no files, not even from root.
+    check(&["bench", "run", TASK, "--author", "eager", "--out", "/proc/run"], 3, &["cannot write to /proc"]);
+}
+
+#[test]
+fn a_cause_that_the_error_quotes_is_said_once() {
+    let text = check(&["traj", "stats", "no/such"], 2, &[]);
+    assert_eq!(text.matches("No such file").count(), 1, "{text}");
+}
+
+#[test]
 fn a_device_that_pytorch_does_not_find_ends_the_command_before_anything_runs() {
     let run = tempfile::tempdir().unwrap();
     let out = run.path().join("run");

@@ -205,6 +205,12 @@ impl Signature {
         value: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let py = value.py();
+        for (is_lazy, done) in [("is_conj", "conjugated"), ("is_neg", "negated")] {
+            if value.call_method0(is_lazy)?.is_truthy()? {
+                let got = format!("a view that is lazily {done}; its memory has other values");
+                return Err(self.wrong(py, parameter, "a tensor whose values are in memory", &got));
+            }
+        }
         let expected = if !is_strided {
             if value.call_method0(intern!(py, "is_contiguous"))?.is_truthy()? {
                 return Ok(());
