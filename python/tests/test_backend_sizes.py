@@ -45,9 +45,24 @@ def test_each_size_is_compiled_up_to_a_limit():
             for _ in range(2):
                 torch.testing.assert_close(compiled(x), owner(x), rtol=1e-4, atol=1e-5)
     (graph,) = [graph for graph in passnet.backend.report(owner).graphs if graph.sizes is not None]
-    assert vars(graph.sizes) == {"compiled": sizes.LIMIT, "left": 6, "faults": set()}
+    assert vars(graph.sizes) == {"compiled": sizes.LIMIT, "first": sizes.LIMIT, "left": 6, "faults": set()}
     assert graph.matches and not graph.not_authored, passnet.backend.report(owner)
-    assert f"{sizes.LIMIT} sizes compiled, 6 calls of others left to PyTorch" in repr(passnet.backend.report(owner))
+    assert f"{sizes.LIMIT} sizes compiled, {sizes.LIMIT + 6} calls of others left to PyTorch" in repr(
+        passnet.backend.report(owner)
+    )
+
+
+def test_sizes_that_do_not_come_again_are_left_to_pytorch():
+    """As those of a cache that grows: compiling each of them would take longer than all calls."""
+    owner = model()
+    compiled = torch.compile(owner, backend="passnet", dynamic=True)
+    with torch.no_grad():
+        for _ in range(2):
+            for length in range(2, 2 + 2 * sizes.LIMIT):
+                x = torch.randn(3, length, 16)
+                torch.testing.assert_close(compiled(x), owner(x), rtol=1e-4, atol=1e-5)
+    (graph,) = [graph for graph in passnet.backend.report(owner).graphs if graph.sizes is not None]
+    assert (graph.sizes.compiled, graph.sizes.first) == (0, 4 * sizes.LIMIT)
 
 
 def test_transforms_within_a_graph_stay():
@@ -68,7 +83,7 @@ def test_transforms_within_a_graph_stay():
 def test_sizes_in_training():
     owner = model()
     compiled = torch.compile(owner, backend="passnet", dynamic=True)
-    for length in (4, 5, 6, 4):
+    for length in (4, 5, 6, 4, 5, 6):
         x = torch.randn(3, length, 16)
         found = []
         for function in (compiled, owner):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -224,3 +226,79 @@ def test_generation_with_a_cache_of_fixed_size_is_a_graph():
         assert torch.equal(found, expected)
     graphs = [kind.cuda_graph for kind in compiled.report().specialisations]
     assert "on" in graphs, compiled.report()
+
+
+LOOKUP = """
+import torch, passnet
+
+def look_up(table, ids, x):
+    return torch.nn.functional.gelu(table[ids * 2 - 2] * 0.5 + x)
+
+table, x = torch.randn(100, 64, device="cuda"), torch.randn(3, 64, device="cuda")
+compiled = passnet.compile(look_up, cuda_graphs=CUDA_GRAPHS)
+for ids in ([1, 2, 3], [50, 1, -49], LAST):
+    ids = torch.tensor(ids, device="cuda")
+    found, expected = compiled(table, ids, x), look_up(table, ids, x)
+    torch.cuda.synchronize()
+    torch.testing.assert_close(found, expected)
+report = compiled.report()
+assert any(region.kept for region in report.specialisations[0].regions), report
+print("done")
+"""
+
+
+@needs_gpu
+@pytest.mark.parametrize("cuda_graphs", [False, True])
+def test_a_computed_index_out_of_range_is_an_assertion_on_the_device(cuda_graphs: bool):
+    """In processes of their own, since it ends the use of the device. The compiled call alone is to fail: it comes first."""
+    for last, ends in (("[2, 3, 4]", True), ("[51, 3, 4]", False), ("[2, -50, 4]", False)):
+        text = LOOKUP.replace("CUDA_GRAPHS", str(cuda_graphs)).replace("LAST", last)
+        text = text.replace("compiled(table, ids, x), look_up(", "_waited(compiled(table, ids, x)), look_up(")
+        text = "def _waited(value):\n    torch.cuda.synchronize()\n    return value\n" + text
+        run = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
+        assert run.stdout.endswith("done\n") == ends, run.stderr
+        assert ends or "index out of range" in run.stderr, run.stderr
+
+
+@needs_gpu
+@torch.no_grad()
+def test_calls_from_several_streams_do_not_mix():
+    model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.GELU(), torch.nn.LayerNorm(64)).cuda()
+    compiled = passnet.compile(copy.deepcopy(model), cuda_graphs=True)
+    compiled(torch.randn(8, 64, device="cuda"))
+    streams = [torch.cuda.Stream() for _ in range(3)]
+    given, found = [], []
+    for number in range(60):
+        with torch.cuda.stream(streams[number % 3]):
+            given.append(torch.randn(8, 64, device="cuda"))
+            found.append(compiled(given[-1]))
+    torch.cuda.synchronize()
+    for x, y in zip(given, found, strict=True):
+        torch.testing.assert_close(y, model(x), rtol=1e-4, atol=1e-5)
+
+
+@needs_gpu
+@torch.no_grad()
+def test_a_view_of_an_input_is_read_in_each_call():
+    def halves(x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.silu(x[:, ::2]) * x[:, 1::2]
+
+    compiled = passnet.compile(halves, cuda_graphs=True)
+    whole = torch.randn(6, 4, 32, device="cuda")
+    for row in whole.unbind() + whole.transpose(1, 2)[:, :4, :4].unbind():
+        torch.testing.assert_close(compiled(row), halves(row))
+
+
+@needs_gpu
+@torch.no_grad()
+def test_reset_and_a_new_size_record_again():
+    model = torch.nn.Sequential(torch.nn.Linear(32, 32), torch.nn.GELU()).cuda()
+    compiled = passnet.compile(copy.deepcopy(model), cuda_graphs=True)
+    kept = []
+    for size in (4, 8, 4, 16, 4):
+        x = torch.randn(size, 32, device="cuda")
+        kept.append((compiled(x), model(x)))
+        compiled.reset()
+        kept.append((compiled(x), model(x)))
+    for found, expected in kept:
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)

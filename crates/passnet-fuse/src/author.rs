@@ -63,11 +63,22 @@ pub fn write_passes_without(task: &[TypedGraph], target: Target, choices: &Choic
     written(task, &plan_passes(task, target, left), choices)
 }
 
-/// Like [`write_passes`], but also operations whose roundings later ones enlarge, such as a normalisation before a
+/// Like [`write_passes`], for the process of a user: kernels for a GPU assert that indices are in range, as PyTorch's do. The
+/// referee refuses kernels that can end a process.
+pub fn write_checked_passes(task: &[TypedGraph], target: Target, choices: &Choices) -> PassDirectory {
+    written(task, &checked(plan_passes(task, target, &Excluded::new())), choices).directory
+}
+
+/// Like [`write_checked_passes`], but also operations whose roundings later ones enlarge, such as a normalisation before a
 /// convolution in TF32. For a caller who compares each region with exact results: a model's results are then as precise
 /// as PyTorch's, but not within a narrow tolerance of them.
 pub fn write_judged_passes(task: &[TypedGraph], target: Target, choices: &Choices) -> PassDirectory {
-    written(task, &plan_judged_passes(task, target, &Excluded::new()), choices).directory
+    written(task, &checked(plan_judged_passes(task, target, &Excluded::new())), choices).directory
+}
+
+fn checked(mut passes: Vec<Vec<Site>>) -> Vec<Vec<Site>> {
+    passes.iter_mut().flatten().for_each(Site::check_indices);
+    passes
 }
 
 /// Like [`write_judged_passes`], for operations that one call replaced and that were wrong or slow as a whole: products stay
@@ -78,7 +89,7 @@ pub fn write_judged_parts(task: &[TypedGraph], target: Target, choices: &Choices
         true => Vec::new(),
         false => plan_judged_passes(task, target, &left),
     };
-    written(task, &passes, choices).directory
+    written(task, &checked(passes), choices).directory
 }
 
 /// Returns the products of a graph, and the views that are results next to the value that they view.

@@ -95,7 +95,7 @@ class GraphReport:
         if self.not_authored:
             yield f"    the author wrote nothing: {self.not_authored}"
         if self.sizes is not None:
-            yield f"    {self.sizes.compiled} sizes compiled, {self.sizes.left} calls of others left to PyTorch"
+            yield f"    {self.sizes.compiled} sizes compiled, {self.sizes.left + self.sizes.first} calls of others left to PyTorch"
             for fault in sorted(self.sizes.faults):
                 yield f"    PyTorch computes some sizes: {fault}"
         for stage in (stage for stages in self.stages for stage in stages):

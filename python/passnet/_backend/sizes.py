@@ -1,7 +1,8 @@
-"""Graphs whose sizes change from call to call: one specialisation for each sizes that come, up to a limit."""
+"""Graphs whose sizes change from call to call: one specialisation for each sizes that come again, up to a limit."""
 
 from __future__ import annotations
 
+import collections
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,8 @@ class SizesReport:
 
     compiled: int = 0
     """Number of specialisations."""
+    first: int = 0
+    """Number of calls of sizes that were not among the last ones, which PyTorch computed."""
     left: int = 0
     """Number of calls of other sizes, beyond the limit, which PyTorch computed."""
     faults: set[str] = field(default_factory=set)
@@ -43,9 +46,10 @@ def has_symbols(values: Sequence[Any]) -> bool:
 
 
 class Sized:
-    """A graph with symbolic sizes, as one function for each of the sizes that it is called with.
+    """A graph with symbolic sizes, as one function for each of the sizes that it is called with repeatedly.
 
-    `compiled` makes a function of the tensors alone, for a graph in which all sizes are numbers. Beyond the limit, `plain` computes.
+    Sizes are compiled when they come again among the last `LIMIT` ones: those of a cache that grows, or of tokens that an expert is
+    given, never do, and compiling each of them takes longer than all calls. `compiled` makes a function of the tensors alone, for a graph in which all sizes are numbers. Beyond the limit, `plain` computes.
     """
 
     def __init__(
@@ -60,6 +64,7 @@ class Sized:
         self.plain = plain
         self.report = report
         self._known: dict[tuple[Any, ...], Run] = {}
+        self._last: collections.deque[tuple[Any, ...]] = collections.deque(maxlen=LIMIT)
         self._lock = threading.Lock()
         self._numbers = [
             place
@@ -82,6 +87,10 @@ class Sized:
     def _new(self, key: tuple[Any, ...], values: Sequence[Any]) -> Run:
         if len(self._known) >= LIMIT:
             self.report.left += 1
+            return self.plain
+        if key not in self._last:
+            self._last.append(key)
+            self.report.first += 1
             return self.plain
         places = [place for place, value in enumerate(values) if isinstance(value, torch.Tensor)]
         try:

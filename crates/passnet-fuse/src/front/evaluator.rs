@@ -107,7 +107,10 @@ impl<'t> Evaluator<'t> {
                 let known = self.arena.as_index(expr).filter(is_sure);
                 let place = match known {
                     Some(known) => known,
-                    None => Index::term(Term::Value { expr, wrap: if *signs == Signs::Any { extent } else { 0 } }),
+                    None => {
+                        let wrap = if *signs == Signs::Any { extent } else { 0 };
+                        Index::term(Term::Value { expr, wrap, extent })
+                    }
                 };
                 self.at(*table, &[before, &[place], after].concat())
             }

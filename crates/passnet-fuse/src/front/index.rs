@@ -43,10 +43,12 @@ pub(crate) enum Term {
     Div(Box<Index>, i64),
     /// Remainder, not negative.
     Mod(Box<Index>, i64),
-    /// An integer read from a tensor, by the number of its expression; `wrap` is added where it is negative.
+    /// An integer read from a tensor, by the number of its expression; `wrap` is added where it is negative. It selects one
+    /// of `extent` places.
     Value {
         expr: u32,
         wrap: i64,
+        extent: i64,
     },
 }
 

@@ -85,7 +85,7 @@ fn schedule_with(region: &Region, form: Form, order: UpdateTime) -> Option<Progr
     }
     scheduler.run(pending)?;
     let Scheduler { evaluator, buffers, stages, .. } = scheduler;
-    let program = Program { buffers, stages, arena: evaluator.arena };
+    let program = Program { buffers, stages, arena: evaluator.arena, checks_indices: false };
     // Stages after those of the updates read new elements only.
     let stages = match order {
         UpdateTime::WithResults => program.stages.as_slice(),

@@ -104,6 +104,13 @@ impl Site {
         self.replacement.program()
     }
 
+    /// Has kernels for a GPU assert that indices are in range.
+    pub(crate) fn check_indices(&mut self) {
+        if let Replacement::Kernels(program) = &mut self.replacement {
+            program.checks_indices = true;
+        }
+    }
+
     pub(crate) fn views(&self) -> Option<&[View]> {
         match &self.replacement {
             Replacement::Kernels(_) | Replacement::Same => None,

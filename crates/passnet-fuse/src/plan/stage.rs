@@ -84,6 +84,8 @@ pub(crate) struct Program {
     pub(crate) buffers: Vec<Buffer>,
     pub(crate) stages: Vec<Stage>,
     pub(crate) arena: Arena,
+    /// Whether kernels for a GPU assert that indices are in range.
+    pub(crate) checks_indices: bool,
 }
 
 /// Form of the loops of a stage.

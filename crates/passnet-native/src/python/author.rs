@@ -1,6 +1,6 @@
 //! The built-in author in the process of its user: a typed graph to the text of passes, without files.
 
-use passnet_fuse::{Choices, write_judged_parts, write_judged_passes, write_passes as write};
+use passnet_fuse::{Choices, write_checked_passes, write_judged_parts, write_judged_passes};
 use passnet_graph::{Target, Type, TypedGraph, wire};
 use passnet_record::PassDirectory;
 use pyo3::{exceptions::PyValueError, prelude::*};
@@ -25,8 +25,8 @@ pub(super) fn write_passes(
         "cuda" => Target::Cuda,
         other => return Err(PyValueError::new_err(format!("there is no target `{other}`; use `cpu` or `cuda`"))),
     };
-    let write = match judged {
-        "" => write,
+    let write: Write = match judged {
+        "" => write_checked_passes,
         "whole" => write_judged_passes,
         "parts" => write_judged_parts,
         other => return Err(PyValueError::new_err(format!("`judged` is `whole` or `parts`, not `{other}`"))),

@@ -147,7 +147,9 @@ fn print(number: usize, variant: &Variant, device: &str) -> Printed {
         let warps: Vec<i64> = variant.grids.iter().map(|site| site[place][1]).collect();
         let (grid, warps) =
             (printed.number(&format!("programs{place}"), &grid), printed.number(&format!("warps{place}"), &warps));
-        printed.launch.push(format!("{name}[({grid},)]({arguments}, num_warps={warps})"));
+        // Assertions are compiled in debug mode, which would also assert that no sum overflows.
+        let mode = if merged.text.contains("device_assert") { ", debug=True, sanitize_overflow=False" } else { "" };
+        printed.launch.push(format!("{name}[({grid},)]({arguments}, num_warps={warps}{mode})"));
     }
     printed
 }

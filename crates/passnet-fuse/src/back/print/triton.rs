@@ -145,6 +145,7 @@ struct Printer<'p> {
     /// Directions along which results of reductions vary.
     folded: Extent,
     count: usize,
+    checks_indices: bool,
 }
 
 /// Names of the positions in a tile, and of the masks of those inside.
@@ -185,6 +186,7 @@ impl<'p> Printer<'p> {
             columns,
             folds: BTreeMap::new(),
             count: 0,
+            checks_indices: program.checks_indices,
         };
         printer.find_extents(&roots(stage));
         for id in arena.reachable(&roots(stage)) {

@@ -163,8 +163,8 @@ impl Printer<'_> {
             Term::Var(var) => self.vars.get(var).cloned().unwrap_or_else(|| "0".to_owned()),
             Term::Div(inner, by) => format!("({}) / {}", self.index(inner), size(*by)),
             Term::Mod(inner, by) => format!("({}) % {}", self.index(inner), size(*by)),
-            Term::Value { expr, wrap: 0 } => self.expr(*expr),
-            Term::Value { expr, wrap } => {
+            Term::Value { expr, wrap: 0, .. } => self.expr(*expr),
+            Term::Value { expr, wrap, .. } => {
                 let value = self.expr(*expr);
                 format!("({value} < 0 ? {value} + {} : {value})", size(*wrap))
             }

@@ -121,11 +121,31 @@ impl Printer<'_> {
     pub(super) fn stored(&mut self, buffer: BufferId, at: &Index, condition: usize) -> String {
         let mut extent = self.vars_of(at);
         for_each_value(at, &mut |value| extent = extent.and(self.extents[&value]));
-        let at = self.index(at, condition);
-        let (at, mask) = self.place(&at, extent, Extent::default(), condition);
+        let text = self.index(at, condition);
+        let (text, mask) = self.place(&text, extent, Extent::default(), condition);
+        if self.checks_indices {
+            self.assert_within(at, mask.as_deref(), condition);
+        }
         let from = &self.buffers[buffer];
         let mask = mask.map_or(String::new(), |mask| format!(", {mask}, 0"));
-        format!("tl.load({from} + {at}{mask})")
+        format!("tl.load({from} + {text}{mask})")
+    }
+
+    /// Ends the process, as PyTorch does, where an index that is loaded or computed is out of range in a place that is read.
+    fn assert_within(&mut self, at: &Index, mask: Option<&str>, condition: usize) {
+        let mut selections = Vec::new();
+        at.for_each_term(&mut |term| {
+            if let Term::Value { expr, wrap, extent } = term {
+                selections.push((*expr, *wrap, *extent));
+            }
+        });
+        for (expr, wrap, extent) in selections {
+            let value = self.value(expr, condition);
+            let least = if wrap == 0 { "0".to_owned() } else { format!("-{}", size(wrap)) };
+            let elsewhere = mask.map_or(String::new(), |mask| format!(" | ~({mask})"));
+            let is_within = format!("(({value} >= {least}) & ({value} < {})){elsewhere}", size(extent));
+            self.line(&format!("tl.device_assert({is_within}, \"index out of range\")"));
+        }
     }
 
     fn binary(&mut self, op: Binary, a: ExprId, b: ExprId, condition: usize) -> String {
@@ -197,8 +217,8 @@ impl Printer<'_> {
                 }
                 Term::Div(inner, by) => format!("({}) // {}", self.index(inner, condition), size(*by)),
                 Term::Mod(inner, by) => format!("({}) % {}", self.index(inner, condition), size(*by)),
-                Term::Value { expr, wrap: 0 } => self.value(*expr, condition),
-                Term::Value { expr, wrap } => {
+                Term::Value { expr, wrap: 0, .. } => self.value(*expr, condition),
+                Term::Value { expr, wrap, .. } => {
                     let value = self.value(*expr, condition);
                     format!("tl.where({value} < 0, {value} + {}, {value})", size(*wrap))
                 }

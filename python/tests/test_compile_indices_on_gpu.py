@@ -1,0 +1,139 @@
+"""Kernels for a GPU that the author writes for `passnet.compile`: an index out of range ends the process, as in PyTorch."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import types
+
+import pytest
+import torch
+import torch.fx
+
+from passnet import _native
+from passnet._backend import author
+
+pytest.importorskip("triton")
+
+# Three rows of 40: blocks are not full, so that kernels have masks.
+TABLE, IDS = (100, 40), (3,)
+
+
+def _at_given(table, ids, x):
+    return table[ids] + x
+
+
+def _at_computed(table, ids, x):
+    return table[ids * 2 - 10] + x
+
+
+def _not_below_zero(table, ids, x):
+    return torch.index_select(table, 0, ids + 1) + x
+
+
+def _passes(function, judged):
+    """The texts of the author's passes for a GPU, for a graph with values on the CPU."""
+    graph = torch.fx.symbolic_trace(function)
+
+    class Typist(torch.fx.Interpreter):
+        def run_node(self, node):
+            result = super().run_node(node)
+            node.meta["example_value"] = result
+            return result
+
+    Typist(graph).run(torch.randn(TABLE), torch.randint(5, 50, IDS), torch.randn(*IDS, TABLE[1]))
+    wire, kinds = author._typed(graph.graph, "cpu")
+    return [text for _, text in _native.write_passes(wire, kinds, "cuda", judged)]
+
+
+# The interpreter is chosen before Triton is imported.
+RUN = """
+import sys, torch, types
+import triton.language as tl
+
+def device_assert(condition, message):
+    # Triton's own is for the code of a device; its interpreter fails at it.
+    assert condition.handle.data.all(), message
+
+tl.device_assert = device_assert
+text, ids = sys.stdin.read(), torch.tensor(eval(sys.argv[1]))
+path = sys.argv[2]
+open(path, "w").write(text)
+module = types.ModuleType("written")
+module.__file__ = path
+sys.modules["written"] = module
+exec(compile(text, path, "exec"), module.__dict__)
+torch.manual_seed(0)
+table, x = torch.randn(100, 40), torch.randn(3, 40)
+values = {"table": table, "ids": ids, "x": x}
+found = module.fused(*[values[name] for name in sys.argv[3].split(",")])
+torch.save((found, table, x), path + ".pt")
+"""
+
+
+def _run(text, ids, tmp_path, order):
+    path = str(tmp_path / "written.py")
+    command = [sys.executable, "-c", RUN, repr(ids), path, order]
+    run = subprocess.run(
+        command, input=text, capture_output=True, text=True, check=False, env={**os.environ, "TRITON_INTERPRET": "1"}
+    )
+    return run, path + ".pt"
+
+
+@pytest.mark.parametrize(
+    ("function", "good", "bad"),
+    [
+        (_at_given, [[0, 99, -100], [-1, 5, 7]], [[0, 100, 1], [0, -101, 1]]),
+        (_at_computed, [[5, 54, 0], [-45, 20, 30]], [[5, 55, 0], [-46, 20, 30]]),
+        (_not_below_zero, [[-1, 98, 4]], [[99, 0, 0], [-2, 0, 0]]),
+    ],
+)
+def test_an_index_out_of_range_is_an_assertion(function, good, bad, tmp_path):
+    (text,) = _passes(function, "whole")
+    assert _passes(function, "")[0].count("device_assert") == text.count("device_assert") > 0
+    assert "debug=True, sanitize_overflow=False" in text
+    order = _order(text)
+    for ids in good:
+        run, saved = _run(text, ids, tmp_path, order)
+        assert run.returncode == 0, run.stderr
+        found, table, x = torch.load(saved)
+        torch.testing.assert_close(found, function(table, torch.tensor(ids), x))
+    for ids in bad:
+        run, _ = _run(text, ids, tmp_path, order)
+        assert run.returncode != 0 and "index out of range" in run.stderr, run.stderr
+
+
+def _order(text):
+    """Arguments of the pass by their types: the table has the most rows, the indices are integers."""
+    module = types.ModuleType("pattern")
+    head = text[text.index("def pattern") : text.index("def replacement_args")]
+    exec("import torch\n" + head, module.__dict__)
+    graph = torch.fx.symbolic_trace(module.pattern)
+    names = [node.target for node in graph.graph.nodes if node.op == "placeholder"]
+    kinds = text[text.index('"""') : text.index(" -> ")]
+    shapes = next(part for part in kinds.splitlines() if part.startswith(("float32[", "int64[")))
+    kind = {"float32[100, 40]": "table", "int64[3]": "ids", "float32[3, 40]": "x"}
+    parts = [part + "]" for part in shapes.removesuffix("]").split("], ")]
+    assert len(parts) == len(names)
+    return ",".join(kind[part] for part in parts)
+
+
+def test_the_code_for_a_device_has_the_assertion(tmp_path):
+    import triton
+    from triton.backends.compiler import GPUTarget
+
+    (text,) = _passes(_at_computed, "whole")
+    path = tmp_path / "written.py"
+    path.write_text(text.replace("@kernels.triton\n", ""))
+    module = types.ModuleType("written")
+    module.__file__ = str(path)
+    sys.modules["written"] = module
+    exec(compile(path.read_text(), path, "exec"), module.__dict__)
+    kernel = module.kernel0
+    kinds = ["*i64" if name == "ids" else "*fp32" for name in _order(text).split(",")]
+    signature = dict(zip(kernel.arg_names, [*kinds, "*fp32"], strict=True))
+    source = triton.compiler.ASTSource(fn=kernel, signature=signature, constexprs={})
+    options = {"num_warps": 4, "debug": True, "sanitize_overflow": False}
+    code = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options).asm["ptx"]
+    assert "__assertfail" in code
