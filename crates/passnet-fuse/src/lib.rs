@@ -33,8 +33,8 @@ mod front;
 mod plan;
 
 pub use author::{
-    Excluded, ReplacedPart, Written, WrittenPass, tunable_kernels, write_checked_passes, write_judged_parts, write_judged_passes,
-    write_passes, write_passes_without,
+    Excluded, ReplacedPart, Written, WrittenPass, tunable_kernels, write_checked_passes, write_judged_parts,
+    write_judged_passes, write_passes, write_passes_without,
 };
 pub use back::tuning::{Choices, KernelKey, TunableKernel};
 pub use explain::explain;
