@@ -249,6 +249,17 @@ def test_an_exception_of_the_model_is_the_callers():
 
 
 @torch.no_grad()
+def test_tensors_without_elements():
+    def pieces(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return x.relu() * 2, x.sum(), torch.cat([x, x + 1]), x.reshape(-1), x.t().reshape(4, -1, 1) * 2
+
+    compiled = passnet.compile(pieces)
+    for rows in (0, 3, 0):
+        check(compiled, torch.randn(rows, 4))
+    assert kinds(compiled) == 2, compiled.report()
+
+
+@torch.no_grad()
 def test_calls_from_several_threads():
     compiled = passnet.compile(net())
     faults: list[str] = []

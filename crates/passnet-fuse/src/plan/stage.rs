@@ -84,7 +84,7 @@ pub(crate) struct Program {
     pub(crate) buffers: Vec<Buffer>,
     pub(crate) stages: Vec<Stage>,
     pub(crate) arena: Arena,
-    /// Whether kernels for a GPU assert that indices are in range.
+    /// True if kernels for a GPU assert that indices are in range.
     pub(crate) checks_indices: bool,
 }
 

@@ -31,8 +31,10 @@ pub(super) fn write_passes(
         "parts" => write_judged_parts,
         other => return Err(PyValueError::new_err(format!("`judged` is `whole` or `parts`, not `{other}`"))),
     };
-    // Other threads of the user run meanwhile.
-    py.detach(|| passes_of(graph, types, target, write)).map_err(PyValueError::new_err)
+    // Other threads of the user run meanwhile. A fault of the author leaves the graph to PyTorch: as a panic it would end the
+    // user's call.
+    let written = py.detach(|| std::panic::catch_unwind(|| passes_of(graph, types, target, write)));
+    written.unwrap_or_else(|_| Err("the author panicked".to_owned())).map_err(PyValueError::new_err)
 }
 
 type Write = fn(&[TypedGraph], Target, &Choices) -> PassDirectory;

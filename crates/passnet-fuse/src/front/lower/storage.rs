@@ -220,6 +220,9 @@ fn has_tensor_key(typed: &TypedGraph, call: &Call<'_>) -> bool {
 
 /// Returns whether `view` to that shape needs no copy: each group of merged dimensions lies evenly in memory.
 fn can_view(from: &TensorType, to: &[i64]) -> bool {
+    if from.shape.contains(&0) {
+        return true;
+    }
     let mut groups: Vec<(i64, i64)> = Vec::new();
     for (&extent, &stride) in from.shape.iter().zip(&from.stride).filter(|&(&extent, _)| extent != 1) {
         match groups.last_mut() {
@@ -256,6 +259,8 @@ mod tests {
             assert_eq!(can_view(&from, to), expected, "{shape:?} {stride:?} to {to:?}");
         };
         check(&[2, 3, 4], &[12, 4, 1], &[6, 4], true);
+        check(&[0, 4], &[4, 1], &[0], true);
+        check(&[2, 0], &[1, 2], &[0, 7], true);
         check(&[2, 3, 4], &[12, 4, 1], &[4, 6], true);
         check(&[3, 2, 4], &[4, 12, 1], &[6, 4], false);
         check(&[3, 2, 4], &[4, 12, 1], &[3, 1, 2, 2, 2], true);
