@@ -50,10 +50,11 @@ def main() -> None:
     until = time.monotonic() + options.seconds
     options.out.mkdir(parents=True, exist_ok=True)
     _about(options)
-    samples = options.samples or _captured(options)
+    capture = None if options.samples else _start_capture(options)
+    _import_all(options)
+    samples = options.samples or _captured(capture, options)
     models = _in_order(samples, options.models)
     print(f"{len(models)} models after {options.seconds - (until - time.monotonic()):.0f} s", flush=True)
-    _import_all(options)
     chains = _chains(options, samples, models)
     with (options.out / "rows.jsonl").open("a") as file:
 
@@ -71,6 +72,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--samples", type=Path)
+    parser.add_argument("--list", type=Path, default=ROOT / "suites/whole-models/models.txt", help="models to capture")
     parser.add_argument("--models", nargs="*", default=[], help="only models whose folder contains one of these")
     parser.add_argument("--seconds", type=float, default=540)
     parser.add_argument("--device", default="cuda")
@@ -93,16 +95,20 @@ def _about(options: argparse.Namespace) -> None:
     (options.out / "about.json").write_text(json.dumps(about) + "\n")
 
 
-def _captured(options: argparse.Namespace) -> Path:
-    samples = options.work / "samples"
-    command = [sys.executable, "-m", "passnet.extract", f"@{ROOT / 'suites/whole-models/models.txt'}"]
-    command += ["--out", str(samples), "--jobs", str(os.cpu_count() or 2), "--timeout", "50", "--verify", "read"]
+def _start_capture(options: argparse.Namespace) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "passnet.extract", f"@{options.list}", "--out", str(options.work / "samples")]
+    command += ["--jobs", str(os.cpu_count() or 2), "--timeout", "50", "--verify", "read"]
     with (options.out / "extract.jsonl").open("w") as log, (options.out / "extract.err").open("w") as faults:
-        try:
-            subprocess.run(command, stdout=log, stderr=faults, timeout=90, check=False)
-        except subprocess.TimeoutExpired:
-            print("the capture took more than 90 s; what it has is measured", flush=True)
-    return samples
+        return subprocess.Popen(command, stdout=log, stderr=faults, text=True)
+
+
+def _captured(capture: subprocess.Popen[str], options: argparse.Namespace) -> Path:
+    try:
+        capture.wait(90)
+    except subprocess.TimeoutExpired:
+        print("the capture takes too long; what it has is measured", flush=True)
+        capture.terminate()
+    return options.work / "samples"
 
 
 def _in_order(samples: Path, wanted: Sequence[str]) -> list[str]:
