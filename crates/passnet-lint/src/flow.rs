@@ -137,11 +137,14 @@ impl<'a> Flow<'a> {
     pub(super) fn run(&mut self) {
         self.seed_entry_points();
         let mut rounds = self.settle(0);
+        // Only once the calls are known is it clear which parameters nothing reaches; tensors given to them open new
+        // flows.
         if self.seed_uncalled() {
             rounds = self.settle(rounds);
         }
         self.reporting = true;
         self.round();
+        // Findings before the fixed point may miss a value, so such a directory is refused instead of judged.
         if rounds >= MAX_ROUNDS {
             let violation = TooLarge {
                 subject: "the data flow between functions".to_owned(),

@@ -38,6 +38,8 @@ impl<'a> Flow<'a> {
                         called.add_rest(element);
                     }
                 },
+                // After a `*` of unknown length no position is known, so a later argument may reach any parameter
+                // too.
                 _ if called.rest.is_some() => {
                     let value = self.eval(frame, arg);
                     called.add_rest(value);
@@ -96,6 +98,8 @@ impl<'a> Flow<'a> {
                 (None, None) => {}
             }
         }
+        // Which parameters a value of unknown length reaches is decided when the pass runs; assuming all of them can
+        // only find too much.
         if let Some(value) = &called.rest {
             for parameter in parameters.iter_non_variadic_params() {
                 self.put_local(id, parameter.name().as_str(), as_argument(value));

@@ -23,6 +23,7 @@ impl<'a> Flow<'a> {
                 },
                 _ => false,
             };
+            // `is` compares objects, so it reads no element of a tensor.
             let identity = matches!(op, CmpOp::Is | CmpOp::IsNot);
             for value in [&left, &right] {
                 if identity || by_name || self.is_plain(value) {
@@ -46,6 +47,7 @@ impl<'a> Flow<'a> {
     }
 
     pub(super) fn truth(&mut self, frame: CodeLocation, node: &impl Ranged, value: &Value) {
+        // A container's truth value is its length, which reads no tensor; `Mixed` may be one.
         if matches!(value, Value::Tensor | Value::Mixed | Value::Native) {
             self.report(frame.module, node, &TensorRead { subject: "its truth value".to_owned() });
         }

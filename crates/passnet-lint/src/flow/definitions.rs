@@ -104,6 +104,8 @@ impl<'a> Flow<'a> {
         scope: &Scope<'a>,
         node: &impl Ranged,
     ) -> FunctionId {
+        // The fixed point interprets each body many times; the place in the file makes a nested function the same one
+        // each time.
         let key = (frame.module, node.range().start());
         if let Some(id) = self.function_at.get(&key) {
             return *id;
@@ -208,6 +210,8 @@ impl<'a> Flow<'a> {
             if !self.is_lasting(&value) && frame.function.is_none() {
                 self.report(frame.module, default, &ModuleState { subject: value.describe() });
             }
+            // Python keeps one default for all calls, so a list in it would carry data from one call to the next:
+            // shared, it cannot be changed.
             self.put_local(id, parameter.name().as_str(), value.shared());
         }
     }
@@ -315,6 +319,7 @@ impl<'a> Flow<'a> {
                 self.return_value(frame, body, value);
             }
         }
+        // Findings count in the reporting round alone, so the earlier rounds skip this work.
         if self.reporting {
             self.check_names(id);
         }

@@ -42,6 +42,7 @@ impl<'a> Flow<'a> {
                 Expr::Name(name) => variadic == Some(name.id.as_str()),
                 _ => false,
             };
+            // The same rule as for a call in the file: behind a value of unknown length, positions are lost.
             if many || called.rest.is_some() {
                 called.rest = Some(called.rest.take().unwrap_or(Value::Nothing).join(value));
             } else {
@@ -74,6 +75,7 @@ impl<'a> Flow<'a> {
             };
             for parameter in parameters.iter_non_variadic_params() {
                 let name = parameter.name().as_str();
+                // Without a value the body could not be judged; a tensor is what the rules allow the least with.
                 if self.function(id).locals.get(name).is_none_or(|value| *value == Value::Nothing) {
                     self.put_local(id, name, Value::Tensor);
                     seeded = true;

@@ -115,6 +115,7 @@ impl<'a> Flow<'a> {
                 let mut joined = Value::Nothing;
                 for (index, operand) in boolean.values.iter().enumerate() {
                     let value = self.eval(frame, operand);
+                    // Python asks the truth of every operand but the last, which it returns as it is.
                     if index + 1 < boolean.values.len() {
                         self.truth(frame, operand, &value);
                     }

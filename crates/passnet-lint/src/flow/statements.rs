@@ -69,6 +69,7 @@ impl<'a> Flow<'a> {
                 let value = stmt.value.as_ref().map_or(Value::Plain, |value| self.eval(frame, value));
                 self.return_value(frame, stmt, value);
             }
+            // All branches run in turn and their values are joined, since the condition's value is not followed.
             Stmt::If(stmt) => {
                 self.condition(frame, &stmt.test);
                 self.run_block(frame, &stmt.body);
@@ -79,6 +80,7 @@ impl<'a> Flow<'a> {
                     self.run_block(frame, &clause.body);
                 }
             }
+            // Once is enough: values only ever grow, and the whole file is interpreted again until none changes.
             Stmt::While(stmt) => {
                 self.condition(frame, &stmt.test);
                 self.run_block(frame, &stmt.body);
@@ -104,6 +106,7 @@ impl<'a> Flow<'a> {
                 let value = self.nested_def(frame, def);
                 self.bind_name(frame, def.name.as_str(), value);
             }
+            // The body stays unread: the statement itself is refused, so findings inside it would only be noise.
             Stmt::Try(stmt) => {
                 self.report(frame.module, stmt, &ExceptionHandler);
             }
