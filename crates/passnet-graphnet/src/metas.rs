@@ -11,8 +11,8 @@
 //!     data = None
 //! ```
 //!
-//! The name of the class carries no meaning. Of an attribute that is missing the default is that of GraphNet's reader:
-//! shape `[]`, dtype `torch.float32`, device `cpu`, mean 0, standard deviation 1, nothing else.
+//! The name of the class carries no meaning. A missing attribute has the default of GraphNet's reader: shape `[]`, dtype
+//! `torch.float32`, device `cpu`, mean 0, standard deviation 1, nothing else.
 
 mod print;
 mod read;

@@ -111,6 +111,7 @@ fn change(before: &GraphOutcome, after: &GraphOutcome) -> GraphChange {
         (Some(_), None) => Change::NewlyRight,
         (Some(_), Some(_)) => Change::StillWrong,
     };
+    // A speed-up that did not settle earns no credit above 1, so it is no evidence of a change either.
     let measured = |graph: &GraphOutcome| graph.eager.filter(|_| change == Change::Same && !graph.unstable);
     let compared = measured(before).zip(measured(after)).and_then(|(first, second)| speed_change(first, second));
     GraphChange {
@@ -128,8 +129,10 @@ fn speed_change(before: Speedup, after: Speedup) -> Option<(f64, Interval, f64)>
         let Interval { low, high } = speedup.interval?;
         (low > 0.0 && high >= low).then(|| (high / low).ln() / (2.0 * Z95))
     };
+    // The runs are independent, so their variances add.
     let error = error(before)?.hypot(error(after)?);
     let log = (after.ratio / before.ratio).ln();
+    // Intervals without width leave nothing to chance: any difference is certain, and equality is no evidence.
     let p = if error > 0.0 { two_sided(log / error) } else { f64::from(log == 0.0) };
     let at = |z: f64| (log + z * error).exp();
     Some((log.exp(), Interval { low: at(-Z95), high: at(Z95) }, p))
@@ -175,6 +178,7 @@ fn resample(tasks: &[(f64, f64, f64)]) -> Option<Interval> {
     if tasks.len() < 2 {
         return None;
     }
+    // A fixed seed: the same two runs always give the same interval.
     let mut random = SplitMix64::new(0);
     let mut ratios: Vec<f64> = (0..RESAMPLES)
         .map(|_| {

@@ -40,7 +40,7 @@ impl EsSettings {
     }
 }
 
-/// The statistics of which the aggregate forms of S_t and ES_t are made.
+/// The statistics that the aggregate forms of S_t and ES_t are computed from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AggregateStatistics {
     /// Geometric mean speed-up of correct graphs; 1 if there are none.
@@ -94,6 +94,8 @@ fn score_at(graphs: &[GraphOutcome], t: i32, settings: &EsSettings) -> Result<To
     let es = geometric_mean(graphs.iter().map(|graph| es_term(graph, t, settings)));
 
     let parameters = parameters_at(graphs, t, t.min(FIRST_CLASS_TOLERANCE), settings);
+    // The two forms are equal by algebra, so a difference means an error in this code: no score is better than a
+    // wrong one.
     check_forms("ES", t, es, aggregate(&parameters, parameters.gamma, settings))?;
     let numeric = parameters_at(graphs, t, t, settings);
     check_forms("S", t, s, aggregate(&numeric, b, settings))?;
@@ -141,6 +143,8 @@ fn parameters_at(graphs: &[GraphOutcome], t: i32, judged_at: i32, settings: &EsS
         }
         let share = |count: usize| count as f64 / wrong.len().max(1) as f64;
         pi = members.into_iter().map(|(key, count)| (key.to_owned(), share(count))).collect();
+        // A forgiven class counts 1, so its share drops out of the geometric mean and only the unforgiven share
+        // remains.
         gamma = settings.error_base.powf(share(unforgiven));
     }
 

@@ -81,6 +81,7 @@ pub fn read_log(text: &str) -> Result<UpstreamLog, LogError> {
         Some(last) => log.records.push(last.finish(&mut log.quirks)?),
         None => return Err(LogError { line: 1, kind: LogErrorKind::NoRecords }),
     }
+    // A record notes some oddities when it ends, after those of its later lines.
     log.quirks.sort_by_key(|quirk| quirk.line);
     Ok(log)
 }

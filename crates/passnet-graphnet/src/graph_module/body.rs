@@ -19,7 +19,7 @@ pub(super) fn is_function(path: &str) -> bool {
     path.starts_with("torch.") || path == GETATTR || by_target(path).is_some()
 }
 
-/// A graph of which a part has been read.
+/// A graph that has been read in part.
 pub(super) struct Body<'a> {
     pub(super) builder: Builder,
     pub(super) scope: Scope<'a>,
@@ -32,7 +32,7 @@ pub(super) struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// Nothing yet of a text of so many bytes.
+    /// Returns an empty graph, with room for a text of so many bytes.
     pub(super) fn of_text(bytes: usize) -> Self {
         Self {
             builder: Graph::builder(),
@@ -51,6 +51,8 @@ impl<'a> Body<'a> {
 
     /// Returns the value of a name; `None` if nothing is bound to it.
     pub(super) fn name(&mut self, name: &str) -> Option<Arg> {
+        // Printed graphs spell these three as bare names; a local name of the same spelling comes first, as in
+        // Python.
         self.scope.get(name).or(match name {
             "inf" => Some(Arg::Float(f64::INFINITY)),
             "nan" => Some(Arg::Float(f64::NAN)),

@@ -48,6 +48,7 @@ impl<'a> Lower<'a> {
         if let Some(variadic) = parameters.vararg.as_ref().or(parameters.kwarg.as_ref()) {
             return Err(unsupported(self.source, &variadic.range, "a variadic parameter"));
         }
+        // The first one is `self`.
         for parameter in parameters.args.iter().skip(1) {
             if let Some(default) = &parameter.default {
                 return Err(unsupported(self.source, &**default, "a default value"));

@@ -52,7 +52,7 @@ pub(super) struct Scope<'a> {
 const BYTES_PER_NAME: usize = 256;
 
 impl<'a> Scope<'a> {
-    /// No names yet, and room for those of a text of so many bytes.
+    /// Returns a scope without names, with room for those of a text of so many bytes.
     pub(super) fn of_text(bytes: usize) -> Self {
         let names = bytes / BYTES_PER_NAME;
         let positions = FxHashMap::with_capacity_and_hasher(names, Default::default());
