@@ -99,7 +99,7 @@ pub(super) struct Flow<'a> {
     changed: bool,
     reporting: bool,
     findings: Findings,
-    /// Values of which an attribute was asked in the reporting round.
+    /// Values that an attribute was asked of in the reporting round.
     #[cfg(test)]
     bases: Vec<(TextRange, Value)>,
 }

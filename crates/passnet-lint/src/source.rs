@@ -85,7 +85,7 @@ fn is_script_part(stmt: &Stmt) -> bool {
         && stmt.elif_else_clauses.is_empty()
 }
 
-/// Returns the finding because of which a file cannot be checked further.
+/// Returns the finding that prevents further checks of a file.
 fn refuse(file: &str, text: &str, range: TextRange, violation: &impl Violation) -> Box<Finding> {
     Box::new(locate(file, text, range, violation))
 }

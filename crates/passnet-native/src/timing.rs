@@ -56,7 +56,7 @@ pub struct Block {
     pub kept: u64,
 }
 
-/// Runs the untimed calls, then the timed ones, of which the result of one is kept.
+/// Runs the untimed calls, then the timed ones, and keeps the result of one timed call.
 ///
 /// Timed call `i`, counted from 1, is kept with probability `1 / i` once it has returned, instead of the one that was kept
 /// before it (reservoir sampling: J. S. Vitter, "Random sampling with a reservoir", 1985). So each has the same chance, and

@@ -19,7 +19,7 @@ pub struct Layout {
     pub nbytes: u64,
 }
 
-/// Source of the contents of one input in timed calls: the input is one of `windows` windows of equal length, each of which
+/// Source of the contents of one input in timed calls: the input is one of `windows` windows of equal length, and each
 /// begins one element after the one before it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pool {

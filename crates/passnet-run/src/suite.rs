@@ -76,7 +76,7 @@ pub enum SuiteError {
 /// The part of a suite to take.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// Keeps tasks of which one pattern fits the name or the op sequence (ops joined by `,`). A pattern with `*` or `?`
+    /// Keeps tasks whose name or op sequence fits one pattern (ops joined by `,`). A pattern with `*` or `?`
     /// has to fit the whole, one without has to occur. Empty keeps all.
     pub patterns: Vec<String>,
     /// Keeps the first tasks.

@@ -72,7 +72,7 @@ def output_layouts(
 def _change(
     assigned: Sequence[tuple[int, str, Any, Any]], refilled: Sequence[tuple[int, Any, Any]]
 ) -> tuple[str, str] | None:
-    """The change of an argument by a call because of which the next one is of another kind: what changes, and how."""
+    """The change of an argument by a call that makes the next call one of another kind: what changes, and how."""
     pairs = [(f"`{name}`", old, new) for _, name, old, new in assigned]
     for _, before, container in refilled:
         if isinstance(container, list):

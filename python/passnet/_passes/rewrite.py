@@ -69,6 +69,7 @@ def rewrite(module: torch.fx.GraphModule, passes: Sequence[Pass]) -> Rewriting:
         target = target or CanonicalGraph(module.graph)
         report = _apply(rule, target, rewriting)
         rewriting.passes.append(report)
+        # The text for the matcher is a copy of the graph, so it is made again only after a pass changed something.
         if report.matches:
             target = None
     module.graph.lint()
@@ -123,6 +124,7 @@ def _apply(rule: Pass, target: CanonicalGraph, rewriting: Rewriting) -> PassRepo
         result.meta = dict(output.meta)
     order = {node: position for position, node in enumerate(graph.nodes)}
     gone = {node for site in sites for node in site.erased}
+    # FX refuses to erase a node that still has users, so the last ones go first.
     for node in sorted(gone, key=order.__getitem__, reverse=True):
         graph.erase_node(node)
     return PassReport(rule.name, len(sites), found["nearest"])

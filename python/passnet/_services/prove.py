@@ -23,7 +23,7 @@ from passnet._services.serve import reason, serve_in_children
 
 
 class ProofError(RuntimeError):
-    """A graph that does not do what a graph of a suite has to do."""
+    """A graph that does not fulfil the demands on graphs of a suite."""
 
 
 def prove(request: dict[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from passnet._zoo.dry_run import features, objection
 from passnet._zoo.sizes import Sizes
 from passnet._zoo.tensors import alternatives
 
-# Sets of inputs that are looked at, and of which the model is asked.
+# Sets of inputs that are looked at and given to the model.
 _CANDIDATES = 400
 _QUESTIONS = 40
 

@@ -8,7 +8,7 @@ use passnet_record::TensorMeta;
 pub(super) struct StandaloneGraph {
     pub(super) graph: Graph,
     pub(super) metas: Vec<TensorMeta>,
-    /// Types of what the inputs of the pattern stand for: dtypes and layouts, without extents.
+    /// Types of the values behind the pattern's inputs: dtypes and layouts, without extents.
     pub(super) class: String,
     /// Bytes of the inputs.
     pub(super) bytes: u64,

@@ -53,7 +53,7 @@ pub(crate) struct Lowering<'g> {
     values: BTreeMap<ValueId, Lowered>,
     /// For values that share the memory of another one: which.
     roots: BTreeMap<ValueId, ValueId>,
-    /// Results each element of which reads many elements of its operands: these are computed before, by another region.
+    /// Results whose elements each read many elements of the operands: another region computes these before.
     pub(crate) begins: BTreeSet<ValueId>,
     /// Roots whose memory a node has changed.
     pub(crate) changed: BTreeSet<ValueId>,

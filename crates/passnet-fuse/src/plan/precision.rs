@@ -14,14 +14,15 @@ use passnet_record::DType;
 
 use crate::front::lower::{call::Call, convolution::Convolution, product::MOST_UNSPLIT};
 
-/// Largest number of elements that go into a convolution of which hardly one falls to the other side of a rounding to
-/// TF32, one in some thousands.
+/// Largest number of elements that go into a convolution: up to it, hardly any falls to the other side of a rounding to
+/// TF32 (one in some thousands does).
 const MOST_CONVOLVED: i64 = 4096;
 
-/// Largest number of elements of a product of which hardly one is small against a term that fell to the other side of a rounding.
+/// Largest number of elements of a product: up to it, hardly any is small against a term that fell to the other side of
+/// a rounding.
 const MOST_MULTIPLIED: i64 = 16_384;
 
-/// Largest number of elements of a half type of which hardly one falls to the other side of a rounding in all contents
+/// Largest number of elements of a half type: up to it, hardly any falls to the other side of a rounding in all contents
 /// of an evaluation.
 const MOST_UNSEEN: i64 = 32;
 

@@ -112,7 +112,7 @@ fn find_replacements(typed: &TypedGraph, target: Target, kept: &BTreeSet<NodeId>
     ways.into_iter().map(|find| find()).find(|found| !found.is_empty()).unwrap_or_default()
 }
 
-/// Returns whether a region is one computation of eager mode and few views, of which several are results: on a device, memory
+/// Returns whether a region is one computation of eager mode and a few views, with several results: on a device, memory
 /// for each of them costs the host more than the views, and it has to be written too.
 fn is_slight(typed: &TypedGraph, region: &Region, target: Target) -> bool {
     let computes = |node: &&NodeId| !is_view_node(typed, **node);

@@ -79,7 +79,7 @@ fn program() -> impl Strategy<Value = String> {
     })
 }
 
-/// Returns whether the data flow accepts a program, and the values of which it was asked an attribute.
+/// Returns whether the data flow accepts a program, and the values that an attribute was asked of.
 fn judge(text: &str) -> (bool, Vec<(TextRange, Value)>) {
     let sources = [ParsedFile::parse("fuse.py", text.as_bytes()).unwrap_or_else(|error| panic!("{text}\n{error:?}"))];
     let mut flow = Flow::new(&sources);

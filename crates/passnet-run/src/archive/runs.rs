@@ -94,7 +94,7 @@ pub fn load_run(path: &Path) -> Result<RunView, ArchiveError> {
     Ok(read_source(path)?.0)
 }
 
-/// Reads the runs and bundles at some paths, each of which is one or a folder of them.
+/// Reads the runs and bundles at some paths. Each path is one of them or a folder of them.
 ///
 /// # Errors
 /// If a path has no run, or one of them cannot be read.

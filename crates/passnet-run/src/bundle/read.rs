@@ -149,7 +149,7 @@ fn check_passes(log: &RunLog, blobs: &BTreeMap<ContentId, Vec<u8>>) -> Result<()
             .map(|file| Some([file.path.as_bytes(), blobs.get(&file.blob)?.as_slice()]))
             .collect::<Option<Vec<_>>>()
             .map(|parts| parts.concat());
-        // A directory of which a file is missing, as the manifest said, cannot be checked.
+        // A directory that lacks a file of its manifest cannot be checked.
         if parts.is_some_and(|parts| ContentId::of_parts(parts) != *id) {
             return Err(BundleError::Log(format!("the passes of task `{task}` are not those of id {}", id.short())));
         }

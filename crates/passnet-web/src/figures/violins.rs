@@ -85,7 +85,7 @@ fn violin(
     }
 }
 
-/// Scott's rule, as seaborn has it.
+/// Scott's rule, in the form that seaborn uses.
 fn bandwidth(sorted: &[f64]) -> f64 {
     let count = sorted.len() as f64;
     let mean = sorted.iter().sum::<f64>() / count;

@@ -21,7 +21,7 @@ const CELLS_PER_PAGE: usize = 2400;
 pub(crate) struct TaskEntry {
     pub(crate) id: String,
     pub(crate) slug: String,
-    /// Graphs of which any run has a verdict, sorted.
+    /// Graphs that any run has a verdict on, sorted.
     pub(crate) graphs: Vec<String>,
 }
 

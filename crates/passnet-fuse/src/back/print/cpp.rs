@@ -368,7 +368,7 @@ impl Printer<'_> {
         self.close();
     }
 
-    /// Prints the end of a row, after all whole registers, as one register of which only the first lanes count: for functions that
+    /// Prints the end of a row, after all whole registers, as one register whose first lanes alone count: for functions that
     /// take long one by one.
     fn last_lanes(&mut self, end: &str, here: &[ExprId], actions: &[&Action]) {
         self.line(&format!("if (k < {end}) {{"));

@@ -236,7 +236,7 @@ fn grow(tensors: &mut Tensors, (kind, pick, dim): (u8, usize, usize)) {
             add(tensors, padded, Def::Pad { of, before, fill: Scalar::Int(7) });
         }
         6 if rank > 0 => {
-            // A reduction and what is broadcast against it, as normalisations have them.
+            // A reduction and the values broadcast against it: the form of a normalisation.
             let reduced: Vec<bool> = (0..rank).map(|at| at == dim % rank).collect();
             let kept: Vec<i64> = (0..rank).filter(|&at| at != dim % rank).map(|at| shape[at]).collect();
             let fold = if dim % 2 == 0 { Fold::Sum } else { Fold::Max };

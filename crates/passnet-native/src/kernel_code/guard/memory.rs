@@ -25,7 +25,7 @@ pub struct TensorMemory {
     pub is_written: bool,
 }
 
-/// An access outside of what the arguments are for.
+/// An access outside the memory of the arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StrayAccess {
     /// Place of the parameter whose memory is nearest.
