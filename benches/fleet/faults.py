@@ -2,9 +2,9 @@
 
     python benches/fleet/faults.py --faults 20 --seed 1 OUT
 
-The fleet is a Ray cluster of this machine with two stations. What is killed in turn at random: a station, its actor, the raylet,
-the server of the cluster's state (gcs_server), the bridge, the driver, and the driver by an interrupt. A driver that ends is
-started again with the same command, until the run is complete. Needs the command (PASSNET_BINARY) and Ray.
+The fleet is a Ray cluster of this machine with two stations. What is killed, in random order, each once before any twice: a station,
+its actor, the raylet, the server of the cluster's state (gcs_server), the bridge, the driver, and the driver by an interrupt. A driver that
+ends is started again with the same command, until the run is complete. Needs the command (PASSNET_BINARY) and Ray.
 """
 
 from __future__ import annotations
@@ -42,6 +42,15 @@ def named(root: int, name: str) -> list[int]:
     return found
 
 
+def program(pid: int) -> str:
+    """The beginning of the command line of a process, for people."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return "gone"
+    return " ".join(words[:4])[:120]
+
+
 def victims(driver: int, kind: str) -> list[int]:
     if kind in ("driver", "interrupt"):
         return [driver]
@@ -71,7 +80,9 @@ def main() -> None:
     seconds_alone = time.monotonic() - begin
     command = [binary(), "fleet", "run", *what, "--out", str(fleet), "--address", "local", "--stations-per-node", "2"]
     caused: Counter[str] = Counter()
-    starts, survivors, begin = 0, 0, time.monotonic()
+    deck: list[str] = []
+    starts, begin = 0, time.monotonic()
+    survivors: list[str] = []
     complete = False
     while not complete:
         starts += 1
@@ -83,8 +94,13 @@ def main() -> None:
             while driver.poll() is None and time.monotonic() < end:
                 processes.update(below(driver.pid))
                 time.sleep(0.1)
-            kind = chance.choice(KINDS)
-            found = victims(driver.pid, kind) if driver.poll() is None and caused.total() < arguments.faults else []
+            if driver.poll() is not None or caused.total() >= arguments.faults:
+                continue
+            deck = deck or chance.sample(KINDS, len(KINDS))
+            kind = deck.pop()
+            found = victims(driver.pid, kind)
+            if not found:
+                deck.insert(0, kind)  # Not started yet: its turn comes later.
             if found:
                 try:
                     signal_ = signal.SIGINT if kind == "interrupt" else signal.SIGKILL
@@ -96,7 +112,7 @@ def main() -> None:
         try:
             wait_for(lambda pids=processes: all(is_zombie(pid) for pid in pids), 60)
         except AssertionError:
-            survivors += sum(not is_zombie(pid) for pid in processes)
+            survivors += [program(pid) for pid in processes if not is_zombie(pid)]
     found, expected = verdicts(fleet), verdicts(alone)
     report = {
         "faults": dict(caused),

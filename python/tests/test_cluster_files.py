@@ -24,6 +24,8 @@ def test_ray_accepts_the_cluster_file():
     config = util.prepare_config(yaml.safe_load((FILES / "ray-cluster.yaml").read_text()))
     util.validate_config(config)
     assert config["max_workers"] == 2
+    # Ray replaces the address of the file on this machine by that of the copy.
+    assert list(config["file_mounts"]) == [f"/home/{config['auth']['ssh_user']}/.ray/auth_token"]
     commands = config["head_start_ray_commands"] + config["worker_start_ray_commands"]
     for command in commands:
         subprocess.run(["bash", "-n"], input=command, text=True, check=True)
@@ -33,6 +35,9 @@ def test_the_kubernetes_objects_are_whole():
     cluster, claim = yaml.safe_load_all((FILES / "kuberay.yaml").read_text())
     assert (cluster["apiVersion"], cluster["kind"]) == ("ray.io/v1", "RayCluster")
     spec = cluster["spec"]
+    assert spec["authOptions"] == {"mode": "token"}
+    # The operator refuses tokens for older versions; a number would not be text.
+    assert tuple(map(int, spec["rayVersion"].split("."))) >= (2, 52)
     # KubeRay hands these to `ray start`, which takes text only.
     groups = [spec["headGroupSpec"], *spec["workerGroupSpecs"]]
     assert all(isinstance(value, str) for group in groups for value in group["rayStartParams"].values())
@@ -53,7 +58,7 @@ def test_the_kubernetes_objects_are_whole():
 
 
 PROGRAMS = {
-    "srun": 'echo "srun $*" >> "$LOG"; case "$*" in *hostname*) echo 10.0.0.1;; esac',
+    "srun": 'echo "srun $*" >> "$LOG"; echo "token $RAY_AUTH_MODE $RAY_AUTH_TOKEN" >> "$LOG"; case "$*" in *hostname*) echo 10.0.0.1;; esac',
     "scontrol": "printf 'node-a\\nnode-b\\n'",
     "sleep": "exit 0",
 }
@@ -100,6 +105,10 @@ def test_the_slurm_job_starts_ray_and_passes_the_interrupt_on(tmp_path):
     lines = log.read_text().splitlines()
     port = 20000 + 12345
     assert f"passnet fleet run SUITE --author fuse --address 10.0.0.1:{port}" in lines and lines[-1] == "stopped"
+    # All steps of the job have the same token, and it is in no command line.
+    [token] = {line for line in lines if line.startswith("token ")}
+    assert len(token.split()) == 3 and len(token.split()[2]) == 64
+    assert sum(token.split()[2] in line for line in lines) == lines.count(token)
     started = [line for line in lines if " ray start " in line]
     assert len(started) == 2 and all(line.endswith("--block") for line in started)
     assert any(f"--head --node-ip-address=10.0.0.1 --port={port}" in line for line in started)

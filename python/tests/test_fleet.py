@@ -25,6 +25,13 @@ def test_stations_on_the_cpu_share_a_node():
     assert plan.wanted(Node("small", gpus=0, cpus=1)) == 1
 
 
+def test_helpers_fill_the_cores_of_a_node():
+    plan = Plan("cpu", per_node=0, cores=3)
+    assert plan.wanted(CPUS) == 1 and plan.resources(CPUS) == {"num_gpus": 0, "num_cpus": 3}
+    assert Plan("cpu", per_node=0, cores=1).wanted(CPUS) == 4
+    assert Plan("cuda", per_node=0, cores=1).wanted(CPUS) == 0
+
+
 def test_losses_are_replaced_under_new_numbers_after_a_pause_that_grows():
     plan = Plan("cpu", per_node=1, cores=0)
     [(first, _)] = plan.due([CPUS], now=0.0)

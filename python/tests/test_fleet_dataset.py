@@ -32,15 +32,15 @@ def hashes(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-def tasks(root: int) -> list[int]:
-    """The tasks of a driver that run now."""
+def tasks(root: int, work: str = "shard") -> list[int]:
+    """The tasks, or the helpers, of a driver that run now."""
     found = []
     for pid in below(root):
         try:
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
-        if words[1:3] == [b"fleet", b"shard"]:
+        if words[1:3] == [b"fleet", work.encode()]:
             found.append(pid)
     return found
 
@@ -128,6 +128,56 @@ def test_faults_change_no_byte(samples: Path, scratch: Path, tmp_path: Path):
     assert fleet(scratch, "fold", spread) == words
     assert hashes(spread) == hashes(alone)
     assert "subgraphs/part-00000.parquet" in hashes(spread)
+
+
+BOUNDS = ["--fusible", "2", "--classical", "2", "--single-op", "2", "--graphs", "2", "--other-graphs", "2"]
+BOUNDS += ["--counted", "12", "--counted-ops", "6"]
+
+
+def test_suites_are_built_with_helpers_that_are_killed(samples: Path, scratch: Path, tmp_path: Path):
+    def stage(name: str) -> list[object]:
+        return ["build-suites", samples, "--work", tmp_path / name / "work", "--out", tmp_path / name / "out", *BOUNDS]
+
+    words = local(*stage("alone"))
+    spread = tmp_path / "spread"
+    driver = start(scratch, *stage("spread"))
+    # A helper is killed while it works: its question is asked again.
+    helpers = wait_for(lambda: [pid for pid in tasks(driver.pid, "helper") if below(pid)] or driver.poll() is not None)
+    assert driver.poll() is None, driver.communicate()
+    inside = [pid for helper in helpers for pid in (helper, *below(helper))]
+    assert all(SECRET not in variables(pid) and "\0RAY_" not in variables(pid) for pid in inside)
+    os.kill(helpers[0], signal.SIGKILL)
+    # The driver is killed among the counts of kernels, and nothing outlives it.
+    wait_for(lambda: list(spread.glob("work/unique/kernels/*.parquet")) or driver.poll() is not None)
+    everything = below(driver.pid)
+    driver.kill()
+    assert "was lost" in driver.communicate()[1]
+    wait_for(lambda: all(is_zombie(pid) for pid in everything), 60)
+    assert not (spread / "out/passbench-train").exists()
+    # The same command continues, and a helper is killed again, among the proofs: what was counted is not counted again.
+    driver = start(scratch, *stage("spread"))
+    helpers = wait_for(lambda: [pid for pid in tasks(driver.pid, "helper") if below(pid)] or driver.poll() is not None)
+    assert driver.poll() is None, driver.communicate()
+    os.kill(helpers[0], signal.SIGKILL)
+    out, errors = driver.communicate(timeout=500)
+    assert driver.returncode == 0, out + errors
+    assert out.splitlines()[-1] == words.splitlines()[-1]
+    assert hashes(spread) == hashes(tmp_path / "alone")
+    assert {"out/passbench-f/tasks/part-00000.parquet", "work/unique/proofs/part-00000.parquet"} <= set(hashes(spread))
+
+
+def test_counts_of_kernels_are_those_of_one_machine(samples: Path, scratch: Path, tmp_path: Path):
+    alone, spread = tmp_path / "alone", tmp_path / "spread"
+    local("import", samples, "--out", alone)
+    local("annotate", alone)
+    local("fold", alone)
+    shutil.copytree(alone, spread)
+    for flags in ([], ["--exhaustive"]):
+        bounds = ["--most", "6", "--longest", "5", *flags]
+        assert fleet(scratch, "kernels", spread, *bounds) == local("kernels", alone, *bounds)
+        assert hashes(spread) == hashes(alone)
+        shutil.rmtree(alone / "kernels")
+        shutil.rmtree(spread / "kernels")
 
 
 def test_a_sample_that_cannot_be_used_is_reported_as_by_one_machine(samples: Path, tmp_path: Path):

@@ -16,6 +16,9 @@ set -euo pipefail
 
 source "${PASSNET_VENV:-$HOME/passnet-venv}/bin/activate"
 export RAY_USAGE_STATS_ENABLED=0
+# Other users of the network must not reach this cluster: a token of this job, which `srun` passes on.
+export RAY_AUTH_MODE=token RAY_AUTH_TOKEN
+RAY_AUTH_TOKEN=$(python3 -c 'import secrets; print(secrets.token_hex(32))')
 
 port=$((20000 + SLURM_JOB_ID % 20000))
 # `awk` reads all of it: `head` would end scontrol with SIGPIPE, and that the job.

@@ -68,8 +68,8 @@ impl fmt::Display for Counted {
 /// Subgraphs that are counted at the same time. Counts of one are used for subgraphs at least this many later, for any
 /// number of threads there are.
 const BATCH: usize = 8;
-/// Exhaustive counts use no others, so that as many subgraphs as workers need are counted together.
-const BATCH_EACH: usize = 2;
+/// Exhaustive counts use no others, so that more are counted together. The number is the same on all machines, so that their files are.
+const BATCH_EXHAUSTIVE: usize = 64;
 
 /// Counts the kernels of annotated classical subgraphs that have no counts for this device yet; where not all are to be
 /// counted, those that cover most transitions of ops ([`select_subset`]). Subgraphs that do not compile are recorded
@@ -96,7 +96,7 @@ pub fn count_kernels(
     let todo = todo(dataset, settings, &known, &mut bracketing, &mut counted)?;
     // Predictions depend on what was counted before. With a batch of fixed size, equal tables give equal counts on
     // any machine.
-    let size = if settings.exhaustive { BATCH.max(BATCH_EACH * runner.width()) } else { BATCH };
+    let size = if settings.exhaustive { BATCH_EXHAUSTIVE } else { BATCH };
     for (index, batch) in todo.chunks(size).enumerate() {
         let measure = |row| measure(row, runner, settings, &bracketing);
         let measured: Vec<_> = side_by_side(runner.width(), || batch.par_iter().map(measure).collect());

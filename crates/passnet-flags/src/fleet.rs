@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use passnet_record::AuthorSpec;
 
 use super::{
-    dataset::{AnnotateArgs, FoldArgs, ImportArgs},
+    dataset::{AnnotateArgs, BuildSuitesArgs, FoldArgs, ImportArgs, KernelsArgs},
     shared::{MeasureArgs, MetadataArgs, SelectionArgs, seconds},
 };
 
@@ -27,6 +27,9 @@ pub enum FleetCommand {
         #[arg(long, default_value_t = 1, value_parser = positive)]
         cores: usize,
     },
+    /// A process that answers questions of a stage; the actors of a fleet start it
+    #[command(hide = true)]
+    Helper,
     /// The referee of one device; the actors of a fleet start it
     #[command(hide = true)]
     Station,
@@ -60,7 +63,7 @@ pub struct FleetRunArgs {
 
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  passnet fleet dataset import samples --out data --address local\n  passnet fleet dataset annotate data --address auto\n  passnet fleet dataset fold data --address ray://head:10001"
+    after_help = "Examples:\n  passnet fleet dataset import samples --out data --address local\n  passnet fleet dataset annotate data --address auto\n  passnet fleet dataset fold data --address ray://head:10001\n  passnet fleet dataset build-suites samples --work work --out suites"
 )]
 pub struct FleetDatasetArgs {
     #[command(subcommand)]
@@ -71,12 +74,12 @@ pub struct FleetDatasetArgs {
     /// Graphs of each shard: what a lost task costs
     #[arg(long, global = true, value_name = "N", default_value_t = 64, value_parser = positive)]
     pub shard_graphs: usize,
-    /// CPU cores of each task
+    /// CPU cores of each task, or of each helper
     #[arg(long, global = true, value_name = "N", default_value_t = 1, value_parser = positive)]
     pub task_cores: usize,
 }
 
-/// Stages that work on each graph separately.
+/// Stages that work on each graph separately, and those that ask PyTorch about many graphs.
 #[derive(Subcommand)]
 pub enum FleetStage {
     /// Read sample folders into a dataset
@@ -85,6 +88,10 @@ pub enum FleetStage {
     Annotate(AnnotateArgs),
     /// Cut subgraphs, in the modes canonical and single-ops
     Fold(FoldArgs),
+    /// Count the kernels of prefixes of subgraphs
+    Kernels(KernelsArgs),
+    /// Run all stages from sample folders to suites; annotation, counts and proofs are made on the cluster
+    BuildSuites(Box<BuildSuitesArgs>),
 }
 
 /// Flags of a run over a fleet.

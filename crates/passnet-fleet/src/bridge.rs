@@ -63,6 +63,34 @@ impl BridgeConfig {
     }
 }
 
+/// Helper processes on a Ray cluster, one for each core or GPU.
+#[derive(Clone, Copy, Debug)]
+pub struct HelperCluster<'a> {
+    /// Address of the cluster.
+    pub address: &'a str,
+    /// `cpu`: a helper for each core; `cuda`: one for each GPU.
+    pub device: &'a str,
+    /// CPU cores of a helper.
+    pub cores: usize,
+    /// Program that a node runs, where it has no other.
+    pub command: &'a Path,
+}
+
+impl BridgeConfig {
+    /// Returns the bridge to the helpers of a Ray cluster.
+    pub fn of_helpers(interpreter: Interpreter, cluster: &HelperCluster<'_>) -> Self {
+        let flags: [(&str, OsString); 5] = [
+            ("--work", "helper".into()),
+            ("--address", cluster.address.into()),
+            ("--device", cluster.device.into()),
+            ("--cores", cluster.cores.to_string().into()),
+            ("--command", cluster.command.into()),
+        ];
+        let arguments = flags.into_iter().flat_map(|(name, value)| [name.into(), value]).collect();
+        Self { interpreter, module: "passnet._fleet.bridge", arguments }
+    }
+}
+
 /// Message from the thread that reads the bridge's output.
 #[derive(Debug)]
 pub(crate) enum BridgeNews<E = ClusterEvent> {

@@ -23,6 +23,8 @@ use crate::{
 
 /// Longest wait for messages of the cluster before the stop flag and the time limits are checked.
 const TICK: Duration = Duration::from_millis(250);
+/// Least time between two reports of the state.
+const REPORT: Duration = Duration::from_secs(1);
 /// Number of times that the bridge may end in a row without a verdict.
 const MAX_RECONNECTS: u32 = 5;
 
@@ -37,6 +39,7 @@ struct Driver<'a> {
     tasks: Vec<Vec<GraphId>>,
     given_up: Vec<(JobId, String)>,
     last_admitted: Instant,
+    reported: Option<Instant>,
     stopping: bool,
 }
 
@@ -74,6 +77,7 @@ impl<'a> Driver<'a> {
             tasks,
             given_up: Vec::new(),
             last_admitted: now,
+            reported: None,
             stopping: false,
         })
     }
@@ -88,9 +92,11 @@ impl<'a> Driver<'a> {
                 self.drain();
             }
             let counts = self.stations.scheduler.counts();
-            let graphs = self.ledger.as_ref().map(Ledger::settled).unwrap_or_default();
-            // Each step reports the state; the receiver decides how often to show it.
-            (self.run.progress)(FleetProgress::State { counts, graphs });
+            if self.reported.is_none_or(|reported| reported.elapsed() >= REPORT) {
+                self.reported = Some(Instant::now());
+                let graphs = self.ledger.as_ref().map(Ledger::settled).unwrap_or_default();
+                (self.run.progress)(FleetProgress::State { counts, graphs, stations: &self.stations.views() });
+            }
             if self.stations.scheduler.unfinished() == 0 && counts.leases == 0 {
                 return Ok(());
             }

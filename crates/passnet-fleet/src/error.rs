@@ -69,6 +69,27 @@ pub enum FleetError {
         /// Last failure of that shard.
         reason: String,
     },
+    /// A question whose helper was lost each time.
+    #[error(
+        "the helpers of a question were lost {times} times: {reason}; finished work is kept, run the same command again to continue"
+    )]
+    HelperLost {
+        /// Number of times.
+        times: u32,
+        /// The reason of the last one.
+        reason: String,
+    },
+    /// The node has another version than the driver.
+    #[error("the driver has passnet {driver}, this node has {node}; install the same version on all nodes")]
+    Versions {
+        /// Version of the driver.
+        driver: String,
+        /// Version here.
+        node: &'static str,
+    },
+    /// A node that cannot answer any question.
+    #[error("{0}")]
+    Unfit(String),
     /// A fleet that serves clients cannot answer.
     #[error("the fleet does not answer: {0}")]
     Service(String),

@@ -41,10 +41,12 @@ mod driver;
 mod error;
 mod event;
 mod health;
+mod helpers;
 mod job;
 mod ledger;
 mod metrics;
 mod parcel;
+mod questions;
 mod queue;
 mod random;
 mod run;
@@ -57,18 +59,21 @@ mod station;
 mod stations;
 mod status;
 mod tasks;
+mod view;
 
 pub use passnet_record::fleet::{FleetClient, Priority};
 
 pub use self::{
     admission::{AdmissionLimits, Busy},
-    bridge::{BridgeConfig, Cluster},
+    bridge::{BridgeConfig, Cluster, HelperCluster},
     error::FleetError,
     event::{Action, Counts, Event, Policy},
     health::{HealthCheck, HealthPolicy, Illness},
+    helpers::{FleetRunner, GiveUp, HelperFleet},
     job::{JobId, LeaseId, SlotId},
     ledger::AuthorRun,
     metrics::{MetricsFiles, prometheus},
+    questions::{StageHelper, serve_helpers},
     queue::{ClientUse, QueueFull, Quota},
     run::{FleetOptions, FleetOutcome, FleetProgress, FleetRun},
     schedule::Scheduler,
@@ -77,4 +82,5 @@ pub use self::{
     stage::StageRun,
     station::{StartReferee, end_with_parent, serve_station},
     tasks::{TaskCluster, TaskProgress},
+    view::StationView,
 };

@@ -9,6 +9,7 @@ use crate::{
     bridge::BridgeConfig,
     event::{Counts, Policy},
     ledger::AuthorRun,
+    view::StationView,
 };
 
 /// Options of a run over a fleet.
@@ -38,12 +39,14 @@ pub enum FleetProgress<'a> {
         /// Graphs in all.
         total: usize,
     },
-    /// State of the fleet, after each step of the driver.
+    /// State of the fleet, at most once a second.
     State {
         /// Numbers of the scheduler.
         counts: Counts,
         /// Graphs that have their verdicts now.
         graphs: usize,
+        /// State of each station.
+        stations: &'a [StationView],
     },
     /// Remark for people, such as a station that was set aside.
     Note(String),

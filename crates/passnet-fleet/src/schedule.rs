@@ -26,6 +26,7 @@ use crate::{
     job::{JobId, LeaseId, SlotId},
     queue::{ClientUse, FairQueue, QueueFull},
     slot::{Lease, Slot, StationState, Work},
+    view::StationView,
 };
 
 /// A job that is not done.
@@ -125,9 +126,25 @@ impl Scheduler {
                 }
                 StationState::Unchecked | StationState::Aside { .. } | StationState::Ending => counts.aside += 1,
             }
-            counts.leases += slot.leases.values().filter(|lease| lease.work != Work::Check).count();
+            counts.leases += slot.jobs();
         }
         counts
+    }
+
+    /// Returns the state of each station. The scheduler knows neither hosts and devices nor reasons.
+    pub fn stations(&self) -> Vec<StationView> {
+        let view = |(&id, slot): (&SlotId, &Slot)| StationView {
+            slot: id,
+            node: String::new(),
+            device: String::new(),
+            state: slot.state.name(),
+            reason: String::new(),
+            places: slot.capacity,
+            leases: slot.jobs(),
+            finished: slot.finished,
+            busy: slot.busy,
+        };
+        self.slots.iter().map(view).collect()
     }
 
     /// Handles an event and returns the resulting actions. `now` is the time since the start, and must not decrease.
@@ -223,6 +240,8 @@ impl Scheduler {
         let every = self.policy.health.every;
         let Some(slot) = self.slots.get_mut(&slot_id) else { return };
         slot.since_check.push(id);
+        slot.finished += 1;
+        slot.busy += now.saturating_sub(lease.begun);
         if slot.state == StationState::Admitted && every > 0 && slot.since_check.len() >= every {
             self.unchecked.insert(slot_id);
         }

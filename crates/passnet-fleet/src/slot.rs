@@ -41,6 +41,19 @@ pub(crate) enum StationState {
     Ending,
 }
 
+impl StationState {
+    /// Returns the name.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Starting { .. } => "starting",
+            Self::Unchecked => "unchecked",
+            Self::Admitted => "admitted",
+            Self::Aside { .. } => "aside",
+            Self::Ending => "ending",
+        }
+    }
+}
+
 /// A station in the scheduler.
 #[derive(Clone, Debug)]
 pub(crate) struct Slot {
@@ -51,6 +64,9 @@ pub(crate) struct Slot {
     pub(crate) since_check: Vec<JobId>,
     /// Number of bad checks in a row.
     pub(crate) failures: u32,
+    /// Jobs done, and their time.
+    pub(crate) finished: u64,
+    pub(crate) busy: Duration,
 }
 
 impl Slot {
@@ -61,12 +77,18 @@ impl Slot {
             leases: BTreeMap::new(),
             since_check: Vec::new(),
             failures: 0,
+            finished: 0,
+            busy: Duration::ZERO,
         }
     }
 
+    /// Returns the number of jobs that the station works on.
+    pub(crate) fn jobs(&self) -> usize {
+        self.leases.values().filter(|lease| lease.work != Work::Check).count()
+    }
+
     pub(crate) fn has_room(&self) -> bool {
-        let jobs = self.leases.values().filter(|lease| lease.work != Work::Check).count();
-        self.state == StationState::Admitted && jobs < self.capacity
+        self.state == StationState::Admitted && self.jobs() < self.capacity
     }
 
     /// Returns whether a station on the list for a check can have it now. One that works has it among its leases, one that was

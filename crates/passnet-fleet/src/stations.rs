@@ -26,6 +26,7 @@ use crate::{
     parcel::pack_graph,
     run::FleetOptions,
     schedule::Scheduler,
+    view::StationView,
 };
 
 /// Longest pause before the bridge is started again, as a power of two in seconds.
@@ -70,6 +71,8 @@ pub(crate) struct Stations {
     machine: Option<Fingerprint>,
     /// Places of the stations that there are.
     places: BTreeMap<SlotId, StationLocation>,
+    /// Reasons why stations were set aside.
+    reasons: BTreeMap<SlotId, String>,
     news: VecDeque<StationsNews>,
     last_reason: String,
     reconnects: u32,
@@ -116,6 +119,7 @@ impl Stations {
             check,
             machine,
             places: BTreeMap::new(),
+            reasons: BTreeMap::new(),
             news,
             last_reason: "no station was started".to_owned(),
             reconnects: 0,
@@ -176,6 +180,18 @@ impl Stations {
         }
     }
 
+    /// Returns the state of each station.
+    pub(crate) fn views(&self) -> Vec<StationView> {
+        let mut views = self.scheduler.stations();
+        for view in &mut views {
+            if let Some(place) = self.places.get(&view.slot) {
+                (view.node, view.device) = (place.node.clone(), place.device.clone());
+            }
+            view.reason = self.reasons.get(&view.slot).cloned().unwrap_or_default();
+        }
+        views
+    }
+
     /// StationLocation of a station, if it is there.
     pub(crate) fn place(&self, slot: SlotId) -> Option<&StationLocation> {
         self.places.get(&slot)
@@ -213,6 +229,7 @@ impl Stations {
                     self.last_reason = reason;
                 }
                 self.places.remove(&SlotId(slot));
+                self.reasons.remove(&SlotId(slot));
                 self.feed(Event::Lost(SlotId(slot)));
             }
             ClusterEvent::Note { text } => self.note(text),
@@ -229,6 +246,7 @@ impl Stations {
             StationReply::Ready(facts) => self.ready(slot, &facts),
             StationReply::Unfit { reason } => {
                 self.note(format!("{} cannot be used: {reason}", self.name(slot)));
+                self.reasons.insert(slot, reason.clone());
                 self.last_reason = reason;
             }
             StationReply::Failed { lease, message } => {
@@ -269,11 +287,16 @@ impl Stations {
                 }
                 Action::Restart { slot, reason } => {
                     self.note(format!("{} is started again: {reason}", self.name(slot)));
+                    self.reasons.insert(slot, reason);
                     self.bridge.send(&ClusterRequest::Restart { slot: slot.0 });
                 }
-                Action::Admitted(slot) => tracing::info!("{} takes tasks", self.name(slot)),
+                Action::Admitted(slot) => {
+                    self.reasons.remove(&slot);
+                    tracing::info!("{} takes tasks", self.name(slot));
+                }
                 Action::SetAside { slot, reason } => {
                     self.note(format!("{} is set aside: {reason}", self.name(slot)));
+                    self.reasons.insert(slot, reason.clone());
                     self.last_reason = reason;
                 }
                 Action::Doubt(job) => self.news.push_back(StationsNews::Doubt(job)),

@@ -11,6 +11,7 @@ use crate::{
     metrics::{label, prometheus, sample_lines},
     queue::ClientUse,
     stations::StationLocation,
+    view::StationView,
 };
 
 /// Rates on the page are of this time.
@@ -32,6 +33,8 @@ pub(crate) struct FleetStatus {
     pub(crate) last_reason: String,
     /// Answers of devices that then gave biased measurements.
     pub(crate) doubted: u64,
+    /// State of each station.
+    pub(crate) stations: Vec<StationView>,
     /// Mean time of a job on a device.
     pub(crate) mean: Duration,
     devices: BTreeMap<StationLocation, DeviceUse>,
@@ -64,7 +67,7 @@ impl FleetStatus {
 
 /// Returns the text exposition (version 0.0.4).
 pub(crate) fn status_text(status: &FleetStatus, actions: usize, refused: (u64, u64)) -> String {
-    let mut text = prometheus(&status.counts, None);
+    let mut text = prometheus(&status.counts, None, &status.stations);
     let one = |value: f64| vec![(String::new(), value)];
     let mut metric = |name: &str, kind: &str, help: &str, rows: Vec<(String, f64)>| {
         sample_lines(&mut text, name, kind, help, &rows);
@@ -135,8 +138,10 @@ pub(crate) fn status_page(status: &FleetStatus, actions: usize, refused: (u64, u
             device.evaluations
         );
     }
+    page.push_str("</table>");
+    stations_table(&mut page, &status.stations);
     page.push_str(
-        "</table><h2>Clients</h2><table><tr><th>Client</th><th>Priority</th><th>Running</th><th>Waiting</th>\
+        "<h2>Clients</h2><table><tr><th>Client</th><th>Priority</th><th>Running</th><th>Waiting</th>\
          <th>Device seconds</th></tr>\n",
     );
     for client in &status.clients {
@@ -151,6 +156,21 @@ pub(crate) fn status_page(status: &FleetStatus, actions: usize, refused: (u64, u
         );
     }
     page + "</table><p>Rates are of the last minute. <a href=\"/metrics\">Prometheus text</a></p></html>\n"
+}
+
+fn stations_table(page: &mut String, stations: &[StationView]) {
+    page.push_str(
+        "<h2>Stations</h2><table><tr><th>Node</th><th>Device</th><th>State</th><th>In use</th><th>Done</th><th>Reason</th></tr>\n",
+    );
+    for view in stations {
+        let (node, device, reason) = (escaped(&view.node), escaped(&view.device), escaped(&view.reason));
+        let _ = writeln!(
+            page,
+            "<tr><td>{node}</td><td>{device}</td><td>{}</td><td class=\"n\">{} of {}</td><td class=\"n\">{}</td><td>{reason}</td></tr>",
+            view.state, view.leases, view.places, view.finished
+        );
+    }
+    page.push_str("</table>");
 }
 
 fn escaped(text: &str) -> String {

@@ -172,13 +172,22 @@ pub(crate) fn live_json(runs: &[LiveRun], html: &str) -> Value {
             "failures": run.failures,
             "graphs_per_second": run.rate,
             "left_s": run.left_s(),
-            "fleet": run.fleet.map(|fleet| json!({
+            "fleet": run.fleet.as_ref().map(|fleet| json!({
                 "admitted": fleet.admitted,
                 "starting": fleet.starting,
                 "aside": fleet.aside,
                 "places": fleet.places,
                 "leases": fleet.leases,
                 "waiting": fleet.waiting,
+                "stations": fleet.stations.iter().map(|station| json!({
+                    "node": station.node,
+                    "device": station.device,
+                    "state": station.state,
+                    "reason": station.reason,
+                    "places": station.places,
+                    "leases": station.leases,
+                    "finished": station.finished,
+                })).collect::<Vec<_>>(),
             })),
         })
     };
@@ -239,7 +248,7 @@ mod tests {
         let runs = look(&mut logs);
         let expected = log.verdicts().iter().filter(|verdict| verdict.status.is_failure()).count();
         assert_eq!((runs[0].state, runs[0].done, runs[0].failures), (LiveState::Running, verdicts.len(), expected));
-        assert_eq!(runs[0].fleet.map(|fleet| fleet.places), Some(4));
+        assert_eq!(runs[0].fleet.as_ref().map(|fleet| fleet.places), Some(4));
         store.finish(1).unwrap();
         assert_eq!(look(&mut logs)[0].state, LiveState::Finished);
         // Another server has not seen it run, and never opens its log.

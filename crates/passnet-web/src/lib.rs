@@ -42,7 +42,7 @@ mod view;
 pub use compare::cautions;
 pub use comparison_text::comparison_report;
 pub use figures::{FigureSeries, category, figures};
-pub use live::{LiveFailure, LiveFleet, LiveRun, LiveState};
+pub use live::{LiveFailure, LiveFleet, LiveRun, LiveState, LiveStation};
 pub use page::report_page;
 pub use pages::comparison::compare;
 pub use shell::{content_security_policy, live_content_security_policy};

@@ -33,8 +33,27 @@ pub struct LiveFailure {
     pub code: String,
 }
 
+/// State of a station of a fleet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LiveStation {
+    /// Name of its host.
+    pub node: String,
+    /// Name of its device; empty until it runs.
+    pub device: String,
+    /// State, such as `admitted` or `aside`.
+    pub state: String,
+    /// Reason why it takes no tasks; empty if it does.
+    pub reason: String,
+    /// Tasks that it can work on at once.
+    pub places: usize,
+    /// Tasks that it works on.
+    pub leases: usize,
+    /// Tasks that it has done.
+    pub finished: usize,
+}
+
 /// State of the fleet that works on a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LiveFleet {
     /// Stations that take tasks.
     pub admitted: usize,
@@ -48,6 +67,8 @@ pub struct LiveFleet {
     pub leases: usize,
     /// Tasks that wait for a station.
     pub waiting: usize,
+    /// Each station, in the order of their numbers.
+    pub stations: Vec<LiveStation>,
 }
 
 /// A run that is not finished, or finished a short time ago.

@@ -33,8 +33,8 @@ _END_WAIT = 10.0
 class Bridge:
     """The actors of one driver."""
 
-    def __init__(self, ray: Any, plan: Plan, hints: dict[str, str], out: TextIO) -> None:
-        self._ray, self._plan, self._hints, self._out = ray, plan, hints, out
+    def __init__(self, ray: Any, plan: Plan, hints: dict[str, str], out: TextIO, work: str = "station") -> None:
+        self._ray, self._plan, self._hints, self._out, self._work = ray, plan, hints, out, work
         self._actors: dict[int, Any] = {}
         self._sent: dict[int, int] = {}
         self._taken: dict[int, int] = {}
@@ -99,7 +99,7 @@ class Bridge:
             max_restarts=0,
             max_concurrency=4,
             scheduling_strategy=NodeAffinitySchedulingStrategy(node.id, soft=False),
-        ).remote(self._plan.device, self._hints)
+        ).remote(self._plan.device, self._hints, self._work)
         self._actors[number], self._sent[number], self._taken[number] = actor, 0, 0
         self._waiting[actor.hello.remote()] = number
 
@@ -184,6 +184,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="passnet._fleet.bridge", description=__doc__)
     parser.add_argument("--address", default="auto", help="address of the cluster: auto, local, HOST:PORT, ray://...")
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    parser.add_argument("--work", default="station", choices=["station", "helper"], help="program of the actors")
     parser.add_argument("--stations-per-node", type=int, default=1, help="on the CPU")
     parser.add_argument("--cores", type=int, default=0, help="cores of a station")
     parser.add_argument("--command", default="", help="path of the command on the driver")
@@ -195,10 +196,11 @@ def main() -> None:
     ray = connect(arguments.address, station)
     hints = {name: os.environ[name] for name in ("PASSNET_PYTHON", "PASSNET_SITE") if name in os.environ}
     hints["PASSNET_BINARY"] = arguments.command
-    plan = Plan(arguments.device, arguments.stations_per_node, arguments.cores)
+    per_node = arguments.stations_per_node if arguments.work == "station" else 0
+    plan = Plan(arguments.device, per_node, arguments.cores)
     requests: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
     threading.Thread(target=read_requests, args=(requests,), daemon=True).start()
-    bridge = Bridge(ray, plan, hints, out)
+    bridge = Bridge(ray, plan, hints, out, arguments.work)
     try:
         while bridge.step(requests):
             pass

@@ -30,7 +30,7 @@ class Plan:
     device: str
     """`cpu` or `cuda`."""
     per_node: int
-    """Stations of a node on the CPU; on GPUs there is one per GPU."""
+    """Stations of a node on the CPU, 0 for as many as it has cores for; on GPUs there is one per GPU."""
     cores: int
     """Cores that a station claims."""
     stations: dict[int, str] = field(default_factory=dict)
@@ -40,7 +40,9 @@ class Plan:
 
     def wanted(self, node: Node) -> int:
         """Returns the number of stations that a node should have."""
-        return node.gpus if self.device == "cuda" else min(self.per_node, node.cpus)
+        if self.device == "cuda":
+            return node.gpus
+        return min(self.per_node, node.cpus) if self.per_node else node.cpus // max(self.cores, 1)
 
     def due(self, nodes: list[Node], now: float) -> list[tuple[int, Node]]:
         """Numbers new stations for the nodes that have too few."""
@@ -69,4 +71,5 @@ class Plan:
         """What a station asks of the scheduler of the cluster."""
         if self.device == "cuda":
             return {"num_gpus": 1, "num_cpus": max(0, min(self.cores, node.cpus // max(node.gpus, 1)))}
-        return {"num_gpus": 0, "num_cpus": min(max(self.cores, 1), max(node.cpus // max(self.per_node, 1), 1))}
+        share = max(node.cpus // max(self.per_node, 1), 1)
+        return {"num_gpus": 0, "num_cpus": min(max(self.cores, 1), share)}

@@ -67,17 +67,18 @@ def station_command(variables: dict[str, str], hints: dict[str, str]) -> str | N
 
 
 class Station:
-    """Runs `passnet fleet station` and keeps its lines until they are fetched.
+    """Runs `passnet fleet station`, or another program of a fleet, and keeps its lines until they are fetched.
 
     Lines are numbered in both directions: a call that arrives twice, or out of order, does no harm.
     """
 
-    def __init__(self, device: str, hints: dict[str, str]) -> None:
+    def __init__(self, device: str, hints: dict[str, str], work: str = "station") -> None:
         variables = dict(os.environ)
         self._changed = threading.Condition()
         self._lines: collections.deque[tuple[int, str]] = collections.deque()
         self._count = 0
         self._ended: str | None = None
+        self._work = work
         self._taken = 0
         self._early: dict[int, str] = {}
         self._child: subprocess.Popen[str] | None = None
@@ -125,7 +126,7 @@ class Station:
     def _run(self, command: str, environment: dict[str, str], started: threading.Event) -> None:
         try:
             self._child = subprocess.Popen(
-                [command, "fleet", "station"],
+                [command, "fleet", self._work],
                 env=environment,
                 cwd="/",
                 text=True,
@@ -148,8 +149,8 @@ class Station:
                 self._changed.notify_all()
         code = self._child.wait()
         errors.join(timeout=1)
-        how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
-        self._end_with("".join([f"the station was {how}" if code < 0 else f"the station {how}", ": ", *words]).strip())
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+        self._end_with("".join([f"the {self._work} {how}: ", *words]).strip())
 
     def _end_with(self, reason: str) -> None:
         with self._changed:

@@ -169,8 +169,10 @@ impl Worker {
         let scheduler = &self.stations.scheduler;
         // A lease of a lost station never ends here, so those that the scheduler no longer knows are forgotten.
         self.held.retain(|&lease, held| held.begun.elapsed() < MINUTE || scheduler.job_of(lease).is_some());
+        let views = self.stations.views();
         let mut shared = lock(&self.shared);
         shared.status.counts = counts;
+        shared.status.stations = views;
         shared.status.clients = scheduler.clients();
         self.stations.last_reason().clone_into(&mut shared.status.last_reason);
         shared.status.forget_old();

@@ -58,6 +58,7 @@ fn article(site: &Site, run: &LiveRun) -> Markup {
                 p.caution { "Interrupted: no process writes this run. Its verdicts are kept; run the same command again to continue." }
             }
             dl.facts { @for (name, value) in facts(run) { div { dt { (name) } dd { (value) } } } }
+            (stations(run))
             (failures(run))
         }
     }
@@ -83,8 +84,8 @@ fn facts(run: &LiveRun) -> Vec<(&'static str, String)> {
     facts.push(("Correct", run.correct.to_string()));
     facts.push(("Failures", run.failures.to_string()));
     facts.push(("Queue", counted(run.left(), "graph")));
-    if let Some(fleet) = run.fleet.filter(|_| run.state == LiveState::Running) {
-        let LiveFleet { admitted, starting, aside, places, leases, waiting } = fleet;
+    if let Some(fleet) = run.fleet.as_ref().filter(|_| run.state == LiveState::Running) {
+        let &LiveFleet { admitted, starting, aside, places, leases, waiting, .. } = fleet;
         facts.push(("Stations", format!("{admitted} work, {starting} start, {aside} set aside")));
         facts.push(("Devices in use", format!("{leases} of {}", counted(places, "place"))));
         facts.push(("Tasks that wait", waiting.to_string()));
@@ -108,6 +109,22 @@ fn ago(seconds: f64) -> String {
         s if s < 7200.0 => format!("{:.0} min ago", (s / 60.0).floor()),
         s => format!("{:.0} h ago", (s / 3600.0).floor()),
     }
+}
+
+/// The stations of the fleet: who works, and why the others do not.
+fn stations(run: &LiveRun) -> Markup {
+    let running = run.fleet.as_ref().filter(|_| run.state == LiveState::Running);
+    let Some(fleet) = running.filter(|fleet| !fleet.stations.is_empty()) else { return html! {} };
+    let table = html! {
+        table {
+            thead { tr { th scope="col" { "Node" } th scope="col" { "Device" } th scope="col" { "State" } th scope="col" { "In use" } th scope="col" { "Tasks done" } th scope="col" { "Reason" } } }
+            tbody { @for station in &fleet.stations { tr {
+                th scope="row" { (station.node) } td { (station.device) } td { (station.state) }
+                td { (station.leases) " of " (station.places) } td { (station.finished) } td { (station.reason) }
+            } } }
+        }
+    };
+    scrolling(&format!("Stations of {}", run.header.run), table)
 }
 
 fn failures(run: &LiveRun) -> Markup {

@@ -12,8 +12,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 pub(super) use self::{
+    build_suites::build_with,
     found::{report_failures, with_table},
-    helpers::{PoolRunner, pool},
+    helpers::{PoolRunner, count_with, counting_limits, pool},
     tables::print_transfer,
 };
 use passnet_flags::DatasetCommand;

@@ -15,7 +15,7 @@ use passnet_dataset::open_suite;
 use passnet_eval::{Submission, run::Progress};
 use passnet_fleet::{
     AuthorRun, BridgeConfig, Cluster, FleetError, FleetOptions, FleetProgress, FleetRun, HealthPolicy, MetricsFiles,
-    Policy, serve_station,
+    Policy, serve_helpers, serve_station,
 };
 use passnet_record::{AuthorSpec, Device, RunSettings, counted};
 use passnet_run::{FLEET_METRICS, Suite, archive::score_run, remove_run};
@@ -48,12 +48,18 @@ pub(crate) fn run(command: &FleetCommand) -> Result<ExitCode> {
         }),
         FleetCommand::Shard { folder, cores } => dataset::run_task(folder, *cores),
         FleetCommand::Station => station(),
+        FleetCommand::Helper => helper(),
     }
 }
 
 fn station() -> Result<ExitCode> {
     let start = |settings: RunSettings, jobs| referee::start_with(settings, jobs).map_err(|error| error.to_string());
     serve_station(BufReader::new(io::stdin()), io::stdout(), &start)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn helper() -> Result<ExitCode> {
+    serve_helpers(BufReader::new(io::stdin()), io::stdout())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -79,7 +85,7 @@ fn run_suite(args: &FleetRunArgs) -> Result<ExitCode> {
         FleetProgress::Verdict { verdict, reused, done, total } => {
             line.show(&Progress::Done { verdict, reused, done, total });
         }
-        FleetProgress::State { counts, graphs } => metrics.show(&counts, graphs),
+        FleetProgress::State { counts, graphs, stations } => metrics.show(&counts, graphs, stations),
         FleetProgress::Note(text) => tracing::warn!("{text}"),
     };
     let run = FleetRun {

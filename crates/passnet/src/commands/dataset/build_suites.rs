@@ -23,12 +23,16 @@ use passnet_flags::BuildSuitesArgs;
 
 /// Runs all stages. A stage skips work that it finished in an earlier call.
 pub(super) fn run(args: &BuildSuitesArgs) -> Result<ExitCode> {
-    let recipe = recipe(args)?;
     let limits = args.workers.limits();
     let (annotate, prove) = (pool(Helper::Annotate, limits)?, pool(Helper::Prove, limits)?);
     let kernels = pool(Helper::KernelCounts, counting_limits(limits, args.device))?;
     let (annotate, kernels, prove) = (PoolRunner(&annotate), PoolRunner(&kernels), PoolRunner(&prove));
-    let runners = Runners { annotate: &annotate, kernels: &kernels, prove: &prove };
+    build_with(args, Runners { annotate: &annotate, kernels: &kernels, prove: &prove })
+}
+
+/// Runs all stages with runners of any kind.
+pub(crate) fn build_with(args: &BuildSuitesArgs, runners: Runners<'_>) -> Result<ExitCode> {
+    let recipe = recipe(args)?;
     let (work, out) = (Dataset::at(&args.work), Dataset::at(&args.out));
     // A reader of stdout that went away does not stop the stages; the next write of the command reports it.
     let suites = build_suites(&recipe, &work, &out, runners, &|step| drop(print(step)))?;

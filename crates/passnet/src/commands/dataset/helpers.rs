@@ -25,11 +25,17 @@ pub(super) fn run_annotate(args: &AnnotateArgs) -> Result<ExitCode> {
 }
 
 pub(super) fn run_kernels(args: &KernelsArgs) -> Result<ExitCode> {
+    with_table(&args.dataset, Table::Subgraphs)?;
+    let pool = pool(Helper::KernelCounts, counting_limits(args.workers.limits(), args.device))?;
+    count_with(args, &PoolRunner(&pool))
+}
+
+/// Counts kernels with a runner of any kind.
+pub(crate) fn count_with(args: &KernelsArgs, runner: &dyn Runner) -> Result<ExitCode> {
     let (device, exhaustive) = (args.device.to_owned(), args.exhaustive);
     let settings = CountSettings { device, exhaustive, most: args.most, longest: args.longest };
     let dataset = with_table(&args.dataset, Table::Subgraphs)?;
-    let pool = pool(Helper::KernelCounts, counting_limits(args.workers.limits(), args.device))?;
-    let found = count_kernels(&dataset, &PoolRunner(&pool), &settings, &|done, all| progress("kernels", done, all))?;
+    let found = count_kernels(&dataset, runner, &settings, &|done, all| progress("kernels", done, all))?;
     output::text(&found.to_string())?;
     report_failures(&dataset, &found.failures)
 }
@@ -45,7 +51,7 @@ pub(crate) fn pool(helper: Helper, limits: PoolLimits) -> Result<HelperPool> {
 }
 
 /// Returns the limits for counting on a device: the driver of a GPU reserves more addresses than any limit for a graph.
-pub(super) fn counting_limits(limits: PoolLimits, device: &str) -> PoolLimits {
+pub(crate) fn counting_limits(limits: PoolLimits, device: &str) -> PoolLimits {
     if device == "cpu" { limits } else { PoolLimits { memory_bytes: None, ..limits } }
 }
 

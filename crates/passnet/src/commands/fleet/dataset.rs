@@ -1,28 +1,37 @@
 //! `passnet fleet dataset`: stages of the dataset on a cluster, and the task on one shard.
 
-use std::{env, path::Path, process::ExitCode};
+use std::{
+    env,
+    path::Path,
+    process::{self, ExitCode},
+    sync::Arc,
+};
 
 use anyhow::Result;
 use passnet_dataset::{
     Dataset, Table,
     fold::SizeBounds,
+    pipeline::Runners,
     shard::{ShardError, ShardResult, ShardStage, merge_annotations, merge_import, merge_mined, run_shard, stage_of},
 };
-use passnet_fleet::{BridgeConfig, StageRun, TaskCluster, TaskProgress, end_with_parent};
+use passnet_fleet::{
+    BridgeConfig, FleetError, HelperCluster, HelperFleet, StageHelper, StageRun, TaskCluster, TaskProgress,
+    end_with_parent,
+};
 use passnet_record::counted;
 use passnet_services::{Helper, Interpreter, PoolLimits};
 use serde_json::Value;
 
 use super::super::{
-    dataset::{PoolRunner, pool, print_transfer, report_failures, with_table},
+    dataset::{PoolRunner, build_with, count_with, counting_limits, pool, print_transfer, report_failures, with_table},
     stop::stop_flag,
 };
 use crate::{
-    failure::{interrupted, usage},
+    failure::{UNFIT, interrupted, usage},
     output,
     progress::{ProgressLines, bar},
 };
-use passnet_flags::{FleetDatasetArgs, FleetStage, FoldMode};
+use passnet_flags::{BuildSuitesArgs, FleetDatasetArgs, FleetStage, FoldMode};
 
 /// Runs a stage on a cluster.
 pub(super) fn run(args: &FleetDatasetArgs) -> Result<ExitCode> {
@@ -67,7 +76,44 @@ pub(super) fn run(args: &FleetDatasetArgs) -> Result<ExitCode> {
             output::text(&mined.to_string())?;
             report_failures(&dataset, &mined.failures)
         }
+        FleetStage::Kernels(stage) => {
+            with_table(&stage.dataset, Table::Subgraphs)?;
+            let limits = counting_limits(stage.workers.limits(), stage.device);
+            with_helpers(args, stage.device, |helpers| {
+                count_with(stage, &helpers.runner(StageHelper::KernelCounts, limits.memory_bytes))
+            })
+        }
+        FleetStage::BuildSuites(stage) => build(args, stage),
     }
+}
+
+fn build(args: &FleetDatasetArgs, stage: &BuildSuitesArgs) -> Result<ExitCode> {
+    let limits = stage.workers.limits();
+    let counting = counting_limits(limits, stage.device);
+    with_helpers(args, stage.device, |helpers| {
+        let annotate = helpers.runner(StageHelper::Annotate, limits.memory_bytes);
+        let prove = helpers.runner(StageHelper::Prove, limits.memory_bytes);
+        let kernels = helpers.runner(StageHelper::KernelCounts, counting.memory_bytes);
+        build_with(stage, Runners { annotate: &annotate, kernels: &kernels, prove: &prove })
+    })
+}
+
+/// Runs a stage on this machine with helpers of the cluster.
+fn with_helpers(
+    args: &FleetDatasetArgs,
+    device: &str,
+    stage: impl FnOnce(&HelperFleet) -> Result<ExitCode>,
+) -> Result<ExitCode> {
+    let command = env::current_exe()?;
+    let cluster = HelperCluster { address: &args.address, device, cores: args.task_cores, command: &command };
+    let bridge = BridgeConfig::of_helpers(Interpreter::find(), &cluster);
+    // The stage waits for an answer that does not come, and must not take this for one. Its files are whole at any moment.
+    #[expect(clippy::exit, reason = "threads that wait for an answer cannot be ended otherwise")]
+    let give_up = |error: FleetError| {
+        eprintln!("error: {error}");
+        process::exit(i32::from(UNFIT));
+    };
+    stage(&HelperFleet::start(bridge, |text| tracing::warn!("{text}"), Arc::new(give_up))?)
 }
 
 /// Runs a stage with a bar. Returns `None` after an interrupt.
