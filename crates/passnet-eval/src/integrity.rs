@@ -1,7 +1,7 @@
 //! The integrity rules, before anything of a pass directory runs.
 
 use passnet_lint::{Finding, lint_dir};
-use passnet_record::{PassDirectory, Status, WatchFinding, WorkerNote};
+use passnet_record::{FarAccessKind, PassDirectory, Status, WatchFinding, WorkerNote};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -90,6 +90,15 @@ pub(crate) fn violation_seen(notes: &[WorkerNote]) -> Option<Failure> {
                 )
             };
             ("out_of_bounds", message)
+        }
+        WatchFinding::FarAccess { kernel, place, access } => {
+            let did = match access {
+                FarAccessKind::Read => format!("read {place}, far from all of its arguments"),
+                FarAccessKind::Write => format!("wrote to {place}, far from all of its arguments"),
+                FarAccessKind::Jump => format!("continued in {place}, which is no code of its own"),
+                FarAccessKind::SystemCall => format!("made {place}"),
+            };
+            ("out_of_bounds", format!("the kernel `{kernel}` {did}; a kernel uses its arguments and nothing else"))
         }
         WatchFinding::Operator { name } => {
             let message = format!(

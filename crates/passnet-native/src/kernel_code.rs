@@ -4,6 +4,7 @@
 //! - `libraries`: functions of libraries that kernels call.
 //! - `call`: calls with a clean stack and clean registers.
 //! - `guard`: calls with closed pages around each tensor, for checks.
+//! - `forked`: such calls in a process that has no other memory.
 //! - `split`: calls whose range is split over the threads of PyTorch.
 //! - `copy`: a kernel of the launcher's own.
 //!
@@ -13,7 +14,10 @@
 mod call;
 mod copy;
 mod entry;
+#[cfg(target_arch = "x86_64")]
+mod forked;
 mod guard;
+mod keep;
 mod libraries;
 mod place;
 mod split;
@@ -21,6 +25,7 @@ mod split;
 pub use call::call;
 pub use copy::copy_elements;
 pub use entry::Entry;
-pub use guard::{ALIGNMENT, Side, StrayAccess, TensorMemory, call_guarded, set_side, side};
+pub use guard::{ALIGNMENT, Callee, Side, StrayAccess, TensorMemory, call_guarded, set_side, side};
+pub use keep::Access;
 pub use place::{LoadError, Loaded};
 pub use split::{Range, call_split};

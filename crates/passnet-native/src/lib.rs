@@ -6,6 +6,7 @@
 //! - [`census`]: number of kernels that a pass has launched, and a switch that makes them do nothing.
 //! - [`kernel_code`]: code of native kernels, loaded from objects that were judged.
 //! - [`process`]: process control that Python's standard library lacks.
+//! - [`random`]: random numbers of the operating system.
 //! - [`sandbox`]: confinement of a worker by the kernel.
 //! - [`violations`]: observations of the interception layer. They can be added and read, never cleared.
 //!
@@ -25,6 +26,7 @@ pub mod census;
 pub mod cuda;
 pub mod kernel_code;
 pub mod process;
+pub mod random;
 pub mod sandbox;
 pub mod timing;
 pub mod violations;

@@ -58,7 +58,7 @@ pub use message::{
     WorkerReply, WorkerRequest, WorkerStage, ZygoteInfo,
 };
 pub use named::UnknownName;
-pub use note::{Remark, UnknownNote, WatchFinding, WorkerNote};
+pub use note::{FarAccessKind, Remark, UnknownNote, WatchFinding, WorkerNote};
 pub use pass_directory::{FilePathError, ORDER_FILE, OrderError, PASS_DIRECTORY_VERSION, PassDirectory};
 pub use profile::{Profile, ProfileRow};
 pub use run::{Fingerprint, RunEvent, RunHeader, RunSettings, SourceFile};

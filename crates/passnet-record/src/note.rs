@@ -85,11 +85,38 @@ pub enum WatchFinding {
         /// True for a write.
         is_write: bool,
     },
+    /// `out_of_bounds:KERNEL:PLACE:ACCESS`: a kernel used memory or code far from all of its arguments, or the system.
+    FarAccess {
+        /// Name of the kernel.
+        kernel: String,
+        /// Name of the memory: a file, or an area in words.
+        place: String,
+        /// Kind of the access.
+        access: FarAccessKind,
+    },
     /// Any other text: a function called this operator of PyTorch.
     Operator {
         /// Name of the operator, e.g. `aten.mm`.
         name: String,
     },
+}
+
+/// Kind of an access far from all arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FarAccessKind {
+    /// Memory was read.
+    Read,
+    /// Memory was written to.
+    Write,
+    /// Execution continued there.
+    Jump,
+    /// A system call.
+    SystemCall,
+}
+
+impl FarAccessKind {
+    const NAMES: [(Self, &str); 4] =
+        [(Self::Read, "read"), (Self::Write, "write"), (Self::Jump, "jump"), (Self::SystemCall, "system_call")];
 }
 
 /// Remark in [`crate::Evidence::notes`]. A remark explains a verdict and never changes it.
@@ -165,6 +192,11 @@ impl fmt::Display for WatchFinding {
                 let access = if *is_write { "write" } else { "read" };
                 write!(f, "out_of_bounds:{kernel}:{argument}:{offset}:{nbytes}:{access}")
             }
+            Self::FarAccess { kernel, place, access } => {
+                let name =
+                    FarAccessKind::NAMES.iter().find(|(known, _)| known == access).map_or("read", |named| named.1);
+                write!(f, "out_of_bounds:{kernel}:{place}:{name}")
+            }
             Self::Operator { name } => f.write_str(name),
         }
     }
@@ -209,6 +241,10 @@ impl WatchFinding {
 
     fn stray(text: &str) -> Option<Self> {
         let parts: Vec<_> = text.split(':').collect();
+        if let [kernel, place, access] = parts[..] {
+            let access = FarAccessKind::NAMES.iter().find(|(_, name)| *name == access)?.0;
+            return Some(Self::FarAccess { kernel: kernel.to_owned(), place: place.to_owned(), access });
+        }
         let [kernel, argument, offset, nbytes, access @ ("read" | "write")] = parts[..] else { return None };
         Some(Self::StrayAccess {
             kernel: kernel.to_owned(),
@@ -308,6 +344,14 @@ mod tests {
                     offset: -4,
                     nbytes: 64,
                     is_write: false,
+                }),
+            ),
+            (
+                "violation:out_of_bounds:k:libc.so.6:system_call",
+                violation(WatchFinding::FarAccess {
+                    kernel: "k".to_owned(),
+                    place: "libc.so.6".to_owned(),
+                    access: FarAccessKind::SystemCall,
                 }),
             ),
             ("violation:aten.mm", violation(WatchFinding::Operator { name: "aten.mm".to_owned() })),

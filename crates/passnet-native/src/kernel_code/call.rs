@@ -20,12 +20,8 @@ const STEP: usize = 64;
 pub unsafe fn call(entry: Entry, words: &[u64], stack: StackUse) {
     #[cfg(target_arch = "x86_64")]
     {
-        let bytes = match stack {
-            StackUse::Bytes(bytes) => usize::try_from(bytes).unwrap_or(UNBOUNDED),
-            StackUse::Unbounded => UNBOUNDED,
-        };
         // SAFETY: the caller's word; the stack below is unused, and the kernel would use as much of it.
-        unsafe { clean::call(entry, words.as_ptr(), bytes.next_multiple_of(STEP).max(STEP), clean::level()) }
+        unsafe { call_with(entry, words, stack_bytes(stack), level()) }
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
@@ -34,6 +30,30 @@ pub unsafe fn call(entry: Entry, words: &[u64], stack: StackUse) {
         unsafe { entry(words.as_ptr()) }
     }
 }
+
+/// Returns the bytes to clear for a use of the stack.
+pub(super) fn stack_bytes(stack: StackUse) -> usize {
+    let bytes = match stack {
+        StackUse::Bytes(bytes) => usize::try_from(bytes).unwrap_or(UNBOUNDED),
+        StackUse::Unbounded => UNBOUNDED,
+    };
+    bytes.next_multiple_of(STEP).max(STEP)
+}
+
+/// Calls a kernel with [`stack_bytes`] cleared, on a CPU with vector registers of a [`level`].
+///
+/// # Safety
+///
+/// As [`call`].
+#[cfg(target_arch = "x86_64")]
+#[expect(unsafe_code, reason = "the caller vouches for the arguments")]
+pub(super) unsafe fn call_with(entry: Entry, words: &[u64], bytes: usize, level: u8) {
+    // SAFETY: the caller's word.
+    unsafe { clean::call(entry, words.as_ptr(), bytes, level) }
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(super) use clean::level;
 
 #[cfg(target_arch = "x86_64")]
 mod clean {
@@ -47,7 +67,7 @@ mod clean {
     const UNKNOWN: u8 = u8::MAX;
 
     /// Vector registers of this CPU: 0 for SSE, 1 for AVX, 2 for AVX-512.
-    pub(super) fn level() -> u8 {
+    pub(in crate::kernel_code) fn level() -> u8 {
         static LEVEL: AtomicU8 = AtomicU8::new(UNKNOWN);
         let known = LEVEL.load(Ordering::Relaxed);
         if known != UNKNOWN {

@@ -1,34 +1,58 @@
-//! Calls of a kernel in which pages around each tensor are not accessible, so that an access outside of it is noticed.
+//! Calls of a kernel that has its tensors and nothing else, so that an access outside of them is noticed.
 //!
 //! The kernel gets copies. Each lies at one end of pages of its own, with closed pages on both sides, and copies that it may
-//! only read are read-only. The first access to a closed page is recorded, the pages are opened, and the kernel continues:
-//! the call ends in an ordinary way, and its results do not matter any more.
+//! only read are read-only. It runs in a forked process without any other memory ([`forked`]). Some calls use the tensors
+//! themselves, where they are: then addresses are like those of timed calls.
+//!
+//! Where that is not possible, and where a call has many launches, the kernel runs in this process. There, the first access to
+//! a closed page is recorded, the pages are opened, and the kernel continues: the call ends in an ordinary way, and its results
+//! do not matter any more.
 
 mod fault;
 mod memory;
+mod reach;
 mod region;
 
 use std::{
     io,
     sync::{
         Mutex, PoisonError,
-        atomic::{AtomicU8, Ordering},
+        atomic::{AtomicU8, AtomicU64, Ordering},
     },
 };
 
 pub use memory::{ALIGNMENT, Side, StrayAccess, TensorMemory};
-use region::Region;
+use region::{GUARD, Region};
+
+use super::{
+    entry::Entry,
+    keep::{Access, Reach},
+    place::Loaded,
+    split::{self, Range},
+};
+use crate::random::random_word;
 
 /// Larger calls are not guarded: copies need as much memory again.
 const MOST_BYTES: usize = 256 << 20;
+/// Launches of a call that are forked. Of more launches, each has this chance among all up to it.
+const FORKED: u64 = 8;
 
 static SIDE: AtomicU8 = AtomicU8::new(0);
+/// Launches since the side was set.
+static LAUNCHES: AtomicU64 = AtomicU64::new(0);
 /// One call at a time: the handler of faults knows one list of regions.
 static CALL: Mutex<()> = Mutex::new(());
 
 /// Sets where tensors of the calls from now on lie; `None` for unguarded calls.
 pub fn set_side(side: Option<Side>) {
-    SIDE.store(side.map_or(0, |side| if side == Side::Start { 1 } else { 2 }), Ordering::Relaxed);
+    LAUNCHES.store(0, Ordering::Relaxed);
+    let code = match side {
+        None => 0,
+        Some(Side::Start) => 1,
+        Some(Side::End) => 2,
+        Some(Side::Home) => 3,
+    };
+    SIDE.store(code, Ordering::Relaxed);
 }
 
 /// Returns where tensors lie in guarded calls; `None` if calls are not guarded.
@@ -36,12 +60,24 @@ pub fn side() -> Option<Side> {
     match SIDE.load(Ordering::Relaxed) {
         1 => Some(Side::Start),
         2 => Some(Side::End),
+        3 => Some(Side::Home),
         _ => None,
     }
 }
 
-/// Calls `work` with `words` in which the addresses of tensors are those of guarded copies, and copies results back.
-/// Returns the first access outside of them.
+/// A kernel that can be called in a forked process.
+#[derive(Clone, Copy, Debug)]
+pub struct Callee<'c> {
+    /// Image of the kernel.
+    pub loaded: &'c Loaded,
+    /// The function through which it is called.
+    pub entry: Entry,
+    /// The parameters that are a range.
+    pub range: Option<Range>,
+}
+
+/// Calls `work` with `words` in which the addresses of tensors are those of guarded copies, and copies results back; or calls
+/// `callee` in a forked process instead. Returns the first access outside of the tensors; results are of no use then.
 ///
 /// # Errors
 ///
@@ -55,12 +91,19 @@ pub unsafe fn call_guarded(
     words: &[u64],
     tensors: &[TensorMemory],
     side: Side,
+    callee: Option<Callee<'_>>,
     work: impl FnOnce(&[u64]),
 ) -> io::Result<Option<StrayAccess>> {
     let _one = CALL.lock().unwrap_or_else(PoisonError::into_inner);
     if tensors.iter().map(|tensor| tensor.nbytes).sum::<usize>() > MOST_BYTES {
         work(words);
         return Ok(None);
+    }
+    let callee = callee.filter(|_| is_forked());
+    if let (Side::Home, Some(callee)) = (side, callee)
+        && let Some(stray) = in_fork(callee, words, &[], Reach::of_tensors(tensors), tensors)
+    {
+        return Ok(stray);
     }
     // SAFETY: the caller's word.
     let regions = unsafe { Region::all(tensors, side)? };
@@ -70,15 +113,76 @@ pub unsafe fn call_guarded(
             moved[tensor.parameter] = region.address_of(tensor) as u64;
         }
     }
-    let fault = fault::watch(&regions, || work(&moved))?;
-    let gap = regions.iter().find_map(Region::write_to_gap);
+    let forked = callee.filter(|_| side != Side::Home);
+    let forked = forked.and_then(|callee| in_fork(callee, &moved, &regions, Reach::of_regions(&regions), tensors));
+    let stray = match forked {
+        Some(stray) => stray,
+        None => fault::watch(&regions, || work(&moved))?
+            .and_then(|fault| regions.get(fault.region).map(|region| region.stray(fault.address, fault.is_write))),
+    };
+    let stray = stray.or_else(|| regions.iter().find_map(Region::write_to_gap));
     for region in &regions {
         // SAFETY: the caller's word.
         unsafe { region.copy_back() };
     }
-    let faulty =
-        fault.and_then(|fault| regions.get(fault.region).map(|region| region.stray(fault.address, fault.is_write)));
-    Ok(faulty.or(gap))
+    Ok(stray)
+}
+
+/// Returns whether a launch is forked: the first ones of a call, and later ones by chance.
+fn is_forked() -> bool {
+    let launch = LAUNCHES.fetch_add(1, Ordering::Relaxed) + 1;
+    launch <= FORKED || random_word().is_ok_and(|word| word % launch < FORKED)
+}
+
+/// Calls a kernel in a forked process. Returns the first stray access, if there is one; nothing where the call has to be made
+/// in this process.
+#[cfg(target_arch = "x86_64")]
+fn in_fork(
+    callee: Callee<'_>,
+    words: &[u64],
+    regions: &[Region],
+    reach: Reach,
+    tensors: &[TensorMemory],
+) -> Option<Option<StrayAccess>> {
+    use super::forked::{ForkedCall, Outcome, place_of, run};
+
+    let calls = split::calls(words, callee.range, split::threads());
+    let call = ForkedCall { loaded: callee.loaded, entry: callee.entry, calls, reach };
+    match run(&call).ok()? {
+        Outcome::Done => Some(None),
+        Outcome::Other => None,
+        Outcome::Fault { address, access: access @ (Access::Jump | Access::SystemCall) } => {
+            let is_call = access == Access::SystemCall;
+            let place = if is_call { format!("system call {address}") } else { place_of(address) };
+            Some(Some(StrayAccess::Far { place, access }))
+        }
+        Outcome::Fault { address, access } => {
+            let is_write = access == Access::Write;
+            let region = regions.iter().find(|region| address.wrapping_sub(region.mapping().0) < region.mapping().1);
+            let near = match region {
+                Some(region) => Some(region.stray(address, is_write)),
+                None => near(tensors, address, is_write),
+            };
+            Some(Some(near.unwrap_or_else(|| StrayAccess::Far { place: place_of(address), access })))
+        }
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn in_fork(_: Callee<'_>, _: &[u64], _: &[Region], _: Reach, _: &[TensorMemory]) -> Option<Option<StrayAccess>> {
+    None
+}
+
+/// Describes an access to an address near a tensor.
+fn near(tensors: &[TensorMemory], address: usize, is_write: bool) -> Option<StrayAccess> {
+    let distance = |tensor: &&TensorMemory| {
+        let end = tensor.address + tensor.nbytes;
+        if address < tensor.address { tensor.address - address } else { (address + 1).saturating_sub(end) }
+    };
+    let used = tensors.iter().filter(|tensor| tensor.nbytes > 0);
+    let tensor = used.min_by_key(distance).filter(|tensor| distance(tensor) < GUARD)?;
+    let offset = address as i64 - tensor.address as i64;
+    Some(StrayAccess::Near { parameter: tensor.parameter, offset, nbytes: tensor.nbytes, is_write })
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -98,7 +202,7 @@ mod tests {
         // SAFETY: the memory is that of `values`.
         #[expect(unsafe_code, reason = "guards memory by address")]
         unsafe {
-            call_guarded(&[7, tensor.address as u64, 9], &[tensor], side, |words| {
+            call_guarded(&[7, tensor.address as u64, 9], &[tensor], side, None, |words| {
                 assert_eq!((words[0], words[2]), (7, 9));
                 assert_eq!(words[1] as usize % ALIGNMENT, tensor.address % ALIGNMENT);
                 work(words[1] as *mut f32);
@@ -141,13 +245,13 @@ mod tests {
             // SAFETY: the memory is that of `aligned`.
             #[expect(unsafe_code, reason = "guards memory by address")]
             let stray = unsafe {
-                call_guarded(&[address as u64], &[tensor], side, |words| {
+                call_guarded(&[address as u64], &[tensor], side, None, |words| {
                     let at = words[0] as *mut f32;
                     if is_write { write(at, place) } else { read(at, place) }
                 })
                 .unwrap()
             };
-            let expected = StrayAccess { parameter: 0, offset: place as i64 * 4, nbytes: 4096, is_write };
+            let expected = StrayAccess::Near { parameter: 0, offset: place as i64 * 4, nbytes: 4096, is_write };
             assert_eq!(stray, Some(expected));
         }
     }
@@ -155,12 +259,11 @@ mod tests {
     #[test]
     fn writes_to_inputs_and_to_gaps_are_stray() {
         for side in [Side::Start, Side::End] {
-            let stray = seen(16, false, side, |at| write(at, 3)).unwrap();
-            assert_eq!((stray.offset, stray.is_write), (12, true));
+            let near = |offset, nbytes| Some(StrayAccess::Near { parameter: 1, offset, nbytes, is_write: true });
+            assert_eq!(seen(16, false, side, |at| write(at, 3)), near(12, 64));
             // Within the alignment there may be no closed page at this end.
             for place in [-1, 5] {
-                let stray = seen(5, true, side, |at| write(at, place)).unwrap();
-                assert_eq!((stray.offset, stray.is_write), (place as i64 * 4, true), "{side:?}");
+                assert_eq!(seen(5, true, side, |at| write(at, place)), near(place as i64 * 4, 20), "{side:?}");
             }
         }
     }
@@ -174,7 +277,7 @@ mod tests {
         // SAFETY: the memory is that of `values`.
         #[expect(unsafe_code, reason = "guards memory by address")]
         let stray = unsafe {
-            call_guarded(&[address as u64, address as u64 + 64], &[input, output], Side::End, |words| {
+            call_guarded(&[address as u64, address as u64 + 64], &[input, output], Side::End, None, |words| {
                 assert_eq!(words[1] - words[0], 64);
                 (words[1] as *mut f32).write(5.0);
                 assert_eq!((words[0] as *const f32).add(16).read(), 5.0);

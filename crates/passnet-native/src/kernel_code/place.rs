@@ -33,7 +33,18 @@ pub enum LoadError {
 pub struct Loaded {
     base: *mut u8,
     bytes: usize,
+    constants: usize,
+    slots: Vec<(usize, String)>,
     image: Image,
+}
+
+/// Memory of a placed image.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ImageMapping {
+    pub(super) base: usize,
+    /// First byte of the constants, which are behind the code.
+    pub(super) constants: usize,
+    pub(super) end: usize,
 }
 
 // SAFETY: the mapping is written before it is handed out, and only read and executed afterwards.
@@ -76,7 +87,9 @@ impl Loaded {
             place.copy_from_slice(&difference.to_le_bytes());
         }
         let base = map(&memory, constants)?;
-        Ok(Self { base, bytes, image })
+        let slot = |number: usize| base as usize + jumps + number * JUMP_BYTES + JUMP.len();
+        let slots = image.imports().iter().enumerate().map(|(number, import)| (slot(number), import.name.clone()));
+        Ok(Self { base, bytes, constants, slots: slots.collect(), image })
     }
 
     /// Returns the function through which the kernel `name` is called; valid as long as this lives.
@@ -85,6 +98,17 @@ impl Loaded {
         // SAFETY: the offset is one of the mapping's code, where the image has a function with this parameter.
         #[expect(unsafe_code, reason = "functions of images are known by address")]
         Some(unsafe { std::mem::transmute::<*mut u8, Entry>(self.base.add(offset)) })
+    }
+
+    /// Places of the addresses of functions of libraries, and their names.
+    pub(super) fn slots(&self) -> &[(usize, String)] {
+        &self.slots
+    }
+
+    /// Memory of the image.
+    pub(super) fn mapping(&self) -> ImageMapping {
+        let base = self.base as usize;
+        ImageMapping { base, constants: base + self.constants, end: base + self.bytes.max(PAGE) }
     }
 
     /// Stack that its functions use.

@@ -104,6 +104,28 @@ pub unsafe fn call_split(entry: Entry, words: &[u64], stack: Option<StackUse>, r
     }
 }
 
+/// Returns the threads that a kernel with a range is called in.
+pub(super) fn threads() -> u32 {
+    // SAFETY: a function without arguments, which has no conditions.
+    #[expect(unsafe_code, reason = "functions of libraries are known by address")]
+    let threads = library().map_or(1, |library| unsafe { (library.max_threads)() });
+    threads.unsigned_abs().max(1)
+}
+
+/// Returns the words of the calls that [`call_split`] would make in so many threads, in order.
+pub(super) fn calls(words: &[u64], range: Option<Range>, threads: u32) -> Vec<Vec<u64>> {
+    let Some(Range { begin: at }) = range else { return vec![words.to_vec()] };
+    let (begin, end) = (words[at].cast_signed(), words[at + 1].cast_signed());
+    let threads = i64::from(threads).min(end.saturating_sub(begin)).max(1);
+    let of = |thread| {
+        let (first, last) = part(begin, end, thread, threads);
+        let mut words = words.to_vec();
+        (words[at], words[at + 1]) = (first.cast_unsigned(), last.cast_unsigned());
+        words
+    };
+    if threads == 1 { vec![words.to_vec()] } else { (0..threads).map(of).collect() }
+}
+
 #[expect(unsafe_code, reason = "the caller vouches for the arguments")]
 unsafe fn call_once(entry: Entry, words: &[u64], stack: Option<StackUse>) {
     // SAFETY: the caller's word.

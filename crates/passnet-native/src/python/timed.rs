@@ -12,6 +12,7 @@ use crate::{
     cache::{Sweeper, last_level_bytes},
     cuda,
     python::poison::{overwrite_all, values},
+    random::random_word,
     timing::{BlockPlan, Subject, monotonic_ns, time_block},
 };
 
@@ -150,20 +151,6 @@ impl PyCalls<'_> {
             self.overwriting_ns += monotonic_ns() - begin;
         }
         Ok(())
-    }
-}
-
-/// Returns a word from the operating system.
-fn random_word() -> std::io::Result<u64> {
-    let mut bytes = [0_u8; 8];
-    // SAFETY: the address and the length are those of `bytes`.
-    #[expect(unsafe_code, reason = "the standard library has no such call")]
-    let filled = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
-    // Up to 256 bytes come at once or not at all.
-    if usize::try_from(filled) == Ok(bytes.len()) {
-        Ok(u64::from_ne_bytes(bytes))
-    } else {
-        Err(std::io::Error::last_os_error())
     }
 }
 

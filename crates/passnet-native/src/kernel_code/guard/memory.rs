@@ -1,12 +1,16 @@
 //! Memory of arguments, and accesses outside of it.
 
-/// The end of its pages at which a copy lies. Bytes that are not a multiple of [`ALIGNMENT`] leave a gap at the other end.
+use crate::kernel_code::keep::Access;
+
+/// Place of tensors in a guarded call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The first byte follows a closed page.
+    /// Copies: the first byte follows a closed page. Bytes that are not a multiple of [`ALIGNMENT`] leave a gap at the other end.
     Start,
-    /// The last byte precedes a closed page.
+    /// Copies: the last byte precedes a closed page.
     End,
+    /// The tensors themselves, where they are in timed calls too.
+    Home,
 }
 
 /// Copies have the address of the tensor modulo this: that of PyTorch's own memory, which kernels may rely on.
@@ -26,14 +30,24 @@ pub struct TensorMemory {
 }
 
 /// An access outside the memory of the arguments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StrayAccess {
-    /// Place of the parameter whose memory is nearest.
-    pub parameter: usize,
-    /// Bytes from the first byte of its tensor.
-    pub offset: i64,
-    /// Bytes of the tensor.
-    pub nbytes: usize,
-    /// True for a write, which within the tensor is one to an input.
-    pub is_write: bool,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StrayAccess {
+    /// Near an argument, or a write to one that is only read.
+    Near {
+        /// Place of the parameter whose memory is nearest.
+        parameter: usize,
+        /// Bytes from the first byte of its tensor.
+        offset: i64,
+        /// Bytes of the tensor.
+        nbytes: usize,
+        /// True for a write, which within the tensor is one to an input.
+        is_write: bool,
+    },
+    /// Elsewhere.
+    Far {
+        /// Name of the memory.
+        place: String,
+        /// Kind of the access.
+        access: Access,
+    },
 }

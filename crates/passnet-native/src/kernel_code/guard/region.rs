@@ -3,12 +3,11 @@
 use std::{io, ptr, slice};
 
 use super::memory::{ALIGNMENT, Side, StrayAccess, TensorMemory};
+use crate::kernel_code::keep::FILLER;
 
-const PAGE: usize = 4096;
+pub(super) const PAGE: usize = 4096;
 /// Closed bytes on each side: address space, no memory.
-const GUARD: usize = 4 << 20;
-/// Content of the pages around a copy: not a number, as any floating-point type.
-const FILLER: u8 = 0xFF;
+pub(super) const GUARD: usize = 4 << 20;
 
 /// The copy of tensors that overlap each other.
 #[derive(Debug)]
@@ -58,7 +57,8 @@ impl Region {
         let is_written = tensors.iter().any(|tensor| tensor.is_written);
         // SAFETY: a fresh mapping, written within its bounds; the caller vouches for the original.
         unsafe {
-            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+            // Shared with a forked process.
+            let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
             let base = libc::mmap(ptr::null_mut(), total, libc::PROT_NONE, flags, -1, 0);
             if base == libc::MAP_FAILED {
                 return Err(io::Error::last_os_error());
@@ -67,7 +67,7 @@ impl Region {
             let first = base + GUARD;
             let last = first + open;
             let copy = match side {
-                Side::Start => first + lead,
+                Side::Start | Side::Home => first + lead,
                 Side::End => last - nbytes - (last - nbytes - lead) % ALIGNMENT,
             };
             let region = Self { tensors, original, nbytes, is_written, base, total, copy };
@@ -94,6 +94,11 @@ impl Region {
         (self.base, self.total)
     }
 
+    /// Returns the open pages, and whether they may be written to.
+    pub(super) fn open(&self) -> (usize, usize, bool) {
+        (self.base + GUARD, self.base + self.total - GUARD, self.is_written)
+    }
+
     pub(super) fn address_of(&self, tensor: &TensorMemory) -> usize {
         self.copy + (tensor.address - self.original)
     }
@@ -107,7 +112,7 @@ impl Region {
             if address < start { start - address } else { (address + 1).saturating_sub(end) }
         };
         let nearest = self.tensors.iter().min_by_key(distance).unwrap_or(&self.tensors[0]);
-        StrayAccess {
+        StrayAccess::Near {
             parameter: nearest.parameter,
             offset: address as i64 - self.address_of(nearest) as i64,
             nbytes: nearest.nbytes,

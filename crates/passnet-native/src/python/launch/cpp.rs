@@ -19,7 +19,7 @@ use super::{
     traced,
 };
 use crate::{
-    kernel_code::{self, Range, Side, StrayAccess},
+    kernel_code::{self, Callee, Range, Side, StrayAccess},
     violations,
 };
 
@@ -34,15 +34,16 @@ pub(crate) fn set_kernel_hook(hook: Option<Py<PyAny>>) {
     *HOOK.lock().unwrap_or_else(PoisonError::into_inner) = hook;
 }
 
-/// From now on C++ kernels are called with copies of their tensors that lie at the `start` or at the `end` of open pages
-/// between closed ones; `None` ends that.
+/// From now on C++ kernels are called in processes that have nothing but their tensors: copies that lie at the `start` or at
+/// the `end` of open pages between closed ones, or the tensors themselves (`home`). `None` ends that.
 #[pyfunction]
 pub(crate) fn guard_kernels(side: Option<&str>) -> PyResult<()> {
     kernel_code::set_side(match side {
         None => None,
         Some("start") => Some(Side::Start),
         Some("end") => Some(Side::End),
-        Some(other) => return Err(PyValueError::new_err(format!("`{other}` is neither `start` nor `end`"))),
+        Some("home") => Some(Side::Home),
+        Some(other) => return Err(PyValueError::new_err(format!("`{other}` is not `start`, `end` or `home`"))),
     });
     Ok(())
 }
@@ -59,7 +60,7 @@ pub(super) fn is_hooked() -> bool {
 pub(crate) struct CppLauncher {
     signature: Signature,
     function: Function,
-    _library: Py<KernelLibrary>,
+    library: Py<KernelLibrary>,
 }
 
 #[pymethods]
@@ -74,7 +75,7 @@ impl CppLauncher {
     ) -> PyResult<Self> {
         let range = range.map(|begin| Range::of(begin, parameters.len())).transpose().map_err(PyValueError::new_err)?;
         let function = Function { range, ..library.get().function(&name)? };
-        Ok(Self { signature: Signature::new(name, parameters)?, function, _library: library })
+        Ok(Self { signature: Signature::new(name, parameters)?, function, library })
     }
 
     #[getter]
@@ -108,21 +109,31 @@ impl CppLauncher {
 }
 
 impl CppLauncher {
-    /// Calls the kernel between closed pages, and records an access to them.
+    /// Calls the kernel with nothing but its tensors, and records other accesses.
     fn call_guarded(&self, py: Python<'_>, arguments: &Bound<'_, PyTuple>, words: &[u64], side: Side) -> PyResult<()> {
         let tensors = unobserved(py, || self.signature.memory_of(arguments))?;
-        let mut result = Ok(());
+        if !self.function.begin(py)? {
+            return Ok(());
+        }
+        let Function { entry, range, .. } = self.function;
+        let callee = self.library.get().loaded().map(|loaded| Callee { loaded, entry, range });
         // SAFETY: the tensors are alive, and the interpreter's lock is released by the kernel's call only.
         #[expect(unsafe_code, reason = "a kernel touches the memory that its arguments point to")]
-        let stray = unsafe {
-            kernel_code::call_guarded(words, &tensors, side, |words| result = self.function.call(py, words))?
-        };
-        if let Some(StrayAccess { parameter, offset, nbytes, is_write }) = stray {
-            let (kernel, argument) = (&self.signature.name, self.signature.parameter(parameter));
-            let access = if is_write { "write" } else { "read" };
-            violations::record(&format!("out_of_bounds:{kernel}:{argument}:{offset}:{nbytes}:{access}"));
+        let stray =
+            unsafe { kernel_code::call_guarded(words, &tensors, side, callee, |words| self.function.run(py, words))? };
+        let kernel = &self.signature.name;
+        match stray {
+            Some(StrayAccess::Near { parameter, offset, nbytes, is_write }) => {
+                let argument = self.signature.parameter(parameter);
+                let access = if is_write { "write" } else { "read" };
+                violations::record(&format!("out_of_bounds:{kernel}:{argument}:{offset}:{nbytes}:{access}"));
+            }
+            Some(StrayAccess::Far { place, access }) => {
+                violations::record(&format!("out_of_bounds:{kernel}:{place}:{}", access.name()));
+            }
+            None => {}
         }
-        result
+        Ok(())
     }
 
     /// Does the work within the hook, where there is one.

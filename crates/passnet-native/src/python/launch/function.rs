@@ -46,12 +46,35 @@ impl Function {
     /// There is a word for each of its parameters, and the memory that it touches through them is there.
     #[expect(unsafe_code, reason = "the caller vouches for the arguments")]
     pub(super) unsafe fn call(self, py: Python<'_>, words: &[u64]) -> PyResult<()> {
+        if self.begin(py)? {
+            // SAFETY: the caller's word.
+            unsafe { self.run(py, words) }
+        }
+        Ok(())
+    }
+
+    /// Counts a launch and prepares it. Returns whether it is to be made.
+    ///
+    /// # Errors
+    ///
+    /// As [`call`](Self::call).
+    pub(super) fn begin(self, py: Python<'_>) -> PyResult<bool> {
         if !census::launch() {
-            return Ok(());
+            return Ok(false);
         }
         if self.range.is_some() {
             set_threads(py)?;
         }
+        Ok(true)
+    }
+
+    /// Calls the function for a launch that was begun.
+    ///
+    /// # Safety
+    ///
+    /// As [`call`](Self::call).
+    #[expect(unsafe_code, reason = "the caller vouches for the arguments")]
+    pub(super) unsafe fn run(self, py: Python<'_>, words: &[u64]) {
         // SAFETY: the caller's word.
         py.detach(|| unsafe {
             match (self.range, self.stack) {
@@ -60,6 +83,5 @@ impl Function {
                 (None, None) => (self.entry)(words.as_ptr()),
             }
         });
-        Ok(())
     }
 }

@@ -130,6 +130,14 @@ impl KernelLibrary {
 }
 
 impl KernelLibrary {
+    /// Returns its image; `None` for kernels that were not judged.
+    pub(super) fn loaded(&self) -> Option<&Loaded> {
+        match &self.code {
+            Code::Judged(loaded) => Some(loaded),
+            Code::Own | Code::Unjudged(_) => None,
+        }
+    }
+
     /// Returns the function through which the kernel `name` is called; valid as long as the library lives.
     pub(super) fn function(&self, name: &str) -> PyResult<Function> {
         let missing = || PyValueError::new_err(format!("the source does not define `{name}`"));
