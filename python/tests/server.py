@@ -98,14 +98,25 @@ class Worker:
         os.close(descriptor)
         return reply
 
-    def pools(self, windows: int = 1, **tensors: torch.Tensor) -> dict[str, Any]:
-        """Sends tensors whose first dimension has `windows` - 1 elements more than a window; flat, as the worker sees them."""
-        descriptor, layouts = self.block_of(tensors)
+    def pools(
+        self, windows: int = 1, addends: dict[str, tuple] | None = None, **tensors: torch.Tensor
+    ) -> dict[str, Any]:
+        """Sends tensors whose first dimension has `windows` - 1 elements more than a window; flat, as the worker sees them.
+
+        `addends` has values to add to those of some, and the bounds of the sums.
+        """
+        addends = addends or {}
+        extra = {f"{name} addends": addend[0] for name, addend in addends.items()}
+        descriptor, layouts = self.block_of({**tensors, **extra})
+        layouts, places = layouts[: len(tensors)], layouts[len(tensors) :]
         for layout in layouts if windows > 1 else []:
             (layout["shape"],) = [[layout["shape"][0] - windows + 1]]
             layout["nbytes"] = layout["nbytes"] // (layout["shape"][0] + windows - 1) * layout["shape"][0]
         self.windows = [{"start": 0, "step": 1}] * len(layouts)
-        pools = [{"window": layout, "windows": windows} for layout in layouts]
+        pools: list[dict[str, Any]] = [{"window": layout, "windows": windows} for layout in layouts]
+        for (name, (values, low, high)), place in zip(addends.items(), places, strict=True):
+            addend = {"offset": place["offset"], "elements": values.numel(), "low": low, "high": high}
+            pools[list(tensors).index(name)]["addend"] = addend
         reply = self.request("pools", descriptor, pools=pools)
         os.close(descriptor)
         return reply

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 import torch
 
 from passnet._passes.trace import trace_pattern as trace
+from passnet._worker import pools
 from server import Worker
 
 WritePasses = Callable[..., Path]
@@ -30,6 +32,32 @@ def test_each_call_sees_its_window_and_any_may_be_kept(worker: Worker):
     assert kept == set(range(8))
     assert worker.request("drop_inputs") == {"type": "done"}
     assert worker.time(windows=[])["exception"] == "ProtocolError"
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("bounds", [(None, None), (-1.25, 0.75), (None, 0.75)])
+def test_addends_are_added_as_pytorch_adds_them(worker: Worker, dtype: torch.dtype, bounds: tuple):
+    values, addends = torch.randn(200 + 63).to(dtype), torch.randn(37).to(dtype)
+    worker.load(trace(lambda x: (x * 1, x.add_(1))), kind="eager")
+    worker.pools(windows=64, addends={"x": (addends, *bounds)}, x=values)
+    for _ in range(20):
+        windows = [{"start": 60, "step": 3, "addend_start": 35, "addend_step": 5}]
+        call = 2 + worker.time(trials=4, windows=windows)["kept_call"]
+        window, shift = (60 + 3 * call) % 64, (35 + 5 * call) % 37
+        # As for a device: addends are repeated, and PyTorch computes the sums.
+        out = torch.empty(200, dtype=dtype)
+        pools.summed(values, addends.repeat(7), [out], *bounds)(window, shift, 0)
+        reply = worker.request("fetch")
+        assert torch.equal(worker.outputs(reply)[0], out)
+        # The change in place is one of what the call saw.
+        assert torch.equal(worker.tensor(reply["mutated"][0]), out + 1)
+
+
+def test_contents_of_addends_are_compared_with_what_the_call_saw(worker: Worker):
+    worker.load(trace(lambda x: x + 1), kind="eager")
+    worker.pools(windows=8, addends={"x": (torch.randn(5), None, None)}, x=torch.randn(27))
+    worker.time(windows=[{"start": 3, "step": 1, "addend_start": 2, "addend_step": 3}])
+    assert worker.request("fetch")["mutated"] == []
 
 
 FRESH_MEMORY = '''

@@ -250,6 +250,16 @@ fn store(dtype: DType, value: f64, out: &mut [u8]) {
     }
 }
 
+/// Returns the nearest number of a floating-point type; other types keep the value.
+pub(crate) fn rounded(dtype: DType, value: f64) -> f64 {
+    match dtype {
+        DType::Float32 => <f32 as Real>::round(value),
+        DType::Float16 => <f16 as Real>::round(value),
+        DType::BFloat16 => <bf16 as Real>::round(value),
+        _ => value,
+    }
+}
+
 fn literal(value: TensorValue) -> f64 {
     match value {
         TensorValue::Bool(value) => f64::from(u8::from(value)),

@@ -1,15 +1,17 @@
 //! Contents of timed calls: for each input a pool of random values. Each call sees another window of it.
 //!
 //! A window begins one element after the one before it, so that all elements change from call to call, at the price of a
-//! copy. The workers make that copy, into the same tensors, between the calls; here a window is a place in a file.
+//! copy. To those of floating-point types, further random values are added, which begin at another place in each call: so no
+//! call sees a value of an earlier one, and results cannot be found among those of earlier calls. The workers make the copies
+//! and sums, in the same tensors, between the calls.
 
 use std::{fs::File, io, os::fd::AsFd as _, time::Instant};
 
-use passnet_record::{Layout, Pool, TensorMeta, Windows, WorkerRequest};
+use passnet_record::{Addend, DType, Layout, Pool, TensorMeta, Windows, WorkerRequest, add};
 
 use crate::{
     block::{BlockError, InputBlock, align, memory_file, seal},
-    inputs::{Content, fill},
+    inputs::{Content, InputError, fill, rounded},
     philox::Stream,
     worker::{Fault, Worker},
 };
@@ -20,6 +22,17 @@ const WINDOWS: u64 = 8192;
 const FEW_WINDOWS: u64 = 2048;
 /// Inputs from which on there are fewer windows.
 const MANY_INPUTS: usize = 16;
+
+/// Values that are added, repeated behind their end: a prime number, which no size of a dimension divides.
+const ADDENDS: u64 = 4099;
+/// Shares of the deviation that values and addends have. The squares add up to one, and a value hardly depends on the one
+/// [`ADDENDS`] elements before it: a correlation of 0.08.
+const SHARES: [f64; 2] = [0.96, 0.28];
+/// Largest magnitude of a normal variate (`philox`).
+const LARGEST_NORMAL: f64 = 6.77;
+/// Factor of all deviations, and bound of all values (`inputs`).
+const SCALE: f64 = 0.2;
+const BOUND: f64 = 100.0;
 
 /// The pools of one measurement, sealed.
 #[derive(Debug)]
@@ -47,35 +60,52 @@ impl Pools {
             let more = if is_drawn(meta) { windows - 1 } else { 0 };
             let elements = meta.numel().unwrap_or(u64::MAX).saturating_add(more);
             let shape = if more > 0 { vec![elements] } else { meta.shape.clone() };
-            Ok((fill(&TensorMeta { shape, ..meta.clone() }, seed, Content::Random)?, more + 1))
+            let parts = Some(meta).filter(|_| more > 0).and_then(Parts::of);
+            let values = TensorMeta { shape, ..parts.as_ref().map_or(meta, |parts| &parts.values).clone() };
+            let addends = parts.map(|parts| Ok((fill(&parts.addends, seed, Content::Random)?, parts.bounds)));
+            Ok(Drawn {
+                values: fill(&values, seed, Content::Random)?,
+                windows: more + 1,
+                addends: addends.transpose().map_err(|error: InputError| BlockError::from(error))?,
+            })
         })
     }
 
     /// Returns the same contents in each call.
     pub(crate) fn fixed(metas: &[TensorMeta], seed: u64, limit: u64) -> Result<Self, BlockError> {
-        Self::build(metas, limit, (seed, WINDOWS), |meta| Ok((fill(meta, seed, Content::Random)?, 1)))
+        Self::build(metas, limit, (seed, WINDOWS), |meta| {
+            Ok(Drawn { values: fill(meta, seed, Content::Random)?, windows: 1, addends: None })
+        })
     }
 
     fn build(
         metas: &[TensorMeta],
         limit: u64,
         (seed, windows): (u64, u64),
-        mut make: impl FnMut(&TensorMeta) -> Result<(Vec<u8>, u64), BlockError>,
+        mut make: impl FnMut(&TensorMeta) -> Result<Drawn, BlockError>,
     ) -> Result<Self, BlockError> {
         let file = memory_file()?;
-        let (mut pools, mut offset) = (Vec::with_capacity(metas.len()), 0);
-        for meta in metas {
-            let (bytes, windows) = make(meta)?;
-            let nbytes = bytes.len() as u64 - (windows - 1) * meta.dtype.size() as u64;
-            let (name, shape) = (meta.name.clone(), meta.shape.clone());
-            pools.push(Pool { window: Layout { name, dtype: meta.dtype, shape, offset, nbytes }, windows });
-            let end = align(offset.saturating_add(bytes.len() as u64));
+        let (mut pools, mut end) = (Vec::with_capacity(metas.len()), 0_u64);
+        let mut place = |bytes: &[u8]| {
+            let offset = end;
+            end = align(offset.saturating_add(bytes.len() as u64));
             if limit > 0 && end > limit {
                 return Err(BlockError::TooLarge { needed: end, limit });
             }
             file.set_len(end)?;
-            std::os::unix::fs::FileExt::write_all_at(&file, &bytes, offset)?;
-            offset = end;
+            std::os::unix::fs::FileExt::write_all_at(&file, bytes, offset)?;
+            Ok(offset)
+        };
+        for meta in metas {
+            let Drawn { values, windows, addends } = make(meta)?;
+            let nbytes = values.len() as u64 - (windows - 1) * meta.dtype.size() as u64;
+            let (name, shape) = (meta.name.clone(), meta.shape.clone());
+            let window = Layout { name, dtype: meta.dtype, shape, offset: place(&values)?, nbytes };
+            let addend = match addends {
+                Some((bytes, (low, high))) => Some(Addend { offset: place(&bytes)?, elements: ADDENDS, low, high }),
+                None => None,
+            };
+            pools.push(Pool { window, windows, addend });
         }
         seal(&file)?;
         Ok(Self { file, pools, seed, windows })
@@ -94,25 +124,100 @@ impl Pools {
     /// Returns the windows of the calls of a measurement from number `first` on.
     pub(crate) fn windows(&self, first: u64) -> Vec<Windows> {
         let of = |pool: &Pool| {
-            // The last group of the stream: the elements of the pool come from the first ones.
-            let [low, high, step, _] = Stream::new(self.seed, &pool.window.name).group(u64::MAX);
+            // The last groups of the stream: the elements of the pool come from the first ones.
+            let stream = Stream::new(self.seed, &pool.window.name);
+            let [low, high, step, _] = stream.group(u64::MAX);
             let start = u64::from(low) | u64::from(high) << 32;
             // An odd step goes through all windows, whose number is a power of two, before one comes back.
             let step = u64::from(step) | 1;
             let start = start.wrapping_add(first.wrapping_mul(step)) % pool.windows;
-            Windows { start, step: step % pool.windows.max(2) }
+            let [from, by, _, _] = stream.group(u64::MAX - 1).map(u64::from);
+            let elements = pool.addend.as_ref().map_or(1, |addend| addend.elements);
+            let by = 1 + by % elements.saturating_sub(1).max(1);
+            let addend_start = (u128::from(from) + u128::from(first) * u128::from(by)) % u128::from(elements);
+            let addend_step = if pool.addend.is_some() { by } else { 0 };
+            Windows { start, step: step % pool.windows.max(2), addend_start: addend_start as u64, addend_step }
         };
         self.pools.iter().map(of).collect()
     }
 
     /// Returns the content that call number `call` of a measurement sees.
     pub(crate) fn content(&self, call: u64) -> io::Result<InputBlock> {
-        let place = |(pool, windows): (&Pool, Windows)| {
-            let first = windows.start * pool.window.dtype.size() as u64;
-            Layout { offset: pool.window.offset + first, ..pool.window.clone() }
+        let first =
+            |(pool, windows): (&Pool, &Windows)| pool.window.offset + windows.start * pool.window.dtype.size() as u64;
+        let windows = self.windows(call);
+        if self.pools.iter().all(|pool| pool.addend.is_none()) {
+            let place = |of: (&Pool, &Windows)| Layout { offset: first(of), ..of.0.window.clone() };
+            let layouts = self.pools.iter().zip(&windows).map(place).collect();
+            return Ok(InputBlock::part_of(self.file.try_clone()?, layouts));
+        }
+        let (file, mut layouts, mut end) = (memory_file()?, Vec::with_capacity(self.pools.len()), 0_u64);
+        for of @ (pool, windows) in self.pools.iter().zip(&windows) {
+            let mut bytes = self.read(first(of), pool.window.nbytes)?;
+            if let Some(addend) = &pool.addend {
+                let dtype = pool.window.dtype;
+                let addends = self.read(addend.offset, addend.elements * dtype.size() as u64)?;
+                let values = bytes.clone();
+                add(dtype, &values, &addends, windows.addend_start, (addend.low, addend.high), &mut bytes);
+            }
+            layouts.push(Layout { offset: end, ..pool.window.clone() });
+            let offset = end;
+            end = align(offset + pool.window.nbytes);
+            file.set_len(end)?;
+            std::os::unix::fs::FileExt::write_all_at(&file, &bytes, offset)?;
+        }
+        seal(&file)?;
+        Ok(InputBlock::part_of(file, layouts))
+    }
+
+    fn read(&self, offset: u64, nbytes: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; nbytes as usize];
+        std::os::unix::fs::FileExt::read_exact_at(&self.file, &mut bytes, offset)?;
+        Ok(bytes)
+    }
+}
+
+/// Values of one input.
+struct Drawn {
+    values: Vec<u8>,
+    windows: u64,
+    /// Values to add, and the bounds of sums.
+    addends: Option<(Vec<u8>, Bounds)>,
+}
+
+type Bounds = (Option<f64>, Option<f64>);
+
+/// The two parts of an input's values: their sums are normal as the input's rule has it.
+struct Parts {
+    values: TensorMeta,
+    addends: TensorMeta,
+    bounds: Bounds,
+}
+
+impl Parts {
+    /// `None` where values are not sums: other types than floating-point ones, and rules whose general bound takes effect.
+    fn of(meta: &TensorMeta) -> Option<Self> {
+        let (mean, std) = (meta.mean.unwrap_or(0.0), meta.std.unwrap_or(0.1));
+        let is_real = matches!(meta.dtype, DType::Float64 | DType::Float32 | DType::Float16 | DType::BFloat16);
+        let reach = mean.abs() + LARGEST_NORMAL * SCALE * std.abs() * SHARES.iter().sum::<f64>();
+        let is_open = |bound: Option<f64>| bound.is_none_or(f64::is_finite);
+        if !(is_real && reach < BOUND && is_open(meta.min_val) && is_open(meta.max_val)) {
+            return None;
+        }
+        let part = |mean, share: f64| TensorMeta {
+            mean: Some(mean),
+            std: Some(std * share),
+            min_val: None,
+            max_val: None,
+            ..meta.clone()
         };
-        let layouts = self.pools.iter().zip(self.windows(call)).map(place).collect();
-        Ok(InputBlock::part_of(self.file.try_clone()?, layouts))
+        let addends =
+            TensorMeta { name: format!("{} addends", meta.name), shape: vec![ADDENDS], ..part(0.0, SHARES[1]) };
+        let rounded = |bound: f64| rounded(meta.dtype, bound.clamp(-BOUND, BOUND));
+        // Most bounds are far from all values.
+        let low = meta.min_val.filter(|low| *low > -BOUND).map(rounded);
+        let high = meta.max_val.filter(|high| *high < BOUND).map(rounded);
+        Some(Self { values: part(mean, SHARES[0]), addends, bounds: (low, high) })
     }
 }
 
@@ -124,7 +229,7 @@ fn is_drawn(meta: &TensorMeta) -> bool {
     }
     match meta.dtype {
         dtype if dtype.is_int() => is_range,
-        passnet_record::DType::Bool => meta.data.is_none(),
+        DType::Bool => meta.data.is_none(),
         _ => meta.data.is_none() && meta.std != Some(0.0),
     }
 }
@@ -174,9 +279,31 @@ mod tests {
         // Three elements of 16 bits: values may repeat, places do not.
         assert!(distinct(1) >= 490);
         assert_eq!(contents[0].iter().map(Vec::len).collect::<Vec<_>>(), [20_000, 6, 28]);
+        // A value is one of an earlier call by chance only: in 0.7 % of cases, by the density of numbers of 32 bits.
+        let words = |call: usize| contents[call][0].as_chunks::<4>().0.iter().copied();
+        let earlier: BTreeSet<_> = (0..20).flat_map(words).collect();
+        assert!(words(20).filter(|word| earlier.contains(word)).count() < 200);
         // No element keeps its place.
         let same = contents[0][0].as_chunks::<4>().0.iter().zip(contents[1][0].as_chunks::<4>().0);
         assert!(same.filter(|(a, b)| a == b).count() < 10);
+    }
+
+    #[test]
+    fn sums_are_distributed_as_the_rule_says() {
+        let metas = [meta("x", DType::Float32, &[200_000], 1.0)];
+        let pools = Pools::new(&metas, 5, 100, &[], 0).unwrap();
+        let content = read(&pools, 3);
+        let values: Vec<f64> =
+            content[0].as_chunks::<4>().0.iter().map(|bytes| f64::from(f32::from_ne_bytes(*bytes))).collect();
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let moment = |power| values.iter().map(|value| ((value - mean) / 0.2).powi(power)).sum::<f64>() / n;
+        assert!((mean - 0.5).abs() < 0.005, "{mean}");
+        assert!((moment(2) - 1.0).abs() < 0.02 && moment(3).abs() < 0.05 && (moment(4) - 3.0).abs() < 0.15);
+        let bounded = [TensorMeta { min_val: Some(0.6), ..metas[0].clone() }];
+        let content = read(&Pools::new(&bounded, 5, 100, &[], 0).unwrap(), 3);
+        let at_least = |bytes: &[u8; 4]| f32::from_ne_bytes(*bytes) >= 0.6;
+        assert!(content[0].as_chunks::<4>().0.iter().all(at_least));
     }
 
     #[test]
@@ -185,7 +312,10 @@ mod tests {
         let pools = Pools::new(&metas, 9, 100, &[], 0).unwrap();
         let (first, later) = (pools.windows(0)[0], pools.windows(40)[0]);
         assert_eq!((first.start + 40 * first.step) % pools.calls(), later.start);
-        assert_eq!(Pools::new(&metas, 9, 100, &["x"], 0).unwrap().windows(7), [Windows { start: 0, step: 1 }]);
+        assert_eq!(
+            Pools::new(&metas, 9, 100, &["x"], 0).unwrap().windows(7),
+            [Windows { start: 0, step: 1, addend_start: 0, addend_step: 0 }]
+        );
         assert!(Pools::new(&metas, 9, 20_000, &[], 0).unwrap().calls() >= 20_000);
     }
 

@@ -21,7 +21,7 @@ use launch::{
 };
 use passnet_graph::matching::match_json;
 use poison::overwrite;
-use timed::time_calls;
+use timed::{time_calls, write_content};
 
 use crate::{census, cuda, process, violations};
 
@@ -119,6 +119,7 @@ mod native {
         cuda_synchronize, die_with_parent, exit_on_signal, guard_kernels, judge_device_code, judge_kernel_text,
         judge_kernels, kernel_flags, kernel_text, kernels_are_judged, launches, match_pattern, overwrite,
         prepare_namespaces, record_violation, recorded_violations, restore_child_pid_namespace, same_bytes,
-        set_child_subreaper, set_idle_kernels, set_kernel_hook, time_calls, unshare_child_pid_namespace, write_passes,
+        set_child_subreaper, set_idle_kernels, set_kernel_hook, time_calls, unshare_child_pid_namespace, write_content,
+        write_passes,
     };
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::DType;
+use crate::{Addend, DType};
 
 /// One tensor inside a shared block of memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,13 +20,16 @@ pub struct Layout {
 }
 
 /// Source of the contents of one input in timed calls: the input is one of `windows` windows of equal length, and each
-/// begins one element after the one before it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// begins one element after the one before it. Values of an addend are added where there is one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pool {
     /// The first window.
     pub window: Layout,
     /// Number of windows; 1 for an input whose values do not change.
     pub windows: u64,
+    /// Values that are added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub addend: Option<Addend>,
 }
 
 /// The windows of one pool that the calls of a block see.
@@ -36,4 +39,10 @@ pub struct Windows {
     pub start: u64,
     /// Windows from one call to the next.
     pub step: u64,
+    /// First value of the addend that the first call gets.
+    #[serde(default)]
+    pub addend_start: u64,
+    /// Values of the addend from one call to the next.
+    #[serde(default)]
+    pub addend_step: u64,
 }

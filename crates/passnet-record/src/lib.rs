@@ -19,6 +19,7 @@
 //! # Ok::<(), passnet_record::UnknownNote>(())
 //! ```
 
+mod addend;
 mod author;
 mod capture;
 mod choice;
@@ -45,6 +46,7 @@ mod training;
 mod trial_times;
 mod verdict;
 
+pub use addend::{Addend, add};
 pub use author::{AuthorParseError, AuthorSpec};
 pub use capture::{CaptureLine, CaptureSettings, CapturedModel, LEDGER_VERSION, LedgerLine};
 pub use choice::{Baseline, CacheMode, Coverage, Depth, ExecutionPath, Mode, Split, Weights};

@@ -7,7 +7,7 @@ import math
 import mmap
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import torch
@@ -80,6 +80,8 @@ class InputSet:
         self._guarded = False
         # Bytes from the place of each tensor in the block to what it last got from there.
         self.shifts = [0] * len(self._places)
+        # What computes the bytes that a tensor last got, where they are not in the block.
+        self.computed: dict[int, Callable[[], torch.Tensor]] = {}
 
     def _copies(self, address: int) -> Iterator[torch.Tensor]:
         # A third of the time that views and their copies take.
@@ -101,6 +103,12 @@ class InputSet:
         """Returns the address of a tensor's storage."""
         return self._storages[index].data_ptr()
 
+    def flat(self, index: int) -> torch.Tensor:
+        """Returns all values of a tensor's storage, in a tensor of its own."""
+        start, end, dtype, _ = self._places[index]
+        storage = self._storages[index]
+        return torch.empty(0, dtype=dtype, device=self._device).set_(storage, 0, ((end - start) // dtype.itemsize,))
+
     def restore(self) -> None:
         """Gives all tensors their first content."""
         for tensor, original in zip(self.tensors, self._originals(), strict=True):
@@ -121,25 +129,25 @@ class InputSet:
     def mutated(self) -> list[tuple[str, torch.Tensor]]:
         """Returns the name and present content (on the CPU) of each tensor whose bytes are no longer those of the block."""
         changed = []
-        address = self._block.data_ptr()
         tensors = zip(self.names, self._storages, self._places, self.shifts, strict=True)
-        for name, storage, (start, end, dtype, shape), shift in tensors:
+        for index, (name, storage, (start, end, dtype, shape), shift) in enumerate(tensors):
+            compute = self.computed.get(index)
+            original = compute() if compute else self._block[start + shift : end + shift]
             if self._device.type == "cpu":
-                is_same = _native.same_bytes(storage.data_ptr(), address + start + shift, end - start)
+                is_same = _native.same_bytes(storage.data_ptr(), original.data_ptr(), end - start)
             else:
-                is_same = self._is_same_on_device(storage, start + shift, end - start)
+                is_same = self._is_same_on_device(storage, original)
             if not is_same:
                 changed.append((name, torch.empty(0, dtype=dtype).set_(storage.cpu(), 0, shape)))
         return changed
 
-    def _is_same_on_device(self, storage: torch.UntypedStorage, start: int, nbytes: int) -> bool:
-        """Returns whether a storage of the device begins with the bytes of the block from `start` on.
+    def _is_same_on_device(self, storage: torch.UntypedStorage, original: torch.Tensor) -> bool:
+        """Returns whether a storage of the device begins with some bytes of the host.
 
         They are copied to the device again: what lies there could have been changed with the storage.
         """
-        original = self._block[start : start + nbytes].to(self._device)
-        now = torch.empty(0, dtype=torch.uint8, device=self._device).set_(storage)[:nbytes]
-        return bool((now == original).all())
+        now = torch.empty(0, dtype=torch.uint8, device=self._device).set_(storage)[: original.numel()]
+        return bool((now == original.to(self._device)).all())
 
     def aliases(self, tensor: torch.Tensor) -> str | None:
         """Returns the name of the input that shares the tensor's storage."""

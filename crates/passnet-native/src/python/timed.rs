@@ -1,6 +1,6 @@
 //! Timed calls of a Python callable.
 
-use passnet_record::ContentId;
+use passnet_record::{ContentId, DType, add};
 use pyo3::{
     exceptions::PyValueError,
     intern,
@@ -16,7 +16,8 @@ use crate::{
     timing::{BlockPlan, Subject, monotonic_ns, time_block},
 };
 
-/// Source of the contents of one input: call `i` sees the window of number `(start + i * step) % windows`.
+/// Source of the contents of one input: call `i` sees the window of number `(start + i * step) % windows`, to which the values of
+/// the addend from number `(addend_start + i * addend_step) % addends` on are added.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(super) struct Source {
@@ -31,19 +32,55 @@ pub(super) struct Source {
     windows: u64,
     start: u64,
     step: u64,
+    /// Name of the element type.
+    dtype: String,
+    /// Address of the addend; 0 if there is none.
+    addend: usize,
+    /// Values of the addend.
+    addends: u64,
+    addend_start: u64,
+    addend_step: u64,
+    /// Bounds of sums.
+    low: Option<f64>,
+    high: Option<f64>,
+    /// Does the same on the device for the number of a window, that of a value of the addend, and that of a set.
+    sum: Option<Py<PyAny>>,
+}
+
+/// Writes the content of a call to `address`, for a source in the memory of the host.
+#[pyfunction]
+pub(super) fn write_content(py: Python<'_>, source: Source, call: usize, address: usize) -> PyResult<()> {
+    Source { places: vec![address], ..source }.fill(py, call, 0, None)
 }
 
 impl Source {
     /// Copies the window of a call to the tensor of a set, on the device whose timer it is or on the CPU.
-    fn fill(&self, call: usize, set: usize, device: Option<&cuda::Timer>) -> PyResult<()> {
-        let number = (u128::from(self.start) + call as u128 * u128::from(self.step)) % u128::from(self.windows.max(1));
-        let from = self.address + number as usize * self.element;
+    fn fill(&self, py: Python<'_>, call: usize, set: usize, device: Option<&cuda::Timer>) -> PyResult<()> {
+        let nth = |start: u64, step: u64, all: u64| {
+            ((u128::from(start) + call as u128 * u128::from(step)) % u128::from(all.max(1))) as usize
+        };
+        let number = nth(self.start, self.step, self.windows);
+        let shift = nth(self.addend_start, self.addend_step, self.addends);
+        if let (Some(_), Some(sum)) = (device, &self.sum) {
+            sum.call1(py, (number, shift, set))?;
+            return Ok(());
+        }
+        let from = self.address + number * self.element;
         // SAFETY: `passnet._worker.pools` vouches for the addresses: memory of the device that holds all windows, and
         // storages of `nbytes` bytes, which it keeps alive. They do not overlap. With no bytes nothing is read or written.
         #[expect(unsafe_code, reason = "tensors are known by address")]
         unsafe {
             match device {
                 Some(device) => device.copy(self.places[set], from, self.nbytes)?,
+                None if self.nbytes > 0 && self.addend != 0 => {
+                    let dtype: DType =
+                        self.dtype.parse().map_err(|_| PyValueError::new_err("an unknown element type"))?;
+                    let values = std::slice::from_raw_parts(from as *const u8, self.nbytes);
+                    let addend =
+                        std::slice::from_raw_parts(self.addend as *const u8, self.addends as usize * self.element);
+                    let out = std::slice::from_raw_parts_mut(self.places[set] as *mut u8, self.nbytes);
+                    add(dtype, values, addend, shift as u64, (self.low, self.high), out);
+                }
                 None if self.nbytes > 0 => {
                     std::ptr::copy_nonoverlapping(from as *const u8, self.places[set] as *mut u8, self.nbytes);
                 }
@@ -85,7 +122,8 @@ impl Subject for PyCalls<'_> {
     fn prepare(&mut self, call: usize) -> PyResult<()> {
         // Untimed calls may share a content, unless they change it.
         if call == 0 || call >= self.warmup || self.restore.is_some() {
-            self.sources.iter().try_for_each(|source| source.fill(call, self.set, self.cuda.as_ref()))?;
+            let py = self.callable.py();
+            self.sources.iter().try_for_each(|source| source.fill(py, call, self.set, self.cuda.as_ref()))?;
         }
         if let Some(restore) = &self.restore {
             restore.call1((self.set,))?;

@@ -1,0 +1,122 @@
+//! Sums of two series of drawn values, as contents of timed calls.
+
+use half::{bf16, f16};
+use serde::{Deserialize, Serialize};
+
+use crate::DType;
+
+/// Values that are added to those of a window. They are repeated behind their end, and each call begins at another one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Addend {
+    /// First byte inside the block.
+    pub offset: u64,
+    /// Number of values.
+    pub elements: u64,
+    /// Least value of a sum, a number of the type; smaller sums become it.
+    pub low: Option<f64>,
+    /// Largest value of a sum, likewise.
+    pub high: Option<f64>,
+}
+
+/// Writes the sums of values and of those of an addend from value `shift` on. Each is rounded once, and then within the bounds.
+/// `out` and `values` have the same length, `addend` is not empty. Types that have no addends are copied.
+#[inline]
+pub fn add(dtype: DType, values: &[u8], addend: &[u8], shift: u64, bounds: (Option<f64>, Option<f64>), out: &mut [u8]) {
+    let size = dtype.size();
+    let mut place = shift as usize % (addend.len() / size).max(1) * size;
+    let mut done = 0;
+    while done < out.len() && !addend.is_empty() {
+        let bytes = (addend.len() - place).min(out.len() - done);
+        let (values, others) = (&values[done..done + bytes], &addend[place..place + bytes]);
+        let out = &mut out[done..done + bytes];
+        match dtype {
+            DType::Float64 => sums::<f64>(values, others, bounds, out),
+            DType::Float32 => sums::<f32>(values, others, bounds, out),
+            DType::Float16 => sums::<f16>(values, others, bounds, out),
+            DType::BFloat16 => sums::<bf16>(values, others, bounds, out),
+            _ => out.copy_from_slice(values),
+        }
+        (done, place) = (done + bytes, 0);
+    }
+}
+
+/// Types whose values are added.
+trait Number: Copy {
+    /// The bytes of a value.
+    type Bytes;
+
+    fn sum(a: &Self::Bytes, b: &Self::Bytes, low: f64, high: f64) -> Self::Bytes;
+
+    fn chunks(bytes: &[u8]) -> &[Self::Bytes];
+
+    fn chunks_mut(bytes: &mut [u8]) -> &mut [Self::Bytes];
+}
+
+macro_rules! number {
+    ($float:ty, $size:literal, $wide:ty, $widen:expr, $round:expr) => {
+        impl Number for $float {
+            type Bytes = [u8; $size];
+
+            #[inline(always)]
+            fn sum(a: &[u8; $size], b: &[u8; $size], low: f64, high: f64) -> [u8; $size] {
+                let (a, b) = ($widen(<$float>::from_ne_bytes(*a)), $widen(<$float>::from_ne_bytes(*b)));
+                let rounded: $wide = $widen($round(a + b));
+                $round(rounded.max(low as $wide).min(high as $wide)).to_ne_bytes()
+            }
+
+            #[inline(always)]
+            fn chunks(bytes: &[u8]) -> &[[u8; $size]] {
+                bytes.as_chunks().0
+            }
+
+            #[inline(always)]
+            fn chunks_mut(bytes: &mut [u8]) -> &mut [[u8; $size]] {
+                bytes.as_chunks_mut().0
+            }
+        }
+    };
+}
+
+number!(f64, 8, f64, |v: f64| v, |v: f64| v);
+number!(f32, 4, f32, |v: f32| v, |v: f32| v);
+number!(f16, 2, f32, f16::to_f32, f16::from_f32);
+number!(bf16, 2, f32, bf16::to_f32, bf16::from_f32);
+
+#[inline]
+fn sums<N: Number>(values: &[u8], others: &[u8], (low, high): (Option<f64>, Option<f64>), out: &mut [u8]) {
+    let (low, high) = (low.unwrap_or(f64::NEG_INFINITY), high.unwrap_or(f64::INFINITY));
+    for ((sum, a), b) in N::chunks_mut(out).iter_mut().zip(N::chunks(values)).zip(N::chunks(others)) {
+        *sum = N::sum(a, b, low, high);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(values: &[f32]) -> Vec<u8> {
+        values.iter().flat_map(|value| value.to_ne_bytes()).collect()
+    }
+
+    #[test]
+    fn addends_are_repeated_and_sums_bounded() {
+        let values = bytes(&[1.0, 2.0, 3.0, 4.0, 5.0]);
+        let mut out = vec![0; values.len()];
+        add(DType::Float32, &values, &bytes(&[0.5, -10.0]), 3, (Some(-6.0), Some(5.25)), &mut out);
+        assert_eq!(out, bytes(&[-6.0, 2.5, -6.0, 4.5, -5.0]));
+    }
+
+    #[test]
+    fn sums_of_short_types_are_rounded_once() {
+        let half = |value: f32| f16::from_f32(value).to_ne_bytes();
+        let mut out = [0; 2];
+        add(DType::Float16, &half(2048.0), &half(1.0), 0, (None, None), &mut out);
+        assert_eq!(out, half(2048.0));
+        add(DType::Float16, &half(2048.0), &half(1.5), 0, (None, None), &mut out);
+        assert_eq!(out, half(2050.0));
+        let short = |value: f32| bf16::from_f32(value).to_ne_bytes();
+        add(DType::BFloat16, &short(1.0), &short(0.0078125), 0, (None, None), &mut out);
+        assert_eq!(out, short(1.0078125));
+        add(DType::Int64, &[7; 8], &[9; 8], 0, (None, None), &mut [0; 8]);
+    }
+}

@@ -1,0 +1,92 @@
+"""Timed calls on a device: contents, and memory that calls allocate and release. On a CUDA device where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from passnet._passes.trace import trace_pattern as trace
+from passnet._worker import pools
+from server import Worker
+
+WritePasses = Callable[..., Path]
+DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+
+SCRATCH = """
+import torch
+import triton
+import triton.language as tl
+
+
+def pattern(x):
+    return torch.sin(x), torch.cos(x)
+
+
+def replacement_args(x):
+    return (x,)
+
+
+@triton.jit
+def leave(x_ptr, scratch_ptr, before_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    tl.store(before_ptr + i, tl.load(scratch_ptr + i, mask=mask), mask=mask)
+    tl.store(scratch_ptr + i, 7.0, mask=mask)
+    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=mask), mask=mask)
+
+
+def scratch(x):
+    out, before, left = torch.empty_like(x), torch.empty_like(x), torch.empty_like(x)
+    leave[(triton.cdiv(x.numel(), 1024),)](x, left, before, out, x.numel(), BLOCK=1024)
+    return out, before
+
+
+def replacement_func():
+    return scratch
+"""
+
+
+@pytest.mark.skipif(
+    not torch.cuda.is_available(), reason="needs a CUDA device; test_worker_timing.py does it on the CPU"
+)
+@pytest.mark.parametrize("count", [1000, 1 << 20])
+def test_what_a_call_releases_is_overwritten(worker: Worker, write_passes: WritePasses, count: int):
+    directory = write_passes(scratch=SCRATCH)
+    pattern = trace(lambda x: (torch.sin(x), torch.cos(x)))
+    loaded = worker.load(pattern, device="cuda", kind="passes", dir=str(directory), compiled=False)
+    assert loaded["passes"][0]["matches"] == 1, loaded
+    x = torch.ones(count)
+    worker.inputs(0, x=x)
+    assert worker.call(poison=True)["type"] == "outputs"
+    worker.pools(x=x)
+    seen = {}
+    for overwrite in (True, False):
+        timed = worker.time(warmup=3, trials=1, overwrite=overwrite)
+        assert timed["type"] == "timed", timed
+        _, before = worker.outputs(worker.request("fetch"))
+        seen[overwrite] = bool((before == 7).any())
+    if not seen[False]:
+        pytest.skip("the allocator returned other blocks: the test shows nothing")
+    assert not seen[True]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("bounds", [(None, None), (-1.25, 0.75)])
+def test_sums_have_the_same_bits_on_all_devices(worker: Worker, device: str, dtype: torch.dtype, bounds: tuple):
+    values, addends = torch.randn(20_000 + 63).to(dtype), torch.randn(4099).to(dtype)
+    worker.load(trace(lambda x: x * 1), device=device, kind="eager")
+    worker.pools(windows=64, addends={"x": (addends, *bounds)}, x=values)
+    windows = [{"start": 60, "step": 3, "addend_start": 4090, "addend_step": 5}]
+    for _ in range(5):
+        call = 2 + worker.time(trials=4, windows=windows)["kept_call"]
+        window, shift = (60 + 3 * call) % 64, (4090 + 5 * call) % 4099
+        expected = torch.empty(20_000, dtype=dtype)
+        pools.summed(values, addends.repeat(6), [expected], *bounds)(window, shift, 0)
+        reply = worker.request("fetch")
+        assert torch.equal(worker.outputs(reply)[0], expected)
+        # The worker compares with bits that native code computed on the host.
+        assert reply["mutated"] == []
