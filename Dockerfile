@@ -2,10 +2,10 @@
 #
 #   docker build -t passnet .
 #   docker build -t passnet:cuda --build-arg BASE=nvidia/cuda:13.0.1-base-ubuntu24.04 --build-arg TORCH=torch .
-#   docker run --rm --security-opt seccomp=unconfined --security-opt apparmor=unconfined passnet doctor
+#   docker run --rm --cap-add SYS_ADMIN --security-opt seccomp=unconfined --security-opt apparmor=unconfined passnet doctor
 #
-# The sandbox of the workers makes namespaces and mounts, which the default profiles of Docker forbid. Without the two
-# options PassNet runs, and `doctor` lists the layers that are missing.
+# The sandbox of the workers makes namespaces and mounts, which the default profiles of Docker forbid. Without the capability
+# and the two options PassNet runs, and `doctor` lists the layers that are missing. No pass gets the capability.
 
 ARG BASE=debian:bookworm-slim
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -96,3 +97,28 @@ def test_a_library_without_its_end_is_dropped(tmp_path: Path, monkeypatch: pytes
     libraries.drop_incomplete()
     # Another worker may be writing the young one.
     assert whole.exists() and young.exists() and not half.exists()
+
+
+_WITHOUT_ADMINISTRATION = """
+import os
+from passnet import _native
+_native.prepare_namespaces()
+for _ in range(2):
+    is_left = _native.unshare_child_pid_namespace()
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+    if is_left:
+        _native.restore_child_pid_namespace()
+"""
+
+
+def test_a_user_without_administration_forks_more_than_one_worker():
+    """As an ordinary user or root of a container: the way back into the PID namespace of the fork server may be closed."""
+
+    def drop() -> None:
+        # PR_CAPBSET_DROP of CAP_SYS_ADMIN; an ordinary user, who may not do this, has no administration to drop.
+        ctypes.CDLL(None).prctl(24, 21, 0, 0, 0)
+
+    subprocess.run([sys.executable, "-c", _WITHOUT_ADMINISTRATION], preexec_fn=drop, check=True, timeout=60)

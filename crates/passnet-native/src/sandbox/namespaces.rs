@@ -28,7 +28,7 @@ impl Namespaces {
             _ => gain_administration(),
         };
         let made = gained.and_then(|()| make_shared());
-        let processes = File::open("/proc/self/ns/pid").ok();
+        let processes = File::open("/proc/self/ns/pid").ok().filter(|own| can_come_back(own));
         match made {
             Ok(shared) => Self { shared, refusal: None, processes },
             Err(error) => Self { shared: Vec::new(), refusal: Some(error.to_string()), processes },
@@ -74,6 +74,20 @@ fn gain_administration() -> io::Result<()> {
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
     fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
+}
+
+/// Returns whether a process that has left this PID namespace for its children may enter it again.
+///
+/// The kernel asks for administration of the user namespace that owns it. An administrator of a user namespace made by
+/// [`gain_administration`], as an ordinary user or root of a container is, may leave and not come back; the first child would be the only one.
+fn can_come_back(own: &File) -> bool {
+    std::thread::scope(|scope| {
+        let trial = std::thread::Builder::new().spawn_scoped(scope, || {
+            // The thread ends at once, and no child of it is ever made.
+            sys::unshare(libc::CLONE_NEWPID).and_then(|()| sys::setns(own.as_fd(), libc::CLONE_NEWPID))
+        });
+        trial.is_ok_and(|thread| matches!(thread.join(), Ok(Ok(()))))
+    })
 }
 
 /// Namespaces are left by a thread at a time; the one that makes these ends at once, and only the descriptors hold them.
