@@ -77,6 +77,10 @@ impl Archive for RunLibrary {
         self.graphs.view(suite, version, id)
     }
 
+    fn parsed(&self, text: &str) -> Option<Graph> {
+        graph_module::parse("model.py", text).ok()
+    }
+
     fn rewritten(&self, text: &str) -> Option<Graph> {
         graph_module::parse("rewritten", &as_module(text)).ok()
     }

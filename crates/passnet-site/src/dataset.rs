@@ -5,13 +5,17 @@ use std::{collections::BTreeMap, path::Path};
 use passnet_dataset::{
     Dataset, Table,
     query::{Filter, SampleCounts, query, stats},
+    store::SampleRow,
 };
+use passnet_run::archive::short_type;
 use passnet_web::{DatasetView, SampleLine, TableView};
 
-use crate::SiteError;
+use crate::{SiteError, similar::features};
 
-/// Samples that a page of a dataset lists.
-const LISTED: usize = 800;
+/// Samples of a table that the pages of a dataset show.
+const LISTED: usize = 2000;
+/// Longest source that is shown, in bytes.
+const MAX_SOURCE: usize = 400_000;
 /// Ops named of each sample.
 const OPS_NAMED: usize = 6;
 
@@ -37,12 +41,9 @@ pub(crate) fn dataset_view(folder: &Path) -> Result<DatasetView, SiteError> {
 fn table_view(dataset: &Dataset, table: Table, name: &str) -> Result<TableView, SiteError> {
     let counts = stats(dataset, table)?;
     let rows = query(dataset, table, Filter::default())?;
-    let samples = rows.filter_map(Result::ok).take(LISTED).map(|row| SampleLine {
-        path: row.path,
-        source: row.source.unwrap_or_default(),
-        ops: row.ops.len(),
-        op_names: most_frequent(&row.ops),
-    });
+    let rows: Vec<SampleRow> = rows.filter_map(Result::ok).take(LISTED).collect();
+    let features = features(&rows.iter().map(|row| row.ops.as_slice()).collect::<Vec<_>>());
+    let samples = rows.into_iter().zip(features).map(|(row, features)| line(row, features));
     Ok(TableView {
         name: name.to_owned(),
         rows: counts.samples,
@@ -50,6 +51,23 @@ fn table_view(dataset: &Dataset, table: Table, name: &str) -> Result<TableView, 
         failures: counts.failures.iter().map(|failure| format!("{failure:?}")).collect(),
         groups: groups(counts),
     })
+}
+
+fn line(row: SampleRow, features: Vec<(u32, f32)>) -> SampleLine {
+    let text = row.files.text("model.py").filter(|text| text.len() <= MAX_SOURCE);
+    let described: serde_json::Value =
+        serde_json::from_str(row.files.text("graph_net.json").unwrap_or_default()).unwrap_or_default();
+    SampleLine {
+        source: row.source.unwrap_or_default(),
+        ops: row.ops.len(),
+        op_names: most_frequent(&row.ops),
+        model: described["model_name"].as_str().unwrap_or_default().to_owned(),
+        domain: row.domain.unwrap_or_default(),
+        inputs: row.inputs.iter().map(|input| short_type(input.dtype, &input.shape)).collect(),
+        text: text.unwrap_or_default().to_owned(),
+        path: row.path,
+        features,
+    }
 }
 
 fn groups(counts: SampleCounts) -> Vec<(String, Vec<(String, usize)>)> {

@@ -4,7 +4,7 @@ use std::{io, net::SocketAddr, path::PathBuf};
 
 use passnet_agent::corpus::ReadError;
 use passnet_dataset::{OpenError, store::TableError};
-use passnet_run::archive::ArchiveError;
+use passnet_run::{archive::ArchiveError, bundle::BundleError};
 
 /// Error of making or serving pages.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +34,9 @@ pub enum SiteError {
     /// A run cannot be read.
     #[error(transparent)]
     Run(#[from] ArchiveError),
+    /// The bundle of a run cannot be written.
+    #[error(transparent)]
+    Bundle(#[from] BundleError),
     /// A table of the dataset cannot be read.
     #[error(transparent)]
     Dataset(#[from] TableError),

@@ -58,10 +58,10 @@ impl Contents {
     }
 
     /// Returns the site of runs with this content, and the library that its pages are rendered from.
-    pub(crate) fn site(&self, runs: Vec<RunView>, sources: Vec<BlobSource>) -> (Site, RunLibrary) {
+    pub(crate) fn site(&self, runs: Vec<Arc<RunView>>, sources: Vec<BlobSource>) -> (Site, RunLibrary) {
         let site = Site::new(runs, self.trajectories.clone(), self.dataset.clone());
         let site = site.with_trainings(self.trainings.clone()).with_bisected(self.bisected.clone());
-        let site = site.with_published(self.published).with_live(self.live);
+        let site = site.with_published(self.published).with_live(self.live).with_bundles(true);
         (site, RunLibrary { sources, graphs: Arc::clone(&self.graphs) })
     }
 }

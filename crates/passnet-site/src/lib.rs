@@ -19,6 +19,7 @@
 //! ```
 
 mod bisected;
+mod bundles;
 mod dataset;
 mod error;
 mod extras;
@@ -26,8 +27,10 @@ mod fleet_metrics;
 mod graphs;
 mod live;
 mod publish;
+mod reading;
 mod serve;
 mod shelf;
+mod similar;
 mod training;
 mod trajectories;
 

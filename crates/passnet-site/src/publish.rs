@@ -9,10 +9,10 @@ use std::{
 };
 
 use fs_err as fs;
-use passnet_run::archive::{RunLibrary, find_runs, read_source};
+use passnet_run::archive::{RunLibrary, find_runs};
 use passnet_web::{PageId, Site};
 
-use crate::{Extras, SiteError, extras::Contents};
+use crate::{Extras, SiteError, bundles::write_bundles, extras::Contents, reading::read_all, shelf::Shown};
 
 /// File that marks a folder as a site. Only such a folder is replaced.
 const MARK: &str = ".passnet-site";
@@ -40,12 +40,13 @@ pub fn publish(
     if out.exists() && !out.join(MARK).exists() && fs::read_dir(out)?.next().is_some() {
         return Err(SiteError::Occupied(out.to_owned()));
     }
-    let (site, library) = load(runs, extras, remark)?;
+    let Shown { site, library, paths } = load(runs, extras, remark)?;
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
     // Next to the destination, because a folder can only be renamed within one file system.
     let building = tempfile::Builder::new().prefix(".passnet-site-").tempdir_in(folder)?;
     let published = write_pages(&site, &library, building.path())?;
+    write_bundles(building.path(), paths.iter().enumerate().map(|(run, path)| (site.bundle_path(run), path)))?;
     fs::write(building.path().join(MARK), "This folder is written by `passnet site` and replaced by the next one.\n")?;
     // The earlier site stays until the new one is complete, so that an error leaves it as it was.
     if out.exists() {
@@ -64,14 +65,14 @@ fn make_readable(folder: &Path) -> Result<(), SiteError> {
     Ok(fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755))?)
 }
 
-fn load(runs: &[PathBuf], extras: &Extras<'_>, remark: &dyn Fn(&str)) -> Result<(Site, RunLibrary), SiteError> {
+fn load(runs: &[PathBuf], extras: &Extras<'_>, remark: &dyn Fn(&str)) -> Result<Shown, SiteError> {
     let paths: Vec<PathBuf> = runs.iter().map(|path| find_runs(path)).collect::<Result<Vec<_>, _>>()?.concat();
     if paths.is_empty() {
         return Err(SiteError::NoRuns);
     }
-    let read: Vec<_> = paths.iter().map(|path| read_source(path)).collect::<Result<_, _>>()?;
-    let (runs, sources) = read.into_iter().unzip();
-    Ok(Contents::read(extras, remark)?.site(runs, sources))
+    let (runs, sources) = read_all(&paths).into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+    let (site, library) = Contents::read(extras, remark)?.site(runs, sources);
+    Ok(Shown { site, library, paths })
 }
 
 /// Renders all pages, on all cores.

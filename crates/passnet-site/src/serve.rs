@@ -24,7 +24,7 @@ use self::{
     response::{allow_questions, respond},
     submissions::Submissions,
 };
-use crate::{SiteError, live::live_json, shelf::Shelf};
+use crate::{SiteError, bundles::bundle_bytes, live::live_json, shelf::Shelf};
 
 /// Path of the data of the live page.
 const LIVE_DATA: &str = "live.json";
@@ -35,6 +35,8 @@ enum Answer {
     /// The live page, whose script asks for data.
     Live(String),
     Data(String),
+    /// The bundle of a run.
+    Bundle(Vec<u8>),
 }
 
 /// State shared by all requests.
@@ -123,6 +125,7 @@ async fn answer(State(server): State<Arc<Server>>, request: Request) -> Response
             response
         }
         Ok(Some(Answer::Data(data))) => respond(StatusCode::OK, "application/json", data),
+        Ok(Some(Answer::Bundle(bytes))) => respond(StatusCode::OK, "application/vnd.passnet.bundle", bytes),
         Ok(None) => sentence(StatusCode::NOT_FOUND, "there is no such page"),
         Err(error) => {
             tracing::error!("a page could not be written: {error}");
@@ -141,7 +144,11 @@ fn rendered(shelf: &Shelf, path: &str) -> Option<Answer> {
             let runs = shelf.live()?;
             Some(Answer::Data(live_json(&runs, &shown.site.live_content(&runs)).to_string()))
         }
-        None => None,
+        None => {
+            let run = shown.site.bundle_at(path)?;
+            let bytes = bundle_bytes(shown.paths.get(run)?);
+            bytes.map_err(|error| tracing::warn!("no bundle of {path}: {error}")).ok().map(Answer::Bundle)
+        }
     }
 }
 

@@ -8,10 +8,10 @@ use std::{
 };
 
 use fs_err as fs;
-use passnet_run::archive::{BlobSource, RunLibrary, find_runs, read_source};
+use passnet_run::archive::{BlobSource, RunLibrary, find_runs};
 use passnet_web::{LiveRun, RunView, Site};
 
-use crate::{Extras, SiteError, extras::Contents, live::LiveLogs};
+use crate::{Extras, SiteError, extras::Contents, live::LiveLogs, reading::read_all};
 
 /// Pause between two checks of the folder.
 const EVERY: Duration = Duration::from_secs(2);
@@ -23,16 +23,19 @@ type Stamp = Vec<(u64, Option<SystemTime>)>;
 pub(crate) struct Shown {
     pub(crate) site: Site,
     pub(crate) library: RunLibrary,
+    /// Directory or bundle of each run, in the order of the site.
+    pub(crate) paths: Vec<PathBuf>,
 }
 
 struct KnownRun {
     stamp: Stamp,
     /// `None` where the run could not be read.
-    run: Option<(RunView, BlobSource)>,
+    run: Option<(Arc<RunView>, BlobSource)>,
 }
 
 struct ShelfState {
-    shown: Arc<Shown>,
+    /// `None` until a page is asked for.
+    shown: Option<Arc<Shown>>,
     kept: BTreeMap<PathBuf, KnownRun>,
     looked: Instant,
 }
@@ -57,8 +60,7 @@ impl Shelf {
         }
         let (contents, mut kept) = (Contents::read(extras, remark)?, BTreeMap::new());
         read_changed(folder, &mut kept);
-        let shown = Arc::new(show(&contents, &kept));
-        let state = Mutex::new(ShelfState { shown, kept, looked: Instant::now() });
+        let state = Mutex::new(ShelfState { shown: None, kept, looked: Instant::now() });
         Ok(Self { folder: folder.to_owned(), contents, state, live: None })
     }
 
@@ -67,8 +69,7 @@ impl Shelf {
     pub fn with_live(mut self) -> Self {
         self.live = Some(Mutex::new(LiveLogs::new(self.folder.clone())));
         self.contents.live = true;
-        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        state.shown = Arc::new(show(&self.contents, &state.kept));
+        self.state.get_mut().unwrap_or_else(PoisonError::into_inner).shown = None;
         self
     }
 
@@ -82,11 +83,12 @@ impl Shelf {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.looked.elapsed() > EVERY {
             if read_changed(&self.folder, &mut state.kept) {
-                state.shown = Arc::new(show(&self.contents, &state.kept));
+                state.shown = None;
             }
             state.looked = Instant::now();
         }
-        Arc::clone(&state.shown)
+        let ShelfState { shown, kept, .. } = &mut *state;
+        Arc::clone(shown.get_or_insert_with(|| Arc::new(show(&self.contents, kept))))
     }
 }
 
@@ -99,22 +101,25 @@ fn read_changed(folder: &Path, kept: &mut BTreeMap<PathBuf, KnownRun>) -> bool {
     let before = kept.len();
     kept.retain(|path, _| paths.contains(path));
     let mut changed = kept.len() < before;
-    for path in paths {
-        let stamp = stamp(&path);
-        if kept.get(&path).is_some_and(|kept| kept.stamp == stamp) {
-            continue;
-        }
-        let run = read_source(&path).map_err(|error| tracing::warn!("left out: {error:#}")).ok();
+    // The stamp is taken before the run is read: a change in between is seen by the next look.
+    let is_new = |(path, stamp): &(PathBuf, Stamp)| kept.get(path).is_none_or(|kept| kept.stamp != *stamp);
+    let stamped = paths.into_iter().map(|path| (path.clone(), stamp(&path)));
+    let (new, stamps): (Vec<PathBuf>, Vec<Stamp>) = stamped.filter(is_new).unzip();
+    changed |= !new.is_empty();
+    let read = read_all(&new);
+    for ((path, stamp), run) in new.into_iter().zip(stamps).zip(read) {
+        let run = run.map_err(|error| tracing::warn!("left out: {error:#}")).ok();
         kept.insert(path, KnownRun { stamp, run });
-        changed = true;
     }
     changed
 }
 
 fn show(contents: &Contents, kept: &BTreeMap<PathBuf, KnownRun>) -> Shown {
-    let (runs, sources) = kept.values().filter_map(|kept| kept.run.clone()).unzip();
+    let readable = kept.iter().filter_map(|(path, kept)| Some((path.clone(), kept.run.clone()?)));
+    let (paths, read): (Vec<PathBuf>, Vec<_>) = readable.unzip();
+    let (runs, sources) = read.into_iter().unzip();
     let (site, library) = contents.site(runs, sources);
-    Shown { site, library }
+    Shown { site, library, paths }
 }
 
 fn stamp(path: &Path) -> Stamp {

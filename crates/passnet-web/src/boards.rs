@@ -3,6 +3,8 @@
 use passnet_record::{RunHeader, Status};
 use passnet_score::{Interval, scored_path};
 
+use std::sync::Arc;
+
 use crate::{site::Site, view::RunView};
 
 /// Conditions that all runs of a board share. Runs under different conditions have no common rank.
@@ -82,7 +84,7 @@ pub(crate) fn path_of(run: &RunView) -> String {
 }
 
 /// Assigns ranks: 1 plus the number of runs that are certainly better, i.e. whose interval lies above.
-fn rank(runs: &[RunView], rows: &mut [Ranked]) {
+fn rank(runs: &[Arc<RunView>], rows: &mut [Ranked]) {
     let graphs = rows.iter().map(|row| runs[row.run].header.graphs).max().unwrap_or_default();
     let eligible = |row: &Ranked| runs[row.run].is_complete() && runs[row.run].header.graphs == graphs;
     let intervals: Vec<Option<Interval>> =

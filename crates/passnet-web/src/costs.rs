@@ -5,11 +5,13 @@ use passnet_record::{Status, Verdict};
 
 use crate::{
     compare::RankedRun,
+    draw::cloud::{Mark, Series, cloud},
     format::{duration, ratio},
 };
 
 /// One row per run; medians over the graphs that were timed.
 pub(crate) fn costs(entries: &[RankedRun<'_>]) -> Markup {
+    let clouds: Vec<Series<'_>> = entries.iter().map(series).collect();
     if entries.iter().all(|entry| entry.run.verdicts.iter().all(|verdict| verdict.evidence.usage.is_none())) {
         return html! { p.about { "These runs did not record time and memory." } };
     }
@@ -18,6 +20,10 @@ pub(crate) fn costs(entries: &[RankedRun<'_>]) -> Markup {
             "Medians over graphs. Compile time is loading and the first call less a usual call. Memory is the peak of the process on a "
             "CPU, and of tensors during timed calls on a GPU, as a multiple of eager. After so many calls, compiling has paid off; graphs "
             "that are not faster never get there. Workers report these figures themselves."
+        }
+        figure {
+            figcaption { "Speed-up against compile time, one mark per graph: up is faster, left is sooner" }
+            (cloud(&clouds, "Speed-up against compile time"))
         }
         div.scroll role="region" aria-label="Compile time and memory" tabindex="0" {
             table.sortable {
@@ -36,6 +42,19 @@ pub(crate) fn costs(entries: &[RankedRun<'_>]) -> Markup {
             }
         }
     }
+}
+
+/// Returns the correct graphs of a run that were timed, with their compile times.
+fn series<'a>(entry: &'a RankedRun<'_>) -> Series<'a> {
+    let mark = |verdict: &'a Verdict| {
+        Some(Mark {
+            compile_ns: verdict.compile_ns()?,
+            speedup: verdict.scored_timing()?.speedup.ratio,
+            name: &verdict.id.task,
+        })
+    };
+    let correct = entry.run.verdicts.iter().filter(|verdict| verdict.status == Status::Correct);
+    Series { label: &entry.label, series: entry.series, marks: correct.filter_map(mark).collect() }
 }
 
 fn row(entry: &RankedRun<'_>) -> Markup {

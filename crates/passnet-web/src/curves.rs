@@ -3,7 +3,11 @@
 use maud::{Markup, html};
 use passnet_score::ToleranceScore;
 
-use crate::{compare::RankedRun, draw::at, format::score};
+use crate::{
+    compare::RankedRun,
+    draw::at,
+    format::{name_end, score},
+};
 
 const WIDTH: f64 = 760.0;
 const LEFT: f64 = 52.0;
@@ -127,7 +131,7 @@ fn legend(entries: &[RankedRun<'_>]) -> Markup {
             g.series.(colour(entry)).baseline[entry.is_baseline()] {
                 polyline points=(format!("{},{y} {},{y}", at(x), at(x + 28.0))) {}
                 path.marker d=(marker(entry.series, x + 14.0, y)) {}
-                text.name x=(at(x + 34.0)) y=(at(y + 4.0)) { (shortened(&entry.label)) title { (entry.label) } }
+                text.name x=(at(x + 34.0)) y=(at(y + 4.0)) { (name_end(&entry.label, LEGEND_CHARS)) title { (entry.label) } }
             }
         }
     }
@@ -146,16 +150,6 @@ fn marker(series: usize, x: f64, y: f64) -> String {
         2 => format!("M{x} {y}m0-4l4 7h-8z"),
         _ => format!("M{x} {y}m0-4l4 4l-4 4l-4-4z"),
     }
-}
-
-/// The end of a long name, which is where paths differ.
-fn shortened(label: &str) -> String {
-    let count = label.chars().count();
-    if count <= LEGEND_CHARS {
-        return label.to_owned();
-    }
-    let tail: String = label.chars().skip(count - LEGEND_CHARS + 1).collect();
-    format!("…{tail}")
 }
 
 /// Returns the drawn values as a table: tolerances down, runs across.

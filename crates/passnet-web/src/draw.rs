@@ -1,8 +1,11 @@
 //! Drawings as inline SVG.
 
 pub(crate) mod bars;
+pub(crate) mod cloud;
 pub(crate) mod difference;
+mod fold;
 pub(crate) mod graph;
+mod graph_parts;
 pub(crate) mod history;
 mod layout;
 pub(crate) mod lines;

@@ -36,6 +36,16 @@ pub(crate) fn percent(value: f64) -> String {
     format!("{value:.1}%")
 }
 
+/// Returns the end of a long name, which is where paths differ. `most` is its length in letters.
+pub(crate) fn name_end(name: &str, most: usize) -> String {
+    let count = name.chars().count();
+    if count <= most {
+        return name.to_owned();
+    }
+    let tail: String = name.chars().skip(count - most + 1).collect();
+    format!("…{tail}")
+}
+
 /// Returns a p-value: three decimals, `< 0.001` below.
 pub(crate) fn p_value(p: f64) -> String {
     if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }

@@ -8,8 +8,10 @@ mod context;
 mod dataset;
 mod evaluation;
 mod live;
+mod pass_files;
 mod published;
 mod run;
+mod sample;
 mod suite;
 mod task;
 mod training;
@@ -46,7 +48,8 @@ fn document(context: &Context<'_>, live: &[LiveRun]) -> String {
         PageId::Compare(before, after) => comparison::page(context, before, after),
         PageId::Trajectory(index) => trajectory::page(context, index),
         PageId::Trajectories => trajectory::list(context),
-        PageId::Dataset => dataset::page(context),
+        PageId::Dataset(part) => dataset::page(context, part),
+        PageId::Sample(index) => sample::page(context, index),
         PageId::Published => published::page(),
         PageId::Author(index) => author::page(context, index),
         PageId::Authors => author::list(context),
@@ -72,7 +75,7 @@ fn places(context: &Context<'_>) -> Vec<NavLink> {
     let pages = [
         (true, "Leaderboard", PageId::Index),
         (!site.authors.is_empty(), "Authors", PageId::Authors),
-        (site.dataset.is_some(), "Dataset", PageId::Dataset),
+        (site.dataset.is_some(), "Dataset", PageId::Dataset(0)),
         (!site.bisected.is_empty(), "Failing parts", PageId::Bisections),
         (!site.trainings.is_empty(), "Training", PageId::Training),
         (!site.trajectories.is_empty(), "Trajectories", PageId::Trajectories),

@@ -4,8 +4,12 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 const STYLE: &str = include_str!("../assets/report.css");
 /// One script element; its hash is in [`SCRIPT_HASH`].
-const SCRIPT: &str =
-    concat!(include_str!("../assets/sort.js"), include_str!("../assets/filter.js"), include_str!("../assets/live.js"));
+const SCRIPT: &str = concat!(
+    include_str!("../assets/sort.js"),
+    include_str!("../assets/filter.js"),
+    include_str!("../assets/zoom.js"),
+    include_str!("../assets/live.js")
+);
 /// SHA-256 of [`SCRIPT`], as a content security policy names it. A test checks it.
 const SCRIPT_HASH: &str = include_str!("../assets/script.sha256");
 

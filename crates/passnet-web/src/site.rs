@@ -6,5 +6,5 @@ mod page_id;
 mod paths;
 mod slug;
 
-pub(crate) use self::model::GRAPHS_PER_PAGE;
+pub(crate) use self::model::{GRAPHS_PER_PAGE, SAMPLES_PER_PAGE};
 pub use self::{model::Site, page_id::PageId};

@@ -161,12 +161,14 @@ pub trait Archive {
     fn trials(&self, run: usize, raw: &ContentId) -> Option<Trials>;
     /// Returns a graph of a suite; `None` if the suite is not available.
     fn graph(&self, suite: &str, version: &str, id: &GraphId) -> Option<GraphView>;
+    /// Returns the graph of a `model.py`; `None` if it is not a straight-line graph.
+    fn parsed(&self, text: &str) -> Option<Graph>;
     /// Returns a rewritten graph, from its Python text; `None` if it is not a straight-line graph.
     fn rewritten(&self, text: &str) -> Option<Graph>;
 }
 
 /// Counts over a dataset.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct DatasetView {
     /// Name of its folder.
     pub name: String,
@@ -175,7 +177,7 @@ pub struct DatasetView {
 }
 
 /// Counts over one table of a dataset.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TableView {
     /// `graphs`, `subgraphs` ...
     pub name: String,
@@ -183,14 +185,14 @@ pub struct TableView {
     pub rows: usize,
     /// Groups of counts: title, then name and count, in the order to be shown.
     pub groups: Vec<(String, Vec<(String, usize)>)>,
-    /// The first rows, for looking up.
+    /// Rows for looking up, as many as the site shows.
     pub samples: Vec<SampleLine>,
     /// Parts that could not be read, with why.
     pub failures: Vec<String>,
 }
 
 /// One sample of a dataset.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct SampleLine {
     pub path: String,
     /// Library it comes from.
@@ -199,6 +201,16 @@ pub struct SampleLine {
     pub ops: usize,
     /// The distinct ops, most frequent first.
     pub op_names: String,
+    /// Model that it was captured from; empty if unknown.
+    pub model: String,
+    /// Field of use; empty if unknown.
+    pub domain: String,
+    /// Types of its inputs as short text such as `f32[4, 128]`, in order.
+    pub inputs: Vec<String>,
+    /// Text of `model.py`; empty if it is too long to be shown.
+    pub text: String,
+    /// What it has in common with others: ids of features, ascending, and their weights. The squares of the weights add up to 1.
+    pub features: Vec<(u32, f32)>,
 }
 
 /// A conversation of an author about one task.

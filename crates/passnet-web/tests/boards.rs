@@ -22,6 +22,10 @@ impl Archive for Empty {
         None
     }
 
+    fn parsed(&self, _: &str) -> Option<Graph> {
+        None
+    }
+
     fn rewritten(&self, _: &str) -> Option<Graph> {
         None
     }

@@ -50,6 +50,10 @@ impl Archive for Shelves {
         Some(GraphView { graph, types, source: HOSTILE.to_owned(), model: HOSTILE.to_owned() })
     }
 
+    fn parsed(&self, _: &str) -> Option<Graph> {
+        Some(graph())
+    }
+
     fn rewritten(&self, _: &str) -> Option<Graph> {
         Some(graph())
     }
@@ -146,6 +150,11 @@ fn site() -> Site {
             source: HOSTILE.to_owned(),
             ops: 3,
             op_names: HOSTILE.to_owned(),
+            model: HOSTILE.to_owned(),
+            domain: HOSTILE.to_owned(),
+            inputs: vec![HOSTILE.to_owned()],
+            text: HOSTILE.to_owned(),
+            features: vec![(0, 1.0)],
         }],
         failures: vec![HOSTILE.to_owned()],
     };

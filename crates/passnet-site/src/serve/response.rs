@@ -8,8 +8,8 @@ use axum::{
 use passnet_web::{content_security_policy, live_content_security_policy};
 
 /// Returns an answer of a type.
-pub(super) fn respond(code: StatusCode, kind: &'static str, body: String) -> Response {
-    let mut response = Response::new(Body::from(body));
+pub(super) fn respond(code: StatusCode, kind: &'static str, body: impl Into<Body>) -> Response {
+    let mut response = Response::new(body.into());
     *response.status_mut() = code;
     let headers = response.headers_mut();
     for (name, value) in [

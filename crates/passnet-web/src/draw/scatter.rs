@@ -65,11 +65,18 @@ impl Frame {
     /// Marks of the score axis: 1, 2 and 5 times powers of ten, and steps between where the range is short.
     fn marks(&self) -> Vec<f64> {
         let coarse = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0];
-        let fine = [0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4, 1.6, 1.8];
-        let within =
-            |marks: &[f64]| marks.iter().copied().filter(|mark| (self.low..=self.high).contains(mark)).collect();
-        let marks: Vec<f64> = within(&coarse);
-        if marks.len() < 3 { within(&fine) } else { marks }
+        let medium = [0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0];
+        let fine = [0.8, 0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5];
+        let within = |marks: &[f64]| -> Vec<f64> {
+            marks.iter().copied().filter(|mark| (self.low..=self.high).contains(mark)).collect()
+        };
+        // The coarsest steps with marks on most of the axis.
+        let choices = [within(&coarse), within(&medium), within(&fine)];
+        let reaches =
+            |marks: &Vec<f64>| marks.len() >= 3 && marks.last().is_some_and(|&last| self.y(last) < TOP + 0.35 * HEIGHT);
+        let first = choices.iter().position(reaches);
+        let most = || (0..choices.len()).max_by_key(|&at| choices[at].len()).unwrap_or_default();
+        choices[first.unwrap_or_else(most)].clone()
     }
 }
 

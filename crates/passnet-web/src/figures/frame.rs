@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::draw::at;
+use crate::{draw::at, format::name_end};
 
 pub(super) const WIDTH: f64 = 760.0;
 pub(super) const LEFT: f64 = 60.0;
@@ -12,6 +12,8 @@ pub(super) const PLOT: f64 = 320.0;
 const AXIS: f64 = 46.0;
 const LEGEND_ROW: f64 = 20.0;
 const LEGEND_COLUMNS: usize = 3;
+/// Letters of a name in the legend.
+const LEGEND_CHARS: usize = 28;
 
 /// Colours that differ for any kind of colour vision (Okabe and Ito).
 const COLOURS: [&str; 8] = ["#0072b2", "#d55e00", "#00805c", "#b0558a", "#8a6d00", "#2a8fce", "#5b4fc7", "#666666"];
@@ -76,7 +78,7 @@ fn legend(names: &[&str], top: f64) -> Markup {
             @let x = LEFT + column * (index % LEGEND_COLUMNS) as f64;
             @let y = top + LEGEND_ROW * (index / LEGEND_COLUMNS) as f64;
             rect x=(at(x)) y=(at(y)) width="14" height="10" fill=(colour(index)) {}
-            text x=(at(x + 20.0)) y=(at(y + 10.0)) { (name) }
+            text x=(at(x + 20.0)) y=(at(y + 10.0)) { (name_end(name, LEGEND_CHARS)) }
         }
     }
 }

@@ -200,7 +200,12 @@ fn run_row(context: &Context<'_>, board: &Board, row: &Ranked, suite: &str, axis
                 @if let Some(cost) = run.cost_usd() { br; small { (usd(cost)) } }
             }
             td { (change(context, board, row.run)) }
-            td.day { (day(&run.header.started)) }
+            td.day {
+                (day(&run.header.started))
+                @if context.site.has_bundles {
+                    br; small { a href=(context.site.bundle_path(row.run)) download aria-label=(format!("Raw bundle of {}", entry.label)) { "raw bundle" } }
+                }
+            }
         }
     }
 }

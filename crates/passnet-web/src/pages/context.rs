@@ -37,6 +37,16 @@ impl Context<'_> {
         html! { a href=(self.href(place)) { (text) } }
     }
 
+    /// Returns a link to the bundle of a run, where the site has bundles.
+    pub(super) fn bundle(&self, run: usize) -> Markup {
+        html! {
+            @if self.site.has_bundles {
+                p.raw { a href=(format!("{}{}", self.here.up(), self.site.bundle_path(run))) download { "Raw bundle" }
+                    ": log, passes and trial times of " (self.site.entries[run].label) "." }
+            }
+        }
+    }
+
     /// Returns a run in the form that figures and tables of several runs use.
     pub(super) fn entry(&self, run: usize) -> RankedRun<'_> {
         let entry = &self.site.entries[run];

@@ -3,9 +3,12 @@
 use maud::{Markup, html};
 use passnet_record::{ExecutionPath, GraphId, Remark, Timing, Verdict};
 
-use super::context::{Context, Page};
+use super::{
+    context::{Context, Page},
+    pass_files::{difference, passes, rival},
+};
 use crate::{
-    PageId, PassText, Trials,
+    PageId, Trials,
     draw::{difference::replaced, graph::graph_drawing, plots},
     failures::message,
     format::{counted, duration, ratio},
@@ -13,11 +16,6 @@ use crate::{
     site::GRAPHS_PER_PAGE,
 };
 
-/// Characters of one file, and of all files, that are shown.
-const MAX_FILE: usize = 50_000;
-const MAX_FILES: usize = 100_000;
-/// Findings that are listed.
-const MAX_FINDINGS: usize = 50;
 /// Characters of a rewritten graph that are shown.
 const MAX_REWRITTEN: usize = 6_000;
 /// Outputs of a graph that are listed.
@@ -43,64 +41,21 @@ pub(super) fn page(context: &Context<'_>, run: usize, task: usize, part: usize) 
     if part == 0
         && let Some(set) = site.runs[run].passes.iter().find(|set| set.task == *id)
     {
-        sections.push(section("passes", "Passes", passes(&context.archive.passes(run, set))));
+        let files = context.archive.passes(run, set);
+        sections.push(section("passes", "Passes", passes(&files)));
+        if let Some(other) = rival(context, run, task, set) {
+            sections.push(section("difference", "Difference", difference(context, (run, &files), other, task)));
+        }
     }
     let lead = html! {
         p { (context.link(PageId::Run(run), &entry.label)) " on " (context.link(PageId::Task(entry.suite, task), id)) ": " (counted(count, "graph")) "." }
+        (context.bundle(run))
     };
     let above = vec![
         (format!("Suite {}", suite.title()), PageId::Suite(entry.suite, 0)),
         (format!("Run {}", site.runs[run].header.run), PageId::Run(run)),
     ];
     Page { title: format!("{} on {id}", entry.label), above, lead, sections }
-}
-
-fn passes(files: &[PassText]) -> Markup {
-    if files.is_empty() {
-        return html! { p { "The pass directory is empty: nothing was rewritten." } };
-    }
-    let findings: usize = files.iter().map(|file| file.findings.len()).sum();
-    let mut left = MAX_FILES;
-    html! {
-        p.about {
-            @if files.iter().any(|file| file.text.is_none()) { "Some files were not kept, so the integrity rules are not applied." }
-            @else if findings == 0 { "The integrity rules of this PassNet find nothing in these files." }
-            @else { (counted(findings, "finding")) " of the integrity rules; the lines are marked." }
-        }
-        @for (index, file) in files.iter().enumerate() { (pass_file(index, file, &mut left)) }
-    }
-}
-
-fn pass_file(index: usize, file: &PassText, left: &mut usize) -> Markup {
-    let Some(text) = &file.text else {
-        return html! { h3 { (file.path) } p { "This file is not kept with the run, or is not text." } };
-    };
-    let size = text.chars().count();
-    let shown: String = text.chars().take(MAX_FILE.min(*left)).collect();
-    let cut = size - shown.chars().count();
-    *left -= size - cut;
-    let line_id = |line: usize| format!("f{index}-{line}");
-    html! {
-        h3 { (file.path) }
-        @if !file.findings.is_empty() {
-            ul.findings { @for finding in file.findings.iter().take(MAX_FINDINGS) {
-                li {
-                    a href=(format!("#{}", line_id(finding.line))) { (finding.line) ":" (finding.column) }
-                    " " code { (finding.rule) } " " (finding.message) @if !finding.help.is_empty() { " — " (finding.help) }
-                }
-            } }
-        }
-        details open[size < 6000] {
-            summary { (counted(text.lines().count(), "line")) }
-            pre.code tabindex="0" {
-                @for (number, line) in shown.lines().enumerate() {
-                    @if file.findings.iter().any(|finding| finding.line == number + 1) { i.hit id=(line_id(number + 1)) { (line) } }
-                    @else { i { (line) } }
-                }
-            }
-            @if cut > 0 { p.about { (counted(cut, "further character")) "." } }
-        }
-    }
 }
 
 fn graph(context: &Context<'_>, run: usize, verdict: &Verdict, is_first: bool) -> Markup {
@@ -132,8 +87,12 @@ fn graph(context: &Context<'_>, run: usize, verdict: &Verdict, is_first: bool) -
                 div { dt { "Timed calls checked" } dd { (evidence.timed_calls_checked) } }
                 @if !evidence.mutated_inputs.is_empty() { div { dt { "Mutated inputs" } dd { (evidence.mutated_inputs.join(", ")) } } }
                 @if !evidence.notes.is_empty() { div { dt { "Notes" } dd { (evidence.notes.iter().map(Remark::to_string).collect::<Vec<_>>().join(", ")) } } }
-                @for (name, value) in &evidence.sandbox { div { dt { (name) } dd { (value) } } }
                 div { dt { "Evaluation" } dd { (duration(verdict.cost.wall_ns as f64)) } }
+            }
+            @if !evidence.sandbox.is_empty() {
+                details { summary { "Sandbox" }
+                    dl.facts { @for (name, value) in &evidence.sandbox { div { dt { (name.replace('_', " ")) } dd { (value) } } } }
+                }
             }
         }
     }

@@ -59,7 +59,11 @@ pub(super) fn page(context: &Context<'_>, index: usize) -> Page {
         section("failures", "Failures by class", failures(context, index)),
         section("tasks", "Tasks", tasks(context, index)),
         section("compare", "Against other runs", compare(context, index)),
-        section("environment", "Environment", environment(&own)),
+        section(
+            "environment",
+            "Environment",
+            html! { details { summary { "Machine, versions and settings" } (environment(&own)) } },
+        ),
     ];
     let lead = html! {
         p { (run.header.author) " over " (context.link(PageId::Suite(entry.suite, 0), &suite.title())) ", begun " (run.header.started) "."
@@ -67,6 +71,7 @@ pub(super) fn page(context: &Context<'_>, index: usize) -> Page {
             @if !run.is_complete() && site.is_live { " " (context.link(PageId::Live, "Live runs")) " shows whether it is being written." }
         }
         (described(&run.header))
+        (context.bundle(index))
         @if let Origin::Bundle { id } = &run.origin {
             p { "From a bundle whose hashes were verified; its id is " code { (id) } "." }
         }

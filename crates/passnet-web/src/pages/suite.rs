@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::context::{Context, Page};
 use crate::{
-    PageId,
+    PageId, RunView,
     compare::{RankedRun, cautions},
     costs::costs,
     curves::{curve_table, curves},
@@ -20,7 +20,7 @@ const MAX_CURVES: usize = 12;
 
 pub(super) fn page(context: &Context<'_>, index: usize, part: usize) -> Page {
     let suite = &context.site.suites[index];
-    let runs: Vec<_> = suite.runs.iter().map(|&run| &context.site.runs[run]).collect();
+    let runs: Vec<&RunView> = suite.runs.iter().map(|&run| &*context.site.runs[run]).collect();
     let entries: Vec<RankedRun<'_>> = suite.runs.iter().take(MAX_CURVES).map(|&run| context.entry(run)).collect();
     let graphs: usize = suite.tasks.iter().map(|task| task.graphs.len()).sum();
     let lead = html! {
@@ -50,7 +50,7 @@ pub(super) fn page(context: &Context<'_>, index: usize, part: usize) -> Page {
 /// Table of speed-ups by family of graphs, one column per run.
 fn by_family(context: &Context<'_>, index: usize) -> Markup {
     let shown: Vec<usize> = context.site.suites[index].runs.iter().copied().take(MAX_CURVES).collect();
-    let runs: Vec<_> = shown.iter().map(|&run| &context.site.runs[run]).collect();
+    let runs: Vec<&RunView> = shown.iter().map(|&run| &*context.site.runs[run]).collect();
     let families = families(&runs);
     if families.is_empty() {
         return html! { p { "No graph was timed." } };

@@ -1,6 +1,6 @@
 //! Authors of a site, each with its runs in order of time.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::slug::Slugs;
 use crate::view::RunView;
@@ -15,7 +15,7 @@ pub(crate) struct AuthorEntry {
 }
 
 /// Groups runs by the name that boards show.
-pub(super) fn authors(runs: &[RunView]) -> Vec<AuthorEntry> {
+pub(super) fn authors(runs: &[Arc<RunView>]) -> Vec<AuthorEntry> {
     let mut by_name: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (index, run) in runs.iter().enumerate() {
         by_name.entry(run.author_name()).or_default().push(index);

@@ -1,6 +1,9 @@
 //! A site's data: runs with their suites and tasks, trajectories, and a dataset.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use passnet_record::Verdict;
 use passnet_score::TaskScore;
@@ -9,10 +12,12 @@ use super::{
     authors::{AuthorEntry, authors},
     slug::Slugs,
 };
-use crate::view::{BisectedView, DatasetView, RunView, TrainingView, TrajectoryView};
+use crate::view::{BisectedView, DatasetView, RunView, SampleLine, TrainingView, TrajectoryView};
 
 /// Graphs that one evaluation page shows.
 pub(crate) const GRAPHS_PER_PAGE: usize = 12;
+/// Samples that one page of a dataset lists.
+pub(crate) const SAMPLES_PER_PAGE: usize = 500;
 /// Cells (tasks times runs) that one page of a suite shows.
 const CELLS_PER_PAGE: usize = 2400;
 
@@ -72,45 +77,66 @@ pub(crate) struct RunEntry {
     pub(super) tasks: BTreeMap<usize, TaskVerdicts>,
 }
 
+/// A sample of the dataset: indices of its table and of its row, and the name of its page.
+#[derive(Debug)]
+pub(crate) struct SampleEntry {
+    table: usize,
+    row: usize,
+    pub(crate) slug: String,
+}
+
 /// A site: all data of its pages.
 #[derive(Debug)]
 pub struct Site {
-    pub(crate) runs: Vec<RunView>,
+    /// Shared, because a server keeps them while it makes the site again.
+    pub(crate) runs: Vec<Arc<RunView>>,
     pub(crate) entries: Vec<RunEntry>,
     pub(crate) suites: Vec<SuiteEntry>,
     pub(crate) authors: Vec<AuthorEntry>,
     pub(crate) trajectories: Vec<TrajectoryView>,
     pub(super) trajectory_slugs: Vec<String>,
     pub(crate) dataset: Option<DatasetView>,
+    pub(crate) samples: Vec<SampleEntry>,
+    sample_by_slug: BTreeMap<String, usize>,
     pub(crate) trainings: Vec<TrainingView>,
     pub(crate) bisected: Vec<BisectedView>,
     pub(super) bisected_slugs: Vec<String>,
     pub(crate) published: bool,
+    pub(crate) has_bundles: bool,
     pub(crate) is_live: bool,
     by_slug: BTreeMap<String, usize>,
 }
 
 impl Site {
     /// Orders runs into suites and names every page. The order of the runs decides names alone.
-    pub fn new(runs: Vec<RunView>, trajectories: Vec<TrajectoryView>, dataset: Option<DatasetView>) -> Self {
+    pub fn new<R: Into<Arc<RunView>>>(
+        runs: Vec<R>,
+        trajectories: Vec<TrajectoryView>,
+        dataset: Option<DatasetView>,
+    ) -> Self {
+        let runs: Vec<Arc<RunView>> = runs.into_iter().map(Into::into).collect();
         let mut slugs = Slugs::default();
         let mut trajectory_names = Slugs::default();
         let trajectory_slugs = trajectories.iter().map(|view| trajectory_names.name(&view.name)).collect();
         let mut suites = suites(&runs);
-        let labels = labels(&runs);
+        let names: Vec<String> = runs.iter().map(|run| slugs.name(&run.header.run)).collect();
+        let labels = labels(&runs, &names);
         let entries: Vec<RunEntry> = runs
             .iter()
+            .zip(names)
             .zip(labels)
-            .map(|(run, label)| {
+            .map(|((run, slug), label)| {
                 let is_its =
                     |suite: &SuiteEntry| suite.name == run.header.suite && suite.version == run.header.suite_version;
                 let suite = suites.iter().position(is_its).unwrap_or_default();
-                RunEntry { slug: slugs.name(&run.header.run), suite, label, tasks: by_task(run, &suites[suite]) }
+                RunEntry { slug, suite, label, tasks: by_task(run, &suites[suite]) }
             })
             .collect();
         for suite in &mut suites {
             suite.runs.sort_by(|&a, &b| rank(&runs[b]).total_cmp(&rank(&runs[a])));
         }
+        let samples = samples(dataset.as_ref());
+        let sample_by_slug = samples.iter().enumerate().map(|(index, entry)| (entry.slug.clone(), index)).collect();
         let by_slug = entries.iter().enumerate().map(|(index, entry)| (entry.slug.clone(), index)).collect();
         let authors = authors(&runs);
         Self {
@@ -121,10 +147,13 @@ impl Site {
             trajectories,
             trajectory_slugs,
             dataset,
+            samples,
+            sample_by_slug,
             trainings: Vec::new(),
             bisected: Vec::new(),
             bisected_slugs: Vec::new(),
             published: false,
+            has_bundles: false,
             is_live: false,
             by_slug,
         }
@@ -155,9 +184,40 @@ impl Site {
         verdict.status.is_failure().then(|| self.bisected.iter().position(is_it)).flatten()
     }
 
+    /// Says that the site has a bundle of each run at [`Site::bundle_path`]; off by default.
+    pub fn with_bundles(self, has_bundles: bool) -> Self {
+        Self { has_bundles, ..self }
+    }
+
+    /// Returns the path of the bundle of a run below the site's root, e.g. `bundle/fuse.pnb`.
+    pub fn bundle_path(&self, run: usize) -> String {
+        format!("bundle/{}.pnb", self.entries[run].slug)
+    }
+
+    /// Returns the run whose bundle is at a path, if the site has bundles.
+    pub fn bundle_at(&self, path: &str) -> Option<usize> {
+        let slug = path.strip_prefix("bundle/")?.strip_suffix(".pnb")?;
+        self.run_named(slug).filter(|_| self.has_bundles)
+    }
+
     /// Adds the live page, for a server that can tell which runs are being written; off by default.
     pub fn with_live(self, is_live: bool) -> Self {
         Self { is_live, ..self }
+    }
+
+    /// Returns a sample of the dataset, and the name of its table.
+    pub(crate) fn sample(&self, index: usize) -> Option<(&SampleLine, &str)> {
+        let SampleEntry { table, row, .. } = self.samples.get(index)?;
+        let table = self.dataset.as_ref()?.tables.get(*table)?;
+        Some((table.samples.get(*row)?, &table.name))
+    }
+
+    pub(crate) fn dataset_parts(&self) -> usize {
+        self.dataset.as_ref().map_or(0, |_| self.samples.len().div_ceil(SAMPLES_PER_PAGE).max(1))
+    }
+
+    pub(super) fn sample_named(&self, slug: &str) -> Option<usize> {
+        self.sample_by_slug.get(slug).copied()
     }
 
     pub(super) fn run_named(&self, slug: &str) -> Option<usize> {
@@ -201,30 +261,42 @@ impl Site {
     }
 }
 
+fn samples(dataset: Option<&DatasetView>) -> Vec<SampleEntry> {
+    let mut slugs = Slugs::default();
+    let tables = dataset.into_iter().flat_map(|dataset| dataset.tables.iter().enumerate());
+    let rows =
+        tables.flat_map(|(table, view)| view.samples.iter().enumerate().map(move |(row, line)| (table, row, line)));
+    // The end of a path tells samples apart.
+    let name =
+        |path: &str| path.rsplit('/').take(2).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join("-");
+    rows.map(|(table, row, line)| SampleEntry { table, row, slug: slugs.name(&name(&line.path)) }).collect()
+}
+
 /// Runs with a sound score go before those without.
 fn rank(run: &RunView) -> f64 {
     run.score.sound.as_ref().map_or(run.score.aggregated - 1e6, |sound| sound.score)
 }
 
-fn labels(runs: &[RunView]) -> Vec<String> {
+/// Returns the author of each run, with the run's name in the addresses of pages where an author has several runs over a suite.
+fn labels(runs: &[Arc<RunView>], names: &[String]) -> Vec<String> {
     let mut seen: BTreeMap<(&str, &str, String), usize> = BTreeMap::new();
     let key = |run: &RunView| (run.author_name(), run.header.settings.device.to_string());
     for run in runs {
         let (author, device) = key(run);
         *seen.entry((&run.header.suite, &run.header.suite_version, author + &device)).or_default() += 1;
     }
-    let label = |run: &RunView| {
+    let label = |(run, slug): (&Arc<RunView>, &String)| {
         let (author, device) = key(run);
         let name = author.clone();
         match seen.get(&(run.header.suite.as_str(), run.header.suite_version.as_str(), author + &device)) {
             Some(1) | None => name,
-            Some(_) => format!("{name} ({})", run.header.run),
+            Some(_) => format!("{name} ({slug})"),
         }
     };
-    runs.iter().map(label).collect()
+    runs.iter().zip(names).map(label).collect()
 }
 
-fn suites(runs: &[RunView]) -> Vec<SuiteEntry> {
+fn suites(runs: &[Arc<RunView>]) -> Vec<SuiteEntry> {
     let mut slugs = Slugs::default();
     let mut suites: Vec<SuiteEntry> = Vec::new();
     let mut place: BTreeMap<(&str, &str), usize> = BTreeMap::new();

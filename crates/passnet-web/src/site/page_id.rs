@@ -22,8 +22,10 @@ pub enum PageId {
     Trajectory(usize),
     /// The list of conversations.
     Trajectories,
-    /// Counts over a dataset.
-    Dataset,
+    /// Counts over a dataset, and its samples: part.
+    Dataset(usize),
+    /// A sample of the dataset.
+    Sample(usize),
     /// Published figures of the PassNet paper.
     Published,
     /// The smallest failing part of a graph.
@@ -42,13 +44,18 @@ impl PageId {
         match self {
             Self::Index
             | Self::Authors
-            | Self::Dataset
+            | Self::Dataset(_)
             | Self::Bisections
             | Self::Live
             | Self::Published
             | Self::Training
             | Self::Trajectories => "",
-            Self::Suite(..) | Self::Author(_) | Self::Bisected(_) | Self::Run(_) | Self::Trajectory(_) => "../",
+            Self::Suite(..)
+            | Self::Author(_)
+            | Self::Bisected(_)
+            | Self::Run(_)
+            | Self::Sample(_)
+            | Self::Trajectory(_) => "../",
             Self::Task(..) | Self::Evaluation(..) | Self::Compare(..) => "../../",
         }
     }

@@ -23,7 +23,8 @@ impl Site {
         pages.extend((!self.authors.is_empty()).then_some(PageId::Authors));
         pages.extend((0..self.trajectories.len()).map(PageId::Trajectory));
         pages.extend((!self.trajectories.is_empty()).then_some(PageId::Trajectories));
-        pages.extend(self.dataset.is_some().then_some(PageId::Dataset));
+        pages.extend((0..self.dataset_parts()).map(PageId::Dataset));
+        pages.extend((0..self.samples.len()).map(PageId::Sample));
         pages.extend((0..self.bisected.len()).map(PageId::Bisected));
         pages.extend((!self.bisected.is_empty()).then_some(PageId::Bisections));
         pages.extend((!self.trainings.is_empty()).then_some(PageId::Training));
@@ -46,7 +47,8 @@ impl Site {
             PageId::Authors => !self.authors.is_empty(),
             PageId::Trajectory(index) => index < self.trajectories.len(),
             PageId::Trajectories => !self.trajectories.is_empty(),
-            PageId::Dataset => self.dataset.is_some(),
+            PageId::Dataset(part) => part < self.dataset_parts(),
+            PageId::Sample(index) => index < self.samples.len(),
             PageId::Published => self.published,
             PageId::Live => self.is_live,
             PageId::Bisected(index) => index < self.bisected.len(),
@@ -83,7 +85,8 @@ impl PageId {
             Self::Authors => "authors.html".to_owned(),
             Self::Trajectory(index) => format!("trajectory/{}.html", site.trajectory_slugs[index]),
             Self::Trajectories => "trajectories.html".to_owned(),
-            Self::Dataset => "dataset.html".to_owned(),
+            Self::Dataset(at) => format!("dataset{}.html", part(at)),
+            Self::Sample(index) => format!("sample/{}.html", site.samples[index].slug),
             Self::Published => "published.html".to_owned(),
             Self::Live => "live.html".to_owned(),
             Self::Bisected(index) => format!("failing/{}.html", site.bisected_slugs[index]),
@@ -100,7 +103,6 @@ impl PageId {
         let parts: Vec<&str> = path.strip_suffix(".html")?.split('/').collect();
         let place = match parts.as_slice() {
             ["index"] => Self::Index,
-            ["dataset"] => Self::Dataset,
             ["published"] => Self::Published,
             ["live"] => Self::Live,
             ["failing"] => Self::Bisections,
@@ -124,6 +126,11 @@ impl PageId {
             ["authors"] => Self::Authors,
             ["author", name] => Self::Author(site.authors.iter().position(|author| author.slug == *name)?),
             ["trajectory", name] => Self::Trajectory(site.trajectory_slugs.iter().position(|slug| slug == name)?),
+            ["sample", name] => Self::Sample(site.sample_named(name)?),
+            [name] => match split_part(name)? {
+                ("dataset", part) => Self::Dataset(part),
+                _ => return None,
+            },
             _ => return None,
         };
         site.has(place).then_some(place)

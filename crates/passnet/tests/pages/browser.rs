@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::{devtools::Browser, passnet, root, runs, server::Server};
 
 /// One page of each kind.
-pub(crate) const PAGES: [&str; 14] = [
+pub(crate) const PAGES: [&str; 15] = [
     "index.html",
     "authors.html",
     "author/inductor.html",
@@ -22,6 +22,7 @@ pub(crate) const PAGES: [&str; 14] = [
     "evaluation/demo-passes/gpt2-gelu-tanh.html",
     "compare/inductor/eager.html",
     "dataset.html",
+    "sample/cat-60b0811d-002.html",
     "failing.html",
     "failing/gpt2-gelu-tanh-000-dir-wrong.html",
     "training.html",
