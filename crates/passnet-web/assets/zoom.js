@@ -24,7 +24,7 @@ for (const box of document.querySelectorAll(".zoom")) {
     ["−", "Zoom out", () => zoom(scale / 1.4)],
     ["+", "Zoom in", () => zoom(scale * 1.4)],
     ["Fit", "Fit the width", () => zoom(fit())],
-    ["1:1", "Original size", () => zoom(1)],
+    ["1:1", "1:1, original size", () => zoom(1)],
   ];
   for (const [text, name, act] of actions) {
     const button = document.createElement("button");

@@ -9,6 +9,8 @@ use std::ops::Range;
 const SHORT: usize = 80;
 /// Calls of a block that is worth folding.
 const MIN_BLOCK: usize = 4;
+/// Calls of the longest block that is looked for; the search takes time in proportion.
+const MAX_BLOCK: usize = 500;
 /// Calls that all repetitions but the first save at least.
 const MIN_SAVED: usize = 12;
 
@@ -36,17 +38,17 @@ pub(crate) fn folds<T: PartialEq>(ops: &[T]) -> Vec<Fold> {
         return folds;
     }
     // `run[period]` is the number of calls from here on that equal the call one period later. It is computed from the end.
-    let periods = ops.len() / 2 + 1;
+    let periods = (ops.len() / 2 + 1).min(MAX_BLOCK);
     let mut best: Vec<Option<(usize, usize)>> = vec![None; ops.len()];
     let mut run = vec![0_usize; periods];
     for at in (0..ops.len()).rev() {
-        for period in MIN_BLOCK..periods {
-            run[period] = match ops.get(at + period) {
-                Some(later) if *later == ops[at] => run[period] + 1,
+        for (period, run) in run.iter_mut().enumerate().skip(MIN_BLOCK) {
+            *run = match ops.get(at + period) {
+                Some(later) if *later == ops[at] => *run + 1,
                 _ => 0,
             };
             // Whole repetitions only.
-            let hidden = run[period] / period * period;
+            let hidden = *run / period * period;
             let better = best[at].is_none_or(|(most, _)| hidden > most);
             if hidden >= MIN_SAVED.max(period) && better {
                 best[at] = Some((hidden, period));
