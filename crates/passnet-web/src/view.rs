@@ -209,7 +209,7 @@ pub struct SampleLine {
     pub inputs: Vec<String>,
     /// Text of `model.py`; empty if it is too long to be shown.
     pub text: String,
-    /// What it has in common with others: ids of features, ascending, and their weights. The squares of the weights add up to 1.
+    /// Features by which it is compared with others: ids, ascending, and their weights. The squares of the weights add up to 1.
     pub features: Vec<(u32, f32)>,
 }
 

@@ -22,7 +22,7 @@ pub(super) struct NodeBox {
     pub(super) title: String,
 }
 
-/// What a drawing leaves out.
+/// Parts of a graph that a drawing leaves out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Drawn {
     /// Calls that are in boxes of repeated blocks.
@@ -48,6 +48,15 @@ fn uses(graph: &Graph) -> Vec<(ValueId, usize)> {
     uses
 }
 
+/// Returns the users of each value.
+fn users(uses: &[(ValueId, usize)], values: usize) -> Vec<Vec<usize>> {
+    let mut users: Vec<Vec<usize>> = vec![Vec::new(); values];
+    for &(value, user) in uses {
+        users[value.index()].push(user);
+    }
+    users
+}
+
 /// Returns boxes in program order, the result last, and the edges between them. Inputs that nothing uses are left out, and so are
 /// the repetitions of blocks. A graph with marks is not folded, because a fold would hide them. `None` for too many boxes.
 pub(super) fn parts(
@@ -68,10 +77,7 @@ pub(super) fn parts(
     let hidden: usize = folds.iter().map(|fold| fold.hidden.len()).sum();
     let is_large = end - hidden > MANY_BOXES;
     let mut drawn = Drawn { folded: hidden, inputs: 0 };
-    let mut users: Vec<Vec<usize>> = vec![Vec::new(); end];
-    for &(value, user) in &uses {
-        users[value.index()].push(user);
-    }
+    let users = users(&uses, end);
     let mut place: Vec<Option<usize>> = vec![None; end + 1];
     let mut boxes: Vec<NodeBox> = Vec::new();
     let mut fold_box: Vec<Option<usize>> = vec![None; folds.len()];

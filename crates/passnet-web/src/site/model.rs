@@ -266,7 +266,7 @@ fn samples(dataset: Option<&DatasetView>) -> Vec<SampleEntry> {
     let tables = dataset.into_iter().flat_map(|dataset| dataset.tables.iter().enumerate());
     let rows =
         tables.flat_map(|(table, view)| view.samples.iter().enumerate().map(move |(row, line)| (table, row, line)));
-    // The end of a path tells samples apart.
+    // Samples of one folder differ in the end of their paths.
     let name =
         |path: &str| path.rsplit('/').take(2).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join("-");
     rows.map(|(table, row, line)| SampleEntry { table, row, slug: slugs.name(&name(&line.path)) }).collect()
