@@ -93,6 +93,9 @@ def _plan(options: argparse.Namespace) -> tuple[list[_zoo.Recipe], list[dict[str
 
 def _warm_up(recipes: Sequence[_zoo.Recipe]) -> None:
     """Imports what models need and traces something small, so that no fork has to; one thread, since forks have one."""
+    # Models are captured on the CPU. Dynamo asks for the current accelerator, which initialises CUDA, and a fork of a process that
+    # did cannot trace: on a machine with a GPU, every capture failed.
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
     import torch
 
     from passnet._capture import capture, deferred, replay

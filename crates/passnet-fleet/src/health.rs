@@ -31,7 +31,9 @@ impl HealthPolicy {
 
 impl Default for HealthPolicy {
     fn default() -> Self {
-        Self { ratio: 0.05, slower: 0.15, every: 50, foreign_memory_bytes: 1 << 30 }
+        // The check is of a short graph, whose time is also that of the host's calls. Two H100 of one host, each with half of its cores,
+        // differed by 1.21 to 1.25 without a fault of either; a GPU that throttles takes twice as long or more.
+        Self { ratio: 0.05, slower: 0.5, every: 50, foreign_memory_bytes: 1 << 30 }
     }
 }
 
@@ -40,7 +42,7 @@ impl Default for HealthPolicy {
 pub struct HealthCheck {
     /// Ratio of the graph's time to itself, and the bounds of its interval.
     pub ratio: (f64, f64, f64),
-    /// Median time of the graph, in nanoseconds.
+    /// Median time of the graph in nanoseconds: between events of the device, or by the clock on a CPU.
     pub median_ns: f64,
     /// Memory of the device in use before the check, in bytes.
     pub memory_bytes: u64,
@@ -104,7 +106,8 @@ impl HealthCheck {
             return Err(Illness::NoMeasurement { status: verdict.status, reason });
         };
         let ratio = (timing.speedup.ratio, timing.speedup.low, timing.speedup.high);
-        Ok(Self { ratio, median_ns: timing.base.median_ns, memory_bytes: memory_bytes.unwrap_or_default() })
+        let median_ns = timing.base.device_median_ns.unwrap_or(timing.base.median_ns);
+        Ok(Self { ratio, median_ns, memory_bytes: memory_bytes.unwrap_or_default() })
     }
 }
 
@@ -171,7 +174,8 @@ mod tests {
         judge(&mut peers, 2, HealthCheck { ratio: (1.2, 0.9, 1.5), ..FIT }).unwrap();
         let biased = judge(&mut peers, 2, HealthCheck { ratio: (1.2, 1.1, 1.3), ..FIT }).unwrap_err();
         assert!(biased.casts_doubt());
-        let slow = judge(&mut peers, 3, HealthCheck { median_ns: 150.0, ..FIT }).unwrap_err();
+        judge(&mut peers, 4, HealthCheck { median_ns: 125.0, ..FIT }).unwrap();
+        let slow = judge(&mut peers, 3, HealthCheck { median_ns: 160.0, ..FIT }).unwrap_err();
         assert!(matches!(slow, Illness::Slow { factor } if factor > 1.4) && !slow.casts_doubt());
         let full = judge(&mut peers, 3, HealthCheck { memory_bytes: 2 << 30, ..FIT }).unwrap_err();
         assert_eq!(full.to_string(), "other processes use 2048 MiB of the device");
