@@ -28,7 +28,7 @@ impl Namespaces {
             _ => gain_administration(),
         };
         let made = gained.and_then(|()| make_shared());
-        let processes = File::open("/proc/self/ns/pid").ok().filter(|own| can_come_back(own));
+        let processes = File::open("/proc/self/ns/pid").ok().filter(can_come_back);
         match made {
             Ok(shared) => Self { shared, refusal: None, processes },
             Err(error) => Self { shared: Vec::new(), refusal: Some(error.to_string()), processes },
