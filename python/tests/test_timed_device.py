@@ -57,7 +57,7 @@ def test_what_a_call_releases_is_overwritten(worker: Worker, write_passes: Write
     directory = write_passes(scratch=SCRATCH)
     pattern = trace(lambda x: (torch.sin(x), torch.cos(x)))
     loaded = worker.load(pattern, device="cuda", kind="passes", dir=str(directory), compiled=False)
-    assert loaded["passes"][0]["matches"] == 1, loaded
+    assert loaded["type"] == "loaded" and loaded["passes"][0]["matches"] == 1, loaded
     x = torch.ones(count)
     worker.inputs(0, x=x)
     assert worker.call(poison=True)["type"] == "outputs"

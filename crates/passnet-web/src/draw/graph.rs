@@ -22,7 +22,7 @@ pub(crate) fn graph_drawing(graph: &Graph, types: &[Option<String>], replaced: &
             // A script adds buttons to zoom; dragging moves the drawing.
             div.zoom { div.scroll.drawing role="region" aria-label=(label) tabindex="0" { (drawing) } }
             @if drawn.folded > 0 {
-                p.about { "Repeated blocks are drawn once: " (counted(drawn.folded, "call")) " of " (graph.num_nodes()) " are in boxes with a double frame." }
+                p.about { "Repeated blocks are drawn once: " (counted(drawn.folded, "call")) " of " (graph.num_nodes()) " are in boxes with a thick frame." }
             }
             @if drawn.inputs > 0 { p.about { (counted(drawn.inputs, "input")) " that one call alone uses, such as weights, are not drawn." } }
         } @else {
