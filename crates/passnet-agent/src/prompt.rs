@@ -34,8 +34,8 @@ pub(crate) const EXAMPLE_CUDA: &str = include_str!("../prompts/example-cuda.md")
 /// Error of templates.
 #[derive(Debug, thiserror::Error)]
 pub enum TemplateError {
-    /// A file cannot be read.
-    #[error(transparent)]
+    /// The directory or a file cannot be read.
+    #[error("cannot read the prompts")]
     Io(#[from] std::io::Error),
     /// A template uses an unknown name.
     #[error("{file}: there is no value `{{{{{name}}}}}`; there are {}", NAMES.join(", "))]

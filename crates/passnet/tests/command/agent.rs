@@ -261,6 +261,6 @@ fn wrong_usage_is_reported_before_anything_starts() {
     let code = |arguments: &[&str]| passnet(arguments).status.code();
     assert_eq!(code(&["agent", "run", "suites/demo"]), Some(2));
     assert_eq!(code(&["agent", "run", "suites/demo", "--model", "m", "--base-url", "localhost"]), Some(2));
-    assert_eq!(code(&["agent", "run", "suites/demo", "--model", "m", "--prompts", "/nowhere/at/all"]), Some(1));
-    assert_eq!(code(&["agent", "run", "suites/demo", "--model", "m", "--key-file", "/nowhere/at/all"]), Some(1));
+    assert_eq!(code(&["agent", "run", "suites/demo", "--model", "m", "--prompts", "/nowhere/at/all"]), Some(2));
+    assert_eq!(code(&["agent", "run", "suites/demo", "--model", "m", "--key-file", "/nowhere/at/all"]), Some(2));
 }
