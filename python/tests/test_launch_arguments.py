@@ -65,6 +65,11 @@ class OnDevice:
     def is_contiguous(self):
         return True
 
+    def is_conj(self):
+        return False
+
+    is_neg = is_conj
+
 
 class Jit:
     __name__ = "kernel"

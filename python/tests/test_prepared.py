@@ -241,6 +241,25 @@ def test_without_tensors_and_from_several_threads(functions, calls):
     assert len(calls) <= 5
 
 
+def test_a_plan_is_not_used_for_a_lazily_negated_tensor(functions, calls):
+    shift, _ = functions
+
+    @kernels.prepared
+    def shifted(x):
+        calls.append(x)
+        kernels.require(x, dtype=torch.float32)
+        out = torch.empty_like(x)
+        shift(x, out, x.numel(), 1.0)
+        return out
+
+    plain, negated = torch.full((3,), 2.0), torch._neg_view(torch.ones(3))
+    for _ in range(3):
+        assert torch.equal(shifted(plain), plain + 1)
+        with pytest.raises(ValueError, match="lazily conjugated or negated"):
+            shifted(negated)
+    assert len(calls) <= 6
+
+
 def test_types_are_part_of_the_signature(functions, calls):
     shift, _ = functions
 

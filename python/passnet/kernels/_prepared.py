@@ -23,6 +23,8 @@ _EMPTY = (torch.empty, torch.empty_like, torch.empty_strided)
 _QUESTIONS = frozenset(
     [
         *(torch.Tensor.dim, torch.Tensor.element_size, torch.Tensor.get_device, torch.Tensor.is_contiguous),
+        # A plan is for tensors of the same dispatch keys, and lazily conjugated and negated ones have keys of their own.
+        *(torch.Tensor.is_conj, torch.Tensor.is_neg),
         *(torch.Tensor.numel, torch.Tensor.size, torch.Tensor.stride, torch.Tensor.__len__),
         *(
             getattr(torch.Tensor, name).__get__
