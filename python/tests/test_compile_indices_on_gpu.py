@@ -119,21 +119,37 @@ def _order(text):
     return ",".join(kind[part] for part in parts)
 
 
-def test_the_code_for_a_device_has_the_assertion(tmp_path):
-    import triton
-    from triton.backends.compiler import GPUTarget
+COMPILE = """
+import sys, triton, types
+from triton.backends.compiler import GPUTarget
 
+text, path, types_of = sys.stdin.read(), sys.argv[1], sys.argv[2].split(",")
+open(path, "w").write(text)
+module = types.ModuleType("written")
+module.__file__ = path
+sys.modules["written"] = module
+exec(compile(text, path, "exec"), module.__dict__)
+kernel = module.kernel0
+signature = dict(zip(kernel.arg_names, types_of, strict=True))
+source = triton.compiler.ASTSource(fn=kernel, signature=signature, constexprs={})
+options = {"num_warps": 4, "debug": True, "sanitize_overflow": False}
+print(triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options).asm["ptx"])
+"""
+
+
+def test_the_code_for_a_device_has_the_assertion(tmp_path):
     (text,) = _passes(_at_computed, "whole")
-    path = tmp_path / "written.py"
-    path.write_text(text.replace("@kernels.triton\n", ""))
-    module = types.ModuleType("written")
-    module.__file__ = str(path)
-    sys.modules["written"] = module
-    exec(compile(path.read_text(), path, "exec"), module.__dict__)
-    kernel = module.kernel0
     kinds = ["*i64" if name == "ids" else "*fp32" for name in _order(text).split(",")]
-    signature = dict(zip(kernel.arg_names, [*kinds, "*fp32"], strict=True))
-    source = triton.compiler.ASTSource(fn=kernel, signature=signature, constexprs={})
-    options = {"num_warps": 4, "debug": True, "sanitize_overflow": False}
-    code = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options).asm["ptx"]
-    assert "__assertfail" in code
+    command = [sys.executable, "-c", COMPILE, str(tmp_path / "written.py"), ",".join([*kinds, "*fp32"])]
+    # A process of its own: another test may have chosen the interpreter, which holds for the whole process.
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    run = subprocess.run(
+        command,
+        input=text.replace("@kernels.triton\n", ""),
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
+    assert run.returncode == 0, run.stderr
+    assert "__assertfail" in run.stdout
