@@ -11,8 +11,7 @@ import pytest
 import torch
 import torch.fx
 
-from passnet import _native
-from passnet._backend import author
+from authored import texts
 
 pytest.importorskip("triton")
 
@@ -33,18 +32,8 @@ def _not_below_zero(table, ids, x):
 
 
 def _passes(function, judged):
-    """The texts of the author's passes for a GPU, for a graph with values on the CPU."""
-    graph = torch.fx.symbolic_trace(function)
-
-    class Typist(torch.fx.Interpreter):
-        def run_node(self, node):
-            result = super().run_node(node)
-            node.meta["example_value"] = result
-            return result
-
-    Typist(graph).run(torch.randn(TABLE), torch.randint(5, 50, IDS), torch.randn(*IDS, TABLE[1]))
-    wire, kinds = author._typed(graph.graph, "cpu")
-    return [text for _, text in _native.write_passes(wire, kinds, "cuda", judged)]
+    values = (torch.randn(TABLE), torch.randint(5, 50, IDS), torch.randn(*IDS, TABLE[1]))
+    return texts(function, values, "cuda", judged)
 
 
 # The interpreter is chosen before Triton is imported.

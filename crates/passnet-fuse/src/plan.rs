@@ -8,6 +8,7 @@ pub(crate) mod flow;
 pub(crate) mod pattern;
 pub(crate) mod precision;
 pub(crate) mod region;
+pub(crate) mod running;
 pub(crate) mod schedule;
 pub(crate) mod select;
 pub(crate) mod site;

@@ -90,6 +90,8 @@ pub(crate) struct Tensors {
     results: BTreeSet<TensorId>,
     /// Reductions that are products of matrices.
     products: BTreeSet<TensorId>,
+    /// Reductions that are cumulative sums.
+    cumulative: BTreeSet<TensorId>,
 }
 
 impl std::ops::Index<TensorId> for Tensors {
@@ -102,7 +104,7 @@ impl std::ops::Index<TensorId> for Tensors {
 
 impl Tensors {
     pub(crate) const fn new() -> Self {
-        Self { all: Vec::new(), results: BTreeSet::new(), products: BTreeSet::new() }
+        Self { all: Vec::new(), results: BTreeSet::new(), products: BTreeSet::new(), cumulative: BTreeSet::new() }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -133,6 +135,16 @@ impl Tensors {
     /// Returns whether a tensor is a product of matrices.
     pub(crate) fn is_product(&self, id: TensorId) -> bool {
         self.products.contains(&id)
+    }
+
+    /// Says that a reduction is a cumulative sum: element `i` is the sum of the elements up to `i` of another tensor.
+    pub(crate) fn mark_cumulative(&mut self, id: TensorId) {
+        self.cumulative.insert(id);
+    }
+
+    /// Returns whether a tensor is a cumulative sum.
+    pub(crate) fn is_cumulative(&self, id: TensorId) -> bool {
+        self.cumulative.contains(&id)
     }
 
     /// Returns whether an operation gives the tensor; others are parts of the formula of one operation.

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     back::{
         print::{
-            cpp::{self, phases::Phase},
+            cpp::{self, phases::Phase, preamble},
             merge::{Skeleton, merge, split},
         },
         tuning::{Choices, config_of},
@@ -166,7 +166,7 @@ fn call(functions: &mut Vec<MergedFunction>, program: &Program, phase: &Phase) -
 
 /// Returns the C++ source with all functions, as Python.
 fn source(functions: &[MergedFunction], is_shared: bool, sites: &[Site]) -> String {
-    let mut source = String::from(cpp::START);
+    let mut source = String::from(preamble::START);
     let mut names: Vec<String> = Vec::new();
     let mut quoted: Vec<String> = Vec::new();
     for (number, function) in functions.iter().enumerate() {
@@ -178,7 +178,8 @@ fn source(functions: &[MergedFunction], is_shared: bool, sites: &[Site]) -> Stri
     // One blank line is enough at the end.
     source.truncate(source.trim_end().len());
     source.push('\n');
-    let flags: Vec<String> = cpp::FLAGS.iter().map(|flag| format!("\"{flag}\"")).collect();
+    let programs: Vec<&Program> = sites.iter().filter_map(Site::program).collect();
+    let flags: Vec<String> = preamble::flags(&programs).map(|flag| format!("\"{flag}\"")).collect();
     format!(
         "SOURCE = \"\"\"\n{source}\"\"\"\n\n{} = kernels.cpp(\n    SOURCE,\n{}    flags=({}),\n)\n\n",
         names.join(", "),

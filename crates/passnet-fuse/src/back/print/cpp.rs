@@ -4,6 +4,8 @@ mod columns;
 mod division;
 mod lanes;
 pub(crate) mod phases;
+pub(crate) mod preamble;
+mod running;
 mod share;
 mod statement;
 mod value;
@@ -22,12 +24,10 @@ use crate::{
     },
     plan::{
         config::Nests,
+        running::RunningSums,
         stage::{Action, Buffer, Loop, Program, Role, Segment, Stage, roots},
     },
 };
-
-/// Text before the kernels: the library of vectors that they use, which comes with `passnet.kernels`.
-pub(crate) const START: &str = "#include <passnet/vectors.hpp>\n\nusing namespace passnet;\n\n";
 
 /// Values per step of a vectorised loop, as `vectors.hpp` has it.
 const LANES: i64 = 16;
@@ -53,9 +53,6 @@ impl Sums {
         }
     }
 }
-
-/// Products and sums of one operation may be contracted, as in PyTorch's own kernels; those of two are not.
-pub(crate) const FLAGS: &[&str] = &["-ffp-contract=fast", "-Wno-psabi"];
 
 /// Names and types of the parameters, without the table's row.
 pub(crate) fn parameters(program: &Program) -> Vec<String> {
@@ -192,6 +189,9 @@ impl Printer<'_> {
             .collect();
         let sums = all.iter().filter(|action| matches!(action, Action::Fold { fold: Fold::Sum, .. }));
         self.summed.extend(sums.map(|action| action.value()));
+        if let Some(running) = RunningSums::of(stage, &self.program.arena) {
+            return self.running_rows(stage, &running, share);
+        }
         if let Some(across) = self.across(stage) {
             return self.across_rows(stage, &across, share);
         }

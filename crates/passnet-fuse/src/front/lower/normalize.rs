@@ -14,7 +14,7 @@ use crate::front::{
     tensor::{Def, Keeps, TensorId},
 };
 
-/// Longest cumulative sum whose elements are computed one by one.
+/// Longest cumulative sum on a GPU, whose elements are computed one by one.
 const LONGEST_CUMULATIVE_SUM: i64 = 2048;
 
 impl<'g> Lowering<'g> {
@@ -77,18 +77,26 @@ impl<'g> Lowering<'g> {
         self.widen(x)
     }
 
-    /// Of integers, whose sums do not depend on the order: each as a sum of its own, which few elements allow. Counts of true
-    /// elements are integers in `float32`, too.
+    /// Each element as a sum of its own, which a kernel for a CPU computes from the one before (`plan::running`): in the order and
+    /// the type of PyTorch's own loop. Sums of floats have another order on a GPU; integers are exact in any, also counts of true
+    /// elements in `float32`.
     fn cumulative_sum(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
         let x = self.tensor(call.subject()?)?;
         let shape = self.tensors[x].shape.clone();
         let dim = dimension(call.int(1, "dim")?, shape.len())?;
         let extent = shape[dim];
         let is_count = dtype == DType::Float32 && self.tensors[x].dtype == DType::Bool;
-        ((dtype == DType::Int64 || is_count) && extent <= LONGEST_CUMULATIVE_SUM).then_some(())?;
-        let (result_type, dtype) = (dtype, DType::Int64);
+        let (result_type, dtype) = match (dtype, self.target) {
+            (DType::Int64, _) => (dtype, DType::Int64),
+            _ if is_count => (dtype, DType::Int64),
+            (DType::Float32 | DType::Float64, Target::Cpu) => (dtype, DType::Float64),
+            (DType::Float16 | DType::BFloat16, Target::Cpu) => (dtype, DType::Float32),
+            _ => return None,
+        };
+        (self.target == Target::Cpu || extent <= LONGEST_CUMULATIVE_SUM).then_some(())?;
         // The cumulative sum of a constant, as position ids are made from a mask of ones, needs no sum at all.
-        if let Def::Fill(Scalar::Int(value)) = self.tensors[x].def {
+        if let (Def::Fill(Scalar::Int(value)), DType::Int64) = (&self.tensors[x].def, dtype) {
+            let value = *value;
             let multiples = self.tensors.add(vec![extent], dtype, Def::Range { start: value, step: value });
             let mut along = vec![1; shape.len()];
             along[dim] = extent;
@@ -96,6 +104,8 @@ impl<'g> Lowering<'g> {
             let multiples = self.expand(multiples, &shape)?;
             return Some(self.cast(multiples, result_type));
         }
+        // As PyTorch, which converts the elements to the type of the result before it adds them.
+        let x = if is_count { x } else { self.cast(x, result_type) };
         let x = self.cast(x, dtype);
         let whole = [shape.as_slice(), &[extent]].concat();
         let (_, dims) = dimensions(&whole);
@@ -104,13 +114,14 @@ impl<'g> Lowering<'g> {
         let terms = self.tensors.add(whole.clone(), dtype, Def::View { of: x, index, keeps: Keeps::Some });
         let mut own = vec![1; whole.len()];
         own[dim] = extent;
-        let positions = self.tensors.add(vec![extent], dtype, Def::Range { start: 0, step: 1 });
+        let positions = self.tensors.add(vec![extent], DType::Int64, Def::Range { start: 0, step: 1 });
         let ends = self.reshape(positions, &own);
-        let is_met = self.map(ScalarFn::Compare(Binary::Le, dtype), &[positions, ends], DType::Bool)?;
+        let is_met = self.map(ScalarFn::Compare(Binary::Le, DType::Int64), &[positions, ends], DType::Bool)?;
         let zero = self.tensors.add(Vec::new(), dtype, Def::Fill(Scalar::Int(0)));
         let terms = self.map(ScalarFn::Where, &[is_met, terms, zero], dtype)?;
         let reduced: Vec<bool> = (0..whole.len()).map(|dim| dim == shape.len()).collect();
         let sums = self.reduce(Fold::Sum, terms, &reduced, false);
+        self.tensors.mark_cumulative(sums);
         Some(self.cast(sums, result_type))
     }
 

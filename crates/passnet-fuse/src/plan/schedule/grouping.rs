@@ -10,9 +10,13 @@ use crate::{
         evaluator::Evaluator,
         expr::BufferId,
         index::Index,
+        scalar::ScalarFn,
         tensor::{Def, Keeps, TensorId, Tensors},
     },
-    plan::stage::{Buffer, Form, Role, Stage},
+    plan::{
+        running::RunningSums,
+        stage::{Buffer, Form, Role, Stage},
+    },
 };
 
 /// Largest number of elements of a result that is stored across memory to save a launch.
@@ -125,14 +129,17 @@ impl Scheduler<'_> {
         let (inner, outer): (Vec<usize>, Vec<usize>) = (0..shape.len()).partition(|&dim| reduced[dim]);
         let mut draft = StageDraft { shape, outer, inner, members: vec![Member::Fold(first)] };
         let is_product = self.is_product(&draft);
+        let is_running = self.is_running(first);
         for &reduction in reductions[1..].iter().filter(|_| !is_product) {
-            self.try_member(&mut draft, Member::Fold(reduction));
+            if self.is_running(reduction) == is_running {
+                self.try_member(&mut draft, Member::Fold(reduction));
+            }
         }
         for output in pending {
             let stored = self.through_views(output);
             let numel = self.tensors[stored.tensor].numel();
             let rows: i64 = draft.outer.iter().map(|&dim| draft.shape[dim]).product();
-            if numel == draft.shape.iter().product::<i64>() && !is_product {
+            if numel == draft.shape.iter().product::<i64>() && !is_product && !is_running {
                 self.try_member(&mut draft, Member::Full(stored));
             } else if numel == rows {
                 self.try_member(&mut draft, Member::PerRow(stored));
@@ -154,6 +161,7 @@ impl Scheduler<'_> {
             })
             .collect();
         for tensor in folds {
+            let tensor = self.rounded_sum(tensor);
             let dtype = self.tensors[tensor].dtype;
             let buffer = self.buffers.len();
             self.buffers.push(Buffer { dtype, role: Role::Temporary(self.tensors[tensor].numel()) });
@@ -166,6 +174,21 @@ impl Scheduler<'_> {
     /// Returns whether a draft is that of a product of matrices, whose tiles hold nothing else.
     pub(super) fn is_product(&self, draft: &StageDraft) -> bool {
         self.form == Form::Tiles && draft.members.first().is_some_and(|first| self.tensors.is_product(first.tensor()))
+    }
+
+    /// Returns whether a reduction is a running sum: a device, which computes all rows at the same time, has none.
+    pub(super) fn is_running(&self, tensor: TensorId) -> bool {
+        self.form == Form::Nests && self.tensors.is_cumulative(tensor)
+    }
+
+    /// Returns a running sum as its operation gives it, in a type that may be narrower than that of the sum: less memory, and later
+    /// stages take it in lanes. Nothing else reads the sum itself.
+    fn rounded_sum(&self, tensor: TensorId) -> TensorId {
+        let next = tensor + 1;
+        let is_cast = self.is_running(tensor)
+            && next < self.tensors.len()
+            && matches!(&self.tensors[next].def, Def::Map { function: ScalarFn::Cast, of } if of.as_slice() == [tensor]);
+        if is_cast { next } else { tensor }
     }
 
     /// Returns a result made of others one after the other, as these, each in its place: there, no element has to ask
@@ -216,7 +239,11 @@ impl Scheduler<'_> {
         let inner = draft.extents(&draft.inner);
         // Whether a member fits is decided by building the stage with it: rules for it would repeat what `build`
         // does.
-        if self.build(draft, &extents, &inner, None).is_none() {
+        let is_running = self.is_running(draft.members[0].tensor());
+        let stage = self.build(draft, &extents, &inner, None);
+        let fits =
+            stage.is_some_and(|stage| !is_running || RunningSums::arrange(stage, &self.evaluator.arena).is_some());
+        if !fits {
             draft.members.pop();
         }
     }

@@ -10,6 +10,7 @@ use crate::{
     },
     plan::{
         contraction::Contraction,
+        running::RunningSums,
         stage::{Action, Loop, Stage},
     },
 };
@@ -97,13 +98,14 @@ impl Scheduler<'_> {
         }
         stage = self.build_flat(draft, &outer, &inner, row_is_flat)?;
         // Between the cuts every condition is decided, so that `cat` and `pad` become loops without branches.
+        let is_running = draft.members.first().is_some_and(|first| self.is_running(first.tensor()));
         let cuts = self.breakpoints(&stage);
-        if !cuts.is_empty() {
+        if !cuts.is_empty() && !is_running {
             let (outer, inner) = flatten(&outer, &inner, row_is_flat);
             stage = self.build(draft, &outer, &inner, Some(&cuts)).unwrap_or(stage);
         }
         self.hoist(&mut stage);
-        Some(stage)
+        if is_running { RunningSums::arrange(stage, &self.evaluator.arena) } else { Some(stage) }
     }
 
     /// Puts the outer loop first on which alone something expensive depends, so that it is computed once for all others:

@@ -13,7 +13,10 @@ use crate::{
         expr::{Expr, ExprId, Fold, ValueKind},
         index::{Index, Term, Var, coefficient},
     },
-    plan::stage::{Action, Loop, Role, Stage, roots},
+    plan::{
+        running::RunningSums,
+        stage::{Action, Loop, Role, Stage, roots},
+    },
 };
 
 /// A stage seen across its rows.
@@ -48,6 +51,7 @@ impl Printer<'_> {
     pub(super) fn across(&self, stage: &Stage) -> Option<Across> {
         let arena = &self.program.arena;
         let [segment] = stage.segments.as_slice() else { return None };
+        RunningSums::of(stage, arena).is_none().then_some(())?;
         let along = segment.innermost.var?;
         // A stage across its rows reads elements in another order than it writes them, which is wrong where it
         // overwrites its input.

@@ -5,7 +5,10 @@ use super::{LANES, Printer, division::Share};
 use crate::{
     back::print::size,
     front::expr::{Binary, Expr, Unary},
-    plan::stage::{Action, Loop, Stage, roots},
+    plan::{
+        running::RunningSums,
+        stage::{Action, Loop, Stage, roots},
+    },
 };
 
 /// Elements of a part, as many as PyTorch gives to a thread at least.
@@ -17,6 +20,9 @@ const MANY_ROWS: i64 = 64;
 /// Elements to which the ends of parts of a row are rounded: whole registers.
 const STEP: i64 = 4 * LANES;
 
+/// Work of an element of a running sum: each addition waits for the one before.
+const RUNNING_SUM: i64 = 4;
+
 impl Printer<'_> {
     /// Returns where a stage can be divided, and into how many parts. `blocks`: of rows, where it is computed across them.
     pub(super) fn share(&self, stage: &Stage, blocks: Option<i64>) -> (Share, i64) {
@@ -25,7 +31,13 @@ impl Printer<'_> {
         if wanted < 2 {
             return (Share::Whole, 1);
         }
-        let share = blocks.map_or_else(|| share_of_rows(stage, wanted), |units| Share::Columns { units });
+        let share = match (blocks, RunningSums::of(stage, &self.program.arena)) {
+            (Some(units), _) => Share::Columns { units },
+            // Each row continues the one before.
+            (None, Some(_)) => share_of_rows(&stage.outer[..stage.outer.len() - 1], wanted),
+            (None, None) if has_slices(stage, wanted) => Share::Slices { units: (longest(stage) + STEP - 1) / STEP },
+            (None, None) => share_of_rows(&stage.outer, wanted),
+        };
         match share.units().min(wanted) {
             ..2 => (Share::Whole, 1),
             parts => (share, parts),
@@ -36,7 +48,10 @@ impl Printer<'_> {
     fn work(&self, stage: &Stage) -> i64 {
         let arena = &self.program.arena;
         let rows: i64 = stage.outer.iter().chain(&stage.inner).map(|nest| nest.extent).product();
-        let along: i64 = stage.segments.iter().map(|segment| segment.innermost.extent).sum();
+        let along = match RunningSums::of(stage, arena) {
+            Some(_) => RUNNING_SUM,
+            None => stage.segments.iter().map(|segment| segment.innermost.extent).sum(),
+        };
         let is_expensive = |id: &_| {
             use Unary::{Cos, Erf, Exp, Log, Log1p, Sin, Tanh};
             let expr = arena.get(*id);
@@ -102,21 +117,26 @@ impl Printer<'_> {
     }
 }
 
-fn share_of_rows(stage: &Stage, wanted: i64) -> Share {
+/// Returns whether the innermost loops of a stage are divided rather than its rows.
+fn has_slices(stage: &Stage, wanted: i64) -> bool {
     let rows: i64 = stage.outer.iter().map(|nest| nest.extent).product();
-    let actions = || stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
-    let has_folds = actions().any(|action| matches!(action, Action::Fold { .. }));
-    let longest = stage.segments.iter().map(|segment| segment.innermost.extent).max().unwrap_or(1);
+    let mut actions = stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
+    let has_folds = actions.any(|action| matches!(action, Action::Fold { .. }));
     // A sum along a row is never divided: its order, and with it the result, would depend on the number of parts.
-    if !has_folds && stage.inner.is_empty() && rows < wanted.min(MANY_ROWS) && longest > STEP {
-        return Share::Slices { units: (longest + STEP - 1) / STEP };
-    }
+    !has_folds && stage.inner.is_empty() && rows < wanted.min(MANY_ROWS) && longest(stage) > STEP
+}
+
+fn longest(stage: &Stage) -> i64 {
+    stage.segments.iter().map(|segment| segment.innermost.extent).max().unwrap_or(1)
+}
+
+fn share_of_rows(outer: &[Loop], wanted: i64) -> Share {
     let mut units = 1;
-    for (place, nest) in stage.outer.iter().enumerate() {
+    for (place, nest) in outer.iter().enumerate() {
         units *= nest.extent;
         if units >= wanted {
             return Share::Rows { depth: place + 1, units };
         }
     }
-    if rows > 1 { Share::Rows { depth: stage.outer.len(), units: rows } } else { Share::Whole }
+    if units > 1 { Share::Rows { depth: outer.len(), units } } else { Share::Whole }
 }

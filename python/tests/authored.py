@@ -1,0 +1,39 @@
+"""Passes of the built-in author for a function, as `passnet.compile` gets them."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.fx
+
+from passnet import _native
+from passnet._backend import author
+
+
+class _Typist(torch.fx.Interpreter):
+    def run_node(self, node: torch.fx.Node) -> Any:
+        result = super().run_node(node)
+        node.meta["example_value"] = result
+        return result
+
+
+def texts(function: Any, arguments: tuple[Any, ...], device: str, judged: str = "") -> list[str]:
+    """The texts of the author's passes for a device, for a graph with values on the CPU."""
+    graph = torch.fx.symbolic_trace(function)
+    _Typist(graph).run(*arguments)
+    wire, kinds = author._typed(graph.graph, "cpu")
+    return [text for _, text in _native.write_passes(wire, kinds, device, judged)]
+
+
+def load(text: str, folder: Path) -> Any:
+    """A pass as a module; kernels read their own source."""
+    path = folder / "written.py"
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location("written", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
