@@ -7,7 +7,7 @@ use std::{
 };
 
 use fs_err as fs;
-use passnet_record::{FilePathError, ORDER_FILE, PassDirectory};
+use passnet_record::{FilePathError, LIBRARY_MANIFEST, ORDER_FILE, PassDirectory};
 
 /// Largest accepted pass directory, in bytes of all its files.
 const MAX_PASS_BYTES: u64 = 16 << 20;
@@ -44,7 +44,7 @@ pub fn write_pass_directory<'d>(folder: &Path, directory: &'d PassDirectory) -> 
     Ok(directory.files().iter().map(|(name, _)| name.as_str()).filter(|name| name.ends_with(".py")).collect())
 }
 
-/// Reads all files below a directory except those in `__pycache__`. Later changes on disk do not affect the result.
+/// Reads all files below a directory, except those in `__pycache__` and the manifest of a pass library. Later changes on disk do not affect the result.
 ///
 /// # Errors
 /// If the directory cannot be read, is too large, or has an entry that is not a plain file.
@@ -65,6 +65,10 @@ pub fn read_pass_directory(directory: &Path) -> Result<PassDirectory, PassDirErr
             }
             if !kind.is_file() {
                 return Err(PassDirError::NotPlain { path });
+            }
+            // Workers and records get the passes alone.
+            if path == directory.join(LIBRARY_MANIFEST) {
+                continue;
             }
             total += kind.len();
             // Before the file is read.
@@ -149,6 +153,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir_all(root.path().join("kernels/__pycache__")).unwrap();
         fs::write(root.path().join("a.py"), "a").unwrap();
+        fs::write(root.path().join(LIBRARY_MANIFEST), "{}").unwrap();
         fs::write(root.path().join("kernels/k.cu"), "k").unwrap();
         fs::write(root.path().join("kernels/__pycache__/k.pyc"), "x").unwrap();
         let passes = read_pass_directory(root.path()).unwrap();

@@ -13,8 +13,12 @@ pub fn verdict_report(verdicts: &[Verdict]) -> TextReport {
     let mut report = TextReport::default();
     report.table(table(verdicts));
     for Complaint { reason, graphs } in complaints(verdicts) {
-        let all = if graphs.len() > 1 { format!(" ({})", counted(graphs.len(), "graph")) } else { String::new() };
-        report.text(format!("\n{}{all}: {}: {}", graphs.join(", "), reason.code, reason.message));
+        let subject = match graphs.as_slice() {
+            [graph] => graph.clone(),
+            all if all.len() == verdicts.len() => format!("all {}", counted(all.len(), "graph")),
+            some => format!("{} ({})", some.join(", "), counted(some.len(), "graph")),
+        };
+        report.text(format!("\n{subject}: {}: {}", reason.code, reason.message));
     }
     verdicts.iter().flat_map(accepted_by_float64).for_each(|line| report.text(line));
     report

@@ -132,15 +132,24 @@ pub(crate) fn no_match(passes: &[PassReport]) -> Failure {
             message.push_str(&format!("\n`{}`: no node in the graph could match", pass.name));
             continue;
         };
-        let place = if miss.node.is_empty() { "no node".to_owned() } else { format!("node `{}`", miss.node) };
-        message.push_str(&format!(
-            "\n`{}`: {} of {} pattern nodes matched; it ended at {place}, where the {} differs: the pattern has `{}`, the graph has `{}`",
-            pass.name, miss.matched, miss.total, miss.what, miss.expected, miss.found
-        ));
+        message.push_str(&format!("\n`{}`: {} of {} pattern nodes matched", pass.name, miss.matched, miss.total));
+        let (expected, found) = (quoted(&miss.expected), quoted(&miss.found));
+        message.push_str(&match miss.node.as_str() {
+            "" => format!("; the pattern ends with {expected}, but there is {found}"),
+            node => format!(
+                "; at node `{node}` of the graph, the {} differs: {expected} in the pattern, {found} in the graph",
+                miss.what
+            ),
+        });
     }
     let best = passes.iter().filter_map(|pass| pass.nearest.as_ref()).max_by_key(|miss| miss.matched);
     let code = best.map_or("no_candidate_node".to_owned(), |miss| format!("{}_mismatch", miss.what));
     Failure::new(Status::NoMatch, &code, message).with_detail(json!({"passes": passes}))
+}
+
+/// Returns code in quotes; descriptions quote what is code in them.
+fn quoted(text: &str) -> String {
+    if text.contains('`') { text.to_owned() } else { format!("`{text}`") }
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub(crate) fn violation(passes: &PassDirectory) -> Option<Failure> {
         Some(finding) => (Status::Integrity, finding),
         None => (Status::CompileError, findings.first()?),
     };
-    let mut lines: Vec<_> = findings.iter().take(SHOWN).map(describe).collect();
+    let mut lines: Vec<_> = findings.iter().take(SHOWN).map(|finding| describe(finding, first)).collect();
     if findings.len() > SHOWN {
         lines.push(format!("and {} more", findings.len() - SHOWN));
     }
@@ -112,9 +112,11 @@ pub(crate) fn violation_seen(notes: &[WorkerNote]) -> Option<Failure> {
     Some(Failure::new(Status::Integrity, code, message))
 }
 
-fn describe(finding: &Finding) -> String {
+/// Returns a finding as a line, with its rule where that is not the one of `decisive`, which the failure's code names.
+fn describe(finding: &Finding, decisive: &Finding) -> String {
     let Finding { file, start, rule, name, message, help, .. } = finding;
-    format!("{file}:{}:{}: {rule} ({name}): {message}; {help}", start.line, start.column)
+    let rule = if *rule == decisive.rule { String::new() } else { format!("{rule} ({name}): ") };
+    format!("{file}:{}:{}: {rule}{message}; {help}", start.line, start.column)
 }
 
 #[cfg(test)]

@@ -86,6 +86,11 @@ pub struct Verbosity {
 }
 
 impl Verbosity {
+    /// Returns whether `-v` is given.
+    pub fn is_verbose(&self) -> bool {
+        self.verbose > 0
+    }
+
     /// Returns the least level that is logged.
     pub fn filter(&self) -> &'static str {
         match (self.quiet, self.verbose) {

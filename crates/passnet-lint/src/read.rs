@@ -12,6 +12,9 @@ use super::{
     source::{MAX_FILE_BYTES, locate},
 };
 
+/// Manifest of a pass library.
+const MANIFEST: &str = "manifest.json";
+
 /// A file of a pass directory.
 #[derive(Clone, Debug)]
 pub struct PassFile {
@@ -21,7 +24,7 @@ pub struct PassFile {
     pub bytes: Vec<u8>,
 }
 
-/// Reads a pass directory and checks it. Folders of byte code that importing left behind are findings like any other: a
+/// Reads a pass directory or a pass library and checks its passes. Folders of byte code that importing left behind are findings like any other: a
 /// cached module is not what was read.
 ///
 /// Errors: the directory or a file of it cannot be read.
@@ -37,6 +40,10 @@ pub fn read_dir(directory: &Path) -> io::Result<(Vec<PassFile>, Vec<Finding>)> {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
         let metadata = fs::symlink_metadata(entry.path())?;
+        // `passnet optimize` writes one next to the passes of a library. It is no part of them: workers do not get it.
+        if name == MANIFEST && metadata.is_file() {
+            continue;
+        }
         let unexpected = if metadata.is_symlink() {
             Some("a symbolic link")
         } else if metadata.is_dir() {
@@ -44,7 +51,7 @@ pub fn read_dir(directory: &Path) -> io::Result<(Vec<PassFile>, Vec<Finding>)> {
         } else if !metadata.is_file() {
             Some("not a regular file")
         } else if name != ORDER_FILE && !name.ends_with(".py") {
-            Some("neither Python nor the order file")
+            Some("no Python file")
         } else {
             None
         };
@@ -66,4 +73,23 @@ pub fn read_dir(directory: &Path) -> io::Result<(Vec<PassFile>, Vec<Finding>)> {
 
 fn whole(file: &str, violation: &impl Violation) -> Finding {
     locate(file, "", Default::default(), violation)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pass_library_is_read_without_its_manifest() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join(ORDER_FILE), "[]").unwrap();
+        fs::write(root.path().join(MANIFEST), "{}").unwrap();
+        let (files, findings) = read_dir(root.path()).unwrap();
+        assert_eq!(files.iter().map(|file| file.name.as_str()).collect::<Vec<_>>(), [ORDER_FILE]);
+        assert!(findings.iter().all(|finding| finding.file != MANIFEST));
+        // Only a file of that name is one.
+        fs::remove_file(root.path().join(MANIFEST)).unwrap();
+        fs::create_dir(root.path().join(MANIFEST)).unwrap();
+        assert!(read_dir(root.path()).unwrap().1.iter().any(|finding| finding.rule == UnexpectedFile::ID));
+    }
 }

@@ -61,7 +61,9 @@ pub use message::{
 };
 pub use named::UnknownName;
 pub use note::{FarAccessKind, Remark, UnknownNote, WatchFinding, WorkerNote};
-pub use pass_directory::{FilePathError, ORDER_FILE, OrderError, PASS_DIRECTORY_VERSION, PassDirectory};
+pub use pass_directory::{
+    FilePathError, LIBRARY_MANIFEST, ORDER_FILE, OrderError, PASS_DIRECTORY_VERSION, PassDirectory,
+};
 pub use profile::{Profile, ProfileRow};
 pub use run::{Fingerprint, RunEvent, RunHeader, RunSettings, SourceFile};
 pub use run_metadata::{MetadataError, RunMetadata, WritingCost};

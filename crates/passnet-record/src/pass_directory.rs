@@ -4,6 +4,9 @@ use crate::ContentId;
 /// names (file stems).
 pub const ORDER_FILE: &str = "sorted_output_pass_rule_names.json";
 
+/// File of a pass library that describes its passes and what was measured. It is no part of the pass directory.
+pub const LIBRARY_MANIFEST: &str = "manifest.json";
+
 /// Version of the format of a pass directory. Raised when the meaning of [`ORDER_FILE`] or of a pass file changes.
 pub const PASS_DIRECTORY_VERSION: u32 = 1;
 

@@ -13,6 +13,7 @@ mod commands;
 mod environment;
 mod failure;
 mod help;
+mod log;
 mod output;
 mod progress;
 
@@ -20,7 +21,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let arguments = help::parse();
-    output::set_up_logging(&arguments.verbosity);
+    log::set_up(&arguments.verbosity);
     match commands::run(arguments.command) {
         Ok(code) => code,
         Err(error) => failure::report(&error),

@@ -1,25 +1,14 @@
-//! Tables for people, JSON for machines, and the log on stderr.
+//! Tables for people and JSON for machines, on stdout.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, Write as _};
 
 use anyhow::Result;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use passnet_record::{TextPart, TextReport, TextTable};
 use serde::Serialize;
-use tracing_subscriber::EnvFilter;
-
-use passnet_flags::Verbosity;
 
 /// No table is wider than this, so that it fits any terminal and any issue tracker.
 const TABLE_WIDTH: u16 = 100;
-
-/// Sends the log to stderr; `PASSNET_LOG` overrides `-q` and `-v`.
-pub(crate) fn set_up_logging(verbosity: &Verbosity) {
-    let filter = EnvFilter::try_from_env("PASSNET_LOG").unwrap_or_else(|_| EnvFilter::new(verbosity.filter()));
-    // `NO_COLOR` counts with any value.
-    let color = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(color).without_time().init();
-}
 
 /// Writes one JSON document and a line end to stdout.
 pub(crate) fn json(value: &impl Serialize) -> Result<()> {

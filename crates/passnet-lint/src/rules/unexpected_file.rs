@@ -3,7 +3,8 @@ use crate::rule::Violation;
 /// ## What it does
 ///
 /// Finds anything in a pass directory that is neither a Python file at its top level nor the order file
-/// `sorted_output_pass_rule_names.json`: data files, shared objects, byte code, folders, symbolic links.
+/// `sorted_output_pass_rule_names.json`: data files, shared objects, byte code, folders, symbolic links. The `manifest.json` of a
+/// pass library is left out: passes cannot read it during an evaluation.
 ///
 /// ## Why
 ///
