@@ -135,6 +135,7 @@ pub fn run_attempt(
             return Err(AttemptError::OtherGraphs { before: before.visible.join(", "), now: now.visible.join(", ") });
         }
     }
+    // The task ended in an earlier start of the run, and its last measurement must not be made a second time.
     if let Some(finished) = Trajectory::of(&events) {
         return Ok(Some(finished));
     }
@@ -214,10 +215,13 @@ impl Attempt<'_> {
                 self.spent.usage += *usage;
                 self.spent.wall_ns += latency_ns;
                 self.pending = reply.tool_calls.iter().take(MAX_CALLS).cloned().collect();
+                // Only replies in a row count: a call of any tool shows that the model works again.
                 self.useless = if reply.tool_calls.is_empty() { self.useless + 1 } else { 0 };
                 self.messages.push(Message::Assistant(reply.clone()));
             }
             JournalEvent::Observed { call_id, name, observation } => {
+                // The order of the journal is the order of the calls, so the observation answers the first
+                // call that is left.
                 if !self.pending.is_empty() {
                     let call = self.pending.remove(0);
                     let before = self.toolbox.best().map(|best| best.score);
@@ -226,6 +230,8 @@ impl Attempt<'_> {
                         self.improved_at = self.step;
                     }
                 }
+                // A check without timing does not count: a model that has only checked is reminded to
+                // evaluate.
                 self.evaluated |= observation.outcome.evaluation.is_some();
                 self.spent.wall_ns += observation.outcome.wall_ns;
                 self.messages.push(observed(call_id, name, observation));
@@ -236,6 +242,8 @@ impl Attempt<'_> {
 
     /// Carries out a pending call or asks the model. Returns the exit when nothing is left to do.
     fn advance(&mut self, progress: &dyn Fn(&JournalEvent)) -> Result<Option<AttemptExit>, AttemptError> {
+        // Calls of the last reply come before any limit: servers refuse a conversation in which a call has no
+        // answer.
         if let Some(call) = self.pending.first().cloned() {
             self.observe(&call, progress)?;
             return Ok(None);
@@ -277,6 +285,7 @@ impl Attempt<'_> {
         let limits = &self.plan.limits;
         let usage = &self.spent.usage;
         let idle =
+            // Before the first evaluation there is no score that could improve, so patience does not run.
             limits.patience.filter(|_| self.evaluated).is_some_and(|patience| self.step >= self.improved_at + patience);
         if self.step >= limits.steps {
             Some(AttemptExit::Steps)
@@ -312,6 +321,8 @@ impl Attempt<'_> {
     }
 
     fn answer(&mut self, completion: Completion, progress: &dyn Fn(&JournalEvent)) -> Result<(), AttemptError> {
+        // The body is stored before the event that names it: after a crash in between, the event is missing
+        // and the file is overwritten.
         let raw = if completion.raw.is_empty() { String::new() } else { self.journal.keep_raw(&completion.raw)? };
         let mut notes = completion.notes;
         let reply = bounded(completion.reply, &mut notes);
@@ -328,6 +339,8 @@ impl Attempt<'_> {
         };
         let cut_off = completion.finish == Finish::Length;
         self.record(event, progress)?;
+        // Calls that survived the cut are carried out as usual; their results tell the model more than this
+        // message.
         if cut_off && self.pending.is_empty() {
             let content = "Your answer was cut off at the limit of tokens. Be shorter, and call a tool.".to_owned();
             self.record(JournalEvent::Said { content }, progress)?;
@@ -351,6 +364,8 @@ impl Attempt<'_> {
 
     /// Measures the best passes again, on all graphs, and closes the journal.
     fn end(&mut self, exit: AttemptExit, progress: &dyn Fn(&JournalEvent)) -> Result<(), AttemptError> {
+        // Passes that are wrong everywhere score below an empty directory, so the task is better left without
+        // passes.
         let best = self.toolbox.best().filter(|best| best.correct > 0).map(|best| best.passes.clone());
         let evaluation = match &best {
             Some(passes) => {

@@ -47,6 +47,7 @@ impl Author for LlmAuthor {
         Runs::Passes
     }
 
+    // Servers sample differently even with the same seed.
     fn is_deterministic(&self) -> bool {
         false
     }
@@ -81,6 +82,7 @@ impl Author for LlmAuthor {
     fn write(&self, task: &TaskGraphs<'_>) -> Result<PassDirectory, AuthorError> {
         match self.passes.as_ref().map(|passes| passes.join(&task.record.id)).filter(|passes| passes.is_dir()) {
             Some(passes) => Ok(read_pass_directory(&passes)?),
+            // No attempt at the task was ever correct. The referee then reports that no pass matched.
             None => Ok(PassDirectory::empty()),
         }
     }

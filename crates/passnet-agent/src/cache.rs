@@ -73,6 +73,7 @@ impl VerdictCache {
         make: impl FnOnce() -> Result<Verdict, E>,
     ) -> Result<(Verdict, Lookup), E> {
         let mut slots = self.slots();
+        // Loops because the maker may have failed or another waiter may have claimed the key first.
         loop {
             match slots.get(key) {
                 Some(CacheSlot::Ready(verdict)) => return Ok((verdict.as_ref().clone(), Lookup::Hit)),
@@ -111,6 +112,8 @@ struct Claim<'a> {
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
         let mut slots = self.cache.slots();
+        // A verdict that is ready stays. Only a claim without a result is removed, so that a waiting thread
+        // can try.
         if let Some(CacheSlot::InFlight) = slots.get(self.key) {
             slots.remove(self.key);
         }

@@ -122,6 +122,7 @@ pub struct ModelClient {
 impl ModelClient {
     /// Creates a client; nothing is sent yet.
     pub fn new(options: ClientOptions) -> Self {
+        // People paste addresses with and without the path of the interface.
         let base = options.base_url.trim_end_matches('/');
         let url = match options.api {
             Api::OpenAi if base.ends_with("/chat/completions") => base.to_owned(),
@@ -180,6 +181,7 @@ impl ModelClient {
             Api::OpenAi => openai::parse(&response.body, request.tools, quirks.text_tools)?,
             Api::Anthropic => anthropic::parse(&response.body)?,
         };
+        // Limits on tokens must hold for servers that report none, too.
         let usage = answer.usage.get_or_insert_with(|| estimate(&body, &response.body));
         if usage.cost_usd.is_none() {
             usage.cost_usd = options.prices.map(|prices| cost(usage, prices));
@@ -227,6 +229,8 @@ impl LanguageModel for ModelClient {
                     return Err(ModelError::Refused { status, message: self.hide(why) });
                 }
                 Err(Problem::Dialect(adaptation)) => {
+                    // An adaptation is not a failure, so it costs no retry and no pause. Its own limit stops
+                    // servers that contradict themselves.
                     adaptations += 1;
                     if !self.adapt(adaptation, quirks) || adaptations > MAX_ADAPTATIONS {
                         let message =

@@ -4,6 +4,7 @@
 use crate::message::Message;
 
 /// Messages at the end that always stay.
+// Two exchanges: the model must still see the result of its last call and what it was a reaction to.
 const KEPT: usize = 4;
 /// Observations shorter than this stay: dropping them saves nothing.
 const SHORT: usize = 200;

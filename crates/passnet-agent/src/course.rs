@@ -31,6 +31,7 @@ const LIMITS: AttemptLimits = AttemptLimits {
     cost_usd: None,
     time: Duration::from_secs(24 * 3600),
     patience: None,
+    // The teacher reads nothing but the last observation, so nothing has to be dropped.
     context: u64::MAX >> 8,
 };
 
@@ -171,6 +172,7 @@ fn parts(suite: &Suite, each_graph: bool) -> Vec<(usize, SuiteTask)> {
     let mut parts = Vec::new();
     for task in &suite.record.tasks {
         if each_graph {
+            // A lesson on a held-out graph would show it to the model that is trained.
             let visible = task.graphs.iter().filter(|graph| !task.held_out.contains(graph)).enumerate();
             let alone =
                 |graph: &String| SuiteTask { graphs: vec![graph.clone()], held_out: Vec::new(), ..task.clone() };

@@ -37,6 +37,7 @@ impl CpuPrecheck {
             ..referee.settings().clone()
         };
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        // The cores of the measurement stay free: a check next to it would disturb the times.
         let permits = cores.saturating_sub(referee.settings().threads as usize).max(1);
         let semaphore = (referee.jobs() > 1).then(|| Semaphore::new(permits));
         Ok(Self { referee: referee.sibling(settings, referee.defences())?, semaphore })
@@ -67,6 +68,7 @@ fn holds_on_every_device(graph: &GraphSample, verdict: &Verdict) -> bool {
         // Passes may name their device.
         Status::TypeMismatch => code != Some("device_differs"),
         Status::Accuracy | Status::NonFinite => is_exact(),
+        // Crashes and time limits may be the interpreter's, so the device decides them.
         _ => false,
     }
 }

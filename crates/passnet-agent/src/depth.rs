@@ -7,6 +7,7 @@ use passnet_record::{Depth, Status, Verdict};
 pub(crate) fn depth_of(verdict: &Verdict, findings: &[Finding]) -> Depth {
     let code = verdict.reason.as_ref().map(|reason| reason.code.as_str());
     match verdict.status {
+        // A syntax error is a finding, too, and has the status of a pattern that cannot be traced.
         _ if findings.iter().any(|finding| Some(finding.rule) == code) => Depth::Lint,
         Status::Correct if verdict.timings.is_empty() => Depth::Check,
         Status::Correct | Status::Unstable => Depth::Timing,

@@ -196,6 +196,8 @@ impl EnvServer {
     }
 
     fn task(&self, name: &str) -> Result<Arc<Task>, String> {
+        // Held while the task is read: concurrent resets of one task would otherwise read its graphs many
+        // times.
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(task) = tasks.get(name) {
             return Ok(Arc::clone(task));
@@ -248,6 +250,7 @@ impl EnvServer {
         let (_, episode) = self.session(request)?;
         let mut episode = episode.lock().unwrap_or_else(PoisonError::into_inner);
         let key = request.get("key").and_then(Value::as_str);
+        // Before the check for the end: the repeated request may be the one that ended the episode.
         if let Some((last, reply)) = &episode.last
             && key == Some(last)
         {
@@ -303,6 +306,7 @@ impl EnvServer {
         let (task, evaluator) = (Arc::clone(&episode.task), episode.evaluator.clone());
         let context = ToolContext { evaluator: &evaluator, task: &task };
         let before = episode.best.as_ref().map_or(0.0, |(_, reward)| reward.value);
+        // The limit is that of attempts, so that a policy meets the same rules in training and in evaluation.
         for call in calls.iter().take(MAX_CALLS) {
             let observation = episode.toolbox.call(context, call)?;
             if let Some(seen) = &observation.outcome.evaluation {
@@ -317,6 +321,8 @@ impl EnvServer {
         episode.done = calls.is_empty() || episode.step >= self.options.steps;
         let reached = episode.best.as_ref().map(|(_, reward)| *reward).unwrap_or_default();
         outcome.interval = reached;
+        // Differences of the best: their sum is the best reward, however often a policy breaks and repairs
+        // its passes.
         outcome.reward = reached.value - before;
         if episode.done
             && self.options.remeasure
@@ -324,6 +330,8 @@ impl EnvServer {
         {
             let remeasured = evaluator.evaluate(&task, passes, EvaluationScope::AllRemeasured)?.outcome.reward;
             outcome.interval = remeasured;
+            // Corrects the sum to the last measurement. The best of many noisy measurements would be too
+            // high.
             outcome.reward = remeasured.value - episode.given;
         }
         episode.given += outcome.reward;
@@ -336,6 +344,7 @@ impl EnvServer {
     /// Updates the best reward after an evaluation, over all graphs including the held-out ones.
     fn value(&self, episode: &mut Episode, seen: &TaskEvaluation) -> Result<(), EvalError> {
         let passes = episode.toolbox.workspace().passes();
+        // Held-out graphs cost device time, and cannot raise a reward that a visible graph has made 0.
         let reward = if episode.task.held_out.is_empty() || seen.reward.value == 0.0 {
             seen.reward
         } else {

@@ -65,6 +65,7 @@ fn traffic(typed: &TypedGraph) -> Traffic {
     let (mut eager, mut calls, mut used) = (0, 0, vec![false; graph.num_values()]);
     for node in graph.nodes() {
         let mut read: Vec<ValueId> = node.operands().collect();
+        // A value that is read twice by one call comes from memory once.
         read.sort_unstable();
         read.dedup();
         read.iter().for_each(|value| used[value.index()] = true);
@@ -76,6 +77,7 @@ fn traffic(typed: &TypedGraph) -> Traffic {
     let mut returned: Vec<ValueId> = graph.output_values().collect();
     returned.sort_unstable();
     returned.dedup();
+    // An input that no node reads costs an ideal kernel nothing.
     let inputs = graph.inputs().filter(|value| used[value.index()]).map(|value| nbytes(typed, value)).sum::<u64>();
     Traffic { eager, calls, least: inputs + returned.iter().map(|&value| nbytes(typed, value)).sum::<u64>() }
 }
@@ -116,6 +118,7 @@ fn products(typed: &TypedGraph) -> u64 {
                 let weight = tensor(node.args.get(1))?;
                 weight.numel() / weight.shape.first().copied().unwrap_or(1).max(1)
             }
+            // For products of matrices the sum runs over the last dimension of the left operand.
             "matmul" | "bmm" | "mm" => *tensor(node.args.first())?.shape.last()?,
             _ => return None,
         };
@@ -167,6 +170,7 @@ fn bytes_text(bytes: u64) -> String {
 /// per process.
 fn copy_rate() -> f64 {
     static RATE: OnceLock<f64> = OnceLock::new();
+    // Larger than the caches of common CPUs, so that memory is measured.
     const BYTES: usize = 32 << 20;
     *RATE.get_or_init(|| {
         let (from, mut to) = (vec![1_u8; BYTES], vec![0_u8; BYTES]);
@@ -177,6 +181,7 @@ fn copy_rate() -> f64 {
             begin.elapsed().as_secs_f64()
         };
         let best = (0..5).map(|_| once(&mut to)).fold(f64::INFINITY, f64::min);
+        // Each byte is read and written.
         2.0 * BYTES as f64 / best.max(1e-9)
     })
 }

@@ -224,6 +224,7 @@ impl Journal {
         let path = directory.join(Self::NAME);
         let (events, complete) = Self::parse(&path)?;
         let file = File::options().create(true).append(true).open(&path)?;
+        // Cut before the first append: the next event would otherwise continue the torn line.
         file.set_len(complete)?;
         let replies = events.iter().filter(|event| matches!(event, JournalEvent::Reply { .. })).count();
         Ok((Self { file, directory: directory.to_owned(), replies }, events))

@@ -105,6 +105,7 @@ impl AddAssign for TokenUsage {
         self.cache_written += other.cache_written;
         self.estimated |= other.estimated;
         self.cost_usd = match (self.cost_usd, other.cost_usd) {
+            // Unknown costs count as 0 next to known ones: a lower bound is of more use than nothing.
             (None, None) => None,
             (a, b) => Some(a.unwrap_or(0.0) + b.unwrap_or(0.0)),
         };

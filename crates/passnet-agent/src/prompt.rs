@@ -113,6 +113,7 @@ impl Templates {
 fn filled(template: &str, values: &BTreeMap<&str, String>) -> String {
     let mut text = String::with_capacity(template.len());
     let mut rest = template;
+    // One scan, not a chain of `replace`: a value that contains `{{` must not be filled again.
     while let Some((before, after)) = rest.split_once("{{") {
         text.push_str(before);
         match after.split_once("}}").and_then(|(name, behind)| Some((values.get(name)?, behind))) {

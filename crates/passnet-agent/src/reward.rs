@@ -53,7 +53,10 @@ fn gain(graph: &GraphOutcome, pick: fn(&Speedup) -> f64) -> f64 {
     if graph.failure.is_some() || graph.unstable || graph.eager.is_none() {
         return 0.0;
     }
+    // The bound is what the hardware allows. A higher ratio is a mistake of the measurement.
     let capped = |speedup: Speedup| pick(&speedup).min(speedup.bound.map_or(f64::INFINITY, |bound| bound.max(1.0)));
+    // Both comparisons have to show the gain: against the control alone, the cost of the path would be a gain
+    // of the pass.
     let least = [graph.eager, graph.control].into_iter().flatten().map(capped).fold(f64::INFINITY, f64::min);
     if least < LEAST_SPEEDUP { 0.0 } else { (least.ln() / FULL_SPEEDUP.ln()).clamp(0.0, 1.0) }
 }

@@ -151,9 +151,11 @@ pub fn run(
     for record in &suite.record.tasks {
         match Task::read(suite, record) {
             Ok(task) => tasks.push(task),
+            // One unreadable task is no reason to lose the attempts at the others; it is reported at the end.
             Err(error) => unreadable.push((record.id.clone(), error.to_string())),
         }
     }
+    // Attempts outermost: a run that ends early has tried each task about equally often.
     let of_attempt = |attempt| tasks.iter().map(move |task| PlannedAttempt { task, attempt });
     let assignments: Vec<PlannedAttempt<'_>> = (0..options.attempts).flat_map(of_attempt).collect();
     let plan = RunPlan { suite, assignments: &assignments };
@@ -195,6 +197,7 @@ pub fn run_assigned(
         next: AtomicUsize::new(0),
         halt: AtomicBool::new(false),
         halted: Mutex::new(None),
+        // A budget is for the run, not for this start of it.
         spent: Mutex::new(spent_before(directory)?),
         ended: Mutex::default(),
         suspended: Mutex::default(),
@@ -205,6 +208,7 @@ pub fn run_assigned(
         let threads: Vec<_> =
             (0..options.jobs.clamp(1, total.max(1))).map(|_| scope.spawn(|| runner.run_attempts())).collect();
         while threads.iter().any(|thread| !thread.is_finished()) {
+            // The caller's flag may come from a signal handler and cannot wake a thread, so it is polled.
             runner.halt.fetch_or(stop.load(Ordering::Relaxed), Ordering::Relaxed);
             std::thread::sleep(WATCH);
         }
@@ -231,6 +235,8 @@ fn settings(evaluator: &Evaluator, suite: &Suite, model: &dyn LanguageModel, opt
         "suite": suite.record.name,
         "suite_version": suite.record.version,
         "model": model.name(),
+        // Steps are in the prompt, so they are part of the result. Other limits may be raised to finish a
+        // run.
         "steps": options.limits.steps,
         "seed": options.seed,
         "prompts": options.templates.id(),
@@ -270,12 +276,15 @@ impl RunState<'_> {
             suite: &self.plan.suite.record,
             task,
             attempt,
+            // Not by task: attempts at one task have to differ, those at different tasks have different
+            // prompts anyway.
             seed: self.options.seed.wrapping_add(u64::from(attempt)),
             limits: self.options.limits,
             templates: &self.options.templates,
         };
         let directory = attempt_directory(self.directory, &task.id, attempt);
         run_attempt(plan, self.evaluator, self.model, &directory, &self.halt, &|event| {
+            // Counted at once, not when the attempt ends: the budget has to stop attempts that are under way.
             if let JournalEvent::Reply { usage, .. } = event {
                 self.spend(*usage);
             }
@@ -295,6 +304,7 @@ impl RunState<'_> {
     }
 
     fn stop_all(&self, why: String) {
+        // The first reason stays. Other threads fail for the same one a moment later.
         self.halted.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
         self.halt.store(true, Ordering::Relaxed);
     }

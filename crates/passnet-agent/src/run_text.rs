@@ -36,6 +36,7 @@ pub fn task_table(trajectories: &[Trajectory]) -> TextTable {
 pub fn replay_report(trajectories: &[ReplayedTrajectory]) -> TextReport {
     let mut rows = TextTable::new(&["task", "step", "tool", "then", "now", "same"], 6);
     for comparison in trajectories {
+        // Edits that went as before would hide the few lines that matter.
         for call in comparison.calls.iter().filter(|call| call.tool == "pass_evaluator" || !call.same) {
             let same = if call.same { "yes" } else { "no" };
             let row = [&comparison.task, &call.step.to_string(), &call.tool, &call.before, &call.now, same]

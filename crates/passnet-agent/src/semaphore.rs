@@ -45,6 +45,7 @@ impl Semaphore {
         queue.waiting.pop_front();
         queue.free -= 1;
         drop(queue);
+        // All, because the condition variable cannot address the one waiter whose turn it is.
         self.changed.notify_all();
         Permit(self)
     }

@@ -119,11 +119,14 @@ fn edits(before: &PassDirectory, after: &PassDirectory) -> Vec<Edit> {
     edits.extend(
         new.map(|(name, bytes)| Edit::Create { name: name.clone(), text: String::from_utf8_lossy(bytes).into_owned() }),
     );
+    // The order names passes, so it is only valid when their files exist.
     edits.sort_by_key(|edit| edit.name() == ORDER_FILE);
     edits
 }
 
 fn act(lesson: &Lesson, messages: &[Message], done: usize) -> Reply {
+    // All that the teacher says about speed is quoted from here: a measurement of this machine, not a
+    // prediction.
     let seen = messages.iter().rev().find(|message| matches!(message, Message::Tool { .. })).map(Message::content);
     let seen = seen.unwrap_or_default();
     let call = |index: usize, name: &str, arguments: Value| ToolCall {

@@ -98,6 +98,7 @@ impl Toolbox {
                 Observation::of(Err(format!("there is no tool `{other}`; there are {}", known.join(", "))))
             }
         };
+        // One place for all tools: a single long observation could fill the context of a small model.
         observation.content = shortened(&observation.content, MAX_OBSERVATION);
         observation.outcome.wall_ns = begin.elapsed().as_nanos() as u64;
         Ok(observation)
@@ -123,6 +124,7 @@ impl Toolbox {
         let passes = self.workspace.passes();
         match request.depth {
             Depth::Lint => Ok(Observation::of(Ok(lint(&passes)))),
+            // A check keeps no best state: passes that were not timed have no score to compare.
             Depth::Match | Depth::Cpu | Depth::Check => {
                 let Explained { outcome: check, text, findings } = evaluator.check(task, &passes, !request.skip_cpu)?;
                 let ok = check.correct() > 0;
@@ -151,6 +153,7 @@ impl Toolbox {
 
     fn keep(&mut self, evaluation: &TaskEvaluation) {
         let (score, correct) = (evaluation.score, evaluation.correct());
+        // Correct before fast: a wrong pass on one of many graphs can still have the higher mean.
         let better = |best: &Best| (correct > 0, score) > (best.correct > 0, best.score);
         if self.best.as_ref().is_none_or(better) {
             self.best = Some(Best { passes: self.workspace.passes(), score, correct });

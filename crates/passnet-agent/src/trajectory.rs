@@ -109,6 +109,7 @@ impl Trajectory {
         let spent = |step: &Step| step.latency_ns + step.tools.iter().map(|tool| tool.outcome.wall_ns).sum::<u64>();
         let text = serde_json::to_vec(&messages).unwrap_or_default();
         let setup = header.setup.clone();
+        // No times: a trajectory keeps its id when it is built again from its journal.
         let parts = [setup.task.id.as_bytes(), setup.model.as_bytes(), &setup.attempt.to_le_bytes(), &text];
         Self {
             schema_version: SCHEMA_VERSION,
@@ -139,6 +140,7 @@ impl Trajectory {
     pub fn best_so_far(&self) -> Vec<f64> {
         let mut best = 1.0_f64;
         let score = |step: &Step| {
+            // A model may evaluate several times in one reply; the best state of all of them is kept.
             step.tools.iter().filter_map(|tool| tool.outcome.evaluation.as_ref()).map(|e| e.score).fold(0.0, f64::max)
         };
         self.steps
@@ -161,6 +163,7 @@ impl Trajectory {
             let evaluated = outcome.evaluation.as_ref().map(|evaluation| evaluation.graphs.as_slice());
             evaluated.or(outcome.check.as_ref().map(|check| check.graphs.as_slice()))
         });
+        // The last state that anything was run on. Edits after it were never judged.
         let ends_clean = states.next_back().is_some_and(|graphs| !broken(graphs));
         let kept_clean = self.evaluation.as_ref().is_some_and(|evaluation| !evaluation.is_cheating());
         if ends_clean && kept_clean { Conduct::Corrected } else { Conduct::Broken }

@@ -150,6 +150,7 @@ fn read_request(reader: &mut impl BufRead) -> io::Result<HttpRequest> {
         if name.eq_ignore_ascii_case("content-length") {
             length = value.trim().parse().unwrap_or(0);
         }
+        // Browsers always send `Origin` with a POST from a page, and scripts cannot remove it.
         of_browser |= name.eq_ignore_ascii_case("origin");
     }
     if of_browser {
@@ -158,6 +159,7 @@ fn read_request(reader: &mut impl BufRead) -> io::Result<HttpRequest> {
     if let Some(path) = first.strip_prefix("GET ") {
         return Ok(HttpRequest::Get(path.split([' ', '?']).next().unwrap_or_default().to_owned()));
     }
+    // Refused before the body is read, so its size costs no memory.
     if !first.starts_with("POST ") || length >= MAX_BODY {
         return Ok(HttpRequest::Other);
     }

@@ -164,6 +164,7 @@ impl Workspace {
     /// Fails if it does not occur exactly once.
     pub fn replace(&mut self, path: &str, old: &str, new: &str) -> Result<(), EditError> {
         let text = self.read(path)?;
+        // The empty text occurs everywhere.
         let count = if old.is_empty() { 0 } else { text.matches(old).count() };
         if count != 1 {
             return Err(EditError::NotOnce(count));
@@ -183,6 +184,7 @@ impl Workspace {
             usize::try_from(line).ok().filter(|&line| line <= lines).ok_or(EditError::NoLine { line, lines })?;
         let mut all: Vec<&str> = text.lines().collect();
         all.splice(after..after, added.lines());
+        // Python files end with a line break, whether or not the model wrote one.
         let text = all.join("\n") + "\n";
         self.write(path, text)
     }

@@ -177,6 +177,7 @@ fn annotate_chunk(
             }
             Err(message) => result.failures.push(Failure { what: row.path.clone(), message: message.clone() }),
         }
+        // Not written, as the table would then say that the graph was tried.
         if row.annotation.as_ref().err().is_some_and(|message| is_over_memory(message)) {
             continue;
         }
@@ -187,6 +188,7 @@ fn annotate_chunk(
 
 fn annotate_one(row: &SampleRow, runner: &dyn Runner, limits: &AnnotationLimits) -> Result<Annotation, String> {
     let sample = parse(&row.path, &row.files).map_err(|error| error.to_string())?;
+    // Annotation runs on any machine; values do not depend on the device that the model was captured on.
     let graph = sample.graph.with_device("cpu", None);
     let request = AnnotateRequest {
         graph: wire::to_value(&graph),

@@ -46,6 +46,7 @@ pub fn follow(
     let (mut models, mut reused) = (Vec::new(), None);
     for line in lines.lines() {
         let line = line?;
+        // After the line was read: a model that is done must be recorded, or it would be captured again.
         if stop.load(Ordering::Relaxed) {
             break;
         }
@@ -56,6 +57,7 @@ pub fn follow(
                 models.extend(skipped.iter().filter_map(|spec| ledger.get(spec).cloned()));
             }
             CaptureLine::Model(model) => {
+                // Checked here and not by the process that wrote it, which shares the reader's assumptions.
                 let model = checked(*model, out);
                 progress(CaptureProgress::Done(&model));
                 // A name that stands for no model is asked for again each time.

@@ -93,6 +93,7 @@ impl Parent {
 }
 
 fn with_literals(graph: &Graph, literals: &[&Literals]) -> Result<Graph, String> {
+    // Through the wire form, which checks the laws of graphs again after the change.
     let mut value = wire::to_value(graph);
     for literals in literals {
         let node = &mut value["nodes"][literals.node];
@@ -246,6 +247,7 @@ impl Varied<'_> {
         let name = self.parent.graph.name(value);
         let unknown = || format!("input `{name}` is no tensor, or is not known in this variant");
         let measured = || annotation.values[value.index()].clone().map(|meta: ValueMeta| meta.named(name));
+        // The file of the sample says more about an input than one run of it: data, domain, deviation.
         let own = self.parent.tensors.get(value.index()).filter(|_| self.parent.graph.node_of(value).is_none());
         let mut tensor = own.cloned().or_else(measured).ok_or_else(unknown)?;
         // As in the graph above: metas name the device too.
@@ -272,6 +274,7 @@ fn resize(tensor: &mut TensorMeta, shape: &[u64]) {
     shape.clone_into(&mut tensor.shape);
     let integer = |value: &TensorValue| if let TensorValue::Int(value) = value { Some(*value as f64) } else { None };
     let integers: Vec<f64> = tensor.data.take().iter().flatten().filter_map(integer).collect();
+    // A Boolean has no domain but its own.
     if tensor.dtype != DType::Bool && !integers.is_empty() {
         tensor.min_val = integers.iter().copied().reduce(f64::min);
         tensor.max_val = integers.iter().copied().reduce(f64::max);

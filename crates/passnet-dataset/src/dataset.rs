@@ -130,6 +130,7 @@ impl Dataset {
     /// If the folder cannot be read.
     pub fn append<R: Row>(&self, table: Table) -> Result<PartWriter<R>, TableError> {
         leftovers::clear(&self.root.join(table.name()))?;
+        // After the last number and not the number of files: a file may have been removed.
         let next = self.parts(table)?.last().and_then(|part| part_number(part)).map_or(0, |last| last + 1);
         let folder = self.root.join(table.name());
         Ok(PartWriter { folder, first: next, next, current: None, replaces: None, publish: false })
@@ -205,12 +206,14 @@ impl<R: Row> PartWriter<R> {
     /// As [`TableWriter`].
     pub fn push(&mut self, row: R) -> Result<(), TableError> {
         let bytes = row.raw_bytes();
+        // Checked before the row is written, so that one row larger than the limit still has a file.
         if self.current.as_ref().is_some_and(|(_, written)| written + bytes > PART_BYTES) {
             self.finish_part()?;
         }
         let (writer, written) = match &mut self.current {
             Some(current) => current,
             None => {
+                // Readers see only files named as parts, so a replacement stays invisible until it is whole.
                 let prefix = if self.replaces.is_some() { WAITING } else { PART };
                 let path = part_path(&self.folder, prefix, self.next);
                 let writer = if self.publish { TableWriter::publish(&path) } else { TableWriter::create(&path) };

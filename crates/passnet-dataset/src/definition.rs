@@ -79,6 +79,7 @@ impl Definition {
             return Err(DefinitionError::Version { path: file, found: fields.schema_version });
         }
         let list = path.join(&fields.models);
+        // The list of models counts as well: it is a file of its own.
         let id = ContentId::of_parts([text.as_slice(), fs::read(&list)?.as_slice()]);
         let parent = cache.ok_or(DefinitionError::NoCache)?.join("suites").join(id.short());
         Ok(Some(Self { folder: parent.join(&fields.name), list, fields }))
@@ -128,6 +129,7 @@ impl Definition {
         let file = self.folder.join("suite.json");
         let staging = self.folder.join(format!(".suite.{}", std::process::id()));
         fs::write(&staging, text)?;
+        // `suite.json` says that the capture is complete, so it must never be seen half written.
         fs::rename(&staging, &file)?;
         Ok(graphs)
     }

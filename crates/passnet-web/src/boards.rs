@@ -74,6 +74,7 @@ fn conditions(suite: usize, run: &RunView) -> Conditions {
 
 /// Returns the accelerator of a run, or its CPU if there is none.
 pub(crate) fn device_of(header: &RunHeader) -> String {
+    // Logs of the first versions have no fingerprint.
     let name = if header.fingerprint.device.is_empty() { &header.fingerprint.cpu } else { &header.fingerprint.device };
     if name.is_empty() { header.settings.device.to_string() } else { name.clone() }
 }
@@ -90,6 +91,7 @@ fn rank(runs: &[Arc<RunView>], rows: &mut [Ranked]) {
     let intervals: Vec<Option<Interval>> =
         rows.iter().map(|row| eligible(row).then(|| score_interval(&runs[row.run])).flatten()).collect();
     for (row, own) in rows.iter_mut().zip(&intervals) {
+        // Overlapping intervals share a rank, so the order within it is not a claim.
         let better = |own: Interval| intervals.iter().flatten().filter(|other| other.low > own.high).count();
         row.rank = own.map(|own| 1 + better(own));
     }
@@ -121,6 +123,7 @@ pub(crate) fn movement(site: &Site, board: &Board, run: usize) -> Option<Movemen
             && other.header.graphs == runs[run].header.graphs
             && other.is_complete()
     };
+    // Runs with fewer graphs are left out: a change of the suite would look like a change of the author.
     let earlier = board.rows.iter().map(|row| row.run).filter(|&other| is_earlier(&runs[other]));
     let previous = earlier.max_by(|&a, &b| runs[a].header.started.cmp(&runs[b].header.started))?;
     let score = |run: usize| Some(runs[run].score.sound.as_ref()?.score);
@@ -153,6 +156,7 @@ pub(crate) fn coverage(run: &RunView) -> Coverage {
     };
     Coverage {
         graphs: tally.graphs,
+        // Saturating, because an unfinished log may count graphs that have no verdict yet.
         covered: tally.graphs.saturating_sub(unmatched),
         correct: tally.correct,
         faster: run.verdicts.iter().filter(is_faster).count(),

@@ -26,6 +26,7 @@ pub(crate) fn ranked(runs: &[RunView]) -> Vec<RankedRun<'_>> {
         .zip(&authors)
         .enumerate()
         .map(|(series, (run, author))| {
+            // The run's name is long and says little, so it appears only where it is needed.
             let unique = authors.iter().filter(|other| *other == author).count() == 1;
             let label = if unique { author.clone() } else { format!("{author} ({})", run.header.run) };
             RankedRun { label, run, series }

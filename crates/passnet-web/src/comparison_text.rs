@@ -23,6 +23,7 @@ pub fn comparison_report(comparison: &RunComparison) -> TextReport {
     report.text(format!("\n{} graphs in both: {}", comparison.graphs.len(), counts.join(", ")));
     for (change, name) in KINDS {
         let mut graphs: Vec<&GraphChange> = comparison.graphs.iter().filter(|graph| graph.change == change).collect();
+        // Logarithm: half and double are changes of the same size.
         let size = |graph: &GraphChange| graph.ratio.map_or(0.0, |(ratio, _)| ratio.ln().abs());
         graphs.sort_by(|a, b| size(b).total_cmp(&size(a)));
         if graphs.is_empty() {

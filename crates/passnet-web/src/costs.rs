@@ -64,6 +64,8 @@ fn row(entry: &RankedRun<'_>) -> Markup {
     let eager = timed().filter_map(|verdict| Some(verdict.scored_timing()?.base.median_ns)).collect();
     let longest = compile.iter().copied().reduce(f64::max);
     let paid: Vec<Option<f64>> = timed().filter_map(break_even).collect();
+    // Kept apart from the median of the calls, which would otherwise be that of the graphs that happened to
+    // gain.
     let never = paid.iter().filter(|calls| calls.is_none()).count();
     let cell = |value: Option<f64>, show: fn(f64) -> String| match value {
         Some(value) => html! { td.number data-sort=(value) { (show(value)) } },
@@ -88,6 +90,7 @@ fn row(entry: &RankedRun<'_>) -> Markup {
 fn memory(verdict: &Verdict) -> Option<f64> {
     let usage = verdict.evidence.usage?;
     let of = |eager: u64, candidate: u64| (eager > 0).then(|| candidate as f64 / eager as f64);
+    // Device memory first: for a GPU it is what runs out, and the process is mostly PyTorch itself.
     of(usage.eager.device_bytes, usage.candidate.device_bytes)
         .or_else(|| of(usage.eager.host_bytes, usage.candidate.host_bytes))
 }
@@ -96,6 +99,7 @@ fn memory(verdict: &Verdict) -> Option<f64> {
 fn break_even(verdict: &Verdict) -> Option<Option<f64>> {
     let (compile, timing) = (verdict.compile_ns()?, verdict.scored_timing()?);
     let gain = timing.base.median_ns - timing.candidate.median_ns;
+    // A whole call cannot pay off in part.
     Some((gain > 0.0).then(|| (compile / gain).ceil()))
 }
 

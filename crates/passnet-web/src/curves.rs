@@ -42,6 +42,7 @@ impl Axes {
         Some(Self {
             first_t: points().map(|at| at.t).min()?,
             last_t: points().map(|at| at.t).max()?,
+            // The axis ends just beyond a labelled value, so that each curve lies between two labels.
             low: decade_ticks().filter(|&tick| tick <= low).last().unwrap_or(low) / 1.1,
             high: decade_ticks().find(|&tick| tick >= high).unwrap_or(high) * 1.1,
         })
@@ -53,6 +54,7 @@ impl Axes {
     }
 
     fn y(&self, es: f64) -> f64 {
+        // Logarithmic: scores are geometric means, so equal distances are equal ratios.
         let share = (es / self.low).ln() / (self.high / self.low).ln();
         TOP + (1.0 - share) * PLOT_HEIGHT
     }

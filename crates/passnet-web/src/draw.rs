@@ -16,5 +16,6 @@ pub(crate) mod scatter;
 /// Returns a coordinate, to a tenth of a unit.
 pub(crate) fn at(coordinate: f64) -> String {
     let text = format!("{coordinate:.1}");
+    // Coordinates are most of a page's bytes.
     text.strip_suffix(".0").unwrap_or(&text).to_owned()
 }

@@ -19,6 +19,7 @@ pub(crate) fn failures(entries: &[RankedRun<'_>]) -> Markup {
     for entry in entries {
         for verdict in entry.run.verdicts.iter().filter(|verdict| verdict.status != Status::Correct) {
             let graph = verdict.id.graph.as_str();
+            // Neighbours only, so that rows stay in the order of the suite.
             match groups.last_mut() {
                 Some(last) if last.author == entry.label && same(last.verdict, verdict) => last.graphs.push(graph),
                 _ => groups.push(Group { author: &entry.label, graphs: vec![graph], verdict }),

@@ -104,6 +104,7 @@ fn properties(verdict: &Verdict) -> Vec<Key> {
 
 fn result(verdicts: &BTreeMap<&GraphId, &Verdict>, graphs: &[&GraphId]) -> FamilyResult {
     let found: Vec<&Verdict> = graphs.iter().filter_map(|graph| verdicts.get(*graph).copied()).collect();
+    // Times of wrong results say nothing about speed.
     let correct: Vec<&Verdict> = found.iter().copied().filter(|verdict| verdict.status == Status::Correct).collect();
     let logs: Vec<f64> = correct
         .iter()

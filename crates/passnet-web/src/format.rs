@@ -6,6 +6,7 @@ use passnet_score::Interval;
 /// Returns a ratio: `1.52×`.
 pub(crate) fn ratio(value: f64) -> String {
     match value {
+        // The bounds are those of rounding, so that no value is printed with a digit too many.
         v if v >= 99.95 => format!("{v:.0}×"),
         v if v >= 9.995 => format!("{v:.1}×"),
         v => format!("{v:.2}×"),

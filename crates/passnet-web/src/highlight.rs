@@ -145,11 +145,13 @@ fn scan(source: &str, language: Language) -> Vec<(Kind, &str)> {
     while at < source.len() {
         let rest = &source[at..];
         let Some((kind, length)) = token(rest, language) else {
+            // Whole words are skipped, so that a keyword inside a longer name is not marked.
             at += word(rest).max(rest.chars().next().map_or(1, char::len_utf8));
             continue;
         };
         parts.push((Kind::Plain, &source[plain..at]));
         let text = &rest[..length];
+        // A kernel in one colour would be unreadable, and kernels are what people look for.
         if language == Language::Python && kind == Kind::Text && is_kernel(text) {
             parts.extend(scan(text, Language::Cpp));
         } else {

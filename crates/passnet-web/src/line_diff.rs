@@ -23,6 +23,7 @@ type Row = (Option<usize>, Option<usize>);
 /// Returns the rows of two texts: a longest common subsequence of lines, and the lines that only one has, left before right.
 fn rows(left: &[&str], right: &[&str]) -> Vec<Row> {
     let same = |(a, b): &(&&str, &&str)| a == b;
+    // The equal head and tail need no table, which grows with the product of the lines.
     let head = left.iter().zip(right).take_while(same).count();
     let tail = left[head..].iter().rev().zip(right[head..].iter().rev()).take_while(same).count();
     let (old, new) = (&left[head..left.len() - tail], &right[head..right.len() - tail]);

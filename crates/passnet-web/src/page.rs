@@ -18,6 +18,7 @@ use crate::{
 ///
 /// Order of `runs` decides colours only; tables are ranked.
 pub fn report_page(runs: &[RunView]) -> String {
+    // Ranked before anything is drawn: tables and figures must name the runs in one order.
     let entries = ranked(runs);
     let title = title(runs);
     let labels: Vec<&str> = entries.iter().map(|entry| entry.label.as_str()).collect();

@@ -60,6 +60,7 @@ fn document(context: &Context<'_>, live: &[LiveRun]) -> String {
     };
     let crumb = |(title, place): &(String, PageId)| Crumb { title: title.clone(), href: context.href(*place) };
     let mut crumbs: Vec<Crumb> = Vec::new();
+    // Main pages have no crumbs: the navigation above shows where they are.
     if !page.above.is_empty() {
         crumbs.push(Crumb { title: "Leaderboard".to_owned(), href: context.href(PageId::Index) });
     }

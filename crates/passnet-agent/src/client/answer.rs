@@ -66,6 +66,8 @@ pub(super) fn of_status(status: u16, body: &[u8], after: Option<Duration>) -> Pr
             // There is no common code for this error, so its message decides.
             if says(&too_long) || (says(&["token"]) && says(&["exceed", "too long", "too many", "longer than"])) {
                 Problem::TooLong(why)
+            // The more specific names come first: the message about `max_completion_tokens` may also mention
+            // others.
             } else if says(&["max_completion_tokens"]) {
                 Problem::Dialect(Adaptation::MaxCompletionTokens)
             } else if says(&["temperature"]) {
@@ -86,6 +88,8 @@ pub(super) fn of_status(status: u16, body: &[u8], after: Option<Duration>) -> Pr
 pub(super) fn error_text(body: &[u8]) -> String {
     let parsed: Option<Value> = serde_json::from_slice(body).ok();
     let in_body = parsed.as_ref().map(|value| {
+        // OpenAI nests the message in `error`, FastAPI servers such as vLLM use `detail`, others put it at
+        // the top.
         let error = value.get("error").unwrap_or(value);
         let message = error.get("message").or_else(|| error.get("detail")).or_else(|| value.get("detail"));
         let message = message.or_else(|| value.get("message")).unwrap_or(error);

@@ -51,6 +51,8 @@ fn turns(messages: &[Message]) -> Vec<Value> {
             _ => turns.push((role, blocks)),
         }
     }
+    // The mark moves to the end with each request: the next one then finds all but its last turn in the
+    // cache.
     if let Some(block) = turns.last_mut().and_then(|(_, blocks)| blocks.last_mut()).and_then(Value::as_object_mut) {
         block.insert("cache_control".to_owned(), json!({"type": "ephemeral"}));
     }
@@ -58,6 +60,7 @@ fn turns(messages: &[Message]) -> Vec<Value> {
 }
 
 fn assistant(reply: &Reply) -> Vec<Value> {
+    // Signed reasoning has to come back unchanged, so the blocks are not built from the parsed reply.
     if let Some(Value::Array(blocks)) = &reply.native {
         return blocks.clone();
     }
@@ -66,6 +69,7 @@ fn assistant(reply: &Reply) -> Vec<Value> {
         json!({"type": "tool_use", "id": plain_id(&call.id), "name": call.name, "input": as_object(&call.arguments)})
     });
     let blocks: Vec<Value> = text.into_iter().chain(calls).collect();
+    // The interface refuses a turn without blocks, for example after a filtered answer.
     if blocks.is_empty() { vec![json!({"type": "text", "text": "(nothing)"})] } else { blocks }
 }
 

@@ -50,6 +50,7 @@ pub(super) fn post(
     for (name, value) in headers {
         request = request.header(*name, value);
     }
+    // The limit of this try can be shorter than the pool's: the attempt may have less time left.
     let request = request.config().timeout_global(Some(timeout)).build();
     let mut response = request.send(body).map_err(|error| describe(&error))?;
     let status = response.status().as_u16();

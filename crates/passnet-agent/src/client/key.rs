@@ -46,6 +46,7 @@ impl ApiKey {
 
     fn parse(text: &str, place: &str) -> Result<Self, KeyError> {
         let key = text.trim();
+        // A line break inside the key would start another header.
         if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(KeyError::Malformed(place.to_owned()));
         }

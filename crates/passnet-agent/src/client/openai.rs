@@ -117,6 +117,7 @@ pub(super) fn parse(body: &[u8], tools: &[ToolSpec], text_tools: bool) -> Result
         serde_json::from_str(text).map_err(|error| Problem::broken(format!("the answer is no JSON: {error}")))?
     };
     if let Some(error) = value.get("error").filter(|error| !error.is_null()) {
+        // Proxies answer 200 and put the status of the server behind them into the body.
         let status = count(error.get("code")).and_then(|code| u16::try_from(code).ok());
         let why = error_text(body);
         return Err(match status {
@@ -134,6 +135,8 @@ pub(super) fn parse(body: &[u8], tools: &[ToolSpec], text_tools: bool) -> Result
     let reasoning = field("reasoning_content").or_else(|| field("reasoning")).or(thinking);
     let mut reply = Reply { content, reasoning, tool_calls: native_calls(message), native: None };
     if reply.tool_calls.is_empty() {
+        // Looked for even without text tools, so that the note shows why a model that writes calls as text
+        // makes no progress.
         let (content, calls) = text_calls::parse(&reply.content, tools);
         if !calls.is_empty() && text_tools {
             notes.push("text_tool_call".to_owned());
@@ -143,6 +146,7 @@ pub(super) fn parse(body: &[u8], tools: &[ToolSpec], text_tools: bool) -> Result
         }
     }
     if reply.content.is_empty() && reply.tool_calls.is_empty() {
+        // Without it the refusal would look like an empty answer.
         reply.content = field("refusal").unwrap_or_default();
     }
     name_calls(&mut reply.tool_calls);
@@ -173,6 +177,7 @@ fn content_text(content: Option<&Value>) -> String {
 
 fn native_calls(message: &Value) -> Vec<ToolCall> {
     let of = |call: &Value| {
+        // Some servers flatten the call and rename its arguments.
         let function = call.get("function").unwrap_or(call);
         let name = function.get("name").and_then(Value::as_str)?.trim().to_owned();
         let id = call.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();

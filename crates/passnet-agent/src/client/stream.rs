@@ -17,6 +17,7 @@ pub(super) fn joined(text: &str) -> Result<Value, Problem> {
         }
         let chunk: Value = serde_json::from_str(data)
             .map_err(|error| Problem::broken(format!("a chunk of the stream is no JSON: {error}")))?;
+        // The caller reads errors in the same place of a streamed and of a whole answer.
         if chunk.get("error").is_some_and(|error| !error.is_null()) {
             return Ok(chunk);
         }
@@ -37,6 +38,7 @@ pub(super) fn joined(text: &str) -> Result<Value, Problem> {
             add_call(&mut calls, piece);
         }
     }
+    // A broken connection must not turn half an answer into the model's reply.
     if finish.is_null() && !done {
         return Err(Problem::broken("the stream ended before the answer did"));
     }

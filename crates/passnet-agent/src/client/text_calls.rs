@@ -39,6 +39,7 @@ pub(super) fn split_thinking(content: &str) -> (Option<String>, String) {
 /// Splits calls of known tools from a text. A call of an unknown tool stays text.
 pub(super) fn parse(content: &str, tools: &[ToolSpec]) -> (String, Vec<ToolCall>) {
     let known = |name: &str| tools.iter().any(|tool| tool.name == name);
+    // From the most explicit form to the least: a bare JSON object is a call only if nothing else is.
     for find in [tagged, functions, bracketed, fenced, whole] {
         let (rest, calls) = find(content);
         // Only calls of known tools: models also quote code in these forms.

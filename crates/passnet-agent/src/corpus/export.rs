@@ -26,6 +26,8 @@ pub fn example(trajectory: &Trajectory, format: Format) -> Value {
         Format::OpenAi => {
             let messages: Vec<Value> = trajectory.messages.iter().map(even_message).collect();
             json!({
+                // Datasets libraries infer one schema for a column, so every row has the same fields and
+                // types.
                 "messages": messages,
                 // As text: schemas of different tools do not fit one column.
                 "tools": tools(trajectory),

@@ -58,6 +58,7 @@ pub fn dedup(inputs: &[PathBuf], by: By, out: &Path) -> Result<(usize, usize), E
         dedup.add(&trajectory?);
         total += 1;
     }
+    // Two passes over the files: collections can exceed memory, positions do not.
     let kept: BTreeSet<usize> = dedup.kept();
     let mut lines = Lines::create(out)?;
     for (index, trajectory) in read(inputs)?.enumerate() {
@@ -95,6 +96,7 @@ pub fn split(
         }
     }
     let report = splitter.finish();
+    // Checked before `finish`, which gives the files their names: a leaking split never appears on disk.
     if report.shared_with_evaluation + report.shared_with_validation > 0 {
         return Err(ExportError::Shared(Box::new(report)));
     }

@@ -53,6 +53,7 @@ impl Lines {
             Out::Plain(out) => out,
             Out::Packed(out) => out.finish()?,
         };
+        // Synchronised before the rename, so that a power cut cannot leave the final name on an empty file.
         out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
         fs::rename(self.temporary, self.path)
     }

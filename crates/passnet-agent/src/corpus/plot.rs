@@ -46,6 +46,8 @@ pub fn page(stats: &TrajectoryStats) -> String {
 fn curve(stats: &TrajectoryStats) -> String {
     let points = &stats.best_so_far;
     let Some(last) = points.last() else { return "<p>No steps.</p>".to_owned() };
+    // The axis always shows 1 and some space above it, so that curves of different runs can be compared by
+    // eye.
     let most = points.iter().map(|point| point.high).fold(1.2, f64::max);
     let least = points.iter().map(|point| point.low).fold(1.0, f64::min);
     let x = |step: usize| MARGIN + (step as f64 - 1.0) / (last.step.max(2) as f64 - 1.0) * (WIDTH - 2.0 * MARGIN);

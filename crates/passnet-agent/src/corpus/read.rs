@@ -52,6 +52,7 @@ const OF_RUN: &str = "trajectories.jsonl";
 pub fn read(paths: &[PathBuf]) -> Result<impl Iterator<Item = Result<Trajectory, ReadError>> + use<>, ReadError> {
     let mut files = Vec::new();
     for path in paths {
+        // All files are opened before the first line is read: a wrong path fails at once, not after an hour.
         for path in files_of(path).map_err(|source| ReadError::Io { path: path.clone(), source })? {
             let lines = open(&path).map_err(|source| ReadError::Io { path: path.clone(), source })?;
             files.push((path, lines));
@@ -78,6 +79,7 @@ fn files_of(path: &Path) -> io::Result<Vec<PathBuf>> {
     let of_run = path.join(OF_RUN);
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
+    // A run holds other JSON lines as well (its log, journals), which are not trajectories.
     } else if of_run.is_file() || path.join("run.json").is_file() {
         return Ok(vec![of_run]);
     }

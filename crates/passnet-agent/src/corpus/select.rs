@@ -81,6 +81,8 @@ impl Selector {
             Some("tokens")
         } else if criteria.model.as_ref().is_some_and(|model| !trajectory.setup.model.contains(model.as_str())) {
             Some("model")
+        // Last, as it remembers what it sees: a trajectory that fails another criterion must not hide a later
+        // equal one.
         } else if criteria.novel && !self.seen.insert(passes_id(trajectory)) {
             Some("not novel")
         } else {
@@ -121,6 +123,8 @@ impl Dedup {
         let index = self.next;
         self.next += 1;
         let place = self.best.entry(id).or_insert((index, trajectory.score));
+        // Strictly better, so that of equal ones the first stays and the result does not depend on the number
+        // of copies.
         if trajectory.score > place.1 {
             *place = (index, trajectory.score);
         }

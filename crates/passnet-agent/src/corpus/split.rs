@@ -140,6 +140,7 @@ impl Splitter {
     /// Groups the task of a trajectory with the tasks that share a graph or an op sequence.
     pub fn learn(&mut self, trajectory: &Trajectory) {
         let keys = keys(trajectory);
+        // A trajectory joins all groups that it touches, because a graph shared with either side would leak.
         let roots: BTreeSet<ContentId> = keys.iter().map(|key| self.root(key)).collect();
         if let Some(first) = roots.first().cloned() {
             for root in roots {
@@ -158,6 +159,7 @@ impl Splitter {
             }
             at = parent;
         }
+        // Path compression for the one key that was asked for; groups are small.
         self.parent.insert(key.clone(), at.clone());
         at
     }

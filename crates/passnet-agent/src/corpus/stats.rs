@@ -129,6 +129,7 @@ impl TrajectoryStats {
         for finding in &trajectory.findings {
             *self.findings.entry(finding.clone()).or_default() += 1;
         }
+        // A score of 0 would make the geometric mean of a whole collection 0.
         self.logs += trajectory.score.max(f64::MIN_POSITIVE).ln();
         self.rewards += trajectory.reward.value;
         self.steps += trajectory.steps.len();
@@ -172,6 +173,7 @@ impl TrajectoryStats {
 }
 
 fn quartiles(curves: &[Vec<f64>], step: usize) -> BestSoFar {
+    // Ended attempts stay in: without them the curve would show only those that needed long.
     let mut values: Vec<f64> = curves.iter().map(|curve| *curve.get(step).or(curve.last()).unwrap_or(&1.0)).collect();
     values.sort_by(f64::total_cmp);
     let at = |share: f64| values[((values.len() - 1) as f64 * share).round() as usize];

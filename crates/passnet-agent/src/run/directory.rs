@@ -107,6 +107,7 @@ pub(super) fn write_trajectories(path: &Path, trajectories: &[Trajectory]) -> io
 pub(super) fn write_best(directory: &Path, suite: &Suite, trajectories: &[Trajectory]) -> io::Result<()> {
     let sizes = suite.record.tasks.iter().map(|task| (task.id.as_str(), task.graphs.len()));
     let sizes: BTreeMap<&str, usize> = sizes.collect();
+    // A course also makes attempts at single graphs. Their passes are no answer to the task.
     let is_whole = |trajectory: &&Trajectory| {
         let graphs = trajectory.setup.task.visible.len() + trajectory.setup.task.held_out;
         !trajectory.passes.is_empty() && sizes.get(trajectory.setup.task.id.as_str()) == Some(&graphs)
@@ -119,6 +120,7 @@ pub(super) fn write_best(directory: &Path, suite: &Suite, trajectories: &[Trajec
         }
     }
     if directory.exists() {
+        // The folder is derived from the journals. Files of an earlier best would become part of the new one.
         fs::remove_dir_all(directory)?;
     }
     fs::create_dir_all(directory)?;

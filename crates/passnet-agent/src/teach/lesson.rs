@@ -51,6 +51,7 @@ pub fn lessons(graphs: &[TypedGraph], target: Target) -> Result<Vec<Lesson>, Fil
         (Approach::Halves, written(&cut(graphs, |_| 2), target)),
         (Approach::FirstPass, first_pass(&whole)?),
     ];
+    // A draft that equals the final passes would be a lesson without an improvement.
     let mut seen = BTreeSet::from([whole.id().clone()]);
     let mut lessons = Vec::new();
     for (approach, first) in firsts {
@@ -77,6 +78,7 @@ fn cut(graphs: &[TypedGraph], parts: impl Fn(usize) -> usize) -> Vec<TypedGraph>
         let parts = parts(nodes).clamp(1, nodes.max(1));
         for part in 0..parts {
             let range = nodes * part / parts..nodes * (part + 1) / parts;
+            // The built-in author writes no pass for views alone.
             if graph.nodes().skip(range.start).take(range.len()).all(|node| is_view(typed, &node)) {
                 continue;
             }

@@ -47,6 +47,7 @@ fn diff(best: &BTreeMap<String, String>, current: &BTreeMap<String, String>) -> 
     let mut text = String::new();
     for name in names {
         let (before, after) = (best.get(name).unwrap_or(&empty), current.get(name).unwrap_or(&empty));
+        // An empty file and a missing one have the same text, but not the same meaning.
         if before != after || best.contains_key(name) != current.contains_key(name) {
             let changes = TextDiff::from_lines(before, after);
             let mut unified = changes.unified_diff();

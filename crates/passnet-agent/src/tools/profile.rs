@@ -51,6 +51,7 @@ fn rows(text: &mut String, place: &str, rows: &[ProfileRow]) {
     if rows.is_empty() {
         return;
     }
+    // The rows come from a worker that runs the model's code, so their sum may overflow.
     let count: u64 = rows.iter().fold(0, |sum, row| sum.saturating_add(row.count));
     let total = rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.total_ns));
     text.push_str(&format!("  {place}: {count} events, {}\n", time(total)));

@@ -54,6 +54,7 @@ impl Ledger {
                 Err(error) => remarks.push(format!("{}: a line is skipped: {error}", path.display())),
             }
         }
+        // A line that was cut off is ended, so that the next one does not continue it.
         if text.last().is_some_and(|&last| last != b'\n') {
             file.seek(SeekFrom::End(0)).and_then(|_| file.write_all(b"\n")).map_err(failed)?;
         }
@@ -72,6 +73,7 @@ impl Ledger {
     }
 
     fn is_done(&self, model: &CapturedModel, retry: bool) -> bool {
+        // `graph_net.json` is written last, so its folder is whole.
         let complete = |folder: &String| self.directory.join(folder).join("graph_net.json").is_file();
         let settled = if model.is_ok() { model.folders.iter().all(complete) } else { !retry };
         settled && !model.spec.contains(".py:")

@@ -91,6 +91,7 @@ fn write_arg(graph: &Graph, arg: Arg, operands: &[ValueId], text: &mut String) {
     // Writing to a string cannot fail.
     let _ = match arg {
         Arg::Value(value) => write!(text, "%{}", operands.iter().position(|&known| known == value).unwrap_or(0)),
+        // By bits: 0.0 and -0.0 are different constants, and NaN does not equal itself.
         Arg::Float(value) => write!(text, "f{:x}", value.to_bits()),
         Arg::Str(id) => write!(text, "{:?}", graph.str(id)),
         Arg::Attr(id) => write!(text, "a{:?}", graph.str(id)),
@@ -158,6 +159,7 @@ impl Forms {
 /// One graph that makes all the calls, each on inputs of the graph.
 fn joined(graphs: &[Graph], examples: &[(usize, usize)]) -> Result<Graph, VerifyError> {
     let nodes = || examples.iter().map(|&(graph, node)| (&graphs[graph], graphs[graph].node(NodeId(node as u32))));
+    // The calls share inputs, as canonical form does not depend on what values are.
     let most = nodes().map(|(_, node)| operands(&node).len()).max().unwrap_or(0);
     let mut builder = Graph::builder();
     let inputs: Vec<ValueId> = (0..most).map(|input| builder.input(&format!("value_{input}"))).collect();

@@ -97,6 +97,7 @@ fn graph_types(
     for place in places {
         by_pattern.entry(place.pattern).or_default().push(place.graph);
     }
+    // A graph in which several patterns match is asked for once.
     let wanted: BTreeSet<usize> = by_pattern
         .values()
         .flat_map(|graphs| spread(graphs.len(), options.graphs).map(|index| graphs[index]))
@@ -179,8 +180,10 @@ fn judged(
     let mut left = options.samples;
     let mut classified = Vec::new();
     for (index, (types, mut class)) in classes.into_iter().enumerate() {
+        // What a class leaves of its share goes to the next ones.
         let share = left.div_ceil(can.saturating_sub(index).max(1)).min(left);
         class.candidates.sort_by_key(|candidate| candidate.site.bytes);
+        // Layers of one model give the same inputs many times, and an equal match has an equal verdict.
         class.candidates.dedup_by(|a, b| a.site.bytes == b.site.bytes && a.site.metas == b.site.metas);
         let chosen: Vec<&StandaloneMatch> =
             spread(class.candidates.len(), share).map(|n| &class.candidates[n]).collect();

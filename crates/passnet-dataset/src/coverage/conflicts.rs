@@ -52,6 +52,7 @@ fn conflicts_in_graph(places: &[Places]) -> BTreeMap<(usize, usize), (usize, usi
             }
         }
     }
+    // A set, since two matches that share several nodes overlap once.
     let mut pairs = BTreeSet::new();
     for matches in owners.values() {
         for (index, &first) in matches.iter().enumerate() {

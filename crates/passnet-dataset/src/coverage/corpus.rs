@@ -87,6 +87,7 @@ impl Corpus {
 
     fn of_folders(root: &Path) -> Result<Self, CorpusError> {
         let found = match find_samples(root) {
+            // A single sample is a corpus of one graph.
             Err(FolderError::IsSample(_)) => vec![String::new()],
             found => found?,
         };

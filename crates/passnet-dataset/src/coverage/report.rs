@@ -108,6 +108,7 @@ impl MatchOutcome {
     pub const fn of(status: Status) -> Self {
         match status {
             Status::Correct | Status::Unstable => Self::Sound,
+            // A pass declines types by raising an exception.
             Status::RuntimeError => Self::Refused,
             Status::Accuracy
             | Status::TypeMismatch

@@ -97,6 +97,8 @@ impl Typed<'_> {
             return meta.clone();
         }
         let extent = |number: &i64| u64::try_from(*number).unwrap_or(0);
+        // The offset of the last element of each dimension; their sum is the size of the storage that a view
+        // needs.
         let last = |(&n, &stride): (&i64, &i64)| (n - 1).max(0).saturating_mul(stride.max(0));
         let storage = tensor.shape.iter().zip(&tensor.stride).map(last).fold(1_i64, i64::saturating_add);
         let is_int = tensor.dtype.is_int();

@@ -36,6 +36,7 @@ pub(super) fn record(folder: &Path, written: &[PathBuf]) -> Result<(), TableErro
         return forget(folder);
     }
     let write = || -> io::Result<()> {
+        // Written aside and renamed: a list that is cut off would report good files as damaged.
         let mut file = NamedTempFile::with_prefix_in(".incomplete-", folder)?;
         io::Write::write_all(&mut file, text.as_bytes())?;
         file.persist(&place)?;

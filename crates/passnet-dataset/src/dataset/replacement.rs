@@ -68,6 +68,7 @@ impl Replacement {
         let mut removed = numbers(false);
         removed.retain(|number| !written.contains(number));
         let steps = Steps { damaged: numbers(true), removed, written };
+        // There may be no folder to write the list of steps to.
         if self.replaced.is_empty() && steps.written.is_empty() {
             return Ok(());
         }

@@ -32,6 +32,7 @@ const CONTRACTIONS: &[&str] = &[
 /// Sort key of an op name: normalisations, then contractions, then the rest, each by name. It depends on nothing but
 /// the name, so that all graphs agree on it.
 pub(super) fn key(name: &str) -> (u8, &str) {
+    // The lists are sorted, which a test checks.
     let class = if NORMALISATIONS.binary_search(&name).is_ok() {
         0
     } else if CONTRACTIONS.binary_search(&name).is_ok() {

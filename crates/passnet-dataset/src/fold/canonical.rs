@@ -77,11 +77,13 @@ impl Cutter<'_> {
 
     /// One range per body, or per as many bodies as reach the minimal size; a remainder joins the last range.
     fn take_loop(&mut self, found: ChosenRun) {
+        // A body may be shorter than any admitted range, for example `relu, add` repeated.
         let bodies = (self.bounds.min() as usize).div_ceil(found.period);
         let step = bodies * found.period;
         let mut start = found.start;
         while start + step <= found.end() {
             let rest = found.end() - start - step;
+            // A remainder on its own would mostly be too short to be kept.
             let last = rest < step && self.admits(step + rest);
             let end = if last { found.end() } else { start + step };
             self.push(start, end);
@@ -113,6 +115,8 @@ impl Cutter<'_> {
             let (start, end) = (piece[0], piece[1]);
             if end - start < max {
                 self.push(start, end);
+            // A smaller neighbourhood has more smallest positions, so the piece falls apart at places that
+            // other graphs share.
             } else if reach / 2 >= min {
                 self.cut(start, end, reach / 2);
             } else {

@@ -57,6 +57,7 @@ pub struct CompatibleSettings {
 /// as the published one does. Where nothing repeats the reference fails; here a graph within bounds is then one range.
 pub fn fold_compatible<S: AsRef<str>>(sequences: &[Vec<S>], settings: &CompatibleSettings) -> Vec<Vec<OpRange>> {
     let mut batch = FoldBatch::new(sequences);
+    // The flag of the published tool counts the folds after the first one.
     let attempts = settings.folds.map_or(usize::MAX, |folds| folds.saturating_add(1));
     for _ in 0..attempts {
         if !batch.fold(settings) {
@@ -189,6 +190,7 @@ impl FoldBatch {
             }
             begin = end;
         }
+        // The reference bounds its windows by this length, and the size of its random tables depends on it.
         self.flat_len -= copies * (len as u64 - 1);
     }
 }

@@ -46,6 +46,7 @@ pub(super) fn best_repeats(
     for len in 1..=longest {
         (order, groups) = refiner.split(text, &order, &groups, len - 1);
         let top = groups.iter().map(|group| score(len, group.count)).max()?;
+        // Strictly greater, so that of equal scores the shortest length wins, as in the reference.
         if len > 1 && top > best {
             best = top;
             let starts = groups.iter().filter(|group| score(len, group.count) == top);

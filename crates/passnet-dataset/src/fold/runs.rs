@@ -45,6 +45,7 @@ pub(super) fn loops(tokens: &[u32], max_period: usize) -> Vec<ChosenRun> {
     for period in 1..max_period.min(tokens.len() / 2 + 1) {
         let mut start = 0;
         while start + period < tokens.len() {
+            // `matches` equal pairs at one distance are a run of `matches + period` tokens.
             let matches = tokens[start..].iter().zip(&tokens[start + period..]).take_while(|(a, b)| a == b).count();
             if matches >= period {
                 candidates.push(TandemRun::new(start, start + period + matches, period));

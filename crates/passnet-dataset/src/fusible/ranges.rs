@@ -47,6 +47,7 @@ fn smooth(kernels: &[u32]) -> Vec<u32> {
     for (k, &count) in kernels.iter().enumerate() {
         open.push(Reverse(count));
         while let Some(&Reverse(smallest)) = open.peek() {
+            // Later occurrences hold the count open up to here.
             if last[&smallest] >= k {
                 smoothed.push(smallest);
                 break;

@@ -15,6 +15,7 @@ pub(crate) fn coverage_bar(parts: Coverage) -> Markup {
         svg.coverage viewBox="0 0 100 8" preserveAspectRatio="none" role="img" aria-label=(label) {
             title { (label) }
             rect.all x="0" y="0" width="100" height="8" {}
+            // Drawn over each other, largest first: each part contains the next.
             @for (class, count) in [("covered", covered), ("correct", correct), ("faster", faster)] {
                 rect.(class) x="0" y="0" width=(width(count)) height="8" {}
             }
@@ -47,6 +48,7 @@ impl ScoreAxis {
             high: axis.high.max(interval.high),
         };
         let Self { low, high } = intervals.fold(Self { low: 1.0, high: 1.0 }, fit);
+        // A score of 0 has no place on a logarithmic axis, and would push all others to its right end.
         Self { low: low.max(1e-3) / 1.05, high: high * 1.05 }
     }
 

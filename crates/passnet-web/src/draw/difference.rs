@@ -20,6 +20,7 @@ pub(crate) fn replaced(before: &Graph, after: &Graph) -> Vec<bool> {
     let mut marks = vec![false; before.num_values()];
     let mut j = 0;
     for (i, node) in before.nodes().enumerate() {
+        // Skips new calls only where that loses nothing of the common subsequence.
         while j < new.len() && old[i] != new[j] && common[i][j] == common[i][j + 1] {
             j += 1;
         }

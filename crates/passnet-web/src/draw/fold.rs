@@ -38,6 +38,7 @@ pub(crate) fn folds<T: PartialEq>(ops: &[T]) -> Vec<Fold> {
         return folds;
     }
     // `run[period]` is the number of calls from here on that equal the call one period later. It is computed from the end.
+    // A block that is longer than half of the graph cannot repeat.
     let periods = (ops.len() / 2 + 1).min(MAX_BLOCK);
     let mut best: Vec<Option<(usize, usize)>> = vec![None; ops.len()];
     let mut run = vec![0_usize; periods];

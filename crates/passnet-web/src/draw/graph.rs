@@ -48,6 +48,7 @@ fn drawing(graph: &Graph, types: &[Option<String>], replaced: &[bool], label: &s
     let (boxes, edges, drawn) = parts(graph, types, replaced)?;
     let widths: Vec<f64> = boxes
         .iter()
+        // Text cannot be measured without a browser, so widths come from the number of characters.
         .map(|item| item.name.chars().count().max(item.kind.chars().count()).max(4) as f64 * CHAR + 16.0)
         .collect();
     let layout = layout(&widths, BOX_HEIGHT, &edges)?;

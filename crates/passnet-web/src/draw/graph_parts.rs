@@ -113,6 +113,7 @@ pub(super) fn parts(
         return None;
     }
     let edge = |&(from, to): &(ValueId, usize)| Some((place[from.index()]?, place[to]?));
+    // Edges inside a folded block would be loops.
     let mut edges: Vec<Edge> = uses.iter().filter_map(edge).filter(|(from, to)| from != to).collect();
     edges.sort_unstable();
     edges.dedup();

@@ -20,6 +20,7 @@ pub(crate) fn history(points: &[(&str, f64, Interval)], label: &str) -> Markup {
     if points.len() < 2 {
         return html! {};
     }
+    // 1 is always on the axis, so that drawings of different authors can be compared.
     let low = points.iter().map(|(_, _, bounds)| bounds.low).fold(1.0, f64::min) * 0.97;
     let high = points.iter().map(|(_, _, bounds)| bounds.high).fold(1.0, f64::max) * 1.03;
     let step = (WIDTH - LEFT - RIGHT - 2.0 * INSET) / (points.len() - 1) as f64;

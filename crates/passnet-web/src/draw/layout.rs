@@ -82,6 +82,7 @@ fn layers_of(count: usize, edges: &[(usize, usize)]) -> Vec<usize> {
     let mut layer = vec![0; count];
     let mut has_source = vec![false; count];
     let mut by_target = edges.to_vec();
+    // In order of targets, so that the layer of a source is final when its edges are read.
     by_target.sort_unstable_by_key(|&(from, to)| (to, from));
     for &(from, to) in &by_target {
         layer[to] = layer[to].max(layer[from] + 1);
@@ -132,6 +133,8 @@ fn reduce_crossings(items: &[Item], rows: &mut Vec<Vec<usize>>) {
             let key = |index: usize| {
                 let near = if down { &items[index].above } else { &items[index].below };
                 let sum: usize = near.iter().map(|&other| position[other]).sum();
+                // Items without neighbours on that side keep their place; a key of 0 would throw them to the
+                // left.
                 if near.is_empty() { position[index] as f64 } else { sum as f64 / near.len() as f64 }
             };
             rows[row].sort_by(|&a, &b| key(a).total_cmp(&key(b)));
@@ -181,6 +184,7 @@ fn place(items: &mut [Item], rows: &[Vec<usize>]) {
             x += items[index].width + GAP;
         }
     }
+    // One sweep more than an even number, so that the last one goes down and boxes are below their operands.
     for sweep in 0..=SWEEPS {
         let down = sweep % 2 == 0;
         let order: Vec<usize> = if down { (0..rows.len()).collect() } else { (0..rows.len()).rev().collect() };
@@ -213,6 +217,8 @@ fn spread(wanted: &[f64], widths: &[f64]) -> Vec<f64> {
     // Blocks of items that touch: sum of what they want, and how many they are.
     let mut blocks: Vec<(f64, usize)> = Vec::new();
     for (wanted, offset) in wanted.iter().zip(&offsets) {
+        // Without the offsets, no overlap means only that positions do not decrease, which is isotonic
+        // regression.
         let mut block = (wanted - offset, 1);
         while let Some(&(sum, count)) = blocks.last()
             && sum / count as f64 >= block.0 / block.1 as f64

@@ -117,6 +117,7 @@ fn draw(frame: &Frame, line: &Line, show: fn(f64) -> String) -> Markup {
     let finite: Vec<&Mark> = line.marks.iter().filter(|mark| mark.y.is_finite()).collect();
     let step = finite.len().div_ceil(MAX_POINTS).max(1);
     let last = finite.len().saturating_sub(1);
+    // The last point always stays: readers look for the final value.
     let kept = finite.iter().enumerate().filter(|(index, _)| index % step == 0 || *index == last);
     let marks: Vec<&Mark> = kept.map(|(_, mark)| *mark).collect();
     let corner = |(index, mark): (usize, &&Mark)| {

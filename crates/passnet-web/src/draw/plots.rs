@@ -65,6 +65,7 @@ pub(crate) fn trials(sides: &[Side<'_>], label: &str) -> Markup {
     let mut all: Vec<f64> = sides.iter().flat_map(|side| side.times.iter().copied()).collect();
     all.sort_by(f64::total_cmp);
     let Some(&low) = all.first() else { return html! {} };
+    // One interrupted trial can take a hundred times as long and would flatten all others.
     let high = all[(all.len() - 1) * 98 / 100] * 1.1;
     let low = low * 0.95;
     let y = |time: f64| TOP + HEIGHT * (1.0 - ((time - low) / (high - low).max(1.0)).clamp(0.0, 1.0));
@@ -74,6 +75,8 @@ pub(crate) fn trials(sides: &[Side<'_>], label: &str) -> Markup {
         let width = (WIDTH - LEFT - RIGHT) / times.len().max(1) as f64;
         let points = times.iter().enumerate().step_by(every);
         points
+            // A line of length 0 with round ends is a dot of a few bytes; a `circle` element each would be
+            // many.
             .map(|(index, &time)| format!("M{} {}h0", at(LEFT + (index as f64 + 0.5) * width), at(y(time))))
             .collect::<String>()
     };
@@ -105,6 +108,7 @@ pub(crate) fn steps(scores: &[(usize, f64)], label: &str) -> Markup {
     let mut line = String::new();
     for &(step, score) in scores {
         best = best.max(score);
+        // Horizontal, then vertical: the best score holds until the step that raises it.
         let across = if line.is_empty() { format!("M{} ", at(x(step))) } else { format!("H{}V", at(x(step))) };
         line.push_str(&format!("{across}{}", at(y(best))));
     }

@@ -48,6 +48,7 @@ impl Frame {
         let scores = || points.iter().flat_map(|point| [point.bounds.low, point.bounds.high, point.score]);
         let worst = points.iter().map(|point| point.correct).fold(1.0, f64::min);
         Self {
+            // At least a tenth is shown: full width for a difference of one graph would mislead.
             left: ((worst * 10.0).floor() / 10.0).clamp(0.0, 0.9),
             low: scores().fold(1.0, f64::min).max(1e-3) / 1.1,
             high: scores().fold(1.0, f64::max) * 1.1,

@@ -51,6 +51,7 @@ fn aggregated(score: &ToleranceScore, settings: &EsSettings) -> f64 {
 
 /// `t:value` pairs; a program reads back the same numbers.
 fn values(points: &[(i32, f64)]) -> String {
+    // `Debug` prints the shortest text that reads back as the same number.
     points.iter().map(|(t, value)| format!("{t}:{value:?}")).collect::<Vec<_>>().join(" ")
 }
 

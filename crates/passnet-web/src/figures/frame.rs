@@ -86,6 +86,7 @@ fn legend(names: &[&str], top: f64) -> Markup {
 /// Returns the figure as a file of its own.
 pub(super) fn file(figure: Markup) -> String {
     let text = figure.into_string();
+    // Inside an HTML page the namespace is implied; a file needs it to be shown at all.
     let (head, rest) = text.split_once('>').unwrap_or((&text, ""));
     let head = head.replacen("<svg", "<svg xmlns=\"http://www.w3.org/2000/svg\"", 1);
     format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{head}><style>{STYLE}</style>{rest}\n")

@@ -61,6 +61,7 @@ fn violin(
     (colour, values): (&str, bool),
 ) -> Markup {
     let (Some(&first), Some(&last)) = (logs.first(), logs.last()) else { return html! {} };
+    // The density is normalised to its own maximum below, so constant factors of the kernel are left out.
     let width = bandwidth(logs);
     let heights: Vec<f64> = (0..=STEPS).map(|step| first + (last - first) * step as f64 / STEPS as f64).collect();
     let densities: Vec<f64> = heights.iter().map(|&height| density(logs, width, height)).collect();
@@ -90,6 +91,7 @@ fn bandwidth(sorted: &[f64]) -> f64 {
     let count = sorted.len() as f64;
     let mean = sorted.iter().sum::<f64>() / count;
     let variance = sorted.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
+    // At least a hundredth of a factor of two: equal values would have a bandwidth of 0.
     (variance.sqrt() * count.powf(-0.2)).max(0.02)
 }
 

@@ -105,6 +105,7 @@ pub(super) fn list(context: &Context<'_>) -> Page {
                 @let of = |run: Option<&usize>| run.map(|&run| &site.runs[run].header);
                 tr {
                     th scope="row" { (context.link(PageId::Author(index), &author.name)) }
+                    // The last run states the present organisation.
                     td { (of(author.runs.last()).map_or("", |header| &header.metadata.organisation)) }
                     td.number { (author.runs.len()) }
                     td { (of(author.runs.first()).map_or("", |header| day(&header.started))) }

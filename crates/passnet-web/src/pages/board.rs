@@ -202,6 +202,7 @@ fn run_row(context: &Context<'_>, board: &Board, row: &Ranked, suite: &str, axis
             td { (change(context, board, row.run)) }
             td.day {
                 (day(&run.header.started))
+                // A server offers no bundles, so a link would lead nowhere.
                 @if context.site.has_bundles {
                     br; small { a href=(context.site.bundle_path(row.run)) download aria-label=(format!("Raw bundle of {}", entry.label)) { "raw bundle" } }
                 }

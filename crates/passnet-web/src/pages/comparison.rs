@@ -131,6 +131,7 @@ fn where_it_is(context: &Context<'_>, run: usize, graph: &GraphChange) -> Markup
     let site = context.site;
     let name = format!("{}/{}", graph.id.task, graph.id.graph);
     match site.suites[site.entries[run].suite].tasks.iter().position(|task| task.id == graph.id.task) {
+        // A graph that only the other run has does not have a page here.
         Some(task) if site.has_task(run, task) => {
             context.link(PageId::Evaluation(run, task, site.part_of(run, task, &graph.id.graph)), &name)
         }

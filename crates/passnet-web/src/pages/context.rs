@@ -50,6 +50,7 @@ impl Context<'_> {
     /// Returns a run in the form that figures and tables of several runs use.
     pub(super) fn entry(&self, run: usize) -> RankedRun<'_> {
         let entry = &self.site.entries[run];
+        // By position in the suite, so that a run has the same colour on every page.
         let series = self.site.suites[entry.suite].runs.iter().position(|&other| other == run).unwrap_or_default();
         RankedRun { label: entry.label.clone(), run: &self.site.runs[run], series }
     }
@@ -57,6 +58,7 @@ impl Context<'_> {
     /// Returns the page that compares two runs of one suite, from the lower to the higher rank.
     pub(super) fn pair(&self, one: usize, other: usize) -> PageId {
         let runs = &self.site.suites[self.site.entries[one].suite].runs;
+        // One direction for each pair: the site has one page for it, not two.
         let rank = |run: usize| runs.iter().position(|&at| at == run);
         if rank(one) > rank(other) { PageId::Compare(one, other) } else { PageId::Compare(other, one) }
     }

@@ -157,6 +157,7 @@ fn timings(graph: &str, timings: &[Timing]) -> Markup {
 
 /// One plot for each measurement whose trial times were kept; two baselines may share one.
 fn trials(context: &Context<'_>, run: usize, timings: &[Timing]) -> Markup {
+    // The scored baselines of one path were measured together and share a record.
     let mut drawn = Vec::new();
     let plots: Vec<(ExecutionPath, Trials)> = timings
         .iter()
@@ -192,6 +193,7 @@ fn rewriting(context: &Context<'_>, run: usize, verdict: &Verdict, draw: bool) -
     let header = &context.site.runs[run].header;
     let GraphId { task, graph } = &verdict.id;
     let id = GraphId { task: task.clone(), graph: graph.clone() };
+    // One drawing a page: each has as many bytes as the rest of the page.
     let before = if draw { context.archive.graph(&header.suite, &header.suite_version, &id) } else { None };
     let after = if draw { context.archive.rewritten(text) } else { None };
     html! {

@@ -66,6 +66,7 @@ fn article(site: &Site, run: &LiveRun) -> Markup {
 
 /// The name of the run, as a link where it has a page, i.e. a verdict.
 fn title(site: &Site, run: &LiveRun) -> Markup {
+    // Names of runs are chosen by people and repeat; name and start together do not.
     let is_it = |shown: &RunHeader| shown.run == run.header.run && shown.started == run.header.started;
     match site.runs.iter().position(|shown| is_it(&shown.header)) {
         Some(index) => html! { a href=(PageId::Run(index).path(site)) { (run.header.run) } },

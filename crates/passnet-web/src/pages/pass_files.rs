@@ -42,6 +42,7 @@ fn pass_file(index: usize, file: &PassText, left: &mut usize) -> Markup {
     };
     let size = text.chars().count();
     let shown: String = text.chars().take(MAX_FILE.min(*left)).collect();
+    // The budget is for the whole directory, so that many small files cannot make a page of any size.
     let cut = size - shown.chars().count();
     *left -= size - cut;
     let line_id = |line: usize| format!("f{index}-{line}");
