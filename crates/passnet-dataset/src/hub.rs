@@ -108,6 +108,7 @@ pub fn upload(
     } else {
         create(&client, to, settings.private)?;
     }
+    // Before anything is sent: an upload of hours must not end with a question.
     if let (Some(first), false) = (uploaded.deleted.first(), settings.delete) {
         return Err(HubError::Stale { count: uploaded.deleted.len(), first: first.clone() });
     }
@@ -208,6 +209,7 @@ fn changes<'a>(client: &Client, to: &HubAddress, files: &'a [LocalFile]) -> Resu
                 return Err(HubError::Answer { url, message: format!("no answer about {place}") });
             };
             let (is_large, oid) = (remote.upload_mode == "lfs", remote.oid.as_deref());
+            // The hub names large files by SHA-256 and regular ones by git's id, so either may be equal.
             if remote.should_ignore || oid == Some(&file.sha256) || (!is_large && oid == Some(&file.git)) {
                 changes.present += 1;
             } else if is_large {
@@ -253,6 +255,8 @@ fn commit(
                 return Ok(answer["commitUrl"].as_str().unwrap_or(BRANCH).to_owned());
             }
             Err((error, may_pass)) => {
+                // The answer may have been lost after the hub had committed. A second commit would then be
+                // empty or fail.
                 let now = if may_pass { Some(changes(client, to, files)?) } else { None };
                 let is_done = now.is_some_and(|now| now.regular.is_empty() && now.large.is_empty())
                     && (deleted.is_empty() || stale(client, to, files)?.is_empty());

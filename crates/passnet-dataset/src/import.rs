@@ -117,6 +117,7 @@ pub fn import_graphs(dataset: &Dataset, folder: &Path) -> Result<Transfer, Trans
 /// As [`import_graphs`].
 pub fn import_tasks(dataset: &Dataset, kind: GraphKind, folder: &Path) -> Result<Transfer, TransferError> {
     let mut transfer = import_samples(dataset, Table::Subgraphs, kind, folder)?;
+    // Before the known rows are read: what a damaged file has lost is imported again.
     transfer.repaired.extend(repair::<TaskRow>(dataset, Table::Tasks)?);
     let mut known = BTreeSet::new();
     for task in dataset.read::<TaskRow>(Table::Tasks)? {

@@ -81,6 +81,7 @@ pub fn mine(dataset: &Dataset, method: Method, out: &Dataset) -> Result<Mined, T
     let mut mined = Mined::default();
     let mut finder = match method {
         Method::Canonical(settings) => Finder::Canonical(settings),
+        // The published folding depends on the whole batch, so all ranges are found before any is cut.
         Method::Compatible(settings) => Finder::InOrder(fold_compatible(&op_names(dataset)?, &settings).into_iter()),
         Method::SingleOps => Finder::SingleOps,
         Method::Fusible => Finder::ByPath(fusible(dataset, &mut mined)?),
@@ -181,6 +182,8 @@ fn fusible(dataset: &Dataset, mined: &mut Mined) -> Result<BTreeMap<String, Vec<
     }
     let mut ranges: BTreeMap<String, Vec<OpRange>> = BTreeMap::new();
     for row in dataset.read::<SampleRow>(Table::Subgraphs)?.flatten().filter(|row| row.kind == GraphKind::Classical) {
+        // Equal subgraphs have equal counts, so one measurement serves all places that a subgraph was cut
+        // from.
         let Some(inside) = row.hashes.typed.and_then(|typed| inside.get(&typed)) else { continue };
         for origin in row.origins {
             let moved = inside

@@ -92,6 +92,7 @@ fn suite_folder(path: &Path, cache: Option<&Path>) -> Result<Option<PathBuf>, Op
     let parent = cache.join("suites").join(version.short());
     let folder = parent.join(&name);
     if !folder.join("suite.json").is_file() {
+        // One folder for each process: two commands may unpack the same suite at a time.
         let staging = parent.join(format!(".{name}.{}", std::process::id()));
         unpack(&dataset, &name, version.short(), &staging)?;
         put_in_place(&staging, &folder).map_err(|source| failed(&folder, source))?;
@@ -141,6 +142,7 @@ fn record(dataset: &Dataset, name: &str, version: &str) -> Result<passnet_record
         path: dataset.root().to_owned(),
         message: error.to_string(),
     })?;
+    // The manifest names graphs relative to the folder of their task.
     let inside = |task: &TaskRow, path: &str| path.strip_prefix(&format!("{}/", task.id)).unwrap_or(path).to_owned();
     let tasks = tasks.into_iter().map(|task| SuiteTask {
         graphs: task.graphs.iter().map(|path| inside(&task, path)).collect(),

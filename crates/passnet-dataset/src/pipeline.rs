@@ -183,6 +183,7 @@ pub fn build_suites(
 ) -> Result<Suites, PipelineError> {
     let mut failures = Vec::new();
     let unique = unique_graphs(recipe, work, runners, report, &mut failures)?;
+    // In a dataset of their own: subgraphs for training must not be candidates for evaluation.
     let others = cut(recipe, &unique, runners, report, &mut failures)?;
     let remark = |line: &str| report(StageProgress::Remark(line));
     let built = build(&unique, &others, runners.prove, &recipe.plans, &recipe.bounds, out, &remark)?;

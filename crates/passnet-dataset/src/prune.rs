@@ -46,6 +46,7 @@ pub fn prune(suite: &Dataset, out: &Dataset) -> Result<Pruned, TableError> {
             tasks.push(task)?;
         }
     }
+    // Both tables are written before either is put in place, so an error leaves the suite consistent.
     kept.finish()?;
     tasks.finish()?;
     Ok(pruned)

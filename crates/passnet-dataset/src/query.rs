@@ -91,6 +91,7 @@ pub fn find(dataset: &Dataset, table: Table, name: &str) -> Result<SampleRow, Fi
                 continue;
             }
         };
+        // An exact path is never ambiguous, even if other paths end with it.
         if row.path == name {
             return Ok(row);
         }

@@ -24,6 +24,7 @@ pub struct Repaired {
 /// # Errors
 /// If the table cannot be listed or written.
 pub fn repair<R: Row + 'static>(dataset: &Dataset, table: Table) -> Result<Vec<Repaired>, TableError> {
+    // Parquet detects damage of pages only where it has checksums; these cover the whole file.
     let altered = dataset.altered(table)?;
     let mut found = Vec::new();
     for part in dataset.parts(table)? {

@@ -46,6 +46,8 @@ pub fn select_subset<S: AsRef<str>>(sequences: &[Vec<S>], k: usize) -> Vec<usize
     {
         let Reverse(index) = top.index;
         let now = worth(index, &covered);
+        // The entry was made before other sequences were chosen. Its new worth may be below that of the next
+        // one.
         if now.new < top.new {
             waiting.push(now);
             continue;
@@ -113,6 +115,7 @@ fn rarity<S: AsRef<str>>(sequences: &[Vec<S>], transitions: &[Vec<(u32, u32)>]) 
         *rows.entry(from).or_default() += 1.0;
     }
     let surprise = |&(from, to): &(u32, u32)| {
+        // The published formula smooths over the whole vocabulary, which makes rare predecessors surprising.
         let probability = (pairs[&(from, to)] + SMOOTHING) / (rows[&from] + SMOOTHING * ops.len() as f64);
         -probability.ln()
     };

@@ -109,6 +109,7 @@ struct Merge {
 impl Merge {
     fn refill(&mut self, run: usize) -> Result<(), TableError> {
         self.heads[run] = self.readers[run].next().transpose()?;
+        // The heap holds paths only: rows have their files and would be moved at each step.
         self.order.extend(self.heads[run].as_ref().map(|row| Reverse((row.path.clone(), run))));
         Ok(())
     }

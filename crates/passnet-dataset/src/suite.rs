@@ -182,6 +182,7 @@ fn vary_all(
     let mut cuts: BTreeMap<&str, Vec<Cut<'_>>> = BTreeMap::new();
     for (key, group) in wanted {
         let bases = group.spread(plan.graphs);
+        // Twice as many as the task has room for, since some variants do not run.
         let variants = (2 * plan.graphs).div_ceil(bases.len());
         for (rank, base) in bases.into_iter().enumerate() {
             cuts.entry(&base.path).or_default().push(Cut { key, rank, range: base.range, variants });
@@ -263,6 +264,8 @@ fn training(
             if taken.sequences.contains(&key) || tasks.contains_key(&key) || !sequences.insert(key.clone()) {
                 continue;
             }
+            // Equal structure is enough to exclude a graph, whatever its shapes: a model would learn the
+            // kernel.
             let free =
                 group.candidates.into_iter().filter(|candidate| !taken.structures.contains(&candidate.structure));
             wanted.extend(free.take(bounds.train_graphs).map(|candidate| (candidate.path, key.clone())));

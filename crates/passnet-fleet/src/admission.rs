@@ -85,6 +85,8 @@ impl Admissions {
 /// place, between 1 and 60 seconds.
 pub(crate) fn retry_after(actions: usize, places: usize, mean: Duration) -> Duration {
     let rounds = (actions as f64 / places.max(1) as f64).max(1.0);
+    // At most a minute: an estimate from few actions may be far off, and a client that waits too long leaves
+    // devices idle.
     Duration::from_secs_f64((mean.as_secs_f64() * rounds).clamp(1.0, 60.0).ceil())
 }
 

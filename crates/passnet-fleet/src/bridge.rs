@@ -159,6 +159,7 @@ impl<E: DeserializeOwned + Send + 'static> Bridge<E> {
         match self.news.recv_timeout(wait) {
             Ok(news) => Some(news),
             Err(mpsc::RecvTimeoutError::Timeout) => None,
+            // The thread ends after its last message. Later calls must not wait for another one.
             Err(mpsc::RecvTimeoutError::Disconnected) => Some(BridgeNews::Ended(String::new())),
         }
     }

@@ -37,6 +37,7 @@ impl ClaimedCores {
         let all = sched_getaffinity(None)?;
         let allowed: Vec<u32> = (0..CpuSet::MAX_CPU).filter(|&core| all.is_set(core)).map(|core| core as u32).collect();
         let near = near_cores(device);
+        // Cores of the other socket launch kernels more slowly, but a station with too few cores is worse.
         let (mut ordered, far): (Vec<u32>, Vec<u32>) = allowed.into_iter().partition(|core| near.contains(core));
         ordered.extend(far);
         let claimed = Self::claim_in(&env::temp_dir(), wanted, &ordered)?;
@@ -92,6 +93,7 @@ fn ranges(list: &str) -> Vec<u32> {
     let numbers = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last) = (first.trim().parse::<u32>().ok()?, last.trim().parse::<u32>().ok()?);
+        // The bound keeps a malformed list from filling the memory.
         Some(first..=last.min(first.saturating_add(4096)))
     };
     list.split(',').filter_map(numbers).flatten().collect()

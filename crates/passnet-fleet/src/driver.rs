@@ -165,6 +165,7 @@ impl<'a> Driver<'a> {
     }
 
     fn news(&mut self, lease: LeaseId, author: usize, id: &GraphId, news: News) -> Result<(), FleetError> {
+        // Before the ledger: even a verdict that is not needed shows that the station lives.
         self.stations.feed(Event::Progress(lease));
         let Some(ledger) = &mut self.ledger else { return Ok(()) };
         let Some(settled) = ledger.add(lease, author, id, news)? else { return Ok(()) };

@@ -28,7 +28,11 @@ impl Default for Policy {
         Self {
             quota: Quota::default(),
             health: HealthPolicy::default(),
+            // High enough for nodes that are preempted often, low enough that a job which kills its device
+            // does not visit the whole fleet.
             attempts: 8,
+            // Longer than the evaluation of one graph may take; verdicts are the messages of a station at
+            // work.
             silence: Duration::from_secs(900),
             aside: Duration::from_secs(30),
         }

@@ -118,6 +118,7 @@ pub(crate) struct Peers(BTreeMap<SlotId, f64>);
 impl Peers {
     /// Judges a check. The time of a healthy device joins those of its peers.
     pub(crate) fn judge(&mut self, slot: SlotId, check: &HealthCheck, policy: &HealthPolicy) -> Result<(), Illness> {
+        // First, because it explains a biased or slow measurement better than these explain themselves.
         if check.memory_bytes > policy.foreign_memory_bytes {
             return Err(Illness::ForeignMemory { mib: check.memory_bytes >> 20 });
         }
@@ -147,6 +148,7 @@ impl Peers {
     fn median(&self) -> Option<f64> {
         let mut times: Vec<f64> = self.0.values().copied().collect();
         times.sort_by(f64::total_cmp);
+        // `None` for the first device: it has no peers and is judged by its ratio alone.
         times.get(times.len() / 2).copied()
     }
 }

@@ -152,6 +152,7 @@ fn serve(shared: &Shared, config: &BridgeConfig, mut bridge: Bridge, note: &dyn 
             Some(BridgeNews::Garbage(error)) => return Err(error),
             Some(BridgeNews::Ended(words)) => {
                 state.failures += 1;
+                // A cluster that was never reached has a wrong address, which trying again does not fix.
                 if !connected || state.failures >= CONNECTIONS {
                     return Err(FleetError::Unreachable { times: state.failures, message: words });
                 }
@@ -183,6 +184,7 @@ impl State {
             ClusterEvent::Joined { slot, .. } => drop(self.slots.insert(slot, None)),
             ClusterEvent::Line { slot, line } => {
                 let answer: HelperAnswer = message(&line)?;
+                // An answer of a helper that was believed lost is ignored: its question was asked again.
                 if let Some(held) = self.slots.get_mut(&slot).filter(|held| **held == Some(answer.id)) {
                     *held = None;
                     self.failures = 0;

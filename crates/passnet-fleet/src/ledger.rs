@@ -88,6 +88,8 @@ impl Ledger {
             };
             let mut store = RunStore::open(&author.directory, &header)?;
             for task in &suite.record.tasks {
+                // Recorded before the first verdict, so that an interrupted run has the passes of every
+                // verdict in it.
                 if let Some(Candidate::Passes(passes)) = author.submission.candidates.get(&task.id) {
                     store.record_passes(&task.id, passes)?;
                 }
@@ -194,6 +196,7 @@ impl Ledger {
     ) -> Result<Vec<(RunHeader, Vec<Verdict>)>, FleetError> {
         let mut runs = Vec::new();
         for ((store, header), mut verdicts) in self.stores.into_iter().zip(self.headers).zip(self.verdicts) {
+            // An unfinished run has no end in its log, which is how readers recognise it.
             if complete {
                 store.finish(wall_ns)?;
             }

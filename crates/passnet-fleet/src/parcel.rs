@@ -24,6 +24,8 @@ pub(crate) fn unpack_graph(parcel: GraphParcel) -> Result<SampleFolder, FleetErr
     let GraphParcel { id, content } = parcel;
     let sample = match content {
         SampleContent::Graph { graph, inputs } => Ok(GraphSample::new(id.clone(), wire::from_value(&graph)?, inputs)),
+        // An unreadable sample travels as well: the station gives it the same verdict as a run on one
+        // machine.
         SampleContent::Unreadable { message } => Err(message),
     };
     Ok(SampleFolder { id, sample })

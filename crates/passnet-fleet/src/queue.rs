@@ -123,6 +123,7 @@ impl FairQueue {
 
     /// Ends the use of a device by a job that was taken.
     pub(crate) fn release(&mut self, client: &str, priority: Priority, used: Duration, finished: bool) {
+        // Lost leases are left out of the mean: their time says nothing about the job.
         if finished {
             self.finished = self.finished.saturating_add(1);
             let (mean, used) = (self.mean.as_secs_f64(), used.as_secs_f64());
@@ -179,6 +180,7 @@ impl FairQueue {
     fn entry(&mut self, client: &str, priority: Priority, floor: Duration) -> &mut Client {
         let entry = self.clients.entry((priority, client.to_owned())).or_default();
         if entry.running == 0 && entry.waiting.is_empty() {
+            // Only for a client without jobs: one that is active keeps what it has earned or spent.
             entry.used = entry.used.max(floor);
         }
         entry

@@ -199,6 +199,7 @@ impl Scheduler {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         job.attempts += 1;
         let (client, priority) = (job.client.clone(), job.priority);
+        // The time counts against the client even without a result: the device was taken from others.
         self.queue.release(&client, priority, now.saturating_sub(lease.begun), false);
         if job.attempts < self.policy.attempts {
             // To the front of the client's queue: the job has already waited for its turn.
@@ -242,6 +243,7 @@ impl Scheduler {
         slot.since_check.push(id);
         slot.finished += 1;
         slot.busy += now.saturating_sub(lease.begun);
+        // A check is due by leases, not by time: idle devices have no verdicts to protect.
         if slot.state == StationState::Admitted && every > 0 && slot.since_check.len() >= every {
             self.unchecked.insert(slot_id);
         }
@@ -266,6 +268,7 @@ impl Scheduler {
     fn checked(&mut self, now: Duration, id: LeaseId, check: Result<HealthCheck, Illness>, actions: &mut Vec<Action>) {
         let Some((slot_id, _)) = self.end(id, |work| work == Work::Check) else { return };
         let judged = check.and_then(|check| self.peers.judge(slot_id, &check, &self.policy.health));
+        // A station that is being ended must not be admitted by a check that was under way.
         let Some(slot) = self.slots.get_mut(&slot_id).filter(|slot| slot.state != StationState::Ending) else { return };
         let Err(illness) = judged else {
             slot.failures = 0;

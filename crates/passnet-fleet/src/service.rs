@@ -90,6 +90,7 @@ impl FleetService {
             if let Some(message) = &shared.ended {
                 return Err(FleetError::Unreachable { times: 1, message: message.clone() });
             }
+            // A machine alone is not enough: the first station must have passed its check.
             if shared.status.counts.admitted > 0
                 && let Some(machine) = &shared.machine
             {

@@ -74,6 +74,7 @@ pub fn markdown(runs: &[RunView]) -> String {
             }
         }
         let mut counts: Vec<_> = counts.into_iter().collect();
+        // The sort is stable: equal counts stay in the order of status and code.
         counts.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
         if !counts.is_empty() {
             text.push_str(&format!("\n{}:\n", escaped(&run.header.author.to_string())));

@@ -80,6 +80,7 @@ pub fn live_content_security_policy() -> String {
 
 /// Returns a whole HTML document.
 pub(crate) fn document(document: &Document<'_>) -> String {
+    // In the page as well as in the server's header, because pages are also opened as files.
     let policy = if document.is_live { live_content_security_policy() } else { content_security_policy() };
     let page = html! {
         (DOCTYPE)

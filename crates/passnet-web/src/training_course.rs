@@ -34,6 +34,7 @@ impl<'a> Course<'a> {
         for event in &view.events {
             match event {
                 CurveEvent::Started { name, .. } => {
+                    // Steps of each stage are counted from 0 in its file.
                     before = last;
                     course.stages.push((name, before as f64));
                 }
@@ -54,6 +55,7 @@ impl<'a> Course<'a> {
         }
         let suite = course.checkpoints.first().map(|checkpoint| checkpoint.scores.suite.as_str());
         let others = view.scores.iter().filter(|(author, scores)| {
+            // Scores over another suite are no reference for these.
             !authors.contains(&author.as_str()) && suite.is_none_or(|suite| suite == scores.suite)
         });
         course.references = others.map(|(author, scores)| (author.as_str(), scores)).collect();

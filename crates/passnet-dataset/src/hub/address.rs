@@ -24,6 +24,7 @@ impl HubAddress {
         let parts: Vec<&str> = rest.trim_end_matches('/').split('/').collect();
         let is_name = |part: &&str| {
             let is_letter = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+            // The parts become paths of requests, so `..` must not be one of them.
             !part.is_empty() && !part.starts_with(['.', '-']) && part.chars().all(is_letter)
         };
         match parts.as_slice() {
@@ -90,6 +91,7 @@ impl Hub {
     /// Returns the value of the header for a request to the hub; `None` for other hosts, such as the storage of large files.
     pub(super) fn authorization(&self, url: &str) -> Option<String> {
         let path = url.strip_prefix(&self.endpoint)?;
+        // `https://hub.example.evil` begins with `https://hub.example` and is another host.
         (path.is_empty() || path.starts_with('/')).then(|| format!("Bearer {}", self.token))
     }
 

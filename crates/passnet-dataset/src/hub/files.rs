@@ -88,6 +88,7 @@ impl LocalFile {
     /// Reads the content, which must not have changed since it was hashed.
     pub(super) fn content(&self) -> Result<Vec<u8>, HubError> {
         let content = fs::read(&self.full).map_err(|source| HubError::Io { path: self.full.clone(), source })?;
+        // The hub stores regular files under the hash that was announced, without comparing.
         if hexadecimal(&Sha256::digest(&content)) != self.sha256 {
             return Err(HubError::Changed(self.full.clone()));
         }

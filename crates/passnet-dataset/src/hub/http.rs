@@ -146,6 +146,7 @@ impl Client {
             return Ok(Answer { headers: answer.headers().clone(), body });
         }
         let message = self.reason(code, &body);
+        // Messages end up in logs, and a signed address gives write access to any reader.
         let error = HubError::Refused { url: url_without_signature(url), code, message };
         Err(FailedTry { error, wait, may_pass: matches!(code, 408 | 429 | 500..) })
     }

@@ -64,6 +64,7 @@ pub(super) fn store(
     let url = client.hub.url(&format!("datasets/{repository}.git/info/lfs/objects/batch"));
     for left in (0..ADDRESSES).rev() {
         let Some(actions) = ask(client, &url, file)? else { return Ok(false) };
+        // The storage has the content already, under any name.
         let Some(upload) = &actions.upload else { return Ok(false) };
         match send(client, upload, file, progress) {
             Ok(()) => {

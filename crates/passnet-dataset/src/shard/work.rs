@@ -223,6 +223,7 @@ impl Splitter<'_> {
         let input = folder.path().join(INPUT);
         fs::create_dir(&input)?;
         write(&Dataset::at(&input))?;
+        // The number keeps the order of the table, the hash identifies the content.
         let place = self.scratch.join(format!("{:05}-{}", self.shards.len(), content_hash(folder.path())?));
         if !place.exists() {
             fs::rename(folder.keep(), &place)?;
@@ -246,6 +247,7 @@ fn content_hash(root: &Path) -> Result<String, io::Error> {
         }
         let bytes = fs::read(&path)?;
         let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy();
+        // With the length before each part, no two folders have the same stream of bytes.
         for part in [name.as_bytes(), &bytes] {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
@@ -327,6 +329,7 @@ impl ShardResult {
     /// # Errors
     /// If the shard cannot be read.
     pub fn is_whole(&self) -> Result<bool, ShardError> {
+        // The report is written last, so a result without it was interrupted.
         let Ok(report) = self.report() else { return Ok(false) };
         let (input, output) = (self.shard.join(INPUT), Dataset::at(&self.result));
         for table in [Table::Graphs, Table::Annotations, Table::Subgraphs] {

@@ -71,6 +71,7 @@ impl<R: View> TableReader<R> {
             None => return error(format!("not written by passnet: no `{TABLE_KEY}` in its metadata")),
         }
         match value(VERSION_KEY).and_then(|version| version.parse::<u32>().ok()) {
+            // Older files are read: new columns do not raise the version, and views ignore unknown ones.
             Some(version) if version <= STORE_VERSION => Ok(()),
             Some(version) => {
                 error(format!("schema version {version} is newer than this program; install a newer PassNet"))

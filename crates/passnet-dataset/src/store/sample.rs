@@ -243,6 +243,7 @@ impl View for SampleRow {
             required("ops", list_type(DataType::Utf8)),
             required("inputs", list_type(input)),
         ];
+        // In the order of `encode`: Arrow matches columns by position.
         fields.extend(HASHES.iter().map(|(name, _)| text(name)));
         fields.push(required("origins", list_type(origin)));
         fields.push(required("duplicates", list_type(DataType::Utf8)));

@@ -155,6 +155,7 @@ impl Row for TrajectoryRow {
     }
 
     fn raw_bytes(&self) -> usize {
+        // Eight numbers of eight bytes.
         const NUMBERS: usize = 64;
         let texts: usize = self.texts().iter().map(|text| text.len() + 4).sum();
         let lists: usize = self.lists().into_iter().flatten().map(|text| text.len() + 4).sum();

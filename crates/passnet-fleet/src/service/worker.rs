@@ -108,6 +108,7 @@ impl Worker {
             return self.stations.feed(Event::Finished(lease));
         };
         let parcel = order.parcel.clone();
+        // Noted now, since a station that is lost later has no place any more.
         let place = self.stations.place(slot).cloned();
         self.held.insert(lease, Held { place, begun: Instant::now(), answer: None });
         self.stations.send(slot, &StationRequest::Evaluate { lease: lease.0, parcel });

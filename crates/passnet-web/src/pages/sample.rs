@@ -75,6 +75,8 @@ fn source(sample: &SampleLine) -> Markup {
 }
 
 fn nearest(context: &Context<'_>, index: usize, sample: &SampleLine) -> Markup {
+    // Every pair is compared, which takes a millisecond for the samples that a site shows; an index would
+    // cost more code.
     let others = (0..context.site.samples.len()).filter(|&other| other != index);
     let mut found: Vec<(f32, usize, &SampleLine)> = others
         .filter_map(|other| {
@@ -116,6 +118,7 @@ fn similarity(left: &[(u32, f32)], right: &[(u32, f32)]) -> f32 {
         if a == b {
             sum += x * y;
         }
+        // Both lists ascend, so the smaller feature has no partner further on.
         i += usize::from(a <= b);
         j += usize::from(b <= a);
     }

@@ -139,6 +139,7 @@ fn pairs(context: &Context<'_>, index: usize) -> Markup {
     html! {
         p.about { "Each run against the runs that rank below it: better, worse, newly wrong." }
         ul.pairs {
+            // Each pair once: the page of the reverse pair does not exist.
             @for (rank, &after) in runs.iter().enumerate().take(runs.len() - 1) {
                 li {
                     (context.site.entries[after].label) " against "

@@ -100,6 +100,7 @@ fn conversation(turns: &[Turn]) -> Markup {
 fn message(turn: &Turn, left: &mut usize) -> Markup {
     let mut text = |text: &str| {
         let shown: String = text.chars().take(MAX_TURN.min(*left)).collect();
+        // Empty messages use up the budget as well, so that no conversation makes a page without end.
         *left = left.saturating_sub(shown.len().max(1));
         if shown.len() < text.len() { format!("{shown}\n…") } else { shown }
     };

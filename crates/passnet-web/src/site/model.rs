@@ -133,6 +133,7 @@ impl Site {
             })
             .collect();
         for suite in &mut suites {
+            // After the entries were made: their positions are indices into `runs`, which this does not move.
             suite.runs.sort_by(|&a, &b| rank(&runs[b]).total_cmp(&rank(&runs[a])));
         }
         let samples = samples(dataset.as_ref());
@@ -274,12 +275,14 @@ fn samples(dataset: Option<&DatasetView>) -> Vec<SampleEntry> {
 
 /// Runs with a sound score go before those without.
 fn rank(run: &RunView) -> f64 {
+    // No score is near a million, so the two kinds never mix.
     run.score.sound.as_ref().map_or(run.score.aggregated - 1e6, |sound| sound.score)
 }
 
 /// Returns the author of each run, with the run's name in the addresses of pages where an author has several runs over a suite.
 fn labels(runs: &[Arc<RunView>], names: &[String]) -> Vec<String> {
     let mut seen: BTreeMap<(&str, &str, String), usize> = BTreeMap::new();
+    // The device is on the board that a label is shown on, so it distinguishes two runs of one author.
     let key = |run: &RunView| (run.author_name(), run.header.settings.device.to_string());
     for run in runs {
         let (author, device) = key(run);

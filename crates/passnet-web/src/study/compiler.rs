@@ -39,6 +39,7 @@ impl Compiler {
         let (mut unstable, mut subjects) = (0, Vec::new());
         for verdict in &run.verdicts {
             match (verdict.status, verdict.scored_timing()) {
+                // Only settled times: the study counts small slowdowns, which noise could fake.
                 (Status::Correct, Some(timing)) if timing.stable => subjects.push(subject(verdict, timing)),
                 (Status::Correct | Status::Unstable, _) => unstable += 1,
                 (status, _) => *failures.entry(status).or_default() += 1,
@@ -114,6 +115,7 @@ impl Compiler {
         let mean = |value: fn(&(f64, f64)) -> f64| points.iter().map(value).sum::<f64>() / count;
         let (x, y) = (mean(|point| point.0), mean(|point| point.1));
         let sum = |value: &dyn Fn(f64, f64) -> f64| points.iter().map(|&(a, b)| value(a - x, b - y)).sum::<f64>();
+        // Graphs of one size, or equal speed-ups, have no correlation.
         let scale = (sum(&|a, _| a * a) * sum(&|_, b| b * b)).sqrt();
         (scale > 0.0).then(|| sum(&|a, b| a * b) / scale)
     }

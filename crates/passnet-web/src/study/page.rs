@@ -16,6 +16,7 @@ use crate::{
 /// Returns the report as a whole HTML document.
 pub fn study_page(compilers: &[Compiler]) -> String {
     let mut sections = vec![section("shares", "How often compilers make subgraphs slower", shares(compilers))];
+    // Ids of sections are static, so a page has at most eight compilers.
     let ids = [
         "compiler-0",
         "compiler-1",

@@ -18,6 +18,7 @@ impl Share {
     /// `count` of `all`, which is not 0.
     pub(super) fn of(count: usize, all: usize) -> Self {
         let (share, all) = (count as f64 / all as f64, all as f64);
+        // Wilson's interval and not the normal one, which has no width for a share of 0 or 1.
         let scale = 1.0 + Z * Z / all;
         let middle = (share + Z * Z / (2.0 * all)) / scale;
         let half = Z / scale * (share * (1.0 - share) / all + Z * Z / (4.0 * all * all)).sqrt();
