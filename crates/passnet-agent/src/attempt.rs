@@ -1,5 +1,7 @@
 //! One attempt: a model works on a task with tools until it is done or a limit is reached.
 
+mod reply_limits;
+
 use std::{
     path::Path,
     sync::atomic::{AtomicBool, Ordering},
@@ -8,12 +10,13 @@ use std::{
 
 use passnet_eval::EvalError;
 
+use self::reply_limits::bounded;
 use crate::{
     context_window,
     evaluator::{EvaluationScope, Evaluator},
     journal::{AttemptEnd, AttemptExit, AttemptSetup, Header, Journal, JournalError, JournalEvent, SCHEMA_VERSION},
     machine_facts::machine_facts,
-    message::{Message, Reply, ToolCall, ToolSpec},
+    message::{Message, ToolCall, ToolSpec},
     model::{Completion, Finish, LanguageModel, ModelError, Request, TokenUsage},
     observation::Observation,
     prompt::Templates,
@@ -90,10 +93,6 @@ struct Spent {
 
 /// Replies without a tool call in a row that end an attempt.
 const MAX_USELESS: u32 = 3;
-/// Maximum bytes of one text in a call. It exceeds the limit of a file, so a text that is cut here is refused.
-const MAX_ARGUMENT: usize = 512 << 10;
-/// Maximum bytes of a reply's text that stay in the conversation.
-const MAX_TEXT: usize = 128 << 10;
 
 /// A running attempt.
 struct Attempt<'a> {
@@ -377,35 +376,5 @@ impl Attempt<'_> {
         let files = best.iter().flat_map(|passes| passes.files()).map(|(name, bytes)| (name.clone(), text(bytes)));
         let end = AttemptEnd { exit, passes: files.collect(), evaluation };
         self.record(JournalEvent::Ended(Box::new(end)), progress)
-    }
-}
-
-/// Bounds the text of a reply. Calls beyond the limit are dropped, so that each call in the conversation has its answer.
-fn bounded(mut reply: Reply, notes: &mut Vec<String>) -> Reply {
-    if reply.content.len() > MAX_TEXT {
-        reply.content = crate::message::shortened(&reply.content, MAX_TEXT);
-        notes.push("text_shortened".to_owned());
-    }
-    if let Some(reasoning) = reply.reasoning.as_mut().filter(|reasoning| reasoning.len() > MAX_TEXT) {
-        *reasoning = crate::message::shortened(reasoning, MAX_TEXT);
-    }
-    reply.tool_calls.iter_mut().for_each(|call| bound_texts(&mut call.arguments));
-    if reply.tool_calls.len() > MAX_CALLS {
-        reply.tool_calls.truncate(MAX_CALLS);
-        // The provider's own blocks still have the calls that were dropped, and would ask for their results.
-        reply.native = None;
-        notes.push("calls_dropped".to_owned());
-    }
-    reply
-}
-
-fn bound_texts(value: &mut serde_json::Value) {
-    match value {
-        serde_json::Value::String(text) if text.len() > MAX_ARGUMENT => {
-            *text = crate::message::shortened(text, MAX_ARGUMENT)
-        }
-        serde_json::Value::Array(items) => items.iter_mut().for_each(bound_texts),
-        serde_json::Value::Object(fields) => fields.values_mut().for_each(bound_texts),
-        _ => {}
     }
 }

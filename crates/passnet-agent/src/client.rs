@@ -33,14 +33,14 @@ use crate::{
 
 /// Interface of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Api {
+pub enum ChatApi {
     /// `POST {base}/chat/completions`.
     OpenAi,
     /// `POST {base}/v1/messages`.
     Anthropic,
 }
 
-impl Api {
+impl ChatApi {
     /// Returns the interface of the provider that has a model of that name. A server of one's own speaks as OpenAI's does.
     pub fn of_model(model: &str, own_server: bool) -> Self {
         if model.starts_with("claude") && !own_server { Self::Anthropic } else { Self::OpenAi }
@@ -79,10 +79,10 @@ pub struct Prices {
 pub struct ClientOptions {
     /// Name of the model, as the server knows it.
     pub model: String,
-    /// Address of the server; for [`Api::OpenAi`] including the version, such as `http://localhost:8000/v1`.
+    /// Address of the server; for [`ChatApi::OpenAi`] including the version, such as `http://localhost:8000/v1`.
     pub base_url: String,
     /// Interface of the server.
-    pub api: Api,
+    pub api: ChatApi,
     /// API key.
     pub key: ApiKey,
     /// Temperature of sampling; `None` for the server's default.
@@ -125,9 +125,9 @@ impl ModelClient {
         // People paste addresses with and without the path of the interface.
         let base = options.base_url.trim_end_matches('/');
         let url = match options.api {
-            Api::OpenAi if base.ends_with("/chat/completions") => base.to_owned(),
-            Api::OpenAi => format!("{base}/chat/completions"),
-            Api::Anthropic => format!("{}/v1/messages", base.trim_end_matches("/v1")),
+            ChatApi::OpenAi if base.ends_with("/chat/completions") => base.to_owned(),
+            ChatApi::OpenAi => format!("{base}/chat/completions"),
+            ChatApi::Anthropic => format!("{}/v1/messages", base.trim_end_matches("/v1")),
         };
         let quirks = Mutex::new(Quirks { text_tools: options.text_tools, ..Quirks::default() });
         Self { agent: http::agent(options.timeout), url, quirks, options }
@@ -161,11 +161,11 @@ impl ModelClient {
         };
         let secret = options.key.reveal();
         let (body, headers) = match options.api {
-            Api::OpenAi => {
+            ChatApi::OpenAi => {
                 let headers = secret.map(|key| ("authorization", format!("Bearer {key}")));
                 (openai::body(&parameters, request.messages, request.tools), headers.into_iter().collect())
             }
-            Api::Anthropic => {
+            ChatApi::Anthropic => {
                 let mut headers = vec![("anthropic-version", anthropic::VERSION.to_owned())];
                 headers.extend(secret.map(|key| ("x-api-key", key.to_owned())));
                 (anthropic::body(&parameters, request.messages, request.tools), headers)
@@ -178,8 +178,8 @@ impl ModelClient {
             return Err(answer::of_status(response.status, &response.body, response.retry_after));
         }
         let mut answer = match options.api {
-            Api::OpenAi => openai::parse(&response.body, request.tools, quirks.text_tools)?,
-            Api::Anthropic => anthropic::parse(&response.body)?,
+            ChatApi::OpenAi => openai::parse(&response.body, request.tools, quirks.text_tools)?,
+            ChatApi::Anthropic => anthropic::parse(&response.body)?,
         };
         // Limits on tokens must hold for servers that report none, too.
         let usage = answer.usage.get_or_insert_with(|| estimate(&body, &response.body));

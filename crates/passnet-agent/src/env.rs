@@ -16,6 +16,9 @@
 //! Sessions run concurrently. A reply repeats the `id` of its request; a request that cannot be served is answered with `error`.
 //! A [`transport`](crate::transport) calls [`EnvServer::handle`] from any number of threads.
 
+mod client;
+mod refusal;
+
 use std::{
     collections::BTreeMap,
     sync::{
@@ -25,16 +28,14 @@ use std::{
 };
 
 use passnet_eval::EvalError;
-use passnet_record::{
-    ContentId, PassDirectory,
-    fleet::{FleetClient, Priority},
-};
+use passnet_record::{ContentId, PassDirectory, fleet::FleetClient};
 use passnet_run::Suite;
 use serde_json::{Value, json};
 
+use self::{client::client_of, refusal::Refusal};
 use crate::{
     client::{openai_message, reply_of},
-    devices::{Admitted, Busy, Devices},
+    devices::{Admitted, Devices},
     evaluation::{TaskCheck, TaskEvaluation},
     evaluator::{EvaluationScope, Evaluator},
     journal::SCHEMA_VERSION,
@@ -54,10 +55,6 @@ const MAX_SESSIONS: usize = 4096;
 const MAX_REQUESTS: usize = 256;
 /// Requests in addition to the actions of a fleet: those that need no device, and those that are asked to come back.
 const MORE_REQUESTS: usize = 1024;
-/// Maximum length of the name of a client.
-const MAX_NAME: usize = 64;
-/// Name of a client that gives none.
-const NAMELESS: &str = "default";
 
 /// Options of episodes.
 #[derive(Clone, Debug)]
@@ -98,46 +95,6 @@ struct Episode {
     client: FleetClient,
     /// Key and reply of the last action.
     last: Option<(String, Value)>,
-}
-
-/// Reason why a request was not served.
-#[derive(Debug)]
-enum Refusal {
-    /// It makes no sense, or the referee does not work.
-    Error(String),
-    /// The client has to come back later.
-    Busy(Busy),
-}
-
-impl From<String> for Refusal {
-    fn from(message: String) -> Self {
-        Self::Error(message)
-    }
-}
-
-impl From<&str> for Refusal {
-    fn from(message: &str) -> Self {
-        Self::Error(message.to_owned())
-    }
-}
-
-impl From<EvalError> for Refusal {
-    fn from(error: EvalError) -> Self {
-        Self::Error(error.to_string())
-    }
-}
-
-impl Refusal {
-    fn reply(self) -> Value {
-        match self {
-            Self::Error(message) => json!({"error": message}),
-            Self::Busy(Busy { quota, retry_after, message }) => json!({
-                "error": message,
-                "busy": if quota { "quota" } else { "queue" },
-                "retry_after_s": retry_after.as_secs(),
-            }),
-        }
-    }
 }
 
 /// Result of one action.
@@ -360,43 +317,5 @@ impl EnvServer {
     pub fn id(&self) -> ContentId {
         let settings = serde_json::to_vec(self.evaluator.referee().settings()).unwrap_or_default();
         ContentId::of_parts([self.suite.record.version.as_bytes(), settings.as_slice()])
-    }
-}
-
-/// Reads the client of a request.
-fn client_of(request: &Value) -> Result<FleetClient, String> {
-    let text = |field: &str| match request.get(field) {
-        None | Some(Value::Null) => Ok(None),
-        Some(value) => value.as_str().map(Some).ok_or_else(|| format!("`{field}` is a text")),
-    };
-    let name = text("client")?.unwrap_or(NAMELESS);
-    // Names go into metrics and pages.
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._:/@-".contains(c);
-    if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(is_plain) {
-        return Err(format!("the name of a `client` has 1 to {MAX_NAME} letters, digits and ._:/@-"));
-    }
-    let wanted = text("priority")?.unwrap_or(Priority::Training.name());
-    let priority = Priority::ALL.into_iter().find(|priority| priority.name() == wanted);
-    let priority = priority.ok_or("a `priority` is `training` or `batch`")?;
-    Ok(FleetClient { name: name.to_owned(), priority })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_client_has_a_plain_name_and_a_priority() {
-        let check = |request: Value, expected: Result<(&str, Priority), &str>| match (client_of(&request), expected) {
-            (Ok(client), Ok((name, priority))) => assert_eq!((client.name.as_str(), client.priority), (name, priority)),
-            (Err(error), Err(part)) => assert!(error.contains(part), "{error}"),
-            (found, expected) => panic!("{request}: {found:?} instead of {expected:?}"),
-        };
-        check(json!({}), Ok(("default", Priority::Training)));
-        check(json!({"client": "host-3:42", "priority": "batch"}), Ok(("host-3:42", Priority::Batch)));
-        check(json!({"client": "a\"b"}), Err("letters"));
-        check(json!({"client": "x".repeat(65)}), Err("letters"));
-        check(json!({"client": 3}), Err("is a text"));
-        check(json!({"priority": "first"}), Err("`training` or `batch`"));
     }
 }

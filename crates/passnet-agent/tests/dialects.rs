@@ -10,7 +10,7 @@ use std::{sync::atomic::AtomicBool, time::Duration};
 use common::{client, client_options};
 use passnet_agent::{
     Completion, Finish, LanguageModel, Message, ModelError, Reply, Request, ToolCall,
-    client::{Api, ApiKey, ClientOptions, ModelClient, Prices},
+    client::{ApiKey, ChatApi, ClientOptions, ModelClient, Prices},
     specs,
 };
 use serde_json::{Value, json};
@@ -187,7 +187,7 @@ fn the_messages_api_of_anthropic() {
         Answer::Json(200, json!({"content": content, "stop_reason": "tool_use", "usage": usage}))
     });
     let base = server.url.trim_end_matches("/v1").to_owned();
-    let options = ClientOptions { api: Api::Anthropic, base_url: base, ..client_options("") };
+    let options = ClientOptions { api: ChatApi::Anthropic, base_url: base, ..client_options("") };
     let client = ModelClient::new(options);
     let first = ask(&client).unwrap();
     assert_eq!(first.reply.reasoning.as_deref(), Some("hm"));

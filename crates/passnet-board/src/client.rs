@@ -14,7 +14,7 @@ use ureq::Agent;
 use crate::{
     error::{BoardError, Refusal},
     limits::{Limits, MAX_BUNDLE},
-    signature::{Statement, VerifyError},
+    signature::{SignatureError, Statement},
     state::SubmissionState,
     store::{deposit, passes, read},
 };
@@ -65,7 +65,7 @@ pub enum SubmitError {
     },
     /// The result carries no valid signature.
     #[error("the result is not authentic: {0}")]
-    Signature(#[from] VerifyError),
+    Signature(#[from] SignatureError),
 }
 
 /// Place that takes submissions.

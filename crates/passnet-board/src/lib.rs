@@ -36,7 +36,7 @@ pub use self::{
     client::{Destination, SubmitError, submit, wait},
     error::{BoardError, Refusal},
     limits::{Limits, MAX_BUNDLE},
-    signature::{SignedResult, Statement, VerifyError},
+    signature::{SignatureError, SignedResult, Statement},
     state::SubmissionState,
     store::Board,
 };

@@ -60,7 +60,7 @@ pub struct SignedResult {
 
 /// Error of verifying a signed result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum VerifyError {
+pub enum SignatureError {
     /// The key or signature is not one.
     #[error("the {0} is not an Ed25519 key or signature in hexadecimal")]
     Malformed(&'static str),
@@ -99,17 +99,17 @@ impl SignedResult {
     ///
     /// # Errors
     /// For the first thing that is wrong.
-    pub fn verify(&self, expected: Option<&str>) -> Result<Statement, VerifyError> {
+    pub fn verify(&self, expected: Option<&str>) -> Result<Statement, SignatureError> {
         if let Some(expected) = expected.filter(|expected| !expected.eq_ignore_ascii_case(&self.key)) {
-            return Err(VerifyError::OtherKey { found: self.key.clone(), expected: expected.to_owned() });
+            return Err(SignatureError::OtherKey { found: self.key.clone(), expected: expected.to_owned() });
         }
         let key = from_hex::<32>(&self.key).and_then(|bytes| VerifyingKey::from_bytes(&bytes).ok());
-        let key = key.ok_or(VerifyError::Malformed("key"))?;
-        let signature = from_hex::<64>(&self.signature).ok_or(VerifyError::Malformed("signature"))?;
+        let key = key.ok_or(SignatureError::Malformed("key"))?;
+        let signature = from_hex::<64>(&self.signature).ok_or(SignatureError::Malformed("signature"))?;
         // `verify_strict` also refuses weak keys, for which one signature fits many statements.
         key.verify_strict(self.statement.as_bytes(), &Signature::from_bytes(&signature))
-            .map_err(|_| VerifyError::Changed)?;
-        serde_json::from_str(&self.statement).map_err(|error| VerifyError::Statement(error.to_string()))
+            .map_err(|_| SignatureError::Changed)?;
+        serde_json::from_str(&self.statement).map_err(|error| SignatureError::Statement(error.to_string()))
     }
 }
 
@@ -183,17 +183,17 @@ mod tests {
         assert_eq!((statement.graphs, statement.sound), (2, Some(0.9)));
         assert_eq!(result.verify(Some(&result.key.to_uppercase())).unwrap(), statement);
         let better = SignedResult { statement: result.statement.replace("0.9", "9.0"), ..result.clone() };
-        assert_eq!(better.verify(None), Err(VerifyError::Changed));
+        assert_eq!(better.verify(None), Err(SignatureError::Changed));
         let other = SigningKey::from_bytes(&[8; 32]);
         let forged = SignedResult::sign(&statement, &other).unwrap();
         assert!(forged.verify(None).is_ok());
-        assert!(matches!(forged.verify(Some(&result.key)), Err(VerifyError::OtherKey { .. })));
+        assert!(matches!(forged.verify(Some(&result.key)), Err(SignatureError::OtherKey { .. })));
         for (key, what) in [("", "key"), ("é", "key"), (&"g".repeat(64), "key")] {
             let spoilt = SignedResult { key: key.to_owned(), ..result.clone() };
-            assert_eq!(spoilt.verify(None), Err(VerifyError::Malformed(what)));
+            assert_eq!(spoilt.verify(None), Err(SignatureError::Malformed(what)));
         }
         let cut = SignedResult { signature: result.signature[..126].to_owned(), ..result };
-        assert_eq!(cut.verify(None), Err(VerifyError::Malformed("signature")));
+        assert_eq!(cut.verify(None), Err(SignatureError::Malformed("signature")));
     }
 
     #[test]

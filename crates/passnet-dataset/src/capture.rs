@@ -19,7 +19,7 @@ use passnet_record::{CaptureLine, CapturedModel};
 
 pub use self::{
     error::CaptureError,
-    ledger::{LEDGER, Ledger},
+    ledger::{CaptureLedger, LEDGER},
     summary::Summary,
 };
 
@@ -39,7 +39,7 @@ pub enum CaptureProgress<'a> {
 pub fn follow(
     lines: impl BufRead,
     out: &Path,
-    ledger: &mut Ledger,
+    ledger: &mut CaptureLedger,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(CaptureProgress<'_>),
 ) -> Result<Option<Summary>, CaptureError> {
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn a_model_without_readable_samples_has_failed() {
         let out = tempfile::tempdir().unwrap();
-        let mut ledger = Ledger::open(out.path(), CaptureSettings { seed: 0, max_parameters: 5e8 }).unwrap();
+        let mut ledger = CaptureLedger::open(out.path(), CaptureSettings { seed: 0, max_parameters: 5e8 }).unwrap();
         let lines = "{\"event\": \"plan\", \"models\": 3, \"skipped\": [\"before\"]}\n\
                      {\"event\": \"model\", \"spec\": \"a\", \"status\": \"ok\", \"folders\": [\"gone\"]}\n\
                      {\"event\": \"model\", \"spec\": \"b\", \"status\": \"unknown_model\"}\n";

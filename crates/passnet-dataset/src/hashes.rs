@@ -110,7 +110,7 @@ fn mask(graph: &Graph, arg: Arg, builder: &mut Builder) -> Arg {
             // Slices have three elements by the laws of graphs.
             _ => Arg::None,
         },
-        // Floats and Booleans stay: they are rarely sizes, and often tell operations apart.
+        // Floats and Booleans stay: they are rarely sizes, and often distinguish operations.
         _ => builder.copy_arg(graph, arg, &mut |value| value),
     }
 }

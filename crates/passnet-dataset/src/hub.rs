@@ -23,7 +23,7 @@ pub use report::{UploadProgress, Uploaded};
 
 use crate::Dataset;
 use files::{LocalFile, is_part, local_files};
-use http::{Client, parse};
+use http::{HubClient, parse};
 
 /// Branch that is written to.
 const BRANCH: &str = "main";
@@ -95,7 +95,7 @@ pub fn upload(
 ) -> Result<Uploaded, HubError> {
     let files = local_files(dataset)?;
     progress(UploadProgress::Found(files.len(), files.iter().map(|file| file.nbytes).sum()));
-    let client = Client::new(hub.clone(), settings.pause);
+    let client = HubClient::new(hub.clone(), settings.pause);
     let exists = exists(&client, to)?;
     let mut uploaded = Uploaded { is_dry: settings.dry_run, ..Uploaded::default() };
     if !exists && settings.dry_run {
@@ -137,11 +137,11 @@ pub fn upload(
     Ok(uploaded)
 }
 
-fn api(client: &Client, to: &HubAddress, rest: &str) -> String {
+fn api(client: &HubClient, to: &HubAddress, rest: &str) -> String {
     client.hub.url(&format!("api/datasets/{}/{rest}", to.repository))
 }
 
-fn exists(client: &Client, to: &HubAddress) -> Result<bool, HubError> {
+fn exists(client: &HubClient, to: &HubAddress) -> Result<bool, HubError> {
     match client.request("GET", &api(client, to, &format!("revision/{BRANCH}")), None) {
         Ok(_) => Ok(true),
         Err(HubError::Refused { code: 404, .. }) => Ok(false),
@@ -149,7 +149,7 @@ fn exists(client: &Client, to: &HubAddress) -> Result<bool, HubError> {
     }
 }
 
-fn create(client: &Client, to: &HubAddress, private: bool) -> Result<(), HubError> {
+fn create(client: &HubClient, to: &HubAddress, private: bool) -> Result<(), HubError> {
     let (owner, name) = to.repository.split_once('/').unwrap_or_default();
     let visibility = if private { "private" } else { "public" };
     let question = json!({"type": "dataset", "organization": owner, "name": name, "visibility": visibility});
@@ -161,7 +161,7 @@ fn create(client: &Client, to: &HubAddress, private: bool) -> Result<(), HubErro
 }
 
 /// Files of tables on the hub that the dataset does not have: readers would take their rows for rows of the dataset.
-fn stale(client: &Client, to: &HubAddress, files: &[LocalFile]) -> Result<Vec<String>, HubError> {
+fn stale(client: &HubClient, to: &HubAddress, files: &[LocalFile]) -> Result<Vec<String>, HubError> {
     let folder = if to.folder.is_empty() { String::new() } else { format!("/{}", to.folder) };
     let mut next = Some(api(client, to, &format!("tree/{BRANCH}{folder}?recursive=true")));
     let mut found = Vec::new();
@@ -196,7 +196,7 @@ fn next_page(link: &str) -> Option<String> {
 }
 
 /// Asks which files the hub does not have, and how it wants them.
-fn changes<'a>(client: &Client, to: &HubAddress, files: &'a [LocalFile]) -> Result<Changes<'a>, HubError> {
+fn changes<'a>(client: &HubClient, to: &HubAddress, files: &'a [LocalFile]) -> Result<Changes<'a>, HubError> {
     let url = api(client, to, &format!("preupload/{BRANCH}"));
     let mut changes = Changes::default();
     for files in files.chunks(TOGETHER) {
@@ -241,7 +241,7 @@ fn commit_body(to: &HubAddress, changes: &Changes<'_>, deleted: &[String], messa
 
 /// Commits once: after a lost answer the hub is asked whether it has the files.
 fn commit(
-    client: &Client,
+    client: &HubClient,
     to: &HubAddress,
     files: &[LocalFile],
     deleted: &[String],

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use passnet_agent::client::Api;
+use passnet_agent::client::ChatApi;
 
 use super::shared::{Choice, MeasureArgs, SelectionArgs, choice};
 
-const APIS: &[Choice<Api>] = &[("openai", "", Api::OpenAi), ("anthropic", "", Api::Anthropic)];
+const APIS: &[Choice<ChatApi>] = &[("openai", "", ChatApi::OpenAi), ("anthropic", "", ChatApi::Anthropic)];
 
 #[derive(Subcommand)]
 pub enum AgentCommand {
@@ -55,7 +55,7 @@ pub struct ModelArgs {
     pub base_url: Option<String>,
     /// Interface of the server [default: anthropic for models named claude*, else openai]
     #[arg(long, value_parser = choice(APIS))]
-    pub api: Option<Api>,
+    pub api: Option<ChatApi>,
     /// Environment variable that holds the API key [default: OPENAI_API_KEY or ANTHROPIC_API_KEY]
     #[arg(long, value_name = "VARIABLE", conflicts_with = "key_file")]
     pub key_env: Option<String>,

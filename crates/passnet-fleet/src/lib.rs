@@ -77,7 +77,7 @@ pub use self::{
     queue::{ClientUse, QueueFull, Quota},
     run::{FleetOptions, FleetOutcome, FleetProgress, FleetRun},
     schedule::Scheduler,
-    service::{Answer, FleetService, ServiceOptions},
+    service::{FleetService, JobAnswer, ServiceOptions},
     simulate::{Simulation, SimulationReport, simulate, task_durations},
     stage::StageRun,
     station::{StartReferee, end_with_parent, serve_station},

@@ -20,10 +20,10 @@ use passnet_record::{
 };
 use passnet_run::{GraphSample, SampleFolder, Suite};
 
-pub use self::shared::Answer;
+pub use self::shared::JobAnswer;
 use self::{
-    shared::{Order, Shared, lock},
-    worker::Worker,
+    shared::{JobRequest, Shared, lock},
+    worker::ServiceLoop,
 };
 use crate::{
     admission::{AdmissionLimits, Admissions, Busy, retry_after},
@@ -45,7 +45,7 @@ pub struct ServiceOptions {
 
 /// A running fleet that serves clients. Dropping it ends its stations.
 pub struct FleetService {
-    orders: mpsc::Sender<Order>,
+    orders: mpsc::Sender<JobRequest>,
     shared: Arc<Mutex<Shared>>,
     machine: Fingerprint,
     stop: Arc<AtomicBool>,
@@ -76,7 +76,7 @@ impl FleetService {
         }));
         let stop = Arc::new(AtomicBool::new(false));
         let (orders, inbox) = mpsc::channel();
-        let worker = Worker::new(stations, inbox, Arc::clone(&shared), Arc::clone(&stop), options.fleet.patience);
+        let worker = ServiceLoop::new(stations, inbox, Arc::clone(&shared), Arc::clone(&stop), options.fleet.patience);
         let thread = Some(std::thread::spawn(move || worker.work()));
         let mut service = Self { orders, shared, machine: Fingerprint::default(), stop, thread };
         service.machine = service.wait_for_station(options.fleet.patience)?;
@@ -135,7 +135,7 @@ impl FleetService {
         sample: &GraphSample,
         candidate: &Candidate,
         wanted: Wanted,
-    ) -> Result<Answer, FleetError> {
+    ) -> Result<JobAnswer, FleetError> {
         let folder = SampleFolder { id: sample.id().clone(), sample: Ok(sample.clone()) };
         let parcel = Box::new(Parcel {
             task: sample.id().task.clone(),
@@ -147,7 +147,7 @@ impl FleetService {
         let (answer, answers) = mpsc::channel();
         let over =
             || FleetError::Service(lock(&self.shared).ended.clone().unwrap_or_else(|| "it has ended".to_owned()));
-        self.orders.send(Order { client: client.clone(), parcel, answer }).map_err(|_| over())?;
+        self.orders.send(JobRequest { client: client.clone(), parcel, answer }).map_err(|_| over())?;
         answers.recv().map_err(|_| over())?.map_err(FleetError::Service)
     }
 

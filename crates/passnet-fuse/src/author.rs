@@ -13,7 +13,7 @@ use crate::{
     front::lower::{call::Call, storage::is_view_node},
     plan::{
         select::{plan_judged_passes, plan_passes},
-        site::Site,
+        site::PassSite,
     },
 };
 
@@ -76,8 +76,8 @@ pub fn write_judged_passes(task: &[TypedGraph], target: Target, choices: &Choice
     written(task, &checked(plan_judged_passes(task, target, &Excluded::new())), choices).directory
 }
 
-fn checked(mut passes: Vec<Vec<Site>>) -> Vec<Vec<Site>> {
-    passes.iter_mut().flatten().for_each(Site::check_indices);
+fn checked(mut passes: Vec<Vec<PassSite>>) -> Vec<Vec<PassSite>> {
+    passes.iter_mut().flatten().for_each(PassSite::check_indices);
     passes
 }
 
@@ -109,7 +109,7 @@ fn often_lost(typed: &TypedGraph) -> BTreeSet<NodeId> {
 }
 
 /// Returns the files of passes.
-fn written(task: &[TypedGraph], passes: &[Vec<Site>], choices: &Choices) -> Written {
+fn written(task: &[TypedGraph], passes: &[Vec<PassSite>], choices: &Choices) -> Written {
     let names: Vec<String> = (0..passes.len()).map(|number| format!("fuse_{number}")).collect();
     let mut files: Vec<(String, String)> =
         names.iter().zip(passes).map(|(name, sites)| (format!("{name}.py"), pass_file(sites, choices))).collect();
@@ -121,7 +121,7 @@ fn written(task: &[TypedGraph], passes: &[Vec<Site>], choices: &Choices) -> Writ
     // operations.
     // Names of files are plain and different.
     let directory = PassDirectory::new(files).expect("numbered names are paths of a pass directory");
-    let part = |site: &Site| {
+    let part = |site: &PassSite| {
         let typed = &task[site.graph];
         let nodes: BTreeSet<NodeId> = site.region.nodes.iter().copied().collect();
         let those = |is: &dyn Fn(NodeId) -> bool| nodes.iter().copied().filter(|&node| is(node)).collect();
@@ -129,7 +129,8 @@ fn written(task: &[TypedGraph], passes: &[Vec<Site>], choices: &Choices) -> Writ
         let views = those(&|node| is_view_node(typed, node));
         ReplacedPart { graph: site.graph, nodes, products, views }
     };
-    let written = |(name, sites): (String, &Vec<Site>)| WrittenPass { name, parts: sites.iter().map(part).collect() };
+    let written =
+        |(name, sites): (String, &Vec<PassSite>)| WrittenPass { name, parts: sites.iter().map(part).collect() };
     Written { directory, passes: names.into_iter().zip(passes).map(written).collect() }
 }
 

@@ -16,7 +16,7 @@ use crate::{
         flow::live_nodes,
         precision::find_fragile_nodes,
         select::plan_passes,
-        site::{Replacement, Site},
+        site::{PassSite, Replacement},
     },
 };
 
@@ -91,7 +91,7 @@ fn remaining(typed: &TypedGraph, target: Target, fragile: &BTreeSet<NodeId>, sta
     text
 }
 
-fn how(site: &Site) -> String {
+fn how(site: &PassSite) -> String {
     match &site.replacement {
         Replacement::Views(views) => counted(views.len(), "view"),
         Replacement::Same => "the same view, which gains nothing".to_owned(),

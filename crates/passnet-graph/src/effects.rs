@@ -109,11 +109,11 @@ fn is_true(arg: Arg) -> bool {
 }
 
 /// Values that may share storage: a partition of the values of a graph.
-pub(crate) struct Storage {
+pub(crate) struct AliasClasses {
     parent: Vec<u32>,
 }
 
-impl Storage {
+impl AliasClasses {
     /// Joins every value with the arguments that it may be a view of.
     pub(crate) fn new(graph: &Graph) -> Self {
         let mut storage = Self { parent: (0..graph.num_values() as u32).collect() };
@@ -188,13 +188,13 @@ fn viewed(node: &Node<'_>) -> Viewed {
 /// Memory that the calls of a graph may touch and change, by their names alone, as matching judges it: `x.float()` may be `x`.
 pub struct MemoryUse<'g> {
     graph: &'g Graph,
-    storage: Storage,
+    storage: AliasClasses,
 }
 
 impl<'g> MemoryUse<'g> {
     /// Finds out which values of a graph may share memory.
     pub fn of(graph: &'g Graph) -> Self {
-        Self { graph, storage: Storage::new(graph) }
+        Self { graph, storage: AliasClasses::new(graph) }
     }
 
     /// Returns whether a call may change memory that one of the nodes reads or writes.

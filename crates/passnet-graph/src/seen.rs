@@ -7,7 +7,7 @@ use std::fmt;
 
 use crate::{
     Graph, Node, NodeId, Slice, VerifyError,
-    effects::{Storage, mutated, touches_global_state},
+    effects::{AliasClasses, mutated, touches_global_state},
 };
 
 /// Reason why a graph is no task.
@@ -62,7 +62,7 @@ impl Graph {
 
     /// Returns for each node whether it is one of `roots`, its result can be seen, or one of those needs it.
     fn reached(&self, roots: impl Fn(&Node<'_>) -> bool) -> Vec<bool> {
-        let storage = Storage::new(self);
+        let storage = AliasClasses::new(self);
         // Classes of storage that are read after the call.
         let mut watched = vec![false; self.num_values()];
         for value in self.inputs().chain(self.output_values()) {

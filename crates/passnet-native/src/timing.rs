@@ -12,7 +12,7 @@ pub fn monotonic_ns() -> u64 {
 }
 
 /// Subject of a timing, on its device.
-pub trait Subject {
+pub trait TimedCall {
     /// Error of a step.
     type Error;
 
@@ -34,7 +34,7 @@ pub trait Subject {
 
 /// Calls of one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BlockPlan {
+pub struct BlockCalls {
     /// Untimed calls first.
     pub warmup: u32,
     /// Timed trials.
@@ -65,7 +65,7 @@ pub struct Block {
 /// # Errors
 ///
 /// The first error of the subject ends the block.
-pub fn time_block<S: Subject>(subject: &mut S, plan: BlockPlan) -> Result<Block, S::Error> {
+pub fn time_block<S: TimedCall>(subject: &mut S, plan: BlockCalls) -> Result<Block, S::Error> {
     let mut block = Block { e2e: Vec::with_capacity(plan.trials as usize), ..Block::default() };
     let calls = u64::from(plan.calls.max(1));
     let (mut call, begin) = (0, monotonic_ns());
@@ -111,7 +111,7 @@ mod tests {
         draws: Vec<u64>,
     }
 
-    impl Subject for Recorder {
+    impl TimedCall for Recorder {
         type Error = usize;
 
         fn prepare(&mut self, call: usize) -> Result<(), usize> {
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn every_call_is_prepared_and_finished_and_only_trials_are_recorded() {
         let mut subject = Recorder { draws: vec![3, 4], ..Recorder::default() };
-        let block = time_block(&mut subject, BlockPlan { warmup: 2, trials: 3, calls: 1 }).unwrap();
+        let block = time_block(&mut subject, BlockCalls { warmup: 2, trials: 3, calls: 1 }).unwrap();
         assert_eq!(subject.steps, "0cf1cf2ck3ck4cf");
         assert_eq!((block.e2e.len(), block.device, block.kept), (3, vec![7; 3], 1));
         assert!(block.total >= block.e2e.iter().sum());
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn a_trial_is_the_mean_of_its_calls() {
         let mut subject = Recorder::default();
-        let block = time_block(&mut subject, BlockPlan { warmup: 0, trials: 2, calls: 2 }).unwrap();
+        let block = time_block(&mut subject, BlockCalls { warmup: 0, trials: 2, calls: 2 }).unwrap();
         assert_eq!(subject.steps, "0ck1cf2cf3cf");
         assert_eq!((block.e2e.len(), block.device), (2, vec![7; 2]));
         assert!(block.total >= 2 * block.e2e.iter().sum::<u64>());
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn an_error_ends_the_block() {
         let mut subject = Recorder { fail_at: Some(5), ..Recorder::default() };
-        assert_eq!(time_block(&mut subject, BlockPlan { warmup: 0, trials: 9, calls: 1 }), Err(5));
+        assert_eq!(time_block(&mut subject, BlockCalls { warmup: 0, trials: 9, calls: 1 }), Err(5));
         assert_eq!(subject.steps, "0ck1c");
     }
 
@@ -167,7 +167,7 @@ mod tests {
             let mut rest = number;
             let digit = |base: u64| (rest % base, rest /= base).0;
             let mut subject = Recorder { draws: (1..=6).map(digit).collect(), ..Recorder::default() };
-            let block = time_block(&mut subject, BlockPlan { warmup: 0, trials: 6, calls: 1 }).unwrap();
+            let block = time_block(&mut subject, BlockCalls { warmup: 0, trials: 6, calls: 1 }).unwrap();
             counts[block.kept as usize] += 1;
         }
         assert!(counts.iter().all(|&count| count == counts[0]), "{counts:?}");

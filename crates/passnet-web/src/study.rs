@@ -11,11 +11,11 @@ mod text;
 
 pub use self::{
     bands::Band,
-    compiler::Compiler,
+    compiler::CompilerStudy,
     page::study_page,
     published::{PUBLISHED, Published},
     share::Share,
     split::{Part, TimeSplit},
-    subject::Subject,
+    subject::StudiedGraph,
     text::study_markdown,
 };

@@ -17,7 +17,7 @@ pub(crate) struct Checkpoint<'a> {
 
 /// A training run. Steps of a later stage follow those of the earlier ones.
 #[derive(Default)]
-pub(crate) struct Course<'a> {
+pub(crate) struct TrainingTimeline<'a> {
     points: Vec<(f64, &'a CurvePoint)>,
     pub(crate) checkpoints: Vec<Checkpoint<'a>>,
     /// Authors on the same suite that are no checkpoints.
@@ -26,7 +26,7 @@ pub(crate) struct Course<'a> {
     pub(crate) stages: Vec<(&'a str, f64)>,
 }
 
-impl<'a> Course<'a> {
+impl<'a> TrainingTimeline<'a> {
     pub(crate) fn of(view: &'a TrainingView) -> Self {
         let mut course = Self::default();
         let (mut before, mut last) = (0_u64, 0_u64);
@@ -130,7 +130,7 @@ mod tests {
         let authors = [("share-1", "f"), ("improved", "f"), ("nearest", "f"), ("practice-0", "train")];
         let scores = authors.map(|(name, suite)| (name.to_owned(), scores(suite)));
         let view = TrainingView { name: "a".to_owned(), events, scores: BTreeMap::from(scores) };
-        let course = Course::of(&view);
+        let course = TrainingTimeline::of(&view);
         let steps = |marks: Vec<Mark>| marks.iter().map(|mark| mark.x).collect::<Vec<_>>();
         assert_eq!(steps(course.line("loss", |point| point.loss).unwrap().marks), [20.0, 35.0]);
         assert_eq!(

@@ -116,6 +116,7 @@ _FUNCTIONAL = frozenset("elu gelu hardsigmoid hardswish hardtanh leaky_relu silu
 def formulas(module: torch.fx.GraphModule, table: dict[Any, Callable[..., Any]]) -> torch.fx.GraphModule:
     """The graph with these operators written out."""
     values = [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"]
+    # The values of AOTAutograd belong to one fake mode; mixing it with another raises an exception.
     mode = next(value.fake_mode for value in values if isinstance(value, torch.Tensor))
     with mode, torch.no_grad():
         return make_fx(lambda *given: module.forward(*given), decomposition_table=table)(*values)
@@ -163,6 +164,7 @@ class _Translation:
         if written is not None:
             return written(node, *args, **kwargs)
         if name in _SAME:
+            # The author's `div` is true division.
             if name == "div" and "rounding_mode" in kwargs:
                 return None
             return self.graph.call_function(getattr(torch, name), tuple(args), kwargs)
@@ -188,6 +190,7 @@ class _Translation:
 
     def on_as_strided(self, node: torch.fx.Node, x: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:
         source, result = node.args[0].meta["val"], node.meta["val"]
+        # Only a view of the whole memory is a `view`; windows with other strides stay aten's.
         whole = source.is_contiguous() and result.is_contiguous() and source.numel() == result.numel()
         return self._method("view", x, list(size)) if whole and not storage_offset else None
 

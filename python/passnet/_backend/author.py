@@ -57,6 +57,7 @@ def author_passes(
     """
     target = _target(graph)
     wire, types = _typed(graph, target)
+    # Everything that the text depends on, and the versions of what writes it and of what runs it.
     key = key_of("author", _native.VERSION, torch.__version__, target, judged, wire, types)
     texts = store.read(key) if store is not None else None
     if texts is None:
@@ -85,6 +86,8 @@ def _target(graph: torch.fx.Graph) -> str:
     """The kind of device that a graph runs on."""
     devices = {value.device for node in graph.nodes for value in [_example(node)] if isinstance(value, torch.Tensor)}
     accelerators = {device for device in devices if device.type != "cpu"}
+    # A pass is one launch, and a launch has one device. CPU tensors next to a GPU are scalars, which
+    # kernels take by value.
     if len(accelerators) > 1:
         raise NotAuthoredError(f"the graph runs on {' and '.join(sorted(map(str, accelerators)))}")
     target = accelerators.pop().type if accelerators else "cpu"

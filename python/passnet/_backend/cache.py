@@ -17,6 +17,7 @@ def key_of(*parts: str) -> str:
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode()
+        # With their lengths, so that ("ab", "c") and ("a", "bc") have different keys.
         digest.update(len(data).to_bytes(8, "little"))
         digest.update(data)
     return digest.hexdigest()
@@ -40,6 +41,7 @@ class Store:
         except OSError:
             return None
         digest, _, body = content.partition(b"\n")
+        # A process that was killed, or a full disk, leaves a file that is cut off.
         if hashlib.sha256(body).hexdigest().encode() != digest:
             return None
         return json.loads(body)

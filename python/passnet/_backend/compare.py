@@ -83,10 +83,13 @@ def _other_values(ours: torch.Tensor, theirs: torch.Tensor) -> str | None:
     if not theirs.dtype.is_floating_point and not theirs.dtype.is_complex:
         return None if torch.equal(ours, theirs) else "other values"
     tolerance = _TOLERANCES.get(theirs.dtype, _DEFAULT_TOLERANCE)
+    # `allclose` computes its bound in the type of its arguments, where a product of 16 bits loses most
+    # digits.
     if theirs.element_size() < 4:
         ours, theirs = ours.float(), theirs.float()
     if not theirs.numel():
         return None
+    # NaN and infinity say nothing about the scale of the other elements.
     largest = theirs.abs().nan_to_num(0, 0, 0).amax().item()
     if torch.allclose(ours, theirs, rtol=tolerance, atol=tolerance * largest, equal_nan=True):
         return None

@@ -40,6 +40,7 @@ class _Recorder(TorchDispatchMode):
 def effects_of(function: Callable[..., Any], values: Sequence[Any]) -> Effects | None:
     """The effects of `function(*values)`; `None` where they depend on the content of tensors."""
     try:
+        # Outside inference mode, because version counters exist only there.
         with torch.inference_mode(False), torch.no_grad(), FakeTensorMode() as mode:
             # One fake tensor for each tensor: that two arguments are the same, or overlap, matters for writes.
             fakes: dict[int, torch.Tensor] = {

@@ -161,6 +161,7 @@ class _Decisions:
         if refusal is None and _autocast() is not None and (change := change_by_autocast(self.original, values)):
             refusal = Refusal("autocast", f"autocast changes what the pattern computes ({change})")
         if refusal is not None:
+            # Not kept: a refusal for unusual tensors is found again at each call, and would fill the table.
             signature = _Signature(())
             signature.refusal = refusal
         elif len(self.signatures) < MAX_SIGNATURES:
@@ -177,6 +178,7 @@ class _Decisions:
         if refusal := _overlap(self.rule, values, mutated):
             signature.refusal = refusal
             return self.left(refusal, values)
+        # The replacement writes to the caller's tensors, and PyTorch must start from the same contents.
         before = {place: values[place].clone() for place in mutated}
         try:
             found = self.run(*values)

@@ -111,9 +111,11 @@ def _part(graph: torch.fx.Graph, wanted: Sequence[torch.fx.Node]) -> Callable[..
         if node.op == "output":
             continue
         copies[node] = part.node_copy(node, lambda argument: copies[argument])
+        # The indices are computed before the call, so the caller's tensors must not change yet.
         if node.op == "placeholder" and has_writes:
             copies[node] = part.call_function(_copied, (copies[node],))
     part.output(tuple(copies[node] for node in wanted))
+    # Writes stay even if nothing uses their result: an index may be read from what they change.
     part.eliminate_dead_code(lambda node: node.op in ("placeholder", "output") or writes(node))
     return torch.fx.GraphModule({}, part).forward
 

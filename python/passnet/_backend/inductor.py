@@ -65,6 +65,8 @@ def compile_rest(
     `module` stays as it is. Regions with arguments or effects that no operator can have are left to TorchInductor.
     """
     hook = RegionPass(passes)
+    # On a copy, only to count the places: the real hook runs inside TorchInductor, or not at all where its
+    # cache has the graph.
     trial = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
     hook(trial.graph)
     # Cached code calls the operators without asking the hook.
@@ -136,6 +138,7 @@ def _owned(results: Any, values: Sequence[Any], is_sequence: bool) -> Any:
     """Results in memory of their own, which those of an operator have to have."""
     given = {value.untyped_storage()._cdata for value in values if isinstance(value, torch.Tensor)}
     parts = list(results) if isinstance(results, (tuple, list)) else [results]
+    # TorchInductor plans memory as if results of operators never alias their arguments.
     owned = tuple(part.clone() if part.untyped_storage()._cdata in given else part for part in parts)
     return owned if is_sequence else owned[0]
 

@@ -21,6 +21,8 @@ def in_other_modes(graph: torch.fx.Graph) -> set[torch.fx.Node]:
     depth, wants_gradient = 0, False
     for node in graph.nodes:
         change = _change(node)
+        # A call that enters counts as inside, and so does the one that leaves: neither may be moved or
+        # replaced.
         depth += max(change, 0)
         if _name(node) == "_set_grad_enabled":
             wants_gradient = node.args[0] is not False

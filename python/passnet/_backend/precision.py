@@ -41,6 +41,7 @@ def copies(values: Sequence[Any]) -> list[Any]:
         if not isinstance(value, torch.Tensor):
             return value
         storage = value.untyped_storage()
+        # One copy for each storage, not for each tensor, so that views still overlap.
         own = storages.setdefault(storage._cdata, storage.clone())
         fresh = torch.empty(0, dtype=value.dtype, device=value.device)
         return fresh.set_(own, value.storage_offset(), value.shape, value.stride())
@@ -64,6 +65,7 @@ def _is_as_precise(ours: torch.Tensor, theirs: torch.Tensor, exact: torch.Tensor
     if error is None or allowed is None:
         return False
     largest = exact.abs().nan_to_num(0, 0, 0).amax().item() if exact.numel() else 0.0
+    # Some roundings in addition: where PyTorch happens to be exact, a factor of its error would allow none.
     return error <= _FACTOR * allowed + _ROUNDINGS * torch.finfo(theirs.dtype).eps * largest
 
 

@@ -125,6 +125,7 @@ class Judge(torch.fx.Interpreter):
 
     def _region(self, rule: Pass, values: Sequence[Any], escapes: bool, unseen: frozenset[int]) -> Region:
         # Layers of a model repeat: one judgement for all places of one rule with values of one kind.
+        # What the results are compared by is part of the key, as it changes the judgement.
         key = rule.replacement, escapes, unseen, *(_kind(value) for value in values)
         if key not in self._known:
             region = Region(rule.name, _operations(rule))
@@ -160,6 +161,7 @@ class Judge(torch.fx.Interpreter):
             return
         region.reason = "equal to PyTorch"
         if self.timed:
+            # Calls that write change their arguments with every repetition; each side gets its own.
             eager, fused = (copies(values) if effects.mutated else values for _ in range(2))
             sides = (lambda: pattern(*eager)), (lambda: rule.replacement(*fused))
             times = compare_times(*sides, _device(values), graphed=self.graphed)

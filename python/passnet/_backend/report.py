@@ -47,6 +47,7 @@ class GraphReport:
         code = _traced_code()
         operations = sum(node.op not in ("placeholder", "output", "get_attr") for node in module.graph.nodes)
         # Parameters and buffers distinguish models that share their code.
+        # Weak, so that a report does not keep the weights of a model alive.
         tensors = [weakref.ref(value) for value in inputs if isinstance(value, torch.Tensor)]
         return cls(_source(code), operations, _code=code, _tensors=tensors)
 

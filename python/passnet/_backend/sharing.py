@@ -34,6 +34,7 @@ def escape_together(node: torch.fx.Node) -> bool:
     results = [user for user in node.users if user.target is operator.getitem]
     if len(results) < 2:
         return False
+    # Which value a write reaches is not followed here; one write anywhere is enough to be careful.
     if any(writes(other) for other in node.graph.nodes):
         return True
     return sum(_is_result(value) for value in results) >= 2

@@ -77,6 +77,7 @@ class Sized:
             (value.shape, value.stride()) if isinstance(value, torch.Tensor) else (type(value), value)
             for value in values
         )
+        # Numbers become constants of the specialisation, so another value is another one.
         key += tuple(values[place].item() for place in self._numbers)
         run = self._known.get(key)
         if run is None:
@@ -88,6 +89,7 @@ class Sized:
         if len(self._known) >= LIMIT:
             self.report.left += 1
             return self.plain
+        # Sizes are compiled the second time they come, because most of them never come again.
         if key not in self._last:
             self._last.append(key)
             self.report.first += 1

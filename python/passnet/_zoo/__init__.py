@@ -14,7 +14,7 @@ from pathlib import Path
 
 from passnet._summary import summary
 from passnet._zoo import variant
-from passnet._zoo.recipe import Built, Call, Limits, MissingLibraryError, Recipe, SpecError
+from passnet._zoo.recipe import BuiltModel, Call, Limits, MissingLibraryError, Recipe, SpecError
 
 __all__ = ["Built", "Call", "Limits", "MissingLibraryError", "Recipe", "SpecError", "named", "resolve"]
 
@@ -95,7 +95,7 @@ def _from_file(spec: str, path: Path, function: str) -> Recipe:
     if not path.is_file():
         raise SpecError(f"`{spec}`: {path} is not a file")
 
-    def build(_limits: Limits) -> Built:
+    def build(_limits: Limits) -> BuiltModel:
         loader = importlib.util.spec_from_file_location(path.stem, path)
         if loader is None or loader.loader is None:
             raise SpecError(f"`{spec}`: {path} is not a Python file")
@@ -108,6 +108,8 @@ def _from_file(spec: str, path: Path, function: str) -> Recipe:
         model, args, kwargs = (*made, (), {})[:3] if isinstance(made, tuple) else (made, (), {})
         if not callable(model):
             raise SpecError(f"`{spec}`: `{function}` returned {type(model).__name__}, which is not a model")
-        return Built(model, [Call("user", tuple(args) if isinstance(args, list | tuple) else (args,), dict(kwargs))])
+        return BuiltModel(
+            model, [Call("user", tuple(args) if isinstance(args, list | tuple) else (args,), dict(kwargs))]
+        )
 
     return Recipe(spec, f"{path.stem}/{function}", {"source": "user", "model_name": function}, build)

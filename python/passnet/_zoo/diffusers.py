@@ -8,7 +8,7 @@ from typing import Any
 import diffusers
 import torch
 
-from passnet._zoo import Built, Call, Limits, Recipe, named
+from passnet._zoo import BuiltModel, Call, Limits, Recipe, named
 
 _BLOCKS = ("DownBlock2D", "AttnDownBlock2D"), ("AttnUpBlock2D", "UpBlock2D")
 
@@ -114,7 +114,7 @@ def recipes(spec: str, pattern: str) -> Iterator[Recipe]:
         yield Recipe(f"diffusers:{name}", f"diffusers/{name}", metadata, lambda limits, name=name: _build(name, limits))
 
 
-def _build(name: str, _limits: Limits) -> Built:
+def _build(name: str, _limits: Limits) -> BuiltModel:
     kind, configuration, inputs = _MODELS[name]
     model = getattr(diffusers, kind)(**configuration)
-    return Built(model, [Call("diffusion", (), inputs())])
+    return BuiltModel(model, [Call("diffusion", (), inputs())])

@@ -16,7 +16,7 @@ import transformers
 from transformers import initialization
 from transformers.models.auto import modeling_auto
 
-from passnet._zoo import Built, Limits, Recipe, SpecError, inputs, named, reduce
+from passnet._zoo import BuiltModel, Limits, Recipe, SpecError, inputs, named, reduce
 
 # Fields of configurations whose defaults leave out inputs of the model.
 _COMPLETIONS = {"num_time_features": 2}
@@ -79,7 +79,7 @@ def _value(text: str) -> Any:
         return text
 
 
-def _build(model_type: str, class_name: str, fields: dict[str, Any], limits: Limits) -> Built:
+def _build(model_type: str, class_name: str, fields: dict[str, Any], limits: Limits) -> BuiltModel:
     model_class = getattr(transformers, class_name)
     config, changed, parameters = _fitting(model_class, _configuration(model_type, fields), limits)
     model = _construct(model_class, config).eval()
@@ -88,7 +88,7 @@ def _build(model_type: str, class_name: str, fields: dict[str, Any], limits: Lim
         metadata["configuration"] = fields
     if changed:
         metadata["reduced"] = changed
-    return Built(model, inputs.calls(model), metadata)
+    return BuiltModel(model, inputs.calls(model), metadata)
 
 
 def _configuration(model_type: str, fields: dict[str, Any]) -> Any:

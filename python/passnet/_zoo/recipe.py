@@ -25,7 +25,7 @@ class Call:
 
 
 @dataclasses.dataclass(frozen=True)
-class Built:
+class BuiltModel:
     """A model, the ways to call it, richest first, and its fields of ``graph_net.json``."""
 
     model: Callable[..., Any]
@@ -47,6 +47,6 @@ class Recipe:
     spec: str
     name: str
     metadata: dict[str, Any]
-    build: Callable[[Limits], Built]
+    build: Callable[[Limits], BuiltModel]
     trains: bool = False
     """Whether the graphs of a training step are captured, those of forward and backward."""

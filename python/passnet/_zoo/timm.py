@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import timm
 import torch
 
-from passnet._zoo import Built, Call, Limits, Recipe, named
+from passnet._zoo import BuiltModel, Call, Limits, Recipe, named
 
 
 def recipes(spec: str, pattern: str) -> Iterator[Recipe]:
@@ -17,6 +17,6 @@ def recipes(spec: str, pattern: str) -> Iterator[Recipe]:
         yield Recipe(f"timm:{name}", f"timm/{name}", metadata, lambda limits, name=name: _build(name, limits))
 
 
-def _build(name: str, _limits: Limits) -> Built:
+def _build(name: str, _limits: Limits) -> BuiltModel:
     model = timm.create_model(name, pretrained=False)
-    return Built(model, [Call("vision", (torch.randn(1, *model.pretrained_cfg["input_size"]),))])
+    return BuiltModel(model, [Call("vision", (torch.randn(1, *model.pretrained_cfg["input_size"]),))])

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torchaudio import models
 
-from passnet._zoo import Built, Call, Limits, Recipe, named
+from passnet._zoo import BuiltModel, Call, Limits, Recipe, named
 
 
 def _wave(channels: int | None = None) -> Callable[[], tuple[Any, ...]]:
@@ -46,6 +46,6 @@ def recipes(spec: str, pattern: str) -> Iterator[Recipe]:
         )
 
 
-def _build(name: str, _limits: Limits) -> Built:
+def _build(name: str, _limits: Limits) -> BuiltModel:
     model, inputs = _MODELS[name]
-    return Built(model(), [Call("audio", inputs())])
+    return BuiltModel(model(), [Call("audio", inputs())])

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torchvision import models
 
-from passnet._zoo import Built, Call, Limits, Recipe, named
+from passnet._zoo import BuiltModel, Call, Limits, Recipe, named
 
 
 def recipes(spec: str, pattern: str) -> Iterator[Recipe]:
@@ -21,13 +21,13 @@ def recipes(spec: str, pattern: str) -> Iterator[Recipe]:
         )
 
 
-def _build(name: str, _limits: Limits) -> Built:
+def _build(name: str, _limits: Limits) -> BuiltModel:
     constructor = models.get_model_builder(name)
     # Only some constructors have a backbone, and only inception and googlenet ask for explicit initial weights.
     parameters = inspect.signature(constructor).parameters
     options = {"weights_backbone": None} if "weights_backbone" in parameters else {}
     options |= {"init_weights": True} if name in ("inception_v3", "googlenet") else {}
-    return Built(constructor(weights=None, **options), [Call("vision", _inputs(constructor.__module__, name))])
+    return BuiltModel(constructor(weights=None, **options), [Call("vision", _inputs(constructor.__module__, name))])
 
 
 def _inputs(module: str, name: str) -> tuple[Any, ...]:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
-from passnet._zoo.recipe import Built, Call, Limits, Recipe, SpecError
+from passnet._zoo.recipe import BuiltModel, Call, Limits, Recipe, SpecError
 
 _SUFFIX = re.compile(r"^(dtype|batch|mode)=[^&]*(&(dtype|batch|mode)=[^&]*)*$")
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -55,7 +55,7 @@ def varied(recipe: Recipe, variant: Variant, suffix: str) -> Recipe:
     """Returns the recipe of a variant of a model; `suffix` is the end of its specification."""
     fields = {name: value for name, value in dataclasses.asdict(variant).items() if value is not None}
 
-    def build(limits: Limits) -> Built:
+    def build(limits: Limits) -> BuiltModel:
         built = recipe.build(limits)
         if variant.dtype is not None:
             if not isinstance(built.model, torch.nn.Module):

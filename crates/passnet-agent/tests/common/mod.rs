@@ -16,7 +16,7 @@ use std::{
 
 use passnet_agent::{
     AgentRunOutcome, AttemptLimits, Evaluator, RunOptions, Templates, Update, VerdictCache,
-    client::{Api, ApiKey, ClientOptions, ModelClient},
+    client::{ApiKey, ChatApi, ClientOptions, ModelClient},
     run,
 };
 use passnet_eval::{Defences, Referee, RefereeOptions, ZygoteConfig, settings};
@@ -74,7 +74,7 @@ pub(crate) fn client_options(url: &str) -> ClientOptions {
     ClientOptions {
         model: "test-model".to_owned(),
         base_url: url.to_owned(),
-        api: Api::OpenAi,
+        api: ChatApi::OpenAi,
         key: ApiKey::default(),
         temperature: Some(0.0),
         max_tokens: 1000,

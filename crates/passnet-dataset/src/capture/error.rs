@@ -10,7 +10,7 @@ pub enum CaptureError {
     Busy(PathBuf),
     /// The ledger cannot be read or written.
     #[error("the ledger {path}: {source}")]
-    Ledger {
+    CaptureLedger {
         path: PathBuf,
         /// The error of the system.
         source: io::Error,

@@ -15,7 +15,7 @@ use super::error::CaptureError;
 pub const LEDGER: &str = "extract.jsonl";
 
 /// The open ledger. While it is open, no other process writes to it.
-pub struct Ledger {
+pub struct CaptureLedger {
     directory: PathBuf,
     file: File,
     settings: CaptureSettings,
@@ -24,7 +24,7 @@ pub struct Ledger {
     pub remarks: Vec<String>,
 }
 
-impl Ledger {
+impl CaptureLedger {
     /// Opens the ledger of a directory, which is made where it is missing. Lines of other settings are left alone, and so
     /// is a last line that was cut off.
     ///
@@ -32,7 +32,7 @@ impl Ledger {
     /// If another process has it open, or it cannot be read.
     pub fn open(directory: &Path, settings: CaptureSettings) -> Result<Self, CaptureError> {
         let path = directory.join(LEDGER);
-        let failed = |source| CaptureError::Ledger { path: path.clone(), source };
+        let failed = |source| CaptureError::CaptureLedger { path: path.clone(), source };
         fs_err::create_dir_all(directory).map_err(failed)?;
         let mut file = File::options().create(true).read(true).append(true).open(&path).map_err(failed)?;
         match file.try_lock() {
@@ -84,14 +84,14 @@ impl Ledger {
     /// # Errors
     /// If it cannot be written.
     pub fn add(&mut self, model: CapturedModel) -> Result<(), CaptureError> {
-        let failed = |source| CaptureError::Ledger { path: self.directory.join(LEDGER), source };
+        let failed = |source| CaptureError::CaptureLedger { path: self.directory.join(LEDGER), source };
         let line = LedgerLine { schema_version: LEDGER_VERSION, settings: self.settings.clone(), model };
         let mut text = serde_json::to_string(&line).map_err(|error| failed(error.into()))?;
         text.push('\n');
         // One write, so that a line is whole or missing its end.
         self.file
             .write_all(text.as_bytes())
-            .map_err(|source| CaptureError::Ledger { path: self.directory.join(LEDGER), source })?;
+            .map_err(|source| CaptureError::CaptureLedger { path: self.directory.join(LEDGER), source })?;
         self.models.insert(line.model.spec.clone(), line.model);
         Ok(())
     }
@@ -101,13 +101,13 @@ impl Ledger {
 mod tests {
     use std::fs;
 
-    use super::{CaptureSettings, CapturedModel, LEDGER, Ledger};
+    use super::{CaptureLedger, CaptureSettings, CapturedModel, LEDGER};
 
     fn model(spec: &str, status: &str) -> CapturedModel {
         serde_json::from_value(serde_json::json!({"spec": spec, "status": status, "folders": [spec]})).unwrap()
     }
 
-    fn done(ledger: &Ledger, retry: bool) -> Vec<&str> {
+    fn done(ledger: &CaptureLedger, retry: bool) -> Vec<&str> {
         let mut done: Vec<&str> = ledger.done(retry).collect();
         done.sort_unstable();
         done
@@ -117,13 +117,13 @@ mod tests {
     fn what_is_done_stays_done_and_a_torn_line_costs_itself() {
         let folder = tempfile::tempdir().unwrap();
         let settings = CaptureSettings { seed: 0, max_parameters: 5e8 };
-        let mut ledger = Ledger::open(folder.path(), settings.clone()).unwrap();
+        let mut ledger = CaptureLedger::open(folder.path(), settings.clone()).unwrap();
         for spec in ["here", "gone"] {
             ledger.add(model(spec, "ok")).unwrap();
         }
         ledger.add(model("bad", "timeout")).unwrap();
         ledger.add(model("file.py:f", "timeout")).unwrap();
-        assert!(Ledger::open(folder.path(), settings.clone()).is_err(), "the ledger has one writer");
+        assert!(CaptureLedger::open(folder.path(), settings.clone()).is_err(), "the ledger has one writer");
         drop(ledger);
         fs::create_dir(folder.path().join("here")).unwrap();
         fs::write(folder.path().join("here/graph_net.json"), "{}").unwrap();
@@ -131,15 +131,15 @@ mod tests {
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, format!("{text}{}", &text[..50])).unwrap();
 
-        let mut ledger = Ledger::open(folder.path(), settings.clone()).unwrap();
+        let mut ledger = CaptureLedger::open(folder.path(), settings.clone()).unwrap();
         assert_eq!(done(&ledger, false), ["bad", "here"]);
         assert_eq!(done(&ledger, true), ["here"]);
         ledger.add(model("late", "timeout")).unwrap();
         drop(ledger);
-        let ledger = Ledger::open(folder.path(), settings).unwrap();
+        let ledger = CaptureLedger::open(folder.path(), settings).unwrap();
         assert_eq!(done(&ledger, false), ["bad", "here", "late"]);
         drop(ledger);
-        let other = Ledger::open(folder.path(), CaptureSettings { seed: 1, max_parameters: 5e8 }).unwrap();
+        let other = CaptureLedger::open(folder.path(), CaptureSettings { seed: 1, max_parameters: 5e8 }).unwrap();
         assert!(done(&other, false).is_empty(), "another seed gives other samples");
     }
 }

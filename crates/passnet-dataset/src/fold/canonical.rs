@@ -115,7 +115,7 @@ impl Cutter<'_> {
             let (start, end) = (piece[0], piece[1]);
             if end - start < max {
                 self.push(start, end);
-            // A smaller neighbourhood has more smallest positions, so the piece falls apart at places that
+            // A smaller neighbourhood has more smallest positions, so the piece is divided at places that
             // other graphs share.
             } else if reach / 2 >= min {
                 self.cut(start, end, reach / 2);

@@ -22,7 +22,7 @@ const SLOWEST: u64 = 100_000;
 const MAX_REASON: usize = 300;
 
 /// A client of one hub.
-pub(super) struct Client {
+pub(super) struct HubClient {
     pub(super) hub: Hub,
     agent: Agent,
     /// Pause after the first failure; each further one doubles it.
@@ -53,7 +53,7 @@ struct FailedTry {
     may_pass: bool,
 }
 
-impl Client {
+impl HubClient {
     /// Creates a client that follows no redirection, so that the token goes to the named hub only.
     pub(super) fn new(hub: Hub, pause: Duration) -> Self {
         let config = Agent::config_builder()

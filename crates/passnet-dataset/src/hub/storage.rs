@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{
     error::HubError,
     files::LocalFile,
-    http::{Client, Content, json, parse},
+    http::{Content, HubClient, json, parse},
 };
 
 const LFS_JSON: &str = "application/vnd.git-lfs+json";
@@ -22,33 +22,33 @@ const ADDRESSES: usize = 3;
 const REPORT_EVERY: u64 = 64 << 20;
 
 #[derive(Deserialize)]
-struct Batch {
-    objects: Vec<Object>,
+struct LfsBatch {
+    objects: Vec<LfsObject>,
 }
 
 /// Address for an object; without actions the storage has it.
 #[derive(Deserialize)]
-struct Object {
+struct LfsObject {
     oid: String,
     #[serde(default)]
-    actions: Option<Actions>,
+    actions: Option<LfsActions>,
     #[serde(default)]
-    error: Option<ObjectError>,
+    error: Option<LfsError>,
 }
 
 #[derive(Deserialize)]
-struct ObjectError {
+struct LfsError {
     message: String,
 }
 
 #[derive(Deserialize)]
-struct Actions {
-    upload: Option<Action>,
-    verify: Option<Action>,
+struct LfsActions {
+    upload: Option<LfsAction>,
+    verify: Option<LfsAction>,
 }
 
 #[derive(Deserialize)]
-struct Action {
+struct LfsAction {
     href: String,
     #[serde(default)]
     header: BTreeMap<String, Value>,
@@ -56,7 +56,7 @@ struct Action {
 
 /// Sends a file to the storage unless it is there. Returns whether it was sent. `progress` is called with the bytes sent so far.
 pub(super) fn store(
-    client: &Client,
+    client: &HubClient,
     repository: &str,
     file: &LocalFile,
     progress: &dyn Fn(u64),
@@ -82,7 +82,7 @@ pub(super) fn store(
     Ok(false)
 }
 
-fn ask(client: &Client, url: &str, file: &LocalFile) -> Result<Option<Actions>, HubError> {
+fn ask(client: &HubClient, url: &str, file: &LocalFile) -> Result<Option<LfsActions>, HubError> {
     let question = json!({
         "operation": "upload",
         "transfers": ["basic", "multipart"],
@@ -90,16 +90,16 @@ fn ask(client: &Client, url: &str, file: &LocalFile) -> Result<Option<Actions>, 
         "hash_algo": "sha256",
     });
     let answer = client.send("POST", url, LFS_JSON, &json(url, &question)?)?;
-    let batch: Batch = parse(url, &answer.body)?;
+    let batch: LfsBatch = parse(url, &answer.body)?;
     let problem = |message: String| HubError::Answer { url: url.to_owned(), message };
     match batch.objects.into_iter().find(|object| object.oid == file.sha256) {
-        Some(Object { error: Some(error), .. }) => Err(problem(format!("{}: {}", file.path, error.message))),
+        Some(LfsObject { error: Some(error), .. }) => Err(problem(format!("{}: {}", file.path, error.message))),
         Some(object) => Ok(object.actions),
         None => Err(problem(format!("no answer about {}", file.path))),
     }
 }
 
-fn send(client: &Client, upload: &Action, file: &LocalFile, progress: &dyn Fn(u64)) -> Result<(), HubError> {
+fn send(client: &HubClient, upload: &LfsAction, file: &LocalFile, progress: &dyn Fn(u64)) -> Result<(), HubError> {
     let kind = "application/octet-stream";
     let Some(size) = upload.header.get("chunk_size") else {
         let open = || slice(file, 0, file.nbytes, progress);
@@ -134,7 +134,7 @@ fn send(client: &Client, upload: &Action, file: &LocalFile, progress: &dyn Fn(u6
 }
 
 /// Addresses of parts by number.
-fn part_addresses(upload: &Action) -> Vec<(u64, &str)> {
+fn part_addresses(upload: &LfsAction) -> Vec<(u64, &str)> {
     let numbered = upload.header.iter().filter_map(|(name, address)| Some((name.parse().ok()?, address.as_str()?)));
     let mut parts: Vec<(u64, &str)> = numbered.collect();
     parts.sort_unstable();

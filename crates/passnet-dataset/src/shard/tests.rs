@@ -7,7 +7,7 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    work::{OUTPUT, Order, REPORT, STAGE, write_json},
+    work::{OUTPUT, REPORT, STAGE, ShardManifest, write_json},
     *,
 };
 use crate::{
@@ -136,7 +136,7 @@ fn damaged_and_missing_results_are_not_merged() {
 #[test]
 fn another_version_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let order = Order { version: "0.0.1".to_owned(), stage: FOLD };
+    let order = ShardManifest { version: "0.0.1".to_owned(), stage: FOLD };
     write_json(&folder.path().join(STAGE), &order).unwrap();
     let error = run_shard(folder.path(), &refuse).unwrap_err().to_string();
     assert!(error.starts_with("the driver has passnet 0.0.1"), "{error}");

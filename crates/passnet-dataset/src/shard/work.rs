@@ -81,7 +81,7 @@ impl ShardStage {
 
 /// The stage of a shard, and the version that it was split by: another one may give other rows.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Order {
+pub(super) struct ShardManifest {
     pub(super) version: String,
     #[serde(flatten)]
     pub(super) stage: ShardStage,
@@ -89,7 +89,7 @@ pub(super) struct Order {
 
 /// Counts and failures of a shard.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Report {
+pub(super) struct ShardReport {
     /// Samples that could not be used, and why.
     pub(super) failures: Vec<(String, String)>,
     pub(super) graphs: usize,
@@ -145,7 +145,7 @@ pub fn split(
     scratch: &Path,
     graphs: usize,
 ) -> Result<Vec<PathBuf>, ShardError> {
-    let mut writer = Splitter { stage, scratch, shards: Vec::new() };
+    let mut writer = ShardWriter { stage, scratch, shards: Vec::new() };
     match stage {
         ShardStage::Import => {
             let found = find_samples(samples)?;
@@ -207,18 +207,18 @@ fn write_graphs(
     Ok(facts.finish()?)
 }
 
-struct Splitter<'a> {
+struct ShardWriter<'a> {
     stage: &'a ShardStage,
     scratch: &'a Path,
     shards: Vec<PathBuf>,
 }
 
-impl Splitter<'_> {
+impl ShardWriter<'_> {
     /// Writes the next shard.
     fn shard(&mut self, write: impl FnOnce(&Dataset) -> Result<(), ShardError>) -> Result<(), ShardError> {
         fs::create_dir_all(self.scratch)?;
         let folder = tempfile::Builder::new().prefix(".incomplete-").tempdir_in(self.scratch)?;
-        let order = Order { version: env!("CARGO_PKG_VERSION").to_owned(), stage: self.stage.clone() };
+        let order = ShardManifest { version: env!("CARGO_PKG_VERSION").to_owned(), stage: self.stage.clone() };
         write_json(&folder.path().join(STAGE), &order)?;
         let input = folder.path().join(INPUT);
         fs::create_dir(&input)?;
@@ -266,7 +266,7 @@ fn content_hash(root: &Path) -> Result<String, io::Error> {
 /// # Errors
 /// If the folder is no shard, or one of another version.
 pub fn stage_of(shard: &Path) -> Result<ShardStage, ShardError> {
-    let order: Order = read_json(&shard.join(STAGE))?;
+    let order: ShardManifest = read_json(&shard.join(STAGE))?;
     let node = env!("CARGO_PKG_VERSION");
     if order.version == node { Ok(order.stage) } else { Err(ShardError::Version { driver: order.version, node }) }
 }
@@ -278,7 +278,7 @@ pub fn stage_of(shard: &Path) -> Result<ShardStage, ShardError> {
 pub fn run_shard(shard: &Path, runner: &dyn Runner) -> Result<(), ShardError> {
     let (stage, folder) = (stage_of(shard)?, shard.join(INPUT));
     let (input, output) = (Dataset::at(&folder), Dataset::at(shard.join(OUTPUT)));
-    let mut report = Report::default();
+    let mut report = ShardReport::default();
     let failures: Vec<Failure> = match &stage {
         ShardStage::Import => {
             // All samples of a shard may have been unreadable.
@@ -298,7 +298,7 @@ pub fn run_shard(shard: &Path, runner: &dyn Runner) -> Result<(), ShardError> {
         ShardStage::Fold { .. } | ShardStage::SingleOps => {
             let Some(method) = stage.method()? else { return Ok(()) };
             let mined = mine(&input, method, &output)?;
-            report = Report {
+            report = ShardReport {
                 graphs: mined.graphs,
                 ops: mined.ops,
                 covered: mined.covered,
@@ -352,7 +352,7 @@ impl ShardResult {
         })
     }
 
-    pub(super) fn report(&self) -> Result<Report, ShardError> {
+    pub(super) fn report(&self) -> Result<ShardReport, ShardError> {
         read_json(&self.result.join(REPORT))
     }
 

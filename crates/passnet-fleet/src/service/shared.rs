@@ -11,7 +11,7 @@ use crate::{admission::Admissions, status::FleetStatus};
 
 /// Result of a job.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub enum JobAnswer {
     /// For [`Wanted::Verdict`] and [`Wanted::Check`].
     Verdict(Box<Verdict>),
     /// For [`Wanted::Profile`]: the profile, or the reason why there is none.
@@ -19,10 +19,10 @@ pub enum Answer {
 }
 
 /// A job on its way to the scheduler.
-pub(super) struct Order {
+pub(super) struct JobRequest {
     pub(super) client: FleetClient,
     pub(super) parcel: Box<Parcel>,
-    pub(super) answer: mpsc::Sender<Result<Answer, String>>,
+    pub(super) answer: mpsc::Sender<Result<JobAnswer, String>>,
 }
 
 /// State that clients and the scheduler's thread share.

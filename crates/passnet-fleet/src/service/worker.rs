@@ -12,7 +12,7 @@ use std::{
 
 use passnet_record::fleet::{StationReply, StationRequest};
 
-use super::shared::{Answer, Order, Shared, lock};
+use super::shared::{JobAnswer, JobRequest, Shared, lock};
 use crate::{
     event::Event,
     job::{JobId, LeaseId, SlotId},
@@ -30,27 +30,27 @@ const MINUTE: Duration = Duration::from_secs(60);
 struct Held {
     place: Option<StationLocation>,
     begun: Instant,
-    answer: Option<Answer>,
+    answer: Option<JobAnswer>,
 }
 
 /// State of the thread.
-pub(super) struct Worker {
+pub(super) struct ServiceLoop {
     stations: Stations,
-    inbox: mpsc::Receiver<Order>,
+    inbox: mpsc::Receiver<JobRequest>,
     shared: Arc<Mutex<Shared>>,
     stop: Arc<AtomicBool>,
     patience: Duration,
-    orders: BTreeMap<JobId, Order>,
+    orders: BTreeMap<JobId, JobRequest>,
     held: BTreeMap<LeaseId, Held>,
     next_job: u64,
     last_admitted: Instant,
     published: Option<Instant>,
 }
 
-impl Worker {
+impl ServiceLoop {
     pub(super) fn new(
         stations: Stations,
-        inbox: mpsc::Receiver<Order>,
+        inbox: mpsc::Receiver<JobRequest>,
         shared: Arc<Mutex<Shared>>,
         stop: Arc<AtomicBool>,
         patience: Duration,
@@ -78,7 +78,7 @@ impl Worker {
         }
     }
 
-    fn take(&mut self, order: Order) {
+    fn take(&mut self, order: JobRequest) {
         let job = JobId(self.next_job);
         self.next_job += 1;
         match self.stations.scheduler.submit(job, &order.client.name, order.client.priority) {
@@ -116,8 +116,8 @@ impl Worker {
 
     fn reply(&mut self, reply: StationReply) {
         let (lease, answer) = match reply {
-            StationReply::Verdict { lease, verdict, .. } => (lease, Answer::Verdict(verdict)),
-            StationReply::Profiled { lease, profile } => (lease, Answer::Profile(profile)),
+            StationReply::Verdict { lease, verdict, .. } => (lease, JobAnswer::Verdict(verdict)),
+            StationReply::Profiled { lease, profile } => (lease, JobAnswer::Profile(profile)),
             StationReply::Done { lease, .. } => return self.done(LeaseId(lease)),
             _ => return,
         };
@@ -144,7 +144,7 @@ impl Worker {
         self.answer(job, Ok(answer));
     }
 
-    fn answer(&mut self, job: JobId, answer: Result<Answer, String>) {
+    fn answer(&mut self, job: JobId, answer: Result<JobAnswer, String>) {
         if let Some(order) = self.orders.remove(&job) {
             // The client may have stopped waiting.
             let _ = order.answer.send(answer);

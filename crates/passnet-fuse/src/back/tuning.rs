@@ -7,7 +7,7 @@ use passnet_record::ContentId;
 use serde::{Deserialize, Serialize};
 
 use super::print::{cpp, merge::split, triton};
-use crate::plan::{config::Config, site::Site, stage::Program};
+use crate::plan::{config::Config, site::PassSite, stage::Program};
 
 /// Identity of a kernel: equal keys mean equal code.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -50,7 +50,7 @@ impl TunableKernel {
 }
 
 /// Returns the configuration of a site's kernels.
-pub(crate) fn config_of(site: &Site, choices: &Choices) -> Config {
+pub(crate) fn config_of(site: &PassSite, choices: &Choices) -> Config {
     let chosen = site.program().filter(|_| !choices.is_empty());
     let chosen = chosen.and_then(|program| choices.get(&key(program, site.target)).copied());
     chosen.unwrap_or_else(|| Config::default_for(site.target))

@@ -14,7 +14,7 @@ use super::{
 pub(crate) type Stored = BTreeMap<TensorId, (BufferId, Vec<i64>)>;
 
 /// Turns tensors into scalar expressions at given indices.
-pub(crate) struct Evaluator<'t> {
+pub(crate) struct Scalarizer<'t> {
     pub(crate) tensors: &'t Tensors,
     pub(crate) vars: Vars,
     pub(crate) arena: Arena,
@@ -24,7 +24,7 @@ pub(crate) struct Evaluator<'t> {
     memo: BTreeMap<(TensorId, Vec<Index>), ExprId>,
 }
 
-impl<'t> Evaluator<'t> {
+impl<'t> Scalarizer<'t> {
     pub(crate) fn new(tensors: &'t Tensors) -> Self {
         Self {
             tensors,

@@ -78,7 +78,7 @@ impl Binary {
 
 /// Operation that combines the elements of a row. NaN wins in `Max` and `Min`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Fold {
+pub(crate) enum ReduceOp {
     Sum,
     Max,
     Min,

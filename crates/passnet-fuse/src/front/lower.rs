@@ -24,7 +24,7 @@ use passnet_record::DType;
 
 use self::call::Call;
 use super::{
-    expr::{Binary, BufferId, Fold, ValueKind},
+    expr::{Binary, BufferId, ReduceOp, ValueKind},
     index::{Index, Vars, delinearize, linearize},
     scalar::{Scalar, ScalarFn, as_scalar},
     tensor::{Def, Keeps, TensorId, Tensors},
@@ -275,7 +275,7 @@ impl<'g> Lowering<'g> {
     }
 
     /// Returns a reduction over the dimensions marked, which stay with extent 1 where `keep` says so.
-    fn reduce(&mut self, fold: Fold, of: TensorId, reduced: &[bool], keep: bool) -> TensorId {
+    fn reduce(&mut self, fold: ReduceOp, of: TensorId, reduced: &[bool], keep: bool) -> TensorId {
         if let Some(unrolled) = self.unrolled(fold, of, reduced) {
             let kept: Vec<i64> = self.tensors[unrolled].shape.clone();
             let own: Vec<i64> =
@@ -295,15 +295,15 @@ impl<'g> Lowering<'g> {
 
     /// Returns a reduction over few elements as that many operands, first to last: no loop along a row pays for them. Reduced
     /// dimensions stay with extent 1.
-    fn unrolled(&mut self, fold: Fold, of: TensorId, reduced: &[bool]) -> Option<TensorId> {
+    fn unrolled(&mut self, fold: ReduceOp, of: TensorId, reduced: &[bool]) -> Option<TensorId> {
         let shape = self.tensors[of].shape.clone();
         let count: i64 =
             shape.iter().zip(reduced).filter(|&(_, &reduced)| reduced).map(|(&extent, _)| extent).product();
         (count <= MOST_UNROLLED).then_some(())?;
         let op = match fold {
-            Fold::Sum => Binary::Add,
-            Fold::Max => Binary::Max,
-            Fold::Min => Binary::Min,
+            ReduceOp::Sum => Binary::Add,
+            ReduceOp::Max => Binary::Max,
+            ReduceOp::Min => Binary::Min,
         };
         let dtype = self.tensors[of].dtype;
         let kept: Vec<i64> =
@@ -329,7 +329,7 @@ impl<'g> Lowering<'g> {
         let dims = self.tensors[of].shape.iter().zip(reduced);
         let count = dims.filter(|&(_, &reduced)| reduced).map(|(&extent, _)| extent).product();
         let dtype = self.tensors[of].dtype;
-        let sum = self.reduce(Fold::Sum, of, reduced, keep);
+        let sum = self.reduce(ReduceOp::Sum, of, reduced, keep);
         self.map(ScalarFn::DivideBy(count), &[sum], dtype)
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use passnet_record::DType;
 
 use super::{
-    expr::{BufferId, Fold},
+    expr::{BufferId, ReduceOp},
     index::Index,
     scalar::{Scalar, ScalarFn},
 };
@@ -36,7 +36,7 @@ pub(crate) enum Def {
     /// The tensor with other elements at some places: element `j` of `with` stands at the place that `spans` gives it.
     Overwrite { of: TensorId, with: TensorId, spans: Vec<Span> },
     /// Combines over the dimensions marked in `reduced`; the shape is that of the other ones.
-    Reduce { fold: Fold, of: TensorId, reduced: Vec<bool> },
+    Reduce { fold: ReduceOp, of: TensorId, reduced: Vec<bool> },
 }
 
 /// Signs of the indices of a gather.

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::front::{
     arena::Arena,
-    expr::{Binary, Expr, ExprId, Fold, ValueKind},
+    expr::{Binary, Expr, ExprId, ReduceOp, ValueKind},
     index::{Term, Var},
     tensor::TensorId,
 };
@@ -45,7 +45,7 @@ impl Contraction {
     pub(crate) fn of(stage: &Stage, arena: &Arena) -> Option<Self> {
         let [segment] = stage.segments.as_slice() else { return None };
         let [level] = segment.levels.as_slice() else { return None };
-        let [Action::Fold { tensor, fold: Fold::Sum, kind: ValueKind::F32, value }] = level.as_slice() else {
+        let [Action::ReduceOp { tensor, fold: ReduceOp::Sum, kind: ValueKind::F32, value }] = level.as_slice() else {
             return None;
         };
         let Expr::Binary(Binary::Mul, left, right) = *arena.get(*value) else { return None };

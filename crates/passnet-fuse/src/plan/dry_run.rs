@@ -17,7 +17,7 @@ use super::{
     pattern::{PatternText, SharedPattern, constant, graph_of, share},
     region::Input,
     schedule::schedule,
-    site::{Replacement, Site},
+    site::{PassSite, Replacement},
     stage::Form,
     survey::Survey,
     views::views_of,
@@ -27,7 +27,7 @@ use super::{
 pub(crate) struct DryRun {
     /// Passes in the order in which they are to be applied, without those that would be asked for what they cannot do,
     /// or for a node that is kept in its graph.
-    pub(crate) passes: Vec<Vec<Site>>,
+    pub(crate) passes: Vec<Vec<PassSite>>,
     /// By graph: operations of passes that are not written, because another graph with the same operations cannot have these.
     pub(crate) blocked: Vec<BTreeSet<NodeId>>,
 }
@@ -35,7 +35,7 @@ pub(crate) struct DryRun {
 /// Applies passes to the graphs of their task, and changes those that would be asked for more than they can do.
 pub(crate) fn dry_run(
     task: &[TypedGraph],
-    groups: Vec<Vec<Site>>,
+    groups: Vec<Vec<PassSite>>,
     target: Target,
     kept: &[BTreeSet<NodeId>],
 ) -> DryRun {
@@ -86,14 +86,14 @@ struct Lost {
 
 /// A pass: its places, and its pattern as a graph.
 struct PlannedPass {
-    sites: Vec<Site>,
+    sites: Vec<PassSite>,
     shared: SharedPattern,
     /// Inputs are the tensors, then the constants that differ between sites.
     pattern: Graph,
 }
 
 impl PlannedPass {
-    fn new(task: &[TypedGraph], sites: Vec<Site>) -> Option<Self> {
+    fn new(task: &[TypedGraph], sites: Vec<PassSite>) -> Option<Self> {
         let shared = share(&sites.iter().map(|site| &site.pattern).collect::<Vec<&PatternText>>());
         let first = sites.first()?;
         let pattern = graph_of(&task[first.graph], &first.region, &shared)?;
@@ -109,7 +109,7 @@ impl PlannedPass {
         nodes: &[Matched],
         target: Target,
         kept: &BTreeSet<NodeId>,
-    ) -> Result<Site, Vec<usize>> {
+    ) -> Result<PassSite, Vec<usize>> {
         let first = &self.sites[0];
         let on_host = (first.target != target).then(|| typed.on_host());
         let typed = match &on_host {
@@ -124,7 +124,7 @@ impl PlannedPass {
                 Replacement::Views(_) => Replacement::Views(views_of(&region)?),
                 Replacement::Same => return None,
             };
-            let site = Site::new(typed, graph, region, replacement, first.target);
+            let site = PassSite::new(typed, graph, region, replacement, first.target);
             (site.key() == first.key()).then_some(site)
         };
         let impossible = || nodes.iter().filter(|(_, node)| !survey.can_express(*node)).map(|&(position, _)| position);
@@ -133,14 +133,14 @@ impl PlannedPass {
 
     /// Returns the sites by the value of one constant, so that patterns have it literally: of the constants in which a
     /// match differs from sites, that which the fewest share with it. Nothing where the match differs from no site.
-    fn divided(&self, constants: &[Option<String>]) -> Vec<Vec<Site>> {
+    fn divided(&self, constants: &[Option<String>]) -> Vec<Vec<PassSite>> {
         let equal = |number: usize| {
             let (_, known) = &self.shared.parameters[number];
             known.iter().filter(|known| Some(*known) == constants[number].as_ref()).count()
         };
         let differing = (0..constants.len()).filter(|&number| equal(number) < self.sites.len());
         let Some(number) = differing.min_by_key(|&number| equal(number)) else { return Vec::new() };
-        let mut parts: BTreeMap<&str, Vec<Site>> = BTreeMap::new();
+        let mut parts: BTreeMap<&str, Vec<PassSite>> = BTreeMap::new();
         for (site, known) in self.sites.iter().zip(&self.shared.parameters[number].1) {
             parts.entry(known).or_default().push(site.clone());
         }
@@ -199,7 +199,7 @@ fn by_containment(task: &[TypedGraph], passes: Vec<PlannedPass>) -> Vec<PlannedP
     let regions: Vec<Vec<Graph>> = passes
         .iter()
         .map(|pass| {
-            let whole = |site: &Site| graph_of(&task[site.graph], &site.region, &SharedPattern::default());
+            let whole = |site: &PassSite| graph_of(&task[site.graph], &site.region, &SharedPattern::default());
             pass.sites.iter().filter_map(whole).collect()
         })
         .collect();
@@ -210,7 +210,8 @@ fn by_containment(task: &[TypedGraph], passes: Vec<PlannedPass>) -> Vec<PlannedP
     // A small pass must not take one node in the middle of what a larger one replaces: the rest would stay as it is.
     let takes = |small: usize, large: usize| {
         let size = |pass: usize| passes[pass].sites[0].region.nodes.len();
-        let is_of = |site: &Site| site.region.nodes.iter().any(|&node| matched[small].contains(&(site.graph, node)));
+        let is_of =
+            |site: &PassSite| site.region.nodes.iter().any(|&node| matched[small].contains(&(site.graph, node)));
         size(small) < size(large) && passes[large].sites.iter().any(is_of)
     };
     let count = passes.len();

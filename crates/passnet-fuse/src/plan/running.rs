@@ -6,7 +6,7 @@
 use super::stage::{Action, Loop, Stage};
 use crate::front::{
     arena::Arena,
-    expr::{Binary, Expr, ExprId, Fold},
+    expr::{Binary, Expr, ExprId, ReduceOp},
     index::{Term, Var},
     tensor::TensorId,
 };
@@ -49,7 +49,7 @@ impl RunningSums {
         let (along, row_var) = (segment.innermost.var?, row.var?);
         (segment.innermost.extent == row.extent).then_some(())?;
         let sum = |action: &Action| match action {
-            Action::Fold { tensor, fold: Fold::Sum, value, .. } => {
+            Action::ReduceOp { tensor, fold: ReduceOp::Sum, value, .. } => {
                 let term = term(arena, *value, along, row_var)?;
                 Some(RunningSum { tensor: *tensor, term })
             }

@@ -10,13 +10,13 @@ mod loops;
 use passnet_graph::TensorType;
 use passnet_record::DType;
 
-use self::grouping::{Pending, Scheduler};
+use self::grouping::{Pending, StageBuilder};
 use super::{
     region::Region,
     stage::{Buffer, Form, Program, Role},
 };
 use crate::front::{
-    evaluator::Evaluator,
+    evaluator::Scalarizer,
     expr::BufferId,
     tensor::{Def, Tensor, Tensors},
 };
@@ -71,20 +71,20 @@ fn schedule_with(region: &Region, form: Form, order: UpdateTime) -> Option<Progr
         pending.push(Pending::whole(output.tensor, buffers.len(), output.ty.stride.clone()));
         buffers.push(Buffer { dtype: output.ty.dtype, role: Role::Output(output.ty.clone()) });
     }
-    let mut scheduler = Scheduler { evaluator: Evaluator::new(tensors), tensors, form, buffers, stages: Vec::new() };
+    let mut builder = StageBuilder { evaluator: Scalarizer::new(tensors), tensors, form, buffers, stages: Vec::new() };
     let mut own_stages = 0;
     match order {
         UpdateTime::WithResults => pending = updates.into_iter().chain(pending).collect(),
         UpdateTime::First => {
-            scheduler.run(updates.clone())?;
-            own_stages = scheduler.stages.len();
+            builder.run(updates.clone())?;
+            own_stages = builder.stages.len();
             for Pending { tensor, buffer, stride, .. } in updates {
-                scheduler.evaluator.overwrite(tensor, buffer, stride);
+                builder.evaluator.overwrite(tensor, buffer, stride);
             }
         }
     }
-    scheduler.run(pending)?;
-    let Scheduler { evaluator, buffers, stages, .. } = scheduler;
+    builder.run(pending)?;
+    let StageBuilder { evaluator, buffers, stages, .. } = builder;
     let program = Program { buffers, stages, arena: evaluator.arena, checks_indices: false };
     // Stages after those of the updates read new elements only.
     let stages = match order {

@@ -9,7 +9,7 @@ use super::{
     precision::find_fragile_nodes,
     region::{Copies, Region},
     schedule::schedule,
-    site::{PatternKey, Replacement, Site},
+    site::{PassSite, PatternKey, Replacement},
     stage::Form,
     survey::find_regions,
     views::{find_lone_view, find_view_regions},
@@ -22,7 +22,7 @@ pub(crate) fn plan_passes(
     task: &[TypedGraph],
     target: Target,
     left: &BTreeMap<usize, BTreeSet<NodeId>>,
-) -> Vec<Vec<Site>> {
+) -> Vec<Vec<PassSite>> {
     plan_around(task, target, &find_fragile_nodes(task, target, left))
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn plan_judged_passes(
     task: &[TypedGraph],
     target: Target,
     left: &BTreeMap<usize, BTreeSet<NodeId>>,
-) -> Vec<Vec<Site>> {
+) -> Vec<Vec<PassSite>> {
     let kept: Vec<_> = (0..task.len()).map(|graph| left.get(&graph).cloned().unwrap_or_default()).collect();
     plan_around(task, target, &kept)
 }
@@ -39,7 +39,7 @@ pub(crate) fn plan_judged_passes(
 /// Returns the sites of a task, without the nodes of each graph that are kept. Where one graph cannot have an operation
 /// of a pass, the operation is kept in the graphs that the pass is for, and these are planned again: they have the
 /// rest.
-fn plan_around(task: &[TypedGraph], target: Target, kept: &[BTreeSet<NodeId>]) -> Vec<Vec<Site>> {
+fn plan_around(task: &[TypedGraph], target: Target, kept: &[BTreeSet<NodeId>]) -> Vec<Vec<PassSite>> {
     let mut kept = kept.to_vec();
     loop {
         let sites = task
@@ -60,10 +60,10 @@ fn plan_around(task: &[TypedGraph], target: Target, kept: &[BTreeSet<NodeId>]) -
 }
 
 /// Returns the sites of a graph, on its device and in host memory.
-fn rewritable_sites(typed: &TypedGraph, graph: usize, target: Target, kept: &BTreeSet<NodeId>) -> Vec<Site> {
-    let on = |typed: &TypedGraph, target: Target| -> Vec<Site> {
+fn rewritable_sites(typed: &TypedGraph, graph: usize, target: Target, kept: &BTreeSet<NodeId>) -> Vec<PassSite> {
+    let on = |typed: &TypedGraph, target: Target| -> Vec<PassSite> {
         let replacements = find_replacements(typed, target, kept).into_iter();
-        replacements.map(|(region, replacement)| Site::new(typed, graph, region, replacement, target)).collect()
+        replacements.map(|(region, replacement)| PassSite::new(typed, graph, region, replacement, target)).collect()
     };
     let mut sites = on(typed, target);
     if target == Target::Cuda
@@ -129,8 +129,8 @@ fn is_slight(typed: &TypedGraph, region: &Region, target: Target) -> bool {
 }
 
 /// Sites by pattern, in the order in which the patterns occur first.
-fn group_by_pattern(sites: Vec<Site>) -> Vec<Vec<Site>> {
-    let mut groups: Vec<(PatternKey, Vec<Site>)> = Vec::new();
+fn group_by_pattern(sites: Vec<PassSite>) -> Vec<Vec<PassSite>> {
+    let mut groups: Vec<(PatternKey, Vec<PassSite>)> = Vec::new();
     for site in sites {
         let key = site.key();
         match groups.iter_mut().find(|(known, _)| *known == key) {
@@ -143,9 +143,9 @@ fn group_by_pattern(sites: Vec<Site>) -> Vec<Vec<Site>> {
 
 /// Returns the patterns of several operations; for graphs without any of these one of a single operation, because a graph that
 /// nothing matches counts as failed.
-fn select_patterns(groups: Vec<Vec<Site>>) -> Vec<Vec<Site>> {
-    let has_several = |sites: &Vec<Site>| sites.iter().any(|site| site.region.nodes.len() > 1);
-    let (mut selected, single): (Vec<Vec<Site>>, Vec<Vec<Site>>) = groups.into_iter().partition(has_several);
+fn select_patterns(groups: Vec<Vec<PassSite>>) -> Vec<Vec<PassSite>> {
+    let has_several = |sites: &Vec<PassSite>| sites.iter().any(|site| site.region.nodes.len() > 1);
+    let (mut selected, single): (Vec<Vec<PassSite>>, Vec<Vec<PassSite>>) = groups.into_iter().partition(has_several);
     let mut covered: BTreeSet<usize> = selected.iter().flatten().map(|site| site.graph).collect();
     for sites in single {
         if sites.iter().any(|site| !covered.contains(&site.graph)) {

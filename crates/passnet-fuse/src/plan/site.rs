@@ -13,7 +13,7 @@ use crate::front::{expr::BufferId, lower::call::Call};
 
 /// A part of a graph that a pass replaces.
 #[derive(Clone, Debug)]
-pub(crate) struct Site {
+pub(crate) struct PassSite {
     pub(crate) region: Region,
     pub(crate) replacement: Replacement,
     pub(crate) pattern: PatternText,
@@ -65,7 +65,7 @@ enum PatternForm {
     Same(Vec<String>),
 }
 
-impl Site {
+impl PassSite {
     pub(crate) fn new(
         typed: &TypedGraph,
         graph: usize,

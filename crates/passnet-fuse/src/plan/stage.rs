@@ -9,7 +9,7 @@ use passnet_record::DType;
 
 use crate::front::{
     arena::Arena,
-    expr::{BufferId, ExprId, Fold, ValueKind},
+    expr::{BufferId, ExprId, ReduceOp, ValueKind},
     index::{Index, Var},
     tensor::TensorId,
 };
@@ -25,7 +25,7 @@ pub(crate) struct Loop {
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
     /// Combined over the inner loops; the result is what [`Expr::Reduced`] of that tensor means.
-    Fold { tensor: TensorId, fold: Fold, kind: ValueKind, value: ExprId },
+    ReduceOp { tensor: TensorId, fold: ReduceOp, kind: ValueKind, value: ExprId },
     /// Written to a buffer.
     Store { buffer: BufferId, dtype: DType, at: Index, value: ExprId },
 }
@@ -33,7 +33,7 @@ pub(crate) enum Action {
 impl Action {
     pub(crate) const fn value(&self) -> ExprId {
         match self {
-            Self::Fold { value, .. } | Self::Store { value, .. } => *value,
+            Self::ReduceOp { value, .. } | Self::Store { value, .. } => *value,
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::front::{
     lower::{
         Lowered, Lowering,
         call::Call,
-        storage::{Changes, Obstacle, Storage, is_view_node},
+        storage::{Changes, Obstacle, TypedAliasClasses, is_view_node},
     },
     tensor::TensorId,
 };
@@ -33,7 +33,7 @@ pub(crate) fn find_regions(typed: &TypedGraph, target: Target, kept: &BTreeSet<N
 pub(crate) struct Survey<'g> {
     typed: &'g TypedGraph,
     target: Target,
-    storage: Storage,
+    storage: TypedAliasClasses,
     changes: Changes,
     /// Nodes that something depends on, or that change something.
     live: BTreeSet<NodeId>,
@@ -57,7 +57,7 @@ impl<'g> Survey<'g> {
             .filter_map(|node| trial.lower(node).map(|()| node.id))
             .collect();
         let begins: BTreeSet<NodeId> = trial.begins.iter().filter_map(|&value| graph.node_of(value)).collect();
-        let storage = Storage::of(typed, &|node| expressible.contains(&node) || kept.contains(&node));
+        let storage = TypedAliasClasses::of(typed, &|node| expressible.contains(&node) || kept.contains(&node));
         loop {
             let nodes = Expressible { all: &expressible, begins: &begins };
             let first = first_levels(typed, nodes);

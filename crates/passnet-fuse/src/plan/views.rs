@@ -6,7 +6,7 @@ use passnet_graph::{Callee, Node, NodeId, Target, TypedGraph, ops::Op};
 
 use super::{region::Region, survey::Survey};
 use crate::front::{
-    evaluator::Evaluator,
+    evaluator::Scalarizer,
     expr::{BufferId, Expr},
     index::{Index, offset},
 };
@@ -50,7 +50,7 @@ pub(crate) fn find_lone_view(typed: &TypedGraph, target: Target, kept: &BTreeSet
 
 /// Returns the results as views; `None` where one is not.
 pub(crate) fn views_of(region: &Region) -> Option<Vec<View>> {
-    let mut evaluator = Evaluator::new(&region.tensors);
+    let mut evaluator = Scalarizer::new(&region.tensors);
     region
         .outputs
         .iter()

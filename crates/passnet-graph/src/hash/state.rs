@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     Arg, Graph, NodeId, ValueId,
-    effects::{Storage, mutated, touches_global_state},
+    effects::{AliasClasses, mutated, touches_global_state},
 };
 
 /// An operand of a node, or an element of the outputs, with the state in which it is read.
@@ -69,7 +69,7 @@ pub(super) fn arguments<'g>(
 }
 
 struct HashState {
-    storage: Option<Storage>,
+    storage: Option<AliasClasses>,
     /// By class of storage: the last node that changed it.
     changes: BTreeMap<u32, NodeId>,
     global: Option<NodeId>,
@@ -79,7 +79,7 @@ impl HashState {
     fn new(graph: &Graph) -> Self {
         // Most graphs change nothing and need no classes of storage.
         let has_changes = graph.nodes().any(|node| !mutated(graph, &node).is_empty());
-        Self { storage: has_changes.then(|| Storage::new(graph)), changes: BTreeMap::new(), global: None }
+        Self { storage: has_changes.then(|| AliasClasses::new(graph)), changes: BTreeMap::new(), global: None }
     }
 
     fn changed_by(&self, graph: &Graph, value: ValueId) -> Option<NodeId> {

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     NodeId, Use, ValueId,
-    effects::{Storage, mutated},
+    effects::{AliasClasses, mutated},
 };
 
 /// A place in the program once replacements are in it: node `n` is at `(n, 0)`, and the replacements that come right
@@ -153,7 +153,7 @@ impl Check<'_> {
         self.order_around_changes(storage)
     }
 
-    fn order_around_changes(&self, storage: &Storage) -> Result<(), Mismatch> {
+    fn order_around_changes(&self, storage: &AliasClasses) -> Result<(), Mismatch> {
         for &pattern in &self.pattern.mutators {
             let Some(mutator) = self.assignment.nodes()[pattern.index()] else { continue };
             let changed = self.classes_changed_by(storage, mutator);
@@ -232,7 +232,7 @@ impl Check<'_> {
     }
 
     /// Sorted.
-    fn touched_classes(&self, storage: &Storage) -> Vec<u32> {
+    fn touched_classes(&self, storage: &AliasClasses) -> Vec<u32> {
         let mut classes: Vec<u32> =
             self.pairs().map(|(_, node)| storage.class(self.target.graph.value_of(node))).collect();
         self.for_each_bound(|_, value| classes.push(storage.class(value)));
@@ -242,7 +242,7 @@ impl Check<'_> {
     }
 
     /// Sorted.
-    fn changed_classes(&self, storage: &Storage) -> Vec<u32> {
+    fn changed_classes(&self, storage: &AliasClasses) -> Vec<u32> {
         let mutators = self.pattern.mutators.iter().filter_map(|node| self.assignment.nodes()[node.index()]);
         let mut classes: Vec<u32> = mutators.flat_map(|node| self.classes_changed_by(storage, node)).collect();
         classes.sort_unstable();
@@ -250,7 +250,7 @@ impl Check<'_> {
         classes
     }
 
-    fn classes_changed_by(&self, storage: &Storage, node: NodeId) -> Vec<u32> {
+    fn classes_changed_by(&self, storage: &AliasClasses, node: NodeId) -> Vec<u32> {
         let graph = self.target.graph;
         let mut classes = Vec::new();
         for arg in mutated(graph, &graph.node(node)) {
@@ -261,7 +261,7 @@ impl Check<'_> {
     }
 
     /// Returns whether an argument of `node` is in one of the `classes`, which are sorted.
-    fn touches(&self, storage: &Storage, node: NodeId, classes: &[u32]) -> bool {
+    fn touches(&self, storage: &AliasClasses, node: NodeId, classes: &[u32]) -> bool {
         let graph = self.target.graph;
         let mut touches = false;
         for arg in graph.node(node).all_args() {

@@ -2,7 +2,7 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     Callee, Graph, NodeId, OpId, Uses, ValueId,
-    effects::{self, Storage, live_nodes},
+    effects::{self, AliasClasses, live_nodes},
 };
 
 /// A graph prepared for matching: made once, searched by any number of patterns.
@@ -15,7 +15,7 @@ pub struct PreparedGraph<'g> {
     /// Live nodes that change something, in program order.
     pub(super) mutators: Vec<Mutator>,
     /// Only if there are mutators; otherwise unused.
-    pub(super) storage: Option<Storage>,
+    pub(super) storage: Option<AliasClasses>,
     ops: FxHashMap<Callee<'g>, OpId>,
     /// Live nodes by op (compressed sparse rows).
     starts: Vec<u32>,
@@ -60,7 +60,7 @@ impl<'g> PreparedGraph<'g> {
             graph,
             uses: graph.uses(),
             live_uses: effects::live_uses(graph, &live),
-            storage: (!mutators.is_empty()).then(|| Storage::new(graph)),
+            storage: (!mutators.is_empty()).then(|| AliasClasses::new(graph)),
             mutators,
             ops: (0..graph.num_ops() as u32).map(|op| (graph.callee(OpId(op)), OpId(op))).collect(),
             starts,

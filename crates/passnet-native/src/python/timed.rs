@@ -13,7 +13,7 @@ use crate::{
     cuda,
     python::poison::{overwrite_all, values},
     random::random_word,
-    timing::{BlockPlan, Subject, monotonic_ns, time_block},
+    timing::{BlockCalls, TimedCall, monotonic_ns, time_block},
 };
 
 /// Source of the contents of one input: call `i` sees the window of number `(start + i * step) % windows`, to which the values of
@@ -116,7 +116,7 @@ struct PyCalls<'py> {
     digests: Vec<String>,
 }
 
-impl Subject for PyCalls<'_> {
+impl TimedCall for PyCalls<'_> {
     type Error = PyErr;
 
     fn prepare(&mut self, call: usize) -> PyResult<()> {
@@ -264,7 +264,7 @@ pub(super) fn time_calls<'py>(
         kept: None,
         digests: Vec::new(),
     };
-    let block = time_block(&mut subject, BlockPlan { warmup, trials, calls })?;
+    let block = time_block(&mut subject, BlockCalls { warmup, trials, calls })?;
     let reply = PyDict::new(py);
     reply.set_item("e2e_ns", block.e2e)?;
     reply.set_item("device_ns", block.device)?;

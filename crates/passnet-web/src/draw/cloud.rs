@@ -71,7 +71,7 @@ pub(crate) fn cloud(series: &[Series<'_>], label: &str) -> Markup {
         return html! {};
     }
     let across = Axis::of(marks().map(|mark| mark.compile_ns));
-    // The axis contains 1, without which faster and slower cannot be told from the drawing.
+    // The axis contains 1, without which faster and slower cannot be distinguished in the drawing.
     let up = Axis::of(marks().map(|mark| mark.speedup).chain([1.0]));
     let x = |value: f64| LEFT + across.share(value) * (WIDTH - LEFT - RIGHT);
     let y = |value: f64| TOP + HEIGHT * (1.0 - up.share(value));

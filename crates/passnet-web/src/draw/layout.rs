@@ -15,7 +15,7 @@ const SWEEPS: usize = 8;
 const MAX_LANES: usize = 3000;
 
 /// Positions of boxes and edges.
-pub(crate) struct Layout {
+pub(crate) struct GraphLayout {
     pub(crate) width: f64,
     pub(crate) height: f64,
     /// Centre of the upper edge of each box.
@@ -35,7 +35,7 @@ struct Item {
 
 /// Places boxes of the given widths and one height. Edges go from a lower to a higher index. `None` if the graph is too
 /// tangled to be drawn.
-pub(crate) fn layout(widths: &[f64], height: f64, edges: &[(usize, usize)]) -> Option<Layout> {
+pub(crate) fn layout(widths: &[f64], height: f64, edges: &[(usize, usize)]) -> Option<GraphLayout> {
     let layers = layers_of(widths.len(), edges);
     let mut items: Vec<Item> = widths
         .iter()
@@ -69,7 +69,7 @@ pub(crate) fn layout(widths: &[f64], height: f64, edges: &[(usize, usize)]) -> O
         })
         .collect();
     let width = if items.is_empty() { 0.0 } else { right - left };
-    Some(Layout {
+    Some(GraphLayout {
         width: width + 2.0 * MARGIN,
         height: rows.len() as f64 * (height + LAYER_GAP) - LAYER_GAP + 2.0 * MARGIN,
         tops,

@@ -11,7 +11,7 @@ use crate::{
     draw::lines::{Chart, lines},
     format::{counted, interval, percent, score},
     shell::{scrolling, section},
-    training_course::{Course, right, sound},
+    training_course::{TrainingTimeline, right, sound},
 };
 
 pub(super) fn page(context: &Context<'_>) -> Page {
@@ -25,7 +25,7 @@ pub(super) fn page(context: &Context<'_>) -> Page {
 }
 
 fn article(view: &TrainingView) -> Markup {
-    let course = Course::of(view);
+    let course = TrainingTimeline::of(view);
     html! {
         article {
             h3 { (view.name) }
@@ -43,7 +43,7 @@ fn article(view: &TrainingView) -> Markup {
     }
 }
 
-fn charts<'a>(course: &Course<'_>) -> [Chart<'a>; 6] {
+fn charts<'a>(course: &TrainingTimeline<'_>) -> [Chart<'a>; 6] {
     let measured = |label, lines: Vec<_>, show| Chart { label, across: "step", lines, references: Vec::new(), show };
     let losses = [course.line("training", |point| point.loss), course.line("validation", |point| point.validation)];
     let likeliest = course.line("validation", |point| point.likeliest.map(|share| 100.0 * share));
@@ -58,7 +58,7 @@ fn charts<'a>(course: &Course<'_>) -> [Chart<'a>; 6] {
     ]
 }
 
-fn table(course: &Course<'_>) -> Markup {
+fn table(course: &TrainingTimeline<'_>) -> Markup {
     if course.checkpoints.is_empty() && course.references.is_empty() {
         return html! { p.about { "No checkpoint was evaluated." } };
     }

@@ -1,6 +1,6 @@
 //! Graphs by how long eager takes: short ones are launches and guards, long ones are kernels.
 
-use super::subject::Subject;
+use super::subject::StudiedGraph;
 
 /// Upper ends of the bands in nanoseconds; the last has none.
 const ENDS: [f64; 4] = [30e3, 100e3, 1e6, f64::INFINITY];
@@ -20,7 +20,7 @@ pub struct Band {
 }
 
 /// The bands that have graphs, from short to long.
-pub(super) fn bands(subjects: &[Subject]) -> Vec<Band> {
+pub(super) fn bands(subjects: &[StudiedGraph]) -> Vec<Band> {
     let starts = std::iter::once(0.0).chain(ENDS);
     let band = |(from_ns, to_ns)| {
         let within: Vec<f64> = subjects
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn every_graph_is_in_one_band() {
-        let subject = |(eager_ns, speedup)| Subject {
+        let subject = |(eager_ns, speedup)| StudiedGraph {
             id: GraphId { task: "t".to_owned(), graph: "g".to_owned() },
             nodes: 1,
             eager_ns,

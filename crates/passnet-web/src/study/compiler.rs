@@ -8,13 +8,13 @@ use super::{
     bands::{Band, bands},
     share::Share,
     split::{Part, TimeSplit, median, parts},
-    subject::{Subject, subject},
+    subject::{StudiedGraph, subject},
 };
 use crate::view::RunView;
 
 /// One compiler over all graphs of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Compiler {
+pub struct CompilerStudy {
     /// Author's name.
     pub name: String,
     /// Machine and versions, as text.
@@ -27,12 +27,12 @@ pub struct Compiler {
     /// Correct graphs left out because their times did not settle.
     pub unstable: usize,
     /// Graphs that count.
-    pub subjects: Vec<Subject>,
+    pub subjects: Vec<StudiedGraph>,
     /// True if device times are known.
     pub on_device: bool,
 }
 
-impl Compiler {
+impl CompilerStudy {
     /// Reads a run.
     pub fn of(run: &RunView) -> Self {
         let mut failures = BTreeMap::new();
@@ -71,7 +71,7 @@ impl Compiler {
     }
 
     /// Share of the graphs that count for which something holds; `None` if none count.
-    fn share(&self, holds: impl Fn(&Subject) -> bool) -> Option<Share> {
+    fn share(&self, holds: impl Fn(&StudiedGraph) -> bool) -> Option<Share> {
         let count = self.subjects.iter().filter(|subject| holds(subject)).count();
         (!self.subjects.is_empty()).then(|| Share::of(count, self.subjects.len()))
     }
@@ -121,7 +121,7 @@ impl Compiler {
     }
 
     /// Returns the slowed-down graphs whose split is known.
-    pub fn slowdowns(&self) -> impl Iterator<Item = (&Subject, TimeSplit)> {
+    pub fn slowdowns(&self) -> impl Iterator<Item = (&StudiedGraph, TimeSplit)> {
         self.subjects
             .iter()
             .filter(|subject| subject.speedup.0 < 1.0)
@@ -145,8 +145,8 @@ mod tests {
 
     use super::*;
 
-    fn compiler(speedups: &[(f64, f64)]) -> Compiler {
-        let subject = |&(speedup, kernel): &(f64, f64)| Subject {
+    fn compiler(speedups: &[(f64, f64)]) -> CompilerStudy {
+        let subject = |&(speedup, kernel): &(f64, f64)| StudiedGraph {
             id: GraphId { task: "t".to_owned(), graph: "g".to_owned() },
             nodes: 3,
             eager_ns: 50e3,
@@ -154,7 +154,7 @@ mod tests {
             kernel_speedup: Some(kernel),
             split: None,
         };
-        Compiler {
+        CompilerStudy {
             name: "c".to_owned(),
             machine: String::new(),
             suite: String::new(),

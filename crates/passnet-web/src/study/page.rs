@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::{
-    compiler::Compiler,
+    compiler::CompilerStudy,
     published::PUBLISHED,
     text::{ROWS, percent, range, share, shown_parts, signed, slowest},
 };
@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Returns the report as a whole HTML document.
-pub fn study_page(compilers: &[Compiler]) -> String {
+pub fn study_page(compilers: &[CompilerStudy]) -> String {
     let mut sections = vec![section("shares", "How often compilers make subgraphs slower", shares(compilers))];
     // Ids of sections are static, so a page has at most eight compilers.
     let ids = [
@@ -41,7 +41,7 @@ pub fn study_page(compilers: &[Compiler]) -> String {
     })
 }
 
-fn shares(compilers: &[Compiler]) -> Markup {
+fn shares(compilers: &[CompilerStudy]) -> Markup {
     let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.3}"));
     let table = html! {
         table {
@@ -84,7 +84,7 @@ fn shares(compilers: &[Compiler]) -> Markup {
     }
 }
 
-fn compiler(of: &Compiler) -> Markup {
+fn compiler(of: &CompilerStudy) -> Markup {
     let ends: Vec<f64> = of.subjects.iter().map(|subject| subject.speedup.0).collect();
     let kernels: Vec<f64> = of.subjects.iter().filter_map(|subject| subject.kernel_speedup).collect();
     let kernel_title = if of.on_device { "By device events" } else { "Against the control, which has the same guards" };
@@ -101,7 +101,7 @@ fn compiler(of: &Compiler) -> Markup {
     }
 }
 
-fn split(of: &Compiler) -> Markup {
+fn split(of: &CompilerStudy) -> Markup {
     let parts = shown_parts(of);
     if parts.is_empty() {
         return html! { p.about { "No slowdown has a control, so none can be split." } };
@@ -129,7 +129,7 @@ fn split(of: &Compiler) -> Markup {
     }
 }
 
-fn bands(of: &Compiler) -> Markup {
+fn bands(of: &CompilerStudy) -> Markup {
     let table = html! {
         table {
             thead { tr {
@@ -145,7 +145,7 @@ fn bands(of: &Compiler) -> Markup {
     html! { h3 { "By eager's time" } (scrolling("By eager's time", table)) }
 }
 
-fn slowest_table(of: &Compiler) -> Markup {
+fn slowest_table(of: &CompilerStudy) -> Markup {
     let table = html! {
         table.sortable {
             thead { tr { th scope="col" { "Slowest" } th.number scope="col" { "Calls" } th.number scope="col" { "End to end" } th.number scope="col" { "Kernels" } } }

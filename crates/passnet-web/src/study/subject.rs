@@ -6,7 +6,7 @@ use super::split::{TimeSplit, split};
 
 /// One graph under one compiler, measured and settled.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Subject {
+pub struct StudiedGraph {
     pub id: GraphId,
     /// Calls in it.
     pub nodes: usize,
@@ -22,9 +22,9 @@ pub struct Subject {
 }
 
 /// Reads a settled measurement.
-pub(super) fn subject(verdict: &Verdict, timing: &Timing) -> Subject {
+pub(super) fn subject(verdict: &Verdict, timing: &Timing) -> StudiedGraph {
     let speedup = timing.speedup;
-    Subject {
+    StudiedGraph {
         id: verdict.id.clone(),
         nodes: verdict.evidence.nodes_before,
         eager_ns: timing.base.median_ns,

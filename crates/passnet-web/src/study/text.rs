@@ -1,24 +1,26 @@
 //! The study as Markdown.
 
-use super::{bands::Band, compiler::Compiler, published::PUBLISHED, share::Share, split::Part, subject::Subject};
+use super::{
+    bands::Band, compiler::CompilerStudy, published::PUBLISHED, share::Share, split::Part, subject::StudiedGraph,
+};
 use crate::format::duration;
 
 /// Slowest graphs that are listed.
 const LISTED: usize = 12;
 
 /// A row of the table of shares: name, published figure, value for a compiler.
-type Row = (&'static str, Option<f64>, fn(&Compiler) -> Option<Share>);
+type Row = (&'static str, Option<f64>, fn(&CompilerStudy) -> Option<Share>);
 
 /// The rows that both forms of the report have; published shares in percent.
 pub(super) const ROWS: [Row; 4] = [
-    ("slower end to end", Some(PUBLISHED.slower), Compiler::slower),
-    ("of these beyond noise, of all", None, Compiler::surely_slower),
-    ("kernel speed-up below 1.2", Some(PUBLISHED.below_1_2), Compiler::below_1_2),
-    ("slower end to end and in the kernels", Some(PUBLISHED.worse), Compiler::worse),
+    ("slower end to end", Some(PUBLISHED.slower), CompilerStudy::slower),
+    ("of these beyond noise, of all", None, CompilerStudy::surely_slower),
+    ("kernel speed-up below 1.2", Some(PUBLISHED.below_1_2), CompilerStudy::below_1_2),
+    ("slower end to end and in the kernels", Some(PUBLISHED.worse), CompilerStudy::worse),
 ];
 
 /// Returns the parts of slowdowns with descriptions; on a CPU only those that can be separated there.
-pub(super) fn shown_parts(of: &Compiler) -> Vec<(Part, &'static str)> {
+pub(super) fn shown_parts(of: &CompilerStudy) -> Vec<(Part, &'static str)> {
     let what = |part: &Part| match part.name {
         "path" => Some("guards and wrappers of the compiled path, with eager's own kernels"),
         "gaps" if of.on_device => Some("that path within the device's span: later launches leave gaps"),
@@ -49,7 +51,7 @@ pub(super) fn share(share: Share) -> String {
 }
 
 /// Returns the report as Markdown, without a heading of its own.
-pub fn study_markdown(compilers: &[Compiler]) -> String {
+pub fn study_markdown(compilers: &[CompilerStudy]) -> String {
     let mut text = String::new();
     let mut line = |cells: &[String]| text.push_str(&format!("| {} |\n", cells.join(" | ")));
     let head = |first: &str| std::iter::once(first.to_owned()).chain(compilers.iter().map(|of| of.name.clone()));
@@ -61,20 +63,20 @@ pub fn study_markdown(compilers: &[Compiler]) -> String {
         line(&std::iter::once(name.to_owned()).chain(cells).chain([percent(published)]).collect::<Vec<_>>());
     }
     let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"));
-    let row = |name: &str, value: fn(&Compiler) -> Option<f64>, published: Option<f64>| -> Vec<String> {
+    let row = |name: &str, value: fn(&CompilerStudy) -> Option<f64>, published: Option<f64>| -> Vec<String> {
         let cells = compilers.iter().map(|of| number(value(of)));
         std::iter::once(name.to_owned()).chain(cells).chain([number(published)]).collect()
     };
-    line(&row("median speed-up", Compiler::median, None));
-    line(&row("geometric mean speed-up", Compiler::geometric_mean, None));
-    line(&row("correlation of log speed-up with size", Compiler::correlation, Some(PUBLISHED.correlation)));
+    line(&row("median speed-up", CompilerStudy::median, None));
+    line(&row("geometric mean speed-up", CompilerStudy::geometric_mean, None));
+    line(&row("correlation of log speed-up with size", CompilerStudy::correlation, Some(PUBLISHED.correlation)));
     for of in compilers {
         text.push_str(&section(of));
     }
     text
 }
 
-fn section(of: &Compiler) -> String {
+fn section(of: &CompilerStudy) -> String {
     let mut text = format!(
         "\n**{}** on {}, suite {}: {} graphs, {} count; left out: {}.\n",
         of.name,
@@ -122,8 +124,8 @@ fn section(of: &Compiler) -> String {
 }
 
 /// Returns the graphs with the least speed-up.
-pub(super) fn slowest(of: &Compiler) -> Vec<&Subject> {
-    let mut subjects: Vec<&Subject> = of.subjects.iter().filter(|subject| subject.speedup.0 < 1.0).collect();
+pub(super) fn slowest(of: &CompilerStudy) -> Vec<&StudiedGraph> {
+    let mut subjects: Vec<&StudiedGraph> = of.subjects.iter().filter(|subject| subject.speedup.0 < 1.0).collect();
     subjects.sort_by(|a, b| a.speedup.0.total_cmp(&b.speedup.0));
     subjects.truncate(LISTED);
     subjects

@@ -77,6 +77,7 @@ pub(crate) fn run_options(args: &AttemptArgs, jobs: usize, seed: u64) -> Result<
         steps: args.steps,
         tokens: args.attempt_tokens,
         cost_usd: args.attempt_cost,
+        // `inf` is a valid number on the command line and no valid duration.
         time: Duration::try_from_secs_f64(args.attempt_time).unwrap_or(Duration::MAX),
         patience: args.patience,
         context: args.context,

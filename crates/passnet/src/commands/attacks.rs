@@ -32,6 +32,7 @@ pub(crate) fn run(args: &AttacksArgs) -> Result<ExitCode> {
         jobs: args.jobs,
     };
     let report = passnet_attacks::run(&options).map_err(|error| match error {
+        // A fork server that does not start says nothing about the attacks: the machine is not fit, code 3.
         AttackError::Eval(EvalError::Zygote(error)) => unfit(error.to_string()),
         error => error.into(),
     })?;

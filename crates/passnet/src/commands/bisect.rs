@@ -56,6 +56,7 @@ pub(crate) fn run(args: &BisectArgs) -> Result<ExitCode> {
     }
     output::table(&rows)?;
     eprintln!("{} in {}", counted(found, "failing part"), args.out.display());
+    // Something failed, which is what the command was asked to find: code 1, as for `eval`.
     checked(false)
 }
 

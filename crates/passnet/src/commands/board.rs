@@ -20,6 +20,7 @@ use passnet_flags::BoardArgs;
 pub(crate) fn run(args: &BoardArgs) -> Result<ExitCode> {
     let suite = open_suite(&args.hidden, &Selection::default())?;
     let referee = referee::start_for(&suite.record, &args.measure, Some(1))?;
+    // Before the board is opened, so that a referee that may not judge never touches its folder.
     Board::check_referee(&referee).map_err(|error| unfit(error.to_string()))?;
     let limits = Limits::new(args.uploads, args.window, args.max_bundle, args.queue);
     let board = Arc::new(Board::open(&args.folder)?.with_limits(limits));

@@ -35,6 +35,7 @@ pub(crate) fn run(command: &EnvCommand) -> Result<ExitCode> {
         Some(address) => {
             let listener = TcpListener::bind(address).with_context(|| format!("cannot listen on {address}"))?;
             output::text(&format!("http://{}", listener.local_addr()?))?;
+            // A parent reads the address from a pipe, which is not flushed at the end of a line.
             io::stdout().flush()?;
             serve_http(&server, &listener);
         }

@@ -70,6 +70,7 @@ fn author(args: &EvalArgs) -> Result<AuthorSpec> {
             ));
         }
     };
+    // A language model needs a suite's directory for its journals, and flags that `eval` does not have.
     if author.kind() == "llm" {
         return Err(usage("a language model works on tasks in `passnet agent run` or `passnet bench run`"));
     }

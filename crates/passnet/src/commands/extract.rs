@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result};
 use fs_err as fs;
 use passnet_dataset::{
-    capture::{CaptureError, CaptureProgress, LEDGER, Ledger, Summary, follow},
+    capture::{CaptureError, CaptureLedger, CaptureProgress, LEDGER, Summary, follow},
     definition::{DEFINITION, Definition},
 };
 use passnet_record::{CaptureSettings, counted};
@@ -41,6 +41,7 @@ fn capture_suite(suite: &Path, args: &ExtractArgs) -> Result<ExitCode> {
     let models = vec![format!("@{}", definition.list().display())];
     fs::create_dir_all(definition.folder())?;
     let code = capture(&ExtractArgs { models, ..args.clone() }, definition.folder())?;
+    // Also after failures: the suite consists of the models that could be captured here.
     let graphs = definition.finish()?;
     eprintln!("{} in {}", counted(graphs, "graph"), definition.folder().display());
     Ok(code)
@@ -48,7 +49,7 @@ fn capture_suite(suite: &Path, args: &ExtractArgs) -> Result<ExitCode> {
 
 fn capture(args: &ExtractArgs, out: &Path) -> Result<ExitCode> {
     let settings = CaptureSettings { seed: args.seed, max_parameters: args.max_parameters };
-    let mut ledger = Ledger::open(out, settings).map_err(|error| match error {
+    let mut ledger = CaptureLedger::open(out, settings).map_err(|error| match error {
         error @ CaptureError::Busy(_) => unfit(error.to_string()),
         error => error.into(),
     })?;
@@ -68,6 +69,7 @@ fn capture(args: &ExtractArgs, out: &Path) -> Result<ExitCode> {
     let Some(summary) = summary else {
         return Err(unfit(format!("the capture ended with {status} before its first model; see above")));
     };
+    // 1 means that models failed, which the summary lists. Any other code is a failure of the capture itself.
     if !matches!(status.code(), Some(0 | 1)) {
         return Err(unfit(format!(
             "the capture ended with {status} before its last model; run the same command again to continue"
@@ -87,7 +89,7 @@ fn capture(args: &ExtractArgs, out: &Path) -> Result<ExitCode> {
     })
 }
 
-fn start(args: &ExtractArgs, out: &Path, ledger: &Ledger) -> Result<Child> {
+fn start(args: &ExtractArgs, out: &Path, ledger: &CaptureLedger) -> Result<Child> {
     let interpreter = Interpreter::find();
     let mut done: Vec<&str> = ledger.done(args.retry).collect();
     done.sort_unstable();
@@ -109,7 +111,12 @@ fn start(args: &ExtractArgs, out: &Path, ledger: &Ledger) -> Result<Child> {
 }
 
 /// Records the results of the capture and shows its progress.
-fn follow_capture(child: &mut Child, out: &Path, ledger: &mut Ledger, stop: &AtomicBool) -> Result<Option<Summary>> {
+fn follow_capture(
+    child: &mut Child,
+    out: &Path,
+    ledger: &mut CaptureLedger,
+    stop: &AtomicBool,
+) -> Result<Option<Summary>> {
     let lines = BufReader::new(child.stdout.take().context("the standard output is piped")?);
     let (bar, mut failed) = (bar(0, "{bar:24} {pos}/{len}  {elapsed} elapsed, {eta} left  {wide_msg}"), 0);
     let summary = follow(lines, out, ledger, stop, &mut |step| match step {

@@ -73,6 +73,7 @@ fn run_suite(args: &FleetRunArgs) -> Result<ExitCode> {
     let suite = open_suite(&args.suite, &args.selection.selection())?;
     let settings = referee::settings_of(&args.measure, suite.record.weights);
     let authors = submissions(args, &suite, &settings)?;
+    // After the passes were written: an author that fails must not cost the old run.
     if args.fresh {
         authors.iter().try_for_each(|author| remove_run(&author.directory))?;
     }

@@ -40,6 +40,7 @@ pub(crate) fn run(args: &LintArgs) -> Result<ExitCode> {
     match args.format {
         FindingsFormat::Text => {
             if !findings.is_empty() {
+                // https://no-color.org: any value of the variable, even an empty one, turns colours off.
                 let color = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
                 output::text(&text(&findings, &files, color))?;
             }

@@ -15,6 +15,7 @@ pub(super) struct RefereeJudge<'r> {
 impl<'r> RefereeJudge<'r> {
     pub(super) fn new(referee: &'r Referee, patterns: &[NamedPattern], directories: &[PassDirectory]) -> Result<Self> {
         let candidates = patterns.iter().zip(directories).map(|(pattern, directory)| {
+            // All files stay, since passes may import each other; only the order decides which are applied.
             let order = (ORDER_FILE.to_owned(), serde_json::to_vec(&[&pattern.name])?);
             let files = directory.files().iter().filter(|(path, _)| path != ORDER_FILE).cloned();
             Ok(Candidate::Passes(PassDirectory::new(files.chain([order]))?))

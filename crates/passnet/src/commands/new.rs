@@ -26,6 +26,7 @@ pub(crate) fn run(args: &NewArgs) -> Result<ExitCode> {
             args.task.display()
         )));
     };
+    // A person's kernels may be in the folder, and they are not in any history.
     if args.out.exists() && fs::read_dir(&args.out)?.next().is_some() {
         return Err(usage(format!("{}: there is something here already; name a new folder", args.out.display())));
     }

@@ -54,6 +54,7 @@ pub(crate) fn start_with(settings: RunSettings, jobs: Option<usize>) -> Result<R
     };
     let python = options.zygote.python.clone();
     let device = settings.device.to_string();
+    // Asked first, because a worker that finds no device dies with a traceback of many lines.
     if !on_cpu && let Some(problem) = device_problem(&Interpreter::find(), &device) {
         return Err(unfit(format!(
             "no device {device}: {problem}; `passnet doctor --device {device}` checks the machine"

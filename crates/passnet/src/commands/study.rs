@@ -10,7 +10,7 @@ use fs_err as fs;
 use passnet_dataset::open_suite;
 use passnet_eval::run_suite;
 use passnet_run::{archive::load_run, plain_name};
-use passnet_web::study::{Compiler, study_markdown, study_page};
+use passnet_web::study::{CompilerStudy, study_markdown, study_page};
 
 use super::{
     authors::{create, written},
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &StudyArgs) -> Result<ExitCode> {
         },
         None => args.from.clone(),
     };
-    let compilers = runs.iter().map(|run| Ok(Compiler::of(&load_run(run)?))).collect::<Result<Vec<_>>>()?;
+    let compilers = runs.iter().map(|run| Ok(CompilerStudy::of(&load_run(run)?))).collect::<Result<Vec<_>>>()?;
     fs::create_dir_all(&args.out)?;
     let text = study_markdown(&compilers);
     fs::write(args.out.join("study.md"), format!("# Compilers against eager\n\n{text}"))?;

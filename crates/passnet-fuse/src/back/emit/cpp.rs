@@ -14,10 +14,10 @@ use crate::{
         },
         tuning::{Choices, config_of},
     },
-    plan::{site::Site, stage::Program},
+    plan::{site::PassSite, stage::Program},
 };
 
-pub(super) fn parts(sites: &[Site], choices: &Choices) -> Parts {
+pub(super) fn parts(sites: &[PassSite], choices: &Choices) -> Parts {
     let kernels = Kernels::of(sites, choices);
     let region = &sites[0].region;
     let is_shared = kernels.is_shared;
@@ -98,7 +98,7 @@ struct MergedFunction {
 
 impl MergedFunction {
     /// Returns the table of sizes and the function, and its declaration.
-    fn print(&self, number: usize, is_shared: bool, sites: &[Site]) -> (String, String) {
+    fn print(&self, number: usize, is_shared: bool, sites: &[PassSite]) -> (String, String) {
         let Self { skeleton, parameters, rows } = self;
         let mut source = String::new();
         let merged = merge(skeleton, rows);
@@ -120,10 +120,10 @@ impl MergedFunction {
 }
 
 impl Kernels {
-    fn of(sites: &[Site], choices: &Choices) -> Self {
+    fn of(sites: &[PassSite], choices: &Choices) -> Self {
         let programs: Vec<_> = sites.iter().filter_map(|site| Some((site, site.program()?))).collect();
         let phases = |divides: bool| -> Vec<Vec<Phase>> {
-            let of = |(site, program): &(&Site, &Program)| {
+            let of = |(site, program): &(&PassSite, &Program)| {
                 cpp::phases::phases(program, config_of(site, choices).nests(), divides)
             };
             programs.iter().map(of).collect()
@@ -165,7 +165,7 @@ fn call(functions: &mut Vec<MergedFunction>, program: &Program, phase: &Phase) -
 }
 
 /// Returns the C++ source with all functions, as Python.
-fn source(functions: &[MergedFunction], is_shared: bool, sites: &[Site]) -> String {
+fn source(functions: &[MergedFunction], is_shared: bool, sites: &[PassSite]) -> String {
     let mut source = String::from(preamble::START);
     let mut names: Vec<String> = Vec::new();
     let mut quoted: Vec<String> = Vec::new();
@@ -178,7 +178,7 @@ fn source(functions: &[MergedFunction], is_shared: bool, sites: &[Site]) -> Stri
     // One blank line is enough at the end.
     source.truncate(source.trim_end().len());
     source.push('\n');
-    let programs: Vec<&Program> = sites.iter().filter_map(Site::program).collect();
+    let programs: Vec<&Program> = sites.iter().filter_map(PassSite::program).collect();
     let flags: Vec<String> = preamble::flags(&programs).map(|flag| format!("\"{flag}\"")).collect();
     format!(
         "SOURCE = \"\"\"\n{source}\"\"\"\n\n{} = kernels.cpp(\n    SOURCE,\n{}    flags=({}),\n)\n\n",
@@ -189,7 +189,7 @@ fn source(functions: &[MergedFunction], is_shared: bool, sites: &[Site]) -> Stri
 }
 
 /// Returns the declaration of a kernel for the helper that calls it, which refuses strides of parameters that are not marked so.
-fn signature(number: usize, parameters: &[String], is_shared: bool, sites: &[Site]) -> String {
+fn signature(number: usize, parameters: &[String], is_shared: bool, sites: &[PassSite]) -> String {
     let is_strided = |place: usize| {
         sites.iter().any(|site| {
             let inputs = &site.region.inputs;

@@ -1,6 +1,6 @@
 use passnet_graph::Target;
 
-use crate::plan::{site::Site, stage::Role};
+use crate::plan::{site::PassSite, stage::Role};
 
 /// Parts of a pass that depend on its target.
 pub(super) struct Parts {
@@ -23,7 +23,7 @@ pub(super) struct Parts {
 }
 
 /// Returns the device of fresh memory, as text.
-pub(super) fn device(site: &Site) -> &'static str {
+pub(super) fn device(site: &PassSite) -> &'static str {
     match site.target {
         _ if !site.region.inputs.is_empty() => "in0.device",
         Target::Cpu => "\"cpu\"",
@@ -31,7 +31,7 @@ pub(super) fn device(site: &Site) -> &'static str {
     }
 }
 
-pub(super) fn has_temporaries(site: &Site) -> bool {
+pub(super) fn has_temporaries(site: &PassSite) -> bool {
     let is_temporary = |role: &Role| matches!(role, Role::Temporary(_));
     site.program().is_some_and(|program| program.buffers.iter().any(|buffer| is_temporary(&buffer.role)))
 }

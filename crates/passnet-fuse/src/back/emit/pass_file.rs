@@ -15,20 +15,20 @@ use crate::{
     back::tuning::Choices,
     plan::{
         pattern::{PatternText, share},
-        site::{Replacement, Site},
+        site::{PassSite, Replacement},
         views::View,
     },
 };
 
 /// Returns the text of a pass for sites of one pattern.
-pub(crate) fn pass_file(sites: &[Site], choices: &Choices) -> String {
+pub(crate) fn pass_file(sites: &[PassSite], choices: &Choices) -> String {
     let patterns: Vec<&PatternText> = sites.iter().map(|site| &site.pattern).collect();
     let shared = share(&patterns);
     let signature = Signature::of(sites, &shared);
     if sites.iter().all(|site| matches!(site.replacement, Replacement::Same)) {
         return same(&signature.parameters, &shared.body);
     }
-    let views: Vec<&[View]> = sites.iter().filter_map(Site::views).collect();
+    let views: Vec<&[View]> = sites.iter().filter_map(PassSite::views).collect();
     let parts = match sites[0].target {
         _ if views.len() == sites.len() => views::parts(&views),
         Target::Cpu => cpp::parts(sites, choices),
@@ -55,7 +55,7 @@ pub(crate) fn pass_file(sites: &[Site], choices: &Choices) -> String {
 }
 
 /// Description of a pass: the operations that it replaces, and for the first graph their types and the expected gain.
-fn description(title: &str, site: &Site) -> String {
+fn description(title: &str, site: &PassSite) -> String {
     let ty = |ty: &TensorType| {
         let shape: Vec<String> = ty.shape.iter().map(i64::to_string).collect();
         format!("{}[{}]", ty.dtype, shape.join(&format!(",{UNBROKEN_SPACE}")))

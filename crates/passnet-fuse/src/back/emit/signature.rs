@@ -9,7 +9,7 @@ use super::{
 use crate::plan::{
     pattern::SharedPattern,
     region::Input,
-    site::Site,
+    site::PassSite,
     stage::{Buffer, Role},
 };
 
@@ -29,7 +29,7 @@ pub(super) struct Signature {
 }
 
 impl Signature {
-    pub(super) fn of(sites: &[Site], shared: &SharedPattern) -> Self {
+    pub(super) fn of(sites: &[PassSite], shared: &SharedPattern) -> Self {
         let inputs: Vec<String> = (0..sites[0].region.inputs.len()).map(|number| format!("in{number}")).collect();
         let parameters = inputs.iter().cloned().chain(shared.parameters.iter().map(|(name, _)| name.clone())).collect();
         // Strides are part of the key only where a graph needs them: each tuple in the key costs time at every call.
@@ -44,7 +44,7 @@ impl Signature {
         // To ask for memory like that of a tensor costs less than to name a shape; views get none.
         let twin = |output: usize| {
             (0..inputs.len()).find(|&input| {
-                let is_twin = |site: &Site| {
+                let is_twin = |site: &PassSite| {
                     let ty = &site.region.inputs[input].ty;
                     site.region.allocated().nth(output).is_some_and(|output| output.ty == *ty) && ty.is_dense()
                 };
@@ -56,9 +56,9 @@ impl Signature {
     }
 
     /// Returns the table from shapes and types to what a site's call needs.
-    pub(super) fn plans(&self, sites: &[Site], shared: &SharedPattern, parts: &Parts) -> String {
+    pub(super) fn plans(&self, sites: &[PassSite], shared: &SharedPattern, parts: &Parts) -> String {
         let has_temporaries = sites.iter().any(has_temporaries);
-        let plan = |number: usize, site: &Site| {
+        let plan = |number: usize, site: &PassSite| {
             let mut plan = parts.entries[number].clone();
             for (output, twin) in site.region.allocated().zip(&self.twins) {
                 if twin.is_some() {
@@ -86,11 +86,11 @@ impl Signature {
     }
 
     /// Returns the table of predicted strides of the inputs that are copied where they have others.
-    pub(super) fn layouts(&self, sites: &[Site], shared: &SharedPattern) -> String {
+    pub(super) fn layouts(&self, sites: &[PassSite], shared: &SharedPattern) -> String {
         if self.relaid.is_empty() {
             return String::new();
         }
-        let strides = |_, site: &Site| {
+        let strides = |_, site: &PassSite| {
             let stride = |&number: &usize| tuple(&site.region.inputs[number].ty.stride) + ",";
             self.relaid.iter().map(stride).collect::<Vec<_>>().join(" ")
         };
@@ -152,7 +152,7 @@ impl Signature {
             .collect()
     }
 
-    pub(super) fn wrapper(&self, sites: &[Site], parts: &Parts) -> String {
+    pub(super) fn wrapper(&self, sites: &[PassSite], parts: &Parts) -> String {
         let contiguous = self.contiguous(|_| true);
         let outputs = sites[0].region.allocated().count();
         let mut unpacked = parts.names.clone();
@@ -221,7 +221,7 @@ fn may_be_relaid(input: &Input) -> bool {
 }
 
 /// Returns the names of the results: inputs that are overwritten, as they were given, and fresh memory.
-fn results(site: &Site, updated: &[usize], fresh: Vec<String>) -> Vec<String> {
+fn results(site: &PassSite, updated: &[usize], fresh: Vec<String>) -> Vec<String> {
     let mut fresh = fresh.into_iter();
     let name = |input: Option<usize>| match input {
         Some(input) if updated.contains(&input) => Some(format!("given{input}")),
@@ -235,10 +235,10 @@ fn results(site: &Site, updated: &[usize], fresh: Vec<String>) -> Vec<String> {
 /// sites have one.
 fn table(
     name: &str,
-    sites: &[Site],
+    sites: &[PassSite],
     shared: &SharedPattern,
     with_strides: &[bool],
-    row: impl Fn(usize, &Site) -> String,
+    row: impl Fn(usize, &PassSite) -> String,
 ) -> String {
     // Sorted, so that equal tasks give equal files.
     let mut rows: BTreeMap<String, String> = BTreeMap::new();

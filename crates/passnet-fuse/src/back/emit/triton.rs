@@ -14,7 +14,7 @@ use crate::{
         },
         tuning::{Choices, config_of},
     },
-    plan::{site::Site, stage::Role},
+    plan::{site::PassSite, stage::Role},
 };
 
 /// Sites whose kernels differ in sizes only.
@@ -32,7 +32,7 @@ struct Variant {
 }
 
 /// Returns the variants of the sites' kernels; for each site the number of its variant and its place in there.
-fn variants(sites: &[Site], choices: &Choices) -> (Vec<Variant>, Vec<(usize, usize)>) {
+fn variants(sites: &[PassSite], choices: &Choices) -> (Vec<Variant>, Vec<(usize, usize)>) {
     let mut variants: Vec<Variant> = Vec::new();
     let mut of_site: Vec<(usize, usize)> = Vec::new();
     for (site, program) in sites.iter().filter_map(|site| Some((site, site.program()?))) {
@@ -73,7 +73,7 @@ fn with_helpers(mut kernels: String) -> String {
     kernels
 }
 
-pub(super) fn parts(sites: &[Site], choices: &Choices) -> Parts {
+pub(super) fn parts(sites: &[PassSite], choices: &Choices) -> Parts {
     let (variants, of_site) = variants(sites, choices);
     let printed: Vec<Printed> =
         variants.iter().enumerate().map(|(number, variant)| print(number, variant, device(&sites[0]))).collect();

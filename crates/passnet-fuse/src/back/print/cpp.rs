@@ -18,7 +18,7 @@ use self::division::Share;
 use super::{buffer_names, order::Order, size, summed};
 use crate::{
     front::{
-        expr::{Expr, ExprId, Fold, Unary, ValueKind},
+        expr::{Expr, ExprId, ReduceOp, Unary, ValueKind},
         index::{Index, Var, coefficient},
         tensor::TensorId,
     },
@@ -187,7 +187,7 @@ impl Printer<'_> {
             .flat_map(|segment| segment.levels.iter().flatten())
             .chain(stage.per_row.iter().flatten())
             .collect();
-        let sums = all.iter().filter(|action| matches!(action, Action::Fold { fold: Fold::Sum, .. }));
+        let sums = all.iter().filter(|action| matches!(action, Action::ReduceOp { fold: ReduceOp::Sum, .. }));
         self.summed.extend(sums.map(|action| action.value()));
         if let Some(running) = RunningSums::of(stage, &self.program.arena) {
             return self.running_rows(stage, &running, share);
@@ -250,7 +250,7 @@ impl Printer<'_> {
     fn level(&mut self, stage: &Stage, level: usize, order: &Order<'_>) {
         let Some(first) = stage.segments.first() else { return };
         for action in &first.levels[level] {
-            if let Action::Fold { tensor, fold, kind, .. } = action {
+            if let Action::ReduceOp { tensor, fold, kind, .. } = action {
                 self.declare_fold(*tensor, *fold, *kind);
             }
         }

@@ -10,7 +10,7 @@ use passnet_record::DType;
 
 use super::{Lowering, call::Call, dimensions, product, resample::Window};
 use crate::front::{
-    expr::{Binary, Fold},
+    expr::{Binary, ReduceOp},
     index::Index,
     scalar::{Scalar, ScalarFn},
     tensor::{Def, Keeps, TensorId},
@@ -162,7 +162,7 @@ impl<'g> Lowering<'g> {
         let (weight, x) = (spread(weight, of_weight), spread(x, of_x));
         let products = self.map(ScalarFn::Binary(Binary::Mul), &[weight, x], dtype)?;
         let reduced: Vec<bool> = (0..whole.len()).map(|at| at >= 5).collect();
-        Some(self.reduce(Fold::Sum, products, &reduced, false))
+        Some(self.reduce(ReduceOp::Sum, products, &reduced, false))
     }
 
     /// Returns the bias and the products of the window, one after the other.

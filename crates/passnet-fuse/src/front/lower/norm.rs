@@ -8,7 +8,7 @@ use super::{
     call::{Call, dimension},
 };
 use crate::front::{
-    expr::{Binary, Fold, Unary},
+    expr::{Binary, ReduceOp, Unary},
     scalar::{Scalar, ScalarFn, as_scalar},
     tensor::TensorId,
 };
@@ -64,7 +64,7 @@ impl<'g> Lowering<'g> {
         let wide = self.widen(x)?;
         let wide_type = self.tensors[wide].dtype;
         let square = self.map(ScalarFn::Binary(Binary::Mul), &[wide, wide], wide_type)?;
-        let sum = self.reduce(Fold::Sum, square, reduced, keep);
+        let sum = self.reduce(ReduceOp::Sum, square, reduced, keep);
         let root = self.map(ScalarFn::Unary(Unary::Sqrt), &[sum], wide_type)?;
         Some(self.cast(root, dtype))
     }

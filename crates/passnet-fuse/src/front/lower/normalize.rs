@@ -9,7 +9,7 @@ use super::{
     dimensions,
 };
 use crate::front::{
-    expr::{Binary, Fold, Unary},
+    expr::{Binary, ReduceOp, Unary},
     scalar::{Scalar, ScalarFn},
     tensor::{Def, Keeps, TensorId},
 };
@@ -26,14 +26,14 @@ impl<'g> Lowering<'g> {
                 let reduced = call.marked_dims(1, self.tensors[x].shape.len())?;
                 let keep = call.bool(2, "keepdim", false)?;
                 let result = match call.name {
-                    "amax" => self.reduce(Fold::Max, x, &reduced, keep),
-                    "amin" => self.reduce(Fold::Min, x, &reduced, keep),
+                    "amax" => self.reduce(ReduceOp::Max, x, &reduced, keep),
+                    "amin" => self.reduce(ReduceOp::Min, x, &reduced, keep),
                     name => {
                         // PyTorch sums half types in `float32` and rounds the result. Integers are exact in the type
                         // of the result.
                         let wide = if dtype.is_float() { self.wide_as(x, dtype)? } else { self.cast(x, dtype) };
                         match name {
-                            "sum" => self.reduce(Fold::Sum, wide, &reduced, keep),
+                            "sum" => self.reduce(ReduceOp::Sum, wide, &reduced, keep),
                             _ => self.mean(wide, &reduced, keep)?,
                         }
                     }
@@ -47,7 +47,8 @@ impl<'g> Lowering<'g> {
                 let x = self.cast(x, DType::Bool);
                 // There is no reduction of booleans: `all` is the least and `any` the largest of 0 and 1.
                 let x = self.cast(x, DType::Int64);
-                let result = self.reduce(if call.name == "all" { Fold::Min } else { Fold::Max }, x, &reduced, keep);
+                let result =
+                    self.reduce(if call.name == "all" { ReduceOp::Min } else { ReduceOp::Max }, x, &reduced, keep);
                 Some(self.cast(result, DType::Bool))
             }
             "cumsum" => self.cumulative_sum(call, dtype),
@@ -120,7 +121,7 @@ impl<'g> Lowering<'g> {
         let zero = self.tensors.add(Vec::new(), dtype, Def::Fill(Scalar::Int(0)));
         let terms = self.map(ScalarFn::Where, &[is_met, terms, zero], dtype)?;
         let reduced: Vec<bool> = (0..whole.len()).map(|dim| dim == shape.len()).collect();
-        let sums = self.reduce(Fold::Sum, terms, &reduced, false);
+        let sums = self.reduce(ReduceOp::Sum, terms, &reduced, false);
         self.tensors.mark_cumulative(sums);
         Some(self.cast(sums, result_type))
     }
@@ -133,11 +134,11 @@ impl<'g> Lowering<'g> {
         reduced[dimension(dim, rank)?] = true;
         let x = self.wide_as(x, dtype)?;
         let wide = self.tensors[x].dtype;
-        let largest = self.reduce(Fold::Max, x, &reduced, true);
+        let largest = self.reduce(ReduceOp::Max, x, &reduced, true);
         // Subtracting the largest element keeps `exp` finite, as in PyTorch; the quotient is the same.
         let shifted = self.map(ScalarFn::Binary(Binary::Sub), &[x, largest], wide)?;
         let power = self.map(ScalarFn::Unary(Unary::Exp), &[shifted], wide)?;
-        let sum = self.reduce(Fold::Sum, power, &reduced, true);
+        let sum = self.reduce(ReduceOp::Sum, power, &reduced, true);
         let quotient = self.map(ScalarFn::Binary(Binary::Div), &[power, sum], wide)?;
         Some(self.cast(quotient, dtype))
     }

@@ -5,7 +5,7 @@ use passnet_record::DType;
 
 use super::{Lowering, broadcast_shape, call::Call, dimensions};
 use crate::front::{
-    expr::{Binary, Fold},
+    expr::{Binary, ReduceOp},
     index::Index,
     scalar::ScalarFn,
     tensor::{Def, Keeps, TensorId},
@@ -125,7 +125,7 @@ impl<'g> Lowering<'g> {
         let (a, b) = (self.spread(a, &whole, rank - 2), self.spread(b, &whole, rank - 3));
         let products = self.map(ScalarFn::Binary(Binary::Mul), &[a, b], wide)?;
         let reduced: Vec<bool> = (0..rank).map(|dim| dim + 1 == rank).collect();
-        let sum = self.reduce(Fold::Sum, products, &reduced, false);
+        let sum = self.reduce(ReduceOp::Sum, products, &reduced, false);
         if !is_thin && matches!(self.tensors[sum].def, Def::Reduce { .. }) {
             self.tensors.mark_product(sum);
         }

@@ -10,7 +10,7 @@ use super::{
     gather::has_tensors,
 };
 use crate::front::{
-    expr::{Binary, Fold},
+    expr::{Binary, ReduceOp},
     index::Index,
     scalar::{Scalar, ScalarFn},
     tensor::{Def, Keeps, Signs, TensorId},
@@ -220,7 +220,7 @@ impl<'g> Lowering<'g> {
         let x = self.tensor(call.subject()?)?;
         let reduced = call.marked_dims(1, self.tensors[x].shape.len())?;
         let keep = call.bool(2, "keepdim", false)?;
-        let values = self.reduce(if call.name == "max" { Fold::Max } else { Fold::Min }, x, &reduced, keep);
+        let values = self.reduce(if call.name == "max" { ReduceOp::Max } else { ReduceOp::Min }, x, &reduced, keep);
         (list.len() == 2).then(|| Lowered::List(vec![Lowered::Tensor(values), Lowered::Absent]))
     }
 

@@ -30,11 +30,11 @@ pub(crate) enum Obstacle {
 
 /// Sets of values that may share memory.
 #[derive(Clone, Debug)]
-pub(crate) struct Storage {
+pub(crate) struct TypedAliasClasses {
     parent: Vec<u32>,
 }
 
-impl Storage {
+impl TypedAliasClasses {
     /// `is_expressed` says which nodes are computed by definitions, whose results are fresh unless they are views.
     pub(crate) fn of(typed: &TypedGraph, is_expressed: &dyn Fn(NodeId) -> bool) -> Self {
         let graph = typed.graph();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::grouping::{Member, Pending, Scheduler, StageDraft};
+use super::grouping::{Member, Pending, StageBuilder, StageDraft};
 use crate::{
     front::{
         expr::{BufferId, Expr, ExprId, ValueKind},
@@ -18,7 +18,7 @@ struct Actions {
     per_row: Vec<Vec<Action>>,
 }
 
-impl Scheduler<'_> {
+impl StageBuilder<'_> {
     /// Returns the stage with loops of these extents: row-major over the outer dimensions, and over the inner ones. `cuts` are
     /// places where the innermost loop is cut. `None` where a member does not fit.
     pub(super) fn build(
@@ -89,7 +89,7 @@ impl Scheduler<'_> {
         for member in &draft.members {
             let tensor = member.tensor();
             match member {
-                Member::Fold(_) => {
+                Member::ReduceOp(_) => {
                     let Def::Reduce { fold, of, reduced } = &self.tensors[tensor].def else { return None };
                     let shape = &self.tensors[*of].shape;
                     (shape.iter().product::<i64>() == draft.shape.iter().product::<i64>()).then_some(())?;
@@ -109,7 +109,7 @@ impl Scheduler<'_> {
                     let level = self.level(value, &folds)?;
                     let kind = ValueKind::of(self.tensors[tensor].dtype)?;
                     folds.insert(tensor, (level, kept));
-                    push(&mut levels, level, Action::Fold { tensor, fold: *fold, kind, value });
+                    push(&mut levels, level, Action::ReduceOp { tensor, fold: *fold, kind, value });
                 }
                 Member::Full(Pending { buffer, stride, first, .. }) => {
                     let index = delinearize(&position, &self.tensors[tensor].shape, &self.evaluator.vars);
@@ -168,7 +168,7 @@ fn with_equal_levels(mut stage: Stage) -> Option<Stage> {
     stage.segments.iter_mut().for_each(|segment| segment.levels.resize(levels, Vec::new()));
     let folds = |segment: &Segment| -> Vec<Vec<TensorId>> {
         let fold = |action: &Action| match action {
-            Action::Fold { tensor, .. } => Some(*tensor),
+            Action::ReduceOp { tensor, .. } => Some(*tensor),
             Action::Store { .. } => None,
         };
         segment.levels.iter().map(|actions| actions.iter().filter_map(fold).collect()).collect()

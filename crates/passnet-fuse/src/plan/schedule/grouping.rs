@@ -7,7 +7,7 @@ use passnet_record::DType;
 
 use crate::{
     front::{
-        evaluator::Evaluator,
+        evaluator::Scalarizer,
         expr::BufferId,
         index::Index,
         scalar::ScalarFn,
@@ -34,7 +34,7 @@ pub(super) struct StageDraft {
 
 #[derive(Clone, Debug)]
 pub(super) enum Member {
-    Fold(TensorId),
+    ReduceOp(TensorId),
     /// One value per element.
     Full(Pending),
     /// One value per row.
@@ -44,14 +44,14 @@ pub(super) enum Member {
 impl Member {
     pub(super) const fn tensor(&self) -> TensorId {
         match self {
-            Self::Fold(tensor) => *tensor,
+            Self::ReduceOp(tensor) => *tensor,
             Self::Full(placed) | Self::PerRow(placed) => placed.tensor,
         }
     }
 
     const fn placed(&self) -> Option<&Pending> {
         match self {
-            Self::Fold(_) => None,
+            Self::ReduceOp(_) => None,
             Self::Full(placed) | Self::PerRow(placed) => Some(placed),
         }
     }
@@ -83,15 +83,15 @@ impl StageDraft {
     }
 }
 
-pub(super) struct Scheduler<'t> {
-    pub(super) evaluator: Evaluator<'t>,
+pub(super) struct StageBuilder<'t> {
+    pub(super) evaluator: Scalarizer<'t>,
     pub(super) tensors: &'t Tensors,
     pub(super) form: Form,
     pub(super) buffers: Vec<Buffer>,
     pub(super) stages: Vec<Stage>,
 }
 
-impl Scheduler<'_> {
+impl StageBuilder<'_> {
     pub(super) fn run(&mut self, pending: Vec<Pending>) -> Option<()> {
         let mut pending: Vec<Pending> = pending.into_iter().flat_map(|output| self.pieces(output)).collect();
         loop {
@@ -127,12 +127,12 @@ impl Scheduler<'_> {
         let Def::Reduce { of, reduced, .. } = &self.tensors[first].def else { return None };
         let shape = self.tensors[*of].shape.clone();
         let (inner, outer): (Vec<usize>, Vec<usize>) = (0..shape.len()).partition(|&dim| reduced[dim]);
-        let mut draft = StageDraft { shape, outer, inner, members: vec![Member::Fold(first)] };
+        let mut draft = StageDraft { shape, outer, inner, members: vec![Member::ReduceOp(first)] };
         let is_product = self.is_product(&draft);
         let is_running = self.is_running(first);
         for &reduction in reductions[1..].iter().filter(|_| !is_product) {
             if self.is_running(reduction) == is_running {
-                self.try_member(&mut draft, Member::Fold(reduction));
+                self.try_member(&mut draft, Member::ReduceOp(reduction));
             }
         }
         for output in pending {
@@ -156,7 +156,7 @@ impl Scheduler<'_> {
             .members
             .iter()
             .filter_map(|member| match member {
-                Member::Fold(tensor) if needed.contains(tensor) => Some(*tensor),
+                Member::ReduceOp(tensor) if needed.contains(tensor) => Some(*tensor),
                 _ => None,
             })
             .collect();

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::schedule;
 use crate::{
     front::{
-        expr::{Binary, Expr, ExprId, Fold},
+        expr::{Binary, Expr, ExprId, ReduceOp},
         index::{Index, Term, Var},
         lower::dimensions,
         scalar::{Scalar, ScalarFn},
@@ -38,19 +38,19 @@ fn content(buffer: usize, place: i64) -> f64 {
     ((place * 37 + buffer as i64 * 11) % 23) as f64 - 9.0
 }
 
-fn fold(fold: Fold, a: f64, b: f64) -> f64 {
+fn fold(fold: ReduceOp, a: f64, b: f64) -> f64 {
     match fold {
-        Fold::Sum => a + b,
-        Fold::Max => a.max(b),
-        Fold::Min => a.min(b),
+        ReduceOp::Sum => a + b,
+        ReduceOp::Max => a.max(b),
+        ReduceOp::Min => a.min(b),
     }
 }
 
-const fn start(fold: Fold) -> f64 {
+const fn start(fold: ReduceOp) -> f64 {
     match fold {
-        Fold::Sum => 0.0,
-        Fold::Max => f64::NEG_INFINITY,
-        Fold::Min => f64::INFINITY,
+        ReduceOp::Sum => 0.0,
+        ReduceOp::Max => f64::NEG_INFINITY,
+        ReduceOp::Min => f64::INFINITY,
     }
 }
 
@@ -157,7 +157,7 @@ impl Machine<'_> {
                 let before = self.buffers[*buffer].insert(place, value);
                 assert!(before.is_none(), "a place is written twice");
             }
-            Action::Fold { tensor, fold: op, .. } => {
+            Action::ReduceOp { tensor, fold: op, .. } => {
                 let so_far = self.folds.get(tensor).copied().unwrap_or(start(*op));
                 self.folds.insert(*tensor, fold(*op, so_far, value));
             }
@@ -239,7 +239,7 @@ fn grow(tensors: &mut Tensors, (kind, pick, dim): (u8, usize, usize)) {
             // A reduction and the values broadcast against it: the form of a normalisation.
             let reduced: Vec<bool> = (0..rank).map(|at| at == dim % rank).collect();
             let kept: Vec<i64> = (0..rank).filter(|&at| at != dim % rank).map(|at| shape[at]).collect();
-            let fold = if dim % 2 == 0 { Fold::Sum } else { Fold::Max };
+            let fold = if dim % 2 == 0 { ReduceOp::Sum } else { ReduceOp::Max };
             let result = add(tensors, kept, Def::Reduce { fold, of, reduced });
             let (_, dims) = dimensions(&shape);
             let index = (0..rank).filter(|&at| at != dim % rank).map(|at| dims[at].clone()).collect();

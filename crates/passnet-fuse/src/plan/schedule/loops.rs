@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::grouping::{Member, Scheduler, StageDraft};
+use super::grouping::{Member, StageBuilder, StageDraft};
 use crate::{
     front::{
         expr::{Binary, Expr, ExprId, Unary},
@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-impl Scheduler<'_> {
+impl StageBuilder<'_> {
     pub(super) fn tiles(&mut self, draft: &StageDraft) -> Option<Stage> {
         let product = |extents: Vec<i64>| vec![extents.iter().product::<i64>()];
         let (outer, inner) = (product(draft.extents(&draft.outer)), product(draft.extents(&draft.inner)));

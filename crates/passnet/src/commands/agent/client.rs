@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use passnet_agent::client::{Api, ApiKey, ClientOptions, ModelClient, Prices};
+use passnet_agent::client::{ApiKey, ChatApi, ClientOptions, ModelClient, Prices};
 
 use crate::{environment, failure::usage};
 use passnet_flags::ModelArgs;
@@ -14,7 +14,7 @@ const BACKOFF: Duration = Duration::from_secs(1);
 /// Returns a client of the server that the flags name. Reads the key and takes it out of the environment, so that no
 /// child process sees it; to be called before any thread is started.
 pub(crate) fn client(model: &str, args: &ModelArgs) -> Result<ModelClient> {
-    let api = args.api.unwrap_or_else(|| Api::of_model(model, args.base_url.is_some()));
+    let api = args.api.unwrap_or_else(|| ChatApi::of_model(model, args.base_url.is_some()));
     let (url, variable) = (api.url(), api.key_variable());
     let variable = args.key_env.as_deref().unwrap_or(variable);
     let key = match &args.key_file {
@@ -23,7 +23,7 @@ pub(crate) fn client(model: &str, args: &ModelArgs) -> Result<ModelClient> {
         None if args.key_env.is_none() && args.base_url.is_some() => ApiKey::default(),
         None => ApiKey::from_env(variable)?,
     };
-    environment::forget(&[Api::OpenAi.key_variable(), Api::Anthropic.key_variable(), variable]);
+    environment::forget(&[ChatApi::OpenAi.key_variable(), ChatApi::Anthropic.key_variable(), variable]);
     let base_url = args.base_url.clone().unwrap_or_else(|| url.to_owned());
     if !base_url.starts_with("http://") && !base_url.starts_with("https://") {
         return Err(usage(format!("--base-url {base_url}: an address begins with http:// or https://")));

@@ -39,6 +39,7 @@ pub(super) fn run(args: &ReplayArgs) -> Result<ExitCode> {
         trajectories.push(replay_trajectory(&evaluator, &suite, &trajectory)?);
     }
     if trajectories.is_empty() {
+        // Nothing replayed would look like everything equal.
         return Err(usage("no trajectory fits"));
     }
     let same = trajectories.iter().flat_map(|comparison| &comparison.calls).all(|call| call.same);

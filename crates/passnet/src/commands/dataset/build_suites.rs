@@ -40,6 +40,7 @@ pub(crate) fn build_with(args: &BuildSuitesArgs, runners: Runners<'_>) -> Result
         fs_err::write(path, card(&suites.suites)?).context("the card cannot be written")?;
     }
     let code = report_failures(&work, &suites.failures)?;
+    // A leak fails the command even if all data could be used: the suites must not be published.
     Ok(if suites.leak == Leak::default() { code } else { ExitCode::from(BAD) })
 }
 

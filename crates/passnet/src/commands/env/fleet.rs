@@ -6,7 +6,8 @@ use anyhow::Result;
 use passnet_agent::{Busy, Devices};
 use passnet_eval::{Candidate, EvalError};
 use passnet_fleet::{
-    AdmissionLimits, Answer, Busy as FleetBusy, FleetError, FleetOptions, FleetService, Policy, Quota, ServiceOptions,
+    AdmissionLimits, Busy as FleetBusy, FleetError, FleetOptions, FleetService, JobAnswer, Policy, Quota,
+    ServiceOptions,
 };
 use passnet_record::{
     Fingerprint, Profile, Reason, RunSettings, Verdict,
@@ -66,8 +67,8 @@ impl Devices for FleetDevices {
     ) -> Result<Verdict, EvalError> {
         let wanted = if timed { Wanted::Verdict } else { Wanted::Check };
         match self.service.evaluate(client, graph, candidate, wanted) {
-            Ok(Answer::Verdict(verdict)) => Ok(*verdict),
-            Ok(Answer::Profile(_)) => Err(io::Error::other("a station answered with a profile").into()),
+            Ok(JobAnswer::Verdict(verdict)) => Ok(*verdict),
+            Ok(JobAnswer::Profile(_)) => Err(io::Error::other("a station answered with a profile").into()),
             Err(error) => Err(eval_error(error)),
         }
     }
@@ -79,8 +80,8 @@ impl Devices for FleetDevices {
         candidate: &Candidate,
     ) -> Result<Result<Profile, Reason>, EvalError> {
         match self.service.evaluate(client, graph, candidate, Wanted::Profile) {
-            Ok(Answer::Profile(profile)) => Ok(profile),
-            Ok(Answer::Verdict(_)) => Err(io::Error::other("a station answered with a verdict").into()),
+            Ok(JobAnswer::Profile(profile)) => Ok(profile),
+            Ok(JobAnswer::Verdict(_)) => Err(io::Error::other("a station answered with a verdict").into()),
             Err(error) => Err(eval_error(error)),
         }
     }

@@ -58,6 +58,7 @@ pub(super) fn run(args: &FleetDatasetArgs) -> Result<ExitCode> {
             report_failures(&dataset, &found.failures)
         }
         FleetStage::Fold(stage) => {
+            // Checked here, because a mistake would otherwise show only on the nodes.
             SizeBounds::new(stage.min_ops, stage.max_ops).map_err(|error| usage(error.to_string()))?;
             let (min_ops, end_ops, reach) = (stage.min_ops, stage.max_ops, stage.reach);
             let order = match stage.mode {

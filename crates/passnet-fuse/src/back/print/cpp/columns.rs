@@ -10,7 +10,7 @@ use super::{LANES, Printer, division::Share};
 use crate::{
     back::print::{order::Order, size},
     front::{
-        expr::{Expr, ExprId, Fold, ValueKind},
+        expr::{Expr, ExprId, ReduceOp, ValueKind},
         index::{Index, Term, Var, coefficient},
     },
     plan::{
@@ -146,11 +146,11 @@ impl Printer<'_> {
         }
         let rows: i64 = stage.inner.iter().map(|nest| nest.extent).product::<i64>() * segment.innermost.extent;
         for action in &actions {
-            if let Action::Fold { tensor, fold, .. } = action {
+            if let Action::ReduceOp { tensor, fold, .. } = action {
                 let name = self.fold_name(*tensor, *fold);
-                let neutral = if *fold == Fold::Max { "-INFINITY" } else { "INFINITY" };
+                let neutral = if *fold == ReduceOp::Max { "-INFINITY" } else { "INFINITY" };
                 match fold {
-                    Fold::Sum => self.line(&format!("column_sums {name}({});", size(rows))),
+                    ReduceOp::Sum => self.line(&format!("column_sums {name}({});", size(rows))),
                     _ => {
                         self.line(&format!("float {name}[columns];"));
                         self.line(&format!("std::fill_n({name}, columns, {neutral});"));
@@ -180,7 +180,7 @@ impl Printer<'_> {
         }
         self.names = outside;
         for action in &actions {
-            if let Action::Fold { tensor, fold: Fold::Sum, .. } = action {
+            if let Action::ReduceOp { tensor, fold: ReduceOp::Sum, .. } = action {
                 let name = self.folds[tensor].clone();
                 self.line(&format!("finish({name}, width);"));
                 self.folds.insert(*tensor, format!("{name}.level[0]"));
@@ -189,10 +189,10 @@ impl Printer<'_> {
     }
 
     /// Takes a value into the reductions of a block of rows, at the row of the loop.
-    pub(super) fn fold_across(&mut self, name: &str, fold: Fold, value: &str) {
-        let function = if fold == Fold::Max { "maximum" } else { "minimum" };
+    pub(super) fn fold_across(&mut self, name: &str, fold: ReduceOp, value: &str) {
+        let function = if fold == ReduceOp::Max { "maximum" } else { "minimum" };
         let line = match (fold, self.lanes.is_some()) {
-            (Fold::Sum, _) => format!("add_row({name}, k, {value});"),
+            (ReduceOp::Sum, _) => format!("add_row({name}, k, {value});"),
             (_, true) => format!("put_row({name} + k, {function}({value}, get_row({name} + k)));"),
             (_, false) => format!("{name}[k] = {function}({value}, {name}[k]);"),
         };
@@ -281,7 +281,7 @@ impl Printer<'_> {
 
 fn has_no_fold(stage: &Stage) -> bool {
     let mut actions = stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
-    !actions.any(|action| matches!(action, Action::Fold { .. }))
+    !actions.any(|action| matches!(action, Action::ReduceOp { .. }))
 }
 
 fn uses(index: &Index, var: Var) -> bool {

@@ -46,7 +46,7 @@ impl Printer<'_> {
                     self.program.arena.kind(*value) == ValueKind::F32 && ValueKind::of(*dtype) == Some(ValueKind::F32);
                 is_row && (is_float || *dtype == DType::Bool)
             }
-            Action::Fold { kind, .. } => *kind == ValueKind::F32,
+            Action::ReduceOp { kind, .. } => *kind == ValueKind::F32,
         }
     }
 

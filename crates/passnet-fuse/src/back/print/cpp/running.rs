@@ -3,7 +3,7 @@
 use super::{Printer, division::Share, kind_type};
 use crate::{
     back::print::order::Order,
-    front::expr::{ExprId, Fold},
+    front::expr::{ExprId, ReduceOp},
     plan::{
         running::RunningSums,
         stage::{Action, Stage},
@@ -31,7 +31,7 @@ impl Printer<'_> {
             self.define(&at(depth + 1));
         }
         for sum in &running.sums {
-            let name = self.fold_name(sum.tensor, Fold::Sum);
+            let name = self.fold_name(sum.tensor, ReduceOp::Sum);
             self.line(&format!("{} {name} = 0;", kind_type(arena.kind(sum.term))));
         }
         let name = format!("i{}", others.len());

@@ -121,7 +121,7 @@ impl Printer<'_> {
 fn has_slices(stage: &Stage, wanted: i64) -> bool {
     let rows: i64 = stage.outer.iter().map(|nest| nest.extent).product();
     let mut actions = stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
-    let has_folds = actions.any(|action| matches!(action, Action::Fold { .. }));
+    let has_folds = actions.any(|action| matches!(action, Action::ReduceOp { .. }));
     // A sum along a row is never divided: its order, and with it the result, would depend on the number of parts.
     !has_folds && stage.inner.is_empty() && rows < wanted.min(MANY_ROWS) && longest(stage) > STEP
 }

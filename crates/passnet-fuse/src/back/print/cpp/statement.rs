@@ -6,7 +6,7 @@ use super::{LANES, Printer, Sums, kind_type, storage_type};
 use crate::{
     back::print::size,
     front::{
-        expr::{Expr, ExprId, Fold, ValueKind},
+        expr::{Expr, ExprId, ReduceOp, ValueKind},
         index::coefficient,
         tensor::TensorId,
     },
@@ -14,31 +14,33 @@ use crate::{
 };
 
 impl Printer<'_> {
-    pub(super) fn declare_fold(&mut self, tensor: TensorId, fold: Fold, kind: ValueKind) {
+    pub(super) fn declare_fold(&mut self, tensor: TensorId, fold: ReduceOp, kind: ValueKind) {
         let name = self.fold_name(tensor, fold);
         let start = match (fold, kind) {
-            (Fold::Sum, ValueKind::F32) => "0.0f",
-            (Fold::Sum, _) => "0",
-            (Fold::Max, ValueKind::F32 | ValueKind::F64) => "-INFINITY",
-            (Fold::Min, ValueKind::F32 | ValueKind::F64) => "INFINITY",
-            (Fold::Max, _) => "INT64_MIN",
-            (Fold::Min, _) => "INT64_MAX",
+            (ReduceOp::Sum, ValueKind::F32) => "0.0f",
+            (ReduceOp::Sum, _) => "0",
+            (ReduceOp::Max, ValueKind::F32 | ValueKind::F64) => "-INFINITY",
+            (ReduceOp::Min, ValueKind::F32 | ValueKind::F64) => "INFINITY",
+            (ReduceOp::Max, _) => "INT64_MIN",
+            (ReduceOp::Min, _) => "INT64_MAX",
         };
         self.line(&format!("{} {name} = {start};", kind_type(kind)));
         match (kind, fold) {
-            (ValueKind::F32, Fold::Sum) if self.sums == Sums::Turns => self.line(&format!("turns {name}_lanes;")),
-            (ValueKind::F32, Fold::Sum) if self.sums == Sums::Cascade => self.line(&format!("cascade {name}_lanes;")),
+            (ValueKind::F32, ReduceOp::Sum) if self.sums == Sums::Turns => self.line(&format!("turns {name}_lanes;")),
+            (ValueKind::F32, ReduceOp::Sum) if self.sums == Sums::Cascade => {
+                self.line(&format!("cascade {name}_lanes;"))
+            }
             (ValueKind::F32, _) => self.line(&format!("vec {name}_lanes = splat({start});")),
             _ => {}
         }
     }
 
     /// Returns a new name for the result of a reduction.
-    pub(super) fn fold_name(&mut self, tensor: TensorId, fold: Fold) -> String {
+    pub(super) fn fold_name(&mut self, tensor: TensorId, fold: ReduceOp) -> String {
         let prefix = match fold {
-            Fold::Sum => "sum",
-            Fold::Max => "most",
-            Fold::Min => "least",
+            ReduceOp::Sum => "sum",
+            ReduceOp::Max => "most",
+            ReduceOp::Min => "least",
         };
         let name = format!("{prefix}{}", self.count);
         self.count += 1;
@@ -49,7 +51,7 @@ impl Printer<'_> {
     /// Returns the names of the sums among the actions.
     pub(super) fn names_of_sums(&self, actions: &[&Action]) -> Vec<String> {
         let name = |action: &&Action| match action {
-            Action::Fold { tensor, fold: Fold::Sum, .. } => self.folds.get(tensor).cloned(),
+            Action::ReduceOp { tensor, fold: ReduceOp::Sum, .. } => self.folds.get(tensor).cloned(),
             _ => None,
         };
         actions.iter().filter_map(name).collect()
@@ -57,16 +59,16 @@ impl Printer<'_> {
 
     /// Joins the lanes of a reduction, if a loop had any.
     pub(super) fn finish_fold(&mut self, action: &Action, stage: &Stage) {
-        let Action::Fold { tensor, fold, kind: ValueKind::F32, .. } = action else { return };
+        let Action::ReduceOp { tensor, fold, kind: ValueKind::F32, .. } = action else { return };
         // Rows shorter than a register never fill the lanes.
         if stage.segments.iter().all(|segment| segment.innermost.extent < LANES) {
             return;
         }
         let name = self.folds[tensor].clone();
         let line = match fold {
-            Fold::Sum => format!("{name} = total({name}_lanes, {name});"),
-            Fold::Max => format!("{name} = maximum({name}, max_lanes({name}_lanes));"),
-            Fold::Min => format!("{name} = minimum({name}, min_lanes({name}_lanes));"),
+            ReduceOp::Sum => format!("{name} = total({name}_lanes, {name});"),
+            ReduceOp::Max => format!("{name} = maximum({name}, max_lanes({name}_lanes));"),
+            ReduceOp::Min => format!("{name} = minimum({name}, min_lanes({name}_lanes));"),
         };
         self.line(&line);
     }
@@ -141,14 +143,14 @@ impl Printer<'_> {
                     (None, _) => format!("{to}[{at_text}] = {value};"),
                 }
             }
-            Action::Fold { tensor, fold, value, .. } => {
+            Action::ReduceOp { tensor, fold, value, .. } => {
                 let mut name = self.folds[tensor].clone();
                 let value = self.operand(*value);
                 if self.is_across {
                     self.fold_across(&name, *fold, &value);
                     return;
                 }
-                if let (Fold::Sum, Some(width)) = (fold, &self.left_of) {
+                if let (ReduceOp::Sum, Some(width)) = (fold, &self.left_of) {
                     let left = if self.is_partial { ", left" } else { "" };
                     self.line(&format!("add_left({name}_lanes, {name}, {value}, k, {width}{left});"));
                     return;
@@ -157,14 +159,14 @@ impl Printer<'_> {
                     if self.is_partial { format!("first_lanes({value}, left, {})", neutral(*fold)) } else { value };
                 if self.lanes.is_some() {
                     name.push_str("_lanes");
-                    if self.in_whole_step && *fold == Fold::Sum {
+                    if self.in_whole_step && *fold == ReduceOp::Sum {
                         name.push_str(".part[part]");
                     }
                 }
                 match fold {
-                    Fold::Sum => format!("{name} += {value};"),
-                    Fold::Max => format!("{name} = maximum({value}, {name});"),
-                    Fold::Min => format!("{name} = minimum({value}, {name});"),
+                    ReduceOp::Sum => format!("{name} += {value};"),
+                    ReduceOp::Max => format!("{name} = maximum({value}, {name});"),
+                    ReduceOp::Min => format!("{name} = minimum({value}, {name});"),
                 }
             }
         };
@@ -173,10 +175,10 @@ impl Printer<'_> {
 }
 
 /// Returns the number that changes no reduction.
-const fn neutral(fold: Fold) -> &'static str {
+const fn neutral(fold: ReduceOp) -> &'static str {
     match fold {
-        Fold::Sum => "0.0f",
-        Fold::Max => "-INFINITY",
-        Fold::Min => "INFINITY",
+        ReduceOp::Sum => "0.0f",
+        ReduceOp::Max => "-INFINITY",
+        ReduceOp::Min => "INFINITY",
     }
 }

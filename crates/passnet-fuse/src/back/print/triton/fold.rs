@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{Printer, types::kind_type};
 use crate::{
     back::print::size,
-    front::expr::{Expr, ExprId, Fold, ValueKind},
+    front::expr::{Expr, ExprId, ReduceOp, ValueKind},
     plan::{stage::Action, tile::Tile},
 };
 
@@ -14,7 +14,7 @@ impl Printer<'_> {
     pub(super) fn looped(&mut self, actions: &[&Action]) {
         let Tile { block_rows, block_columns, columns, .. } = self.tile;
         for action in actions {
-            if let Action::Fold { tensor, fold, kind, .. } = action {
+            if let Action::ReduceOp { tensor, fold, kind, .. } = action {
                 let name = self.fresh(prefix(*fold));
                 let shape = format!("({}, {})", size(block_rows), size(block_columns));
                 self.line(&format!("{name} = tl.full({shape}, {}, {})", neutral(*fold, *kind), kind_type(*kind)));
@@ -34,7 +34,7 @@ impl Printer<'_> {
         self.line(&format!("column = start + tl.arange(0, {})[None, :]", size(block_columns)));
         self.column_mask();
         for action in actions {
-            let Action::Fold { tensor, fold, kind, value } = action else {
+            let Action::ReduceOp { tensor, fold, kind, value } = action else {
                 self.store(action);
                 continue;
             };
@@ -43,15 +43,15 @@ impl Printer<'_> {
             match fold {
                 // Elements are summed by place in the block and joined after the loop, which has fewer dependent
                 // additions than one sum per row.
-                Fold::Sum => self.line(&format!("{name} += {value}")),
-                Fold::Max | Fold::Min => self.line(&format!("{name} = {}({name}, {value})", combine(*fold))),
+                ReduceOp::Sum => self.line(&format!("{name} += {value}")),
+                ReduceOp::Max | ReduceOp::Min => self.line(&format!("{name} = {}({name}, {value})", combine(*fold))),
             }
         }
         self.indent -= 1;
         self.names = outside;
         self.known_conditions.clear();
         for action in actions {
-            if let Action::Fold { tensor, fold, .. } = action {
+            if let Action::ReduceOp { tensor, fold, .. } = action {
                 let partial = self.folds[tensor].clone();
                 let name = self.fresh(prefix(*fold));
                 self.line(&format!("{name} = {}", across(*fold, &partial)));
@@ -77,7 +77,7 @@ impl Printer<'_> {
 
     /// An action on a tile that holds the whole row.
     pub(super) fn whole(&mut self, action: &Action) {
-        let Action::Fold { tensor, fold, kind, value } = action else { return self.store(action) };
+        let Action::ReduceOp { tensor, fold, kind, value } = action else { return self.store(action) };
         let value = self.masked(*value, *fold, *kind);
         let name = self.fresh(prefix(*fold));
         self.line(&format!("{name} = {}", across(*fold, &value)));
@@ -85,7 +85,7 @@ impl Printer<'_> {
     }
 
     /// The value where it is part of the row, else what changes no result; always of the tile's shape.
-    fn masked(&mut self, id: ExprId, fold: Fold, kind: ValueKind) -> String {
+    fn masked(&mut self, id: ExprId, fold: ReduceOp, kind: ValueKind) -> String {
         let is_whole = self.extents[&id].columns;
         let value = self.value(id, 0);
         if self.tile.has_column_mask() {
@@ -97,36 +97,36 @@ impl Printer<'_> {
     }
 }
 
-const fn prefix(fold: Fold) -> &'static str {
+const fn prefix(fold: ReduceOp) -> &'static str {
     match fold {
-        Fold::Sum => "sum",
-        Fold::Max => "most",
-        Fold::Min => "least",
+        ReduceOp::Sum => "sum",
+        ReduceOp::Max => "most",
+        ReduceOp::Min => "least",
     }
 }
 
-const fn combine(fold: Fold) -> &'static str {
+const fn combine(fold: ReduceOp) -> &'static str {
     match fold {
-        Fold::Sum => "add",
-        Fold::Max => "larger",
-        Fold::Min => "smaller",
+        ReduceOp::Sum => "add",
+        ReduceOp::Max => "larger",
+        ReduceOp::Min => "smaller",
     }
 }
 
-fn across(fold: Fold, value: &str) -> String {
+fn across(fold: ReduceOp, value: &str) -> String {
     match fold {
-        Fold::Sum => format!("tl.sum({value}, 1, keep_dims=True)"),
+        ReduceOp::Sum => format!("tl.sum({value}, 1, keep_dims=True)"),
         _ => format!("tl.reduce({value}, 1, {}, keep_dims=True)", combine(fold)),
     }
 }
 
-const fn neutral(fold: Fold, kind: ValueKind) -> &'static str {
+const fn neutral(fold: ReduceOp, kind: ValueKind) -> &'static str {
     match (fold, kind.is_float()) {
-        (Fold::Sum, true) => "0.0",
-        (Fold::Sum, false) => "0",
-        (Fold::Max, true) => "float(\"-inf\")",
-        (Fold::Min, true) => "float(\"inf\")",
-        (Fold::Max, false) => "-9223372036854775808",
-        (Fold::Min, false) => "9223372036854775807",
+        (ReduceOp::Sum, true) => "0.0",
+        (ReduceOp::Sum, false) => "0",
+        (ReduceOp::Max, true) => "float(\"-inf\")",
+        (ReduceOp::Min, true) => "float(\"inf\")",
+        (ReduceOp::Max, false) => "-9223372036854775808",
+        (ReduceOp::Min, false) => "9223372036854775807",
     }
 }
