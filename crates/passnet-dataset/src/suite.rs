@@ -264,8 +264,7 @@ fn training(
             if taken.sequences.contains(&key) || tasks.contains_key(&key) || !sequences.insert(key.clone()) {
                 continue;
             }
-            // Equal structure is enough to exclude a graph, whatever its shapes: a model would learn the
-            // kernel.
+            // Equal structure is enough to exclude a graph, with any shapes: a model would learn the kernel.
             let free =
                 group.candidates.into_iter().filter(|candidate| !taken.structures.contains(&candidate.structure));
             wanted.extend(free.take(bounds.train_graphs).map(|candidate| (candidate.path, key.clone())));
