@@ -118,6 +118,7 @@ impl ErrorKind {
 
 impl Error {
     pub(crate) fn at(path: &str, text: &str, offset: usize, kind: ErrorKind) -> Self {
+        // Offsets of the parser may lie behind the text, or inside a character after an error in it.
         let offset = text.floor_char_boundary(offset.min(text.len()));
         let before = &text[..offset];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -175,6 +176,8 @@ impl fmt::Display for Error {
             write!(f, "{path}: {kind}")?;
         } else {
             let gutter = line.to_string().len();
+            // Lines of graphs have thousands of columns; the part that ends at the place of the error is
+            // shown.
             let skipped = column.saturating_sub(SHOWN_COLUMNS);
             let shown: String = snippet.chars().skip(skipped).take(SHOWN_COLUMNS).map(printable).collect();
             write!(f, "{path}:{line}:{column}: {kind}\n{:gutter$} |\n{line} | {shown}\n{:gutter$} | ", "", "")?;

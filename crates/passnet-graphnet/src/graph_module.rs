@@ -34,6 +34,8 @@ use crate::{Error, paddle, source::Source};
 pub fn parse(path: &str, text: &str) -> Result<Graph, Error> {
     let source = Source::new(path, text)?;
     match quick::read(text) {
+        // The quick reader has no errors of its own: what it does not know, the full parser reads again and
+        // reports.
         Some(graph) => Ok(graph),
         None if paddle::is_paddle(text) => Ok(paddle::read(path, text)?.graph),
         None => lower::lower(&source, &source.parse()?),

@@ -50,6 +50,7 @@ impl GraphNetMeta {
         let source = Source::new(path, text)?;
         serde_json::from_str(text).map_err(|error| {
             let lines = text.split_inclusive('\n').take(error.line().saturating_sub(1));
+            // serde counts lines and columns from 1, and columns in bytes.
             let offset = lines.map(str::len).sum::<usize>() + error.column().saturating_sub(1);
             let message = error.to_string();
             // The place is said by the error around it.

@@ -83,6 +83,7 @@ impl Scan {
             match class_of_token {
                 Class::Blank => continue,
                 Class::Newline if self.open.is_empty() => {
+                    // A newline outside of brackets ends the statement; `open` is empty and keeps its memory.
                     *self = Self { open: std::mem::take(&mut self.open), ..Self::default() };
                     line_start = Some(at);
                     continue;
@@ -100,6 +101,7 @@ impl Scan {
                     while class(bytes, at) == Some(Class::Word) {
                         at += 1;
                     }
+                    // Never reset within a statement: tokens do not show where the lambda ends.
                     self.has_lambda |= &bytes[token..at] == b"lambda";
                     self.add(1);
                 }
@@ -117,6 +119,7 @@ impl Scan {
                 Class::Separator | Class::Equals | Class::Other => self.add(1),
             }
             if let Some(start) = line_start.take() {
+                // Each level of indentation takes at least one blank, so blanks bound the levels of blocks.
                 self.depth += (token - start) as u32;
             }
             if self.depth > MAX_NESTING {
@@ -173,6 +176,7 @@ fn newline_len(bytes: &[u8], at: usize) -> usize {
 
 /// The end of the string that starts with the quote at `start`.
 fn end_of_string(bytes: &[u8], start: usize) -> Result<usize, ErrorKind> {
+    // The prefix of a string is the word that touches its quote, such as the `rb` of `rb''`.
     let word = bytes[..start].iter().rposition(|&byte| CLASSES[byte as usize] != Class::Word).map_or(0, |at| at + 1);
     if matches!(bytes[word..start].to_ascii_lowercase().as_slice(), b"f" | b"t" | b"rf" | b"fr" | b"rt" | b"tr") {
         let what = "a formatted string".to_owned();
@@ -183,9 +187,12 @@ fn end_of_string(bytes: &[u8], start: usize) -> Result<usize, ErrorKind> {
     let mut at = start + if is_triple { 3 } else { 1 };
     while let Some(&byte) = bytes.get(at) {
         match byte {
+            // A backslash hides the next byte, or a whole `\r\n`, also in raw strings: there it still keeps
+            // the quote from closing.
             b'\\' => at += 1 + newline_len(bytes, at + 1).max(1),
             _ if is_triple && bytes.get(at..at + 3) == Some(&[quote; 3]) => return Ok(at + 3),
             _ if !is_triple && byte == quote => return Ok(at + 1),
+            // Only strings with three quotes may span lines.
             _ if !is_triple && is_newline(byte) => break,
             _ => at += 1,
         }

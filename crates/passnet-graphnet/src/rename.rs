@@ -57,6 +57,8 @@ impl<'a> Renamer<'a> {
         match target {
             Expr::Name(name) => {
                 let locals = &mut self.locals;
+                // The first assignment decides: a name that is assigned again, or a parameter, keeps its
+                // number.
                 self.names.entry(&name.id).or_insert_with(|| Renamed::Local(next(locals)));
             }
             Expr::Tuple(tuple) => tuple.elts.iter().for_each(|element| self.define(element)),

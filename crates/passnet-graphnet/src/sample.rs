@@ -67,6 +67,8 @@ impl Sample {
         let graph = graph_module::parse(&path(MODEL), texts.model)?;
         let positions: FxHashMap<&str, usize> = graph.input_names().zip(0..).collect();
         let mut tensors: Vec<Option<TensorMeta>> = vec![None; graph.num_inputs()];
+        // A tensor may be in either file; the parameters of `forward` decide which tensors belong to the
+        // sample.
         for (file, text) in [(INPUT_META, texts.input_meta.unwrap_or_default()), (WEIGHT_META, texts.weight_meta)] {
             let path = path(file);
             for (offset, tensor) in metas::parse_located(&Source::new(&path, text)?)? {
@@ -105,6 +107,7 @@ impl Sample {
     ) -> Result<Self, Error> {
         let mut tensors = Vec::with_capacity(slice.inputs.len());
         for &value in &slice.inputs {
+            // Inputs are the first values of a graph, so their indices are those of their tensors.
             let known = self.tensors.get(value.index()).filter(|_| self.graph.node_of(value).is_none()).cloned();
             let name = self.graph.name(value);
             let missing = || Error::of_file("slice", ErrorKind::MissingTensor(name.to_owned()));
@@ -145,6 +148,7 @@ pub fn read_sample_dir(dir: &Path) -> Result<Sample, Error> {
 }
 
 fn read_text(path: &Path) -> Result<String, Error> {
+    // Asked before the file is read: a huge file must not fill the memory first.
     let size = fs_err::metadata(path).map_err(|error| Error::io(path, &error))?.len();
     if size > MAX_SOURCE_BYTES as u64 {
         let found = usize::try_from(size).unwrap_or(usize::MAX);

@@ -199,6 +199,7 @@ impl<'a, R: Rewrite<'a>> Unparser<'_, R> {
                 self.out.push_str(" = ");
             }
         }
+        // All targets were left out, so the line that was begun for them goes as well.
         if self.out.len() == targets_start {
             self.out.truncate(start);
             return Ok(());

@@ -89,6 +89,7 @@ impl RunComparison {
         });
         let pairs = common(before.1, after.1, |task| Some((weight(task), task.aggregated)));
         Self {
+            // `graphs` holds the pairs only, so each run's remainder is what the other lacks.
             only_before: before.0.graphs.len() - graphs.len(),
             only_after: after.0.graphs.len() - graphs.len(),
             graphs,
@@ -105,6 +106,7 @@ impl RunComparison {
 
 fn change(before: &GraphOutcome, after: &GraphOutcome) -> GraphChange {
     let change = match (before.failure, after.failure) {
+        // First, because a pass that no longer matches is neither a regression in correctness nor a repair.
         (_, Some(Status::NoMatch)) => Change::NotHandedIn,
         (None, None) => Change::Same,
         (None | Some(Status::NoMatch), Some(_)) => Change::NewlyWrong,
@@ -125,6 +127,7 @@ fn change(before: &GraphOutcome, after: &GraphOutcome) -> GraphChange {
 /// Ratio of two speed-ups, its interval and its p-value. Logarithms of ratios of medians are taken as normal, with the
 /// standard error that their 95 % interval implies.
 fn speed_change(before: Speedup, after: Speedup) -> Option<(f64, Interval, f64)> {
+    // A 95 % interval spans 2 x 1.96 standard errors; dividing by that yields one.
     let error = |speedup: Speedup| {
         let Interval { low, high } = speedup.interval?;
         (low > 0.0 && high >= low).then(|| (high / low).ln() / (2.0 * Z95))
@@ -143,11 +146,13 @@ fn call_significant(graphs: &mut [GraphChange]) {
     let mut ranked: Vec<f64> = graphs.iter().filter_map(|graph| graph.p_value).collect();
     ranked.sort_by(f64::total_cmp);
     let tests = ranked.len() as f64;
+    // Ranks start at 0 here and at 1 in the paper.
     let called = |(rank, p): &(usize, &f64)| **p <= (rank + 1) as f64 / tests * FALSE_DISCOVERIES;
     let Some(limit) = ranked.iter().enumerate().filter(called).map(|(_, &p)| p).next_back() else { return };
     for graph in graphs {
         if let (Some((ratio, _)), Some(p)) = (graph.ratio, graph.p_value)
             && p <= limit
+            // Without a direction there is nothing to call, however small p is.
             && ratio != 1.0
         {
             graph.change = if ratio > 1.0 { Change::Faster } else { Change::Slower };
@@ -182,6 +187,7 @@ fn resample(tasks: &[(f64, f64, f64)]) -> Option<Interval> {
     let mut random = SplitMix64::new(0);
     let mut ratios: Vec<f64> = (0..RESAMPLES)
         .map(|_| {
+            // Whole tasks are drawn, since graphs of a task resemble one another and are not independent.
             let drawn = (0..tasks.len()).map(|_| tasks[random.below(tasks.len())]);
             let (weight, sum) = drawn.fold((0.0, 0.0), |(total, sum), (weight, first, second)| {
                 (total + weight, sum + weight * (second - first))

@@ -93,6 +93,8 @@ fn score_at(graphs: &[GraphOutcome], t: i32, settings: &EsSettings) -> Result<To
     let s = geometric_mean(graphs.iter().map(|graph| rectified(graph, t, settings).unwrap_or(b)));
     let es = geometric_mean(graphs.iter().map(|graph| es_term(graph, t, settings)));
 
+    // From t = 1 on, ES_t judges numbers at t = 1 only; S_t keeps loosening them, so it has its own
+    // statistics below.
     let parameters = parameters_at(graphs, t, t.min(FIRST_CLASS_TOLERANCE), settings);
     // The two forms are equal by algebra, so a difference means an error in this code: no score is better than a
     // wrong one.
@@ -141,6 +143,8 @@ fn parameters_at(graphs: &[GraphOutcome], t: i32, judged_at: i32, settings: &EsS
             *members.entry(class.key).or_default() += 1;
             unforgiven += usize::from(class.tolerated_from.is_none_or(|from| t < from));
         }
+        // With no wrong graph all shares are 0, and gamma becomes b^0 = 1, which (1 - lambda) = 0 then
+        // ignores.
         let share = |count: usize| count as f64 / wrong.len().max(1) as f64;
         pi = members.into_iter().map(|(key, count)| (key.to_owned(), share(count))).collect();
         // A forgiven class counts 1, so its share drops out of the geometric mean and only the unforgiven share

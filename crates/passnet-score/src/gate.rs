@@ -96,6 +96,7 @@ impl FromStr for Condition {
     type Err = ConditionError;
 
     fn from_str(text: &str) -> Result<Self, ConditionError> {
+        // No metric has blanks in its name, so the words cannot be part of one.
         let terms = text.split(" and ").map(term).collect::<Result<_, _>>()?;
         Ok(Self { text: text.trim().to_owned(), terms })
     }
@@ -156,6 +157,7 @@ impl Condition {
     /// # Errors
     /// [`ConditionError::NoValue`] if a term has no value.
     pub fn holds(&self, subject: &ComparedRuns<'_>) -> Result<bool, ConditionError> {
+        // No early exit: a term without a value must be an error even after one that is false.
         let mut all = true;
         for term in &self.terms {
             let value = term.value(subject).ok_or_else(|| ConditionError::NoValue(self.to_string()))?;
@@ -175,6 +177,7 @@ impl Term {
         let ComparedRuns { comparison, before, after } = *subject;
         let count = |change| {
             let count = comparison.count(change) as f64;
+            // Percent of the graphs that both runs have.
             if self.percent { 100.0 * count / comparison.graphs.len().max(1) as f64 } else { count }
         };
         match self.metric {

@@ -65,6 +65,7 @@ pub fn read_log(text: &str) -> Result<UpstreamLog, LogError> {
             if let Some(done) = draft.take() {
                 log.records.push(done.finish(&mut log.quirks)?);
             }
+            // The harness puts words such as a counter before the path.
             let path = rest.split_whitespace().next_back();
             let path = path.ok_or(LogError { line: number, kind: LogErrorKind::NoPath })?;
             if let Some(&first) = first_seen.get(path) {

@@ -66,6 +66,7 @@ impl GraphOutcome {
     pub fn scored_speedup(&self) -> f64 {
         match self.eager {
             None => 1.0,
+            // Noise earns no speed-up, but a slow-down stays: a noisy pass must not gain by it.
             Some(eager) if self.unstable => eager.ratio.min(1.0),
             Some(eager) => eager.ratio,
         }

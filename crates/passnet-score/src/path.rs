@@ -11,5 +11,6 @@ pub fn scored_path(verdicts: &[Verdict], settings: &RunSettings) -> String {
         // Nothing was timed, so the first path of the settings is the one that would have counted.
         return settings.paths.first().map_or("none", |path| path.name()).to_owned();
     }
+    // The set is in alphabetical order, `compiled` first; the direct path is named first everywhere else.
     measured.into_iter().rev().collect::<Vec<_>>().join(" and ")
 }

@@ -58,6 +58,8 @@ pub fn sound_credit(graph: &GraphOutcome, error_base: f64) -> f64 {
         Some(Status::NoMatch) => 1.0,
         Some(_) => error_base,
         None => {
+            // Against both baselines: being faster than eager by the compiled path alone is not the pass's
+            // merit.
             let slowest = measured(graph).map(|speedup| capped(speedup).unwrap_or_else(|| settled(speedup)));
             let credit = slowest.fold(f64::INFINITY, f64::min);
             // Nothing measured, or a measurement that did not settle, proves no speed-up.
@@ -120,6 +122,7 @@ fn resample(logs: &[f64], bootstrap: Bootstrap) -> Option<Interval> {
     means.sort_by(f64::total_cmp);
     let last = means.len() - 1;
     let tail = (1.0 - bootstrap.confidence) / 2.0;
+    // The means are of logarithms; the exponential is monotone, so it may come after the quantile.
     let at = |quantile: f64| means[((quantile * last as f64).round() as usize).min(last)].exp();
     Some(Interval { low: at(tail), high: at(1.0 - tail) })
 }

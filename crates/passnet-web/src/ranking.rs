@@ -42,6 +42,7 @@ pub fn line(run: &RunView) -> [String; 10] {
 /// Returns the graphs done, and of how many where the run is not complete.
 fn progress_of(run: &RunView) -> String {
     match run.verdicts.len() {
+        // A run in progress must not look like a complete run over fewer graphs.
         done if done < run.header.graphs => format!("{done}/{}", run.header.graphs),
         done => done.to_string(),
     }
@@ -77,6 +78,7 @@ pub fn markdown(runs: &[RunView]) -> String {
         // The sort is stable: equal counts stay in the order of status and code.
         counts.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
         if !counts.is_empty() {
+            // The author of a run chose its name: unescaped, it could add rows, links or HTML to the page.
             text.push_str(&format!("\n{}:\n", escaped(&run.header.author.to_string())));
         }
         for ((status, code), count) in counts {

@@ -52,6 +52,7 @@ pub(crate) fn tasks(entries: &[RankedRun<'_>]) -> Markup {
 fn task_names<'a>(entries: &[RankedRun<'a>]) -> Vec<&'a str> {
     let mut in_order: Vec<&RankedRun<'a>> = entries.iter().collect();
     // In the order given, and not by rank: rows must not move when scores change.
+    // Entries come ranked; the rows should not move when a run overtakes another.
     in_order.sort_by_key(|entry| entry.series);
     let mut names = Vec::new();
     let mut seen = std::collections::BTreeSet::new();

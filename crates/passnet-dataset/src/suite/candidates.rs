@@ -56,6 +56,8 @@ impl CandidateGroup {
             class.extend(&candidate.origin);
         }
         let longest = classes.values().map(Vec::len).max().unwrap_or(0);
+        // Round robin: one candidate of each class before any gets its second, so that a task varies as much
+        // as it can.
         let rounds = (0..longest).flat_map(|round| classes.values().filter_map(move |class| class.get(round).copied()));
         rounds.take(count).collect()
     }
@@ -74,6 +76,7 @@ pub(super) fn groups(dataset: &Dataset, bounds: &Bounds, built: &mut Built) -> R
         };
         let bytes = row.inputs.iter().try_fold(0_u64, |sum, input| sum.checked_add(input.nbytes()?));
         let (Some(ops), Some(structure)) = (row.hashes.ops, row.hashes.structure) else { continue };
+        // Without a typed hash the graph was not annotated; without inputs nothing can be compared.
         if row.hashes.typed.is_none() || row.inputs.is_empty() || bytes.is_none_or(|bytes| bytes > bounds.max_bytes) {
             continue;
         }
@@ -82,6 +85,8 @@ pub(super) fn groups(dataset: &Dataset, bounds: &Bounds, built: &mut Built) -> R
         let mut phases: BTreeMap<Phase, Vec<SubgraphOrigin>> = BTreeMap::new();
         for origin in row.origins {
             let phase = phases.entry(Phase::of(&origin.path)).or_default();
+            // The phase gets its entry in any case: a subgraph without an origin for evaluation may still
+            // train.
             phase.extend(Some(origin).filter(|origin| !bounds.only_trains(&origin.path)));
         }
         for (phase, origins) in phases {
@@ -116,6 +121,7 @@ pub(super) fn preferred(groups: &Groups, phase: Phase, kind: GraphKind, taken: &
     let of_kind = groups.iter().filter(|((in_phase, of, _), _)| (*in_phase, *of) == (phase, kind));
     let mut found: Vec<(&String, &CandidateGroup)> =
         of_kind.filter(|((.., key), group)| is_free(group, key)).map(|((.., key), group)| (key, group)).collect();
+    // A sequence of one op has no transitions to cover, so frequency decides.
     if kind == GraphKind::SingleOp {
         found.sort_by_key(|(key, group)| (std::cmp::Reverse(group.origins), *key));
         return found.into_iter().map(|(key, _)| key.clone()).collect();

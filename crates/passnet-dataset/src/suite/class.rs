@@ -48,6 +48,7 @@ impl Filling {
         let tasks = tasks as f64;
         let language = (shares.language * tasks).ceil();
         Self {
+            // Rounded down, and the language share up: the shares are bounds that a suite must keep.
             trivial: (shares.trivial * tasks).floor() as usize,
             other: (tasks - language).max(0.0) as usize,
             all_fields: false,
@@ -81,6 +82,7 @@ impl TaskClass {
             largest = largest.max(elements);
         }
         let is_trivial = ops.iter().all(|op| is_view(op)) || largest < FEW_ELEMENTS;
+        // Without graphs, 0 of 0 would count as half.
         Self { is_trivial, is_language: count > 0 && 2 * language >= count }
     }
 }

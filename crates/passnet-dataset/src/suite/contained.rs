@@ -21,12 +21,14 @@ pub(super) fn contained(needles: &[Vec<u32>], haystacks: &[Vec<u32>]) -> Vec<(us
         .par_iter()
         .enumerate()
         .map(|(index, haystack)| {
+            // The end is excluded: equal sequences are hard leaks, which are counted elsewhere.
             let windows = lengths.range(..haystack.len()).flat_map(|length| haystack.windows(*length));
             let inside: BTreeSet<usize> = windows.filter_map(|window| by_ops.get(window)).flatten().copied().collect();
             inside.into_iter().map(|needle| (needle, index)).collect()
         })
         .collect();
     let mut pairs: Vec<(usize, usize)> = found.into_iter().flatten().collect();
+    // By needle; the threads found them by haystack.
     pairs.sort_unstable();
     pairs
 }

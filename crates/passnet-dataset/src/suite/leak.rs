@@ -24,6 +24,8 @@ pub fn leaks(eval: &[Dataset], train: &Dataset) -> Result<Leak, TableError> {
     for suite in eval {
         for row in suite.read::<SampleRow>(Table::Subgraphs)? {
             let row = row?;
+            // The evaluation side is held in memory and training is streamed, because training is the larger
+            // one.
             evaluated.structures.extend(row.hashes.structure);
             evaluated.sequences.insert(row.ops.join(" "));
         }

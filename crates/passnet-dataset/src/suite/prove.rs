@@ -92,6 +92,7 @@ impl Proofs {
         let mut good = Vec::new();
         let mut candidates = candidates.into_iter();
         while good.len() < count {
+            // Only as many as are still missing: a proof takes seconds, and most graphs pass.
             let batch: Vec<SampleRow> = candidates.by_ref().take(count - good.len()).collect();
             if batch.is_empty() {
                 break;
@@ -150,6 +151,7 @@ impl Proofs {
 }
 
 fn key(row: &SampleRow, max_bytes: u64) -> String {
+    // The bound and the rules are in the key, since a graph that passes one bound may fail another.
     let files = row.files.content_id();
     ContentId::of_parts([files.as_str().as_bytes(), &max_bytes.to_le_bytes(), RULES]).to_string()
 }
@@ -178,6 +180,7 @@ fn prove(graphs: &[(&String, &SampleRow)], max_bytes: u64, runner: &dyn Runner) 
         // One graph took the process with it; alone, the others are proven.
         _ if graphs.len() > 1 => graphs.iter().flat_map(|graph| prove(&[*graph], max_bytes, runner)).collect(),
         Ok(_) => vec![ProofResult { graph: graphs[0].0.clone(), refused: "malformed reply".to_owned() }],
+        // A graph that kills its process is refused for good, so that the next call does not run it again.
         Err(message) => vec![ProofResult { graph: graphs[0].0.clone(), refused: message }],
     }
 }

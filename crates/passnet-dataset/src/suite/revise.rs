@@ -57,6 +57,7 @@ pub fn revise(
     for other in pool {
         fresh.extend(whole_tasks(other)?.into_iter().filter(|whole| !whole.class.is_trivial));
     }
+    // `insert` also drops a sequence that two pools share: the first pool wins.
     fresh.retain(|whole| known.insert(whole.task.ops.clone()));
     let is_language = |whole: &&Whole| whole.class.is_language && !whole.class.is_trivial;
     let language = fresh.iter().chain(&own).filter(is_language).count();
@@ -88,6 +89,7 @@ pub fn revise(
             chosen.push(whole);
         }
     }
+    // All tasks are in memory before the first is written, which is why `out` may be the suite itself.
     let pairs = chosen.into_iter().map(|whole| (whole.key(), whole.rows)).collect();
     write_suite(out, "eval", pairs)?;
     Ok(revised)

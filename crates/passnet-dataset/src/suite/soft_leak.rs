@@ -150,6 +150,8 @@ fn compare(
     let ops = |tasks: &[(String, Vec<u32>)]| tasks.iter().map(|(_, ops)| ops.clone()).collect::<Vec<_>>();
     let (own, others) = (ops(&tasks), ops(&training.tasks));
     let inside = contained(&own, &others);
+    // The same search with the roles exchanged; pairs are turned so that the task of the suite is first in
+    // both.
     let around: Vec<_> = contained(&others, &own).into_iter().map(|(other, task)| (task, other)).collect();
     let mut found = SuiteLeaks {
         suite: name(suite),
@@ -197,6 +199,7 @@ impl SuiteLeaks {
                 usize::from(row.origins.iter().any(|origin| training.models.contains(model(&origin.path))));
             self.overlapping_graphs += usize::from(training.places.has_origin_of(&row));
         }
+        // Tasks are counted by op sequence, which names them.
         self.family_tasks = tasks.len();
         Ok(())
     }

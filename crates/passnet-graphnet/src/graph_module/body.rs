@@ -163,6 +163,7 @@ impl<'a> Body<'a> {
     pub(super) fn bind(&mut self, target: Local<'a>, arg: Arg, setitem: Option<ValueId>) -> bool {
         match setitem {
             Some(node) => self.scope.bind_weakly(target, arg, Some(node)),
+            // A list has no identity in a graph: two uses of its name would be two lists.
             None if arg.elements().is_some() => return false,
             None => self.scope.bind(target, arg),
         }
@@ -171,6 +172,7 @@ impl<'a> Body<'a> {
 
     /// `target = None`, or `del target`.
     pub(super) fn free(&mut self, target: Local<'a>) {
+        // Before the first node there is nothing to free after, so such a free is lost.
         let after = self.builder.num_nodes().checked_sub(1).map(|last| NodeId(last as u32));
         self.scope.free(target, after);
     }

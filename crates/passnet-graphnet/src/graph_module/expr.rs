@@ -180,6 +180,7 @@ impl<'a> Lower<'a> {
             },
             Expr::Name(name) => match name.id.as_str() {
                 "slice" => self.slice_call(call),
+                // A local value called `device` hides the import of that name.
                 "device" if self.body.scope.get("device").is_none() => self.device(call),
                 "float" => self.float_call(call),
                 "getattr" => self.arguments(call, Callee::Function(GETATTR), self.body.args.len(), wanted),

@@ -87,6 +87,7 @@ impl<'a> Lower<'a> {
         if assign.value.is_none_literal_expr() && assign.targets.iter().all(Expr::is_name_expr) {
             return assign.targets.iter().try_for_each(|target| self.free(target));
         }
+        // The first plain name of `a = b = CALL` names the node, the others are aliases.
         let wanted = assign.targets.iter().find_map(|target| target.as_name_expr());
         let wanted = wanted.map(|name| self.target(name)).transpose()?;
         let arg = self.expr(&assign.value, wanted)?;
@@ -161,6 +162,7 @@ impl<'a> Lower<'a> {
             return Err(self.source.error(returned, ErrorKind::NoReturn));
         };
         match elements_of(value) {
+            // `return x, y`, `return (x, y)` and `return [x, y]` are the same outputs.
             Some(elements) => elements.iter().map(|element| self.expr(element, None)).collect(),
             None => Ok(vec![self.expr(value, None)?]),
         }

@@ -52,6 +52,7 @@ impl<'g> Printer<'g> {
         let mut last_use = vec![0; graph.num_values()];
         for node in graph.nodes() {
             for arg in node.all_args() {
+                // Nodes come in program order, so the last write is the last use.
                 graph.for_each_value(arg, &mut |value| last_use[value.index()] = node.id.0);
             }
         }
@@ -105,6 +106,7 @@ impl<'g> Printer<'g> {
 
     fn note_imports(&self, arg: Arg, imports: &mut Imports) {
         match arg {
+            // `torch.device` needs no import of its own.
             Arg::Device(_) => imports.device = self.device == "device",
             Arg::Float(value) if value.is_nan() => imports.nan = true,
             Arg::Float(value) if value.is_infinite() => imports.inf = true,
@@ -128,6 +130,7 @@ impl<'g> Printer<'g> {
             (Syntax::Unary(symbol), Some(_)) => Form::Unary(symbol),
             (Syntax::GetItem, Some(_)) => Form::GetItem,
             (Syntax::SetItem, Some(_)) => Form::SetItem,
+            // `x += y` moves the name `x` to the result, so nothing may use the old value later.
             (Syntax::InPlace(symbol), Some(value)) if self.last_use[value.index()] <= node.id.0 => {
                 Form::InPlace(symbol)
             }
@@ -191,6 +194,7 @@ impl<'g> Printer<'g> {
     fn operand(&self, out: &mut String, arg: Arg, is_power: bool) -> fmt::Result {
         let is_negative = match arg {
             Arg::Int(value) => value < 0,
+            // `-0.0` is printed with its sign as well; a NaN is printed without one.
             Arg::Float(value) => value.is_sign_negative() && !value.is_nan(),
             _ => false,
         };

@@ -63,6 +63,7 @@ impl<'a> Reader<'a> {
     /// Counts tokens towards the nesting.
     fn deepen(&mut self, tokens: u32) -> Option<()> {
         self.depth += tokens;
+        // Half of the limit, as a margin: the quick reader must never accept text that the parser refuses.
         (self.depth < MAX_NESTING / 2).then_some(())
     }
 

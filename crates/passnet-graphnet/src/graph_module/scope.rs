@@ -95,6 +95,8 @@ impl<'a> Scope<'a> {
     pub(super) fn get(&mut self, name: &str) -> Option<Arg> {
         let arg = self.entries[*self.positions.get(name)?].binding?.arg;
         if let Arg::Value(value) = arg {
+            // The candidate in `frees` stays and is dropped at the end, when it no longer agrees with this
+            // entry.
             self.freed_after[value.index()] = None;
         }
         Some(arg)
@@ -109,6 +111,8 @@ impl<'a> Scope<'a> {
         }
         let last = || callee.target().rsplit('.').next().filter(|last| is_value_name(last));
         let base = wanted.map(|local| local.name).or_else(last).unwrap_or("value");
+        // Models repeat a name thousands of times; without the counter, each new name would try all suffixes
+        // before it.
         let mut suffix = self.suffixes.get(base).copied().unwrap_or_default();
         let name = loop {
             let name = if suffix == 0 { base.to_owned() } else { format!("{base}_{suffix}") };
@@ -140,6 +144,7 @@ impl<'a> Scope<'a> {
         let Some(binding) = self.replace(name, None) else { return };
         if let (Some(value), Some(node)) = (binding.drops.or(binding.arg.as_value()), after)
             && self.references[value.index()] == 0
+            // A second `= None` of an alias frees nothing more.
             && self.freed_after[value.index()].is_none()
         {
             self.freed_after[value.index()] = Some(node);

@@ -17,6 +17,7 @@ pub fn print(tensors: &[TensorMeta]) -> String {
 }
 
 fn class(out: &mut String, tensor: &TensorMeta) -> fmt::Result {
+    // The class name only has to be an identifier; readers take the name from the attribute `name`.
     let words = tensor.name.chars().map(|char| if char.is_ascii_alphanumeric() { char } else { '_' });
     writeln!(out, "class Program_weight_tensor_meta_{}:", words.collect::<String>())?;
     writeln!(out, "    name = {}", StrRepr(&tensor.name))?;
@@ -64,6 +65,7 @@ impl fmt::Display for Number {
         match self.0 {
             None => f.write_str("None"),
             Some(value) if value.is_finite() => write!(f, "{}", FloatRepr(value)),
+            // Python has no literal for NaN and infinity.
             Some(value) => write!(f, "float('{}')", FloatRepr(value)),
         }
     }

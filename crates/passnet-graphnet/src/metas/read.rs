@@ -35,6 +35,7 @@ pub(super) fn tensor(source: &Source<'_>, class: &StmtClassDef) -> Result<Tensor
                 }
             }
             Stmt::Pass(_) => {}
+            // Docstrings carry no attribute.
             Stmt::Expr(expr) if expr.value.is_string_literal_expr() => {}
             other => return Err(unsupported(source, other)),
         }
@@ -42,6 +43,7 @@ pub(super) fn tensor(source: &Source<'_>, class: &StmtClassDef) -> Result<Tensor
     if tensor.name.is_empty() {
         return Err(source.error(&class.name, ErrorKind::NoName));
     }
+    // The product of the extents is checked here, so that all later code may rely on it to fit in 64 bits.
     let numel = tensor.numel().ok_or_else(|| source.error(&class.name, ErrorKind::HugeShape))?;
     if let (Some(data), Some(place)) = (&tensor.data, data_at)
         && data.len() as u64 != numel

@@ -32,6 +32,7 @@ pub(super) fn lower(source: &Source<'_>, module: &ModModule) -> Result<PaddleGra
                 };
                 let graph = lower.builder.finish(&outputs);
                 let graph = graph.map_err(|error| source.error(&forward.name, error.into()))?;
+                // Values after the last comment have no entry yet.
                 lower.types.resize(graph.num_values(), None);
                 return Ok(PaddleGraph { graph, types: lower.types });
             }
@@ -65,6 +66,7 @@ impl<'a> Lower<'a> {
         if parameters.args.len() != parameters.len() {
             return Err(self.unsupported(&parameters.range, "a parameter of this kind"));
         }
+        // The first parameter is `self`.
         for parameter in parameters.args.iter().skip(1) {
             if let Some(default) = &parameter.default {
                 return Err(self.unsupported(&**default, "a default value"));
@@ -105,6 +107,8 @@ impl<'a> Lower<'a> {
         let Some(names) = names.collect::<Option<Vec<&ExprName>>>() else {
             return Err(self.unsupported(value, "nested targets of these results"));
         };
+        // The tuple of results has no name in the text; it gets one from its first result, for readable
+        // prints.
         let wanted = names.first().map(|name| format!("{}_results", name.id));
         let whole = self.expr(value, wanted.as_deref())?;
         for (index, name) in names.into_iter().enumerate() {
@@ -179,6 +183,7 @@ impl<'a> Lower<'a> {
             Expr::UnaryOp(unary) if unary.op == UnaryOp::USub => {
                 self.operation("operator.neg", [&unary.operand], wanted)
             }
+            // Numbers that fit were returned above as scalars; this one needs more than 64 bits.
             Expr::NumberLiteral(literal) => {
                 let digits = self.source.text_of(literal).chars().take(40).collect();
                 Err(self.source.error(literal, ErrorKind::HugeInteger(digits)))
@@ -244,6 +249,7 @@ impl<'a> Lower<'a> {
                 Some(Scalar::Int(index)) => Some(self.builder.device("cuda", u32::try_from(index).ok())),
                 _ => None,
             },
+            // The device depends on the machine that runs the graph, so it stays symbolic.
             ("_current_expected_place", []) => Some(self.builder.attr(&format!("{NAMESPACE}.{path}"))),
             _ => None,
         }
@@ -282,6 +288,7 @@ impl<'a> Lower<'a> {
             wanted.filter(|name| is_value_name(name)).unwrap_or(if is_value_name(last) { last } else { "value" });
         let mut name = base.to_owned();
         let mut suffix = 1;
+        // A text may assign a name several times; values of a graph need different ones.
         while !self.taken.insert(name.clone()) {
             name = format!("{base}_{suffix}");
             suffix += 1;

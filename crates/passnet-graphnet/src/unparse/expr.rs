@@ -74,6 +74,7 @@ impl<'a, R: Rewrite<'a>> Unparser<'_, R> {
             Expr::BooleanLiteral(literal) => self.out.push_str(if literal.value { "True" } else { "False" }),
             Expr::EllipsisLiteral(_) => self.out.push_str("..."),
             Expr::StringLiteral(literal) => {
+                // `ast.unparse` keeps the prefix `u` of the first part and drops all other prefixes.
                 if literal.value.iter().next().is_some_and(|part| part.flags.prefix().is_unicode()) {
                     self.out.push('u');
                 }
@@ -95,6 +96,7 @@ impl<'a, R: Rewrite<'a>> Unparser<'_, R> {
                 self.expr_at(&subscript.value, Precedence::Atom)?;
                 self.out.push('[');
                 match &*subscript.slice {
+                    // `x[a, b]` has no brackets around its tuple, and `x[()]` has.
                     Expr::Tuple(tuple) if !tuple.elts.is_empty() => self.items(&tuple.elts)?,
                     slice => self.expr(slice)?,
                 }
@@ -117,6 +119,7 @@ impl<'a, R: Rewrite<'a>> Unparser<'_, R> {
             }
             Expr::BinOp(binary) => {
                 let own = Precedence::of(binary.op);
+                // Powers group from the right, all other operators from the left.
                 let (left, right) = if binary.op == Operator::Pow { (own.next(), own) } else { (own, own.next()) };
                 self.bracketed(place > own, |this| {
                     this.expr_at(&binary.left, left)?;
@@ -127,6 +130,8 @@ impl<'a, R: Rewrite<'a>> Unparser<'_, R> {
             Expr::Compare(compare) => {
                 let own = Precedence::Compare;
                 self.bracketed(place > own, |this| {
+                    // A comparison inside a comparison needs brackets: `a < b < c` is a chain, not `(a < b) <
+                    // c`.
                     this.expr_at(&compare.left, own.next())?;
                     for (op, right) in compare.ops.iter().zip(&compare.comparators) {
                         this.write(format_args!(" {} ", op.as_str()));
@@ -162,6 +167,7 @@ impl<'a, R: Rewrite<'a>> Unparser<'_, R> {
     /// Elements of a tuple, without its brackets.
     fn items(&mut self, elements: &'a [Expr]) -> Result<(), Error> {
         self.separated(elements, Self::expr)?;
+        // `(x)` is `x` in brackets, `(x,)` is a tuple.
         if elements.len() == 1 {
             self.out.push(',');
         }

@@ -112,6 +112,7 @@ impl Draft {
         self.shapes_match |= after(text, "[Shape]").is_some_and(|rest| rest.contains("match:True"));
         if let Some(rest) = after(text, "[DataType]") {
             let matches = rest.contains("match:True");
+            // One matching line is enough, as in the public scorer.
             self.dtypes_match = Some(matches || self.dtypes_match == Some(true));
         }
     }
@@ -200,7 +201,9 @@ impl Draft {
         }
         let loosest = met.last().map(|&(t, _)| t);
         Ok(match unmet {
+            // Nothing is unmet, so the strictest tolerance is met. Without any results there is none.
             None => loosest.map(|_| MIN_TOLERANCE),
+            // `t` is the loosest that is not met: everything above it is, unless nothing is above it.
             Some(t) => (Some(t) != loosest).then_some(t + 1),
         })
     }

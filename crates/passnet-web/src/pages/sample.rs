@@ -85,6 +85,7 @@ fn nearest(context: &Context<'_>, index: usize, sample: &SampleLine) -> Markup {
         })
         .filter(|&(similarity, ..)| similarity > LEAST_SIMILAR)
         .collect();
+    // Equal similarities are ordered by index, so that a site is written the same each time.
     found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     if found.is_empty() {
         return html! { p { "No other graph that the site shows has much in common with this one." } };
@@ -119,6 +120,7 @@ fn similarity(left: &[(u32, f32)], right: &[(u32, f32)]) -> f32 {
             sum += x * y;
         }
         // Both lists ascend, so the smaller feature has no partner further on.
+        // Both lists are sorted, so the side with the smaller feature moves on, and both on equal ones.
         i += usize::from(a <= b);
         j += usize::from(b <= a);
     }

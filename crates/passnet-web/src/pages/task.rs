@@ -80,6 +80,7 @@ fn drawings(graphs: &[(&str, GraphView)]) -> Markup {
     let mut distinct: Vec<(&GraphView, Vec<&str>)> = Vec::new();
     let mut places = BTreeMap::new();
     for (name, view) in graphs {
+        // Variants of a graph that differ in sizes only look alike, so one drawing serves them all.
         let place = *places.entry(structural(&view.graph)).or_insert_with(|| {
             distinct.push((view, Vec::new()));
             distinct.len() - 1
@@ -132,6 +133,7 @@ fn results(context: &Context<'_>, suite: usize, index: usize) -> Markup {
     let site = context.site;
     let (runs, task) = (&site.suites[suite].runs, &site.suites[suite].tasks[index]);
     // At least ten rows, however many runs a suite has.
+    // With many runs, fewer graphs fit; ten rows are shown in any case, so that the table says something.
     let rows = (MAX_CELLS / runs.len().max(1)).max(10).min(task.graphs.len());
     let verdicts: Vec<BTreeMap<&str, _>> = runs
         .iter()

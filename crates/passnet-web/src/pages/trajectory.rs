@@ -36,6 +36,7 @@ pub(super) fn list(context: &Context<'_>) -> Page {
         }
     };
     let mut outcomes: Vec<&str> = context.site.trajectories.iter().map(|view| view.outcome.as_str()).collect();
+    // `dedup` removes neighbours only.
     outcomes.sort_unstable();
     outcomes.dedup();
     let content = html! {
@@ -101,6 +102,7 @@ fn message(turn: &Turn, left: &mut usize) -> Markup {
     let mut text = |text: &str| {
         let shown: String = text.chars().take(MAX_TURN.min(*left)).collect();
         // Empty messages use up the budget as well, so that no conversation makes a page without end.
+        // At least 1, so that endless empty messages use up the room as well.
         *left = left.saturating_sub(shown.len().max(1));
         if shown.len() < text.len() { format!("{shown}\n…") } else { shown }
     };

@@ -22,6 +22,7 @@ pub(super) fn authors(runs: &[Arc<RunView>]) -> Vec<AuthorEntry> {
     }
     let mut slugs = Slugs::default();
     let entry = |(name, mut of): (String, Vec<usize>)| {
+        // By time and not by the order of the folder: the page of an author is a history.
         of.sort_by(|&a, &b| runs[a].header.started.cmp(&runs[b].header.started));
         AuthorEntry { slug: slugs.name(&name), name, runs: of }
     };

@@ -128,12 +128,14 @@ impl Site {
             .map(|((run, slug), label)| {
                 let is_its =
                     |suite: &SuiteEntry| suite.name == run.header.suite && suite.version == run.header.suite_version;
+                // Always found: the suites were collected from these runs.
                 let suite = suites.iter().position(is_its).unwrap_or_default();
                 RunEntry { slug, suite, label, tasks: by_task(run, &suites[suite]) }
             })
             .collect();
         for suite in &mut suites {
             // After the entries were made: their positions are indices into `runs`, which this does not move.
+            // After the entries, which refer to suites and not to places in this list.
             suite.runs.sort_by(|&a, &b| rank(&runs[b]).total_cmp(&rank(&runs[a])));
         }
         let samples = samples(dataset.as_ref());
@@ -182,6 +184,7 @@ impl Site {
     pub(crate) fn failing_part(&self, run: usize, verdict: &Verdict) -> Option<usize> {
         let author = self.runs[run].header.author.to_string();
         let is_it = |view: &BisectedView| view.id == verdict.id && view.author == author;
+        // A part that failed in an earlier run says nothing about a graph that is correct in this one.
         verdict.status.is_failure().then(|| self.bisected.iter().position(is_it)).flatten()
     }
 
@@ -276,6 +279,7 @@ fn samples(dataset: Option<&DatasetView>) -> Vec<SampleEntry> {
 /// Runs with a sound score go before those without.
 fn rank(run: &RunView) -> f64 {
     // No score is near a million, so the two kinds never mix.
+    // AS is on another scale than the sound score, so the two are never compared with each other.
     run.score.sound.as_ref().map_or(run.score.aggregated - 1e6, |sound| sound.score)
 }
 
@@ -323,6 +327,7 @@ fn suites(runs: &[Arc<RunView>]) -> Vec<SuiteEntry> {
         suites[suite].runs.push(index);
         for verdict in &run.verdicts {
             let task = verdict.id.task.as_str();
+            // Tasks keep the order of the runs, which is that of the suite; a sorted map would lose it.
             if !graphs[suite].contains_key(task) {
                 order[suite].push(task);
             }
@@ -352,6 +357,7 @@ fn by_task(run: &RunView, suite: &SuiteEntry) -> BTreeMap<usize, TaskVerdicts> {
         }
     }
     for of in tasks.values_mut() {
+        // A log has verdicts in the order in which they finished, which differs between runs.
         of.verdicts.sort_by_key(|&index| &run.verdicts[index].id.graph);
     }
     for (index, score) in run.score.tasks.iter().enumerate() {

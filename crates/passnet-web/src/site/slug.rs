@@ -30,10 +30,12 @@ fn slug(text: &str) -> String {
         let c = c.to_ascii_lowercase();
         match c {
             'a'..='z' | '0'..='9' | '_' | '.' => name.push(c),
+            // Several special characters in a row become one dash.
             _ if name.ends_with('-') => {}
             _ => name.push('-'),
         }
     }
+    // A leading dot would hide the file, and `..` would be the folder above.
     let name = name.trim_matches(['-', '.']);
     if name.is_empty() { "unnamed".to_owned() } else { name.to_owned() }
 }

@@ -37,6 +37,7 @@ pub(super) fn bands(subjects: &[StudiedGraph]) -> Vec<Band> {
             geometric_mean: (logs / within.len() as f64).exp(),
         })
     };
+    // Each band starts where the one before ends; the zip drops the last end, which starts none.
     starts.zip(ENDS).filter_map(band).collect()
 }
 

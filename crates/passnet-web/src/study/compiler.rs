@@ -41,6 +41,7 @@ impl CompilerStudy {
             match (verdict.status, verdict.scored_timing()) {
                 // Only settled times: the study counts small slowdowns, which noise could fake.
                 (Status::Correct, Some(timing)) if timing.stable => subjects.push(subject(verdict, timing)),
+                // A correct graph without a measurement has not settled either.
                 (Status::Correct | Status::Unstable, _) => unstable += 1,
                 (status, _) => *failures.entry(status).or_default() += 1,
             }
@@ -117,6 +118,7 @@ impl CompilerStudy {
         let sum = |value: &dyn Fn(f64, f64) -> f64| points.iter().map(|&(a, b)| value(a - x, b - y)).sum::<f64>();
         // Graphs of one size, or equal speed-ups, have no correlation.
         let scale = (sum(&|a, _| a * a) * sum(&|_, b| b * b)).sqrt();
+        // If all graphs have one size, or one speed-up, there is no correlation to compute.
         (scale > 0.0).then(|| sum(&|a, b| a * b) / scale)
     }
 

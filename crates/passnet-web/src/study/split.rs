@@ -55,6 +55,7 @@ pub(super) fn parts(splits: &[TimeSplit]) -> Vec<Part> {
     let loss = |parts: &[f64; 4]| parts.iter().map(|part| part.max(0.0)).sum::<f64>();
     let part = |(at, name): (usize, &'static str)| Part {
         name,
+        // Each graph has weight 1, however long it takes: otherwise the few long graphs would decide.
         lost: splits.iter().map(|parts| parts[at].max(0.0) / loss(parts)).sum::<f64>() / count,
         won: splits.iter().map(|parts| (-parts[at]).max(0.0) / loss(parts)).sum::<f64>() / count,
         median_ns: median(splits.iter().map(|parts| parts[at]).collect()),
@@ -81,6 +82,8 @@ pub(super) fn split(against_eager: &Timing, against_control: &Timing) -> Option<
     let spans = eager.device_median_ns.zip(control.device_median_ns).zip(candidate.device_median_ns);
     Some(match spans {
         Some(((eager, control), candidate)) => TimeSplit {
+            // Host time is the rest of the total without the span between device events, so that the four
+            // parts add up to the slowdown.
             path: total_path - (control - eager),
             gaps: control - eager,
             launch: total_code - (candidate - control),

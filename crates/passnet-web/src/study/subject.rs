@@ -31,6 +31,8 @@ pub(super) fn subject(verdict: &Verdict, timing: &Timing) -> StudiedGraph {
         speedup: (speedup.ratio, speedup.low, speedup.high),
         kernel_speedup: timing
             .device_speedup
+            // A CPU has no device events; the control has the same guards, so their ratio is that of the code
+            // alone.
             .or(verdict.control_timing().map(|control| control.speedup))
             .map(|of| of.ratio),
         split: verdict.control_timing().and_then(|control| split(timing, control)),

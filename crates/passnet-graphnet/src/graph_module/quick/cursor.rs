@@ -15,6 +15,8 @@ const CHUNK: usize = 16;
 fn len_of_word(text: &[u8]) -> usize {
     let (chunks, rest) = text.as_chunks::<CHUNK>();
     for (index, chunk) in chunks.iter().enumerate() {
+        // One byte of the number for each of the text, in order: the lowest that is set is the first byte
+        // after the word.
         let other = u128::from_le_bytes(chunk.map(|byte| u8::from(!is_word_byte(byte))));
         if other != 0 {
             return index * CHUNK + other.trailing_zeros() as usize / 8;
@@ -170,6 +172,7 @@ impl<'a> Cursor<'a> {
         self.at += 1;
         let start = self.at;
         let bytes = &self.text.as_bytes()[start..];
+        // Escapes and control characters are for the parser.
         self.at += bytes.iter().position(|&byte| byte == quote || byte == b'\\' || byte < b' ')?;
         let text = self.since(start)?;
         self.expect(quote)?;

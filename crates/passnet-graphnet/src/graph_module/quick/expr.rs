@@ -114,6 +114,8 @@ impl<'a> Reader<'a> {
             };
             match self.cursor.byte() {
                 b'.' => {
+                    // Settled before the name is read: the receiver's node comes before the nodes of the
+                    // arguments.
                     let Arg::Value(receiver) = self.settle(term, None) else { return None };
                     self.cursor.step(1);
                     self.deepen(2)?;
@@ -289,6 +291,8 @@ impl<'a> Reader<'a> {
             // Most arguments are names.
             (Some(name), b',' | b')') => self.name(name)?,
             _ => {
+                // The word was the start of a longer expression; words have no effect on the graph, so
+                // reading again is safe.
                 self.cursor.go_to(start);
                 self.arg()?
             }

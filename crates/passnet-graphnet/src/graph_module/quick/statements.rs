@@ -134,14 +134,18 @@ impl<'a> Reader<'a> {
         self.cursor.spaces();
         self.cursor.expect(b'=')?;
         self.cursor.spaces();
+        // Python evaluates the value before the index, and nodes follow this order, so the index is read
+        // afterwards.
         let value = self.arg()?;
         let end = self.cursor.at();
+        // Python evaluates the value before the index, and the order of nodes follows Python.
         self.cursor.go_to(index_start);
         self.depth = self.indent as u32;
         let base = self.body.args.len();
         let receiver = self.name(name)?;
         self.push(receiver);
         let index = self.index()?;
+        // Brackets were skipped as text before; if the index ends elsewhere, the two readings disagree.
         if self.cursor.at() != index_end {
             return None;
         }
