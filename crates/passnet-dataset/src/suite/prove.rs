@@ -92,7 +92,7 @@ impl Proofs {
         let mut good = Vec::new();
         let mut candidates = candidates.into_iter();
         while good.len() < count {
-            // Only as many as are still missing: a proof takes seconds, and most graphs pass.
+            // Only as many as are still missing, because a proof runs the graph.
             let batch: Vec<SampleRow> = candidates.by_ref().take(count - good.len()).collect();
             if batch.is_empty() {
                 break;

@@ -327,7 +327,7 @@ fn suites(runs: &[Arc<RunView>]) -> Vec<SuiteEntry> {
         suites[suite].runs.push(index);
         for verdict in &run.verdicts {
             let task = verdict.id.task.as_str();
-            // Tasks keep the order of the runs, which is that of the suite; a sorted map would lose it.
+            // Tasks keep the order in which the runs have them; a sorted map would lose it.
             if !graphs[suite].contains_key(task) {
                 order[suite].push(task);
             }
