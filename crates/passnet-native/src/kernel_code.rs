@@ -3,9 +3,11 @@
 //! - `place`: bytes, addresses, protection.
 //! - `libraries`: functions of libraries that kernels call.
 //! - `call`: calls with a clean stack and clean registers.
+//! - `stack`: stacks of kernels, apart from those of threads.
 //! - `guard`: calls with closed pages around each tensor, for checks.
 //! - `forked`: such calls in a process that has no other memory.
 //! - `split`: calls whose range is split over the threads of PyTorch.
+//! - `threads`: threads that a kernel starts with OpenMP, with clean stacks too.
 //! - `copy`: a kernel of the launcher's own.
 //!
 //! Only an [`Image`](passnet_objects::Image) can be placed, and only a judged object becomes one. Nothing else is in the
@@ -21,6 +23,10 @@ mod keep;
 mod libraries;
 mod place;
 mod split;
+#[cfg(target_arch = "x86_64")]
+mod stack;
+#[cfg(target_arch = "x86_64")]
+mod threads;
 
 pub use call::call;
 pub use copy::copy_elements;

@@ -1,16 +1,12 @@
-//! Calls that show a kernel nothing of earlier ones: neither on the stack nor in registers.
+//! Calls that show a kernel nothing of earlier ones and nothing of its callers: neither on the stack nor in registers.
 
 use passnet_objects::StackUse;
 
 use super::entry::Entry;
+#[cfg(target_arch = "x86_64")]
+use super::stack;
 
-/// Bytes that are cleared where an object does not say how much stack it uses. Such kernels are compiled so that they
-/// initialise all locals; this is for what a compiler leaves out.
-const UNBOUNDED: usize = 16 << 10;
-/// Bytes that are cleared in one step.
-const STEP: usize = 64;
-
-/// Calls a kernel. The stack that it is going to use is cleared, and so are the registers that a caller does not keep.
+/// Calls a kernel on a [`stack`] that is clear, with registers that are clear. Its arguments are on that stack as well.
 ///
 /// # Safety
 ///
@@ -20,36 +16,59 @@ const STEP: usize = 64;
 pub unsafe fn call(entry: Entry, words: &[u64], stack: StackUse) {
     #[cfg(target_arch = "x86_64")]
     {
-        // SAFETY: the caller's word; the stack below is unused, and the kernel would use as much of it.
-        unsafe { call_with(entry, words, stack_bytes(stack), level()) }
+        let area = stack::of(stack, arguments(words.len()));
+        // SAFETY: the caller's word; the area is this thread's, and no call of it is running.
+        stack::with_current(stack, || unsafe { call_on(area, entry, words, level()) });
+        stack::release(area);
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
-        let _ = (stack, UNBOUNDED, STEP);
+        let _ = stack;
         // SAFETY: the caller's word.
         unsafe { entry(words.as_ptr()) }
     }
 }
 
-/// Returns the bytes to clear for a use of the stack.
-pub(super) fn stack_bytes(stack: StackUse) -> usize {
-    let bytes = match stack {
-        StackUse::Bytes(bytes) => usize::try_from(bytes).unwrap_or(UNBOUNDED),
-        StackUse::Unbounded => UNBOUNDED,
-    };
-    bytes.next_multiple_of(STEP).max(STEP)
-}
-
-/// Calls a kernel with [`stack_bytes`] cleared, on a CPU with vector registers of a [`level`].
+/// Calls a kernel's function in a thread of its own making, with a pointer that is passed on as it is. In the thread that
+/// called the kernel, the function continues on the kernel's own stack.
 ///
 /// # Safety
 ///
-/// As [`call`].
+/// As [`call`], with the argument of the function.
 #[cfg(target_arch = "x86_64")]
 #[expect(unsafe_code, reason = "the caller vouches for the arguments")]
-pub(super) unsafe fn call_with(entry: Entry, words: &[u64], bytes: usize, level: u8) {
-    // SAFETY: the caller's word.
-    unsafe { clean::call(entry, words.as_ptr(), bytes, level) }
+pub(super) unsafe fn call_in_thread(entry: Entry, argument: *const u64, stack: StackUse) {
+    if stack::current().is_some() {
+        // SAFETY: the caller's word.
+        return unsafe { entry(argument) };
+    }
+    let area = stack::of(stack, 0);
+    // SAFETY: the caller's word; the area is this thread's, and no call of it is running.
+    stack::with_current(stack, || unsafe { clean::call(entry, argument, (area, area.top), level()) });
+    stack::release(area);
+}
+
+/// Returns the bytes of so many arguments on a stack.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn arguments(words: usize) -> usize {
+    (words * size_of::<u64>()).next_multiple_of(64)
+}
+
+/// Calls a kernel on a stack whose uncleared part is zero, on a CPU with vector registers of a [`level`].
+///
+/// # Safety
+///
+/// As [`call`]; nothing uses the stack.
+#[cfg(target_arch = "x86_64")]
+#[expect(unsafe_code, reason = "the caller vouches for the arguments")]
+pub(super) unsafe fn call_on(area: stack::Area, entry: Entry, words: &[u64], level: u8) {
+    let first = area.top - arguments(words.len());
+    // SAFETY: the caller's word; the area has room for the arguments.
+    unsafe {
+        std::ptr::write_bytes(first as *mut u8, 0, area.top - first);
+        std::ptr::copy_nonoverlapping(words.as_ptr(), first as *mut u64, words.len());
+        clean::call(entry, first as *const u64, (area, first), level);
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -62,11 +81,15 @@ mod clean {
         sync::atomic::{AtomicU8, Ordering},
     };
 
-    use crate::kernel_code::entry::Entry;
+    use crate::kernel_code::{entry::Entry, stack::Area};
 
     const UNKNOWN: u8 = u8::MAX;
+    /// Bit of a level: the system lets programs use the base of `gs`.
+    const HAS_BASE: u8 = 4;
+    /// Bit of the second word of the system's list of features that says so.
+    const FSGSBASE: libc::c_ulong = 2;
 
-    /// Vector registers of this CPU: 0 for SSE, 1 for AVX, 2 for AVX-512.
+    /// Vector registers of this CPU: 0 for SSE, 1 for AVX, 2 for AVX-512; and [`HAS_BASE`].
     pub(in crate::kernel_code) fn level() -> u8 {
         static LEVEL: AtomicU8 = AtomicU8::new(UNKNOWN);
         let known = LEVEL.load(Ordering::Relaxed);
@@ -74,44 +97,39 @@ mod clean {
             return known;
         }
         let has_wide = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw");
-        let level = if has_wide { 2 } else { u8::from(is_x86_feature_detected!("avx")) };
+        let vectors = if has_wide { 2 } else { u8::from(is_x86_feature_detected!("avx")) };
+        // SAFETY: a question about the system.
+        #[expect(unsafe_code, reason = "the standard library does not have it")]
+        let features = unsafe { libc::getauxval(libc::AT_HWCAP2) };
+        let level = vectors | if features & FSGSBASE != 0 { HAS_BASE } else { 0 };
         LEVEL.store(level, Ordering::Relaxed);
         level
     }
 
-    /// Clears `bytes` (a multiple of 64) below the stack pointer and the registers, and calls.
+    /// Clears a stack below an address and the registers, and calls there. Where the caller's own stack is, stands in the
+    /// base of `gs` meanwhile: kernels have no instruction that reads it. Without that register it stands in `r15`.
     ///
     /// # Safety
     ///
-    /// As `super::call`; `level` is that of this CPU.
+    /// As `super::call`; the address is one of the area, aligned to 64 bytes; `level` is that of this CPU.
     #[expect(unsafe_code, reason = "the compiler does not clear what it does not use")]
-    pub(super) unsafe fn call(entry: Entry, words: *const u64, bytes: usize, level: u8) {
-        // SAFETY: without `nostack` the stack pointer is aligned and nothing below it is in use. All registers that a
-        // function of C may change are declared as changed.
+    pub(super) unsafe fn call(entry: Entry, argument: *const u64, (area, top): (Area, usize), level: u8) {
+        let bytes = area.cleared - (area.top - top);
+        // SAFETY: the stack is unused. All registers that are changed are declared so, or kept on the old stack.
         unsafe {
             asm!(
-                "xorps xmm0, xmm0",
-                "mov rax, rsp",
-                "sub rax, rcx",
-                // Large areas are faster with the string instruction, which takes a while to start.
-                "cmp rcx, 2048",
-                "jb 2f",
-                "mov r8, rdi; mov rdi, rax; shr rcx, 3; xor eax, eax; cld; rep stosq; mov rdi, r8",
+                "push rbx; push rbp; mov rbx, rdi",
+                "mov rdi, rsi; xor eax, eax; cld; rep stosq",
+                "test r14d, 4; jz 2f",
+                "rdgsbase rax; push rax; mov r15, rsp; wrgsbase r15; xor r15d, r15d",
                 "jmp 3f",
                 "2:",
-                "movaps [rax], xmm0",
-                "movaps [rax + 16], xmm0",
-                "movaps [rax + 32], xmm0",
-                "movaps [rax + 48], xmm0",
-                "add rax, 64",
-                "cmp rax, rsp",
-                "jb 2b",
+                "mov r15, rsp",
                 "3:",
-                "test edx, edx",
-                "jz 4f",
+                "mov rsp, r13; mov rdi, rbx",
+                "test r14d, 3; jz 4f",
                 "vzeroall",
-                "cmp edx, 2",
-                "jne 5f",
+                "test r14d, 2; jz 5f",
                 "vpxord zmm16, zmm16, zmm16; vpxord zmm17, zmm17, zmm17; vpxord zmm18, zmm18, zmm18; vpxord zmm19, zmm19, zmm19",
                 "vpxord zmm20, zmm20, zmm20; vpxord zmm21, zmm21, zmm21; vpxord zmm22, zmm22, zmm22; vpxord zmm23, zmm23, zmm23",
                 "vpxord zmm24, zmm24, zmm24; vpxord zmm25, zmm25, zmm25; vpxord zmm26, zmm26, zmm26; vpxord zmm27, zmm27, zmm27",
@@ -121,20 +139,94 @@ mod clean {
                 // The upper halves of 16 to 31 need no `vzeroupper`; those of 0 to 15 are clean.
                 "jmp 5f",
                 "4:",
-                "xorps xmm1, xmm1; xorps xmm2, xmm2; xorps xmm3, xmm3; xorps xmm4, xmm4; xorps xmm5, xmm5",
+                "xorps xmm0, xmm0; xorps xmm1, xmm1; xorps xmm2, xmm2; xorps xmm3, xmm3; xorps xmm4, xmm4; xorps xmm5, xmm5",
                 "xorps xmm6, xmm6; xorps xmm7, xmm7; xorps xmm8, xmm8; xorps xmm9, xmm9; xorps xmm10, xmm10",
                 "xorps xmm11, xmm11; xorps xmm12, xmm12; xorps xmm13, xmm13; xorps xmm14, xmm14; xorps xmm15, xmm15",
                 "5:",
-                "xor eax, eax; xor ecx, ecx; xor edx, edx; xor esi, esi",
+                "xor eax, eax; xor ecx, ecx; xor edx, edx; xor esi, esi; xor ebx, ebx; xor ebp, ebp; xor r13d, r13d",
                 "xor r8d, r8d; xor r9d, r9d; xor r10d, r10d; xor r11d, r11d",
                 "cld",
                 "call r12",
-                in("r12") entry,
-                inout("rdi") words => _,
-                inout("rcx") bytes => _,
-                inout("edx") u32::from(level) => _,
+                "test r14d, 4; jz 6f",
+                "rdgsbase r15; mov rsp, r15; pop rax; wrgsbase rax",
+                "jmp 7f",
+                "6:",
+                "mov rsp, r15",
+                "7:",
+                "pop rbp; pop rbx",
+                inout("rdi") argument => _,
+                inout("rsi") area.top - area.cleared => _,
+                inout("rcx") bytes / 8 => _,
+                inout("r12") entry => _,
+                inout("r13") top => _,
+                inout("r14d") u32::from(level) => _,
+                out("r15") _,
                 clobber_abi("C"),
             );
         }
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_arch = "x86_64")]
+mod tests {
+    use std::arch::asm;
+
+    use super::*;
+
+    /// Writes what it finds to its first argument: the or of all values on its stack below, and its own stack pointer. It fills
+    /// that stack meanwhile.
+    #[expect(unsafe_code, reason = "a kernel that looks where kernels must not")]
+    unsafe extern "C" fn look(words: *const u64) {
+        // SAFETY: the words are the address of two others and of the first byte of the stack.
+        unsafe {
+            let (seen, here): (u64, u64);
+            asm!("mov {}, rsp", out(reg) here);
+            let (out, bottom) = (*words as *mut u64, *words.add(1));
+            asm!(
+                "xor {seen}, {seen}",
+                "mov {at}, {bottom}",
+                "2: or {seen}, [{at}]",
+                "mov qword ptr [{at}], 7",
+                "add {at}, 8",
+                "lea {end}, [rsp - 1024]",
+                "cmp {at}, {end}",
+                "jb 2b",
+                seen = out(reg) seen, at = out(reg) _, end = out(reg) _, bottom = in(reg) bottom,
+            );
+            out.write(seen);
+            out.add(1).write(here);
+        }
+    }
+
+    #[test]
+    #[expect(unsafe_code, reason = "calls a kernel")]
+    fn a_kernel_has_a_stack_of_its_own_without_values() {
+        for stack in [StackUse::Bytes(64), StackUse::Bytes(100_000), StackUse::Unbounded] {
+            let area = stack::of(stack, 64);
+            for _ in 0..3 {
+                let mut seen = [1_u64; 2];
+                let words = [seen.as_mut_ptr() as u64, area.bottom as u64];
+                // SAFETY: the words are what the function reads.
+                unsafe { call(look, &words, stack) };
+                assert_eq!(seen[0], 0, "{stack:?}");
+                assert!((area.bottom..area.top).contains(&(seen[1] as usize)), "{stack:?}");
+            }
+        }
+    }
+
+    #[test]
+    #[expect(unsafe_code, reason = "calls a kernel")]
+    fn calls_within_a_call_continue_on_its_stack() {
+        unsafe extern "C" fn outer(words: *const u64) {
+            // SAFETY: the words are those of `look`.
+            unsafe { call_in_thread(look, words, StackUse::Bytes(64)) }
+        }
+        let area = stack::of(StackUse::Bytes(9000), 64);
+        let mut seen = [1_u64; 2];
+        // SAFETY: as above.
+        unsafe { call(outer, &[seen.as_mut_ptr() as u64, area.bottom as u64], StackUse::Bytes(9000)) };
+        assert_eq!(seen[0], 0);
+        assert!((area.bottom..area.top).contains(&(seen[1] as usize)));
     }
 }

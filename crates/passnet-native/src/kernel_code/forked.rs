@@ -27,6 +27,7 @@ use plan::{Plan, PlanMemory};
 use super::{
     call,
     keep::{Access, Keep},
+    stack,
 };
 
 pub(super) use mappings::place_of;
@@ -52,17 +53,20 @@ pub(super) enum Outcome {
 /// Fails where the system gives no memory or no process.
 pub(super) fn run(forked: &ForkedCall<'_>) -> io::Result<Outcome> {
     let memory = PlanMemory::new(forked)?;
-    let (mut keeps, stack) = mappings::of_process(STACK)?;
-    keeps.push(stack);
+    let (mut keeps, own) = mappings::of_process(STACK)?;
+    keeps.push(own);
+    let longest = forked.calls.iter().map(Vec::len).max().unwrap_or(0);
+    let area = stack::of(forked.loaded.stack(), call::arguments(longest));
+    keeps.push(Keep { start: area.bottom, end: area.top, protection: None });
     keeps.extend(memory.keeps());
     let mapping = forked.loaded.mapping();
     keeps.push(Keep { start: mapping.base, end: mapping.end, protection: None });
     keeps.extend(forked.reach.memory.iter().copied());
-    let plan = plan(forked, &memory, &keeps);
+    let plan = plan(forked, &memory, &keeps, area);
     control::make_known(memory.control());
     let left_out = LeftOut::new(&keeps);
     let signals = Blocked::all();
-    let child = fork(plan, stack.end - 64);
+    let child = fork(plan, own.end - 64);
     drop(signals);
     drop(left_out);
     wait(child?)?;
@@ -81,8 +85,7 @@ pub(super) fn run(forked: &ForkedCall<'_>) -> io::Result<Outcome> {
     Ok(outcome)
 }
 
-fn plan<'m>(forked: &ForkedCall<'_>, memory: &'m PlanMemory, keeps: &[Keep]) -> &'m Plan<'m> {
-    let stack = call::stack_bytes(forked.loaded.stack());
+fn plan<'m>(forked: &ForkedCall<'_>, memory: &'m PlanMemory, keeps: &[Keep], area: stack::Area) -> &'m Plan<'m> {
     let calls: Vec<&[u64]> = forked.calls.iter().map(|words| memory.place(words)).collect();
     let patches: Vec<_> =
         forked.loaded.slots().iter().filter_map(|(slot, name)| Some((*slot, stand_ins::of(name)?))).collect();
@@ -91,7 +94,7 @@ fn plan<'m>(forked: &ForkedCall<'_>, memory: &'m PlanMemory, keeps: &[Keep]) -> 
     let plan = Plan {
         control: memory.control(),
         entry: forked.entry,
-        stack,
+        area,
         level: call::level(),
         calls: memory.place(&calls),
         protections: memory.place(&protections),

@@ -39,6 +39,14 @@ pub(super) fn openmp(name: &CStr) -> Option<usize> {
     (address != 0).then_some(address)
 }
 
+/// Returns the address of a function of GCC's OpenMP library, which kernels use.
+pub(super) fn kernel_openmp(name: &CStr) -> Option<usize> {
+    // SAFETY: the handle is open and never closed.
+    #[expect(unsafe_code, reason = "symbols come from the dynamic loader")]
+    let address = unsafe { libc::dlsym(handle(RuntimeLibrary::OpenMp)? as *mut c_void, name.as_ptr()) as usize };
+    (address != 0).then_some(address)
+}
+
 /// Returns the handle of a library, which is opened once.
 fn handle(library: RuntimeLibrary) -> Option<usize> {
     static HANDLES: [OnceLock<usize>; 5] = [const { OnceLock::new() }; 5];

@@ -2,8 +2,10 @@
 
 use std::{io, ptr};
 
-use passnet_objects::{CallTarget, Image, StackUse};
+use passnet_objects::{CallTarget, Image, Import, RuntimeLibrary, StackUse};
 
+#[cfg(target_arch = "x86_64")]
+use super::threads;
 use super::{entry::Entry, libraries};
 
 /// Distance between parts with different protection.
@@ -11,6 +13,9 @@ const PAGE: usize = 4096;
 /// `jmp [rip]` and the address that it reads.
 const JUMP: [u8; 8] = [0xff, 0x25, 0x02, 0x00, 0x00, 0x00, 0xcc, 0xcc];
 const JUMP_BYTES: usize = 16;
+/// Stack for functions of mathematics, and for those that have the system give memory or start threads.
+const MATHEMATICS: u64 = 6 << 10;
+const LIBRARIES: u64 = 14 << 10;
 /// Between jumps: `int3`.
 const FILLER: u8 = 0xcc;
 
@@ -69,7 +74,7 @@ impl Loaded {
         memory[..image.code().len()].copy_from_slice(image.code());
         memory[constants..constants + image.constants().len()].copy_from_slice(image.constants());
         for (number, import) in image.imports().iter().enumerate() {
-            let address = libraries::resolve(import).ok_or_else(|| LoadError::NoFunction(import.name.clone()))? as u64;
+            let address = address_of(import).ok_or_else(|| LoadError::NoFunction(import.name.clone()))? as u64;
             let jump = jumps + number * JUMP_BYTES;
             memory[jump..jump + 8].copy_from_slice(&JUMP);
             memory[jump + 8..jump + JUMP_BYTES].copy_from_slice(&address.to_le_bytes());
@@ -111,9 +116,18 @@ impl Loaded {
         ImageMapping { base, constants: base + self.constants, end: base + self.bytes.max(PAGE) }
     }
 
-    /// Stack that its functions use.
+    /// Stack that its functions use, with that of libraries.
     pub fn stack(&self) -> StackUse {
-        self.image.stack()
+        let of = |library| match library {
+            RuntimeLibrary::C => 0,
+            RuntimeLibrary::Math | RuntimeLibrary::VectorMath | RuntimeLibrary::Compiler => MATHEMATICS,
+            RuntimeLibrary::Memory | RuntimeLibrary::OpenMp => LIBRARIES,
+        };
+        let below = self.image.imports().iter().map(|import| of(import.library)).max().unwrap_or(0);
+        match self.image.stack() {
+            StackUse::Bytes(bytes) => StackUse::Bytes(bytes.saturating_add(below)),
+            StackUse::Unbounded => StackUse::Unbounded,
+        }
     }
 }
 
@@ -125,6 +139,15 @@ impl Drop for Loaded {
             libc::munmap(self.base.cast(), self.bytes);
         }
     }
+}
+
+/// Returns the address of a function that a kernel calls; `None` where this system does not have it.
+fn address_of(import: &Import) -> Option<usize> {
+    #[cfg(target_arch = "x86_64")]
+    if import.name == "GOMP_parallel" {
+        return Some(threads::parallel as *const () as usize);
+    }
+    libraries::resolve(import)
 }
 
 /// Maps a copy of some bytes: executable up to `constants`, readable from there.

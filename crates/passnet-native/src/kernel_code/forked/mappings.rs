@@ -8,7 +8,7 @@ use std::{
     sync::OnceLock,
 };
 
-use crate::kernel_code::keep::Keep;
+use crate::kernel_code::{keep::Keep, stack};
 
 const PAGE: usize = 4096;
 /// End of the addresses of a process.
@@ -98,6 +98,9 @@ pub(in crate::kernel_code) fn place_of(address: usize) -> String {
     }
     if address > END {
         return "an address that no process can have, or a clock of the CPU".to_owned();
+    }
+    if stack::is_around(address) {
+        return "the stack outside of its frames".to_owned();
     }
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let line = maps.lines().find(|line| range(line).is_some_and(|(start, end)| (start..end).contains(&address)));

@@ -7,6 +7,7 @@ use crate::kernel_code::{
     entry::Entry,
     keep::{Keep, Reach, Span},
     place::Loaded,
+    stack::Area,
 };
 
 const PAGE: usize = 4096;
@@ -31,8 +32,8 @@ pub(in crate::kernel_code) struct ForkedCall<'c> {
 pub(super) struct Plan<'m> {
     pub(super) control: &'m Control,
     pub(super) entry: Entry,
-    /// Bytes of the stack to clear, and the vector registers of this CPU.
-    pub(super) stack: usize,
+    /// The kernel's stack, and the vector registers of this CPU.
+    pub(super) area: Area,
     pub(super) level: u8,
     pub(super) calls: &'m [&'m [u64]],
     /// First byte, end, and protection of memory.

@@ -29,7 +29,7 @@ pub(super) extern "C" fn main(plan: &Plan<'_>) -> ! {
         // SAFETY: the caller of a guarded call vouches for the words; this process has the memory.
         #[expect(unsafe_code, reason = "calls a kernel")]
         unsafe {
-            call::call_with(plan.entry, words, plan.stack, plan.level);
+            call::call_on(plan.area, plan.entry, words, plan.level);
         }
     }
     if let Some(address) = plan.fills.iter().find_map(|span| changed(span.start, span.bytes)) {
