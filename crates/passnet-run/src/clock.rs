@@ -32,6 +32,7 @@ pub fn seconds_of_rfc3339(text: &str) -> Option<u64> {
     };
     let ([year, month, day], [hours, minutes, seconds]) = (numbers(date, '-')?, numbers(time, ':')?);
     let is_time = (1970..10_000).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
+    // 60 is a leap second.
     if !is_time || hours > 23 || minutes > 59 || seconds > 60 {
         return None;
     }

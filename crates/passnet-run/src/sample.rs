@@ -65,6 +65,7 @@ impl GraphSample {
     /// Returns the names of the inputs that were state of the model when it was captured: its parameters, buffers and constants.
     pub fn weights(&self) -> impl Iterator<Item = &str> {
         let names = self.metas.iter().map(|meta| meta.name.as_str());
+        // Dynamo's names for attributes of the module, and the names that `extract` gives to constants.
         names.filter(|name| name.to_ascii_lowercase().contains("l_self_") || name.starts_with("L_constant_"))
     }
 

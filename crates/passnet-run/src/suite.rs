@@ -92,6 +92,7 @@ impl Selection {
         tasks.truncate(self.tasks.unwrap_or(usize::MAX));
         for task in tasks.iter_mut() {
             task.graphs.truncate(self.graphs.unwrap_or(usize::MAX));
+            // A graph that is not selected cannot be held out either; readers check this.
             task.held_out.retain(|graph| task.graphs.contains(graph));
         }
         tasks.retain(|task| !task.graphs.is_empty());
@@ -160,6 +161,8 @@ impl Suite {
             return Err(SuiteError::Empty { path: path.to_owned() });
         }
         let tasks = record.tasks.len();
+        // After the check for emptiness: a filter without a match is another error than a folder without a
+        // suite.
         selection.apply(&mut record.tasks);
         if record.tasks.is_empty() {
             return Err(SuiteError::NoMatch { path: path.to_owned(), what: selection.to_string(), tasks });
@@ -244,6 +247,7 @@ fn read_suite(path: &Path) -> Result<passnet_record::SuiteManifest, SuiteError> 
     }
     let names = suite.tasks.iter().flat_map(|task| std::iter::once(&task.id).chain(&task.graphs));
     for name in names {
+        // Names become paths below the suite; `..` or an absolute path would leave it.
         let plain = Path::new(name).components().all(|part| matches!(part, std::path::Component::Normal(_)));
         if name.is_empty() || !plain {
             return Err(SuiteError::BadName { path: path.to_owned(), name: name.clone() });
@@ -302,6 +306,7 @@ fn unpack(archive: &Path) -> Result<tempfile::TempDir, SuiteError> {
         return Err(SuiteError::Empty { path: archive.to_owned() });
     }
     let directory = tempfile::tempdir()?;
+    // A small archive can unpack to any size; cut off here, it fails as a damaged one.
     let reader = zstd::Decoder::new(File::open(archive)?)?.take(MAX_UNPACKED);
     tar::Archive::new(reader).unpack(directory.path()).map_err(|error| {
         io::Error::new(error.kind(), format!("{}: not a .tar.zst archive of a suite: {error}", archive.display()))

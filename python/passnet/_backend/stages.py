@@ -99,6 +99,7 @@ class Stages:
         def compile_stage(module: torch.fx.GraphModule, _example: Sequence[Any]) -> Stage:
             report = StageReport(name)
             self.reports.append(report)
+            # A copy: AOTAutograd keeps the graph that it passes here.
             own = torch.fx.GraphModule(module, module.graph)
             if name == "backward":
                 without_unused(own)
@@ -122,6 +123,8 @@ class Stage:
     def __call__(self, values: list[Any]) -> Sequence[Any]:
         run = self.run
         if run is None:
+            # Threads may call a stage for the first time at once; only one of them may compile and report
+            # it.
             with self._lock:
                 run = self.run = self.run or self._compiled(values)
         return run(values)
@@ -163,6 +166,7 @@ class Stage:
         self.report.notes += [note for note in candidate.notes if note not in self.report.notes]
         if not any(region.kept for region in candidate.regions):
             return None
+        # The backward was split for the strides that the forward promised, so they may not change.
         if reason := _unlike(candidate.module, self.module):
             self.report.notes.append(f"a rewritten graph is not used: {reason}")
             return None

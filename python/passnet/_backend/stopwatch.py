@@ -75,6 +75,7 @@ def compare_times(
         times = _compared(graphs[0].replay, graphs[1].replay, device)
     finally:
         for graph in graphs:
+            # Recorded graphs hold device memory until they are reset.
             graph.reset()
     eager_ns, fused_ns = (tuple(time / REPEATS for time in side) for side in (times.eager, times.fused))
     return Comparison(eager_ns, fused_ns)
@@ -86,6 +87,7 @@ def _compared(eager: Callable[[], Any], fused: Callable[[], Any], device: torch.
     times: tuple[list[float], list[float]] = ([], [])
     for number in range(_ROUNDS):
         # The order changes, so that neither always finds the caches as the other left them.
+        # Both sides are read within one round, so slow drift of the machine falls on both.
         for place in (0, 1) if number % 2 else (1, 0):
             times[place].append(clocks[place].read())
         if number + 1 >= _LEAST_ROUNDS and (
@@ -103,6 +105,7 @@ class _Clock:
         self.device = device
         function()
         self.repeats = 1
+        # The first call above compiled and filled caches, so that this reading is a usual one.
         self.repeats = max(1, min(_MAX_REPEATS, int(_ROUND_NS / max(self.read(), 1.0))))
 
     def read(self) -> float:

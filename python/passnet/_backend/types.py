@@ -39,5 +39,6 @@ def typed_pattern(pattern: torch.fx.Graph, values: Sequence[Any]) -> torch.fx.Gr
             node.meta["example_value"] = torch.utils._pytree.tree_map(noted, result)
             return result
 
+    # On real values and not on fake tensors: patterns may read a number out of a tensor.
     Runner(torch.fx.GraphModule({}, graph)).run(*(value for value in values if isinstance(value, torch.Tensor)))
     return graph

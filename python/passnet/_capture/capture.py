@@ -84,6 +84,8 @@ def _capture_whole(model: Callable[..., Any], args: Sequence[Any], kwargs: Mappi
 
     def backend(module: torch.fx.GraphModule, _example_inputs: list[Any]) -> Callable[..., Any]:
         def run(*values: Any) -> Any:
+            # The first call of the graph is all that is needed: shapes are in its values, and the rest of
+            # the model need not run.
             found.append(close(module, values))
             raise _Captured
 
@@ -118,6 +120,7 @@ def _capture_parts(model: Callable[..., Any], args: Sequence[Any], kwargs: Mappi
     compiled = trace(model, args, kwargs, backend, fullgraph=False)
     if not captured:
         raise CaptureError("TorchDynamo found no tensor operation in the model")
+    # A second call: the first one compiled, and operators of the compiler would be in the profile.
     left_out = _outside(lambda: compiled(*args, **kwargs))
     return [dataclasses.replace(graph, left_out=left_out) for graph in captured]
 
@@ -139,6 +142,7 @@ def _outside(call: Callable[[], Any]) -> dict[str, int]:
         call()
     found: dict[str, int] = {}
     for event in profile.events() or ():
+        # Operators call others; only the outermost is one that the model calls.
         is_outermost = event.cpu_parent is None or not _ancestors(event) & ({_INSIDE} | found.keys())
         if "::" in event.name and event.name not in (_INSIDE, *_BOOKKEEPING) and is_outermost:
             found[event.name] = found.get(event.name, 0) + 1
@@ -163,6 +167,8 @@ def trace(
     gradients: bool = False,
 ) -> Callable[..., Any]:
     """Calls the model under Dynamo with a backend of its own, at fixed shapes. Returns the compiled model."""
+    # Dynamo remembers code that it compiled before, also for a model that is gone; it would not trace that
+    # again.
     torch._dynamo.reset()
     limits = {"recompile_limit": _RECOMPILE_LIMIT, "accumulated_recompile_limit": _RECOMPILE_LIMIT}
     with torch.set_grad_enabled(gradients), torch._dynamo.config.patch(**limits):
@@ -225,6 +231,7 @@ def close(module: torch.fx.GraphModule, values: Sequence[Any]) -> CapturedGraph:
             raise CaptureError(
                 f"`{node.target}` is a nested graph (torch.cond, checkpointing ...), which a sample cannot hold"
             )
+        # An attribute that is read several times becomes one placeholder.
         if node.target not in lifted:
             lifted[node.target] = node
             inputs.append(_frozen(value))
@@ -250,6 +257,8 @@ def _attribute(module: torch.nn.Module, path: str) -> Any:
 
 
 def _frozen(value: Any) -> Any:
+    # Parameters are not copied: nothing writes to them without gradients, and copies would double the
+    # memory of the model.
     if isinstance(value, torch.nn.Parameter):
         return value
     return value.detach().clone() if isinstance(value, torch.Tensor) else value

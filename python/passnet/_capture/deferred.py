@@ -60,6 +60,7 @@ class DeferredInit(TorchDispatchMode):
         target = args[0] if args and isinstance(args[0], torch.Tensor) else None
         if target is not None and self._defers(name, target, args[1:]):
             pending = self._pending.setdefault(_address(target), _Pending(target))
+            # The sample is filled at once, so that statistics need nothing more.
             func(pending.sample, *args[1:], **kwargs)
             pending.steps.append((func, args, kwargs))
             return target
@@ -83,6 +84,7 @@ class DeferredInit(TorchDispatchMode):
         if pending is None:
             return
         if func._schema.name == "aten::copy_" and _owns_all_its_memory(target):
+            # All of the memory is overwritten, so what was to be done before has no effect.
             del self._pending[_address(target)]
         elif func._schema.name in ("aten::fill_", "aten::zero_", "aten::copy_"):
             # A row of an embedding, say: too little to show in the statistics, but it has to come after what came before.
@@ -94,6 +96,7 @@ class DeferredInit(TorchDispatchMode):
         return self._pending.get(_address(tensor)) if self._pending else None
 
     def _fill(self, address: int) -> None:
+        # Removed before the steps run, because they come through this mode again.
         pending = self._pending.pop(address, None)
         if pending is None:
             return

@@ -91,6 +91,7 @@ def _start(job: Job) -> _Running:
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_child, args=(job, sender, os.getpid()))
     process.start()
+    # The parent's copy would keep the pipe open after the job has ended.
     sender.close()
     return _Running(job, process, receiver, time.monotonic())
 
@@ -102,9 +103,11 @@ def _look(one: _Running, seconds: float, memory_bytes: int) -> Outcome | None:
     one.peak_bytes = max(one.peak_bytes, now)
 
     def outcome(status: str, reason: str = "", value: Any = None) -> Outcome:
+        # Read before the process is reaped, after which `/proc` no longer has it.
         cpu_seconds = round(_cpu_seconds(one.process.pid), 3)
         return Outcome(one.job.key, status, round(taken, 3), cpu_seconds, one.peak_bytes, value, reason)
 
+    # First, so that a result that arrives at the limit of time still counts.
     if one.receiver.poll():
         try:
             status, value, reason = one.receiver.recv()
@@ -130,6 +133,7 @@ def _cause(code: int | None) -> str:
 
 def _end(one: _Running) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
+        # The child leads a session of its own, so its children end with it.
         os.killpg(one.process.pid, signal.SIGKILL)
     one.process.kill()
     one.process.join()
@@ -140,6 +144,7 @@ def _resident_bytes(pid: int) -> int:
     """Returns the private memory of the process in bytes; 0 once it is gone."""
     try:
         for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            # Pages that are shared with the parent are not the job's.
             if line.startswith("RssAnon:"):
                 return int(line.split()[1]) * 1024
     except (OSError, ValueError):
@@ -150,6 +155,7 @@ def _resident_bytes(pid: int) -> int:
 def _cpu_seconds(pid: int) -> float:
     """Returns the CPU time of the process and of those of its children that have ended."""
     try:
+        # The name of the program comes first in brackets, and may have blanks and brackets in it.
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
     except (OSError, ValueError):
@@ -159,6 +165,7 @@ def _cpu_seconds(pid: int) -> float:
 def _child(job: Job, sender: multiprocessing.connection.Connection, parent: int) -> None:
     os.setsid()
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    # The parent may have died before the signal was asked for.
     if os.getppid() != parent:
         os._exit(1)
     _redirect(job.log)

@@ -69,6 +69,7 @@ class TensorMeta:
 
         Where `sample` is given, statistics are those of its elements: `value` is large and was not filled.
         """
+        # `bool` first, because it is an `int` in Python.
         if isinstance(value, bool) or not isinstance(value, torch.Tensor | int | float):
             raise SampleError(f"input `{name}` is a {type(value).__name__}; a sample holds tensors and integers only")
         tensor = value.detach() if isinstance(value, torch.Tensor) else torch.tensor(value)
@@ -106,6 +107,7 @@ class TensorMeta:
         ]
         if self.data is not None:
             lines.append(f"    data = [{', '.join(_literal(x) for x in self.data)}]")
+        # Integers with bounds have no line `data` at all, as in published samples.
         elif self.max_val is None:
             lines.append("    data = None")
         if self.min_val is not None:
@@ -176,6 +178,7 @@ def write_model(
     written next to its place and renamed.
     """
     target = out / name
+    # The folder is replaced below: a wrong `--out` must not delete something else.
     if target.exists() and not _is_sample(target):
         raise SampleError(f"{target} exists and is not a sample; choose another name or remove it")
     staging = out / f".{name.replace('/', '_')}.partial"

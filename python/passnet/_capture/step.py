@@ -74,6 +74,7 @@ def capture_step(
 def _step(module: torch.fx.GraphModule, values: Sequence[Any]) -> tuple[CapturedGraph, CapturedGraph]:
     """Returns the forward and backward of a graph of Dynamo, called with these values."""
     closed = close(module, values)
+    # From the original values: copies in `closed` are detached.
     wanted = [isinstance(value, torch.Tensor) and value.requires_grad for value in values]
     wanted += [False] * (len(closed.inputs) - len(wanted))
     given = [
@@ -113,6 +114,7 @@ def _gradients(forward: _Stage, backward: _Stage) -> list[Any]:
             values.append(saved[node.name])
             continue
         like = node.meta["val"]
+        # No loss is known, so there is no true gradient of the results.
         values.append(torch.randn(like.shape, dtype=like.dtype))
     return values
 
@@ -188,6 +190,7 @@ def _rename(graph: torch.fx.Graph, names: Sequence[str]) -> None:
     """Gives each input that AOTAutograd numbered, ``primals_3``, the name that Dynamo gave it."""
     for node in graph.find_nodes(op="placeholder"):
         number = node.target.removeprefix("primals_")
+        # AOTAutograd counts from 1, and has further placeholders of its own.
         if number.isdecimal() and 0 < int(number) <= len(names):
             node.target = node.name = names[int(number) - 1]
 

@@ -165,11 +165,13 @@ class _Finder(torch.fx.Interpreter):
         args, kwargs = self.fetch_args_kwargs_from_env(node)
         tensors = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
         versions = _versions(tensors)
+        # A call may draw numbers; it is repeated without autocast from the same state.
         random = torch.random.get_rng_state()
         with _Watch() as watch:
             result = _call(node, args, kwargs)
         if not watch.casts:
             return result
+        # The call cannot be repeated for comparison: its arguments are no longer the same.
         if versions != _versions(tensors):
             raise ImplicitCastError(f"`{node.name}` writes to an argument, and autocast casts")
         operands = [operand for operand in node.all_input_nodes if isinstance(self.env[operand], torch.Tensor)]
@@ -263,6 +265,7 @@ def _insert(module: torch.fx.GraphModule, finder: _Finder, kept: dict[str, torch
     def added(key: tuple[str, torch.dtype], operand: torch.fx.Node, user: torch.fx.Node) -> torch.fx.Node:
         nonlocal last
         value = finder.values[key]
+        # Autocast keeps casts to its lower types only.
         if operand.name in kept and value.dtype in (torch.float16, torch.bfloat16):
             with graph.inserting_after(last):
                 last = node = graph.placeholder(f"{operand.name}_cast")

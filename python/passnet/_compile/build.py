@@ -56,6 +56,7 @@ def build(captured: Captured, known: Sequence[Pass], options: Options, store: St
     if options.freeze:
         _freeze(captured, pool, report)
     module = captured.module
+    # Kept unchanged: it is compared with, and runs if the rewritten graph loses.
     plain = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
     with captured.undisturbed() as example:
         note_strides(module, example)

@@ -137,6 +137,7 @@ pub fn shown_header(header: &RunHeader) -> RunHeader {
     for name in names {
         *name = shortened(std::mem::take(name));
     }
+    // Half of an address leads elsewhere, so a long one is dropped and not cut.
     if metadata.link.chars().nth(MAX_NAME).is_some() {
         metadata.link.clear();
     }
@@ -162,6 +163,7 @@ fn passes(log: &RunLog) -> Vec<PassSet> {
     let mut sets: BTreeMap<&str, PassSet> = BTreeMap::new();
     for event in &log.events {
         if let RunEvent::Passes { task, id, files } = event {
+            // Later events replace earlier ones: a run that was continued may have written its passes again.
             sets.insert(task, PassSet { task: task.clone(), id: id.clone(), files: files.clone() });
         }
     }

@@ -31,6 +31,7 @@ pub fn read_at_most(path: &Path, most: u64) -> Result<Bundle, BundleError> {
     let file = File::open(path)?;
     // One byte more than permitted, to tell the limit from the end.
     let reader = zstd::Decoder::new(file)?.take(most.saturating_add(1));
+    // Entries are read in order and by the manifest: names in the archive never become paths on disk.
     let mut archive = tar::Archive::new(reader);
     let mut entries = archive.entries()?;
     let first = entries.next().ok_or_else(|| missing(MANIFEST))??;
@@ -55,6 +56,7 @@ pub fn read_at_most(path: &Path, most: u64) -> Result<Bundle, BundleError> {
     }
     let log = contents.remove(LOG).ok_or_else(|| missing(LOG))?;
     let log = RunLog::parse(Path::new(LOG), &log).map_err(|error| BundleError::Log(error.to_string()))?;
+    // The manifest is what a board reads first, so it must say the same as the log.
     if log.header != manifest.header || log.finished != manifest.finished {
         return Err(BundleError::Log("its header is not that of the manifest".to_owned()));
     }
@@ -199,6 +201,7 @@ fn ratio_follows(timing: &Timing, baseline: &SideTrials, candidate: &SideTrials)
         return close(timing.speedup.ratio, timing.base.median_ns / timing.candidate.median_ns);
     }
     let mean = pairs.iter().map(|pair| pair.ratio.ln()).sum::<f64>() / pairs.len() as f64;
+    // The trials of all pairs are in one list, in order, with equally many rounds each.
     let rounds = |side: &SideTrials| side.e2e_ns.len() / pairs.len();
     let part = |side: &SideTrials, at: usize| {
         let rounds = rounds(side);

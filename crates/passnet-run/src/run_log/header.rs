@@ -15,6 +15,7 @@ pub(super) fn same_run(directory: &Path, before: &RunHeader, now: &RunHeader) ->
     let flat = |header: &RunHeader| {
         let mut value = serde_json::to_value(header).unwrap_or_default();
         if let Some(fields) = value.as_object_mut() {
+            // Each start has its own time, and the description may be corrected.
             fields.remove("started");
             fields.remove("metadata");
         }

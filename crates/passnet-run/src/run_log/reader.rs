@@ -76,6 +76,7 @@ impl RunLog {
         for event in &self.events {
             if let RunEvent::Verdict(verdict) = event {
                 match place.get(&verdict.id) {
+                    // A graph that is evaluated again, such as after a failed device, keeps its place.
                     Some(&index) => verdicts[index] = verdict.as_ref(),
                     None => {
                         place.insert(&verdict.id, verdicts.len());

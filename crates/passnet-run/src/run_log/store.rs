@@ -96,6 +96,7 @@ impl RunStore {
     /// # Errors
     /// If the file cannot be written.
     pub fn append(&mut self, event: &RunEvent) -> Result<(), StoreError> {
+        // One buffer and one write, so that a killed writer tears at most the last line.
         let mut line = serde_json::to_vec(event).map_err(io::Error::from)?;
         line.push(b'\n');
         self.log.write_all(&line)?;
