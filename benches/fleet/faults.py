@@ -1,6 +1,7 @@
 """Kills parts of a fleet at random moments and compares the verdicts with those of one machine.
 
     python benches/fleet/faults.py --faults 20 --seed 1 OUT
+    python benches/fleet/faults.py --faults 4 --kinds bridge station OUT
 
 The fleet is a Ray cluster of this machine with two stations. What is killed, in random order, each once before any twice: a station,
 its actor, the raylet, the server of the cluster's state (gcs_server), the bridge, the driver, and the driver by an interrupt. A driver that
@@ -37,7 +38,7 @@ def named(root: int, name: str) -> list[int]:
             program = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
-        if any(part.decode(errors="replace").endswith(name) for part in program[:3]):
+        if any(part.decode(errors="replace").endswith(name) for part in program[:6]):
             found.append(pid)
     return found
 
@@ -67,6 +68,7 @@ def main() -> None:
     parser.add_argument("--suite", type=Path, default=ROOT / "suites/demo")
     parser.add_argument("--tasks", default="8")
     parser.add_argument("--faults", type=int, default=20)
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS, help="only these")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
         "--pause", type=float, nargs=2, default=(3.0, 25.0), help="bounds of the seconds between two faults"
@@ -96,7 +98,7 @@ def main() -> None:
                 time.sleep(0.1)
             if driver.poll() is not None or caused.total() >= arguments.faults:
                 continue
-            deck = deck or chance.sample(KINDS, len(KINDS))
+            deck = deck or chance.sample(arguments.kinds, len(arguments.kinds))
             kind = deck.pop()
             found = victims(driver.pid, kind)
             if not found:

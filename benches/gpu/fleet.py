@@ -27,6 +27,8 @@ from fleet_processes import below, events, is_zombie, stations, verdicts, wait_f
 
 END = 12.0
 """Seconds that a run gets to end after an interrupt."""
+PARTS = ["wall", "start", "load", "check", "time", "held", "trials"]
+"""Costs of a verdict (`Cost` in `crates/passnet-record/src/verdict.rs`)."""
 HOLD = """
 import sys, time, torch
 held = torch.empty(2 << 30, dtype=torch.uint8, device="cuda")
@@ -109,7 +111,15 @@ class Bench:
             step["seconds"] = round(times[-1] - times[0], 2)
             step["rate"] = (len(times) - 1) / (times[-1] - times[0])
             step["steady"] = (len(times) - 2 * tenth) / max(times[-1 - tenth] - times[tenth], 1e-9)
+            step["parts"] = self.parts(name)
+            # Near 1: the devices measured all the time, and only more of them help.
+            step["devices_measured"] = round(step["parts"]["held"] / devices / step["seconds"], 3)
         self.add(step)
+
+    def parts(self, name: str) -> dict[str, float]:
+        """What the evaluations of a run spent their time on, in seconds; `time` includes waiting for the device, `held` does not."""
+        costs = [event["cost"] for event in events(self.runs / name) if event["event"] == "verdict"]
+        return {part: round(sum(cost[f"{part}_ns"] for cost in costs) / 1e9, 1) for part in PARTS}
 
     def faults(self, name: str, devices: int, reference: str) -> None:
         """A run on all devices: one has foreign memory at the start, then a station and the driver are killed, and it continues."""

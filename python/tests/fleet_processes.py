@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from packed import unpacked
 
 
 def below(root: int) -> list[int]:
@@ -47,8 +48,8 @@ def events(run: Path) -> list[dict[str, Any]]:
     log = run / "run.jsonl"
     if log.exists():
         return [json.loads(line) for line in log.read_text().splitlines() if line.endswith("}")]
-    packed = subprocess.run(["zstd", "-dc", str(run / "run.jsonl.zst")], capture_output=True, check=False)
-    return [json.loads(line) for line in packed.stdout.decode().splitlines()]
+    packed = run / "run.jsonl.zst"
+    return [json.loads(line) for line in unpacked(packed.read_bytes()).splitlines()] if packed.exists() else []
 
 
 def verdicts(run: Path) -> list[tuple[str, str, str]]:

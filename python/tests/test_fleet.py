@@ -1,7 +1,11 @@
 """The part of a fleet that decides without a cluster: which stations there should be, and what they may see."""
 
 import queue
+import socket
 
+import pytest
+
+from passnet._fleet.bridge import reach
 from passnet._fleet.plan import Node, Plan
 from passnet._fleet.station import Station, station_command, station_environment
 
@@ -106,3 +110,16 @@ def test_lines_that_come_twice_or_out_of_order_do_no_harm(monkeypatch, tmp_path)
     while ended is None:
         lines, ended = station.fetch(3, 10.0)
     assert (lines, "SIGKILL" in ended) == ([], True)
+
+
+def test_an_address_where_no_process_listens_is_an_error_at_once():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        reach(f"127.0.0.1:{port}")
+        reach(f"ray://127.0.0.1:{port}")
+    for address in (f"127.0.0.1:{port}", f"ray://127.0.0.1:{port}"):
+        with pytest.raises(ConnectionRefusedError):
+            reach(address)
+    # Ray says what is wrong with the others.
+    for address in ("auto", "local", "nonsense", "http://127.0.0.1:x"):
+        reach(address)

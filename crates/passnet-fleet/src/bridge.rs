@@ -136,7 +136,10 @@ impl<E: DeserializeOwned + Send + 'static> Bridge<E> {
                 // The last lines of stderr come through another pipe, whose thread may be a moment behind.
                 std::thread::sleep(Duration::from_millis(200));
                 let words = words.lock().unwrap_or_else(PoisonError::into_inner);
-                let words: Vec<String> = words.iter().cloned().collect();
+                let mut words: Vec<String> = words.iter().cloned().collect();
+                if words.is_empty() {
+                    words.push("the bridge ended without a message; it may have been killed".to_owned());
+                }
                 let _ = sender.send(BridgeNews::Ended(words.join("\n")));
             });
         }

@@ -40,6 +40,10 @@ impl ClaimedCores {
         // Cores of the other socket launch kernels more slowly, but a station with too few cores is worse.
         let (mut ordered, far): (Vec<u32>, Vec<u32>) = allowed.into_iter().partition(|core| near.contains(core));
         ordered.extend(far);
+        let ordered = with_siblings(&ordered, |core| {
+            let path = format!("/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list");
+            std::fs::read_to_string(path).map(|list| ranges(&list)).unwrap_or_default()
+        });
         let claimed = Self::claim_in(&env::temp_dir(), wanted, &ordered)?;
         if !claimed.cores.is_empty() {
             let mut set = CpuSet::new();
@@ -71,6 +75,21 @@ impl ClaimedCores {
     pub(crate) fn cores(&self) -> &[u32] {
         &self.cores
     }
+}
+
+/// Returns the same cores, each followed by those that share its hardware. On many hosts these have distant numbers: stations that
+/// take cores by number would compute on the siblings of each other's cores, which slows both.
+fn with_siblings(ordered: &[u32], siblings: impl Fn(u32) -> Vec<u32>) -> Vec<u32> {
+    let mut found = Vec::with_capacity(ordered.len());
+    for &core in ordered {
+        let group = siblings(core).into_iter().filter(|other| *other != core && ordered.contains(other));
+        for member in std::iter::once(core).chain(group) {
+            if !found.contains(&member) {
+                found.push(member);
+            }
+        }
+    }
+    found
 }
 
 /// Returns the cores of the NUMA node of a GPU; none if the system does not report it.
@@ -109,6 +128,18 @@ mod tests {
         assert_eq!(ranges("what"), [0; 0]);
         assert_eq!(mebibytes("1234\n"), Some(1234 << 20));
         assert_eq!(mebibytes("[N/A]\n"), None);
+    }
+
+    #[test]
+    fn cores_that_share_hardware_go_to_one_station() {
+        // Numbers as on a host with eight cores of two threads: 8 is the other thread of 0.
+        let of_host = |core: u32| vec![core % 8, core % 8 + 8];
+        let all: Vec<u32> = (0..16).collect();
+        assert_eq!(with_siblings(&all, of_host)[..6], [0, 8, 1, 9, 2, 10]);
+        assert_eq!(with_siblings(&all, of_host).len(), 16);
+        // Only cores that may be used, and all of them where the system reports no siblings.
+        assert_eq!(with_siblings(&[3, 0, 11], of_host), [3, 11, 0]);
+        assert_eq!(with_siblings(&[2, 1], |_| Vec::new()), [2, 1]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ import json
 import os
 import queue
 import signal
+import socket
 import sys
 import threading
 import time
@@ -26,6 +27,8 @@ _FETCH_WAIT = 5.0
 """Longest wait of an actor for lines, in seconds."""
 _LOOK_EVERY = 1.0
 """Pause between two looks at the nodes, in seconds."""
+_REACH_WAIT = 10.0
+"""Longest wait for the first connection to an address, in seconds."""
 _END_WAIT = 10.0
 """Longest time to end the actors in order, in seconds."""
 
@@ -155,17 +158,28 @@ def connect(address: str, *by_value: ModuleType) -> Any:
         sys.exit("the package ray is missing; pip install 'passnet[ray]'")
     options = {"log_to_driver": False, "logging_level": "error"}
     try:
+        reach(address)
         if address == "local":
             ray.init(address="local", include_dashboard=False, **options)
         elif address.startswith("ray://"):
             ray.init(address=address)  # Ray Client knows no other options.
         else:
             ray.init(address=address, **options)
-    except (ConnectionError, RuntimeError) as error:
+    except (OSError, RuntimeError, ValueError, ImportError) as error:
         sys.exit(f"no cluster at {address}: {error}; start one with `ray start --head`, or use --address local")
     for module in by_value:
         ray.cloudpickle.register_pickle_by_value(module)
     return ray
+
+
+def reach(address: str) -> None:
+    """Opens a connection to `HOST:PORT` or `ray://HOST:PORT` and closes it: Ray itself waits minutes for a port that is closed.
+
+    Raises an `OSError` if there is none.
+    """
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdigit() and "://" not in host:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_REACH_WAIT).close()
 
 
 def read_requests(requests: queue.SimpleQueue[dict[str, Any] | None]) -> None:

@@ -1,0 +1,86 @@
+"""How many processes a second a host can give a context on its GPUs: on one of them, and on all.
+
+    python benches/gpu/contexts.py [--seconds 5] [--places 1 4 10 20]
+
+The referee starts two processes or more for each evaluation, and each makes a context. If all GPUs together get no more of them
+than one GPU does, the host is the limit of a fleet, not its devices. Processes are forked from one that has imported PyTorch, as
+workers are. `user_s` and `system_s` are CPU seconds of one process: the rest of `wall_s` is waiting.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+
+# Without it the question how many GPUs there are would initialise CUDA here, and no child could.
+os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+
+import torch
+
+
+def make(device: str) -> None:
+    """What a worker does first, in a child that never returns."""
+    code = 1
+    try:
+        if device != "cpu":
+            torch.cuda.set_device(torch.device(device))
+        torch.ones(1, device=device).sum().item()
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def measure(devices: list[str], places: int, seconds: float) -> dict[str, float | int]:
+    """Keeps `places` processes at work for each device."""
+    running: dict[int, tuple[str, float]] = {}
+    walls, user, system, failed = [], 0.0, 0.0, 0
+    begin = time.monotonic()
+
+    def start(device: str) -> None:
+        at = time.monotonic()
+        pid = os.fork()
+        if pid == 0:
+            make(device)
+        running[pid] = (device, at)
+
+    for _ in range(places):
+        for device in devices:
+            start(device)
+    while running:
+        pid, status, usage = os.wait4(-1, 0)
+        device, at = running.pop(pid)
+        now = time.monotonic()
+        failed += status != 0
+        if now - begin <= seconds:
+            walls.append(now - at)
+            user, system = user + usage.ru_utime, system + usage.ru_stime
+            start(device)
+    count = max(len(walls), 1)
+    return {
+        "devices": len(devices),
+        "places": places,
+        "per_second": round(len(walls) / seconds, 2),
+        "wall_s": round(sum(walls) / count, 3),
+        "user_s": round(user / count, 3),
+        "system_s": round(system / count, 3),
+        "failed": failed,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=5.0, help="of each step")
+    parser.add_argument("--places", type=int, nargs="+", default=[1, 4, 10, 20], help="processes at a time on a device")
+    parser.add_argument("--device", default="cuda", choices=["cpu", "cuda"], help="cpu only tries this script out")
+    arguments = parser.parse_args()
+    count = torch.cuda.device_count() if arguments.device == "cuda" else 1
+    devices = [f"cuda:{index}" for index in range(count)] if arguments.device == "cuda" else ["cpu"]
+    for places in arguments.places:
+        for some in [devices[:1], devices] if count > 1 else [devices]:
+            print(json.dumps(measure(some, places, arguments.seconds)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
