@@ -5,6 +5,7 @@ pub(crate) mod contraction;
 pub(crate) mod cost;
 pub(crate) mod dry_run;
 pub(crate) mod flow;
+pub(crate) mod lanes;
 pub(crate) mod pattern;
 pub(crate) mod precision;
 pub(crate) mod region;

@@ -6,7 +6,7 @@ use super::{
     arena::Arena,
     expr::{Binary, BufferId, ExprId, ValueKind},
     index::{Index, Term, Vars, offset},
-    scalar::Scalar,
+    scalar::{Scalar, ScalarFn},
     tensor::{Def, Signs, Span, TensorId, Tensors},
 };
 
@@ -22,6 +22,8 @@ pub(crate) struct Scalarizer<'t> {
     /// Inputs whose elements are gone.
     overwritten: BTreeSet<BufferId>,
     memo: BTreeMap<(TensorId, Vec<Index>), ExprId>,
+    /// Expressions that results of operations became, each at some index.
+    pub(crate) results: BTreeMap<TensorId, BTreeSet<ExprId>>,
 }
 
 impl<'t> Scalarizer<'t> {
@@ -33,6 +35,7 @@ impl<'t> Scalarizer<'t> {
             stored: Stored::new(),
             overwritten: BTreeSet::new(),
             memo: BTreeMap::new(),
+            results: BTreeMap::new(),
         }
     }
 
@@ -74,21 +77,7 @@ impl<'t> Scalarizer<'t> {
                 let value = self.arena.position(index.first()?.clone().times(*step).plus_constant(*start));
                 Some(self.arena.convert(value, ValueKind::of(tensor.dtype)?))
             }
-            Def::Map { function, of } => {
-                let operands: Option<Vec<_>> = of
-                    .iter()
-                    .map(|&operand| {
-                        let index = broadcast(&tensors[operand].shape, index);
-                        Some((self.at(operand, &index)?, tensors[operand].dtype))
-                    })
-                    .collect();
-                let value = function.apply(&mut self.arena, &operands?, tensor.dtype)?;
-                let is_result = tensors.is_result(id);
-                // Inside of one operation PyTorch contracts products and sums. What an operation returns is rounded
-                // once.
-                let round = if is_result { Arena::round_result } else { Arena::round };
-                Some(round(&mut self.arena, value, tensor.dtype))
-            }
+            Def::Map { function, of } => self.mapped(id, *function, of, index),
             Def::View { of, index: map, .. } => {
                 let index: Vec<Index> = map.iter().map(|map| map.substitute(index, &self.vars)).collect();
                 self.at(*of, &index)
@@ -117,6 +106,26 @@ impl<'t> Scalarizer<'t> {
             Def::Overwrite { of, with, spans } => self.overwritten(*of, *with, spans, index),
             Def::Reduce { .. } => Some(self.arena.reduced(id, index.to_vec(), ValueKind::of(tensor.dtype)?)),
         }
+    }
+
+    fn mapped(&mut self, id: TensorId, function: ScalarFn, of: &[TensorId], index: &[Index]) -> Option<ExprId> {
+        let tensors = self.tensors;
+        let dtype = tensors[id].dtype;
+        let operands: Option<Vec<_>> = of
+            .iter()
+            .map(|&operand| {
+                let index = broadcast(&tensors[operand].shape, index);
+                Some((self.at(operand, &index)?, tensors[operand].dtype))
+            })
+            .collect();
+        let value = function.apply(&mut self.arena, &operands?, dtype)?;
+        // Inside of one operation PyTorch contracts products and sums. What an operation returns is rounded once.
+        if !tensors.is_result(id) {
+            return Some(self.arena.round(value, dtype));
+        }
+        let value = self.arena.round_result(value, dtype);
+        self.results.entry(id).or_default().insert(value);
+        Some(value)
     }
 
     /// Returns the element of the tensor where the index is inside of it, else the constant.

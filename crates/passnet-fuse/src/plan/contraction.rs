@@ -45,7 +45,7 @@ impl Contraction {
     pub(crate) fn of(stage: &Stage, arena: &Arena) -> Option<Self> {
         let [segment] = stage.segments.as_slice() else { return None };
         let [level] = segment.levels.as_slice() else { return None };
-        let [Action::ReduceOp { tensor, fold: ReduceOp::Sum, kind: ValueKind::F32, value }] = level.as_slice() else {
+        let [Action::Reduce { tensor, fold: ReduceOp::Sum, kind: ValueKind::F32, value }] = level.as_slice() else {
             return None;
         };
         let Expr::Binary(Binary::Mul, left, right) = *arena.get(*value) else { return None };

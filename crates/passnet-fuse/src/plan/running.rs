@@ -49,7 +49,7 @@ impl RunningSums {
         let (along, row_var) = (segment.innermost.var?, row.var?);
         (segment.innermost.extent == row.extent).then_some(())?;
         let sum = |action: &Action| match action {
-            Action::ReduceOp { tensor, fold: ReduceOp::Sum, value, .. } => {
+            Action::Reduce { tensor, fold: ReduceOp::Sum, value, .. } => {
                 let term = term(arena, *value, along, row_var)?;
                 Some(RunningSum { tensor: *tensor, term })
             }

@@ -6,6 +6,7 @@ mod hazard;
 #[cfg(test)]
 mod interpret;
 mod loops;
+mod recompute;
 
 use passnet_graph::TensorType;
 use passnet_record::DType;
@@ -18,7 +19,7 @@ use super::{
 use crate::front::{
     evaluator::Scalarizer,
     expr::BufferId,
-    tensor::{Def, Tensor, Tensors},
+    tensor::{Def, Tensor, TensorId, Tensors},
 };
 
 /// When inputs that change are written.
@@ -42,6 +43,24 @@ pub(crate) fn schedule(region: &Region, form: Form) -> Option<Program> {
     with_results().or_else(first)
 }
 
+/// Largest number of values of a region that are stored because computing them again takes longer.
+const MOST_KEPT: usize = 4;
+
+fn schedule_with(region: &Region, form: Form, order: UpdateTime) -> Option<Program> {
+    let mut kept = Vec::new();
+    let (mut program, mut expensive) = schedule_keeping(region, form, order, &kept)?;
+    while let Some(tensor) = expensive
+        && kept.len() < MOST_KEPT
+    {
+        kept.push(tensor);
+        // Operands have smaller numbers than their users.
+        kept.sort_unstable();
+        let Some(next) = schedule_keeping(region, form, order, &kept) else { break };
+        (program, expensive) = next;
+    }
+    Some(program)
+}
+
 /// Returns whether 32 bits hold the position of each element that a kernel reads, computes or writes.
 fn has_short_positions(region: &Region) -> bool {
     let of_type = |ty: &TensorType| -> i64 {
@@ -54,7 +73,13 @@ fn has_short_positions(region: &Region) -> bool {
     types.map(of_type).chain(numels).all(|position| position <= LARGEST_POSITION)
 }
 
-fn schedule_with(region: &Region, form: Form, order: UpdateTime) -> Option<Program> {
+/// Returns the program that stores some tensors before all others, and the tensor that is worth being stored, too.
+fn schedule_keeping(
+    region: &Region,
+    form: Form,
+    order: UpdateTime,
+    kept: &[TensorId],
+) -> Option<(Program, Option<TensorId>)> {
     let tensors = &region.tensors;
     let mut buffers: Vec<Buffer> = Vec::new();
     for number in 0..region.inputs.len() {
@@ -72,6 +97,9 @@ fn schedule_with(region: &Region, form: Form, order: UpdateTime) -> Option<Progr
         buffers.push(Buffer { dtype: output.ty.dtype, role: Role::Output(output.ty.clone()) });
     }
     let mut builder = StageBuilder { evaluator: Scalarizer::new(tensors), tensors, form, buffers, stages: Vec::new() };
+    for &tensor in kept {
+        builder.keep(tensor)?;
+    }
     let mut own_stages = 0;
     match order {
         UpdateTime::WithResults => pending = updates.into_iter().chain(pending).collect(),
@@ -84,6 +112,7 @@ fn schedule_with(region: &Region, form: Form, order: UpdateTime) -> Option<Progr
         }
     }
     builder.run(pending)?;
+    let expensive = builder.computed_again();
     let StageBuilder { evaluator, buffers, stages, .. } = builder;
     let program = Program { buffers, stages, arena: evaluator.arena, checks_indices: false };
     // Stages after those of the updates read new elements only.
@@ -92,7 +121,7 @@ fn schedule_with(region: &Region, form: Form, order: UpdateTime) -> Option<Progr
         UpdateTime::First => &program.stages[..own_stages],
     };
     let is_sound = region.updates.iter().all(|&(buffer, _)| program.reads_before_writing(stages, buffer, form));
-    is_sound.then_some(program)
+    is_sound.then_some((program, expensive))
 }
 
 fn buffer_stride(tensors: &Tensors, number: BufferId) -> Option<Vec<i64>> {

@@ -25,7 +25,7 @@ pub(crate) struct Loop {
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
     /// Combined over the inner loops; the result is what [`Expr::Reduced`] of that tensor means.
-    ReduceOp { tensor: TensorId, fold: ReduceOp, kind: ValueKind, value: ExprId },
+    Reduce { tensor: TensorId, fold: ReduceOp, kind: ValueKind, value: ExprId },
     /// Written to a buffer.
     Store { buffer: BufferId, dtype: DType, at: Index, value: ExprId },
 }
@@ -33,7 +33,7 @@ pub(crate) enum Action {
 impl Action {
     pub(crate) const fn value(&self) -> ExprId {
         match self {
-            Self::ReduceOp { value, .. } | Self::Store { value, .. } => *value,
+            Self::Reduce { value, .. } | Self::Store { value, .. } => *value,
         }
     }
 }

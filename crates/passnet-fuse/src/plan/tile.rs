@@ -127,7 +127,7 @@ pub(crate) fn is_looped(stage: &Stage, arena: &Arena) -> bool {
 
 /// Without reductions, all elements are one row.
 pub(crate) fn is_flat(stage: &Stage) -> bool {
-    let folds = |actions: &Vec<Action>| actions.iter().any(|action| matches!(action, Action::ReduceOp { .. }));
+    let folds = |actions: &Vec<Action>| actions.iter().any(|action| matches!(action, Action::Reduce { .. }));
     !stage.segments.iter().any(|segment| segment.levels.iter().any(folds))
 }
 

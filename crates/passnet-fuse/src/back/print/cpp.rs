@@ -29,9 +29,6 @@ use crate::{
     },
 };
 
-/// Values per step of a vectorised loop, as `vectors.hpp` has it.
-const LANES: i64 = 16;
-
 /// Accumulators of a sum of `float`, by the elements of a row: those of `vectors.hpp`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sums {
@@ -187,7 +184,7 @@ impl Printer<'_> {
             .flat_map(|segment| segment.levels.iter().flatten())
             .chain(stage.per_row.iter().flatten())
             .collect();
-        let sums = all.iter().filter(|action| matches!(action, Action::ReduceOp { fold: ReduceOp::Sum, .. }));
+        let sums = all.iter().filter(|action| matches!(action, Action::Reduce { fold: ReduceOp::Sum, .. }));
         self.summed.extend(sums.map(|action| action.value()));
         if let Some(running) = RunningSums::of(stage, &self.program.arena) {
             return self.running_rows(stage, &running, share);
@@ -250,7 +247,7 @@ impl Printer<'_> {
     fn level(&mut self, stage: &Stage, level: usize, order: &Order<'_>) {
         let Some(first) = stage.segments.first() else { return };
         for action in &first.levels[level] {
-            if let Action::ReduceOp { tensor, fold, kind, .. } = action {
+            if let Action::Reduce { tensor, fold, kind, .. } = action {
                 self.declare_fold(*tensor, *fold, *kind);
             }
         }

@@ -58,7 +58,7 @@ impl<'p> Order<'p> {
             }
             for (level, actions) in segment.levels.iter().enumerate() {
                 for action in actions {
-                    if let Action::ReduceOp { tensor, .. } = action {
+                    if let Action::Reduce { tensor, .. } = action {
                         level_of.insert(*tensor, level + 1);
                     }
                 }

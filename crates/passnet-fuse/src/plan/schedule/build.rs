@@ -89,7 +89,7 @@ impl StageBuilder<'_> {
         for member in &draft.members {
             let tensor = member.tensor();
             match member {
-                Member::ReduceOp(_) => {
+                Member::Reduce(_) => {
                     let Def::Reduce { fold, of, reduced } = &self.tensors[tensor].def else { return None };
                     let shape = &self.tensors[*of].shape;
                     (shape.iter().product::<i64>() == draft.shape.iter().product::<i64>()).then_some(())?;
@@ -109,7 +109,7 @@ impl StageBuilder<'_> {
                     let level = self.level(value, &folds)?;
                     let kind = ValueKind::of(self.tensors[tensor].dtype)?;
                     folds.insert(tensor, (level, kept));
-                    push(&mut levels, level, Action::ReduceOp { tensor, fold: *fold, kind, value });
+                    push(&mut levels, level, Action::Reduce { tensor, fold: *fold, kind, value });
                 }
                 Member::Full(Pending { buffer, stride, first, .. }) => {
                     let index = delinearize(&position, &self.tensors[tensor].shape, &self.evaluator.vars);
@@ -168,7 +168,7 @@ fn with_equal_levels(mut stage: Stage) -> Option<Stage> {
     stage.segments.iter_mut().for_each(|segment| segment.levels.resize(levels, Vec::new()));
     let folds = |segment: &Segment| -> Vec<Vec<TensorId>> {
         let fold = |action: &Action| match action {
-            Action::ReduceOp { tensor, .. } => Some(*tensor),
+            Action::Reduce { tensor, .. } => Some(*tensor),
             Action::Store { .. } => None,
         };
         segment.levels.iter().map(|actions| actions.iter().filter_map(fold).collect()).collect()

@@ -34,7 +34,7 @@ pub(super) struct StageDraft {
 
 #[derive(Clone, Debug)]
 pub(super) enum Member {
-    ReduceOp(TensorId),
+    Reduce(TensorId),
     /// One value per element.
     Full(Pending),
     /// One value per row.
@@ -44,14 +44,14 @@ pub(super) enum Member {
 impl Member {
     pub(super) const fn tensor(&self) -> TensorId {
         match self {
-            Self::ReduceOp(tensor) => *tensor,
+            Self::Reduce(tensor) => *tensor,
             Self::Full(placed) | Self::PerRow(placed) => placed.tensor,
         }
     }
 
     const fn placed(&self) -> Option<&Pending> {
         match self {
-            Self::ReduceOp(_) => None,
+            Self::Reduce(_) => None,
             Self::Full(placed) | Self::PerRow(placed) => Some(placed),
         }
     }
@@ -127,12 +127,12 @@ impl StageBuilder<'_> {
         let Def::Reduce { of, reduced, .. } = &self.tensors[first].def else { return None };
         let shape = self.tensors[*of].shape.clone();
         let (inner, outer): (Vec<usize>, Vec<usize>) = (0..shape.len()).partition(|&dim| reduced[dim]);
-        let mut draft = StageDraft { shape, outer, inner, members: vec![Member::ReduceOp(first)] };
+        let mut draft = StageDraft { shape, outer, inner, members: vec![Member::Reduce(first)] };
         let is_product = self.is_product(&draft);
         let is_running = self.is_running(first);
         for &reduction in reductions[1..].iter().filter(|_| !is_product) {
             if self.is_running(reduction) == is_running {
-                self.try_member(&mut draft, Member::ReduceOp(reduction));
+                self.try_member(&mut draft, Member::Reduce(reduction));
             }
         }
         for output in pending {
@@ -156,7 +156,7 @@ impl StageBuilder<'_> {
             .members
             .iter()
             .filter_map(|member| match member {
-                Member::ReduceOp(tensor) if needed.contains(tensor) => Some(*tensor),
+                Member::Reduce(tensor) if needed.contains(tensor) => Some(*tensor),
                 _ => None,
             })
             .collect();

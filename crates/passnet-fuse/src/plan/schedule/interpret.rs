@@ -7,7 +7,7 @@ use passnet_graph::{TensorType, ValueId};
 use passnet_record::DType::Float64;
 use proptest::prelude::*;
 
-use super::schedule;
+use super::{UpdateTime, schedule, schedule_keeping};
 use crate::{
     front::{
         expr::{Binary, Expr, ExprId, ReduceOp},
@@ -157,7 +157,7 @@ impl Machine<'_> {
                 let before = self.buffers[*buffer].insert(place, value);
                 assert!(before.is_none(), "a place is written twice");
             }
-            Action::ReduceOp { tensor, fold: op, .. } => {
+            Action::Reduce { tensor, fold: op, .. } => {
                 let so_far = self.folds.get(tensor).copied().unwrap_or(start(*op));
                 self.folds.insert(*tensor, fold(*op, so_far, value));
             }
@@ -284,8 +284,12 @@ proptest! {
         let output = Output { value: ValueId(1), tensor, ty: ty.clone(), input: None };
         let input = Input { value: ValueId(0), ty: TensorType::contiguous(&shape, Float64), is_given: true };
         let region = Region { nodes: Vec::new(), inputs: vec![input], outputs: vec![output], updates: Vec::new(), tensors };
-        for form in [Form::Nests, Form::Tiles] {
-        let program = schedule(&region, form).unwrap();
+        let mut programs = vec![schedule(&region, Form::Nests).unwrap(), schedule(&region, Form::Tiles).unwrap()];
+        // With each value stored first.
+        programs.extend((1..tensor).map(|kept| {
+            schedule_keeping(&region, Form::Nests, UpdateTime::WithResults, &[kept]).unwrap().0
+        }));
+        for program in programs {
         let buffers = vec![BTreeMap::new(); program.buffers.len()];
         let mut machine =
             Machine { program: &program, buffers, inputs: 1, vars: BTreeMap::new(), folds: BTreeMap::new() };

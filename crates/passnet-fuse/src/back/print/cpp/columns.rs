@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{LANES, Printer, division::Share};
+use super::{Printer, division::Share};
 use crate::{
     back::print::{order::Order, size},
     front::{
@@ -14,6 +14,7 @@ use crate::{
         index::{Index, Term, Var, coefficient},
     },
     plan::{
+        lanes::{LANES, acts_in_lanes, is_in_lanes},
         running::RunningSums,
         stage::{Action, Loop, Role, Stage, roots},
     },
@@ -93,8 +94,8 @@ impl Printer<'_> {
         }
         let actions = segment.levels.iter().chain(&stage.per_row).flatten();
         // All or nothing: a single value without lanes would need a loop of its own inside the block.
-        let has_lanes = actions.into_iter().all(|action| self.acts_in_lanes(action, var))
-            && varying.iter().all(|&id| self.is_in_lanes(id, var, &|id| varying.contains(id)));
+        let has_lanes = actions.into_iter().all(|action| acts_in_lanes(arena, action, var))
+            && varying.iter().all(|&id| is_in_lanes(arena, id, var, &|id| varying.contains(id)));
         has_lanes.then_some(Across { var, extent: nest.extent, outer, varying })
     }
 
@@ -146,7 +147,7 @@ impl Printer<'_> {
         }
         let rows: i64 = stage.inner.iter().map(|nest| nest.extent).product::<i64>() * segment.innermost.extent;
         for action in &actions {
-            if let Action::ReduceOp { tensor, fold, .. } = action {
+            if let Action::Reduce { tensor, fold, .. } = action {
                 let name = self.fold_name(*tensor, *fold);
                 let neutral = if *fold == ReduceOp::Max { "-INFINITY" } else { "INFINITY" };
                 match fold {
@@ -180,7 +181,7 @@ impl Printer<'_> {
         }
         self.names = outside;
         for action in &actions {
-            if let Action::ReduceOp { tensor, fold: ReduceOp::Sum, .. } = action {
+            if let Action::Reduce { tensor, fold: ReduceOp::Sum, .. } = action {
                 let name = self.folds[tensor].clone();
                 self.line(&format!("finish({name}, width);"));
                 self.folds.insert(*tensor, format!("{name}.level[0]"));
@@ -281,7 +282,7 @@ impl Printer<'_> {
 
 fn has_no_fold(stage: &Stage) -> bool {
     let mut actions = stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
-    !actions.any(|action| matches!(action, Action::ReduceOp { .. }))
+    !actions.any(|action| matches!(action, Action::Reduce { .. }))
 }
 
 fn uses(index: &Index, var: Var) -> bool {

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use passnet_record::DType;
-
-use super::{LANES, Printer};
+use super::Printer;
 use crate::{
     back::print::{order::Order, size},
     front::{
@@ -12,7 +10,10 @@ use crate::{
         expr::{Binary, Expr, ExprId, Unary, ValueKind},
         index::{Var, coefficient},
     },
-    plan::stage::{Action, Loop, Segment, Stage},
+    plan::{
+        lanes::{LANES, acts_in_lanes, is_in_lanes},
+        stage::{Action, Loop, Segment, Stage},
+    },
 };
 
 /// Longest row that is kept in memory between levels, in elements.
@@ -29,51 +30,12 @@ impl Printer<'_> {
         let Loop { var: Some(var), extent: LANES.. } = segment.innermost else { return None };
         self.config.vectors.then_some(())?;
         let actions = &segment.levels[level];
-        actions.iter().all(|action| self.acts_in_lanes(action, var)).then_some(())?;
-        let roots: Vec<ExprId> = actions.iter().map(Action::value).collect();
-        let all = self.program.arena.reachable(&roots).into_iter();
-        let varying: BTreeSet<ExprId> = all.filter(varies).collect();
-        varying.iter().all(|&id| self.is_in_lanes(id, var, varies)).then_some(varying)
-    }
-
-    /// Returns whether an action can take a register of elements along a loop.
-    pub(super) fn acts_in_lanes(&self, action: &Action, var: Var) -> bool {
-        match action {
-            Action::Store { dtype, at, value, .. } => {
-                let stride = coefficient(at, var).unwrap_or(0);
-                let is_row = stride == 1 || (stride != 0 && *dtype != DType::Bool);
-                let is_float =
-                    self.program.arena.kind(*value) == ValueKind::F32 && ValueKind::of(*dtype) == Some(ValueKind::F32);
-                is_row && (is_float || *dtype == DType::Bool)
-            }
-            Action::ReduceOp { kind, .. } => *kind == ValueKind::F32,
-        }
-    }
-
-    /// Returns whether a value that varies along a loop has a form of as many lanes as a register holds.
-    pub(super) fn is_in_lanes(&self, id: ExprId, var: Var, varies: &dyn Fn(&ExprId) -> bool) -> bool {
         let arena = &self.program.arena;
-        let has_lanes = match arena.get(id) {
-            Expr::Load { dtype, at, .. } => {
-                let is_float = ValueKind::of(*dtype) == Some(ValueKind::F32);
-                coefficient(at, var).is_some_and(|stride| is_float || (*dtype == DType::Bool && stride == 1))
-            }
-            Expr::Binary(op, a, _) => {
-                // `vectors.hpp` has neither a power function nor an exclusive or of masks.
-                let is_known = !matches!(op, Binary::Pow | Binary::Xor);
-                is_known && matches!(arena.kind(*a), ValueKind::F32 | ValueKind::Bool)
-            }
-            Expr::Unary(..) | Expr::Select(..) | Expr::Round(..) => true,
-            // A guard protects a read. In lanes both sides would be read, so the condition has to be the same for all
-            // lanes.
-            Expr::Guard(condition, ..) => !varies(condition),
-            Expr::Convert(a, to) => {
-                matches!((arena.kind(*a), to), (ValueKind::Bool, ValueKind::F32) | (ValueKind::F32, ValueKind::Bool))
-            }
-            Expr::Reduced { .. } => true,
-            _ => false,
-        };
-        has_lanes && matches!(arena.kind(id), ValueKind::F32 | ValueKind::Bool)
+        actions.iter().all(|action| acts_in_lanes(arena, action, var)).then_some(())?;
+        let roots: Vec<ExprId> = actions.iter().map(Action::value).collect();
+        let all = arena.reachable(&roots).into_iter();
+        let varying: BTreeSet<ExprId> = all.filter(varies).collect();
+        varying.iter().all(|&id| is_in_lanes(arena, id, var, varies)).then_some(varying)
     }
 
     /// Declares arrays for what several levels compute alike and at some cost.

@@ -1,11 +1,12 @@
 //! Division of a stage among threads: into parts whose number the author chooses, of which a call computes those from `begin` to
 //! `end`. An element has the same value in any part, so that results do not depend on the number of threads.
 
-use super::{LANES, Printer, division::Share};
+use super::{Printer, division::Share};
 use crate::{
     back::print::size,
     front::expr::{Binary, Expr, Unary},
     plan::{
+        lanes::LANES,
         running::RunningSums,
         stage::{Action, Loop, Stage, roots},
     },
@@ -121,7 +122,7 @@ impl Printer<'_> {
 fn has_slices(stage: &Stage, wanted: i64) -> bool {
     let rows: i64 = stage.outer.iter().map(|nest| nest.extent).product();
     let mut actions = stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
-    let has_folds = actions.any(|action| matches!(action, Action::ReduceOp { .. }));
+    let has_folds = actions.any(|action| matches!(action, Action::Reduce { .. }));
     // A sum along a row is never divided: its order, and with it the result, would depend on the number of parts.
     !has_folds && stage.inner.is_empty() && rows < wanted.min(MANY_ROWS) && longest(stage) > STEP
 }

@@ -2,7 +2,7 @@
 
 use passnet_record::DType;
 
-use super::{LANES, Printer, Sums, kind_type, storage_type};
+use super::{Printer, Sums, kind_type, storage_type};
 use crate::{
     back::print::size,
     front::{
@@ -10,7 +10,10 @@ use crate::{
         index::coefficient,
         tensor::TensorId,
     },
-    plan::stage::{Action, Stage},
+    plan::{
+        lanes::LANES,
+        stage::{Action, Stage},
+    },
 };
 
 impl Printer<'_> {
@@ -51,7 +54,7 @@ impl Printer<'_> {
     /// Returns the names of the sums among the actions.
     pub(super) fn names_of_sums(&self, actions: &[&Action]) -> Vec<String> {
         let name = |action: &&Action| match action {
-            Action::ReduceOp { tensor, fold: ReduceOp::Sum, .. } => self.folds.get(tensor).cloned(),
+            Action::Reduce { tensor, fold: ReduceOp::Sum, .. } => self.folds.get(tensor).cloned(),
             _ => None,
         };
         actions.iter().filter_map(name).collect()
@@ -59,7 +62,7 @@ impl Printer<'_> {
 
     /// Joins the lanes of a reduction, if a loop had any.
     pub(super) fn finish_fold(&mut self, action: &Action, stage: &Stage) {
-        let Action::ReduceOp { tensor, fold, kind: ValueKind::F32, .. } = action else { return };
+        let Action::Reduce { tensor, fold, kind: ValueKind::F32, .. } = action else { return };
         // Rows shorter than a register never fill the lanes.
         if stage.segments.iter().all(|segment| segment.innermost.extent < LANES) {
             return;
@@ -143,7 +146,7 @@ impl Printer<'_> {
                     (None, _) => format!("{to}[{at_text}] = {value};"),
                 }
             }
-            Action::ReduceOp { tensor, fold, value, .. } => {
+            Action::Reduce { tensor, fold, value, .. } => {
                 let mut name = self.folds[tensor].clone();
                 let value = self.operand(*value);
                 if self.is_across {

@@ -14,7 +14,7 @@ impl Printer<'_> {
     pub(super) fn looped(&mut self, actions: &[&Action]) {
         let Tile { block_rows, block_columns, columns, .. } = self.tile;
         for action in actions {
-            if let Action::ReduceOp { tensor, fold, kind, .. } = action {
+            if let Action::Reduce { tensor, fold, kind, .. } = action {
                 let name = self.fresh(prefix(*fold));
                 let shape = format!("({}, {})", size(block_rows), size(block_columns));
                 self.line(&format!("{name} = tl.full({shape}, {}, {})", neutral(*fold, *kind), kind_type(*kind)));
@@ -34,7 +34,7 @@ impl Printer<'_> {
         self.line(&format!("column = start + tl.arange(0, {})[None, :]", size(block_columns)));
         self.column_mask();
         for action in actions {
-            let Action::ReduceOp { tensor, fold, kind, value } = action else {
+            let Action::Reduce { tensor, fold, kind, value } = action else {
                 self.store(action);
                 continue;
             };
@@ -51,7 +51,7 @@ impl Printer<'_> {
         self.names = outside;
         self.known_conditions.clear();
         for action in actions {
-            if let Action::ReduceOp { tensor, fold, .. } = action {
+            if let Action::Reduce { tensor, fold, .. } = action {
                 let partial = self.folds[tensor].clone();
                 let name = self.fresh(prefix(*fold));
                 self.line(&format!("{name} = {}", across(*fold, &partial)));
@@ -77,7 +77,7 @@ impl Printer<'_> {
 
     /// An action on a tile that holds the whole row.
     pub(super) fn whole(&mut self, action: &Action) {
-        let Action::ReduceOp { tensor, fold, kind, value } = action else { return self.store(action) };
+        let Action::Reduce { tensor, fold, kind, value } = action else { return self.store(action) };
         let value = self.masked(*value, *fold, *kind);
         let name = self.fresh(prefix(*fold));
         self.line(&format!("{name} = {}", across(*fold, &value)));

@@ -1,0 +1,51 @@
+//! Values and actions that have a form of sixteen lanes in kernels for a CPU.
+
+use passnet_record::DType;
+
+use super::stage::Action;
+use crate::front::{
+    arena::Arena,
+    expr::{Binary, Expr, ExprId, ValueKind},
+    index::{Var, coefficient},
+};
+
+/// Values per step of a vectorised loop, as `vectors.hpp` has it.
+pub(crate) const LANES: i64 = 16;
+
+/// Returns whether an action can take a register of elements along a loop.
+pub(crate) fn acts_in_lanes(arena: &Arena, action: &Action, var: Var) -> bool {
+    match action {
+        Action::Store { dtype, at, value, .. } => {
+            let stride = coefficient(at, var).unwrap_or(0);
+            let is_row = stride == 1 || (stride != 0 && *dtype != DType::Bool);
+            let is_float = arena.kind(*value) == ValueKind::F32 && ValueKind::of(*dtype) == Some(ValueKind::F32);
+            is_row && (is_float || *dtype == DType::Bool)
+        }
+        Action::Reduce { kind, .. } => *kind == ValueKind::F32,
+    }
+}
+
+/// Returns whether a value that varies along a loop has a form of as many lanes as a register holds.
+pub(crate) fn is_in_lanes(arena: &Arena, id: ExprId, var: Var, varies: &dyn Fn(&ExprId) -> bool) -> bool {
+    let has_lanes = match arena.get(id) {
+        Expr::Load { dtype, at, .. } => {
+            let is_float = ValueKind::of(*dtype) == Some(ValueKind::F32);
+            coefficient(at, var).is_some_and(|stride| is_float || (*dtype == DType::Bool && stride == 1))
+        }
+        Expr::Binary(op, a, _) => {
+            // `vectors.hpp` has neither a power function nor an exclusive or of masks.
+            let is_known = !matches!(op, Binary::Pow | Binary::Xor);
+            is_known && matches!(arena.kind(*a), ValueKind::F32 | ValueKind::Bool)
+        }
+        Expr::Unary(..) | Expr::Select(..) | Expr::Round(..) => true,
+        // A guard protects a read. In lanes both sides would be read, so the condition has to be the same for all
+        // lanes.
+        Expr::Guard(condition, ..) => !varies(condition),
+        Expr::Convert(a, to) => {
+            matches!((arena.kind(*a), to), (ValueKind::Bool, ValueKind::F32) | (ValueKind::F32, ValueKind::Bool))
+        }
+        Expr::Reduced { .. } => true,
+        _ => false,
+    };
+    has_lanes && matches!(arena.kind(id), ValueKind::F32 | ValueKind::Bool)
+}

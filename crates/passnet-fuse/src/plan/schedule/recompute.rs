@@ -1,0 +1,166 @@
+//! Values that are computed again: the sine of a table that is then used for each head, the exponential of each element of every
+//! window. Where that takes longer than memory, a stage of its own stores them first.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use passnet_graph::contiguous_stride;
+
+use super::grouping::{Pending, StageBuilder};
+use crate::{
+    front::{
+        arena::Arena,
+        expr::{Binary, Expr, ExprId, Unary, ValueKind},
+        index::{Index, Term, Var},
+        tensor::TensorId,
+    },
+    plan::{
+        lanes::{LANES, acts_in_lanes, is_in_lanes},
+        running::RunningSums,
+        stage::{Action, Buffer, Form, Role, Stage, roots},
+    },
+};
+
+/// Time to store an element and read it back, in nanoseconds.
+const MEMORY_NS: f64 = 0.3;
+/// Time for the memory of a tensor and for a stage.
+const STAGE_NS: f64 = 2000.0;
+/// Time of a function in one lane of none, as a multiple of that in one of sixteen.
+const ALONE: f64 = 8.0;
+
+impl StageBuilder<'_> {
+    /// Stores a tensor in memory of its own, from which later stages read it.
+    pub(super) fn keep(&mut self, tensor: TensorId) -> Option<()> {
+        let (shape, dtype) = (&self.tensors[tensor].shape, self.tensors[tensor].dtype);
+        let stride = contiguous_stride(shape);
+        let buffer = self.buffers.len();
+        self.buffers.push(Buffer { dtype, role: Role::Temporary(self.tensors[tensor].numel()) });
+        self.run(vec![Pending::whole(tensor, buffer, stride.clone())])?;
+        self.evaluator.store(tensor, buffer, stride);
+        Some(())
+    }
+
+    /// Returns the result of an operation that saves most if it is stored. On a device, a launch costs more than the same functions
+    /// again.
+    pub(super) fn computed_again(&self) -> Option<TensorId> {
+        (self.form == Form::Nests).then_some(())?;
+        let arena = &self.evaluator.arena;
+        let mut spent: BTreeMap<ExprId, f64> = BTreeMap::new();
+        for stage in &self.stages {
+            let runs = Runs::of(arena, stage);
+            let factor = if is_in_vectors(arena, stage) { 1.0 } else { ALONE };
+            for id in arena.reachable(&roots(stage)) {
+                if let Some(ns) = cost(arena, id) {
+                    *spent.entry(id).or_default() += runs.count(arena, id) as f64 * ns * factor;
+                }
+            }
+        }
+        let saved = |(&tensor, exprs): (&TensorId, &BTreeSet<ExprId>)| {
+            let of_one = |expr: &ExprId| -> f64 {
+                let parts = arena.reachable(&[*expr]);
+                let has_lanes = parts.iter().all(|&id| matches!(arena.kind(id), ValueKind::F32 | ValueKind::Bool));
+                let factor = if has_lanes { 1.0 } else { ALONE };
+                factor * parts.into_iter().filter_map(|id| cost(arena, id)).sum::<f64>()
+            };
+            let once = exprs.iter().map(of_one).fold(0.0, f64::max);
+            let all: Vec<ExprId> = exprs.iter().copied().collect();
+            let now: f64 = arena.reachable(&all).iter().filter_map(|id| spent.get(id)).sum();
+            let numel = self.tensors[tensor].numel() as f64;
+            (tensor, now - numel * (once + MEMORY_NS) - STAGE_NS)
+        };
+        let is_open = |tensor: &TensorId| !self.evaluator.stored.contains_key(tensor);
+        let all = self.evaluator.results.iter().filter(|(tensor, _)| is_open(tensor)).map(saved);
+        all.filter(|(_, ns)| *ns > 0.0).max_by(|a, b| a.1.total_cmp(&b.1)).map(|(tensor, _)| tensor)
+    }
+}
+
+/// Number of times that values of a stage are computed: once for each turn of the loops that they depend on and of those outside.
+struct Runs {
+    /// Turns of the loop of each variable, those outside included.
+    turns: BTreeMap<Var, i64>,
+    rows: i64,
+}
+
+impl Runs {
+    fn of(arena: &Arena, stage: &Stage) -> Self {
+        let mut turns = BTreeMap::new();
+        let mut outside = 1;
+        for nest in stage.outer.iter().chain(&stage.inner) {
+            outside *= nest.extent;
+            turns.extend(nest.var.map(|var| (var, outside)));
+        }
+        // The loop over the rows of a running sum takes the place of that along them.
+        let is_running = RunningSums::of(stage, arena).is_some();
+        for segment in &stage.segments {
+            let along = if is_running { 1 } else { segment.innermost.extent };
+            turns.extend(segment.innermost.var.map(|var| (var, outside * along)));
+        }
+        Self { turns, rows: stage.outer.iter().map(|nest| nest.extent).product() }
+    }
+
+    fn count(&self, arena: &Arena, value: ExprId) -> i64 {
+        let mut most = 1;
+        for id in arena.reachable(&[value]) {
+            if matches!(arena.get(id), Expr::Reduced { .. }) {
+                most = most.max(self.rows);
+            }
+            arena.for_each_index(id, &mut |index| {
+                index.for_each_term(&mut |term| {
+                    if let Term::Var(var) = term {
+                        most = most.max(self.turns.get(var).copied().unwrap_or(1));
+                    }
+                });
+            });
+        }
+        most
+    }
+}
+
+/// Returns the time of a function in one of sixteen lanes, in nanoseconds, as measured on a server CPU with AVX-512; `None` for
+/// arithmetic.
+fn cost(arena: &Arena, id: ExprId) -> Option<f64> {
+    match arena.get(id) {
+        Expr::Unary(Unary::Exp, _) => Some(0.2),
+        Expr::Unary(Unary::Log | Unary::Log1p | Unary::Tanh, _) => Some(0.4),
+        Expr::Unary(Unary::Sin | Unary::Cos | Unary::Erf, _) => Some(0.7),
+        Expr::Binary(Binary::Pow, ..) => Some(1.0),
+        _ => None,
+    }
+}
+
+/// Returns whether a loop of the stage takes a register of elements a step.
+fn is_in_vectors(arena: &Arena, stage: &Stage) -> bool {
+    if RunningSums::of(stage, arena).is_some() {
+        return false;
+    }
+    let along = stage.segments.iter().filter(|segment| segment.innermost.extent >= LANES);
+    // Only reductions are computed across rows.
+    let actions = || stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
+    let has_folds = actions().any(|action| matches!(action, Action::Reduce { .. }));
+    let across = stage.outer.iter().filter(|nest| has_folds && nest.extent >= LANES);
+    let mut vars = along.filter_map(|segment| segment.innermost.var).chain(across.filter_map(|nest| nest.var));
+    vars.any(|var| {
+        let varying = varying(arena, stage, var);
+        let mut own = actions().filter(|action| varying.contains(&action.value())).peekable();
+        own.peek().is_some()
+            && own.all(|action: &Action| acts_in_lanes(arena, action, var))
+            && varying.iter().all(|&id| is_in_lanes(arena, id, var, &|id| varying.contains(id)))
+    })
+}
+
+fn varying(arena: &Arena, stage: &Stage, var: Var) -> BTreeSet<ExprId> {
+    let uses = |index: &Index| {
+        let mut found = false;
+        index.for_each_term(&mut |term| found |= matches!(term, Term::Var(of) if *of == var));
+        found
+    };
+    let mut varying = BTreeSet::new();
+    for id in arena.reachable(&roots(stage)) {
+        let mut varies = false;
+        arena.for_each_operand(id, &mut |operand| varies |= varying.contains(&operand));
+        arena.for_each_index(id, &mut |index| varies |= uses(index));
+        if varies {
+            varying.insert(id);
+        }
+    }
+    varying
+}
