@@ -184,6 +184,18 @@ fn storage_is_respected() {
     let change = "x y | p = .add_ x 1 ; q = operator.add p y | q";
     check("a b | r = .add_ a 1 ; n = torch.exp a ; s = operator.add r b | s n", change, "");
     check("a b | r = .add_ a 1 ; n = torch.exp b ; s = operator.add r b | s n", change, "x=a y=b p=r q=s");
+    // What makes the memory, or reads it before the change, stays before the change; what reads it after that does not.
+    let later = "x y z | n = .neg y ; p = .add_ x 1 ; q = operator.add p z | n q";
+    let bound = "x=h y=a z=b n=n p=r q=s";
+    check("a b | n = .neg a ; h = torch.exp b ; r = .add_ h 1 ; s = operator.add r b | n s", later, bound);
+    check("a b h | n = .neg a ; e = torch.exp h ; r = .add_ h 1 ; s = operator.add r b | n s e", later, bound);
+    check("a b h | n = .neg a ; r = .add_ h 1 ; e = torch.exp h ; s = operator.add r b | n s e", later, "");
+    // The call would stand before `n` is used, and the change with it, before `e` reads what is to be changed.
+    check(
+        "a b h | n = .neg a ; c = torch.sin n ; e = torch.exp h ; r = .add_ h 1 ; s = operator.add r b | s c e",
+        later,
+        "",
+    );
     // The pattern reads `x` before it changes it.
     let order = "x | p = torch.exp x ; q = .add_ x 1 ; r = operator.add p q | r";
     check("a | q = .add_ a 1 ; p = torch.exp a ; r = operator.add p q | r", order, "");

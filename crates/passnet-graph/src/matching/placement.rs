@@ -143,10 +143,14 @@ impl Check<'_> {
         if self.pattern.mutators.is_empty() {
             return Ok(());
         }
-        let changed = self.changed_classes(storage);
+        let changes = self.changes(storage);
         for node in window.map(NodeId).filter(|&node| self.assignment.stands_for(node).is_none()) {
+            // What stays before a change or after it sees the same: what makes the memory stays before the first one.
+            let crosses = |changer: NodeId| (changer < node) == (node.0 <= insert_at.0);
+            let mut crossing = changes.iter().filter(|&&(changer, _)| crosses(changer));
             // All matches are of the same pattern: the other one changes something as well.
-            if self.assignment.owner(node).is_some() || self.touches(storage, node, &changed) {
+            let is_of_another = self.assignment.owner(node).is_some();
+            if is_of_another || crossing.any(|(_, changed)| self.touches(storage, node, changed)) {
                 return Err(error(node));
             }
         }
@@ -241,13 +245,10 @@ impl Check<'_> {
         classes
     }
 
-    /// Sorted.
-    fn changed_classes(&self, storage: &AliasClasses) -> Vec<u32> {
-        let mutators = self.pattern.mutators.iter().filter_map(|node| self.assignment.nodes()[node.index()]);
-        let mut classes: Vec<u32> = mutators.flat_map(|node| self.classes_changed_by(storage, node)).collect();
-        classes.sort_unstable();
-        classes.dedup();
-        classes
+    /// Matched calls that change something, with the sorted classes that each changes.
+    fn changes(&self, storage: &AliasClasses) -> Vec<(NodeId, Vec<u32>)> {
+        let changers = self.pattern.mutators.iter().filter_map(|node| self.assignment.nodes()[node.index()]);
+        changers.map(|node| (node, self.classes_changed_by(storage, node))).collect()
     }
 
     fn classes_changed_by(&self, storage: &AliasClasses, node: NodeId) -> Vec<u32> {
