@@ -77,6 +77,11 @@ impl Dataset {
         &self.root
     }
 
+    /// Returns the name of the folder, which is the name of a suite.
+    pub fn name(&self) -> String {
+        self.root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+
     /// Returns the dataset in the folder `name` of this one.
     pub fn below(&self, name: &str) -> Self {
         Self::at(self.root.join(name))

@@ -56,7 +56,7 @@ impl Archive for RunLibrary {
                 help: finding.help.to_owned(),
             });
         }
-        // A file that is no UTF-8 is shown as missing; the lint reports it above.
+        // A file that is no UTF-8 has no text to show.
         let text = |content: Option<Vec<u8>>| content.and_then(|bytes| String::from_utf8(bytes).ok());
         set.files
             .iter()

@@ -20,7 +20,7 @@ from passnet._backend.fallback import Refusals, bound_replacement
 from passnet._backend.precision import copies, exact_results, is_as_precise
 from passnet._backend.sharing import escape_together
 from passnet._backend.stopwatch import compare_times
-from passnet._backend.types import typed_pattern
+from passnet._backend.types import device_of, typed_pattern
 from passnet._passes.load import Pass
 from passnet._passes.rewrite import only_result
 from passnet.kernels._errors import is_fatal
@@ -164,7 +164,7 @@ class Judge(torch.fx.Interpreter):
             # Calls that write change their arguments with every repetition; each side gets its own.
             eager, fused = (copies(values) if effects.mutated else values for _ in range(2))
             sides = (lambda: pattern(*eager)), (lambda: rule.replacement(*fused))
-            times = compare_times(*sides, _device(values), graphed=self.graphed)
+            times = compare_times(*sides, device_of(values), graphed=self.graphed)
             region.eager_ns, region.fused_ns = times.eager_ns, times.fused_ns
             if times.loses:
                 region.kept, region.reason = False, "slower than PyTorch"
@@ -206,11 +206,6 @@ def _is_lazy(value: Any) -> bool:
     """Returns whether the memory of a tensor has other values than the tensor. Copies have their own values, so that comparing with
     them does not show it."""
     return isinstance(value, torch.Tensor) and (value.is_conj() or value.is_neg())
-
-
-def _device(values: Sequence[Any]) -> torch.device:
-    devices = [value.device for value in values if isinstance(value, torch.Tensor)]
-    return next((device for device in devices if device.type != "cpu"), torch.device("cpu"))
 
 
 def _storages(values: Any) -> set[int]:

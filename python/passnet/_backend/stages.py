@@ -24,6 +24,7 @@ from passnet._backend.author import NotAuthoredError, author_parts, author_passe
 from passnet._backend.cache import Store
 from passnet._backend.regions import Judge, Region, difference_of, direct, drop, fork_random, regions_of
 from passnet._backend.stopwatch import compare_times
+from passnet._backend.types import device_of
 from passnet._passes.errors import PassError
 from passnet._passes.load import Pass
 from passnet._passes.rewrite import rewrite
@@ -99,7 +100,6 @@ class Stages:
         def compile_stage(module: torch.fx.GraphModule, _example: Sequence[Any]) -> Stage:
             report = StageReport(name)
             self.reports.append(report)
-            # A copy: AOTAutograd keeps the graph that it passes here.
             own = torch.fx.GraphModule(module, module.graph)
             if name == "backward":
                 without_unused(own)
@@ -137,7 +137,7 @@ class Stage:
             self.report.notes.append("the author wrote nothing: sizes are symbolic")
             return best
         # Formulas of normalisations pay where launches cost. On a CPU PyTorch's own kernels for them are faster.
-        tables = [POINTWISE] if _device(values).type == "cpu" else [ALL, POINTWISE]
+        tables = [POINTWISE] if device_of(values).type == "cpu" else [ALL, POINTWISE]
         if not self.options.verify:
             tables = tables[:1]
         with fork_random(values), torch.no_grad():
@@ -177,7 +177,7 @@ class Stage:
         if reason := difference_of(*sides, values, aliases=False):
             self.report.notes.append(f"a rewritten graph is not used: {reason}")
             return None
-        times = compare_times(lambda: best(list(values)), lambda: candidate.run(list(values)), _device(values))
+        times = compare_times(lambda: best(list(values)), lambda: candidate.run(list(values)), device_of(values))
         return candidate if times.fused_ns < times.eager_ns else None
 
 
@@ -313,8 +313,3 @@ def _results(module: torch.fx.GraphModule, key: str) -> list[torch.Tensor | None
     outputs = module.graph.output_node().args[0]
     values = [node.meta.get(key) if isinstance(node, torch.fx.Node) else None for node in outputs]
     return [value if isinstance(value, torch.Tensor) else None for value in values]
-
-
-def _device(values: Sequence[Any]) -> torch.device:
-    devices = [value.device for value in values if isinstance(value, torch.Tensor)]
-    return next((device for device in devices if device.type != "cpu"), torch.device("cpu"))

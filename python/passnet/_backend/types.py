@@ -39,6 +39,11 @@ def typed_pattern(pattern: torch.fx.Graph, values: Sequence[Any]) -> torch.fx.Gr
             node.meta["example_value"] = torch.utils._pytree.tree_map(noted, result)
             return result
 
-    # On real values and not on fake tensors: patterns may read a number out of a tensor.
     Runner(torch.fx.GraphModule({}, graph)).run(*(value for value in values if isinstance(value, torch.Tensor)))
     return graph
+
+
+def device_of(values: Sequence[Any]) -> torch.device:
+    """The device that a call with these values runs on: host tensors may go with those of a GPU."""
+    devices = [value.device for value in values if isinstance(value, torch.Tensor)]
+    return next((device for device in devices if device.type != "cpu"), torch.device("cpu"))

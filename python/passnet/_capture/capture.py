@@ -257,8 +257,7 @@ def _attribute(module: torch.nn.Module, path: str) -> Any:
 
 
 def _frozen(value: Any) -> Any:
-    # Parameters are not copied: nothing writes to them without gradients, and copies would double the
-    # memory of the model.
+    # Copies of parameters would double the memory of a model.
     if isinstance(value, torch.nn.Parameter):
         return value
     return value.detach().clone() if isinstance(value, torch.Tensor) else value

@@ -96,7 +96,6 @@ class DeferredInit(TorchDispatchMode):
         return self._pending.get(_address(tensor)) if self._pending else None
 
     def _fill(self, address: int) -> None:
-        # Removed before the steps run, because they come through this mode again.
         pending = self._pending.pop(address, None)
         if pending is None:
             return

@@ -103,7 +103,6 @@ def _look(one: _Running, seconds: float, memory_bytes: int) -> Outcome | None:
     one.peak_bytes = max(one.peak_bytes, now)
 
     def outcome(status: str, reason: str = "", value: Any = None) -> Outcome:
-        # Read before the process is reaped, after which `/proc` no longer has it.
         cpu_seconds = round(_cpu_seconds(one.process.pid), 3)
         return Outcome(one.job.key, status, round(taken, 3), cpu_seconds, one.peak_bytes, value, reason)
 

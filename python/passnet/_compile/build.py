@@ -19,6 +19,7 @@ from passnet._backend.inductor import compile_rest
 from passnet._backend.regions import Judge, Region, difference_of, direct, drop, regions_of
 from passnet._backend.sharing import may_share_results
 from passnet._backend.stopwatch import compare_times
+from passnet._backend.types import device_of
 from passnet._compile.capture import Captured
 from passnet._compile.channels import channels_last
 from passnet._compile.freeze import freeze
@@ -106,7 +107,7 @@ def _freeze(captured: Captured, pool: Pool | None, report: Specialisation) -> No
                     graphs.append(GraphedCall.recorded(module.forward, (), given, pool))
         if len(graphs) == len(sides):
             sides = list(graphs)
-        times = compare_times(sides[0], sides[1], _device(values))
+        times = compare_times(sides[0], sides[1], device_of(values))
         for graph in graphs:
             graph.reset()
         return times.fused_ns < times.eager_ns
@@ -114,10 +115,6 @@ def _freeze(captured: Captured, pool: Pool | None, report: Specialisation) -> No
     report.notes.append(freeze(captured, captured.example))
     with captured.undisturbed() as example:
         report.notes.append(channels_last(captured, example, faster))
-
-
-def _device(values: Sequence[torch.Tensor]) -> torch.device:
-    return next((tensor.device for tensor in values if tensor.device.type != "cpu"), torch.device("cpu"))
 
 
 def _rewrite(
@@ -221,7 +218,7 @@ def _faster(
 ) -> torch.fx.GraphModule:
     """The faster of the two graphs, as measured."""
     sides = [captured.repeatable(module.forward, example) for module in (plain, fused)]
-    times = compare_times(*sides, _device(example), graphed=graphed)
+    times = compare_times(*sides, device_of(example), graphed=graphed)
     report.eager_ns, report.fused_ns = times.eager_ns, times.fused_ns
     if not times.loses:
         return fused
@@ -257,7 +254,7 @@ def _rest(
         return run
     if options.verify:
         times = compare_times(
-            captured.repeatable(run, example), captured.repeatable(compiled, example), _device(example)
+            captured.repeatable(run, example), captured.repeatable(compiled, example), device_of(example)
         )
         if times.loses:
             report.notes.append("what TorchInductor makes of the rest is not used: it is slower")
@@ -302,7 +299,7 @@ def _wins(graphed: GraphedCall, run: Run, captured: Captured, example: Sequence[
         return graphed(*captured.split(values)[0])
 
     sides = [captured.repeatable(side, example) for side in (run, by_graph)]
-    return not compare_times(*sides, _device(example)).loses
+    return not compare_times(*sides, device_of(example)).loses
 
 
 def _with_state(forward: Run, state: Sequence[torch.Tensor]) -> Run:

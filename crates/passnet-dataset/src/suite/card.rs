@@ -107,8 +107,7 @@ impl Extra {
 }
 
 fn section(out: &mut String, suite: &Dataset, stats: &SampleCounts, extra: &Extra) -> fmt::Result {
-    let name = suite.root().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    writeln!(out, "\n## {name}\n")?;
+    writeln!(out, "\n## {}\n", suite.name())?;
     writeln!(
         out,
         "{} tasks ({}), {} graphs of {} full graphs, {} ops; {} graphs at other extents than captured.\n",

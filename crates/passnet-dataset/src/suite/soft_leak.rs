@@ -109,7 +109,7 @@ pub fn leak_report(eval: &[Dataset], train: &Dataset, min_ops: usize) -> Result<
     let suites = eval.iter().map(|suite| compare(suite, train, &training, &mut numbers, min_ops));
     Ok(LeakReport {
         schema_version: SCHEMA_VERSION,
-        train: name(train),
+        train: train.name(),
         suites: suites.collect::<Result<_, TableError>>()?,
         train_tasks: training.tasks.len(),
         train_graphs: training.graphs,
@@ -154,7 +154,7 @@ fn compare(
     // both.
     let around: Vec<_> = contained(&others, &own).into_iter().map(|(other, task)| (task, other)).collect();
     let mut found = SuiteLeaks {
-        suite: name(suite),
+        suite: suite.name(),
         tasks: tasks.len(),
         graphs: 0,
         structures: hard.structures,
@@ -244,10 +244,6 @@ fn sequences(dataset: &Dataset, numbers: &mut OpNumbers) -> Result<Vec<(String, 
 
 fn families(row: &SampleRow) -> BTreeSet<String> {
     row.origins.iter().map(|origin| family(&origin.path)).collect()
-}
-
-fn name(dataset: &Dataset) -> String {
-    dataset.root().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 impl LeakReport {

@@ -29,8 +29,7 @@ pub(super) fn write_suite(
     }
     subgraphs.finish()?;
     table.finish()?;
-    let name = out.root().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    Ok((name, count, graphs))
+    Ok((out.name(), count, graphs))
 }
 
 /// Returns the first ops by name, for people, and the hash of all of them.
