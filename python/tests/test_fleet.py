@@ -22,6 +22,13 @@ def test_one_station_per_gpu_and_none_elsewhere():
     assert plan.resources(Node("c", gpus=8, cpus=16)) == {"num_gpus": 1, "num_cpus": 2}
 
 
+def test_a_cluster_without_devices_is_reported():
+    assert "has a GPU" in Plan("cuda", per_node=1, cores=4).lack([CPUS])
+    assert "of 0 in all" in Plan("cpu", per_node=1, cores=0).lack([])
+    assert Plan("cuda", per_node=1, cores=4).lack([CPUS, GPUS]) is None
+    assert Plan("cpu", per_node=1, cores=0).lack([CPUS]) is None
+
+
 def test_stations_on_the_cpu_share_a_node():
     plan = Plan("cpu", per_node=2, cores=0)
     assert len(plan.due([CPUS], now=0.0)) == 2

@@ -121,7 +121,7 @@ impl Stations {
             places: BTreeMap::new(),
             reasons: BTreeMap::new(),
             news,
-            last_reason: "no station was started".to_owned(),
+            last_reason: "the cluster has not answered, or has not started a station".to_owned(),
             reconnects: 0,
             max_reconnects,
             connected: false,
@@ -232,7 +232,11 @@ impl Stations {
                 self.reasons.remove(&SlotId(slot));
                 self.feed(Event::Lost(SlotId(slot)));
             }
-            ClusterEvent::Note { text } => self.note(text),
+            ClusterEvent::Note { text } => {
+                // Notes of the bridge are reasons why it could not start a station.
+                self.last_reason.clone_from(&text);
+                self.note(text);
+            }
         }
         Ok(())
     }

@@ -27,6 +27,8 @@ _FETCH_WAIT = 5.0
 """Longest wait of an actor for lines, in seconds."""
 _LOOK_EVERY = 1.0
 """Pause between two looks at the nodes, in seconds."""
+_START_WAIT = 30.0
+"""Time for an actor to start before it is reported, in seconds."""
 _REACH_WAIT = 10.0
 """Longest wait for the first connection to an address, in seconds."""
 _END_WAIT = 10.0
@@ -44,6 +46,8 @@ class Bridge:
         self._waiting: dict[Any, int] = {}  # Object reference -> station.
         self._joined: set[int] = set()
         self._looked = 0.0
+        self._lack: str | None = None
+        self._begun: dict[int, float] = {}
         self._actor_class = ray.remote(station.Station)
 
     def step(self, requests: queue.SimpleQueue[dict[str, Any] | None]) -> bool:
@@ -91,7 +95,20 @@ class Bridge:
             Node(node["NodeID"], int(node["Resources"].get("GPU", 0)), int(node["Resources"].get("CPU", 0)))
             for node in alive
         ]
+        lack = self._plan.lack(nodes)
+        if lack != self._lack:
+            self._lack = lack
+            if lack is not None:
+                self._emit("note", text=lack)
+        for number, begun in list(self._begun.items()):
+            if number in self._joined or number not in self._actors:
+                del self._begun[number]
+            elif now - begun > _START_WAIT:
+                del self._begun[number]
+                reason = "waits for cores or a device of its node, which other work of the cluster may have"
+                self._emit("note", text=f"the actor of station {number} {reason}")
         for number, node in self._plan.due(nodes, now):
+            self._begun[number] = now
             self._start(number, node)
 
     def _start(self, number: int, node: Node) -> None:

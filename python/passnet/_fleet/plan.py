@@ -44,6 +44,13 @@ class Plan:
             return node.gpus
         return min(self.per_node, node.cpus) if self.per_node else node.cpus // max(self.cores, 1)
 
+    def lack(self, nodes: list[Node]) -> str | None:
+        """Returns why no node of a cluster can have a station; `None` if one can."""
+        if any(self.wanted(node) > 0 for node in nodes):
+            return None
+        needed = "GPU" if self.device == "cuda" else "CPU"
+        return f"no node of the cluster has a {needed} for a station, of {len(nodes)} in all; one that joins gets a station"
+
     def due(self, nodes: list[Node], now: float) -> list[tuple[int, Node]]:
         """Numbers new stations for the nodes that have too few."""
         new = []
