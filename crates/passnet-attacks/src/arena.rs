@@ -57,6 +57,7 @@ impl<'a> Arena<'a> {
             let none = first.sibling(quick_settings(device), Defences::NONE)?;
             let single = Defences::LAYERS.into_iter().filter(|_| options.coverage == Coverage::Full);
             for (name, defences) in single {
+                // Siblings share the fork server, whose workers have the sandbox or not.
                 let base = if defences.sandbox { &first } else { &none };
                 referees.insert(name, base.sibling(quick_settings(device), defences)?);
             }
@@ -81,6 +82,7 @@ impl<'a> Arena<'a> {
     ) -> Result<BTreeMap<(String, &'static str), ModeResult>, AttackError> {
         let (next, seen) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
         let work = || -> Result<(), AttackError> {
+            // A counter and not shares of the list: attacks that wait for a time limit would hold up a share.
             while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let may_win_later = job.mode == "none" && !job.entry.meta.by_construction;
                 // Some attacks take effect only by chance, such as those that search freed memory for their state.

@@ -30,6 +30,7 @@ impl ModeResult {
         let bad = verdicts.iter().find(|verdict| verdict.status != Status::Correct);
         let reason = bad.and_then(|verdict| verdict.reason.clone());
         let speedups = verdicts.iter().filter_map(|verdict| Some(verdict.scored_timing()?.speedup.ratio));
+        // The smallest of all graphs: an attack has to win on each of them.
         let speedup = speedups.reduce(f64::min);
         let reached = match goal {
             Goal::Correct => bad.is_none(),
@@ -155,6 +156,7 @@ fn outcome_of(
         };
     };
     match none {
+        // First, because an escape is worse than anything else that can be said of an entry.
         _ if all.reached => (EntryOutcome::Escaped, describe(all)),
         Some(none) if by_construction && none.reached => {
             (EntryOutcome::Escaped, format!("not stopped by construction: {}", describe(none)))
