@@ -268,10 +268,25 @@ static inline vec within(vec x, float low, float high) {
     return choose(x > high, splat(high), x);
 }
 
+// `x * 2^n` of a whole `n` of at least -150, given as 12582912 + n, with subnormal results rounded once; 0 where `bound` is 0.
+template <typename V> static inline V scaled(V x, V n, V bound) {
+#ifdef __AVX512F__
+    if constexpr (sizeof(V) == 64)
+        return __builtin_ia32_scalefps512_mask(x, choose(bound == 0.0f, V{} - INFINITY, n - 12582912.0f), x, -1, 4);
+    else
+#endif
+    {
+        // Scaled twice, since 2^(n - 1) would be subnormal, too. The product with 0 is exact: some CPUs take long for one that
+        // underflows, and masked rows have many.
+        const auto is_small = n < 12582912.0f - 125.0f;
+        V factor = choose(is_small, V{} + 5.421010862e-20f, V{} + 1.0f);
+        return (x + x) * power_of_two(choose(is_small, n + 64.0f, n)) * (factor * bound);
+    }
+}
+
 // Cody and Waite's reduction to [-ln2/2, ln2/2], then the polynomial of Moshier's Cephes library.
 template <typename V> static inline V exp_of(V x) {
-    // Below -87 the result is 0 instead of one of the smallest numbers, so that 2^(n - 1) is never subnormal.
-    V bounded = within(x, -87.5f, 89.0f);
+    V bounded = within(x, -104.0f, 89.0f);
     V shifted = bounded * 1.44269504088896341f + 12582912.0f;  // its last bits are the integer n
     V n = shifted - 12582912.0f;
     V r = (bounded - n * 0.693359375f) + n * 2.12194440e-4f;
@@ -280,8 +295,7 @@ template <typename V> static inline V exp_of(V x) {
     p = p * r + 4.1665795894e-2f;
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
-    V power = p * (r * r) + r + 1.0f;
-    return (power + power) * power_of_two(shifted);
+    return scaled(p * (r * r) + r + 1.0f, shifted, choose(bounded < -103.972f, V{}, V{} + 1.0f));
 }
 static inline double exp_of(double x) { return std::exp(x); }
 

@@ -15,6 +15,7 @@ pub(crate) mod product;
 mod rearrange;
 mod resample;
 mod shape;
+mod statistics;
 pub(crate) mod storage;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -122,6 +123,7 @@ impl<'g> Lowering<'g> {
             .or_else(|| self.pointwise(call))
             .or_else(|| self.normalize(call))
             .or_else(|| self.norms(call))
+            .or_else(|| self.statistics(call))
             .or_else(|| self.product(call))
             .or_else(|| self.convolution(call))
             .or_else(|| self.resample(call));

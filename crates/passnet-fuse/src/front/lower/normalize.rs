@@ -73,7 +73,7 @@ impl<'g> Lowering<'g> {
     }
 
     /// Returns the operand converted to the result's type, but kept in `float32` where that is a half type.
-    fn wide_as(&mut self, x: TensorId, dtype: DType) -> Option<TensorId> {
+    pub(super) fn wide_as(&mut self, x: TensorId, dtype: DType) -> Option<TensorId> {
         let x = self.cast(x, dtype);
         self.widen(x)
     }
