@@ -28,7 +28,7 @@ mod stack;
 #[cfg(target_arch = "x86_64")]
 mod threads;
 
-pub use call::call;
+pub use call::{call, hide_state, hides_state};
 pub use copy::copy_elements;
 pub use entry::Entry;
 pub use guard::{ALIGNMENT, Callee, Side, StrayAccess, TensorMemory, call_guarded, set_side, side};

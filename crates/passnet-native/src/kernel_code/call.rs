@@ -1,10 +1,26 @@
 //! Calls that show a kernel nothing of earlier ones and nothing of its callers: neither on the stack nor in registers.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use passnet_objects::StackUse;
 
 use super::entry::Entry;
 #[cfg(target_arch = "x86_64")]
 use super::stack;
+
+/// True in workers of the referee.
+static HIDES_STATE: AtomicBool = AtomicBool::new(false);
+
+/// Has the kernels of this process called with clean stacks and registers from now on. Programs of users call them as other
+/// functions: nothing is measured there, and their handlers of signals and profilers expect the stack of the thread.
+pub fn hide_state() {
+    HIDES_STATE.store(true, Ordering::Relaxed);
+}
+
+/// Returns whether kernels of this process are called with clean stacks and registers.
+pub fn hides_state() -> bool {
+    HIDES_STATE.load(Ordering::Relaxed)
+}
 
 /// Calls a kernel on a [`stack`] that is clear, with registers that are clear. Its arguments are on that stack as well.
 ///

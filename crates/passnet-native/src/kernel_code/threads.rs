@@ -21,12 +21,25 @@ struct Team {
 /// OpenMP's function, as kernels call it.
 #[expect(unsafe_code, reason = "called by kernels")]
 pub(super) unsafe extern "C" fn parallel(body: Entry, data: *mut c_void, threads: c_uint, flags: c_uint) {
+    if let (false, Some(library)) = (call::hides_state(), library()) {
+        // SAFETY: the kernel's own function and data, as without this function between them.
+        return unsafe { library(body_of(body), data, threads, flags) };
+    }
     let team = Team { body, data: data.cast(), stack: stack::current().unwrap_or(StackUse::Unbounded) };
     match library() {
         // SAFETY: it returns when all threads have come back from `work`, which only reads `team`.
         Some(library) => unsafe { library(work, (&raw const team).cast_mut().cast(), threads, flags) },
         // SAFETY: the kernel's own function and data. Images are loaded only where the library is.
         None => unsafe { body(team.data) },
+    }
+}
+
+/// Returns a kernel's function as OpenMP takes it.
+fn body_of(body: Entry) -> extern "C" fn(*mut c_void) {
+    // SAFETY: both take one pointer, and return nothing.
+    #[expect(unsafe_code, reason = "OpenMP calls functions by address")]
+    unsafe {
+        std::mem::transmute::<Entry, extern "C" fn(*mut c_void)>(body)
     }
 }
 

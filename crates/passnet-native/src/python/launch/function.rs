@@ -77,7 +77,7 @@ impl Function {
     pub(super) unsafe fn run(self, py: Python<'_>, words: &[u64]) {
         // SAFETY: the caller's word.
         py.detach(|| unsafe {
-            match (self.range, self.stack) {
+            match (self.range, self.stack.filter(|_| kernel_code::hides_state())) {
                 (Some(range), stack) => kernel_code::call_split(self.entry, words, stack, range),
                 (None, Some(stack)) => kernel_code::call(self.entry, words, stack),
                 (None, None) => (self.entry)(words.as_ptr()),

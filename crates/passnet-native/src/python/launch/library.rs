@@ -9,7 +9,7 @@ use pyo3::{
 };
 
 use super::function::Function;
-use crate::kernel_code::{Entry, Loaded, copy_elements};
+use crate::kernel_code::{Entry, Loaded, copy_elements, hide_state};
 
 /// Set to `1` to load unjudged kernels, in a process that is not a referee's worker.
 const UNJUDGED_VARIABLE: &str = "PASSNET_UNJUDGED_KERNELS";
@@ -21,12 +21,16 @@ fn is_judging() -> bool {
     *IS_JUDGING.get_or_init(|| std::env::var_os(UNJUDGED_VARIABLE).is_none_or(|value| value != "1"))
 }
 
-/// Decides once for this process whether kernels are judged. A worker does so before it imports any pass.
+/// Decides once for this process whether kernels are judged. A worker does so before it imports any pass. Kernels that are judged
+/// by this decision find nothing of earlier calls on their stacks.
 ///
 /// Raises `PermissionError` if the opposite was decided before.
 #[pyfunction]
 pub(crate) fn judge_kernels(on: bool) -> PyResult<()> {
     if *IS_JUDGING.get_or_init(|| on) == on {
+        if on {
+            hide_state();
+        }
         return Ok(());
     }
     Err(PyPermissionError::new_err("whether kernels are judged is decided once for a process"))
