@@ -37,7 +37,9 @@ def main() -> None:
 
 
 def summary(intervals: list[dict[str, float]]) -> dict[str, float | int]:
-    """Returns the spread of the measured point, the width of the intervals, and how often two intervals do not overlap."""
+    """Returns the spread of the reward over all episodes, as a trainer sees it, and of those that settled: the spread of the measured
+    point, the width of the intervals, and how often two intervals do not overlap."""
+    rewards = [each["value"] for each in intervals]
     settled = [each for each in intervals if each["high"] > 0]
     pairs = list(combinations(settled, 2))
     separate = sum(one["value"] > two["high"] or two["value"] > one["high"] for one, two in pairs)
@@ -45,6 +47,8 @@ def summary(intervals: list[dict[str, float]]) -> dict[str, float | int]:
     return {
         "episodes": len(intervals),
         "unsettled": len(intervals) - len(settled),
+        "reward_mean": round(statistics.fmean(rewards), 4) if rewards else 0.0,
+        "reward_deviation": round(statistics.stdev(rewards), 4) if len(rewards) > 1 else 0.0,
         "point_mean": round(statistics.fmean(points), 4) if points else 0.0,
         "point_deviation": round(statistics.stdev(points), 4) if len(points) > 1 else 0.0,
         "value_deviation": round(statistics.stdev([each["value"] for each in settled]), 4) if len(settled) > 1 else 0.0,
