@@ -92,7 +92,7 @@ def test_a_library_that_is_not_there_is_named(monkeypatch):
         list(_zoo.resolve("timm:resnet18"))
 
 
-def build(request: str, parameters: float = 1e9) -> _zoo.Built:
+def build(request: str, parameters: float = 1e9) -> _zoo.BuiltModel:
     (recipe,) = _zoo.resolve(f"transformers:{request}")
     return recipe.build(_zoo.Limits(parameters))
 

@@ -25,7 +25,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def built(spec: str) -> tuple[_zoo.Recipe, _zoo.Built, _zoo.Call]:
+def built(spec: str) -> tuple[_zoo.Recipe, _zoo.BuiltModel, _zoo.Call]:
     (recipe,) = _zoo.resolve(spec)
     model = recipe.build(_zoo.Limits(1e9))
     (call,) = model.calls

@@ -15,7 +15,7 @@ from passnet._capture.deferred import DeferredInit
 from passnet._capture.sample import SampleError, custom_operators, write_model
 from passnet._capture.step import capture_step
 from passnet._summary import summary
-from passnet._zoo import Built, Call, Limits, Recipe, SpecError
+from passnet._zoo import BuiltModel, Call, Limits, Recipe, SpecError
 
 
 def extract(recipe: Recipe, out: Path, seed: int, parameters: float, *, check_shapes: bool) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def extract(recipe: Recipe, out: Path, seed: int, parameters: float, *, check_sh
 
 
 def _first_success(
-    recipe: Recipe, built: Built, weights: DeferredInit, out: Path, seed: int, check_shapes: bool
+    recipe: Recipe, built: BuiltModel, weights: DeferredInit, out: Path, seed: int, check_shapes: bool
 ) -> dict[str, Any]:
     """Returns the outcome of the first call that can be captured, else that of the first."""
     first: dict[str, Any] | None = None
@@ -67,7 +67,9 @@ def _size(model: Any) -> int | None:
     return sum(value.numel() for value in model.parameters()) if isinstance(model, torch.nn.Module) else None
 
 
-def _capture(built: Built, call: Call, weights: DeferredInit, *, trains: bool) -> list[CapturedGraph] | dict[str, Any]:
+def _capture(
+    built: BuiltModel, call: Call, weights: DeferredInit, *, trains: bool
+) -> list[CapturedGraph] | dict[str, Any]:
     try:
         return (capture_step if trains else capture)(
             built.model, call.args, call.kwargs, before_run=weights.materialise

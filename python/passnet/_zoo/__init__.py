@@ -16,7 +16,7 @@ from passnet._summary import summary
 from passnet._zoo import variant
 from passnet._zoo.recipe import BuiltModel, Call, Limits, MissingLibraryError, Recipe, SpecError
 
-__all__ = ["Built", "Call", "Limits", "MissingLibraryError", "Recipe", "SpecError", "named", "resolve"]
+__all__ = ["BuiltModel", "Call", "Limits", "MissingLibraryError", "Recipe", "SpecError", "named", "resolve"]
 
 
 _LIBRARIES = {
