@@ -24,8 +24,8 @@ pub struct PassFile {
     pub bytes: Vec<u8>,
 }
 
-/// Reads a pass directory or a pass library and checks its passes. Folders of byte code that importing left behind are findings like any other: a
-/// cached module is not what was read.
+/// Reads a pass directory or a pass library and checks its passes. Folders of byte code that importing left behind are findings
+/// like any other: a cached module is not what was read.
 ///
 /// Errors: the directory or a file of it cannot be read.
 pub fn read_dir(directory: &Path) -> io::Result<(Vec<PassFile>, Vec<Finding>)> {

@@ -244,6 +244,13 @@ impl Index {
         result
     }
 
+    /// Returns whether the index depends on a variable, as part of a division or not. Values that it reads are not looked into.
+    pub(crate) fn uses(&self, var: Var) -> bool {
+        let mut found = false;
+        self.for_each_term(&mut |term| found |= matches!(term, Term::Var(of) if *of == var));
+        found
+    }
+
     /// Calls `visit` with every term, those inside divisions and remainders included.
     pub(crate) fn for_each_term(&self, visit: &mut impl FnMut(&Term)) {
         for (term, _) in &self.terms {

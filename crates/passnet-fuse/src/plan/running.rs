@@ -7,7 +7,7 @@ use super::stage::{Action, Loop, Stage};
 use crate::front::{
     arena::Arena,
     expr::{Binary, Expr, ExprId, ReduceOp},
-    index::{Term, Var},
+    index::Var,
     tensor::TensorId,
 };
 
@@ -78,9 +78,7 @@ fn depends_on(arena: &Arena, value: ExprId, var: Var) -> bool {
     for id in arena.reachable(&[value]) {
         // A reduction of the same rows is another value for each of them.
         depends |= matches!(arena.get(id), Expr::Reduced { .. });
-        arena.for_each_index(id, &mut |index| {
-            index.for_each_term(&mut |term| depends |= matches!(term, Term::Var(of) if *of == var));
-        });
+        arena.for_each_index(id, &mut |index| depends |= index.uses(var));
     }
     depends
 }

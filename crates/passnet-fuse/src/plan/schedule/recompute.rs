@@ -10,7 +10,7 @@ use crate::{
     front::{
         arena::Arena,
         expr::{Binary, Expr, ExprId, Unary, ValueKind},
-        index::{Index, Term, Var},
+        index::{Term, Var},
         tensor::TensorId,
     },
     plan::{
@@ -148,16 +148,11 @@ fn is_in_vectors(arena: &Arena, stage: &Stage) -> bool {
 }
 
 fn varying(arena: &Arena, stage: &Stage, var: Var) -> BTreeSet<ExprId> {
-    let uses = |index: &Index| {
-        let mut found = false;
-        index.for_each_term(&mut |term| found |= matches!(term, Term::Var(of) if *of == var));
-        found
-    };
     let mut varying = BTreeSet::new();
     for id in arena.reachable(&roots(stage)) {
         let mut varies = false;
         arena.for_each_operand(id, &mut |operand| varies |= varying.contains(&operand));
-        arena.for_each_index(id, &mut |index| varies |= uses(index));
+        arena.for_each_index(id, &mut |index| varies |= index.uses(var));
         if varies {
             varying.insert(id);
         }

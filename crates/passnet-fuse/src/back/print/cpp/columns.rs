@@ -11,7 +11,7 @@ use crate::{
     back::print::{order::Order, size},
     front::{
         expr::{Expr, ExprId, ReduceOp, ValueKind},
-        index::{Index, Term, Var, coefficient},
+        index::{Index, Var, coefficient},
     },
     plan::{
         lanes::{LANES, acts_in_lanes, is_in_lanes},
@@ -68,7 +68,7 @@ impl Printer<'_> {
         // Neighbours along the variable with the factor 1 are neighbours in memory. With a stride, a mean over
         // another dimension than the last was 20 to 30 times slower than eager mode.
         let is_better = |var: Var| {
-            let both = loads.iter().filter(|at| uses(at, along) && uses(at, var));
+            let both = loads.iter().filter(|at| at.uses(along) && at.uses(var));
             let (mut across, mut within) = (0, 0);
             for at in both {
                 across += usize::from(coefficient(at, var) == Some(1));
@@ -87,7 +87,7 @@ impl Printer<'_> {
         for &id in &all {
             let mut varies = matches!(arena.get(id), Expr::Reduced { .. });
             arena.for_each_operand(id, &mut |operand| varies |= varying.contains(&operand));
-            arena.for_each_index(id, &mut |index| varies |= uses(index, var));
+            arena.for_each_index(id, &mut |index| varies |= index.uses(var));
             if varies {
                 varying.insert(id);
             }
@@ -208,7 +208,7 @@ impl Printer<'_> {
         let depends = |id: ExprId| {
             let mut found = false;
             for id in arena.reachable(&[id]) {
-                arena.for_each_index(id, &mut |index| found |= along.iter().any(|&var| uses(index, var)));
+                arena.for_each_index(id, &mut |index| found |= along.iter().any(|&var| index.uses(var)));
             }
             found
         };
@@ -283,10 +283,4 @@ impl Printer<'_> {
 fn has_no_fold(stage: &Stage) -> bool {
     let mut actions = stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
     !actions.any(|action| matches!(action, Action::Reduce { .. }))
-}
-
-fn uses(index: &Index, var: Var) -> bool {
-    let mut found = false;
-    index.for_each_term(&mut |term| found |= matches!(term, Term::Var(of) if *of == var));
-    found
 }
