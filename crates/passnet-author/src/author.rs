@@ -22,7 +22,7 @@ pub trait Author: Send + Sync {
         true
     }
 
-    /// Returns what writing the passes used, after the last [`Self::write`]; `None` for an author that is no language model.
+    /// Returns what writing the passes used, after the last [`Self::write`]; `None` for an author that is not a language model.
     fn cost(&self) -> Option<WritingCost> {
         None
     }
@@ -89,7 +89,6 @@ pub struct TaskGraphs<'a> {
     pub record: &'a SuiteTask,
 }
 
-/// Error of an author.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorError {
     /// The name is not known.

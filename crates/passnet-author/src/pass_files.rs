@@ -9,7 +9,7 @@ use std::{
 use fs_err as fs;
 use passnet_record::{FilePathError, LIBRARY_MANIFEST, ORDER_FILE, PassDirectory};
 
-/// Largest accepted pass directory, in bytes of all its files.
+/// Largest accepted pass directory, in bytes of all its files. They are read into memory, and a mistyped path may name any folder.
 const MAX_PASS_BYTES: u64 = 16 << 20;
 
 /// Error of reading a pass directory.

@@ -9,8 +9,14 @@ pub fn author_kinds() -> Vec<AuthorKind> {
     let create = |spec: AuthorSpec| -> Result<Box<dyn Author>, AuthorError> {
         Err(AuthorError::Refused(format!("author `{spec}` works in `passnet bench run` only")))
     };
+    // Its server, key and budgets are flags of `bench run`. A name alone cannot hold them.
     kinds.push(AuthorKind { name: "llm", argument: Argument::Any("MODEL"), create: Box::new(create) });
     kinds
+}
+
+/// Returns the names of the authors of `passnet-author`, as help and messages list them, e.g. `eager, noop, dir:PATH`.
+pub fn author_names() -> String {
+    builtin_kinds().iter().map(AuthorKind::usage).collect::<Vec<_>>().join(", ")
 }
 
 /// Parses the name of an author on the command line.

@@ -51,6 +51,7 @@ pub enum DatasetCommand {
     BuildSuites(BuildSuitesArgs),
 }
 
+// Two lists, because only `export` can handle tasks: the other commands read samples.
 pub(crate) const SAMPLE_TABLES: &[Choice<Table>] =
     &[("graphs", "", Table::Graphs), ("subgraphs", "", Table::Subgraphs)];
 const TABLES: &[Choice<Table>] =
@@ -249,6 +250,7 @@ pub struct KernelsArgs {
     #[arg(long)]
     pub exhaustive: bool,
     /// Count at most N subgraphs, those that cover the most transitions of ops [default: all]
+    // The help says `all` instead of a number with twenty digits.
     #[arg(long, value_name = "N", default_value_t = usize::MAX, hide_default_value = true)]
     pub most: usize,
     /// Skip subgraphs of more than N ops [default: no limit]

@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use passnet_record::AuthorSpec;
 
 use super::{
+    authors::author_names,
     dataset::{AnnotateArgs, BuildSuitesArgs, FoldArgs, ImportArgs, KernelsArgs},
     shared::{MeasureArgs, MetadataArgs, SelectionArgs, seconds},
 };
@@ -42,8 +43,7 @@ pub enum FleetCommand {
 pub struct FleetRunArgs {
     /// Suite: a folder with `suite.json`, a folder of task folders, a Parquet dataset, or a `.tar.zst` of a folder
     pub suite: PathBuf,
-    /// Author to evaluate: eager, noop, fuse, inductor, inductor:MODE, dir:PATH; may be repeated
-    #[arg(long = "author", value_name = "NAME", required = true, value_parser = crate::authors::parse)]
+    #[arg(long = "author", value_name = "NAME", required = true, value_parser = crate::authors::parse, help = format!("Author to evaluate: {}; may be repeated", author_names()))]
     pub authors: Vec<AuthorSpec>,
     /// Directory of the run, or of the runs of several authors [default: runs/SUITE-AUTHOR-DEVICE]
     #[arg(long, value_name = "DIR")]
@@ -134,6 +134,7 @@ pub struct StationArgs {
 #[derive(Args)]
 pub struct EnvFleetArgs {
     /// Evaluate on a Ray cluster: `auto` (the default), `local`, HOST:PORT or ray://HOST:PORT
+    // Only as `--fleet=ADDRESS`: `--fleet SUITE` would take the suite for an address.
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = "auto")]
     pub fleet: Option<String>,
     #[command(flatten)]

@@ -36,7 +36,7 @@ use passnet_record::{AuthorSpec, Device, Mode};
 use passnet_score::WeightTable;
 
 pub use self::agent::{AgentCommand, AgentRunArgs, AttemptArgs, ModelArgs, ReplayArgs};
-pub use self::authors::author_kinds;
+pub use self::authors::{author_kinds, author_names};
 pub use self::bisect::BisectArgs;
 pub use self::dataset::{
     AnnotateArgs, BuildSuitesArgs, CurateArgs, DatasetCommand, DedupArgs, ExportArgs, FoldArgs, FoldMode, ImportArgs,
@@ -181,6 +181,7 @@ pub struct NewArgs {
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
     /// Device of the kernel: C++ for `cpu`, Triton for `cuda`
+    // Not a `Device`: writing a kernel needs the kind of the device, and no device.
     #[arg(long, value_parser = shared::choice(TARGETS), default_value = "cpu")]
     pub device: Target,
 }
@@ -201,9 +202,8 @@ pub struct EvalArgs {
     /// Pass directory to evaluate
     #[arg(long, value_name = "DIR", conflicts_with = "author")]
     pub passes: Option<PathBuf>,
-    /// Author to evaluate instead: eager, noop, fuse, inductor, inductor:MODE, dir:PATH, cudagraphs, thunder, hidet,
-    /// tensorrt or compiler:FILE.py
-    #[arg(long, value_name = "NAME", value_parser = crate::authors::parse)]
+    // The list comes from the registration table, so that a new author is in it.
+    #[arg(long, value_name = "NAME", value_parser = crate::authors::parse, help = format!("Author to evaluate instead: {}", author_names()))]
     pub author: Option<AuthorSpec>,
     /// If TASK is a suite: only tasks whose name or ops contain TEXT; may be repeated
     #[arg(long, value_name = "TEXT")]
@@ -225,9 +225,7 @@ pub struct EvalArgs {
 pub struct BenchRunArgs {
     /// Suite: a folder with `suite.json`, a folder of task folders, a Parquet dataset, or a `.tar.zst` of a folder
     pub suite: PathBuf,
-    /// Author to evaluate: eager, noop, fuse, inductor, inductor:MODE, dir:PATH, llm:MODEL, cudagraphs, thunder, hidet,
-    /// tensorrt or compiler:FILE.py
-    #[arg(long, value_name = "NAME", value_parser = crate::authors::parse)]
+    #[arg(long, value_name = "NAME", value_parser = crate::authors::parse, help = format!("Author to evaluate: {}, llm:MODEL", author_names()))]
     pub author: AuthorSpec,
     /// Directory of the run [default: runs/SUITE-AUTHOR-DEVICE]
     #[arg(long, value_name = "DIR")]

@@ -6,7 +6,7 @@ use clap::{
     Args, ValueEnum,
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
 };
-use passnet_record::{Device, ExecutionPath, MetadataError, Mode, RunMetadata, UnknownName, Weights};
+use passnet_record::{Device, ExecutionPath, MetadataError, Mode, RunMetadata, UnknownChoice, Weights};
 use passnet_run::Selection;
 use passnet_score::{EsSettings, Interpretation};
 
@@ -14,14 +14,16 @@ use passnet_score::{EsSettings, Interpretation};
 pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 =
         text.parse().map_err(|_| format!("`{text}` is not a number of seconds, for example 30 or 0.5"))?;
+    // `from_secs_f64` panics on negative numbers and NaN.
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
 /// Parses one of these names of a record type; the help lists them.
 pub(crate) fn one_of<T>(names: &[&'static str]) -> impl TypedValueParser<Value = T> + use<T>
 where
-    T: FromStr<Err = UnknownName> + Clone + Send + Sync + 'static,
+    T: FromStr<Err = UnknownChoice> + Clone + Send + Sync + 'static,
 {
+    // clap lists the values in the help and suggests similar ones. `value_parser!(T)` would know no names.
     PossibleValuesParser::new(names.iter().copied()).try_map(|name| name.parse())
 }
 
@@ -38,6 +40,7 @@ where
         help => PossibleValue::new(*name).help(help),
     });
     PossibleValuesParser::new(shown).try_map(|given| {
+        // clap has refused all other names, so the error cannot occur.
         let chosen = choices.iter().find(|(name, ..)| *name == given);
         chosen.map(|(.., value)| value.clone()).ok_or("not a choice")
     })
@@ -61,6 +64,7 @@ pub struct MeasureArgs {
     pub mode: Mode,
     /// Untimed calls before the first timed call [default: 25]
     #[arg(long, value_name = "N")]
+    // No default here and below: `--mode` decides it, in `passnet_eval::settings`.
     pub warmup: Option<u32>,
     /// Timed calls of each side [default: 100]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -166,6 +170,7 @@ impl MetadataArgs {
             device_usd_per_hour: self.device_price,
             writing: None,
         };
+        // Before the run and not after it: a run takes hours, and its log keeps the description.
         metadata.check()?;
         Ok(metadata)
     }

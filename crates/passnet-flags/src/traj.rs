@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use passnet_agent::corpus::By;
+use passnet_agent::{Style, corpus::By};
 
 use super::{
     fleet::EnvFleetArgs,
@@ -12,6 +12,13 @@ use super::{
 
 const SAME_BY: &[Choice<By>] =
     &[("passes", "The final passes", By::Passes), ("replies", "All replies of the model", By::Replies)];
+
+const STYLES: &[Choice<Style>] = &[
+    ("plain", "Right at once, without a measured gain on the way", Style::Plain),
+    ("tuned", "A measured gain of one right state over another", Style::Tuned),
+    ("repaired", "A state failed, and was corrected", Style::Repaired),
+    ("refused", "A state broke an integrity rule, and was corrected", Style::Refused),
+];
 
 #[derive(Subcommand)]
 pub enum TrajCommand {
@@ -75,6 +82,9 @@ pub struct FilterArgs {
     /// Largest number of tokens, input and output together
     #[arg(long, value_name = "N")]
     pub max_tokens: Option<u64>,
+    /// Only this style of getting to right passes; may be repeated
+    #[arg(long, value_name = "STYLE", value_parser = choice(STYLES))]
+    pub style: Vec<Style>,
     /// Only models whose name contains TEXT
     #[arg(long, value_name = "TEXT")]
     pub model: Option<String>,
@@ -142,6 +152,12 @@ pub struct TeachArgs {
     /// Write a trajectory for each graph instead of one for each task
     #[arg(long)]
     pub each_graph: bool,
+    /// Style of lesson; may be repeated [default: all]
+    #[arg(long, value_name = "STYLE", value_parser = choice(STYLES))]
+    pub style: Vec<Style>,
+    /// Count the lessons, and write none
+    #[arg(long)]
+    pub count: bool,
     /// Trajectories at a time
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub jobs: usize,

@@ -9,7 +9,7 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use passnet_record::AuthorSpec;
-use passnet_score::Condition;
+use passnet_score::GateCondition;
 use passnet_site::Extras;
 
 use super::shared::{MeasureArgs, SelectionArgs};
@@ -114,6 +114,7 @@ pub struct ListenArgs {
     #[arg(long, default_value_t = 8420)]
     port: u16,
     /// Token that clients must present [default: random where one is needed, printed at the start]
+    // The help must not print the value: it is a secret.
     #[arg(long, env = "PASSNET_TOKEN", hide_env_values = true)]
     pub token: Option<String>,
 }
@@ -137,6 +138,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "SUITE", conflicts_with_all = ["runs", "suite", "no_shapes", "dataset", "trajectories", "training", "bisected"])]
     pub env: Option<PathBuf>,
     /// With --env: evaluate on a Ray cluster [default address: auto]
+    // Only as `--fleet=ADDRESS`, as for `env serve`.
     #[arg(long, value_name = "ADDRESS", requires = "env", num_args = 0..=1, require_equals = true,
           default_missing_value = "auto")]
     pub fleet: Option<String>,
@@ -145,6 +147,7 @@ pub struct ServeArgs {
     #[command(flatten)]
     pub extra: ExtraPageArgs,
     /// With --env: flags for `passnet env serve`
+    // Behind `--`, because both commands have flags of the same names.
     #[arg(last = true, requires = "env", value_name = "FLAGS")]
     pub env_flags: Vec<OsString>,
 }
@@ -160,7 +163,7 @@ pub struct CompareArgs {
     pub after: PathBuf,
     /// Exit with code 1 if CONDITION holds, for example 'AS<-2%'; may be repeated (docs/reference/compare.md)
     #[arg(long, value_name = "CONDITION", allow_hyphen_values = true)]
-    pub fail_on: Vec<Condition>,
+    pub fail_on: Vec<GateCondition>,
     /// Print the comparison as JSON
     #[arg(long)]
     pub json: bool,

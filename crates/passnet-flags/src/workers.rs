@@ -27,6 +27,7 @@ impl WorkerArgs {
 
 fn gibibytes(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
+        // A limit of 0, NaN or infinity would end every worker, or none.
         Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
         _ => Err("a number above 0 is needed".to_owned()),
     }

@@ -32,7 +32,6 @@ pub enum Arg {
     Attr(StrId),
 }
 
-/// A device constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceConstant {
     /// `cpu`, `cuda`, `meta` ...
@@ -65,5 +64,5 @@ impl From<ValueId> for Arg {
     }
 }
 
-// A variant that owned its text or its elements would double the size and need an allocation of its own.
+// A variant that owned its text or its elements would double the size and need a separate allocation.
 const _: () = assert!(size_of::<Arg>() == 16);

@@ -6,7 +6,7 @@ impl Graph {
     /// Replaced are every device constant, every string of the form `cuda:N`, and the strings `cuda` and `cpu` where
     /// they are an argument named `device` or the only argument of `.to`. `kind` is `cpu`, `cuda` ...; `index` is the
     /// ordinal to write, usually `None`. The device type that autocast is given stays, as it names a mode and no place.
-    /// A `kind` that is no identifier can be no device, and leaves the graph as it is.
+    /// A `kind` that is not an identifier can be no device, and leaves the graph as it is.
     #[must_use]
     pub fn with_device(&self, kind: &str, index: Option<u32>) -> Self {
         let mut graph = self.clone();

@@ -1,4 +1,4 @@
-//! Effects of calls besides their values, and values that may share storage.
+//! Effects of calls in addition to their values, and values that may share storage.
 //!
 //! Both are read off names and arguments, as a graph carries no more. They lean to the safe side: a call that may change
 //! something counts as changing it, and a call that may return a view counts as returning one.
@@ -39,7 +39,7 @@ pub(crate) fn mutated<'g>(graph: &'g Graph, node: &Node<'g>) -> Vec<Arg> {
     changed
 }
 
-/// Returns whether a call changes or asserts something that is no value of the graph: whether gradients are recorded, the nesting
+/// Returns whether a call changes or asserts something that is not a value of the graph: whether gradients are recorded, the nesting
 /// of `vmap`, autocast.
 pub(crate) fn touches_global_state(node: &Node<'_>) -> bool {
     match node.callee {
@@ -103,7 +103,7 @@ fn first_argument(graph: &Graph, node: &Node<'_>) -> Vec<Arg> {
     }
 }
 
-/// An argument that is no constant counts as true.
+/// An argument that is not a constant counts as true.
 fn is_true(arg: Arg) -> bool {
     matches!(arg, Arg::Bool(true) | Arg::Value(_))
 }

@@ -3,10 +3,10 @@
 //! Inputs of the pattern are wildcards; its nodes stand for equal calls; values that it does not return must not be used
 //! outside the match. `docs/reference/matching.md` defines this in full, with the differences from `torch.fx`.
 //!
-//! The search begins at a node of the pattern that nothing in it uses, and follows arguments, where nothing is left to
-//! choose; only parts of the pattern that no argument leads to need a choice, mostly among the users of one value
-//! (a plan in the manner of VF2, Cordella et al. 2004, for graphs whose edges are ordered arguments). One pattern costs
-//! time linear in the target, unless the pattern is ambiguous on purpose; [`SearchLimits`] bound it then.
+//! The search begins at a node of the pattern that no other node of it uses, and follows arguments. This needs no choice. Parts
+//! of the pattern that no argument leads to need one, mostly among the users of one value. The plan follows VF2 (Cordella et al.
+//! 2004), for graphs whose edges are ordered arguments. The time for one pattern is linear in the target, except for ambiguous
+//! patterns; [`SearchLimits`] bound those.
 //!
 //! ```
 //! use passnet_graph::{Graph, matching::{SearchLimits, Pattern, PreparedGraph}};

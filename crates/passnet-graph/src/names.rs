@@ -41,7 +41,7 @@ fn is_keyword(text: &str) -> bool {
     )
 }
 
-/// Returns whether a name has a meaning of its own in the text of a graph. `device` has one too, but `torch.device` can stand in
+/// Returns whether a name has a special meaning in the text of a graph. `device` has one too, but `torch.device` can stand in
 /// for it where a value is called so, as happens in captured graphs.
 fn is_reserved(text: &str) -> bool {
     matches!(
@@ -65,7 +65,7 @@ pub fn is_identifier(text: &str) -> bool {
         && !is_keyword(text)
 }
 
-/// Returns whether `text` may name a value: an identifier without a meaning of its own in the text of a graph.
+/// Returns whether `text` may name a value: an identifier without a special meaning in the text of a graph.
 pub fn is_value_name(text: &str) -> bool {
     is_identifier(text) && !is_reserved(text)
 }

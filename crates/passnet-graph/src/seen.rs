@@ -10,7 +10,7 @@ use crate::{
     effects::{AliasClasses, mutated, touches_global_state},
 };
 
-/// Reason why a graph is no task.
+/// Reason why a graph is not a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unseen {
     /// The graph returns nothing that it computes, and changes no input.

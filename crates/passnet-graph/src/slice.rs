@@ -2,7 +2,7 @@ use std::ops::Range;
 
 use crate::{Arg, Graph, NodeId, Use, ValueId, VerifyError};
 
-/// A range of nodes as a graph of its own.
+/// A range of nodes as a separate graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slice {
     /// The graph. Values keep the names they have in the parent.

@@ -40,7 +40,7 @@ impl TensorType {
             || self.shape.iter().zip(&self.stride).zip(&expected).all(|((&n, stride), want)| n == 1 || stride == want)
     }
 
-    /// Returns whether each element has a place of its own and the elements fill a block of memory, in any order of dimensions.
+    /// Returns whether each element has a separate place and the elements fill a block of memory, in any order of dimensions.
     pub fn is_dense(&self) -> bool {
         let mut dims: Vec<(i64, i64)> =
             self.stride.iter().copied().zip(self.shape.iter().copied()).filter(|&(_, n)| n != 1).collect();

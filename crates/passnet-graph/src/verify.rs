@@ -13,7 +13,7 @@
 //! 7. A method has a receiver, and it is a value. A function of `operator` has as many arguments as the operator, and
 //!    `getattr` two, a value and the name of an attribute; neither has keywords.
 //! 8. Keyword names are identifiers and distinct within a call.
-//! 9. A dotted constant is below `torch.` and is no dtype (that has a form of its own). A device kind is an identifier.
+//! 9. A dotted constant is below `torch.` and is not a dtype (that has a separate form). A device kind is an identifier.
 //! 10. The value of `operator.setitem` (always `None`) is used by nothing.
 //! 11. A free names a value defined at or before its node, whose last use is at or before it, and no value is freed
 //!     twice or returned after it was freed.
@@ -28,7 +28,8 @@ use crate::{
     operators,
 };
 
-/// Greatest depth of nested lists, tuples and slices.
+/// Greatest depth of nested lists, tuples and slices. Functions over arguments recurse, and a graph that someone else made must not
+/// overflow their stack.
 pub const MAX_ARG_DEPTH: u32 = 32;
 
 /// A law of the graph that does not hold.

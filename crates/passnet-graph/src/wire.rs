@@ -7,10 +7,10 @@ use crate::{Arg, Builder, Callee, Graph, NodeId, ValueId, VerifyError, verify::M
 /// Version of the wire form.
 pub const WIRE_VERSION: u64 = 1;
 
-/// Reason why a JSON value is no graph.
+/// Reason why a JSON value is not a graph.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// The text is no JSON.
+    /// The text is not JSON.
     #[error("the graph is not JSON: {0}")]
     Json(String),
     /// A field is missing or has another form.
@@ -88,7 +88,7 @@ pub fn arg_to_value(graph: &Graph, arg: Arg) -> Value {
 /// Reads a graph from JSON text.
 ///
 /// # Errors
-/// If the text is no JSON, has an integer outside 64 bits, or is no wire form of a graph that obeys the laws.
+/// If the text is not JSON, has an integer outside 64 bits, or is not a wire form of a graph that obeys the laws.
 pub fn from_json(text: &str) -> Result<Graph, WireError> {
     let value: Value = serde_json::from_str(text).map_err(|error| WireError::Json(error.to_string()))?;
     // A mask of 2**64 that became a float would be another constant without any message.
@@ -147,7 +147,7 @@ pub fn from_value(value: &Value) -> Result<Graph, WireError> {
             expected: "a list with one list of value numbers for each node",
         })?),
     };
-    let mut reader = Reader { builder: Graph::builder(), path: String::new() };
+    let mut reader = WireReader { builder: Graph::builder(), path: String::new() };
     for (index, input) in inputs.iter().enumerate() {
         let name =
             input.as_str().ok_or_else(|| WireError::Form { path: format!("inputs[{index}]"), expected: "a name" })?;
@@ -183,13 +183,13 @@ fn value_id(value: &Value) -> Option<ValueId> {
     value.as_u64().and_then(|id| u32::try_from(id).ok()).map(ValueId)
 }
 
-struct Reader {
+struct WireReader {
     builder: Builder,
     /// Of the argument list that is being read.
     path: String,
 }
 
-impl Reader {
+impl WireReader {
     fn node(&mut self, path: &str, node: &Value) -> Result<(), WireError> {
         let object =
             node.as_object().ok_or_else(|| WireError::Form { path: path.to_owned(), expected: "an object" })?;

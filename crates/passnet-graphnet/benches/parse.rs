@@ -16,10 +16,10 @@ use rustix::time::{ClockId, clock_gettime};
 /// Every how many-th sample is read.
 const STRIDE: usize = 10;
 
-/// Every how many-th of those is given to Python, too.
+/// Python parses only one in this many of the texts.
 const PYTHON_STRIDE: usize = 6;
 
-/// Passes over the texts; the best one counts, because other programs only ever slow one down.
+/// Passes over the texts. The fastest one counts, because other programs can only make a pass slower.
 const PASSES: usize = 7;
 
 fn main() {

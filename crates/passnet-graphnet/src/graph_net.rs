@@ -45,7 +45,7 @@ impl GraphNetMeta {
     /// Reads the text of a `graph_net.json`. `path` is used in messages only.
     ///
     /// # Errors
-    /// If the text is no JSON object, or a known key has a value of another type.
+    /// If the text is not a JSON object, or a known key has a value of another type.
     pub fn parse(path: &str, text: &str) -> Result<Self, Error> {
         let source = Source::new(path, text)?;
         serde_json::from_str(text).map_err(|error| {

@@ -29,7 +29,7 @@ use crate::{Error, ErrorKind, source::Source};
 /// Reads the tensors of a file, in the order of the text. `path` is used in messages only.
 ///
 /// # Errors
-/// If the text is no Python or has anything but classes of literals; if an attribute is unknown or has another type; if
+/// If the text is not Python or has anything but classes of literals; if an attribute is unknown or has another type; if
 /// there are not as many `data` as the shape has elements; if a tensor is there twice.
 pub fn parse(path: &str, text: &str) -> Result<Vec<TensorMeta>, Error> {
     Ok(parse_located(&Source::new(path, text)?)?.into_iter().map(|(_, tensor)| tensor).collect())

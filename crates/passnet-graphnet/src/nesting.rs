@@ -6,7 +6,7 @@
 //! brackets, plus the indentation of the line.
 //!
 //! The parser recovers from errors in ways that are hard to foresee, so text whose strings and brackets do not match is
-//! refused here. So are formatted strings, which contain code of their own.
+//! refused here. Formatted strings are refused too, because they contain code.
 
 use ruff_text_size::TextSize;
 
@@ -151,7 +151,7 @@ impl Scan {
         };
         match self.open.pop() {
             Some((open, outside)) if open == opening => {
-                // What was inside is now one operand among those of the level outside.
+                // The bracket is now one operand of the level outside.
                 self.separate();
                 self.since_separator = outside;
                 Ok(())

@@ -6,7 +6,7 @@
 //! - `paddle._C_ops.matmul(...)` and `paddle.arange(...)` are functions `torch.ops.paddle.matmul` and `torch.ops.paddle.arange`: operators
 //!   of a namespace that no operator of PyTorch is in. Their op names are `paddle.matmul` and `paddle.arange`.
 //! - `a, b = (lambda x, f: f(x))(CALL, lambda out: ...)` is `CALL` with two results; each result is `operator.getitem`.
-//! - `full_int_array_0 = [0]` and `combine_0 = [x, y]` are no nodes: the list stands where the name is used.
+//! - `full_int_array_0 = [0]` and `combine_0 = [x, y]` are not nodes: the list stands where the name is used.
 //! - `paddle.float32` is the dtype, `paddle.core.CPUPlace()` the device. Other constants keep their names, as `torch.ops.paddle.NAME`.
 //! - `del x` is dropped.
 //! - The comment above a statement, `# pd_op.matmul: (-1x96xf32) <- (-1x32xf32, 32x96xf32)`, gives the types of its results.
@@ -28,7 +28,7 @@ pub fn is_paddle(text: &str) -> bool {
 /// Reads a graph from the text of a `model.py` of Paddle. `path` is used in messages only.
 ///
 /// # Errors
-/// If the text is no Python, or no straight-line graph; see [`crate::ErrorKind`].
+/// If the text is not Python, or no straight-line graph; see [`crate::ErrorKind`].
 pub fn read(path: &str, text: &str) -> Result<PaddleGraph, Error> {
     let source = Source::new(path, text)?;
     lower::lower(&source, &source.parse()?)

@@ -20,7 +20,7 @@ use crate::{
 /// Returns the text of a `model.py` with its names replaced. `path` is used in messages only.
 ///
 /// # Errors
-/// If the text is no Python, or has statements or expressions beyond those of samples.
+/// If the text is not Python, or has statements or expressions beyond those of samples.
 pub fn alpha_renamed(path: &str, text: &str) -> Result<String, Error> {
     let source = Source::new(path, text)?;
     let module = source.parse()?;

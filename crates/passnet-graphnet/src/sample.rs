@@ -127,7 +127,7 @@ impl Sample {
 /// Reads a folder that holds at least `model.py` and `weight_meta.py`.
 ///
 /// # Errors
-/// As [`Sample::parse`]; also if a file cannot be read, is no UTF-8, or is larger than [`MAX_SOURCE_BYTES`].
+/// As [`Sample::parse`]; also if a file cannot be read, is not UTF-8, or is larger than [`MAX_SOURCE_BYTES`].
 pub fn read_sample_dir(dir: &Path) -> Result<Sample, Error> {
     let optional = |file| {
         let path = dir.join(file);

@@ -16,7 +16,7 @@ use crate::{Error, ErrorKind, source::Source};
 /// Prints the text of a module in normal form. `path` is used in messages only.
 ///
 /// # Errors
-/// If the text is no Python, or has statements or expressions beyond those of samples.
+/// If the text is not Python, or has statements or expressions beyond those of samples.
 pub fn unparse(path: &str, text: &str) -> Result<String, Error> {
     let source = Source::new(path, text)?;
     let module = source.parse()?;
@@ -131,7 +131,7 @@ impl<'a, R: Rewrite<'a>> Unparser<'_, R> {
                 self.line("pass");
                 Ok(())
             }
-            // A string as a statement may be a docstring, which has a layout of its own.
+            // A string as a statement may be a docstring, which has a separate layout.
             Stmt::Expr(expr) if !expr.value.is_string_literal_expr() => {
                 self.line("");
                 self.expr(&expr.value)

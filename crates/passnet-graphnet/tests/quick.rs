@@ -1,4 +1,4 @@
-//! The quick reader of `model.py` at the edges of what it knows: it gives the graph of the parser, or nothing.
+//! The quick reader of `model.py` with text that it barely knows: it returns the same graph as the parser, or nothing.
 
 #[path = "support/agreement.rs"]
 mod agreement;
@@ -11,7 +11,7 @@ fn forward(body: &str) -> String {
     format!("import torch\n\nclass G(torch.nn.Module):\n    def forward(self, x, w: torch.Tensor):\n        {body}\n")
 }
 
-/// The parts of a list below, in which three blanks separate and escapes stand for themselves.
+/// Returns the parts of a list below. Three blanks separate them; escapes are not interpreted.
 fn parts(list: &str) -> impl Iterator<Item = String> {
     let escapes = [
         ("\\n", "\n"),

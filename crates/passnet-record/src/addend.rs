@@ -23,6 +23,7 @@ pub struct Addend {
 #[inline]
 pub fn add(dtype: DType, values: &[u8], addend: &[u8], shift: u64, bounds: (Option<f64>, Option<f64>), out: &mut [u8]) {
     let size = dtype.size();
+    // The addend is repeated behind its end. Runs between two ends are added at once, so that the loop has no division.
     let mut place = shift as usize % (addend.len() / size).max(1) * size;
     let mut done = 0;
     while done < out.len() && !addend.is_empty() {
@@ -41,7 +42,7 @@ pub fn add(dtype: DType, values: &[u8], addend: &[u8], shift: u64, bounds: (Opti
 }
 
 /// Types whose values are added.
-trait Number: Copy {
+trait Addable: Copy {
     /// The bytes of a value.
     type Bytes;
 
@@ -54,7 +55,7 @@ trait Number: Copy {
 
 macro_rules! number {
     ($float:ty, $size:literal, $wide:ty, $widen:expr, $round:expr) => {
-        impl Number for $float {
+        impl Addable for $float {
             type Bytes = [u8; $size];
 
             #[inline(always)]
@@ -83,7 +84,7 @@ number!(f16, 2, f32, f16::to_f32, f16::from_f32);
 number!(bf16, 2, f32, bf16::to_f32, bf16::from_f32);
 
 #[inline]
-fn sums<N: Number>(values: &[u8], others: &[u8], (low, high): (Option<f64>, Option<f64>), out: &mut [u8]) {
+fn sums<N: Addable>(values: &[u8], others: &[u8], (low, high): (Option<f64>, Option<f64>), out: &mut [u8]) {
     let (low, high) = (low.unwrap_or(f64::NEG_INFINITY), high.unwrap_or(f64::INFINITY));
     for ((sum, a), b) in N::chunks_mut(out).iter_mut().zip(N::chunks(values)).zip(N::chunks(others)) {
         *sum = N::sum(a, b, low, high);

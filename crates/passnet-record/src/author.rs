@@ -53,12 +53,14 @@ impl From<Fields> for AuthorSpec {
 
 impl Serialize for AuthorSpec {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // Readers of earlier versions look for these names. A kind that is added later has the general one.
         let field = match self.kind.as_str() {
             "inductor" => "mode",
             "dir" => "path",
             "llm" => "model",
             _ => "argument",
         };
+        // The inverse of `new`: the default mode is left out of names, and was always in logs.
         let argument = self.argument.as_deref().or_else(|| (self.kind == "inductor").then_some("default"));
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("kind", &self.kind)?;

@@ -26,6 +26,7 @@ pub struct CaptureSettings {
     /// Seed of weights and inputs.
     pub seed: u64,
     /// Parameters above which a model is reduced.
+    // Not an integer, so that the flag can be given as `5e8`.
     pub max_parameters: f64,
 }
 
@@ -35,6 +36,7 @@ pub struct CapturedModel {
     /// The model as it was named.
     pub spec: String,
     /// `ok`, or the kind of failure.
+    // Text and not an enumeration: the capturing process, in Python, defines the kinds.
     pub status: String,
     /// Reason of the failure.
     #[serde(default, skip_serializing_if = "String::is_empty")]

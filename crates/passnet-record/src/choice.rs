@@ -56,6 +56,7 @@ impl Default for Weights {
 
 impl Weights {
     /// True for the value that a record need not say.
+    // Runs of before this setting then have the same JSON as today's, so their logs can be continued.
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }

@@ -5,7 +5,7 @@
 //! driver ◄── ClusterEvent ─── bridge ◄── StationReply ──── station
 //! ```
 //!
-//! A *station* is a referee on one device, in a process of its own. The *driver* gives it leases and writes the run log. The
+//! A *station* is a referee on one device, in a separate process. The *driver* gives it leases and writes the run log. The
 //! *bridge* starts stations on a cluster and carries lines. A line may arrive twice and a station may disappear at any time:
 //! every reply names its lease, and a verdict has a content key.
 
@@ -81,7 +81,7 @@ pub enum StationRequest {
         lease: u64,
         graph: Box<GraphParcel>,
     },
-    /// Finishes the graphs in work, begins no others, and ends.
+    /// Finishes the graphs in progress, begins no others, and ends.
     Stop,
 }
 
@@ -100,11 +100,10 @@ pub struct OpenStation {
     pub foreign_memory_bytes: u64,
 }
 
-/// Reply of a station.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum StationReply {
-    /// The referee runs.
+    /// The referee runs, and the station takes work.
     Ready(Box<StationFacts>),
     /// The device cannot be used now: no PyTorch, no device, memory of other processes. The station ends.
     Unfit { reason: String },
@@ -187,7 +186,7 @@ pub struct GraphParcel {
 #[serde(rename_all = "snake_case")]
 pub enum SampleContent {
     Graph {
-        /// Wire form.
+        /// Graph in wire form (`docs/reference/graph-wire.md`).
         graph: Value,
         /// One entry per input, in their order.
         inputs: Vec<TensorMeta>,
@@ -261,6 +260,7 @@ pub struct InvalidContent;
 impl FileContent {
     /// Encodes bytes.
     pub fn of(bytes: &[u8]) -> Self {
+        // Pass files are nearly always text. Text stays readable in a captured line, and takes half the bytes of digits.
         match str::from_utf8(bytes) {
             Ok(text) => Self::Text(text.to_owned()),
             Err(_) => Self::Hex(bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
@@ -274,6 +274,7 @@ impl FileContent {
     pub fn into_bytes(self) -> Result<Vec<u8>, InvalidContent> {
         match self {
             Self::Text(text) => Ok(text.into_bytes()),
+            // The digits are checked first, because slicing between the bytes of a character would panic.
             Self::Hex(digits) if digits.len() % 2 == 0 && digits.bytes().all(|digit| digit.is_ascii_hexdigit()) => {
                 let pair = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).map_err(|_| InvalidContent);
                 (0..digits.len()).step_by(2).map(pair).collect()

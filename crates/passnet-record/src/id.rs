@@ -47,6 +47,7 @@ impl TryFrom<String> for ContentId {
     type Error = InvalidContentId;
 
     fn try_from(text: String) -> Result<Self, InvalidContentId> {
+        // Ids of a log become paths of blobs. Text that is not a hash could name any file.
         let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         if text.len() == Self::DIGITS && text.bytes().all(is_digit) {
             Ok(Self(text))

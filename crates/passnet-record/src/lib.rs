@@ -3,7 +3,7 @@
 //! A record goes to disk (JSON, JSONL), to another process (worker messages, [`services`]), or to another crate. Every top-level
 //! record that is stored has a field `schema_version` with [`SCHEMA_VERSION`]. Readers accept records of earlier versions.
 //!
-//! The crate never reads or writes files, and no function computes more than a lookup.
+//! The crate never reads or writes files, and no function computes more than a lookup, a parse, or a sum of values.
 //!
 //! Conventions: durations are nanoseconds in `u64` fields that end in `_ns`. Ratios are baseline / candidate, so more than 1 is
 //! faster. Hashes are lower-case hexadecimal.
@@ -34,8 +34,10 @@ mod named;
 mod note;
 mod pass_directory;
 mod profile;
+mod retry;
 mod run;
 mod run_metadata;
+mod sample;
 pub mod services;
 mod status;
 mod suite;
@@ -59,14 +61,16 @@ pub use message::{
     CandidateSpec, ForkReply, ForkRequest, OutputValue, Outputs, PROTOCOL_VERSION, TimedBlock, Watch, WorkerError,
     WorkerReply, WorkerRequest, WorkerStage, ZygoteInfo,
 };
-pub use named::UnknownName;
+pub use named::UnknownChoice;
 pub use note::{FarAccessKind, Remark, UnknownNote, WatchFinding, WorkerNote};
 pub use pass_directory::{
     FilePathError, LIBRARY_MANIFEST, ORDER_FILE, OrderError, PASS_DIRECTORY_VERSION, PassDirectory,
 };
 pub use profile::{Profile, ProfileRow};
+pub use retry::retry_after_ns;
 pub use run::{Fingerprint, RunEvent, RunHeader, RunSettings, SourceFile};
 pub use run_metadata::{MetadataError, RunMetadata, WritingCost};
+pub use sample::{SampleRule, SampledOutput};
 pub use status::Status;
 pub use suite::{SuiteManifest, SuiteTask};
 pub use tensor::{TensorMeta, TensorValue};

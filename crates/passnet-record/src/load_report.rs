@@ -12,6 +12,9 @@ pub struct TracedPattern {
     pub name: String,
     /// Wire form of the pattern in the form in which it is compared with graphs (`docs/reference/passes.md`).
     pub graph: Value,
+    /// Wire form of the pattern as it is written, which can be run; `None` if it has a constant that the form has no name for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written: Option<Value>,
 }
 
 /// Result of `Load`.

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    CacheMode, Device, Layout, LoadReport, Pool, Profile, TensorValue, TracedPattern, Usage, Windows, WorkerNote,
+    CacheMode, Device, Layout, LoadReport, Pool, Profile, SampleRule, SampledOutput, TensorValue, TracedPattern, Usage,
+    Windows, WorkerNote,
 };
 
 /// Version of the exchange. A worker that speaks another one is refused.
@@ -125,11 +126,11 @@ pub enum CandidateSpec {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Watch {
-    /// Operators that compute.
+    /// Record operators that compute.
     pub operators: bool,
     /// Fill fresh memory, and margins behind it and the inputs, with NaN, and look for writes past the end.
     pub poison: bool,
-    /// Kernels that run.
+    /// Count the kernels that run.
     pub census: bool,
     /// The pass's own kernels do nothing; nothing else is watched.
     pub idle: bool,
@@ -193,7 +194,7 @@ pub enum WorkerRequest {
         /// One per parameter of the graph, in order.
         pools: Vec<Pool>,
     },
-    /// Timed calls, each with a content of its own.
+    /// Timed calls, each with a separate content.
     Time {
         /// The window of each pool that a call sees: call `i` of the block takes the one of number
         /// `(start + i * step) % windows`.
@@ -212,6 +213,9 @@ pub enum WorkerRequest {
         restore: bool,
         /// Seed of PyTorch's generators.
         seed: u64,
+        /// Elements of outputs to note.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sample: Option<SampleRule>,
     },
     /// Outputs of the timed call that was kept: `kept_call` of the last `Timed`.
     Fetch,
@@ -237,10 +241,10 @@ pub enum WorkerRequest {
     Probe {
         /// Name of the attempt.
         attempt: String,
-        /// On what.
+        /// Target of the attempt, e.g. a path or an address.
         argument: String,
     },
-    /// Leave.
+    /// Ends the worker.
     Exit,
 }
 
@@ -334,14 +338,18 @@ pub struct TimedBlock {
     /// Timed call, counted from 0, whose outputs are kept for `Fetch`. The worker draws it, and knows it only after the call.
     pub kept_call: u32,
     /// Content ids of the values of the kept call, taken as soon as it had returned: one per returned value, empty where
-    /// the value is no contiguous tensor in the memory of the host.
+    /// the value is not a contiguous tensor in the memory of the host.
     #[serde(default)]
     pub kept: Vec<String>,
     /// Time from before the first warm-up call to after the last trial, by the same clock.
     pub total_ns: u64,
-    /// Part of it between the calls, in which memory was overwritten that calls had allocated and released.
+    /// Part of it between the calls, in which memory was overwritten that calls had allocated and released, or guarded calls were made.
     #[serde(default)]
     pub overwriting_ns: u64,
+    /// Elements that the rule of the request chose: of the outputs that are strided tensors of real numbers in the memory of
+    /// the host.
+    #[serde(default)]
+    pub samples: Vec<SampledOutput>,
 }
 
 /// Stage in which a worker's request failed.

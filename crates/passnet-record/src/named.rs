@@ -3,12 +3,13 @@
 /// Error for a name that is none of those expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {what} `{}`; known are {known}", .name.escape_debug())]
-pub struct UnknownName {
+pub struct UnknownChoice {
     what: &'static str,
     name: String,
     known: String,
 }
 
+// A macro, so that each name is written once: a flag, a run log and a message cannot disagree about it.
 /// Defines an enumeration with one name per variant, in JSON, `Display` and `FromStr` alike.
 macro_rules! named {
     ($(#[$meta:meta])* $type:ident, $what:literal, $($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
@@ -32,15 +33,16 @@ macro_rules! named {
 
         impl std::fmt::Display for $type {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                // `pad` and not `write_str`, so that a width in a format string applies.
                 f.pad(self.name())
             }
         }
 
         impl std::str::FromStr for $type {
-            type Err = $crate::UnknownName;
+            type Err = $crate::UnknownChoice;
 
-            fn from_str(name: &str) -> Result<Self, $crate::UnknownName> {
-                Self::ALL.into_iter().find(|choice| choice.name() == name).ok_or_else(|| $crate::UnknownName::new($what, name, &[$($name),+]))
+            fn from_str(name: &str) -> Result<Self, $crate::UnknownChoice> {
+                Self::ALL.into_iter().find(|choice| choice.name() == name).ok_or_else(|| $crate::UnknownChoice::new($what, name, &[$($name),+]))
             }
         }
     };
@@ -48,7 +50,7 @@ macro_rules! named {
 
 pub(crate) use named;
 
-impl UnknownName {
+impl UnknownChoice {
     pub(crate) fn new(what: &'static str, name: &str, known: &[&str]) -> Self {
         Self { what, name: name.to_owned(), known: known.join(", ") }
     }

@@ -91,7 +91,6 @@ pub enum WatchFinding {
         kernel: String,
         /// Name of the memory: a file, or an area in words.
         place: String,
-        /// Kind of the access.
         access: FarAccessKind,
     },
     /// Any other text: a function called this operator of PyTorch.
@@ -110,7 +109,6 @@ pub enum FarAccessKind {
     Write,
     /// Execution continued there.
     Jump,
-    /// A system call.
     SystemCall,
 }
 
@@ -234,6 +232,7 @@ impl WatchFinding {
             ("no_kernel", function) => Self::NoKernel { function: function.to_owned() },
             ("vendor_kernel", kernel) => Self::VendorKernel { kernel: kernel.to_owned() },
             ("out_of_bounds", "") => Self::OutOfBounds,
+            // An access whose details cannot be read is still one: it decides the verdict, the details only explain it.
             ("out_of_bounds", rest) => Self::stray(rest).unwrap_or(Self::OutOfBounds),
             _ => Self::Operator { name: text.to_owned() },
         }

@@ -62,6 +62,7 @@ impl PassDirectory {
     ) -> Result<Self, FilePathError> {
         let mut files: Vec<(String, Vec<u8>)> =
             files.into_iter().map(|(path, bytes)| (path.into(), bytes.into())).collect();
+        // The id must not depend on the order in which a folder lists its files. `file` relies on the order, too.
         files.sort_unstable();
         if let Some((path, _)) = files.iter().find(|(path, _)| !is_plain(path)) {
             return Err(FilePathError::NotPlain(path.clone()));
@@ -100,6 +101,7 @@ impl PassDirectory {
     /// If the file is missing or not a JSON array of strings.
     pub fn order(&self) -> Result<Vec<String>, OrderError> {
         let bytes = self.file(ORDER_FILE).ok_or(OrderError::Missing)?;
+        // Names are left unchecked here: a name without a file is a finding of the lint, with a place and a rule.
         serde_json::from_slice(bytes).map_err(|error| OrderError::Malformed(error.to_string()))
     }
 }
@@ -112,6 +114,7 @@ impl Default for PassDirectory {
 
 /// True if a path stays below the folder that it is joined to.
 fn is_plain(path: &str) -> bool {
+    // The operating system ends a path at a NUL: a file would get another name than the one that was checked.
     !path.contains('\0') && path.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }
 

@@ -96,7 +96,7 @@ pub struct RunHeader {
     /// Author of the passes.
     pub author: AuthorSpec,
     pub settings: RunSettings,
-    /// Machine.
+    /// Machine that the verdicts are of.
     pub fingerprint: Fingerprint,
     /// When the run began, RFC 3339, UTC.
     pub started: String,

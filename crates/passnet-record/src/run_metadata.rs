@@ -107,6 +107,7 @@ impl RunMetadata {
             ("commit", &self.commit),
         ];
         for (field, text) in fields {
+            // Characters and not bytes, so that names in every script may be equally long.
             let length = text.chars().count();
             if length > MAX_CHARACTERS {
                 return Err(MetadataError::TooLong { field, length });
@@ -123,6 +124,7 @@ impl RunMetadata {
             ("writing.usd", self.writing.and_then(|writing| writing.usd)),
         ];
         for (field, amount) in amounts {
+            // No range contains NaN, so it is refused as well.
             if amount.is_some_and(|amount| !(0.0..=MAX_USD).contains(&amount)) {
                 return Err(MetadataError::Amount { field });
             }

@@ -47,6 +47,7 @@ impl<T> ServiceReply<T> {
 
 impl<'de, T: DeserializeOwned> Deserialize<'de> for ServiceReply<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // Not `untagged`: such an enumeration hides the field that is wrong, and says only that nothing matched.
         let value = Value::deserialize(deserializer)?;
         match value.get("error") {
             None | Some(Value::Null) => serde_json::from_value(value).map(Self::Reply),

@@ -37,6 +37,7 @@ pub struct TensorMeta {
 impl TensorMeta {
     /// Returns the number of elements; `None` where the product overflows 64 bits.
     pub fn numel(&self) -> Option<u64> {
+        // Shapes come from files of others. An overflow would make a huge tensor look small.
         self.shape.iter().try_fold(1_u64, |product, &extent| product.checked_mul(extent))
     }
 
@@ -65,6 +66,7 @@ impl Serialize for TensorValue {
         match *self {
             Self::Bool(value) => serializer.serialize_bool(value),
             Self::Int(value) => serializer.serialize_i64(value),
+            // JSON has no number for these three, and serde_json would write `null`.
             Self::Float(value) if value.is_nan() => serializer.serialize_str("nan"),
             Self::Float(value) if value == f64::INFINITY => serializer.serialize_str("inf"),
             Self::Float(value) if value == f64::NEG_INFINITY => serializer.serialize_str("-inf"),
@@ -92,6 +94,7 @@ impl<'de> Deserialize<'de> for TensorValue {
                 Ok(TensorValue::Int(value))
             }
 
+            // serde_json calls this for every integer that is not negative.
             fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<TensorValue, E> {
                 let value = i64::try_from(value).map_err(|_| E::custom("integer does not fit into 64 bits"))?;
                 Ok(TensorValue::Int(value))

@@ -4,9 +4,15 @@
 pub fn counted(number: usize, noun: &str) -> String {
     match number {
         1 => format!("1 {noun}"),
+        _ if ends_with_consonant_and_y(noun) => format!("{number} {}ies", &noun[..noun.len() - 1]),
+        // `passes`, `launches`: words that end in a hiss need `es`.
         _ if noun.ends_with('s') || noun.ends_with("ch") => format!("{number} {noun}es"),
         _ => format!("{number} {noun}s"),
     }
+}
+
+fn ends_with_consonant_and_y(noun: &str) -> bool {
+    noun.strip_suffix('y').is_some_and(|stem| !stem.ends_with(['a', 'e', 'o', 'u']))
 }
 
 /// Returns nanoseconds in the unit that suits them.
@@ -28,6 +34,7 @@ mod tests {
         assert_eq!(["graph", "pass"].map(|noun| counted(1, noun)), ["1 graph", "1 pass"]);
         assert_eq!(["graph", "pass"].map(|noun| counted(0, noun)), ["0 graphs", "0 passes"]);
         assert_eq!(["run", "pass"].map(|noun| counted(31, noun)), ["31 runs", "31 passes"]);
+        assert_eq!(["family", "day"].map(|noun| counted(2, noun)), ["2 families", "2 days"]);
     }
 
     #[test]

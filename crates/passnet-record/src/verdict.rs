@@ -184,6 +184,9 @@ pub struct Evidence {
     pub mutated_inputs: Vec<String>,
     /// Number of timed calls whose outputs were compared.
     pub timed_calls_checked: u64,
+    /// Number of timed calls of which a few elements were compared. Zero in older logs.
+    #[serde(default)]
+    pub timed_calls_sampled: u64,
     /// Seed that contents, checked calls and lengths of blocks came from, written down after the evaluation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
@@ -250,6 +253,7 @@ impl Verdict {
     pub fn compile_ns(&self) -> Option<f64> {
         let (usage, timing) = (self.evidence.usage?.candidate, self.scored_timing()?);
         let until_second_call = usage.load_ns as f64 + usage.first_call_ns as f64;
+        // Noise can make the first call shorter than the median one, and no compiler takes less than no time.
         Some((until_second_call - timing.candidate.median_ns).max(0.0))
     }
 
@@ -260,6 +264,7 @@ impl Verdict {
 
     /// Returns the measurement of the scored path against that path without rewriting.
     pub fn control_timing(&self) -> Option<&Timing> {
+        // Both paths have a control. Only that of the scored path shows what its wrappers and guards cost.
         let scored = self.scored_timing()?.path;
         self.timings.iter().find(|timing| timing.baseline == Baseline::Control && timing.path == scored)
     }

@@ -12,7 +12,7 @@ use passnet_record::{ContentId, GraphId, TrialTimes};
 use passnet_web::{Archive, GraphView, LintFinding, PassSet, PassText, Trials};
 
 pub use self::{
-    graphs::{SuiteGraphs, sample_view, short_type},
+    graphs::{ShortTypes, SuiteGraphs, sample_view, short_type},
     runs::{ArchiveError, BlobSource, find_runs, load_run, load_runs, read_source, score_run, shown_header},
 };
 use crate::read_blob;
@@ -56,7 +56,7 @@ impl Archive for RunLibrary {
                 help: finding.help.to_owned(),
             });
         }
-        // A file that is no UTF-8 has no text to show.
+        // A file that is not UTF-8 has no text to show.
         let text = |content: Option<Vec<u8>>| content.and_then(|bytes| String::from_utf8(bytes).ok());
         set.files
             .iter()

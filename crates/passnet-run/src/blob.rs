@@ -8,7 +8,7 @@ use std::{
 use fs_err as fs;
 use passnet_record::ContentId;
 
-/// Largest blob that is read, in bytes.
+/// Largest blob that is read, in bytes. Pages show runs of others, and a file of any size must not fill the memory.
 const MAX_BLOB: u64 = 64 << 20;
 
 /// Returns the path of a blob in a run directory.

@@ -7,7 +7,7 @@ use passnet_graphnet::sample::read_sample_dir;
 use passnet_record::{ContentId, Device, GraphId, TensorMeta};
 use serde_json::Value;
 
-/// A graph with what is known of its inputs.
+/// A graph with the descriptions of its inputs.
 #[derive(Clone, Debug)]
 pub struct GraphSample {
     id: GraphId,
@@ -17,7 +17,7 @@ pub struct GraphSample {
     content: ContentId,
 }
 
-/// A sample folder that was read: the graph in it, or why there is none, which is a verdict too.
+/// A sample folder that was read: the graph in it, or the error, which becomes a verdict too.
 #[derive(Clone, Debug)]
 pub struct SampleFolder {
     /// Place of the sample in the suite.

@@ -20,7 +20,7 @@ use serde::Deserialize;
 
 use self::pattern::matches_any;
 
-/// Largest accepted size of an unpacked archive, in bytes.
+/// Largest accepted size of an unpacked archive, in bytes. A small archive can unpack to any size and fill the disk.
 const MAX_UNPACKED: u64 = 8 << 30;
 
 /// An error of [`Suite::load`].
@@ -46,7 +46,7 @@ pub enum SuiteError {
         found: u32,
     },
     /// Nothing is at the path.
-    #[error("{path}: no such suite, task or sample")]
+    #[error("{path}: no such suite, task or sample; check the path")]
     NotFound { path: PathBuf },
     /// No task of the suite is selected.
     #[error("{path}: no task matches {what}; the suite has {tasks} {}", if *.tasks == 1 { "task" } else { "tasks" })]
@@ -197,7 +197,7 @@ impl Suite {
         }
     }
 
-    /// Returns a version for suites that do not name one: by what is evaluated.
+    /// Returns a version for a suite that names none: a hash of what is evaluated.
     fn content_version(&self) -> Result<String, SuiteError> {
         let mut parts = Vec::new();
         for id in self.graphs() {

@@ -9,7 +9,8 @@ use crate::{GraphOutcome, Interval, Outcomes, ScoreReport, Speedup, TaskScore, r
 
 /// Share of false discoveries that is accepted among graphs called faster or slower.
 pub const FALSE_DISCOVERIES: f64 = 0.05;
-/// Resamples of the tasks for the intervals of score changes.
+/// Resamples of the tasks for the intervals of score changes: 50 of them lie beyond each bound of a 95 % interval, so that the bounds
+/// hardly depend on the seed.
 const RESAMPLES: usize = 2000;
 /// Two-sided 95 % quantile of the normal distribution.
 const Z95: f64 = 1.959_963_985;
@@ -89,7 +90,7 @@ impl RunComparison {
         });
         let pairs = common(before.1, after.1, |task| Some((weight(task), task.aggregated)));
         Self {
-            // `graphs` holds the pairs only, so each run's remainder is what the other lacks.
+            // `graphs` holds only pairs. The rest of each run are the graphs that the other run lacks.
             only_before: before.0.graphs.len() - graphs.len(),
             only_after: after.0.graphs.len() - graphs.len(),
             graphs,
@@ -113,7 +114,7 @@ fn change(before: &GraphOutcome, after: &GraphOutcome) -> GraphChange {
         (Some(_), None) => Change::NewlyRight,
         (Some(_), Some(_)) => Change::StillWrong,
     };
-    // A speed-up that did not settle earns no credit above 1, so it is no evidence of a change either.
+    // A speed-up that did not settle earns no credit above 1, so it does not show a change either.
     let measured = |graph: &GraphOutcome| graph.eager.filter(|_| change == Change::Same && !graph.unstable);
     let compared = measured(before).zip(measured(after)).and_then(|(first, second)| speed_change(first, second));
     GraphChange {
@@ -135,7 +136,7 @@ fn speed_change(before: Speedup, after: Speedup) -> Option<(f64, Interval, f64)>
     // The runs are independent, so their variances add.
     let error = error(before)?.hypot(error(after)?);
     let log = (after.ratio / before.ratio).ln();
-    // Intervals without width leave nothing to chance: any difference is certain, and equality is no evidence.
+    // Intervals without width have no uncertainty: any difference is certain, and equal values show no change.
     let p = if error > 0.0 { two_sided(log / error) } else { f64::from(log == 0.0) };
     let at = |z: f64| (log + z * error).exp();
     Some((log.exp(), Interval { low: at(-Z95), high: at(Z95) }, p))

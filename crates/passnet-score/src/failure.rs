@@ -63,26 +63,36 @@ impl Interpretation {
         const fn class(key: &'static str, from: i32) -> ErrorClass {
             ErrorClass { key, tolerated_from: Some(from) }
         }
+        // Every status is named, so that a new one does not compile before its class is decided.
         match (self, failure) {
             (_, Status::NoMatch | Status::Integrity | Status::Correct | Status::Unstable | Status::ReferenceError)
             | (Self::PassNet | Self::MismatchExtended, Status::EagerFail) => NEVER,
             (_, Status::Accuracy) => class("1", 1),
-            (Self::Default | Self::PassNet, failure) => match failure {
-                // A log cannot tell a NaN from any other wrong value, so upstream forgives it like one.
-                Status::NonFinite => class("1", 1),
-                Status::CompileError => class("3", 3),
-                // The class is number 2 but the public code forgives it from 3.
-                _ => class("2", 3),
-            },
-            (Self::MismatchExtended, failure) => match failure {
+            // A log cannot tell a NaN from any other wrong value, so upstream forgives it like one.
+            (Self::Default | Self::PassNet, Status::NonFinite) => class("1", 1),
+            (Self::Default | Self::PassNet, Status::CompileError) => class("3", 3),
+            // The class is number 2 but the public code forgives it from 3.
+            (
+                Self::Default | Self::PassNet,
                 Status::TypeMismatch
                 | Status::ShapeMismatch
                 | Status::LayoutDiffers
                 | Status::OutputsShareMemory
-                | Status::NonFinite => class("2", 2),
-                Status::CompileError => class("4", 4),
-                _ => class("3", 3),
-            },
+                | Status::RuntimeError
+                | Status::Timeout
+                | Status::OutOfMemory,
+            )
+            | (Self::Default, Status::EagerFail) => class("2", 3),
+            (
+                Self::MismatchExtended,
+                Status::TypeMismatch
+                | Status::ShapeMismatch
+                | Status::LayoutDiffers
+                | Status::OutputsShareMemory
+                | Status::NonFinite,
+            ) => class("2", 2),
+            (Self::MismatchExtended, Status::CompileError) => class("4", 4),
+            (Self::MismatchExtended, Status::RuntimeError | Status::Timeout | Status::OutOfMemory) => class("3", 3),
         }
     }
 }

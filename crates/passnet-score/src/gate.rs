@@ -56,7 +56,7 @@ enum IntervalEnd {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operator {
+enum GateOperator {
     Less,
     AtMost,
     Greater,
@@ -64,19 +64,19 @@ enum Operator {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Term {
+struct GateTerm {
     metric: Metric,
     end: IntervalEnd,
-    operator: Operator,
+    operator: GateOperator,
     number: f64,
     percent: bool,
 }
 
 /// Terms that all have to hold.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Condition {
+pub struct GateCondition {
     text: String,
-    terms: Vec<Term>,
+    terms: Vec<GateTerm>,
 }
 
 const METRICS: [(&str, Metric); 10] = [
@@ -92,7 +92,7 @@ const METRICS: [(&str, Metric); 10] = [
     ("not_handed_in", Metric::NotHandedIn),
 ];
 
-impl FromStr for Condition {
+impl FromStr for GateCondition {
     type Err = ConditionError;
 
     fn from_str(text: &str) -> Result<Self, ConditionError> {
@@ -102,21 +102,21 @@ impl FromStr for Condition {
     }
 }
 
-impl fmt::Display for Condition {
+impl fmt::Display for GateCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-fn term(text: &str) -> Result<Term, ConditionError> {
+fn term(text: &str) -> Result<GateTerm, ConditionError> {
     let text = text.trim();
     let at = text.find(['<', '>']).ok_or_else(|| ConditionError::NoOperator(text.to_owned()))?;
     let (name, rest) = text.split_at(at);
     let (operator, rest) = match rest.as_bytes() {
-        [b'<', b'=', ..] => (Operator::AtMost, &rest[2..]),
-        [b'>', b'=', ..] => (Operator::AtLeast, &rest[2..]),
-        [b'<', ..] => (Operator::Less, &rest[1..]),
-        _ => (Operator::Greater, &rest[1..]),
+        [b'<', b'=', ..] => (GateOperator::AtMost, &rest[2..]),
+        [b'>', b'=', ..] => (GateOperator::AtLeast, &rest[2..]),
+        [b'<', ..] => (GateOperator::Less, &rest[1..]),
+        _ => (GateOperator::Greater, &rest[1..]),
     };
     let (name, end) = match name.trim().split_once('.') {
         Some((name, "low")) => (name, IntervalEnd::Low),
@@ -136,7 +136,7 @@ fn term(text: &str) -> Result<Term, ConditionError> {
     let (digits, percent) = number.strip_suffix('%').map_or((number, false), |digits| (digits.trim(), true));
     let number = digits.parse().ok().filter(|number: &f64| number.is_finite());
     let number = number.ok_or_else(|| ConditionError::NotANumber(digits.to_owned()))?;
-    Ok(Term { metric, end, operator, number, percent })
+    Ok(GateTerm { metric, end, operator, number, percent })
 }
 
 /// The comparison and the runs that conditions are evaluated on.
@@ -150,7 +150,7 @@ pub struct ComparedRuns<'a> {
     pub after: &'a Tally,
 }
 
-impl Condition {
+impl GateCondition {
     /// Returns whether all terms hold. A term without a value (no sound score, no interval) is an error: a check that cannot be
     /// made must not pass in silence.
     ///
@@ -162,17 +162,17 @@ impl Condition {
         for term in &self.terms {
             let value = term.value(subject).ok_or_else(|| ConditionError::NoValue(self.to_string()))?;
             all &= match term.operator {
-                Operator::Less => value < term.number,
-                Operator::AtMost => value <= term.number,
-                Operator::Greater => value > term.number,
-                Operator::AtLeast => value >= term.number,
+                GateOperator::Less => value < term.number,
+                GateOperator::AtMost => value <= term.number,
+                GateOperator::Greater => value > term.number,
+                GateOperator::AtLeast => value >= term.number,
             };
         }
         Ok(all)
     }
 }
 
-impl Term {
+impl GateTerm {
     fn value(&self, subject: &ComparedRuns<'_>) -> Option<f64> {
         let ComparedRuns { comparison, before, after } = *subject;
         let count = |change| {
@@ -237,7 +237,7 @@ mod tests {
             failures: std::collections::BTreeMap::new(),
         };
         let (before, after) = (tally(90), tally(85));
-        text.parse::<Condition>()?.holds(&ComparedRuns { comparison: &comparison, before: &before, after: &after })
+        text.parse::<GateCondition>()?.holds(&ComparedRuns { comparison: &comparison, before: &before, after: &after })
     }
 
     #[test]

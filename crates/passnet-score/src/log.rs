@@ -1,8 +1,8 @@
 //! Reader of the evaluation logs of the public harness: text in, records out.
 //!
-//! The log is a merged stdout and stderr in which tagged lines are found by search, wherever they stand in a line.
-//! The reader follows the public scorer, oddities included, and lists each place where an oddity made a difference
-//! as a [`Quirk`]. Grammar and quirks are described in `docs/reference/scoring.md`.
+//! The log is a merged stdout and stderr in which tagged lines are searched anywhere in a line. The reader follows the
+//! public scorer, oddities included, and lists each place where an oddity made a difference as a [`Quirk`]. Grammar and
+//! quirks are described in `docs/reference/scoring.md`.
 
 mod error;
 mod line;

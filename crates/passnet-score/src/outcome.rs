@@ -33,7 +33,7 @@ impl Speedup {
         let measured = timing.speedup;
         let bound = timing.bound_ns.filter(|&ns| ns > 0.0).map(|ns| timing.base.median_ns / ns);
         let interval = Interval { low: measured.low, high: measured.high };
-        // An interval that is none would pass every later comparison; such a measurement is no measurement.
+        // Every later comparison would accept an invalid interval, so such a measurement is refused here.
         let usable = interval.low.is_finite() && interval.high.is_finite();
         Self::point(measured.ratio).filter(|_| usable).map(|point| Self { interval: Some(interval), bound, ..point })
     }

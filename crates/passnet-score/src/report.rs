@@ -78,7 +78,7 @@ pub struct TaskScore {
     pub sound: Option<f64>,
 }
 
-/// All scores of one author over one suite: what tables, JSON and pages are made of.
+/// All scores of one author over one suite. Tables, JSON and pages show them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScoreReport {
     /// [`SCHEMA_VERSION`] of the writer.

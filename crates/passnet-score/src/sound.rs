@@ -111,7 +111,7 @@ fn capped(speedup: Speedup) -> Option<f64> {
 }
 
 /// Percentile interval of the mean of `logs`, exponentiated.
-fn resample(logs: &[f64], bootstrap: Bootstrap) -> Option<Interval> {
+pub(crate) fn resample(logs: &[f64], bootstrap: Bootstrap) -> Option<Interval> {
     if logs.len() < 2 {
         return None;
     }

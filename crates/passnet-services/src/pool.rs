@@ -13,7 +13,6 @@ const MAX_PROCESSES: usize = 8;
 /// A process is replaced after this many answers: compilers keep what they have seen.
 const ANSWERS: u32 = 2_000;
 
-/// Limits of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolLimits {
     /// Processes at a time, at least 1.

@@ -88,7 +88,7 @@ impl<'r> Confirmer<'r> {
             let time = |graph: usize, passes: &PassDirectory| {
                 if stop.load(Ordering::Relaxed) { None } else { self.time(&samples[graph], passes) }
             };
-            let (directory, counts) = confirmed(graphs, suite.target(), choices, &time);
+            let (directory, counts) = confirm_task(graphs, suite.target(), choices, &time);
             ((*task).to_owned(), directory, counts)
         };
         let share = |first: usize| tasks.iter().skip(first).step_by(workers).map(of_task).collect::<Vec<_>>();
@@ -132,7 +132,7 @@ impl<'r> Confirmer<'r> {
 }
 
 /// Returns the passes of a task without those that lose. `time` gives the calls of passes in a graph, by its position.
-fn confirmed(
+fn confirm_task(
     task: &[TypedGraph],
     target: Target,
     choices: &Choices,
@@ -302,7 +302,7 @@ mod tests {
             let time = |_: usize, passes: &PassDirectory| {
                 Some(vec![call("fuse_0", &[pairs(text(passes).contains("tl.dot")); 5])])
             };
-            confirmed(&task, Target::Cuda, &Choices::new(), &time)
+            confirm_task(&task, Target::Cuda, &Choices::new(), &time)
         };
         let (kept, counts) = with(&|_| [20, 10]);
         assert!(text(&kept).contains("tl.dot"), "{}", text(&kept));
@@ -339,7 +339,7 @@ mod tests {
             let text = String::from_utf8_lossy(passes.file("fuse_0.py").unwrap()).into_owned();
             Some(vec![call("fuse_0", &[if text.contains("relu") { [10, 20] } else { [10, 10] }; 5])])
         };
-        let (kept, counts) = confirmed(&task, Target::Cpu, &Choices::new(), &time);
+        let (kept, counts) = confirm_task(&task, Target::Cpu, &Choices::new(), &time);
         let text = String::from_utf8_lossy(kept.file("fuse_0.py").unwrap()).into_owned();
         assert!(text.contains("in0.t()") && !text.contains("relu"), "{text}");
         assert_eq!((counts.timed, counts.dropped), (2, 1));

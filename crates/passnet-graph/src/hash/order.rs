@@ -5,7 +5,8 @@ use crate::{NodeId, ValueId};
 
 const UNSEEN: u32 = u32::MAX;
 
-/// Largest number of refinements of the colours of values that the outputs do not reach.
+/// Largest number of refinements of the colours of values that the outputs do not reach. It is part of version 1 of the
+/// hashes (`docs/reference/hashes.md`): with another number, some graphs would have other hashes.
 const MAX_ROUNDS: usize = 8;
 
 /// The values of a graph in canonical order: each after all that it refers to. Unused inputs are not in it.
@@ -50,7 +51,7 @@ fn references<'e>(encoder: &'e Encoder<'_>, node: usize) -> impl Iterator<Item =
 
 fn visit(encoder: &Encoder<'_>, order: &mut Order, root: ValueId) {
     let references_of = |value| encoder.graph.node_of(value).map(|node| references(encoder, node.index()));
-    // A stack of its own: graphs with tens of thousands of nodes in a row would overflow the thread's.
+    // A separate stack: graphs with tens of thousands of nodes in a row would overflow the thread's.
     let mut stack = vec![(root, references_of(root))];
     while let Some((value, rest)) = stack.last_mut() {
         if order.numbers[value.index()] == UNSEEN

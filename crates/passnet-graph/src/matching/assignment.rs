@@ -151,7 +151,7 @@ impl<'a> PartialMatch<'a> {
         }
     }
 
-    /// Lets `target` stand for `pattern`, and so on through all that they depend on.
+    /// Assigns `target` to `pattern`, and then their arguments, as far as they depend on nodes.
     pub(super) fn compare(&mut self, pattern: NodeId, target: NodeId, mode: Mode) -> NodeComparison {
         let mut result = NodeComparison { matched: 0, mismatch: None };
         self.pending.clear();
@@ -198,14 +198,13 @@ impl<'a> PartialMatch<'a> {
         if self.ops[ours.op.index()] != Some(theirs.op) || !is_free {
             return Some(MismatchKind::Target);
         }
-        // As calls agree in all their arguments, each use inside the pattern is one use inside the match: any more of
-        // them are outside.
+        // The calls agree in all arguments, so each use inside the pattern is one use inside the match. Further uses are outside.
         let escapes = !self.pattern.is_output[pattern.index()]
             && self.target.live_uses[theirs.value.index()] > self.pattern.live_uses[ours.value.index()];
         escapes.then_some(MismatchKind::Escape)
     }
 
-    /// Compares the arguments of two calls; false if they differ, not counting what the nodes they refer to do.
+    /// Compares the arguments of two calls, but not the nodes that these refer to; false if they differ.
     fn compare_call(&mut self, pattern: NodeId, target: NodeId, mode: Mode, result: &mut NodeComparison) -> bool {
         let (ours, theirs) = (self.pattern.graph.node(pattern), self.target.graph.node(target));
         let mut kind = None;

@@ -5,13 +5,11 @@ use crate::{Arg, NodeId};
 /// One occurrence of a pattern.
 #[derive(Clone, Debug)]
 pub struct Match {
-    /// For each node of the pattern the node of the target that it stands for; `None` for a pattern node that nothing
-    /// depends on.
+    /// For each node of the pattern, the node of the target that it matches; `None` for a dead node of the pattern.
     pub nodes: Vec<Option<NodeId>>,
-    /// For each input of the pattern what it stands for, as an argument of the target; `None` if no node uses it.
+    /// For each input of the pattern, the argument of the target that it matches; `None` if no node uses it.
     pub inputs: Vec<Option<Arg>>,
-    /// Nodes of the target outside the match that nothing depends on but that use a value which vanishes with the
-    /// match. They must be erased with it.
+    /// Dead nodes of the target outside the match that use a value of the match. They must be erased with it.
     pub dead: Vec<NodeId>,
     /// The replacement goes right after this node; of several matches with the same one, in the order of matches.
     pub insert_after: NodeId,

@@ -18,10 +18,10 @@ const VERSION: u64 = 1;
 /// Reason why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JsonError {
-    /// The target is no wire form of a graph.
+    /// The target is not a wire form of a graph.
     #[error("target graph: {0}")]
     Target(#[source] WireError),
-    /// The pattern is no wire form of a graph.
+    /// The pattern is not a wire form of a graph.
     #[error("pattern graph: {0}")]
     PatternGraph(#[source] WireError),
     /// The pattern cannot be searched for.

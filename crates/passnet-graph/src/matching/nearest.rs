@@ -10,7 +10,8 @@ use super::{
 };
 use crate::{NodeId, Use};
 
-/// Largest number of node comparisons in this search.
+/// Largest number of node comparisons in this search. It compares the pattern with each node of the graph, so the work grows with
+/// the product of both sizes, and the result is only a hint.
 const MAX_COMPARISONS: u64 = 2_000_000;
 
 /// The place where the search got stuck for the first time at the deepest step.
@@ -19,11 +20,11 @@ pub(super) struct DeepestStep {
     /// The nodes chosen for the roots of the steps before.
     pub(super) chosen: Vec<NodeId>,
     /// The first refusal with the most steps taken.
-    pub(super) refused: Option<Refusal>,
+    pub(super) refused: Option<ReplacementRefusal>,
 }
 
 /// All calls agreed so far, but they cannot be replaced.
-pub(super) struct Refusal {
+pub(super) struct ReplacementRefusal {
     /// Steps taken.
     pub(super) steps: usize,
     /// Pattern nodes that agreed.
@@ -60,7 +61,7 @@ pub(super) fn nearest(
         if !target.live[candidate.index()] || assignment.stands_for(candidate).is_some() {
             continue;
         }
-        // A bound of its own: the explanation of a miss must not take longer than the search that missed.
+        // A separate bound: the explanation of a miss must not take longer than the search that missed.
         if assignment.compared > limit {
             break;
         }

@@ -49,7 +49,7 @@ pub struct Pattern<'p> {
 }
 
 impl<'p> Pattern<'p> {
-    /// Prepares `graph`. Nodes that nothing depends on and that change nothing are no part of the pattern.
+    /// Prepares `graph`. Dead nodes without effects are not part of the pattern.
     ///
     /// # Errors
     /// If no node is left, or there are too many.
@@ -128,7 +128,7 @@ fn users_placed_at(graph: &Graph, placed_at: &[Option<u32>]) -> Vec<u32> {
     latest
 }
 
-/// Orders the choices such that each one is tied to what was chosen before, where the pattern allows it.
+/// Orders the choices, so that each one depends on earlier ones where the pattern allows it.
 struct Planner<'p> {
     graph: &'p Graph,
     live: &'p [bool],

@@ -13,17 +13,17 @@ use crate::{
 
 /// A place in the program once replacements are in it: node `n` is at `(n, 0)`, and the replacements that come right
 /// after it at `(n, 1)`, `(n, 2)` ... with the numbers of their matches, counted from 1.
-type Position = (u32, u32);
+type ProgramPosition = (u32, u32);
 
 /// Places of the matches found so far.
 #[derive(Default)]
 pub(super) struct Placements {
-    positions: Vec<Position>,
+    positions: Vec<ProgramPosition>,
 }
 
 impl Placements {
-    /// Returns whether there may be a place for what is assigned after the first `steps` of the plan: more choices only make it
-    /// harder.
+    /// Returns whether there may be a place for the nodes that are assigned after the first `steps` of the plan. If there is none,
+    /// further choices cannot make one.
     pub(super) fn may_have_place(
         &self,
         target: &PreparedGraph<'_>,
@@ -67,7 +67,7 @@ struct Check<'c> {
     target: &'c PreparedGraph<'c>,
     pattern: &'c Pattern<'c>,
     assignment: &'c PartialMatch<'c>,
-    positions: &'c [Position],
+    positions: &'c [ProgramPosition],
     /// Steps of the plan that were taken.
     steps: usize,
 }
@@ -95,10 +95,10 @@ impl Check<'_> {
 
     /// Returns the last place where everything that the pattern reads is computed and nothing that it returns is used yet, but
     /// not after the last matched node unless something it reads comes later still.
-    fn position(&self) -> Result<Position, Mismatch> {
+    fn position(&self) -> Result<ProgramPosition, Mismatch> {
         // A later match at the same node comes after the earlier ones, so it may read their results.
         let number = self.positions.len() as u32 + 1;
-        let mut last_read: Option<(Position, ValueId)> = None;
+        let mut last_read: Option<(ProgramPosition, ValueId)> = None;
         self.for_each_bound(|input, value| {
             if let Some(node) = self.target.graph.node_of(value) {
                 last_read = last_read.max(Some((self.position_of(node), input)));
@@ -120,10 +120,10 @@ impl Check<'_> {
         }
     }
 
-    /// Nothing outside may change what the match reads, nor touch what the match changes, where the move of the
-    /// computation to `insert_at` could make a difference; and within the match the order around changes must be that
-    /// of the pattern.
-    fn storage(&self, insert_at: Position) -> Result<(), Mismatch> {
+    /// Checks that the computation may move to `insert_at`. Between its nodes and that place, no node outside may change storage
+    /// that the match reads, or use storage that the match changes. Within the match, the order around changes must be that of
+    /// the pattern.
+    fn storage(&self, insert_at: ProgramPosition) -> Result<(), Mismatch> {
         let Some(storage) = &self.target.storage else { return Ok(()) };
         let ((_, first), (last_pattern, last)) = self.ends();
         // All nodes of the match move to one place. What lies between them and that place is what the move crosses.
@@ -171,7 +171,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Nodes without an effect that nothing depends on, but that use values which vanish with the match.
+    /// Returns the nodes that no live node depends on, but that use values of the match. They have to be removed with it.
     fn dead(&self) -> Vec<NodeId> {
         let mut dead = Vec::new();
         let interior = self.pairs().filter(|&(pattern, _)| !self.pattern.is_output[pattern.index()]);
@@ -195,7 +195,7 @@ impl Check<'_> {
         self.pattern.live_nodes().filter_map(|pattern| Some((pattern, self.assignment.nodes()[pattern.index()]?)))
     }
 
-    /// Target nodes whose values the pattern returns, as far as it is settled who uses them outside.
+    /// Returns the target nodes whose values the pattern returns and whose users outside are already known.
     fn outputs(&self) -> impl Iterator<Item = NodeId> + '_ {
         let is_settled = |pattern: NodeId| {
             self.pattern.is_output[pattern.index()]
@@ -221,11 +221,11 @@ impl Check<'_> {
         }
     }
 
-    fn position_of(&self, node: NodeId) -> Position {
+    fn position_of(&self, node: NodeId) -> ProgramPosition {
         self.assignment.owner(node).map_or((node.0, 0), |number| self.positions[number as usize])
     }
 
-    fn first_outside_use(&self) -> Option<(Position, NodeId)> {
+    fn first_outside_use(&self) -> Option<(ProgramPosition, NodeId)> {
         self.outputs()
             .flat_map(|node| self.target.uses.of(self.target.graph.value_of(node)))
             .filter_map(|&user| match user {

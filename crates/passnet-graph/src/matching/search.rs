@@ -4,7 +4,7 @@ use super::{
     assignment::{Mismatch, Mode, PartialMatch},
     candidates::{Candidates, candidates},
     found::{Match, MatchError, Occurrences, SearchLimits},
-    nearest::{DeepestStep, Refusal, nearest},
+    nearest::{DeepestStep, ReplacementRefusal, nearest},
     pattern::Pattern,
     placement::Placements,
     prepared::PreparedGraph,
@@ -23,7 +23,7 @@ impl PreparedGraph<'_> {
 }
 
 fn find(target: &PreparedGraph<'_>, pattern: &Pattern<'_>, limits: SearchLimits) -> Result<Occurrences, MatchError> {
-    let mut search = Search {
+    let mut search = MatchSearch {
         target,
         pattern,
         assignment: PartialMatch::new(target, pattern),
@@ -41,7 +41,7 @@ fn find(target: &PreparedGraph<'_>, pattern: &Pattern<'_>, limits: SearchLimits)
     Ok(Occurrences { matches, nearest })
 }
 
-struct Search<'a> {
+struct MatchSearch<'a> {
     target: &'a PreparedGraph<'a>,
     pattern: &'a Pattern<'a>,
     assignment: PartialMatch<'a>,
@@ -59,7 +59,7 @@ struct ChoicePoint<'a> {
     mark: usize,
 }
 
-impl<'a> Search<'a> {
+impl<'a> MatchSearch<'a> {
     /// Searches for a match with `seed` for the first root. Returns the first one in the order of candidates.
     fn attempt(&mut self, seed: NodeId) -> Result<Option<Match>, MatchError> {
         // A stack instead of recursion: a pattern may have thousands of steps.
@@ -114,7 +114,7 @@ impl<'a> Search<'a> {
         // ones.
         if self.progress.refused.as_ref().is_none_or(|refusal| steps > refusal.steps) {
             let matched = self.assignment.nodes().iter().flatten().count();
-            self.progress.refused = Some(Refusal { steps, matched, mismatch });
+            self.progress.refused = Some(ReplacementRefusal { steps, matched, mismatch });
         }
     }
 

@@ -30,7 +30,7 @@ pub enum HashedMemory {
 /// Properties of one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op {
-    /// Name, see [`OpName`].
+    /// Name without its namespace, such as `relu`.
     pub name: &'static str,
     /// Memory of the result.
     pub memory: Memory,

@@ -1,5 +1,5 @@
 //! Effects of the statements and expressions of `forward` on the graph, for both readers: the reader of syntax trees
-//! ([`super::lower`]) and the quick one ([`super::quick`]) find the forms, and say here what they found.
+//! ([`super::lower`]) and the quick one ([`super::quick`]) find the forms and report them here.
 
 use passnet_graph::{
     Arg, Builder, Callee, Graph, NodeId, ValueId, VerifyError,
@@ -20,7 +20,7 @@ pub(super) fn is_function(path: &str) -> bool {
 }
 
 /// A graph that has been read in part.
-pub(super) struct Body<'a> {
+pub(super) struct ModuleBody<'a> {
     pub(super) builder: Builder,
     pub(super) scope: Scope<'a>,
     /// Stack of the arguments of the calls that are being read.
@@ -31,7 +31,7 @@ pub(super) struct Body<'a> {
     setitem: Option<ValueId>,
 }
 
-impl<'a> Body<'a> {
+impl<'a> ModuleBody<'a> {
     /// Returns an empty graph, with room for a text of so many bytes.
     pub(super) fn of_text(bytes: usize) -> Self {
         Self {
@@ -96,7 +96,7 @@ impl<'a> Body<'a> {
         Some(self.builder.slice(start, stop, step))
     }
 
-    /// Returns the device `cuda`, `cuda:0`, or `cuda` with an index of its own; `None` if it is malformed.
+    /// Returns the device `cuda`, `cuda:0`, or `cuda` with a separate index; `None` if it is malformed.
     pub(super) fn device(&mut self, text: &str, index: Option<u32>) -> Option<Arg> {
         let (kind, index) = match (text.split_once(':'), index) {
             (Some((kind, index)), None) => (kind, Some(index.parse().ok()?)),
@@ -159,7 +159,7 @@ impl<'a> Body<'a> {
         self.setitem.take()
     }
 
-    /// `target = arg`; false if that cannot be. `setitem` is that of [`Self::take_setitem`].
+    /// `target = arg`; false if that cannot be. `setitem` comes from [`Self::take_setitem`].
     pub(super) fn bind(&mut self, target: Local<'a>, arg: Arg, setitem: Option<ValueId>) -> bool {
         match setitem {
             Some(node) => self.scope.bind_weakly(target, arg, Some(node)),

@@ -4,7 +4,7 @@ use passnet_graph::{Arg, Graph, ValueId, names::is_value_name};
 use ruff_python_ast::{Expr, ExprName, ModModule, Stmt, StmtAssign, StmtAugAssign, StmtFunctionDef, StmtReturn};
 use ruff_text_size::Ranged;
 
-use super::{body::Body, scope::Local};
+use super::{body::ModuleBody, scope::Local};
 use crate::{
     Error, ErrorKind,
     forward::{find_forward, unsupported},
@@ -15,7 +15,7 @@ use crate::{
 /// Module to graph.
 pub(super) fn lower(source: &Source<'_>, module: &ModModule) -> Result<Graph, Error> {
     let forward = find_forward(source, module)?;
-    let mut lower = Lower { source, body: Body::of_text(source.text.len()) };
+    let mut lower = Lower { source, body: ModuleBody::of_text(source.text.len()) };
     lower.parameters(forward)?;
     let mut statements = forward.body.iter().peekable();
     let returned = loop {
@@ -36,7 +36,7 @@ pub(super) fn lower(source: &Source<'_>, module: &ModModule) -> Result<Graph, Er
 
 pub(super) struct Lower<'a> {
     pub(super) source: &'a Source<'a>,
-    pub(super) body: Body<'a>,
+    pub(super) body: ModuleBody<'a>,
 }
 
 impl<'a> Lower<'a> {

@@ -19,14 +19,14 @@ use passnet_graph::{
 };
 
 use self::cursor::Cursor;
-use super::{body::Body, scope::Local};
+use super::{body::ModuleBody, scope::Local};
 use crate::nesting::MAX_NESTING;
 
 /// Reads a graph; `None` if the text is for the parser.
 pub(super) fn read(text: &str) -> Option<Graph> {
     let mut reader = Reader {
         cursor: Cursor::new(text),
-        body: Body::of_text(text.len()),
+        body: ModuleBody::of_text(text.len()),
         indent: 0,
         depth: 0,
         brackets: 0,
@@ -39,7 +39,7 @@ pub(super) fn read(text: &str) -> Option<Graph> {
 
 struct Reader<'a> {
     cursor: Cursor<'a>,
-    body: Body<'a>,
+    body: ModuleBody<'a>,
     /// Columns before each statement.
     indent: usize,
     /// At least as many tokens as there are levels of the syntax tree here.

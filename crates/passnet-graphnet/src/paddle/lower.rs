@@ -208,7 +208,7 @@ impl<'a> Lower<'a> {
     fn call(&mut self, call: &'a ExprCall, wanted: Option<&str>) -> Result<Arg, Error> {
         let arguments = &call.arguments;
         match &*call.func {
-            // `(lambda x, f: f(x))(CALL, ...)` makes a tuple of what may be one result.
+            // `(lambda x, f: f(x))(CALL, ...)` turns a result that may be single into a tuple.
             Expr::Lambda(_) => match &*arguments.args {
                 [inner, Expr::Lambda(_)] => self.expr(inner, wanted),
                 _ => Err(self.unsupported(call, "a lambda with these arguments")),

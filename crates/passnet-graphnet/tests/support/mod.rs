@@ -26,7 +26,7 @@ fn data_dir() -> Option<PathBuf> {
 pub(crate) type Files = BTreeMap<String, String>;
 
 /// Calls `visit(name, files)` for every sample of an archive whose position in the archive is a multiple of the stride;
-/// with `PASSNET_FULL=1` for every sample. Says whether there is an archive.
+/// with `PASSNET_FULL=1` for every sample. Returns whether there is an archive.
 pub(crate) fn for_each_sample(archive: &str, stride: usize, mut visit: impl FnMut(&str, Files)) -> bool {
     let Some(path) = data_dir().map(|dir| dir.join(archive)) else { return false };
     let stride = if env::var_os("PASSNET_FULL").is_some() { 1 } else { stride };

@@ -5,19 +5,19 @@ use std::{collections::BTreeMap, path::Path};
 use fs_err as fs;
 use passnet_graphnet::{Sample, sample::read_sample_dir};
 use passnet_record::{DType, GraphId};
-use passnet_web::GraphView;
+use passnet_web::{GraphTraits, GraphView, SuiteTraits};
 
 use crate::Suite;
 
-/// Types of the values of a graph, inputs first.
-type Types = Vec<Option<String>>;
+/// Types of the values of a graph as short text such as `f32[4, 128]`, inputs first; `None` where unknown.
+pub type ShortTypes = Vec<Option<String>>;
 
 /// The graphs of some suites, by the name of the suite.
 #[derive(Debug, Default)]
 pub struct SuiteGraphs {
     suites: Vec<Suite>,
     /// By index of the suite and graph.
-    types: BTreeMap<(usize, GraphId), Types>,
+    types: BTreeMap<(usize, GraphId), ShortTypes>,
 }
 
 impl SuiteGraphs {
@@ -31,16 +31,28 @@ impl SuiteGraphs {
         &self.suites
     }
 
-    /// Adds the types of the values of a graph of the suite at that index, inputs first, as short text such as
-    /// `f32[4, 128]`; `None` where unknown.
-    pub fn add_types(&mut self, suite: usize, id: GraphId, types: Vec<Option<String>>) {
+    /// Adds the types of the values of a graph of the suite at that index.
+    pub fn add_types(&mut self, suite: usize, id: GraphId, types: ShortTypes) {
         self.types.insert((suite, id), types);
+    }
+
+    /// Returns the properties of all graphs; those that cannot be read are left out.
+    pub fn traits(&self) -> SuiteTraits {
+        let of = |suite: &Suite| {
+            let traits = |id: GraphId| {
+                let directory = suite.sample_dir(&id);
+                let sample = read_sample_dir(&directory).ok()?;
+                Some((id, GraphTraits::of(&sample.graph, &domain(&described(&directory)))))
+            };
+            (suite.record.name.clone(), suite.graphs().filter_map(traits).collect())
+        };
+        self.suites.iter().map(of).collect()
     }
 
     /// Returns a graph of the suite of that name and version.
     pub(crate) fn view(&self, name: &str, version: &str, id: &GraphId) -> Option<GraphView> {
         let fits = |suite: &Suite| suite.record.name == name && suite.record.version == version;
-        // A selection of a suite without a version of its own has another version; the graph's name is then enough.
+        // A selection of a suite that names no version has a different version; the graph's name is then enough.
         let named = |suite: &Suite| suite.record.name == name;
         let index = self.suites.iter().position(fits).or_else(|| self.suites.iter().position(named))?;
         let suite = &self.suites[index];
@@ -64,14 +76,32 @@ pub fn sample_view(directory: &Path) -> Result<GraphView, passnet_graphnet::Erro
     Ok(GraphView { types: input_types(&sample), source, model: model(directory), graph: sample.graph })
 }
 
-/// Returns the model that `graph_net.json` names.
-fn model(directory: &Path) -> String {
+/// Returns `graph_net.json`; null without one.
+fn described(directory: &Path) -> serde_json::Value {
     let text = fs::read_to_string(directory.join("graph_net.json")).unwrap_or_default();
-    let value: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-    value["model_name"].as_str().unwrap_or_default().to_owned()
+    serde_json::from_str(&text).unwrap_or_default()
 }
 
-fn input_types(sample: &Sample) -> Types {
+/// Returns the model that `graph_net.json` names.
+fn model(directory: &Path) -> String {
+    described(directory)["model_name"].as_str().unwrap_or_default().to_owned()
+}
+
+/// Returns the field of use of a graph's model in words; empty if unknown. Models without a tag may have it in their name, as
+/// `text` in `text.bert`.
+fn domain(described: &serde_json::Value) -> String {
+    let tag = described["heuristic_tag"].as_str();
+    let name = described["model_name"].as_str().and_then(|name| name.split_once('.')).map(|(field, _)| field);
+    match tag.or(name).unwrap_or_default() {
+        "nlp" | "text" => "language".to_owned(),
+        "computer_vision" | "vision" | "detection" => "computer vision".to_owned(),
+        "audio" => "audio".to_owned(),
+        // The first part of any other name says nothing of its field.
+        _ => tag.unwrap_or_default().replace('_', " "),
+    }
+}
+
+fn input_types(sample: &Sample) -> ShortTypes {
     sample.tensors.iter().map(|tensor| Some(short_type(tensor.dtype, &tensor.shape))).collect()
 }
 
@@ -89,6 +119,16 @@ pub fn short_type<T: ToString>(dtype: DType, shape: &[T]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn domains_come_from_the_tag_or_from_the_name() {
+        let of = |text: &str| domain(&serde_json::from_str(text).unwrap());
+        assert_eq!(of(r#"{"heuristic_tag": "nlp", "model_name": "vision.odd"}"#), "language");
+        assert_eq!(of(r#"{"heuristic_tag": "time_series"}"#), "time series");
+        assert_eq!(of(r#"{"model_name": "detection.fcos"}"#), "computer vision");
+        assert_eq!(of(r#"{"model_name": "resnet50.a1_in1k"}"#), "");
+        assert_eq!(of("null"), "");
+    }
 
     #[test]
     fn types_are_short() {

@@ -15,14 +15,15 @@ pub(super) const SCHEMA_VERSION: u32 = 1;
 pub(super) const MANIFEST: &str = "manifest.json";
 /// Second entry of the archive.
 pub(super) const LOG: &str = "run.jsonl";
-/// Largest number of bytes of all entries together, and of the manifest alone.
+/// Largest number of bytes of all entries together, and of the manifest alone. Bundles come from others, and a small one can unpack to
+/// any size.
 pub(super) const MAX_BYTES: u64 = 1 << 30;
 pub(super) const MAX_MANIFEST: u64 = 64 << 20;
 
 /// An error of reading or writing a bundle.
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
-    /// The system refused, or the file is no archive.
+    /// The system refused, or the file is not an archive.
     #[error("not a readable bundle: {0}")]
     Io(#[from] std::io::Error),
     /// The run cannot be read.
@@ -42,7 +43,7 @@ pub enum BundleError {
     /// The archive holds something that it should not, or lacks something.
     #[error("entry `{entry}`: {what}")]
     Entry {
-        /// Path of the entry, as far as it can be shown.
+        /// Path of the entry, shortened to what can be shown.
         entry: String,
         what: String,
     },
@@ -81,7 +82,6 @@ pub(super) struct Manifest {
 pub struct Bundle {
     /// The hash of its manifest, which has the hashes of everything else.
     pub id: ContentId,
-    /// The log of the run.
     pub log: RunLog,
     /// The blobs, by the hash of their content.
     pub blobs: BTreeMap<ContentId, Vec<u8>>,

@@ -35,7 +35,7 @@ pub fn read_at_most(path: &Path, most: u64) -> Result<Bundle, BundleError> {
     let mut archive = tar::Archive::new(reader);
     let mut entries = archive.entries()?;
     let first = entries.next().ok_or_else(|| missing(MANIFEST))??;
-    // The manifest is read before any limit that it states can apply, so it has a limit of its own.
+    // The manifest is read before any limit that it states can apply, so it has a separate limit.
     let text = content(first, MANIFEST, MAX_MANIFEST.min(most))?;
     let manifest = parse_manifest(&text, most)?;
     let mut contents = BTreeMap::new();
@@ -56,7 +56,7 @@ pub fn read_at_most(path: &Path, most: u64) -> Result<Bundle, BundleError> {
     }
     let log = contents.remove(LOG).ok_or_else(|| missing(LOG))?;
     let log = RunLog::parse(Path::new(LOG), &log).map_err(|error| BundleError::Log(error.to_string()))?;
-    // The manifest is what a board reads first, so it must say the same as the log.
+    // A board reads the manifest first, so it must agree with the log.
     if log.header != manifest.header || log.finished != manifest.finished {
         return Err(BundleError::Log("its header is not that of the manifest".to_owned()));
     }
@@ -222,11 +222,7 @@ fn close(a: f64, b: f64) -> bool {
 }
 
 fn median(times: &[u64]) -> Option<f64> {
-    let mut sorted = times.to_vec();
-    sorted.sort_unstable();
-    let middle = sorted.len() / 2;
-    let upper = *sorted.get(middle)? as f64;
-    Some(if sorted.len() % 2 == 1 { upper } else { (sorted[middle - 1] as f64 + upper) / 2.0 })
+    passnet_score::median(&mut times.iter().map(|&ns| ns as f64).collect::<Vec<_>>())
 }
 
 #[cfg(test)]

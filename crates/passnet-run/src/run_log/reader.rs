@@ -37,7 +37,7 @@ impl RunLog {
                 if !path.exists() {
                     return Err(missing());
                 }
-                let bytes = unpacked(&path)?;
+                let bytes = read_packed(&path)?;
                 (path, bytes)
             }
             Err(error) => return Err(error.into()),
@@ -47,8 +47,7 @@ impl RunLog {
 
     /// Reads the text of a log. `path` is for messages.
     ///
-    /// # Errors
-    /// If a complete line is not an event, or none says how the run began.
+    /// # Errors If a complete line is not an event, or no line describes the start of the run.
     pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, StoreError> {
         let missing = || StoreError::Missing { path: path.to_owned() };
         let (events, _) = parse(path, bytes)?;
@@ -90,7 +89,7 @@ impl RunLog {
 }
 
 /// Returns the text of a compressed log.
-pub(super) fn unpacked(path: &Path) -> Result<Vec<u8>, StoreError> {
+pub(super) fn read_packed(path: &Path) -> Result<Vec<u8>, StoreError> {
     let packed = fs::read(path)?;
     zstd::decode_all(packed.as_slice())
         .map_err(|error| StoreError::Damaged { path: path.to_owned(), message: error.to_string() })

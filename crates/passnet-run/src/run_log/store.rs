@@ -15,7 +15,7 @@ use passnet_record::{ContentId, GraphId, PassDirectory, RunEvent, RunHeader, Sou
 use super::{
     error::StoreError,
     header::same_run,
-    reader::{LOG, PACKED_LOG, parse, unpacked},
+    reader::{LOG, PACKED_LOG, parse, read_packed},
 };
 use crate::{
     FileLock,
@@ -166,7 +166,7 @@ pub fn remove_run(directory: &Path) -> Result<(), StoreError> {
 fn unpack(directory: &Path) -> Result<(), StoreError> {
     let (plain, packed) = (directory.join(LOG), directory.join(PACKED_LOG));
     if !plain.exists() && packed.exists() {
-        write_whole(&plain, &unpacked(&packed)?)?;
+        write_whole(&plain, &read_packed(&packed)?)?;
     }
     Ok(())
 }

@@ -27,7 +27,7 @@ pub enum LogErrorKind {
         /// The text found.
         value: String,
     },
-    /// Comparison results without what they are results of.
+    /// Comparison results without the record that they belong to.
     #[error("the record that starts here has comparison results but no `{tag}` line to read them by")]
     Missing {
         /// The tag that is missing.

@@ -70,7 +70,6 @@ impl Draft {
         }
     }
 
-    /// Adds a line.
     pub(super) fn add(&mut self, line: usize, text: &str, quirks: &mut Vec<Quirk>) -> Result<(), LogError> {
         self.note_words(line, text);
         let Some(TagMatch { prompt, tag, content }) = tagged(text) else { return Ok(()) };
@@ -185,7 +184,7 @@ impl Draft {
         for t in MIN_TOLERANCE..=MAX_TOLERANCE {
             results.push((t, self.met(t, &dtypes.value, equal)?));
         }
-        // Logs differ in the loosest tolerance that they print; what is absent at that end says nothing.
+        // Logs differ in the loosest tolerance that they print, so a missing line at that end means nothing.
         while results.last().is_some_and(|(_, met)| met.is_none()) {
             results.pop();
         }

@@ -40,7 +40,7 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
-    /// Goes to an offset that [`Self::at`] gave before.
+    /// Goes to an offset that [`Self::at`] returned.
     pub(super) fn go_to(&mut self, at: usize) {
         self.at = at;
     }
@@ -90,7 +90,7 @@ impl<'a> Cursor<'a> {
         is_there
     }
 
-    /// Steps over spaces, and says how many they are.
+    /// Steps over spaces, and returns their number.
     pub(super) fn spaces(&mut self) -> usize {
         let start = self.at;
         while self.byte() == b' ' {
@@ -110,7 +110,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Steps to the end of a comment, which is that of the line.
+    /// Steps to the end of a comment, where the line ends.
     pub(super) fn comment(&mut self) {
         let rest = &self.text.as_bytes()[self.at..];
         self.at += rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')).unwrap_or(rest.len());

@@ -70,7 +70,7 @@ impl<'a> Reader<'a> {
         Term::Call { callee: Callee::Function(function), args, kwargs: self.body.kwargs.len() }
     }
 
-    /// Signs, and what they stand before. `-1` and `-inf` are constants; `-x` is an operation.
+    /// Signs and their operand. `-1` and `-inf` are constants; `-x` is an operation.
     fn operand(&mut self) -> Option<Term<'a>> {
         let sign = match self.cursor.byte() {
             b'-' => "-",

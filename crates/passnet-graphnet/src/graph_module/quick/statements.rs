@@ -44,7 +44,7 @@ impl<'a> Reader<'a> {
         let name = self.bracketed_name()?;
         self.cursor.spaces();
         match self.cursor.byte() {
-            // These begin statements of their own, which it takes a parser to tell from those about a name.
+            // These words begin other statements. Only a parser can distinguish them from statements about a name.
             _ if matches!(name, "match" | "case" | "type" | "lazy") => None,
             b'=' if self.cursor.byte_ahead(1) != b'=' => self.assignment(name),
             b'[' => self.item_assignment(name),
@@ -199,7 +199,7 @@ impl<'a> Reader<'a> {
         self.cursor.is_at_end().then(|| self.body.args.split_off(base))
     }
 
-    /// Returns an expression that gets no name of its own.
+    /// Returns an expression that is not named.
     pub(super) fn arg(&mut self) -> Option<Arg> {
         let term = self.expr()?;
         Some(self.settle(term, None))
