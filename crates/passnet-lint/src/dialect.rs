@@ -128,6 +128,7 @@ impl<'a, D: Dialect> Walk<'_, 'a, D> {
             Expr::Name(_) => {}
             Expr::Tuple(tuple) => tuple.elts.iter().for_each(|element| self.target(element)),
             Expr::List(list) => list.elts.iter().for_each(|element| self.target(element)),
+            // `x[i] = y` is an operation that tracing records. In a kernel, only `tl.store` writes.
             Expr::Subscript(_) if !D::CONTROL_FLOW => self.expr(target),
             other => self.reject_text(other),
         }
@@ -189,6 +190,7 @@ impl<'a, D: Dialect> Walk<'_, 'a, D> {
         match expr {
             Expr::Name(name) => {
                 let name = name.id.as_str();
+                // Locals hold values of the compiled language. Only names from outside can bring Python in.
                 if self.flow.is_local(self.id, name) {
                     return None;
                 }

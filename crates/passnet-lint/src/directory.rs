@@ -9,8 +9,8 @@ use super::{
     finding::Finding,
     flow::{Body, CodeLocation, Flow, FunctionRole},
     importable::IMPORTABLE_ROOTS,
-    kernel::Kernel,
-    pattern::Traced,
+    kernel::TritonLanguage,
+    pattern::PatternLanguage,
     rule::Violation,
     rules::{ModuleName, OrderFile, TooLarge, UnexpectedFile},
     source::{MAX_FILE_BYTES, ParsedFile, locate},
@@ -45,6 +45,7 @@ pub fn lint_dir(files: &[(&str, &[u8])]) -> Vec<Finding> {
             findings.insert(whole(name, &UnexpectedFile { subject: (*name).to_owned() }));
             continue;
         };
+        // Reported, and still parsed, so that its author sees the other findings at once.
         if !is_module_name(stem) {
             findings.insert(whole(name, &ModuleName { subject: (*name).to_owned() }));
         }
@@ -87,9 +88,9 @@ fn check_compiled(flow: &mut Flow<'_>) {
     for (id, role, def, module) in compiled {
         let frame = CodeLocation { module, function: None };
         if role == FunctionRole::Kernel {
-            dialect::check::<Kernel>(flow, id, def, frame);
+            dialect::check::<TritonLanguage>(flow, id, def, frame);
         } else {
-            dialect::check::<Traced>(flow, id, def, frame);
+            dialect::check::<PatternLanguage>(flow, id, def, frame);
         }
     }
 }
@@ -103,6 +104,7 @@ fn whole(file: &str, violation: &impl Violation) -> Finding {
 fn is_module_name(stem: &str) -> bool {
     let plain =
         stem.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !stem.starts_with(|c: char| c.is_ascii_digit());
+    // A file with the name of an allowed module would be imported in its place, or hidden by it.
     plain && !stem.is_empty() && !stem.starts_with("__") && !IMPORTABLE_ROOTS.contains(&stem)
 }
 

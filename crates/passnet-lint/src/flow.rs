@@ -57,7 +57,7 @@ pub(super) enum Body<'a> {
 }
 
 /// A function or lambda of the directory.
-pub(super) struct Function<'a> {
+pub(super) struct CheckedFunction<'a> {
     pub(super) module: ModuleId,
     /// The function it is defined in.
     pub(super) parent: Option<FunctionId>,
@@ -92,7 +92,7 @@ pub(super) struct CodeLocation {
 pub(super) struct Flow<'a> {
     sources: &'a [ParsedFile<'a>],
     modules: Vec<Module<'a>>,
-    functions: Vec<Function<'a>>,
+    functions: Vec<CheckedFunction<'a>>,
     function_at: BTreeMap<(ModuleId, TextSize), FunctionId>,
     heap: Vec<Value>,
     site_at: BTreeMap<(ModuleId, TextSize), SiteId>,
@@ -204,11 +204,11 @@ impl<'a> Flow<'a> {
         self.sources[id.0].body()
     }
 
-    pub(super) fn functions(&self) -> impl Iterator<Item = (FunctionId, &Function<'a>)> {
+    pub(super) fn functions(&self) -> impl Iterator<Item = (FunctionId, &CheckedFunction<'a>)> {
         self.functions.iter().enumerate().map(|(index, function)| (FunctionId(index), function))
     }
 
-    fn function(&self, id: FunctionId) -> &Function<'a> {
+    fn function(&self, id: FunctionId) -> &CheckedFunction<'a> {
         &self.functions[id.0]
     }
 
@@ -269,6 +269,7 @@ impl<'a> Flow<'a> {
 
     /// Returns whether all parts of a value, elements of tuples and containers included, satisfy the test.
     fn all_parts(&self, value: &Value, test: &mut dyn FnMut(&Value) -> bool) -> bool {
+        // A container can hold itself.
         let mut seen = BTreeSet::new();
         let mut open = vec![value.clone()];
         while let Some(part) = open.pop() {
@@ -279,6 +280,7 @@ impl<'a> Flow<'a> {
                         sites.into_iter().filter(|site| seen.insert(*site)).map(|site| self.heap[site.0].clone()),
                     );
                 }
+                // Its finding is recorded already. A second one for each use would hide the first.
                 Value::Reported(_) => {}
                 part if test(&part) => {}
                 _ => return false,

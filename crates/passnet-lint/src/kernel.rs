@@ -236,14 +236,15 @@ const ATTRIBUTES: &[&str] = &[
 const BUILTINS: &[&str] = &["abs", "bool", "float", "int", "len", "max", "min", "range"];
 
 /// The language of `@triton.jit` functions.
-pub(super) struct Kernel;
+pub(super) struct TritonLanguage;
 
-impl Dialect for Kernel {
+impl Dialect for TritonLanguage {
     const CONTROL_FLOW: bool = true;
 
     fn allows_path(path: &str) -> bool {
         let Some((module, name)) = path.rsplit_once('.') else { return false };
         match module {
+            // Both lists: a name that a later version of Triton adds is refused until someone has read what it does.
             "triton.language" => LANGUAGE.contains(&name) && !EXCLUDED.contains(&name) && name != "libdevice",
             "triton.language.math" => MATH.contains(&name),
             "triton.language.extra.libdevice"

@@ -26,9 +26,9 @@ const BUILTINS: &[&str] =
     &["Ellipsis", "abs", "bool", "float", "int", "len", "max", "min", "pow", "round", "slice", "sum", "tuple"];
 
 /// The language of `pattern`.
-pub(super) struct Traced;
+pub(super) struct PatternLanguage;
 
-impl Dialect for Traced {
+impl Dialect for PatternLanguage {
     const CONTROL_FLOW: bool = false;
 
     fn allows_path(path: &str) -> bool {

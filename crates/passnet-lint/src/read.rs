@@ -39,6 +39,7 @@ pub fn read_dir(directory: &Path) -> io::Result<(Vec<PassFile>, Vec<Finding>)> {
         }
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
+        // `metadata` would follow a link to a file outside the directory.
         let metadata = fs::symlink_metadata(entry.path())?;
         // `passnet optimize` writes one next to the passes of a library. It is no part of them: workers do not get it.
         if name == MANIFEST && metadata.is_file() {
@@ -64,6 +65,7 @@ pub fn read_dir(directory: &Path) -> io::Result<(Vec<PassFile>, Vec<Finding>)> {
             files.push(PassFile { name, bytes: fs::read(entry.path())? });
         }
     }
+    // The operating system lists files in any order, and findings must not depend on it.
     files.sort_by(|a, b| a.name.cmp(&b.name));
     let borrowed: Vec<_> = files.iter().map(|file| (file.name.as_str(), file.bytes.as_slice())).collect();
     findings.extend(lint_dir(&borrowed));

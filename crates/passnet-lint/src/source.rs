@@ -30,6 +30,7 @@ pub(super) struct ParsedFile<'a> {
 impl<'a> ParsedFile<'a> {
     /// Parses a file; the error says why it cannot be checked further.
     pub(super) fn parse(file: &'a str, bytes: &'a [u8]) -> Result<Self, Box<Finding>> {
+        // In this order, because each check relies on those before it: the parser recurses, so size and depth come first.
         let whole = TextRange::default();
         if bytes.len() > MAX_FILE_BYTES {
             let limit = format!("{} KiB", MAX_FILE_BYTES / 1024);
@@ -114,6 +115,7 @@ fn position(text: &str, offset: TextSize) -> Position {
 fn hidden_text(text: &str) -> Option<(TextRange, String)> {
     let mut characters = text.char_indices().peekable();
     while let Some((offset, character)) = characters.next() {
+        // Python ends a line at a lone `\r`, and many viewers do not: code behind it can look like a comment.
         let lone_return = character == '\r' && characters.peek().is_none_or(|(_, next)| *next != '\n');
         let control = character.is_control() && !matches!(character, '\n' | '\t' | '\r');
         let invisible = matches!(character,
@@ -127,6 +129,7 @@ fn hidden_text(text: &str) -> Option<(TextRange, String)> {
     let mut offset = 0;
     for line in text.split_inclusive('\n') {
         let blanks = line.len() - line.trim_start_matches([' ', '\t']).len();
+        // How far such a line is indented depends on the width of a tab, which the reader's editor chooses.
         if line[..blanks].contains('\t') && line[..blanks].contains(' ') {
             return Some((
                 TextRange::at(to_size(offset), to_size(blanks)),
@@ -137,6 +140,7 @@ fn hidden_text(text: &str) -> Option<(TextRange, String)> {
     }
     let mut offset = 0;
     for line in text.split_inclusive('\n').take(2) {
+        // Python would decode the file by it, and run other text than the one that was checked.
         if let Some(encoding) = declared_encoding(line)
             && !matches!(encoding.to_ascii_lowercase().as_str(), "utf-8" | "utf8")
         {

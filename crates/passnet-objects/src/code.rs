@@ -76,6 +76,7 @@ impl Code {
                 let offsets = decoder.get_constant_offsets(&instruction);
                 let end = instruction.next_ip();
                 let mut operation = Operation { instruction, relocation: None, is_branch: false };
+                // Relocations are in order of offsets, so each belongs to the first instruction that ends behind it.
                 while let Some(relocation) = relocations.next_if(|relocation| relocation.offset < end) {
                     let at = |offset: usize, size: usize| {
                         size == 4

@@ -176,7 +176,7 @@ fn read_section<'d>(
                 RelocationTarget::Symbol(index) => Some(index.0),
                 _ => None,
             },
-            // Without an addend of its own a relocation has it in the code; the rules refuse these.
+            // Without a separate addend a relocation has it in the code; the rules refuse these.
             addend: if relocation.has_implicit_addend() { i64::MIN } else { relocation.addend() },
         })
         .collect();

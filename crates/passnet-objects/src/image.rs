@@ -91,6 +91,7 @@ impl Image {
         for (index, section) in object.with_role(SectionRole::Code) {
             let Some(CallTarget::Code(start)) = places[index] else { continue };
             for relocation in &section.relocations {
+                // The rules have checked all of this. Errors instead of panics, in case that a rule and this function ever disagree.
                 let symbol = object.symbol_of(relocation).ok_or_else(incomplete)?;
                 let target = match symbol.place {
                     SymbolLocation::Undefined => CallTarget::Import(image.import(symbol.name).ok_or_else(incomplete)?),

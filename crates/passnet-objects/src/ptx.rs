@@ -66,6 +66,7 @@ pub fn judge(text: &str) -> Result<(), Vec<Finding>> {
         instructions::check(&module, function, &mut findings);
         flow::check(&module, function, &mut findings);
     }
+    // A loop that is unrolled repeats its faults.
     findings.dedup();
     findings.truncate(MAX_FINDINGS);
     if findings.is_empty() { Ok(()) } else { Err(findings) }
@@ -73,6 +74,7 @@ pub fn judge(text: &str) -> Result<(), Vec<Finding>> {
 
 /// Judges the flags that an author gives to NVRTC.
 pub fn judge_flags(flags: &[String]) -> Vec<Finding> {
+    // A list of what is allowed: NVRTC also has flags that bring in files.
     let is_known = |flag: &&String| FLAGS.iter().any(|known| flag.starts_with(known));
     let unknown = flags.iter().filter(|flag| !is_known(flag));
     let message = |flag: &String| {

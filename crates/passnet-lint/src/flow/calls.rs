@@ -19,6 +19,7 @@ use crate::rules::{
 impl<'a> Flow<'a> {
     pub(super) fn call(&mut self, frame: CodeLocation, call: &'a ExprCall) -> Value {
         if let Expr::Attribute(attribute) = &*call.func {
+            // Raw, because a module or a launcher is not a value on its own, but may have methods that can be called.
             let receiver = self.eval_raw(frame, &attribute.value);
             #[cfg(test)]
             if self.reporting {
@@ -210,6 +211,7 @@ impl<'a> Flow<'a> {
             Api::Config => {
                 for keyword in &call.arguments.keywords {
                     let name = keyword.arg.as_ref().map_or("**", |name| name.as_str());
+                    // Others, such as `pre_hook`, are functions that Triton would call at a launch.
                     if !api::CONFIG_KEYWORDS.contains(&name) {
                         self.report(frame.module, keyword, &LaunchHook { subject: name.to_owned() });
                     }
@@ -226,6 +228,7 @@ impl<'a> Flow<'a> {
         let called = self.eval_arguments(frame, &call.arguments);
         let names_function =
             matches!(called.positional.as_slice(), [Value::Functions(_) | Value::Plain | Value::Kernel]);
+        // `torch.fx.wrap` itself demands the top level of a module.
         if frame.function.is_some() || !names_function || !called.keywords.is_empty() || called.rest.is_some() {
             let subject = "`torch.fx.wrap` on anything but a function of the module".to_owned();
             return self.report(frame.module, call, &UnknownCall { subject });
@@ -237,6 +240,7 @@ impl<'a> Flow<'a> {
         let [value, types] = &*call.arguments.args else {
             return self.report(frame.module, call, &UnknownCall { subject: "this `isinstance`".to_owned() });
         };
+        // Any value may be asked for its type, because this reads no element.
         self.eval(frame, value);
         for expr in listed(types) {
             let known = match self.lookup_type(frame, expr) {
@@ -270,6 +274,7 @@ impl<'a> Flow<'a> {
     fn builtin_call(&mut self, frame: CodeLocation, call: &'a ExprCall, name: &'static str) -> Value {
         let called = self.eval_arguments(frame, &call.arguments);
         if api::BUILTIN_COMPUTE.contains(&name) {
+            // A length is known without reading elements, also that of a tensor.
             if name != "len" {
                 self.check_plain_arguments(frame, call, &called, &format!("passing it to `{name}`"));
             }
@@ -296,6 +301,7 @@ impl<'a> Flow<'a> {
             _ => elements.into_iter().chain(keywords).fold(Value::Nothing, Value::join),
         };
         let made = self.container(frame, call, element);
+        // A tuple cannot be changed by its maker either.
         if name == "tuple" { made.shared() } else { made }
     }
 

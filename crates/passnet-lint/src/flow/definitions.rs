@@ -6,7 +6,7 @@ use ruff_python_ast::{Decorator, Expr, Parameters, Stmt, StmtAssign, StmtFunctio
 use ruff_text_size::Ranged;
 
 use super::{
-    Binding, Body, CodeLocation, Flow, Function, FunctionId, FunctionRole, ModuleId, Value, api, scope::Scope,
+    Binding, Body, CheckedFunction, CodeLocation, Flow, FunctionId, FunctionRole, ModuleId, Value, api, scope::Scope,
 };
 use crate::{
     annotation,
@@ -113,7 +113,7 @@ impl<'a> Flow<'a> {
         let names = scope.names.iter().chain(&scope.comprehension).map(|(name, _)| (*name, Value::Nothing));
         let locals: BTreeMap<_, _> = names.collect();
         let id = FunctionId(self.functions.len());
-        self.functions.push(Function {
+        self.functions.push(CheckedFunction {
             module: frame.module,
             parent: frame.function,
             role,
@@ -296,6 +296,7 @@ impl<'a> Flow<'a> {
         self.all_parts(value, &mut |part| match part {
             Value::Nothing | Value::Plain | Value::Kernel | Value::Native | Value::Path(_) => true,
             Value::Functions(ids) => ids.iter().all(|id| self.function(*id).parent.is_none()),
+            // A tensor or a container could carry data from one call to the next.
             _ => false,
         })
     }
@@ -303,6 +304,7 @@ impl<'a> Flow<'a> {
     /// Interprets a function once.
     pub(super) fn run_function(&mut self, id: FunctionId) {
         let function = self.function(id);
+        // Other rules judge kernels, patterns and the other entry points.
         if function.role != FunctionRole::Host {
             return;
         }
@@ -355,6 +357,7 @@ fn falls_through(body: &[Stmt]) -> bool {
                 || last.elif_else_clauses.iter().any(|clause| falls_through(&clause.body))
         }
         Some(Stmt::With(last)) => falls_through(&last.body),
+        // Counting too many, such as `while True` without `break`, is safe: it only adds `None` to the returned values.
         _ => true,
     }
 }

@@ -20,6 +20,7 @@ impl<'a> Flow<'a> {
             let called = self
                 .entry(id, FunctionRole::ReplacementArgs)
                 .map_or_else(Called::default, |args| self.passed_on(id, args));
+            // The name that is returned may have been assigned several functions.
             for target in ids {
                 self.bind_call(CodeLocation { module: id, function: None }, function, target, &called);
             }
@@ -111,6 +112,7 @@ impl<'a> Flow<'a> {
                     stmt.as_function_def_stmt()
                         .is_some_and(|def| def.name.as_str() == *name && def.decorator_list.is_empty())
                 });
+                // Only listed files are passes; others may hold helpers.
                 if is_listed && !defined {
                     let subject = format!("the pass does not define a plain function `{name}`");
                     self.report(id, &TextRange::default(), &EntryPoint { subject });

@@ -189,6 +189,7 @@ impl<'a> Flow<'a> {
             // `tl.float32.primitive_bitwidth` and the like are attributes of data.
             Value::Path(path) if api::api(path) != Some(api::Api::Constant) => Value::Path(format!("{path}.{name}")),
             Value::Module(id) => match self.module_name(*id, name) {
+                // A module outlives all calls, so its containers must not change.
                 Some(value) => value.shared(),
                 None => {
                     let subject = format!("{}.{name}", self.source(*id).stem);

@@ -161,6 +161,7 @@ impl<'a> Flow<'a> {
                 };
                 let Some(sibling) = sibling else { continue };
                 for alias in &import.names {
+                    // Python would look for a submodule of that name next, and there is none in a flat directory.
                     if self.module_name(sibling, alias.name.as_str()).is_none() && alias.name.as_str() != "*" {
                         let subject = format!("{}.{}", self.source(sibling).stem, alias.name.as_str());
                         self.report(id, alias, &UnknownName { subject });

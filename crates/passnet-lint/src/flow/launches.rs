@@ -61,6 +61,7 @@ impl<'a> Flow<'a> {
                 let site = self.site(home, first, Value::LaunchArgument);
                 self.put_local(*id, first.name().as_str(), Value::fresh(site).shared());
             }
+            // Without arguments: the first parameter has its value already.
             let returned = self.bind_call(frame, node, *id, &Called::default());
             result = result.join(returned);
         }

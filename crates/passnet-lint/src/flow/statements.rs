@@ -172,6 +172,7 @@ impl<'a> Flow<'a> {
             Expr::Tuple(tuple) => self.unpack(frame, target, &tuple.elts, value),
             Expr::List(list) => self.unpack(frame, target, &list.elts, value),
             Expr::Starred(starred) => {
+                // Python makes a new list for the starred target.
                 let site = self.site(frame, starred, value);
                 self.bind(frame, &starred.value, Value::fresh(site));
             }
@@ -196,6 +197,7 @@ impl<'a> Flow<'a> {
                     self.bind(frame, target, element);
                 }
             }
+            // The length or the places are unknown, so each target may get any element.
             value => {
                 let element = self.element(frame, node, value);
                 for target in targets {
@@ -233,6 +235,7 @@ impl<'a> Flow<'a> {
                 self.report(frame.module, node, &TensorOperator { subject: "assignment to elements".to_owned() });
             }
             Value::Nothing | Value::Reported(_) => {}
+            // A container from elsewhere outlives the call, so a change of it could carry data to the next one.
             _ => {
                 let subject = format!("assignment into {}", container.describe());
                 self.report(frame.module, node, &SharedMutation { subject });

@@ -9,11 +9,16 @@ impl Scan<'_> {
     /// `static` and `inline` may begin functions and constants.
     pub(super) fn check_static(&mut self, index: usize, name: &str) {
         let source = &self.source;
-        for at in index + 1..source.len() {
+        let mut next = index + 1;
+        while next < source.len() {
+            let at = next;
+            next += 1;
             match source.text(at) {
                 // A second specifier is checked separately.
                 "constexpr" | "static" | "inline" => return,
-                "(" if matches!(source.before(at, 1), "alignas" | "__attribute__") => {}
+                "(" if matches!(source.before(at, 1), "alignas" | "__attribute__") => {
+                    next = source.closing(at).map_or(source.len(), |close| close + 1);
+                }
                 "(" if source.closing(at).is_some_and(|close| source.has_body(close)) => return,
                 // A prototype: checked with all others.
                 "(" if self.variables.prototypes.contains(&(at - 1)) => return,
@@ -111,6 +116,7 @@ impl Scan<'_> {
     fn is_defined_later(&self, head: usize, name: usize, close: usize) -> bool {
         let source = &self.source;
         let is_defined = self.definitions.calls_function(source.text(name), source.at(name), &self.guards);
+        // Each prototype is compared with each definition, so the time would grow with the square of the text.
         if !is_defined || self.variables.prototypes.len() > MAX_PROTOTYPES {
             return false;
         }

@@ -100,6 +100,7 @@ impl Guards {
             // Two branches that differ in one condition cover what they have in common.
             let combined: Vec<Guard> = known[..next].iter().filter_map(|other| combine(other, &known[next])).collect();
             for guard in combined {
+                // Combinations can double with each condition. Beyond the limit a definition counts as missing, which is safe.
                 if known.len() < MAX_COMBINED && !known.contains(&guard) {
                     known.push(guard);
                 }
@@ -122,6 +123,7 @@ impl Branches {
     fn enter(&mut self, condition: Option<Condition>) -> Guard {
         let mut guard: Guard = self.outer.union(&self.earlier).cloned().collect();
         if let Some((text, holds)) = condition {
+            // `#if 1` adds no condition. `#if 0` adds one that never holds, so its text covers nothing outside of it.
             if !(text == "1" && holds || text == "0" && !holds) {
                 guard.insert((text.clone(), holds));
             }
@@ -174,6 +176,7 @@ impl<'d> Stable<'d> {
             },
             _ => return None,
         };
+        // The number of the directive makes two conditions with a changing macro different: neither covers the other.
         let lasts = words(rest).all(|word| self.lasts(word));
         Some((if lasts { text } else { format!("{text} at {number}") }, holds))
     }

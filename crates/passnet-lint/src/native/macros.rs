@@ -41,6 +41,7 @@ fn expand<'t>(
     for directive in directives.iter() {
         let Some(line) = text.get(directive.offset..directive.offset + directive.length) else { continue };
         let Some((name, mut definition)) = definition(line)? else { continue };
+        // Which body is compiled would depend on the machine, and the rules read one text.
         if !guards.is_unconditional(directive.offset) {
             return Err(format!("the macro `{name}` with parameters inside of #if"));
         }

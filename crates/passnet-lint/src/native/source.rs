@@ -26,6 +26,7 @@ impl<'t> TokenSource<'t> {
                     open.push(index);
                 }
                 ")" | "]" | "}" => {
+                    // A bracket without a partner stays alone: the compiler refuses the text, and the rules must not panic.
                     if let Some(start) = open.pop() {
                         partners[start] = Some(index);
                         partners[index] = Some(start);
@@ -132,6 +133,7 @@ impl<'t> TokenSource<'t> {
     pub(super) fn template_end(&self, open: usize) -> Option<usize> {
         let mut depth = 0_usize;
         let mut at = open;
+        // Without a limit, each `<` of a long row of comparisons would be searched to the end of the text.
         while at < self.len() && at <= open + MAX_ARGUMENTS {
             match self.text(at) {
                 "<" => depth += 1,

@@ -55,6 +55,9 @@ fn ordinary_code_is_accepted() {
     let mut report = String::new();
     for text in [
         "const int64_t BLOCK = 64; void k(float* x) { x[0] = BLOCK; }",
+        "static __attribute__((noinline)) float f(float v) { return v; } void k(float* x) { x[0] = f(x[0]); }",
+        "static inline __attribute__((always_inline)) float f(float v) { return v; } void k(float* x) { x[0] = f(x[0]); }",
+        "static float f(const volatile float* v, int64_t i) { return v[i]; } void k(float* x) { volatile float* y = x; y[0] = f(y, 1); }",
         "const int A = 1, B = 2; static const double C[2][2] = {{1, 2}, {3, A}}; void k(float* x) { x[0] = C[0][B]; }",
         "static const float table[2] = {0.5f, -2.0f}; void k(float* x) { x[0] = table[1]; }",
         "void k(float* x) { static const int order[3] = {2, 0, 1}; x[0] = x[order[0]]; }",
@@ -108,6 +111,12 @@ fn disguises_are_refused() {
         "const int a = 1, b; int c = 2; void k(float* x) { x[0] = c++; }",
         "struct S { static inline float last = 0; }; void k(float* x) { x[0] = S::last++; }",
         "const volatile int n = 0; void k(float* x) { x[0] = n; }",
+        "static __attribute__((aligned(16))) float last[4]; void k(float* x) { x[0] = last[0]++; }",
+        "inline __attribute__((aligned(16))) float last = 0; void k(float* x) { x[0] = last++; }",
+        "static volatile float last; void k(float* x) { x[0] = last; last = 1; }",
+        "static __attribute__((noinline)) float make(); static float state = make(); void k(float* x) { x[0] = state; }",
+        "void k(float* x) { static __attribute__((aligned(4))) float last = 0; x[0] = last++; }",
+        "static float f(const volatile float* g) { return g(1); } void k(float* x) { x[0] = f(x); }",
         // R08: addresses of functions, and pointers that take the names of functions.
         "void k(float* x) { auto p = &memcpy; x[0] = *(const char*)p; }",
         "void k(float* x) { const char* p = (const char*)memcpy; x[0] = *p; }",

@@ -51,6 +51,7 @@ const SPECIFIERS: &[&str] = &[
     "static",
     "const",
     "constexpr",
+    "volatile",
     "inline",
     "extern",
     "typename",
@@ -66,7 +67,7 @@ const SPECIFIERS: &[&str] = &[
     "__constant__",
 ];
 
-const DECORATIONS: &[&str] = &["*", "&", "&&", "const", "__restrict__", "__restrict", "restrict", "."];
+const DECORATIONS: &[&str] = &["*", "&", "&&", "const", "volatile", "__restrict__", "__restrict", "restrict", "."];
 
 impl<'t> Variables<'t> {
     pub(super) fn new(source: &TokenSource<'t>, definitions: &Definitions<'t>) -> Self {
@@ -83,6 +84,7 @@ impl<'t> Variables<'t> {
     /// Returns the variable that a name means at a token.
     pub(super) fn find(&self, name: &str, index: usize) -> Option<&Variable> {
         let seen = self.by_name.get(name)?.iter().filter(|variable| (variable.start..variable.end).contains(&index));
+        // The innermost declaration hides the others.
         seen.max_by_key(|variable| variable.start)
     }
 

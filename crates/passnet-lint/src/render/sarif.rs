@@ -17,16 +17,16 @@ struct Log<'a> {
 #[derive(Serialize)]
 struct Run<'a> {
     tool: Tool,
-    results: Vec<Entry<'a>>,
+    results: Vec<SarifEntry<'a>>,
 }
 
 #[derive(Serialize)]
 struct Tool {
-    driver: Driver,
+    driver: SarifDriver,
 }
 
 #[derive(Serialize)]
-struct Driver {
+struct SarifDriver {
     name: &'static str,
     version: &'static str,
     rules: Vec<Descriptor>,
@@ -47,21 +47,21 @@ struct Help {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Entry<'a> {
+struct SarifEntry<'a> {
     rule_id: &'static str,
     level: &'static str,
-    message: Message<'a>,
-    locations: [Location<'a>; 1],
+    message: SarifMessage<'a>,
+    locations: [SarifLocation<'a>; 1],
 }
 
 #[derive(Serialize)]
-struct Message<'a> {
+struct SarifMessage<'a> {
     text: &'a str,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Location<'a> {
+struct SarifLocation<'a> {
     physical_location: PhysicalLocation<'a>,
 }
 
@@ -69,7 +69,7 @@ struct Location<'a> {
 #[serde(rename_all = "camelCase")]
 struct PhysicalLocation<'a> {
     artifact_location: ArtifactLocation<'a>,
-    region: Region,
+    region: SarifRegion,
 }
 
 #[derive(Serialize)]
@@ -79,7 +79,7 @@ struct ArtifactLocation<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Region {
+struct SarifRegion {
     start_line: usize,
     start_column: usize,
     end_line: usize,
@@ -93,7 +93,7 @@ pub fn sarif(findings: &[Finding]) -> impl Serialize + '_ {
         name: rule.name,
         help: Help { text: rule.help, markdown: rule.manual() },
     });
-    let driver = Driver { name: "passnet lint", version: env!("CARGO_PKG_VERSION"), rules: rules.collect() };
+    let driver = SarifDriver { name: "passnet lint", version: env!("CARGO_PKG_VERSION"), rules: rules.collect() };
     let results = findings.iter().map(entry).collect();
     Log {
         schema: "https://json.schemastore.org/sarif-2.1.0.json",
@@ -102,19 +102,19 @@ pub fn sarif(findings: &[Finding]) -> impl Serialize + '_ {
     }
 }
 
-fn entry(finding: &Finding) -> Entry<'_> {
-    let region = Region {
+fn entry(finding: &Finding) -> SarifEntry<'_> {
+    let region = SarifRegion {
         start_line: finding.start.line,
         start_column: finding.start.column,
         end_line: finding.end.line,
         end_column: finding.end.column,
     };
     let physical_location = PhysicalLocation { artifact_location: ArtifactLocation { uri: &finding.file }, region };
-    Entry {
+    SarifEntry {
         rule_id: finding.rule,
         level: "error",
-        message: Message { text: &finding.message },
-        locations: [Location { physical_location }],
+        message: SarifMessage { text: &finding.message },
+        locations: [SarifLocation { physical_location }],
     }
 }
 

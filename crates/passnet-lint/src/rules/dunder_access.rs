@@ -6,7 +6,7 @@ use crate::rule::Violation;
 ///
 /// ## Why
 ///
-/// `__class__`, `__globals__`, `__dict__`, `__import__` and their kin lead from any value to the whole interpreter.
+/// `__class__`, `__globals__`, `__dict__`, `__import__` and similar names lead from any value to the whole interpreter.
 ///
 /// ## Example
 ///

@@ -7,7 +7,7 @@ use crate::rule::Violation;
 /// ## Why
 ///
 /// `pre_hook`, `post_hook`, `launch_metadata`, `repr`, `prune_configs_by` and `do_bench` are host functions that
-/// run around a launch with its tensors in hand; `cache_results` keeps files between runs.
+/// run around a launch with its tensors; `cache_results` keeps files between runs.
 ///
 /// ## Example
 ///

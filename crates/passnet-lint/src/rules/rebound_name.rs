@@ -18,7 +18,7 @@ use crate::rule::Violation;
 ///
 /// ## How to fix
 ///
-/// Give the second value a name of its own.
+/// Give the second value another name.
 pub(crate) struct ReboundName {
     /// The name.
     pub(crate) subject: String,

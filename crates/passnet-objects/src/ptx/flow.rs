@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::{
     instructions::{base, callee, operation},
-    module::{Function, Module},
+    module::{PtxFunction, PtxModule},
 };
 use crate::finding::{Finding, ObjectRule, readable};
 
@@ -30,14 +30,14 @@ impl Sources {
 const WRITES: &[&str] = &["st", "atom", "red", "mbarrier", "stmatrix", "discard"];
 
 /// Finds writes to constants, addresses of constants that leave the function, and global addresses that are made of numbers.
-pub(super) fn check(module: &Module<'_>, function: &Function<'_>, findings: &mut Vec<Finding>) {
+pub(super) fn check(module: &PtxModule<'_>, function: &PtxFunction<'_>, findings: &mut Vec<Finding>) {
     let known = sources(module, function);
     let of = |tokens: &[&str]| combined(module, &known, tokens);
     let calls_others = function
         .statements
         .iter()
         .filter_map(|statement| operation(statement))
-        .any(|(name, operands)| base(name) == "call" && !callee(operands).is_some_and(Module::is_assertion));
+        .any(|(name, operands)| base(name) == "call" && !callee(operands).is_some_and(PtxModule::is_assertion));
     let mut report = |message: String| findings.push(Finding::new(ObjectRule::Data, message));
     let name = readable(function.name);
     for statement in &function.statements {
@@ -87,7 +87,7 @@ fn addresses<'s, 'a>(operands: &'s [&'a str]) -> Vec<&'s [&'a str]> {
 }
 
 /// Returns the origin of the value of each register.
-fn sources<'a>(module: &Module<'a>, function: &Function<'a>) -> BTreeMap<&'a str, Sources> {
+fn sources<'a>(module: &PtxModule<'a>, function: &PtxFunction<'a>) -> BTreeMap<&'a str, Sources> {
     let mut known: BTreeMap<&str, Sources> = BTreeMap::new();
     loop {
         let mut has_changed = false;
@@ -132,8 +132,8 @@ fn is_register(token: &str) -> bool {
 }
 
 /// Returns the origin of some operands together. Names that are neither registers nor constants are those of parameters and
-/// of variables of the block or the thread; special registers and numbers are no addresses.
-fn combined(module: &Module<'_>, known: &BTreeMap<&str, Sources>, operands: &[&str]) -> Sources {
+/// of variables of the block or the thread; special registers and numbers are not addresses.
+fn combined(module: &PtxModule<'_>, known: &BTreeMap<&str, Sources>, operands: &[&str]) -> Sources {
     let of = |token: &&str| {
         if let Some(known) = known.get(token) {
             return *known;

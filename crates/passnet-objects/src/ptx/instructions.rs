@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::module::{Function, Module, writable_memory};
+use super::module::{PtxFunction, PtxModule, writable_memory};
 use crate::finding::{Finding, ObjectRule, readable};
 
 /// Special registers that say which thread this is and how the launch was made. All others are clocks, counters, or tell one
@@ -70,7 +70,7 @@ pub(super) fn base(operation: &str) -> &str {
 }
 
 /// Finds instructions and special registers outside the lists, and calls of what the module does not define.
-pub(super) fn check(module: &Module<'_>, function: &Function<'_>, findings: &mut Vec<Finding>) {
+pub(super) fn check(module: &PtxModule<'_>, function: &PtxFunction<'_>, findings: &mut Vec<Finding>) {
     let declared = Declared::of(function);
     for statement in &function.statements {
         let Some((operation, operands)) = operation(statement) else { continue };
@@ -111,7 +111,7 @@ fn is_target_list(operands: &[&str]) -> bool {
 }
 
 /// Declarations of registers, of memory that lives as long as the thread or the block, and remarks for the compiler.
-fn directive(function: &Function<'_>, statement: &[&str], findings: &mut Vec<Finding>) {
+fn directive(function: &PtxFunction<'_>, statement: &[&str], findings: &mut Vec<Finding>) {
     let is_known = match statement {
         [".reg" | ".local" | ".shared" | ".param" | ".pragma", ..] => !statement.contains(&"="),
         // What is called through a list or a prototype is looked at where it is called.
@@ -128,7 +128,7 @@ fn directive(function: &Function<'_>, statement: &[&str], findings: &mut Vec<Fin
 }
 
 /// `call (returned), name, (arguments)`: the name is that of a function with a body.
-fn call(module: &Module<'_>, function: &Function<'_>, operands: &[&str], findings: &mut Vec<Finding>) {
+fn call(module: &PtxModule<'_>, function: &PtxFunction<'_>, operands: &[&str], findings: &mut Vec<Finding>) {
     let callee = callee(operands);
     if callee.is_some_and(|name| module.may_call(name)) {
         return;
@@ -157,7 +157,7 @@ struct Declared<'a> {
 }
 
 impl<'a> Declared<'a> {
-    fn of(function: &Function<'a>) -> Self {
+    fn of(function: &PtxFunction<'a>) -> Self {
         let mut declared = Self { names: BTreeSet::new(), prefixes: Vec::new() };
         for statement in function.statements.iter().filter(|statement| statement.first() == Some(&".reg")) {
             for (at, token) in statement.iter().enumerate().skip(1).filter(|(_, token)| token.starts_with('%')) {

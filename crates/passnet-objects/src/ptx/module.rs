@@ -10,26 +10,26 @@ const ASSERTION: &str = "__assertfail";
 
 /// A module.
 #[derive(Debug, Default)]
-pub(super) struct Module<'a> {
+pub(super) struct PtxModule<'a> {
     /// Variables with addresses: in constant memory, or initialised and read only.
     pub(super) constants: BTreeSet<&'a str>,
     /// Variables of shared memory.
     pub(super) shared: BTreeSet<&'a str>,
-    pub(super) functions: Vec<Function<'a>>,
+    pub(super) functions: Vec<PtxFunction<'a>>,
     /// Statements at the top that declare neither.
     others: Vec<Vec<&'a str>>,
 }
 
 /// A function with a body.
 #[derive(Debug, Default)]
-pub(super) struct Function<'a> {
+pub(super) struct PtxFunction<'a> {
     pub(super) name: &'a str,
     pub(super) is_entry: bool,
     /// Statements in order, those of nested blocks among them, without the semicolon.
     pub(super) statements: Vec<Vec<&'a str>>,
 }
 
-impl Module<'_> {
+impl PtxModule<'_> {
     /// True if a function may be called: the module has its body, or it only ends the launch.
     pub(super) fn may_call(&self, name: &str) -> bool {
         name == ASSERTION || self.functions.iter().any(|function| !function.is_entry && function.name == name)
@@ -41,8 +41,8 @@ impl Module<'_> {
 }
 
 /// Reads the declarations and functions of a module.
-pub(super) fn parse<'a>(tokens: &[&'a str]) -> Result<Module<'a>, Finding> {
-    let mut module = Module::default();
+pub(super) fn parse<'a>(tokens: &[&'a str]) -> Result<PtxModule<'a>, Finding> {
+    let mut module = PtxModule::default();
     let mut at = 0;
     while at < tokens.len() {
         if tokens[at] == ".section" {
@@ -76,7 +76,7 @@ fn section(tokens: &[&str], at: usize) -> Result<usize, Finding> {
     }
 }
 
-fn function<'a>(head: &[&'a str], statements: Vec<Vec<&'a str>>) -> Result<Function<'a>, Finding> {
+fn function<'a>(head: &[&'a str], statements: Vec<Vec<&'a str>>) -> Result<PtxFunction<'a>, Finding> {
     let kind = head.iter().position(|token| matches!(*token, ".entry" | ".func"));
     let kind = kind.ok_or_else(|| format_error(&head.join(" ")))?;
     // A function has the variable that it returns in parentheses in front of its name.
@@ -87,7 +87,7 @@ fn function<'a>(head: &[&'a str], statements: Vec<Vec<&'a str>>) -> Result<Funct
         head.get(kind + 1)
     };
     let name = name.copied().ok_or_else(|| format_error(&head.join(" ")))?;
-    Ok(Function { name, is_entry: head[kind] == ".entry", statements })
+    Ok(PtxFunction { name, is_entry: head[kind] == ".entry", statements })
 }
 
 /// Returns the statements up to the brace that closes a function, and the place after it. Braces of blocks are dropped;
@@ -120,7 +120,7 @@ fn is_list(directive: &str) -> bool {
 }
 
 /// Enters what a statement at the top declares.
-fn declare<'a>(module: &mut Module<'a>, head: &[&'a str], value: &[&'a str]) {
+fn declare<'a>(module: &mut PtxModule<'a>, head: &[&'a str], value: &[&'a str]) {
     let has = |word: &str| head.contains(&word);
     let name = head.iter().rev().find(|token| is_identifier(token)).copied().unwrap_or_default();
     let is_linked = has(".extern") || has(".common") || has(".managed");
@@ -138,7 +138,7 @@ fn is_identifier(token: &str) -> bool {
 }
 
 /// Finds variables that outlive a launch, and declarations that a kernel has no use for.
-pub(super) fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
+pub(super) fn check(module: &PtxModule<'_>, findings: &mut Vec<Finding>) {
     for head in &module.others {
         let name = head.iter().rev().find(|token| is_identifier(token)).copied().unwrap_or_default();
         if head.contains(&".func") {

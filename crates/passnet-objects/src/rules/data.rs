@@ -44,6 +44,7 @@ fn branch(object: &Object<'_>, code: &Code, section: usize, operation: &Operatio
             "it branches into the middle of an instruction, or to data; write the kernel without `asm`".to_owned(),
         );
     }
+    // The rule for the stack adds up whole functions, so a call has to enter one at its beginning.
     let is_call = operation.instruction.flow_control() == FlowControl::Call;
     let is_function = || {
         let mut functions = object.symbols.iter().filter(|symbol| symbol.is_function());
@@ -61,6 +62,7 @@ fn memory(
 ) -> Option<String> {
     let operation = operations.get(place)?;
     let instruction = &operation.instruction;
+    // Long `nop`s have a memory operand that is never accessed; compilers align loops with them.
     if instruction.mnemonic() == Mnemonic::Nop {
         return None;
     }
@@ -118,6 +120,7 @@ fn within(
     if writes {
         return Some("it writes to a constant; keep values in locals".to_owned());
     }
+    // An address may point right behind the constants: loops end there.
     let size = if is_address { 0 } else { instruction.memory_size().size() };
     let end = usize::try_from(offset).ok().and_then(|start| start.checked_add(size));
     let is_inside = end.is_some_and(|end| end <= target.data.len());

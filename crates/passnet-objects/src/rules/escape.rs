@@ -39,6 +39,7 @@ pub(super) fn is_only_argument(
         if holders == 0 || !seen.insert((place, holders)) {
             continue;
         }
+        // Beyond the limit the answer is no: an object may be made to have a great many paths.
         let Some(operation) = operations.get(place).filter(|_| seen.len() < MAX_STEPS) else { return false };
         let target = || match referent(object, section, operation) {
             Some(Referent::Here { section: other, offset }) if other == section => {
@@ -64,6 +65,7 @@ pub(super) fn is_only_argument(
                 if is_given && !is_taker(object, section, operation) {
                     return false;
                 }
+                // By the calling convention, the other registers have their old values after the call.
                 open.push((place + 1, holders & !CALLER_SAVED));
             }
             _ => return false,
@@ -90,6 +92,7 @@ fn after(instruction: &Instruction, holders: Registers, factory: &mut Instructio
     let mut overwritten = 0;
     for used in factory.info(instruction).used_registers().iter().filter(|used| holders & bit(used.register()) != 0) {
         match used.access() {
+            // A 32-bit write clears the upper half, so the address is gone. Shorter writes leave most of it.
             OpAccess::Write if used.register().is_gpr64() || used.register().is_gpr32() => {
                 overwritten |= bit(used.register());
             }

@@ -33,14 +33,17 @@ fn message(operation: &Operation, factory: &mut InstructionInfoFactory) -> Optio
     if let Some(why) = forbidden(instruction) {
         return Some(why.to_owned());
     }
+    // `fs` and `gs` are the bases of thread-local data, which is state, and of the caller's stack.
     if instruction.has_op_kind_memory() && matches!(instruction.memory_segment(), Register::FS | Register::GS) {
         return Some("it addresses data of the thread, which outlives the call; use arguments and locals".to_owned());
     }
+    // Without a memory operand the prefix has no effect. It is refused, so that nothing here depends on that.
     if matches!(instruction.segment_prefix(), Register::FS | Register::GS) {
         return Some("it has a prefix for data of the thread; write the kernel without `asm`".to_owned());
     }
     let registers = factory.info(instruction).used_registers();
     let has_state = |register: Register| {
+        // The MMX registers are those of the floating-point unit, which the launcher does not clear.
         register.is_mm()
             || register.is_segment_register() && matches!(register, Register::FS | Register::GS)
             || register.is_cr()
@@ -78,6 +81,7 @@ fn forbidden(instruction: &Instruction) -> Option<&'static str> {
         return Some(why);
     }
     let features = instruction.cpuid_features();
+    // An instruction can need several sets. It counts only if each of them is known.
     let is_vector = features.iter().all(|feature| VECTOR.contains(feature));
     let is_general = || {
         features.iter().all(|feature| GENERAL.contains(feature))
@@ -86,6 +90,7 @@ fn forbidden(instruction: &Instruction) -> Option<&'static str> {
     };
     let is_float = || features.iter().all(|feature| FLOAT.contains(feature));
     let is_known = !features.is_empty() && (is_vector || is_float() || is_general()) && !instruction.is_privileged();
+    // A set of a future CPU is refused until someone has read what it does.
     (!is_known).then_some("it is not among the instructions for arithmetic, moves and branches that a kernel may use")
 }
 

@@ -16,6 +16,7 @@ pub(crate) fn check(object: &Object<'_>, code: &Code) -> Vec<Finding> {
             let message = match section.role {
                 SectionRole::Unused => None,
                 SectionRole::Code => of_code(object, index, relocation, placed),
+                // A constant with an address is a pointer. The code that follows it could reach any function, unseen by the other rules.
                 SectionRole::Constants | SectionRole::Other => Some(format!(
                     "`{}` holds the address of {}; use indices, `switch` or template parameters instead of pointers",
                     section.name,
@@ -31,6 +32,7 @@ pub(crate) fn check(object: &Object<'_>, code: &Code) -> Vec<Finding> {
 fn of_code(object: &Object<'_>, section: usize, relocation: &Relocation, placed: &[u64]) -> Option<String> {
     let subject = subject(object, relocation);
     let function = readable(object.function_at(section, relocation.offset));
+    // The two kinds that g++ writes for direct calls and for constants. The loader fills in no others.
     if !matches!(relocation.kind, elf::R_X86_64_PC32 | elf::R_X86_64_PLT32) {
         return Some(format!(
             "`{function}` takes the address of {subject} at {:#x} (relocation {}); call functions by name, and define \
@@ -38,6 +40,7 @@ fn of_code(object: &Object<'_>, section: usize, relocation: &Relocation, placed:
             relocation.offset, relocation.kind
         ));
     }
+    // Bytes that only look like an instruction can hold an address until the code jumps into them.
     let is_operand = placed.binary_search(&relocation.offset).is_ok();
     (!is_operand).then(|| {
         format!(

@@ -24,6 +24,7 @@ fn message(object: &Object<'_>, index: usize, section: &Section<'_>) -> String {
     let variables: Vec<_> = within.take(SHOWN).map(|symbol| format!("`{}`", readable(symbol.name))).collect();
     let subject = if variables.is_empty() { format!("section `{name}`") } else { variables.join(", ") };
     let has = |flag: u32| section.flags & u64::from(flag) != 0;
+    // Before the flags: these sections are writable too, but the advice for variables would not help.
     if name.ends_with("_array")
         || name.starts_with(".init_array")
         || name.starts_with(".fini_array")
@@ -42,6 +43,7 @@ fn message(object: &Object<'_>, index: usize, section: &Section<'_>) -> String {
     if name.starts_with(".eh_frame") || name.starts_with(".gcc_except_table") {
         return format!("section `{name}` is for exceptions, which kernels are compiled without; remove the flag");
     }
+    // Writable as well, until the loader has filled in the addresses.
     if name.starts_with(".data.rel.ro") {
         return format!(
             "{subject} holds addresses (`{name}`): a table of pointers, or virtual functions. Use indices, `switch` or \

@@ -17,7 +17,7 @@ const MAX_FRAME: u64 = 256 << 10;
 const RED_ZONE: u64 = 128;
 
 /// A function, by section and address.
-type Function = (usize, u64);
+type FunctionPlace = (usize, u64);
 
 /// Use of the stack by a function.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ struct StackFrame {
     is_dynamic: bool,
     /// True if the stack pointer is aligned for wide vectors; what it was is then kept in a register.
     is_aligned: bool,
-    callees: BTreeSet<Function>,
+    callees: BTreeSet<FunctionPlace>,
     /// Registers that the stack pointer is copied to, and those that it is set to, with where.
     saves: BTreeSet<Register>,
     restores: Vec<(Register, String)>,
@@ -36,6 +36,7 @@ struct StackFrame {
 pub(crate) fn check(object: &Object<'_>, code: &Code, findings: &mut Vec<Finding>) -> StackUse {
     let mut frames = frames(object, code, findings);
     for ((section, address), frame) in &mut frames {
+        // Only such functions need a copy of the old stack pointer, and only a copy may be restored.
         let is_moved = frame.is_dynamic || frame.is_aligned;
         frame.restores.retain(|(register, _)| !is_moved || !frame.saves.contains(register));
         findings.extend(frame.restores.iter().map(|(_, place)| strange(place)));
@@ -52,9 +53,9 @@ pub(crate) fn check(object: &Object<'_>, code: &Code, findings: &mut Vec<Finding
     depth(&frames)
 }
 
-fn frames(object: &Object<'_>, code: &Code, findings: &mut Vec<Finding>) -> BTreeMap<Function, StackFrame> {
+fn frames(object: &Object<'_>, code: &Code, findings: &mut Vec<Finding>) -> BTreeMap<FunctionPlace, StackFrame> {
     let functions = object.symbols.iter().filter(|symbol| symbol.is_function());
-    let starts: BTreeSet<Function> = functions
+    let starts: BTreeSet<FunctionPlace> = functions
         .filter_map(|symbol| match symbol.place {
             SymbolLocation::Section(section) => Some((section, symbol.value)),
             _ => None,
@@ -64,7 +65,7 @@ fn frames(object: &Object<'_>, code: &Code, findings: &mut Vec<Finding>) -> BTre
         starts.range((section, 0)..=(section, address)).next_back().copied().unwrap_or((section, 0))
     };
     let mut factory = InstructionInfoFactory::new();
-    let mut frames: BTreeMap<Function, StackFrame> = BTreeMap::new();
+    let mut frames: BTreeMap<FunctionPlace, StackFrame> = BTreeMap::new();
     for (section, operation) in code.operations() {
         let here = function_of(section, operation.address());
         let frame = frames.entry(here).or_default();
@@ -81,6 +82,7 @@ fn frames(object: &Object<'_>, code: &Code, findings: &mut Vec<Finding>) -> BTre
             && let Ok(offset) = u64::try_from(offset)
         {
             let callee = function_of(section, offset);
+            // A jump within a function is a loop. A call of itself is recursion, whose depth is unknown.
             let is_own = callee == here && !(operation.is_direct() && is_call(operation));
             let is_code = operation.is_direct() || starts.contains(&(section, offset));
             frame.callees.extend((is_code && !is_own).then_some(callee));
@@ -94,8 +96,8 @@ fn is_call(operation: &Operation) -> bool {
 }
 
 /// Returns the largest sum of frames along calls.
-fn depth(frames: &BTreeMap<Function, StackFrame>) -> StackUse {
-    let mut known: BTreeMap<Function, Option<u64>> = BTreeMap::new();
+fn depth(frames: &BTreeMap<FunctionPlace, StackFrame>) -> StackUse {
+    let mut known: BTreeMap<FunctionPlace, Option<u64>> = BTreeMap::new();
     // Callees first, without recursion of our own: an object may be made to nest deeply.
     for root in frames.keys() {
         let mut open = vec![*root];
@@ -177,6 +179,7 @@ fn movement(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> 
     let target = instruction.op0_kind() == OpKind::Register && instruction.op0_register() == Register::RSP;
     match instruction.mnemonic() {
         Mnemonic::Push => StackMovement::Down(8),
+        // `pop rsp` sets it to a value from memory.
         Mnemonic::Pop if target => StackMovement::Strange,
         // A call's own word is counted with the callee.
         Mnemonic::Pop | Mnemonic::Leave | Mnemonic::Ret | Mnemonic::Call => StackMovement::None,
@@ -213,6 +216,7 @@ fn movement(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> 
 
 fn arithmetic(instruction: &Instruction) -> StackMovement {
     let immediate = match instruction.op1_kind() {
+        // An array of dynamic size: its number of bytes is in a register.
         OpKind::Register if instruction.mnemonic() == Mnemonic::Sub => return StackMovement::Dynamic,
         OpKind::Immediate8to64 => instruction.immediate8to64(),
         OpKind::Immediate32to64 => instruction.immediate32to64(),

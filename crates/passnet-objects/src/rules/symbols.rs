@@ -25,6 +25,7 @@ fn message(object: &Object<'_>, symbol: &Symbol<'_>) -> Option<String> {
     let name = readable(symbol.name);
     let is_code = object.section(symbol.place).is_some_and(|section| section.role == SectionRole::Code);
     match (symbol.place, symbol.kind, symbol.binding) {
+        // Its resolver would run when the kernel is loaded, before anything watches it.
         (_, elf::STT_GNU_IFUNC, _) => {
             Some(format!("`{name}` is chosen when the kernel is loaded (ifunc); define one function"))
         }
@@ -32,9 +33,11 @@ fn message(object: &Object<'_>, symbol: &Symbol<'_>) -> Option<String> {
             Some(format!("`{name}` is a variable that outlives the call; keep values in locals"))
         }
         (_, elf::STT_TLS, _) => Some(format!("`{name}` is thread-local and outlives the call; keep values in locals")),
+        // A weak symbol without a definition is the address 0, which a kernel could test for.
         (SymbolLocation::Undefined, _, elf::STB_WEAK) => {
             Some(format!("`{name}` is declared weak; call functions that the kernel defines"))
         }
+        // The first entry of every table of symbols.
         (SymbolLocation::Undefined, ..) if symbol.name.is_empty() => None,
         (SymbolLocation::Undefined, ..) => {
             let is_known = library_of(symbol.name).is_some();

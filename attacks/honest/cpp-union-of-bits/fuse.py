@@ -1,0 +1,35 @@
+import torch
+from passnet import kernels
+
+SOURCE = r"""
+void add(const float* x, const float* y, float* out, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+        union {
+            float f;
+            uint32_t u;
+        } c;
+        c.f = x[i];
+        c.u = (c.u >> 31) && c.f == c.f ? 0u : c.u;
+        out[i] = c.f + y[i];
+    }
+}
+"""
+add = kernels.cpp(SOURCE, "void add(const float* x, const float* y, float* out, int64_t n)")
+
+
+def fused(x, y):
+    out = torch.empty_like(x)
+    add(x, y, out, x.numel())
+    return out
+
+
+def pattern(x, y):
+    return torch.nn.functional.relu(x) + y
+
+
+def replacement_args(x, y):
+    return (x, y)
+
+
+def replacement_func():
+    return fused
