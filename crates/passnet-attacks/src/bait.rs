@@ -82,6 +82,7 @@ impl Bait {
 
 fn is_running(pid: &str) -> bool {
     let stat = fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
+    // The state follows the name, which stands in brackets and may contain brackets. `Z` and `X` mean that the process has ended.
     stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with(['Z', 'X']))
 }
 

@@ -90,7 +90,7 @@ pub(crate) enum Goal {
 pub struct Expect {
     /// Status of the verdict.
     pub status: Status,
-    /// Code of the reason; empty for none.
+    /// Code of the reason. In `meta.json`, an empty one stands for any.
     #[serde(default)]
     pub reason: String,
 }
@@ -117,6 +117,7 @@ impl AttackEntry {
                 }
             }
         }
+        // Folders list their files in the order of the file system.
         files.sort_unstable();
         Ok(Self { name: relative(directory, root), meta, files })
     }

@@ -25,7 +25,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod arena;
 mod bait;
 mod checkup;
 mod entry;
@@ -33,6 +32,7 @@ mod error;
 mod naive;
 mod options;
 mod outcome;
+mod referees;
 mod report;
 mod report_text;
 
@@ -41,10 +41,6 @@ use std::collections::BTreeMap;
 use passnet_record::Coverage;
 use passnet_run::{Selection, Suite};
 
-use self::{
-    arena::{Arena, EntryRun},
-    outcome::judge,
-};
 pub use self::{
     checkup::{CheckResult, Severity, check_evaluation, check_installation, finding_table},
     entry::Expect,
@@ -52,6 +48,10 @@ pub use self::{
     options::AttackOptions,
     outcome::{EntryOutcome, JudgedEntry},
     report::AttackReport,
+};
+use self::{
+    outcome::judge,
+    referees::{AttackReferees, EntryRun},
 };
 
 /// Runs the attack suite.
@@ -62,14 +62,17 @@ pub fn run(options: &AttackOptions) -> Result<AttackReport, AttackError> {
     let entries = entry::read_all(&options.directory, &options.filter)?;
     let suite = Suite::load(&options.directory.join("tasks"), &Selection::default())?;
     let on_gpu = !options.device.is_cpu();
-    let arena = Arena::new(options, &suite)?;
+    let referees = AttackReferees::new(options, &suite)?;
     let jobs: Vec<EntryRun<'_>> = entries
         .iter()
         .filter(|entry| entry.runs_on(on_gpu))
-        .flat_map(|entry| arena::modes(options.coverage, entry).into_iter().map(move |mode| EntryRun { entry, mode }))
+        .flat_map(|entry| {
+            referees::modes(options.coverage, entry).into_iter().map(move |mode| EntryRun { entry, mode })
+        })
         .collect();
-    let seen = arena.run(&jobs, options.jobs)?;
+    let seen = referees.run(&jobs, options.jobs)?;
     let controls = match options.coverage {
+        // This coverage only asks whether attacks are caught, so it needs no proof that they work.
         Coverage::Once => BTreeMap::new(),
         Coverage::Quick | Coverage::Full => naive::run(&options.directory, &entries, &suite, on_gpu)?,
     };

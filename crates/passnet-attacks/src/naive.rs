@@ -29,7 +29,7 @@ struct NaiveJob {
 }
 
 #[derive(Deserialize)]
-struct Control {
+struct NaiveControl {
     name: String,
     correct: bool,
     speedup: f64,
@@ -84,7 +84,7 @@ pub(crate) fn run(
     Ok(reached.collect())
 }
 
-fn run_harness(harness: &Path, jobs: &[NaiveJob]) -> Result<Vec<Control>, AttackError> {
+fn run_harness(harness: &Path, jobs: &[NaiveJob]) -> Result<Vec<NaiveControl>, AttackError> {
     let failed = |message: String| AttackError::Harness { harness: harness.to_owned(), message };
     let interpreter = Interpreter::find();
     let mut command = Command::new(&interpreter.python);

@@ -29,7 +29,8 @@ impl ModeResult {
     pub(crate) fn new(goal: &Goal, verdicts: &[Verdict], bait: &Bait) -> Self {
         let bad = verdicts.iter().find(|verdict| verdict.status != Status::Correct);
         let reason = bad.and_then(|verdict| verdict.reason.clone());
-        let speedups = verdicts.iter().filter_map(|verdict| Some(verdict.scored_timing()?.speedup.ratio));
+        // The lower bound: on a busy machine, the ratio of a few short blocks can be three times what it should be.
+        let speedups = verdicts.iter().filter_map(|verdict| Some(verdict.scored_timing()?.speedup.low));
         // The smallest of all graphs: an attack has to win on each of them.
         let speedup = speedups.reduce(f64::min);
         let reached = match goal {
@@ -53,7 +54,8 @@ impl ModeResult {
         if expected.status == Status::Correct && self.verdict.status == Status::Integrity {
             return true;
         }
-        let named = self.verdict.reason == expected.reason || self.rules.contains(&expected.reason);
+        let is_any = expected.reason.is_empty() && expected.status != Status::Correct;
+        let named = is_any || self.verdict.reason == expected.reason || self.rules.contains(&expected.reason);
         self.verdict.status == expected.status && named
     }
 }
@@ -65,7 +67,6 @@ fn broken_rules(reason: &Reason) -> Vec<String> {
     rules.map(str::to_owned).collect()
 }
 
-/// Outcome of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EntryOutcome {
@@ -204,5 +205,7 @@ mod tests {
         assert!(is(Status::Integrity, "timed_output_differs", Status::Correct));
         assert!(!is(Status::Accuracy, "output_differs", Status::Correct));
         assert!(!is(Status::Correct, "", Status::Integrity));
+        assert!(is(Status::Accuracy, "adversarial_differs", Status::Accuracy));
+        assert!(!is(Status::Accuracy, "output_differs", Status::Integrity));
     }
 }

@@ -8,8 +8,8 @@ use crate::schedule::BlockPlan;
 
 /// Untimed time of a block that needs no explanation, in addition to the baseline's.
 const UNEXPLAINED_SLACK: Duration = Duration::from_micros(500);
-/// Shares of the time of a call, and of the baseline's untimed time per call, that are not charged: what lies in the caches
-/// after a call differs between two programs, and so does the time of the copies between their calls.
+/// Shares of the time of a call, and of the baseline's untimed time per call, that are not charged. Two programs leave different
+/// data in the caches, so the copies between their calls take different times.
 const UNCHARGED: f64 = 0.02;
 const UNCHARGED_USUAL: f64 = 0.1;
 /// Least number of rounds from which time is charged.
@@ -23,8 +23,8 @@ const UNCHARGED_FETCH: Duration = Duration::from_micros(200);
 pub(crate) struct SeenBlock {
     /// From the request to the reply.
     pub(crate) took: Duration,
-    /// While the worker's threads, or the referee's own, were ready to run and others had the CPU, summed over threads. On a busy
-    /// machine a reply lies unread for a few milliseconds.
+    /// Time in which threads of the worker or of the referee were ready but others had the CPU, summed over threads. On a busy
+    /// machine a reply waits unread for a few milliseconds.
     pub(crate) waited: Duration,
 }
 
@@ -32,8 +32,8 @@ pub(crate) struct SeenBlock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HiddenTime {
     pub(crate) time: Duration,
-    /// Without the waits for a CPU there is none. A candidate can cause waits, so this excuses nothing; it tells a busy machine from
-    /// a fault.
+    /// True if waits for a CPU explain all of it. A candidate can cause waits, so this is no excuse; it separates a busy machine
+    /// from a fault.
     pub(crate) may_be_waiting: bool,
 }
 
@@ -105,9 +105,9 @@ fn check_times(timed: &TimedBlock, plan: BlockPlan, wall: Duration) -> Result<Du
     Ok(Duration::from_nanos(sum))
 }
 
-/// If the candidate's blocks took longer, by the referee's clock, than its trial times and the trusted sides' own untimed
-/// part explain: by how much, per block. The median block of the candidate is held against the median one of the slowest
-/// other side: what hides time in fewer than half of its blocks does not move the median of its trials either.
+/// Returns the time per block that the candidate's trial times and the usual untimed part of the trusted sides do not explain, if
+/// there is any. The median block of the candidate is compared with the median block of the slowest other side. Time that is hidden
+/// in fewer than half of the blocks stays unseen, but it does not change the median of the trials either.
 pub(crate) fn unexplained_time(others: &[SideRounds], candidate: &SideRounds) -> Option<HiddenTime> {
     let median = |mut unexplained: Vec<Duration>| {
         unexplained.sort_unstable();
@@ -234,6 +234,7 @@ mod tests {
             kept_call: 0,
             kept: Vec::new(),
             overwriting_ns: 0,
+            samples: Vec::new(),
         };
         let (wall, two) = (Duration::from_nanos(100), plan(2, 1));
         assert_eq!(check_times(&block(&[10, 20], 40), two, wall), Ok(Duration::from_nanos(30)));

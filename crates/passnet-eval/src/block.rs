@@ -140,7 +140,7 @@ impl SentBlock {
     /// Accepts a block, and seals it unless its sender has a writable mapping.
     ///
     /// # Errors
-    /// If the descriptor is no memory file, or holds less than announced.
+    /// If the descriptor is not a memory file, or holds less than announced.
     pub(crate) fn take(descriptor: OwnedFd, nbytes: u64) -> io::Result<Self> {
         let invalid = |message: String| io::Error::new(io::ErrorKind::InvalidData, message);
         let stat = fstat(&descriptor)?;

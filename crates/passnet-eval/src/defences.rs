@@ -1,8 +1,8 @@
-//! The layers between a pass directory and its verdict that can be switched off, so that the attack suite can tell which
-//! of them catches what. An evaluation that counts has all of them.
+//! The layers between a pass directory and its verdict that can be switched off. The attack suite does so to find the layers
+//! that catch an attack. An evaluation that counts has all of them.
 //!
-//! Some defences have no switch, because the verdict is made of them: comparison and clock in another process than the candidate's,
-//! a reference that the candidate never sees, outputs that travel as bytes, the death of the whole process tree.
+//! Some defences have no switch, because there is no verdict without them: comparison and clock in a process without the
+//! candidate, a reference that the candidate never sees, outputs that travel as bytes, the end of the whole process tree.
 
 use std::str::FromStr;
 
@@ -17,23 +17,23 @@ pub struct Defences {
     pub intercept: bool,
     /// Confine workers that run code of others.
     pub sandbox: bool,
-    /// Hold the rewritten graph against the original: only calls of replacement functions may be new.
+    /// Compare the rewritten graph with the original: only calls of replacement functions may be new.
     pub diff: bool,
     /// New contents in each call, seeds from the operating system, adversarial contents.
     pub contents: bool,
-    /// Inputs must be left as they were, and may not be handed out as outputs; outputs lie in memory as the graph's do.
+    /// Inputs must not change or be returned as outputs, and outputs must have the strides and shared memory of the graph's.
     pub storage: bool,
     /// Compare outputs of timed calls, chosen at random.
     pub timed: bool,
-    /// Hold reported times against the referee's clock and against what the machine can do, and what is fetched against what a
+    /// Compare reported times with the referee's clock and with the bound of the machine, and fetched outputs with those that the
     /// call returned.
     pub clock: bool,
-    /// Fill fresh allocations, the memory around inputs, and what timed calls returned with a pattern that is NaN in every
+    /// Fill fresh allocations, the memory around inputs, and results of timed calls with a pattern that is NaN in every
     /// floating-point type.
     pub poison: bool,
-    /// Ask which kernels ran, and whether the result needs them.
+    /// Record which kernels ran, and test whether the result needs them.
     pub census: bool,
-    /// Nothing of the candidate may run, or have changed its place and priority, while it is not being called.
+    /// No thread of the candidate may run between its calls, or change its core or priority.
     pub quiet: bool,
 }
 

@@ -11,6 +11,8 @@ use passnet_record::Device;
 use passnet_run::FileLock;
 use rustix::{thread::CpuSet, thread::sched_getaffinity};
 
+use crate::core_list::core_siblings;
+
 /// Shortest and longest pause between two attempts to lock the device.
 const LEAST_PAUSE: Duration = Duration::from_millis(1);
 const MOST_PAUSE: Duration = Duration::from_millis(20);
@@ -83,8 +85,8 @@ pub(crate) struct Cores {
 }
 
 impl Cores {
-    /// Returns the last `threads` cores that this process may use are for measuring. If several evaluations run at once and
-    /// there are other cores, those are kept free of anything else, and so are the cores that share their hardware.
+    /// Divides the cores that this process may use. The last `threads` cores are for measuring. If several evaluations run at once
+    /// and there are other cores, nothing else runs on these, nor on the cores that share their hardware.
     pub(crate) fn divide(threads: u32, jobs: usize) -> io::Result<Self> {
         let all = sched_getaffinity(None)?;
         let mut cores: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&core| all.is_set(core)).collect();
@@ -95,7 +97,8 @@ impl Cores {
             set
         };
         // A sibling slows its core down by a quarter or more while it computes.
-        let siblings: Vec<usize> = for_timing.iter().flat_map(|&core| siblings(core)).collect();
+        let siblings: Vec<usize> =
+            for_timing.iter().flat_map(|&core| core_siblings(core as u32)).map(|core| core as usize).collect();
         if cores.iter().any(|core| !siblings.contains(core)) {
             cores.retain(|core| !siblings.contains(core));
         }
@@ -103,21 +106,6 @@ impl Cores {
         let spare = cores.into_iter().filter_map(|core| u32::try_from(core).ok()).collect();
         Ok(Self { timing: set(&for_timing), other, spare })
     }
-}
-
-/// Returns the cores that share their hardware with a core, itself included; empty where the system does not say.
-fn siblings(core: usize) -> Vec<usize> {
-    let path = format!("/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list");
-    std::fs::read_to_string(path).map(|list| cores_of(&list)).unwrap_or_default()
-}
-
-/// Reads a list of cores as the kernel writes it, such as `0-1,8`. Parts that are no numbers are left out.
-fn cores_of(list: &str) -> Vec<usize> {
-    let range = |part: &str| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        Some(first.parse().ok()?..=last.parse::<usize>().ok()?.min(CpuSet::MAX_CPU - 1))
-    };
-    list.trim().split(',').filter_map(range).flatten().collect()
 }
 
 #[cfg(test)]
@@ -155,14 +143,6 @@ mod tests {
         let looks = std::cell::Cell::new(0);
         let halted = || looks.replace(looks.get() + 1) > 2;
         assert!(second.acquire(halted).unwrap().is_none());
-    }
-
-    #[test]
-    fn lists_of_cores_are_read_as_the_kernel_writes_them() {
-        assert_eq!(cores_of("0-1,8\n"), [0, 1, 8]);
-        assert_eq!(cores_of("3"), [3]);
-        assert_eq!(cores_of("x,5-,2"), [2]);
-        assert!(cores_of("").is_empty() && cores_of("0-99999999999").len() <= CpuSet::MAX_CPU);
     }
 
     #[test]

@@ -26,8 +26,8 @@ impl Failure {
     }
 }
 
-/// Returns the failure for a fault of the candidate's worker. `phase` says what it was doing, e.g. `loading the
-/// passes`. `Err` gives the fault back where neither the candidate nor the graph is to blame.
+/// Returns the failure for a fault of the candidate's worker. `phase` names its work, e.g. `loading the passes`. If neither the
+/// candidate nor the graph is to blame, the fault itself is the error.
 pub(crate) fn of_candidate(fault: Fault, phase: &str) -> Result<Failure, Fault> {
     Ok(match fault {
         Fault::Failed(error) => of_worker_error(&error, phase),
@@ -147,7 +147,7 @@ pub(crate) fn no_match(passes: &[PassReport]) -> Failure {
     Failure::new(Status::NoMatch, &code, message).with_detail(json!({"passes": passes}))
 }
 
-/// Returns code in quotes; descriptions quote what is code in them.
+/// Returns code in quotes, unless it is a description that contains quotes.
 fn quoted(text: &str) -> String {
     if text.contains('`') { text.to_owned() } else { format!("`{text}`") }
 }

@@ -28,8 +28,8 @@ pub(crate) fn violation(passes: &PassDirectory) -> Option<Failure> {
     Some(failure.with_detail(json!({ "findings": findings.iter().take(SHOWN).collect::<Vec<_>>() })))
 }
 
-/// Returns the failure that the worker's notes on a rewrite show. `replacement_args` may pass on what the pattern's inputs stand
-/// for, not compute with it outside the replacement function, which is not watched; nor may it touch the graph.
+/// Returns the failure that the worker's notes on a rewrite show. `replacement_args` may select inputs of the pattern. It may
+/// neither compute with them, because only replacement functions are watched, nor change the graph.
 pub(crate) fn computed_arguments(notes: &[WorkerNote]) -> Option<Failure> {
     let changed = notes.iter().find_map(|note| match note {
         WorkerNote::ChangesGraph { pass, node } => Some((pass, node)),

@@ -96,9 +96,9 @@ impl Referee {
         Ok(Self { machine: Machine::new(settings, options, launcher)?, fingerprint, adversarial, identity })
     }
 
-    /// The same for passes that are all of the built-in author: they are trusted to leave each other's kernels alone, so that
-    /// each kernel is compiled once and not in every evaluation. Checks and measurements stay as they are; workers that share a
-    /// directory have no process namespace of their own.
+    /// Returns a referee for passes of the built-in author alone. These passes are trusted not to change each other's kernels, so
+    /// each kernel is compiled once and not in every evaluation. Checks and measurements are the same, but workers that share a
+    /// directory have no process namespace.
     #[must_use]
     pub fn sharing_kernels(mut self) -> Self {
         self.machine.shares_kernels = self.machine.options.cache.is_some();
@@ -182,8 +182,8 @@ impl Referee {
     }
 
     /// Evaluates without timing: rules, match and checks, including the watch over replacement functions. It does not
-    /// wait for the right to measure. `correct` says that the results are right and nothing of their worth: the verdict has no
-    /// timings, and a key of its own.
+    /// wait for the right to measure. `correct` means only that the results are right: the verdict has no timings, and
+    /// another key.
     ///
     /// # Errors
     /// As for [`Self::evaluate`].
@@ -193,8 +193,8 @@ impl Referee {
         Ok(verdict)
     }
 
-    /// One call of a candidate on a graph under PyTorch's profiler, in a worker like those of an evaluation; or why
-    /// there is none. The worker reports it, for people: it does not affect a verdict.
+    /// Profiles one call of a candidate on a graph with PyTorch's profiler, in a worker like those of an evaluation. The inner
+    /// error is the reason why there is no profile. The worker reports the profile itself, so no verdict uses it.
     ///
     /// # Errors
     /// As for [`Self::evaluate`].

@@ -1,5 +1,5 @@
-//! Limits that the kernel does not keep by itself: memory of a whole tree of processes, their number, and the length of
-//! what a worker prints.
+//! Limits that the kernel does not enforce: memory of a whole tree of processes, their number, and the length of a worker's
+//! output.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

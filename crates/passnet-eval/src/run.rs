@@ -183,7 +183,7 @@ impl RunState<'_> {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
             let Some((id, candidate)) = self.work.get(index) else { break };
             let result = self.one(suite, id, candidate);
-            // Its workers were killed because the run stops. That is no failure of the machine.
+            // Its workers were killed because the run stops. That is not a failure of the machine.
             if result.is_err() && self.stop.load(Ordering::Relaxed) {
                 break;
             }

@@ -16,7 +16,7 @@ use crate::{
 /// Time limit of one attempt.
 pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 
-/// Returns what a confined worker reaches on this machine, by layer: `enforced`, or why not.
+/// Returns the confinement of a worker on this machine, by layer: `enforced`, or the reason why not.
 ///
 /// # Errors
 /// If the fork server does not work.

@@ -86,7 +86,7 @@ pub(crate) fn blocks(
     let within = |time: Duration, call: Duration| time.as_nanos() / (call.as_nanos().max(1) * u128::from(base)) + 1;
     // A slow side, such as a kernel in an interpreter, must not take minutes because the other one is fast.
     let wanted = within(BLOCK, call.fastest).min(within(LONGEST_BLOCK, call.slowest));
-    // Each call after an emptied cache is a trial of its own, and the published harness has no such thing.
+    // Each call after an emptied cache is a separate trial, and the published harness has no such thing.
     let is_fixed = settings.cache == CacheMode::Cold || settings.mode == Mode::Paper;
     let calls = if is_fixed { 1 } else { wanted.min(u128::from(fits.min(1 << 10))) as u32 };
     // At least one round is checked, independent of the random choice.

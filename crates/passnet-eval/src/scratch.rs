@@ -26,8 +26,8 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         let directory = self.0.take();
-        // Where no thread can be started, the closure and with it the directory are dropped here. What a process leaves
-        // that ends meanwhile is swept by a later one.
+        // If no thread can start, the closure and its directory are dropped here. If the process ends meanwhile, a later process
+        // deletes what is left.
         let _ = std::thread::Builder::new().spawn(move || drop(directory));
     }
 }

@@ -7,13 +7,11 @@ use std::{
 
 use passnet_record::{Mode, RunSettings};
 
-/// Seed of the published harness, which paper mode checks outputs under; also that of evaluations whose contents are left
-/// predictable on purpose.
+/// Seed of the published harness. Paper mode uses it for checked outputs, and so do evaluations with predictable contents.
 const PUBLIC: u64 = 123;
 
 /// Source of all seeds of one evaluation: contents, checked calls, lengths of blocks, generators of PyTorch. Unless the
-/// settings name it, it comes from the operating system, so that nothing before the evaluation says what its contents
-/// will be.
+/// settings have a seed, it comes from the operating system, so that contents cannot be predicted before the evaluation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seeds {
     root: u64,

@@ -4,9 +4,9 @@ use passnet_record::{CacheMode, Device, ExecutionPath, Mode, RunSettings, Weight
 
 use crate::inputs::Content;
 
-/// Tolerance that a correct graph has to reach. Honest fusion keeps in float32 what eager mode rounds to a 16-bit type
-/// between two operations, and so differs from it by a rounding of the intermediate values: that fails at -5, whose
-/// absolute term is 1e-5, and passes here. AS weighs every tolerance by itself.
+/// Tolerance that a correct graph has to reach. Eager mode rounds intermediate values to a 16-bit type between two operations;
+/// honest fusion keeps them in float32. The difference fails at -5, whose absolute term is 1e-5, and passes here. AS weighs each
+/// tolerance separately.
 const CORRECT_AT: i32 = -2;
 
 /// Everything that the referee can do: several seeds, adversarial contents, interleaved timing, both paths.

@@ -1,6 +1,7 @@
 //! Order statistics of trial times, and how sure a ratio of two medians is.
 
 use passnet_record::{RatioInterval, SideTiming};
+use passnet_score::median;
 
 use crate::philox::Stream;
 
@@ -91,12 +92,12 @@ fn resampled(base: &Rounds, candidate: &Rounds, seed: u64, resamples: u64) -> Op
     })
 }
 
-/// Factor between the ratios of two pairs of processes that is no contradiction: the layout of a process's memory alone can
-/// make it.
+/// Largest factor between the ratios of two pairs of processes that do not contradict each other. The layout of a process's memory
+/// alone can cause it.
 const BETWEEN_PAIRS: f64 = 1.1;
 
 /// Returns the summary of the ratios of several pairs of processes: their geometric mean, and an interval that holds
-/// those of all of them. The processes of a pair share what no interval over rounds sees. `None` for none.
+/// those of all of them. An interval over rounds alone would miss the effects that all rounds of a pair share. `None` for none.
 pub fn combined(pairs: &[RatioInterval]) -> Option<RatioInterval> {
     let confidence = pairs.first()?.confidence;
     let mean = pairs.iter().map(|pair| pair.ratio.ln()).sum::<f64>() / pairs.len() as f64;
@@ -141,16 +142,16 @@ fn log_ratios(base: &Rounds, candidate: &Rounds) -> Vec<f64> {
     ratios.map(f64::ln).filter(|log| log.is_finite()).collect()
 }
 
-/// By how much a percentile bootstrap over these rounds is too narrow: the product of two factors.
+/// Factor by which a percentile bootstrap over these rounds is too narrow: the product of two factors.
 ///
-/// - It takes the spread of `n` values for that of their population and its distribution for normal. Both are corrected by
+/// - It uses the spread of `n` values as that of their population, and assumes a normal distribution. Both are corrected by
 ///   `sqrt(n / (n - 1)) * t / z`, t and z the quantiles of Student's (n - 1 degrees of freedom) and the normal
 ///   distribution: Hesterberg, "What Teachers Should Know About the Bootstrap", The American Statistician 69 (2015), the
 ///   expanded percentile interval. 1.22 for ten rounds.
-/// - It takes the rounds for independent. Where neighbours are alike, with a correlation r, the variance of a mean is
+/// - It assumes that the rounds are independent. If neighbours have a correlation r, the variance of a mean is
 ///   (1 + r) / (1 - r) times larger: Zwiers and von Storch, "Taking serial correlation into account in tests of the
-///   mean", Journal of Climate 8 (1995). The estimate of r from n values is too small by about 1 / n; what is negative
-///   counts as none.
+///   mean", Journal of Climate 8 (1995). The estimate of r from n values is too small by about 1 / n; a negative value
+///   counts as 0.
 fn widening(values: &[f64]) -> f64 {
     let n = values.len() as f64;
     if values.len() < 2 {
@@ -183,21 +184,6 @@ fn student_t(degrees: f64) -> f64 {
         z1,
     ];
     terms.into_iter().fold(0.0, |sum, term| sum / degrees + term)
-}
-
-/// Returns the median of values in any order, which it reorders; `None` for no values.
-fn median(values: &mut [f64]) -> Option<f64> {
-    let middle = values.len() / 2;
-    if values.is_empty() {
-        return None;
-    }
-    let even = values.len().is_multiple_of(2);
-    let (below, &mut upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
-    if !even {
-        return Some(upper);
-    }
-    let lower = below.iter().copied().max_by(f64::total_cmp)?;
-    Some((lower + upper) / 2.0)
 }
 
 #[cfg(test)]

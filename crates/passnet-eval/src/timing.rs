@@ -1,19 +1,22 @@
 //! Interleaved measurement of several workers.
 //!
 //! A round is one block of consecutive trials per side; the order of sides alternates from round to round (A B, B A,
-//! A B ...), so that a drift of the machine hits both alike. Each call sees a content of its own, and any timed call may be
+//! A B ...), so that a drift of the machine hits both alike. Each call sees a separate content, and any timed call may be
 //! the one whose outputs are compared.
 
 use std::time::{Duration, Instant};
 
 use passnet_record::{
-    Baseline, ExecutionPath, Mode, RatioInterval, RunSettings, SideTrials, Timing, WorkerReply, WorkerRequest,
+    Baseline, ExecutionPath, Mode, RatioInterval, RunSettings, SampleRule, SampledOutput, SideTrials, Timing,
+    WorkerReply, WorkerRequest,
 };
 
 use crate::{
     accounting::{SeenBlock, SideRounds, charge, charged},
     block::InputBlock,
+    philox::Stream,
     pools::Pools,
+    samples::{self, RoundSamples},
     schedule::{BlockPlan, CallTimes, blocks, sizing},
     stats::{combined, fluctuation, quantile, ratio_of_medians, summarize},
     tree::{CpuUse, own_cpu_use},
@@ -35,14 +38,14 @@ pub(crate) struct Measurement {
     pub(crate) calls: u32,
     /// Fluctuation of the times, compared with `max_iqr_ratio`.
     pub(crate) noise: f64,
-    /// While the others were measured: how long that took, and what the last side ran meanwhile.
+    /// Time in which the others were measured, and the CPU time that the last side used meanwhile.
     pub(crate) elsewhere: (Duration, Duration),
-    /// Nanoseconds per call that count as the last side's although its trials do not have them.
+    /// Nanoseconds per call that are added to the trials of the last side.
     pub(crate) charged_ns: u64,
 }
 
 impl Measurement {
-    /// Returns the times that count of the last side.
+    /// Returns the times of the last side, with the charge.
     fn candidate(&self) -> SideTrials {
         self.sides.last().map(|side| charged(&side.times, self.charged_ns)).unwrap_or_default()
     }
@@ -63,8 +66,16 @@ pub(crate) struct CheckedRound {
     pub(crate) content: InputBlock,
 }
 
-/// Receiver of the outputs of checked rounds.
-pub(crate) type CheckOutputs<'a> = &'a mut dyn FnMut(CheckedRound);
+/// Values that the sides of a round returned.
+pub(crate) enum SeenOutputs {
+    /// All outputs of one call.
+    Kept(Box<CheckedRound>),
+    /// A few elements of many calls.
+    Sampled(RoundSamples),
+}
+
+/// Receiver of the outputs that are seen.
+pub(crate) type CheckOutputs<'a> = &'a mut dyn FnMut(SeenOutputs);
 
 /// Plan of a measurement.
 pub(crate) struct MeasurementPlan<'a> {
@@ -87,6 +98,8 @@ pub(crate) struct MeasurementPlan<'a> {
     pub(crate) output_limit: u64,
     /// Compare reported times and values with those that this process sees.
     pub(crate) check_clock: bool,
+    /// Compare a few elements of many calls.
+    pub(crate) sample: bool,
 }
 
 /// Measured values of one side.
@@ -97,6 +110,8 @@ struct SideTimes {
     kept: Vec<String>,
     /// Timed call of the last block that they are of.
     kept_call: u32,
+    /// Elements of the calls of the last block.
+    samples: Vec<SampledOutput>,
 }
 
 impl MeasurementPlan<'_> {
@@ -111,10 +126,12 @@ impl MeasurementPlan<'_> {
         let (mut made, mut elsewhere) = (first.all(), (Duration::ZERO, Duration::ZERO));
         for (round, &plan) in plans.iter().enumerate() {
             let order = self.order(round, workers.len());
+            let rule = self.sample.then(|| samples::rule(self.sample_seed(round), plan));
             for &side in &order {
                 let begin = Instant::now();
                 let before = if side == last { None } else { workers[last].cpu_use() };
-                self.block(workers[side], plan, made, &mut sides[side]).map_err(|fault| SideFault { side, fault })?;
+                self.block(workers[side], plan, (made, rule), &mut sides[side])
+                    .map_err(|fault| SideFault { side, fault })?;
                 if let Some(before) = before
                     && let Some(after) = workers[last].cpu_use()
                 {
@@ -124,7 +141,12 @@ impl MeasurementPlan<'_> {
             }
             if plan.checked {
                 let call = made + u64::from(plan.warmup) + u64::from(sides[last].kept_call);
-                check(self.checked(workers, call, &order, &mut sides)?);
+                check(SeenOutputs::Kept(Box::new(self.checked(workers, call, &order, &mut sides)?)));
+            }
+            if let Some(rule) = rule {
+                let of_sides = [0, last].map(|side| std::mem::take(&mut sides[side].samples));
+                let first = made + u64::from(plan.warmup);
+                check(SeenOutputs::Sampled(RoundSamples { rule, plan, first, sides: of_sides }));
             }
             made += plan.all();
         }
@@ -165,7 +187,7 @@ impl MeasurementPlan<'_> {
         for (side, worker) in workers.iter_mut().enumerate() {
             let of_side = |fault| SideFault { side, fault };
             let mut sized = SideTimes::default();
-            self.block(worker, plan, 0, &mut sized).map_err(of_side)?;
+            self.block(worker, plan, (0, None), &mut sized).map_err(of_side)?;
             let mut times: Vec<f64> = sized.rounds.times.flat().iter().map(|&ns| ns as f64).collect();
             times.sort_unstable_by(f64::total_cmp);
             let median = Duration::from_nanos(quantile(&times, 0.5) as u64);
@@ -174,8 +196,19 @@ impl MeasurementPlan<'_> {
         Ok(call)
     }
 
+    fn sample_seed(&self, round: usize) -> u64 {
+        let [low, high, ..] = Stream::new(self.seed, "samples").group(round as u64);
+        u64::from(low) | u64::from(high) << 32
+    }
+
     /// One block of one side, before which it has made `made` calls.
-    fn block(&self, worker: &mut Worker, plan: BlockPlan, made: u64, side: &mut SideTimes) -> Result<(), Fault> {
+    fn block(
+        &self,
+        worker: &mut Worker,
+        plan: BlockPlan,
+        (made, sample): (u64, Option<SampleRule>),
+        side: &mut SideTimes,
+    ) -> Result<(), Fault> {
         let request = WorkerRequest::Time {
             windows: self.pools.windows(self.seen + made),
             warmup: plan.warmup,
@@ -185,6 +218,7 @@ impl MeasurementPlan<'_> {
             cache: self.settings.cache,
             restore: self.restore,
             seed: self.call_seed,
+            sample,
         };
         let before = (worker.cpu_use(), own_cpu_use());
         let sent = Instant::now();
@@ -202,6 +236,7 @@ impl MeasurementPlan<'_> {
             return Err(Fault::Broken(format!("call {} of {} was kept", timed.kept_call, plan.timed())));
         }
         (side.kept, side.kept_call) = (std::mem::take(&mut timed.kept), timed.kept_call);
+        side.samples = std::mem::take(&mut timed.samples);
         let seen = SeenBlock { took, waited };
         side.rounds.enter(timed, plan, seen, self.check_clock).map_err(Fault::Broken)
     }
@@ -219,7 +254,7 @@ impl MeasurementPlan<'_> {
         let of_first = |fault| SideFault { side: first, fault };
         let once = BlockPlan { warmup: 0, trials: 1, calls: 1, checked: true };
         let mut again = SideTimes::default();
-        self.block(workers[first], once, call, &mut again).map_err(of_first)?;
+        self.block(workers[first], once, (call, None), &mut again).map_err(of_first)?;
         sides[first].kept = again.kept;
         let content = self.pools.content(self.seen + call).map_err(|error| of_first(error.into()))?;
         let mut kept = |side: usize| if self.check_clock { std::mem::take(&mut sides[side].kept) } else { Vec::new() };

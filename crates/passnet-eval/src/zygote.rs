@@ -178,7 +178,7 @@ impl Zygote {
                     Ok((reply, _)) => format!("it said {reply:?}"),
                     Err(error) => error.to_string(),
                 };
-                // Both fail only where it has ended by itself.
+                // Both fail only if the process has already ended.
                 let _ = child.kill();
                 pid.store(0, Ordering::SeqCst);
                 let _ = child.wait();

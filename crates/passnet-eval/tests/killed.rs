@@ -31,7 +31,7 @@ fn meta(rows: usize) -> String {
     )
 }
 
-/// Not a test of its own: the process that gets killed.
+/// Not a separate test: the process that gets killed.
 #[test]
 fn child() {
     let Some(home) = std::env::var_os(CHILD).map(PathBuf::from) else { return };

@@ -5,6 +5,7 @@ mod confine;
 mod facts;
 mod launch;
 mod poison;
+mod sample;
 mod timed;
 
 use pyo3::{

@@ -1,12 +1,13 @@
 //! Confinement of a worker: what it can see, reach, change and leave behind.
 //!
-//! Three steps, since the process that confines itself is a forked copy of a server that has imported torch:
+//! Confinement has three steps, because the confined process is a forked copy of a server that has imported torch:
 //!
-//! 1. [`Namespaces::prepare`], once in the server and before it has threads: gains the right to make namespaces where the
-//!    user is not root, and makes an empty network that all workers share. Making one takes longer than all the rest.
-//! 2. [`Namespaces::unshare_for_next_child`] around a fork: the child is process 1 of a separate process namespace. The kernel kills all processes of it
-//!    when the child ends, double-forked daemons and new sessions included, and nothing outside has a number to be named by.
-//! 3. [`enter`] and [`seal`] in the child: a read-only view of the file system with a private scratch, then no capabilities,
+//! 1. [`Namespaces::prepare`], once in the server, before it has threads. It gains the right to make namespaces if the user is
+//!    not root, and makes an empty network that all workers share, because making one takes longer than all the rest.
+//! 2. [`Namespaces::unshare_for_next_child`], around a fork. The child is process 1 of a separate process namespace. When it ends,
+//!    the kernel kills all processes in the namespace, double-forked daemons and new sessions included. Processes outside have no
+//!    number inside.
+//! 3. [`enter`] and [`seal`], in the child: a read-only view of the file system with a private scratch, then no capabilities,
 //!    an allow-list of files (Landlock) and one of system calls (seccomp).
 //!
 //! No layer is required. Layers that a machine refuses are reported, so that a run can record the level that it reached.
@@ -26,11 +27,11 @@ pub use self::{grant::Grant, namespaces::Namespaces};
 /// One mechanism.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layer {
-    /// A process table of its own; dies as a whole.
+    /// A separate process table, whose processes all die with its first one.
     Processes,
-    /// A network without interfaces, System V objects and a host name of its own.
+    /// A network without interfaces, and a separate host name and System V objects.
     Network,
-    /// Everything mounted read-only, but for a scratch in memory of limited size.
+    /// Everything mounted read-only, except for a scratch in memory of limited size.
     Mounts,
     /// `/proc` shows its own processes only.
     Proc,
@@ -123,7 +124,7 @@ pub fn enter(grant: &Grant, namespaces: Option<&Namespaces>) -> Reached {
     reached
 }
 
-/// Gives up everything that is not granted, for good. `reached` is what [`enter`] gave.
+/// Gives up all rights that are not granted, permanently. `reached` is the result of [`enter`].
 pub fn seal(grant: &Grant, mut reached: Reached) -> Reached {
     reached.attempt(grant, Layer::Privileges, privileges::drop_all);
     let (own_proc, own_mounts) = (reached.is_on(Layer::Proc), reached.is_on(Layer::Mounts));

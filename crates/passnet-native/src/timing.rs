@@ -16,19 +16,28 @@ pub trait TimedCall {
     /// Error of a step.
     type Error;
 
-    /// Does the untimed work before a call, warm-up calls counted too: gives it its content, empties caches. Ends with the
-    /// device idle.
+    /// Does the untimed work before a call: copies its content, empties caches. `call` also counts warm-up calls. The device is
+    /// idle at the end.
     fn prepare(&mut self, call: usize) -> Result<(), Self::Error>;
 
     /// Returns the call itself, including the wait for the device. Returns nanoseconds between device events around it, if
     /// the device has any.
     fn call(&mut self) -> Result<Option<u64>, Self::Error>;
 
+    /// Returns the timed call of `timed` before which there is a guarded one, if there is one.
+    fn guarded(&mut self, timed: u64) -> Result<Option<u64>, Self::Error>;
+
+    /// Makes an untimed call whose kernels are guarded, with the content of call `call`, and then the usual one.
+    fn guard(&mut self, call: usize) -> Result<(), Self::Error>;
+
+    /// Notes something of what timed call `timed`, counted from 0, has returned. Untimed.
+    fn sample(&mut self, timed: u64);
+
     /// Returns a random number that nothing in this process can know before it is drawn.
     fn draw(&mut self) -> Result<u64, Self::Error>;
 
-    /// Does the untimed work after a call: keeps what it returned instead of what was kept before, or overwrites it and lets
-    /// go of it.
+    /// Does the untimed work after a call: keeps its result instead of the one that was kept before, or overwrites and releases
+    /// the result.
     fn finish(&mut self, keep: bool) -> Result<(), Self::Error>;
 }
 
@@ -58,9 +67,9 @@ pub struct Block {
 
 /// Runs the untimed calls, then the timed ones, and keeps the result of one timed call.
 ///
-/// Timed call `i`, counted from 1, is kept with probability `1 / i` once it has returned, instead of the one that was kept
-/// before it (reservoir sampling: J. S. Vitter, "Random sampling with a reservoir", 1985). So each has the same chance, and
-/// while a call runs nothing in the memory of the process says whether it will be kept.
+/// After timed call `i`, counted from 1, its result replaces the one that was kept before with probability `1 / i` (reservoir
+/// sampling: J. S. Vitter, "Random sampling with a reservoir", 1985). Each call has the same chance. While a call runs, nothing
+/// in the memory of the process shows whether its result will be kept.
 ///
 /// # Errors
 ///
@@ -70,6 +79,7 @@ pub fn time_block<S: TimedCall>(subject: &mut S, plan: BlockCalls) -> Result<Blo
     let calls = u64::from(plan.calls.max(1));
     let (mut call, begin) = (0, monotonic_ns());
     let mut timed = 0_u64;
+    let guarded = subject.guarded(u64::from(plan.trials) * calls)?;
     for _ in 0..plan.warmup {
         subject.prepare(call)?;
         subject.call()?;
@@ -79,11 +89,15 @@ pub fn time_block<S: TimedCall>(subject: &mut S, plan: BlockCalls) -> Result<Blo
     for _ in 0..plan.trials {
         let (mut e2e, mut device) = (0, None);
         for _ in 0..calls {
+            if guarded == Some(timed) {
+                subject.guard(call)?;
+            }
             subject.prepare(call)?;
             let start = monotonic_ns();
             let on_device = subject.call()?;
             e2e += monotonic_ns() - start;
             device = on_device.map(|ns| device.unwrap_or(0) + ns);
+            subject.sample(timed);
             timed += 1;
             let is_kept = subject.draw()?.is_multiple_of(timed);
             if is_kept {
@@ -109,6 +123,8 @@ mod tests {
         fail_at: Option<usize>,
         /// Draws in order; after them, 1.
         draws: Vec<u64>,
+        sampled: Vec<u64>,
+        guard_at: Option<u64>,
     }
 
     impl TimedCall for Recorder {
@@ -122,6 +138,19 @@ mod tests {
         fn call(&mut self) -> Result<Option<u64>, usize> {
             self.steps.push('c');
             if self.fail_at == Some(self.steps.len()) { Err(self.steps.len()) } else { Ok(Some(7)) }
+        }
+
+        fn guarded(&mut self, _timed: u64) -> Result<Option<u64>, usize> {
+            Ok(self.guard_at)
+        }
+
+        fn guard(&mut self, call: usize) -> Result<(), usize> {
+            self.steps.push_str(&format!("g{call}"));
+            Ok(())
+        }
+
+        fn sample(&mut self, timed: u64) {
+            self.sampled.push(timed);
         }
 
         fn draw(&mut self) -> Result<u64, usize> {
@@ -145,10 +174,10 @@ mod tests {
 
     #[test]
     fn a_trial_is_the_mean_of_its_calls() {
-        let mut subject = Recorder::default();
+        let mut subject = Recorder { guard_at: Some(2), ..Recorder::default() };
         let block = time_block(&mut subject, BlockCalls { warmup: 0, trials: 2, calls: 2 }).unwrap();
-        assert_eq!(subject.steps, "0ck1cf2cf3cf");
-        assert_eq!((block.e2e.len(), block.device), (2, vec![7; 2]));
+        assert_eq!(subject.steps, "0ck1cfg22cf3cf");
+        assert_eq!((block.e2e.len(), block.device, subject.sampled), (2, vec![7; 2], vec![0, 1, 2, 3]));
         assert!(block.total >= 2 * block.e2e.iter().sum::<u64>());
     }
 

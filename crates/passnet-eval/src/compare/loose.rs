@@ -1,9 +1,9 @@
 //! The bound by which outputs for adversarial inputs are judged.
 //!
-//! Inputs far from what the graph was captured with (huge, tiny, constant) drive honest kernels to other roundings,
-//! which the ladder of tolerances, with its absolute terms made for values near 1, does not fit. Such rounds have
-//! to distinguish a computation from a stored result or a constant, and a bound relative to the largest reference value
-//! of the tensor is enough for that.
+//! On inputs that are far from the captured ones (huge, tiny, constant), honest kernels round differently than eager mode. The
+//! ladder of tolerances does not fit these values, because its absolute terms are made for values near 1. Such rounds only have
+//! to distinguish a computation from a stored result or a constant. A bound relative to the largest reference value of the
+//! tensor is enough for that.
 
 use half::{bf16, f16};
 use passnet_record::DType;
@@ -52,9 +52,9 @@ pub(super) const FLOOR: f64 = 1e-5;
 /// Judges all elements whose reference is finite, and those where it is not if that is expected. Exact types must be equal, but
 /// integers made of NaN are not compared: conversions of it are undefined.
 ///
-/// With a `second` reference of the same type and length, each element has to be right by one of the two. Where the first reference is
-/// wrong by the second the element is unreliable: a computation that loses all digits has no right result. As many elements may be
-/// wrong as are unreliable.
+/// With a `second` reference of the same type and length, each element has to agree with one of the two. An element is unreliable if
+/// the first reference disagrees with the second: a computation that loses all digits has no right result. The number of wrong
+/// elements may be at most that of unreliable ones.
 pub fn loosely_close(
     dtype: DType,
     candidate: &[u8],

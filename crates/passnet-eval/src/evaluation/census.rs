@@ -18,11 +18,11 @@ use crate::{
 };
 
 impl GraphEvaluation<'_> {
-    /// Runs the candidate five more times: once under watch, twice with its kernels doing nothing, and on the two contents of
-    /// those as it is. If it comes to the right results without its kernels, something else does the work: it has computed on
-    /// neither content before, so that no memory that was left over holds them, and they differ, so that one result that lay
-    /// there by chance is not enough. Before it is accused, what its functions return is overwritten behind its back once: only
-    /// outputs that change then are made of it.
+    /// Runs the candidate five more times: once under watch, then on two contents, first with idle kernels and then unchanged.
+    /// If the results are right although the kernels do nothing, something else does the work. The candidate has computed on
+    /// neither content before, so the results cannot be left in memory, and the contents differ, so one result that is there by
+    /// chance is not enough. Before an accusation, the results of the candidate's functions are overwritten once: only outputs
+    /// that then change depend on these functions.
     pub(super) fn take_census(&mut self, candidate: &mut Worker) -> Result<(), Stop> {
         let seed = |number| self.seeds.seed("census", number);
         let limit = self.machine.settings.memory_bytes;
@@ -50,7 +50,7 @@ impl GraphEvaluation<'_> {
         for content in [1, 2] {
             match call(content, Watch { idle: true, ..plain }) {
                 Ok(idle) => without.push(idle),
-                // Nothing says that a graph can bear what its kernels leave undone.
+                // An honest graph may also fail on the results of kernels that do nothing.
                 Err(Fault::Failed(_) | Fault::Died { .. } | Fault::Deadline) => return Ok(()),
                 Err(fault) => return Err(fault).candidate(phase),
             }
@@ -72,7 +72,7 @@ impl GraphEvaluation<'_> {
         {
             return Ok(());
         }
-        // Or if what it computes is multiplied by weights that are zero, or is the same for all inputs and lay there still.
+        // The same holds if zero weights multiply the results, or if a result is the same for all inputs and still in memory.
         if let Ok(spoilt) = call(1, Watch { spoil: true, ..plain }) {
             let differ =
                 |a, b| Some(pairs(a, b, 1)?.iter().map(|pair| !same_bytes(from_ref(pair))).collect::<Vec<_>>());

@@ -11,7 +11,7 @@ use crate::{pools::Pools, schedule::least_calls, timing::SideFault, worker::Work
 /// Pools, and how many of their windows a call has seen.
 pub(super) struct TimedContents {
     pub(super) pools: Pools,
-    /// Calls of earlier measurements, each with a window of its own.
+    /// Calls of earlier measurements, each with a separate window.
     pub(super) seen: u64,
     /// Calls of the last measurement.
     last: u64,

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use passnet_record::{
-    Baseline, CandidateSpec, ContentId, Device, SCHEMA_VERSION, Status, TimeUnit, Timing, TrialTimes,
+    Baseline, CandidateSpec, ContentId, Device, Mode, SCHEMA_VERSION, Status, TimeUnit, Timing, TrialTimes,
 };
 use rustix::thread::CpuSet;
 
@@ -11,7 +11,7 @@ use super::{
     contents::TimedContents,
     context::{GraphEvaluation, MAX_OUTPUT, elapsed},
     stop::{OrStop as _, Stop},
-    suspect::{KeptOutputs, Suspect},
+    suspect::{KeptOutputs, Suspects},
 };
 use crate::{
     accounting::{HiddenTime, SideRounds, unexplained_time},
@@ -153,11 +153,9 @@ impl GraphEvaluation<'_> {
             };
             self.send_contents(&mut contents, &mut sides).map_err(|fault| of_side(fault, &sides))?;
             let (measurement, suspects) = self.measure_once(number, &mut sides, &mut contents, at)?;
-            for suspect in suspects {
-                contents.is_sent = false;
-                // The examination gives the reference other inputs, so the contents must be sent again.
-                self.examine(&suspect, sides[0], &measured.spec, at)?;
-            }
+            // An examination gives the reference other inputs, so the contents must be sent again.
+            contents.is_sent &= suspects.is_empty();
+            self.examine_all(&suspects, sides[0], &measured.spec, at)?;
             measured.contents = Some(contents);
             for side in &measurement.sides {
                 self.report.cost.trials_ns += side.calls.as_nanos() as u64;
@@ -241,8 +239,9 @@ impl GraphEvaluation<'_> {
         sides: &mut [&mut Worker],
         contents: &mut TimedContents,
         at: i32,
-    ) -> Result<(Measurement, Vec<Suspect>), Stop> {
+    ) -> Result<(Measurement, Suspects), Stop> {
         let machine = self.machine;
+        let at = machine.options.defences.timed.then_some(at);
         let (measuring, waited) = self.acquire_device()?;
         let held = Instant::now();
         // The time limit does not include the wait for other evaluations.
@@ -260,11 +259,12 @@ impl GraphEvaluation<'_> {
             output_bytes: self.output_bytes,
             output_limit: MAX_OUTPUT,
             check_clock: machine.options.defences.clock,
+            sample: at.is_some() && machine.settings.mode == Mode::Sound && machine.settings.device.is_cpu(),
         };
-        let at = machine.options.defences.timed.then_some(at);
         let mut outputs = KeptOutputs::new(self.guard(), at, plan.call_seed);
-        let measurement = plan.run(sides, &mut |round| outputs.enter(round));
+        let measurement = plan.run(sides, &mut |seen| outputs.enter(seen));
         let measurement = measurement.map_err(|fault| of_side(fault, sides))?;
+        let seen = contents.seen;
         // The candidate has seen these windows, also if the measurement is discarded below.
         contents.enter(measurement.made);
         if let Some(candidate) = sides.last() {
@@ -276,7 +276,9 @@ impl GraphEvaluation<'_> {
         self.report.cost.held_ns += elapsed(held);
         drop(measuring);
         self.report.evidence.timed_calls_checked += outputs.rounds();
-        Ok((measurement, outputs.suspects()?))
+        self.report.evidence.timed_calls_sampled += outputs.sampled();
+        let sampled = outputs.sampled_suspect(&contents.pools, seen)?;
+        Ok((measurement, Suspects { kept: outputs.suspects()?, sampled }))
     }
 
     /// Records the measurements. Returns instability as a failure.

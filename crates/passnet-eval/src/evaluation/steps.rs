@@ -28,7 +28,7 @@ struct Sides<'w> {
 }
 
 impl GraphEvaluation<'_> {
-    /// Runs all steps. A failure that is given back, not raised, left measurements behind.
+    /// Runs all steps. A failure that is returned, not raised, left measurements behind.
     pub(crate) fn run(&mut self, adversarial: &[Content]) -> Result<Option<Failure>, Stop> {
         if let Some(unseen) = self.sample.graph().unseen() {
             let message = format!("{unseen}; its results cannot show whether a candidate is right");

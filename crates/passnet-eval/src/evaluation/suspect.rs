@@ -10,7 +10,9 @@ use crate::{
     block::InputBlock,
     failure::Failure,
     judge::{CallProperties, is_suspicious, pair, wrong_values},
-    timing::CheckedRound,
+    pools::Pools,
+    samples::{DifferingCall, RoundSamples},
+    timing::{CheckedRound, SeenOutputs},
     worker::{Fault, Returned, Sent, Worker},
 };
 
@@ -26,7 +28,26 @@ pub(super) struct Suspect {
     got: Returned,
 }
 
-/// Outputs of checked rounds. They are read and compared when the device is free: that can take longer than the calls.
+/// A timed call with sampled elements that are not close to the reference's, and its content.
+pub(super) struct SampledSuspect {
+    block: InputBlock,
+    seed: u64,
+    call: DifferingCall,
+}
+
+/// All suspects of a measurement.
+pub(super) struct Suspects {
+    pub(super) kept: Vec<Suspect>,
+    pub(super) sampled: Option<SampledSuspect>,
+}
+
+impl Suspects {
+    pub(super) fn is_empty(&self) -> bool {
+        self.kept.is_empty() && self.sampled.is_none()
+    }
+}
+
+/// Outputs that were seen in the rounds of a measurement. They are read and compared when the device is free: that can take longer than the calls.
 pub(super) struct KeptOutputs {
     guard: CallProperties,
     /// Tolerance; `None` to compare no values.
@@ -35,13 +56,25 @@ pub(super) struct KeptOutputs {
     waiting: Vec<CheckedRound>,
     nbytes: u64,
     rounds: u64,
+    sampled: u64,
+    waiting_samples: Vec<RoundSamples>,
     found: Result<Vec<Suspect>, Stop>,
 }
 
 impl KeptOutputs {
     /// Outputs that are to be close at a tolerance, if there is one.
     pub(super) fn new(guard: CallProperties, at: Option<i32>, seed: u64) -> Self {
-        Self { guard, at, seed, waiting: Vec::new(), nbytes: 0, rounds: 0, found: Ok(Vec::new()) }
+        Self {
+            guard,
+            at,
+            seed,
+            waiting: Vec::new(),
+            nbytes: 0,
+            rounds: 0,
+            sampled: 0,
+            waiting_samples: Vec::new(),
+            found: Ok(Vec::new()),
+        }
     }
 
     /// Rounds that were entered.
@@ -49,14 +82,37 @@ impl KeptOutputs {
         self.rounds
     }
 
-    /// Adds the outputs of a round, the reference's first and the candidate's last. Compares them now if many are waiting.
-    pub(super) fn enter(&mut self, round: CheckedRound) {
+    /// Calls that were sampled.
+    pub(super) fn sampled(&self) -> u64 {
+        self.sampled
+    }
+
+    /// Adds what was seen in a round, the reference's first and the candidate's last. Compares it now if much is waiting.
+    pub(super) fn enter(&mut self, seen: SeenOutputs) {
+        let round = match seen {
+            SeenOutputs::Kept(round) => *round,
+            SeenOutputs::Sampled(samples) => {
+                self.sampled += samples.calls();
+                self.waiting_samples.push(samples);
+                return;
+            }
+        };
         self.rounds += 1;
         self.nbytes += round.sent.iter().map(Sent::nbytes).sum::<u64>();
         self.waiting.push(round);
         if self.nbytes > MOST_WAITING {
             self.compare();
         }
+    }
+
+    /// Compares all samples; returns the call with the most elements that are not close. `seen`: calls before the measurement.
+    pub(super) fn sampled_suspect(&mut self, pools: &Pools, seen: u64) -> Result<Option<SampledSuspect>, Stop> {
+        let Some(at) = self.at else { return Ok(None) };
+        let samples = std::mem::take(&mut self.waiting_samples);
+        let calls = samples.iter().filter_map(|samples| samples.worst(at));
+        let Some(call) = calls.max_by_key(|call| call.mismatched) else { return Ok(None) };
+        let block = pools.content(seen + call.call).map_err(|error| Stop::Fault(error.into()))?;
+        Ok(Some(SampledSuspect { block, seed: self.seed, call }))
     }
 
     /// Compares all outputs; returns those of calls that are not close.
@@ -104,10 +160,24 @@ fn check_kept(returned: &Returned, kept: &[String]) -> Result<(), Fault> {
 }
 
 impl GraphEvaluation<'_> {
+    /// Examines all suspects of a measurement; fails for the first one that is at fault.
+    pub(super) fn examine_all(
+        &mut self,
+        suspects: &Suspects,
+        reference: &mut Worker,
+        spec: &CandidateSpec,
+        at: i32,
+    ) -> Result<(), Stop> {
+        for suspect in &suspects.kept {
+            self.examine(suspect, reference, spec, at)?;
+        }
+        suspects.sampled.as_ref().map_or(Ok(()), |suspect| self.examine_sampled(suspect, reference, spec, at))
+    }
+
     /// Accepts the outputs of a timed call if they are as close to float64 as the reference's. Else the candidate computes the
     /// same contents in a fresh process, which no call has left anything in: if it comes to the same values it is inaccurate,
     /// and if not it has done other work while it was timed.
-    pub(super) fn examine(
+    fn examine(
         &mut self,
         suspect: &Suspect,
         reference: &mut Worker,
@@ -116,41 +186,81 @@ impl GraphEvaluation<'_> {
     ) -> Result<(), Stop> {
         let Suspect { block, seed, expected, got } = suspect;
         let pairs = pair(expected, got, block, 0, CallProperties::default())?;
-        let wide = if self.asks_float64() {
-            self.send_inputs(reference, block, 0..1).reference("receiving inputs")?;
-            reference.receive_done(self.deadline).reference("receiving inputs")?;
-            let wide = self.float64(reference, 0, *seed)?;
-            reference.drop_inputs(self.deadline).reference("forgetting inputs")?;
-            wide
-        } else {
-            None
-        };
+        let wide = self.wide_result(reference, block, *seed)?;
         let Some(wrong) = wrong_values(&pairs, at, wide.as_ref()) else { return Ok(()) };
-        let again = self.repeat(suspect, spec).candidate("repeating a timed call")?;
+        let again = self.repeat(block, *seed, spec).candidate("repeating a timed call")?;
         let repeated = pair(&again, got, block, 0, CallProperties::default())?;
-        if wrong_values(&repeated, at, None).is_none() {
-            let message = format!(
-                "{wrong} on the contents of a timed call, and the same in a fresh process: the rewrite is not accurate enough on all \
-                 inputs like the sample's"
-            );
-            return Err(Failure::new(Status::Accuracy, "output_differs", message).into());
-        }
-        let message = format!(
-            "{wrong} in a timed call although checked calls were right, and a fresh process returns something else for the \
-             same contents: timed calls must do the same work"
-        );
-        Err(Failure::new(Status::Integrity, "timed_output_differs", message).into())
+        Err(differs(&wrong, wrong_values(&repeated, at, None).is_none()).into())
     }
 
-    /// Returns the results of a candidate for the contents of a call, in a process of its own.
-    fn repeat(&self, suspect: &Suspect, spec: &CandidateSpec) -> Result<Returned, Fault> {
-        let mut worker = self.fork(&format!("repeated-{:x}", suspect.seed), self.candidate.is_foreign())?;
+    /// Accepts or refuses, like [`examine`](Self::examine), a call of which only a few elements are known. The candidate computes
+    /// the same contents in a fresh process. If it comes to the same elements there, all values of the fresh process are judged.
+    fn examine_sampled(
+        &mut self,
+        suspect: &SampledSuspect,
+        reference: &mut Worker,
+        spec: &CandidateSpec,
+        at: i32,
+    ) -> Result<(), Stop> {
+        let SampledSuspect { block, seed, call } = suspect;
+        let again = self.repeat(block, *seed, spec).candidate("repeating a timed call")?;
+        if !call.is_repeated_by(&again, at) {
+            let wrong = format!("{} of a few elements of a timed call", call.mismatched);
+            return Err(differs(&format!("{wrong} are not close to the reference's"), false).into());
+        }
+        let expected = self.reference_result(reference, block, *seed)?;
+        let wide = self.wide_result(reference, block, *seed)?;
+        let pairs = pair(&expected, &again, block, 0, CallProperties::default())?;
+        wrong_values(&pairs, at, wide.as_ref()).map_or(Ok(()), |wrong| Err(differs(&wrong, true).into()))
+    }
+
+    /// Returns the reference's result for the contents of a call.
+    fn reference_result(&self, reference: &mut Worker, block: &InputBlock, seed: u64) -> Result<Returned, Stop> {
+        self.send_inputs(reference, block, 0..1).reference("receiving inputs")?;
+        reference.receive_done(self.deadline).reference("receiving inputs")?;
+        self.send_call(reference, 0, seed, Watch::default()).reference("repeating a timed call")?;
+        let expected = reference.receive_outputs(MAX_OUTPUT, self.deadline).reference("repeating a timed call")?;
+        reference.drop_inputs(self.deadline).reference("forgetting inputs")?;
+        Ok(expected)
+    }
+
+    /// Returns the same in float64, where that is asked for and possible.
+    fn wide_result(&mut self, reference: &mut Worker, block: &InputBlock, seed: u64) -> Result<Option<Returned>, Stop> {
+        if !self.asks_float64() {
+            return Ok(None);
+        }
+        self.send_inputs(reference, block, 0..1).reference("receiving inputs")?;
+        reference.receive_done(self.deadline).reference("receiving inputs")?;
+        let wide = self.float64(reference, 0, seed)?;
+        reference.drop_inputs(self.deadline).reference("forgetting inputs")?;
+        Ok(wide)
+    }
+
+    /// Returns the results of a candidate for the contents of a call, in a separate process.
+    fn repeat(&self, block: &InputBlock, seed: u64, spec: &CandidateSpec) -> Result<Returned, Fault> {
+        let mut worker = self.fork(&format!("repeated-{seed:x}"), self.candidate.is_foreign())?;
         worker.ready(self.deadline)?;
         self.send_load(&mut worker, spec)?;
         self.receive_load(&mut worker)?;
-        self.send_inputs(&mut worker, &suspect.block, 0..1)?;
-        self.send_call(&mut worker, 0, suspect.seed, Watch::default())?;
+        self.send_inputs(&mut worker, block, 0..1)?;
+        self.send_call(&mut worker, 0, seed, Watch::default())?;
         worker.receive_done(self.deadline)?;
         worker.receive_outputs(MAX_OUTPUT, self.deadline)
     }
+}
+
+/// Returns the failure of wrong values in a timed call, which a fresh process repeats or not.
+fn differs(wrong: &str, is_repeated: bool) -> Failure {
+    if is_repeated {
+        let message = format!(
+            "{wrong} on the contents of a timed call, and the same in a fresh process: the rewrite is not accurate enough on all \
+             inputs like the sample's"
+        );
+        return Failure::new(Status::Accuracy, "output_differs", message);
+    }
+    let message = format!(
+        "{wrong} in a timed call although checked calls were right, and a fresh process returns something else for the \
+         same contents: timed calls must do the same work"
+    );
+    Failure::new(Status::Integrity, "timed_output_differs", message)
 }

@@ -36,7 +36,7 @@ pub(crate) struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// Returns the elements of this value in what the graph returned in float64; `None` where that has no such value.
+    /// Returns the float64 result of this value; `None` if the graph has none in float64.
     pub(super) fn float64<'w>(&self, wide: &'w Returned) -> Option<Cow<'w, [u8]>> {
         let layout = match &self.origin {
             ValueOrigin::Output(index) => match wide.outputs.values.get(*index)? {
@@ -102,7 +102,7 @@ pub(crate) enum PairError {
 }
 
 /// Returns the values that a call returned and changed, in the order in which they are reported: outputs by position, then the
-/// inputs that the reference changes. `None` on both sides is no value.
+/// inputs that the reference changes. If both sides return `None`, it is left out.
 pub(crate) fn pair<'a>(
     reference: &'a Returned,
     candidate: &'a Returned,

@@ -36,7 +36,7 @@ const ADD_RELU: &str = r#"{"version": 1, "inputs": ["x", "y"], "nodes": [
     {"name": "relu", "op": "call_function", "target": "torch.nn.functional.relu", "args": [{"ref": 2}], "kwargs": []}],
     "outputs": [{"ref": 3}]}"#;
 
-/// A pass for `ADD_RELU`; `body` is what its replacement does, with a kernel `add_relu(x, y, out, n)` at hand.
+/// A pass for `ADD_RELU`; `body` is what its replacement does, with a kernel `add_relu(x, y, out, n)`.
 fn add_relu_pass(body: &str) -> Candidate {
     pass(&add_relu_source(body))
 }
@@ -187,7 +187,7 @@ def replacement_func():
 "#;
     for (mode, status) in [(Mode::Sound, Status::Correct), (Mode::Paper, Status::Accuracy)] {
         let adjust = |settings: &mut RunSettings| {
-            // Only the content that counts: infinities are no numbers to cancel.
+            // Only the content that counts: infinities are not numbers to cancel.
             (settings.mode, settings.adversarial) = (mode, Vec::new());
         };
         let Some(referee) = referee(adjust) else { return };

@@ -1,4 +1,4 @@
-//! Calls that show a kernel nothing of earlier ones and nothing of its callers: neither on the stack nor in registers.
+//! Calls in which a kernel finds no values of earlier calls or of its callers, neither on the stack nor in registers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,8 +11,8 @@ use super::stack;
 /// True in workers of the referee.
 static HIDES_STATE: AtomicBool = AtomicBool::new(false);
 
-/// Has the kernels of this process called with clean stacks and registers from now on. Programs of users call them as other
-/// functions: nothing is measured there, and their handlers of signals and profilers expect the stack of the thread.
+/// From now on, kernels of this process are called with clean stacks and registers. Programs of users call them like other
+/// functions: nothing is measured there, and their signal handlers and profilers expect the stack of the thread.
 pub fn hide_state() {
     HIDES_STATE.store(true, Ordering::Relaxed);
 }
@@ -22,7 +22,7 @@ pub fn hides_state() -> bool {
     HIDES_STATE.load(Ordering::Relaxed)
 }
 
-/// Calls a kernel on a [`stack`] that is clear, with registers that are clear. Its arguments are on that stack as well.
+/// Calls a kernel on a cleared [`stack`], with cleared registers. Its arguments are on that stack as well.
 ///
 /// # Safety
 ///
@@ -45,7 +45,7 @@ pub unsafe fn call(entry: Entry, words: &[u64], stack: StackUse) {
     }
 }
 
-/// Calls a kernel's function in a thread of its own making, with a pointer that is passed on as it is. In the thread that
+/// Calls a kernel's function in a thread that the kernel has started, with an unchanged pointer. In the thread that
 /// called the kernel, the function continues on the kernel's own stack.
 ///
 /// # Safety

@@ -1,4 +1,4 @@
-//! Calls of a kernel in a forked process that has nothing but what the kernel may use.
+//! Calls of a kernel in a forked process that has only the memory that the kernel may use.
 //!
 //! The process has the kernel's own image, the libraries of C (functions executable, data read-only), the unused part of the
 //! stack, and the tensors, at the same addresses as its parent: inputs read-only, outputs writable. All other memory is left
@@ -9,7 +9,7 @@
 //! - `process`: code of the forked process.
 //! - `stand_ins`: functions of OpenMP and of memory, for a process without threads and without a heap.
 //! - `mappings`: memory to keep, and memory that is left out.
-//! - `plan`: data that the parent prepares, in memory of its own.
+//! - `plan`: data that the parent prepares, in separate memory.
 
 mod control;
 mod mappings;
@@ -99,6 +99,7 @@ fn plan<'m>(forked: &ForkedCall<'_>, memory: &'m PlanMemory, keeps: &[Keep], are
         calls: memory.place(&calls),
         protections: memory.place(&protections),
         fills: memory.place(&forked.reach.fills),
+        copy: (!forked.reach.is_filled).then(|| memory.place_room(&forked.reach.fills)),
         exports: memory.place(&memory.exports(&forked.reach.results)),
         patches: memory.place(&patches),
         image: (mapping.base, mapping.constants, mapping.end),

@@ -1,12 +1,11 @@
 //! Calls of a kernel that has its tensors and nothing else, so that an access outside of them is noticed.
 //!
-//! The kernel gets copies. Each lies at one end of pages of its own, with closed pages on both sides, and copies that it may
-//! only read are read-only. It runs in a forked process without any other memory ([`forked`]). Some calls use the tensors
-//! themselves, where they are: then addresses are like those of timed calls.
+//! The kernel gets copies. Each copy is at one end of separate pages, with closed pages on both sides. Copies of `const`
+//! arguments are read-only. The kernel runs in a forked process without any other memory (`forked`). Some calls use the
+//! tensors in place, with the same addresses as in timed calls.
 //!
-//! Where that is not possible, and where a call has many launches, the kernel runs in this process. There, the first access to
-//! a closed page is recorded, the pages are opened, and the kernel continues: the call ends in an ordinary way, and its results
-//! do not matter any more.
+//! If a fork is not possible, or a call has many launches, the kernel runs in this process. There, the first access to a closed
+//! page is recorded, the pages are opened, and the kernel continues. The call ends normally, but its results no longer matter.
 
 mod fault;
 mod memory;
@@ -51,6 +50,7 @@ pub fn set_side(side: Option<Side>) {
         Some(Side::Start) => 1,
         Some(Side::End) => 2,
         Some(Side::Home) => 3,
+        Some(Side::Hidden) => 4,
     };
     SIDE.store(code, Ordering::Relaxed);
 }
@@ -61,6 +61,7 @@ pub fn side() -> Option<Side> {
         1 => Some(Side::Start),
         2 => Some(Side::End),
         3 => Some(Side::Home),
+        4 => Some(Side::Hidden),
         _ => None,
     }
 }
@@ -76,12 +77,12 @@ pub struct Callee<'c> {
     pub range: Option<Range>,
 }
 
-/// Calls `work` with `words` in which the addresses of tensors are those of guarded copies, and copies results back; or calls
-/// `callee` in a forked process instead. Returns the first access outside of the tensors; results are of no use then.
+/// Calls `work` with `words` that have the addresses of guarded copies, and copies results back. Or calls `callee` in a forked
+/// process instead. Returns the first access outside of the tensors; the results are then useless.
 ///
 /// # Errors
 ///
-/// Fails where the system gives no memory; nothing was called then.
+/// If the system has no memory; nothing was called then.
 ///
 /// # Safety
 ///
@@ -100,10 +101,15 @@ pub unsafe fn call_guarded(
         return Ok(None);
     }
     let callee = callee.filter(|_| is_forked());
-    if let (Side::Home, Some(callee)) = (side, callee)
-        && let Some(stray) = in_fork(callee, words, &[], Reach::of_tensors(tensors), tensors)
-    {
-        return Ok(stray);
+    if let (Side::Home | Side::Hidden, Some(callee)) = (side, callee) {
+        let reach = Reach { is_filled: side == Side::Home, ..Reach::of_tensors(tensors) };
+        if let Some(stray) = in_fork(callee, words, &[], reach, tensors) {
+            return Ok(stray);
+        }
+    }
+    if side == Side::Hidden {
+        work(words);
+        return Ok(None);
     }
     // SAFETY: the caller's word.
     let regions = unsafe { Region::all(tensors, side)? };

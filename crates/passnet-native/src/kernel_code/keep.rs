@@ -25,6 +25,8 @@ pub(super) struct Reach {
     pub(super) memory: Vec<Keep>,
     /// Bytes on them that belong to no tensor.
     pub(super) fills: Vec<Span>,
+    /// These bytes get other content, so that reads of them show in results.
+    pub(super) is_filled: bool,
     /// Tensors whose content has to come back.
     pub(super) results: Vec<Span>,
 }

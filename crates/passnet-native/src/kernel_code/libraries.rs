@@ -1,4 +1,4 @@
-//! Functions that kernels call: those of the C library and its kin, and our own for memory.
+//! Functions that kernels call: those of libraries of C and of the compiler, and our own for memory.
 
 use std::{
     ffi::{CStr, CString, c_char, c_void},

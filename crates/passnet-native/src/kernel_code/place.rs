@@ -33,7 +33,7 @@ pub enum LoadError {
     Io(#[from] io::Error),
 }
 
-/// A placed image. Its memory is given back when it is dropped.
+/// A placed image. Its memory is released when it is dropped.
 #[derive(Debug)]
 pub struct Loaded {
     base: *mut u8,
@@ -153,7 +153,7 @@ fn address_of(import: &Import) -> Option<usize> {
 /// Maps a copy of some bytes: executable up to `constants`, readable from there.
 fn map(memory: &[u8], constants: usize) -> io::Result<*mut u8> {
     let (flags, bytes) = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, memory.len().max(PAGE));
-    // SAFETY: a mapping of its own is written within its bounds; on failure it is given back.
+    // SAFETY: a separate mapping is written within its bounds; on failure it is released.
     #[expect(unsafe_code, reason = "there is no safe way to executable memory")]
     unsafe {
         let base = libc::mmap(ptr::null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);

@@ -1,8 +1,8 @@
-//! Stacks of kernels: memory of their own between closed pages, so that a kernel finds neither its callers nor what it left.
+//! Stacks of kernels: separate memory between closed pages, so that a kernel finds neither its callers nor its earlier values.
 //!
-//! A stack is as large as what is cleared before each call, so there is no unused part below the frames of a kernel in which
-//! values could stay. Each thread has one stack for each power of two, made when it is first needed. Recursion and arrays of
-//! dynamic size have no known bound: they get a large stack, whose used pages are released after the call.
+//! The whole stack is cleared before each call, so values cannot stay in an unused part below the frames of a kernel. Each thread
+//! has one stack for each power of two, which is made at its first use. Recursion and arrays of dynamic size have no known bound:
+//! such kernels get a large stack, whose used pages are released after the call.
 
 use std::{
     cell::{Cell, RefCell},

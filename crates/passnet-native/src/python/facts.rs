@@ -2,12 +2,12 @@
 
 use pyo3::{
     prelude::*,
-    types::{PyDict, PyString},
+    types::{PyDict, PyString, PyTuple},
 };
 
 type Expected<T, K> = (Py<T>, Py<K>, Py<PyAny>);
 
-/// Objects that have to be the same as when a model was captured, and lengths of containers.
+/// Objects that have to be the same as when a model was captured, and lengths, keys and members of containers.
 #[pyclass(frozen)]
 #[derive(Debug)]
 pub(super) struct ModuleFacts {
@@ -15,20 +15,28 @@ pub(super) struct ModuleFacts {
     members: Vec<Expected<PyAny, PyString>>,
     items: Vec<Expected<PyAny, PyAny>>,
     sizes: Vec<(Py<PyAny>, usize)>,
+    keys: Vec<(Py<PyDict>, Py<PyTuple>)>,
+    members_of: Vec<(Py<PyAny>, Py<PyAny>, bool)>,
+    calls: Vec<(Py<PyAny>, Py<PyAny>)>,
 }
 
 #[pymethods]
 impl ModuleFacts {
     /// `entries` are a dictionary, a key of it, and the value that is expected there; `members` an object, the name of an
-    /// attribute and its value; `items` a sequence, a place and its value; `sizes` a container and its length.
+    /// attribute and its value; `items` a sequence, a place and its value; `sizes` a container and its length; `keys` a
+    /// dictionary and its first keys; `members_of` a container, an object, and whether it is in the container; `calls` a
+    /// function and the object that it returns.
     #[new]
     const fn new(
         entries: Vec<Expected<PyDict, PyAny>>,
         members: Vec<Expected<PyAny, PyString>>,
         items: Vec<Expected<PyAny, PyAny>>,
         sizes: Vec<(Py<PyAny>, usize)>,
+        keys: Vec<(Py<PyDict>, Py<PyTuple>)>,
+        members_of: Vec<(Py<PyAny>, Py<PyAny>, bool)>,
+        calls: Vec<(Py<PyAny>, Py<PyAny>)>,
     ) -> Self {
-        Self { entries, members, items, sizes }
+        Self { entries, members, items, sizes, keys, members_of, calls }
     }
 
     /// Returns whether all is as expected. An attribute or item that is gone is not.
@@ -52,6 +60,26 @@ impl ModuleFacts {
         }
         for (sequence, place, expected) in &self.items {
             match sequence.bind(py).get_item(place) {
+                Ok(value) if value.is(expected) => {}
+                _ => return Ok(false),
+            }
+        }
+        for (dictionary, expected) in &self.keys {
+            let (dictionary, expected) = (dictionary.bind(py), expected.bind(py));
+            // By identity: a comparison of keys could run Python code that changes the dictionary.
+            if dictionary.len() < expected.len()
+                || dictionary.iter().zip(expected.iter()).any(|((key, _), known)| !key.is(&known))
+            {
+                return Ok(false);
+            }
+        }
+        for (container, object, expected) in &self.members_of {
+            if container.bind(py).contains(object)? != *expected {
+                return Ok(false);
+            }
+        }
+        for (function, expected) in &self.calls {
+            match function.bind(py).call0() {
                 Ok(value) if value.is(expected) => {}
                 _ => return Ok(false),
             }

@@ -11,7 +11,11 @@ use pyo3::{
 use crate::{
     cache::{Sweeper, last_level_bytes},
     cuda,
-    python::poison::{overwrite_all, values},
+    kernel_code::{Side, set_side},
+    python::{
+        poison::{overwrite_all, values},
+        sample::{Rule, Samples},
+    },
     random::random_word,
     timing::{BlockCalls, TimedCall, monotonic_ns, time_block},
 };
@@ -94,7 +98,7 @@ impl Source {
 /// A Python callable under the clock.
 struct PyCalls<'py> {
     callable: Bound<'py, PyAny>,
-    /// Two sets of arguments: what the kept call saw stays as it is, and other calls use the other one.
+    /// Two sets of arguments: the set of the kept call does not change, and other calls use the other set.
     sets: Vec<Bound<'py, PyTuple>>,
     set: usize,
     kept_set: usize,
@@ -105,15 +109,18 @@ struct PyCalls<'py> {
     restore: Option<Bound<'py, PyAny>>,
     /// Overwrite the memory of unused results.
     overwrites: bool,
-    /// Allocates what a call allocates.
+    /// Makes the same allocations as a call.
     allocations: Option<Bound<'py, PyAny>>,
-    /// Time that this took.
+    /// Time of these allocations and of overwriting them.
     overwriting_ns: u64,
     sweeper: Option<Sweeper>,
     cuda: Option<cuda::Timer>,
     last: Option<Bound<'py, PyAny>>,
     kept: Option<Bound<'py, PyAny>>,
     digests: Vec<String>,
+    samples: Option<Samples>,
+    /// Guard the kernels of some calls.
+    guards: bool,
 }
 
 impl TimedCall for PyCalls<'_> {
@@ -148,6 +155,34 @@ impl TimedCall for PyCalls<'_> {
         cuda.record_stop()?;
         cuda.synchronize()?;
         Ok(Some(cuda.elapsed_ns()?))
+    }
+
+    fn guarded(&mut self, timed: u64) -> PyResult<Option<u64>> {
+        let word = if self.guards { random_word()? } else { 0 };
+        // The number is below that of all calls in every other block.
+        Ok(self.guards.then_some(word % (2 * timed).max(1)))
+    }
+
+    fn guard(&mut self, call: usize) -> PyResult<()> {
+        let (begin, before) = (monotonic_ns(), self.overwriting_ns);
+        self.prepare(call)?;
+        set_side(Some(Side::Hidden));
+        let result = self.callable.call1(&self.sets[self.set]);
+        set_side(None);
+        self.last = Some(result?);
+        self.finish(false)?;
+        // After a fork, the first writes to pages take longer, and caches have other content.
+        self.prepare(call)?;
+        self.call()?;
+        self.finish(false)?;
+        self.overwriting_ns = before + (monotonic_ns() - begin);
+        Ok(())
+    }
+
+    fn sample(&mut self, timed: u64) {
+        if let (Some(samples), Some(result)) = (&mut self.samples, &self.last) {
+            samples.take(timed, result);
+        }
     }
 
     fn draw(&mut self) -> PyResult<u64> {
@@ -222,13 +257,15 @@ fn digest(value: &Bound<'_, PyAny>) -> String {
 /// the CUDA device whose context is current; each call is enclosed by device events and ends with a synchronisation of the
 /// context. `cold`: the last-level cache (CPU) or the L2 cache (CUDA) is overwritten before each call. `overwrites`: overwrite
 /// the memory of results that are not kept. `allocations`: a function that returns a list of tensors of the sizes that a call
-/// allocates; called after each call, and what it returns is overwritten, if results are.
+/// allocates. It is called after each call, and its tensors are overwritten if results are. `sample`: elements of outputs to note,
+/// in the memory of the host only. `guards`: in about every other block, before a timed call that is drawn from the operating
+/// system, there is one more call, whose C++ kernels are guarded ([`Side::Hidden`]).
 ///
 /// Returns a dictionary: `e2e_ns`, `device_ns` (means of a trial's calls), `total_ns`, `overwriting_ns` (the part of it that
-/// `allocations` took between calls), `kept_call` (number of the timed call that was kept), `set` (what it saw), `result`, and
-/// `kept`: content ids of the values of `result`.
+/// `allocations` and guarded calls took), `kept_call` (number of the timed call that was kept), `set` (its arguments), `result`,
+/// `kept`: content ids of the values of `result`, and `samples`: the elements that were noted.
 #[pyfunction]
-#[pyo3(signature = (callable, arguments, sources, warmup, trials, calls, *, cuda, cold, restore, overwrites, allocations = None))]
+#[pyo3(signature = (callable, arguments, sources, warmup, trials, calls, *, cuda, cold, restore, overwrites, allocations = None, sample = None, guards = false))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub(super) fn time_calls<'py>(
     callable: Bound<'py, PyAny>,
@@ -242,6 +279,8 @@ pub(super) fn time_calls<'py>(
     restore: Option<Bound<'py, PyAny>>,
     overwrites: bool,
     allocations: Option<Bound<'py, PyAny>>,
+    sample: Option<Rule>,
+    guards: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let py = callable.py();
     if arguments.is_empty() || sources.iter().any(|source| source.places.len() != arguments.len()) {
@@ -263,6 +302,8 @@ pub(super) fn time_calls<'py>(
         last: None,
         kept: None,
         digests: Vec::new(),
+        samples: sample.filter(|_| !cuda).map(Samples::new),
+        guards: guards && !cuda,
     };
     let block = time_block(&mut subject, BlockCalls { warmup, trials, calls })?;
     let reply = PyDict::new(py);
@@ -274,5 +315,6 @@ pub(super) fn time_calls<'py>(
     reply.set_item("set", subject.kept_set)?;
     reply.set_item("result", subject.kept)?;
     reply.set_item("kept", subject.digests)?;
+    reply.set_item("samples", subject.samples.map_or_else(|| Ok(Vec::new()), |samples| samples.reply(py))?)?;
     Ok(reply)
 }

@@ -30,8 +30,8 @@ const MACHINE: [&str; 12] = [
     "driver",
 ];
 
-/// Denies this thread and all that it starts what is not granted. `own_proc`, `own_mounts`: `/proc` shows this process's
-/// own world only; what is writable is its own.
+/// Denies all other files to this thread and to its children. `own_proc`: `/proc` shows only processes of this namespace.
+/// `own_mounts`: all writable mounts belong to this process.
 pub(super) fn restrict(grant: &Grant, own_proc: bool, own_mounts: bool) -> io::Result<()> {
     let read = AccessFs::ReadFile | AccessFs::ReadDir;
     // CUDA names its threads in files that it opens as if to shorten them, and does not start where it may not.

@@ -39,7 +39,7 @@ pub(super) fn mount_proc() -> io::Result<()> {
     mount(proc, proc, "proc", libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC, "")
 }
 
-/// Limits the numbers for processes and threads of this namespace, where these have a limit of their own (Linux 6.14).
+/// Limits the numbers for processes and threads of this namespace, where these have a separate limit (Linux 6.14).
 /// On older kernels the file is the limit of the whole system, and is left alone.
 pub(super) fn limit_processes(most: u32) -> io::Result<()> {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease")?;
@@ -51,8 +51,8 @@ pub(super) fn limit_processes(most: u32) -> io::Result<()> {
     fs::write("/proc/sys/kernel/pid_max", most.to_string())
 }
 
-/// Makes all mounts read-only but those to write to. Of `/proc` only what is about this process can be written: CUDA
-/// names its threads so, and does not start where it cannot.
+/// Makes all mounts read-only except the writable ones of the grant. In `/proc`, only the files of this process can be written:
+/// CUDA names its threads there, and does not start without this right.
 pub(super) fn make_read_only(grant: &Grant) -> io::Result<()> {
     let set = MountAttr { set: libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID, ..MountAttr::default() };
     mount_setattr(Path::new("/"), true, &set)?;

@@ -1,8 +1,8 @@
 //! The allow-list of system calls (seccomp).
 //!
-//! The list is that of common container runtimes without what a worker has no use for: new sockets, other processes' memory, namespaces,
-//! mounts, tracing, keys, BPF, io_uring, clocks, schedulers, System V objects. Other calls fail
-//! with `ENOSYS`, so that libraries fall back as on an older kernel.
+//! The list is that of common container runtimes, without calls that a worker does not need: new sockets, other processes' memory,
+//! namespaces, mounts, tracing, keys, BPF, io_uring, clocks, schedulers, System V objects. Other calls fail with `ENOSYS`, so that
+//! libraries fall back as on an older kernel.
 
 use std::{collections::BTreeMap, io};
 

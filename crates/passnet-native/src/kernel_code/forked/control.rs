@@ -5,8 +5,18 @@ use std::{
     sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering},
 };
 
-/// State of the process, for handlers and stand-ins. The parent sets it before it forks.
-static CONTROL: AtomicPtr<Control> = AtomicPtr::new(ptr::null_mut());
+/// State of the process, for handlers and stand-ins. The parent sets it before it forks. It has a page of its own: the process has
+/// no other variables of this module, which would show a kernel that its call is checked.
+static CONTROL: Page = Page(AtomicPtr::new(ptr::null_mut()));
+
+#[repr(C, align(4096))]
+struct Page(AtomicPtr<Control>);
+
+/// First byte and end of the page that the process has.
+pub(super) fn page() -> (usize, usize) {
+    let start = (&raw const CONTROL).addr();
+    (start, start + size_of::<Page>())
+}
 
 /// State of a forked process, which its parent sees.
 #[derive(Debug, Default)]
@@ -45,7 +55,7 @@ impl Control {
 
 /// Makes the state known to the process that is forked next.
 pub(super) fn make_known(control: &Control) {
-    CONTROL.store(ptr::from_ref(control).cast_mut(), Ordering::SeqCst);
+    CONTROL.0.store(ptr::from_ref(control).cast_mut(), Ordering::SeqCst);
 }
 
 /// State of this process.
@@ -53,7 +63,7 @@ pub(super) fn control() -> Option<&'static Control> {
     // SAFETY: the parent keeps the mapping until this process has ended.
     #[expect(unsafe_code, reason = "a mapping is known by its address")]
     unsafe {
-        CONTROL.load(Ordering::SeqCst).as_ref()
+        CONTROL.0.load(Ordering::SeqCst).as_ref()
     }
 }
 

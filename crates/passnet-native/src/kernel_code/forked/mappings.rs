@@ -8,6 +8,7 @@ use std::{
     sync::OnceLock,
 };
 
+use super::control;
 use crate::kernel_code::{keep::Keep, stack};
 
 const PAGE: usize = 4096;
@@ -35,7 +36,8 @@ pub(super) fn of_process(stack: usize) -> io::Result<(Vec<Keep>, Keep)> {
     Ok((keeps, Keep { start: low, end: here, protection: None }))
 }
 
-/// Segments of the libraries and of this module: code can be executed, all else is read-only.
+/// Segments of the libraries and of this module: code can be executed, all else is read-only. Of the variables of this module, the
+/// process has one page: the others differ between checked and timed calls.
 fn libraries() -> Vec<Keep> {
     struct Found {
         keeps: Vec<Keep>,
@@ -50,17 +52,32 @@ fn libraries() -> Vec<Keep> {
             let name = name.to_str().unwrap_or_default();
             let file = name.rsplit('/').next().unwrap_or_default();
             let headers = std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum));
-            let segments = headers.iter().filter(|header| header.p_type == libc::PT_LOAD).map(|header| {
+            let place = |header: &libc::Elf64_Phdr| {
                 let start = info.dlpi_addr as usize + header.p_vaddr as usize;
+                (start / PAGE * PAGE, start + header.p_memsz as usize)
+            };
+            let loaded = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+            let is_own = loaded.clone().map(place).any(|(start, end)| (start..end).contains(&found.own));
+            if !is_own && !LIBRARIES.contains(&file) {
+                return 0;
+            }
+            for header in loaded {
+                let (start, end) = place(header);
                 let is_code = header.p_flags & libc::PF_X != 0;
                 let protection = if is_code { libc::PROT_READ | libc::PROT_EXEC } else { libc::PROT_READ };
-                let end = (start + header.p_memsz as usize).next_multiple_of(PAGE);
-                Keep { start: start / PAGE * PAGE, end, protection: Some(protection) }
-            });
-            let segments: Vec<_> = segments.collect();
-            let is_own = segments.iter().any(|keep| (keep.start..keep.end).contains(&found.own));
-            if is_own || LIBRARIES.contains(&file) {
-                found.keeps.extend(segments);
+                let keep = |start, end| Keep { start, end, protection: Some(protection) };
+                if !is_own || header.p_flags & libc::PF_W == 0 {
+                    found.keeps.push(keep(start, end.next_multiple_of(PAGE)));
+                    continue;
+                }
+                // Addresses that the loader has filled in, and that nothing changes any more.
+                let fixed = headers.iter().filter(|header| header.p_type == libc::PT_GNU_RELRO).map(place);
+                let fixed = fixed.map(|(from, to)| (from.max(start), to.min(end) / PAGE * PAGE));
+                found.keeps.extend(fixed.filter(|(from, to)| from < to).map(|(from, to)| keep(from, to)));
+            }
+            if is_own {
+                let (start, end) = control::page();
+                found.keeps.push(Keep { start, end, protection: Some(libc::PROT_READ) });
             }
         }
         0
@@ -115,7 +132,7 @@ pub(in crate::kernel_code) fn place_of(address: usize) -> String {
     }
 }
 
-/// Memory that processes do not get which are forked while this lives.
+/// Memory that is left out of processes that are forked while this value lives.
 pub(super) struct LeftOut {
     gaps: Vec<(usize, usize)>,
 }
@@ -205,4 +222,22 @@ fn stack_bottom() -> io::Result<usize> {
         }
     }
     Ok(BOTTOM.get())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU8;
+
+    use super::*;
+
+    static VARIABLE: AtomicU8 = AtomicU8::new(1);
+    static CONSTANT: u8 = 1;
+
+    #[test]
+    fn code_and_constants_of_this_module_are_there_and_variables_are_not() {
+        let keeps = libraries();
+        let has = |address: usize| keeps.iter().any(|keep| (keep.start..keep.end).contains(&address));
+        assert!(has(libraries as *const () as usize) && has((&raw const CONSTANT).addr()) && has(control::page().0));
+        assert!(!has((&raw const VARIABLE).addr()));
+    }
 }

@@ -1,4 +1,4 @@
-//! Data of a forked process, in memory of its own: it has no heap.
+//! Data of a forked process, in separate memory: it has no heap.
 
 use std::{cell::Cell, io, ptr, slice};
 
@@ -40,6 +40,8 @@ pub(super) struct Plan<'m> {
     pub(super) protections: &'m [(usize, usize, i32)],
     /// Bytes on the pages of tensors that are not theirs.
     pub(super) fills: &'m [Span],
+    /// Room for a copy of these bytes, if they stay as they are; else they are filled.
+    pub(super) copy: Option<usize>,
     /// Results to copy: from, to, bytes.
     pub(super) exports: &'m [(usize, usize, usize)],
     /// Places of addresses of functions, and other functions to put there.
@@ -65,7 +67,9 @@ impl PlanMemory {
         let results: usize = call.reach.results.iter().map(|span| span.bytes.next_multiple_of(ALIGNMENT)).sum();
         let words: usize = call.calls.iter().map(|words| words.len() * 8 + 2 * ALIGNMENT).sum();
         let shared = Mapping::new(size_of::<Control>() + results, libc::MAP_SHARED)?;
-        let private = Mapping::new(ALTERNATE + SLICES + words + 64 * call.loaded.slots().len(), libc::MAP_PRIVATE)?;
+        let kept = if call.reach.is_filled { 0 } else { call.reach.fills.iter().map(|span| span.bytes).sum() };
+        let slots = 64 * call.loaded.slots().len();
+        let private = Mapping::new(ALTERNATE + SLICES + words + kept + slots, libc::MAP_PRIVATE)?;
         Ok(Self { shared, private, used: Cell::new(ALTERNATE) })
     }
 
@@ -75,6 +79,12 @@ impl PlanMemory {
         unsafe {
             &*(self.shared.base as *const Control)
         }
+    }
+
+    /// Returns the address of room for the content of spans. The process copies it: here, each allocation may change bytes that lie
+    /// between tensors.
+    pub(super) fn place_room(&self, spans: &[Span]) -> usize {
+        self.place(&vec![0_u8; spans.iter().map(|span| span.bytes).sum()]).as_ptr().addr()
     }
 
     /// Copies items here.

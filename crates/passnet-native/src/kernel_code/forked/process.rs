@@ -20,7 +20,7 @@ const GENERAL_PROTECTION: i64 = 13;
 const WRITE: i64 = 1 << 1;
 const FETCH: i64 = 1 << 4;
 
-/// Closes what the kernel has no use for, calls it, and ends the process.
+/// Closes all memory that the kernel does not need, calls the kernel, and ends the process.
 pub(super) extern "C" fn main(plan: &Plan<'_>) -> ! {
     if !(catch_faults(plan) && prepare(plan) && confine()) {
         leave(Report::Other);
@@ -32,7 +32,7 @@ pub(super) extern "C" fn main(plan: &Plan<'_>) -> ! {
             call::call_on(plan.area, plan.entry, words, plan.level);
         }
     }
-    if let Some(address) = plan.fills.iter().find_map(|span| changed(span.start, span.bytes)) {
+    if let Some(address) = first_changed(plan) {
         report_fault(address, Access::Write);
     }
     for &(from, to, bytes) in plan.exports {
@@ -45,12 +45,18 @@ pub(super) extern "C" fn main(plan: &Plan<'_>) -> ! {
     leave(Report::Done)
 }
 
-/// Returns the first byte of filled memory that is no longer what it was filled with.
-fn changed(start: usize, bytes: usize) -> Option<usize> {
-    // SAFETY: on the pages of a tensor.
-    #[expect(unsafe_code, reason = "tensors are known by address")]
-    let filled = unsafe { slice::from_raw_parts(start as *const u8, bytes) };
-    filled.iter().position(|byte| *byte != FILLER).map(|place| start + place)
+/// Returns the first byte around the tensors that is no longer what it was before the call.
+#[expect(unsafe_code, reason = "tensors are known by address")]
+fn first_changed(plan: &Plan<'_>) -> Option<usize> {
+    let mut copy = plan.copy;
+    plan.fills.iter().find_map(|span| {
+        // SAFETY: on the pages of a tensor, and the copy of these bytes that `prepare` has made.
+        let bytes = |start: usize| unsafe { slice::from_raw_parts(start as *const u8, span.bytes) };
+        let (now, before) = (bytes(span.start), copy.map(bytes));
+        copy = copy.map(|copy| copy + span.bytes);
+        let is_changed = |place: usize| now[place] != before.map_or(FILLER, |before| before[place]);
+        (0..span.bytes).find(|&place| is_changed(place)).map(|place| span.start + place)
+    })
 }
 
 #[expect(unsafe_code, reason = "system calls, and memory by address")]
@@ -63,10 +69,15 @@ fn prepare(plan: &Plan<'_>) -> bool {
     if !protect(base, end, libc::PROT_READ | libc::PROT_WRITE) {
         return false;
     }
-    // SAFETY: fills are on the pages of tensors, patches in the image; both can be written to.
+    // SAFETY: fills are on the pages of tensors, patches in the image; both can be written to, like the room for the copy.
     unsafe {
+        let mut copy = plan.copy;
         for span in plan.fills {
-            ptr::write_bytes(span.start as *mut u8, FILLER, span.bytes);
+            match copy {
+                Some(copy) => ptr::copy_nonoverlapping(span.start as *const u8, copy as *mut u8, span.bytes),
+                None => ptr::write_bytes(span.start as *mut u8, FILLER, span.bytes),
+            }
+            copy = copy.map(|copy| copy + span.bytes);
         }
         for &(place, function) in plan.patches {
             (place as *mut usize).write_unaligned(function);
@@ -83,7 +94,7 @@ fn prepare(plan: &Plan<'_>) -> bool {
         && plan.protections.iter().all(|&(start, end, protection)| protect(start, end, protection))
 }
 
-/// Has signals of faults handled here, on a stack of their own.
+/// Has signals of faults handled here, on a separate stack.
 #[expect(unsafe_code, reason = "system calls")]
 fn catch_faults(plan: &Plan<'_>) -> bool {
     // SAFETY: plain data, valid as zeros; the handler makes one system call; the stack is in the plan's memory.

@@ -1,6 +1,6 @@
 //! Functions of libraries in a process that has one thread and no heap.
 //!
-//! OpenMP's functions behave as in a team of one thread. Memory comes from a mapping, and is not given back.
+//! OpenMP's functions behave as in a team of one thread. Memory comes from a mapping, and is not released.
 
 use std::{
     ffi::{c_int, c_long, c_uint, c_void},

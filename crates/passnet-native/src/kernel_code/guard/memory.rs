@@ -11,6 +11,8 @@ pub enum Side {
     End,
     /// The tensors themselves, where they are in timed calls too.
     Home,
+    /// The tensors themselves, like [`Side::Home`], and nothing shows it: the bytes around them are those of timed calls.
+    Hidden,
 }
 
 /// Copies have the address of the tensor modulo this: that of PyTorch's own memory, which kernels may rely on.

@@ -17,7 +17,7 @@ impl Reach {
         Self { memory: regions.iter().map(keep).collect(), ..Self::default() }
     }
 
-    /// The tensors themselves: whole pages, read-only but for those with a tensor that is written to.
+    /// The tensors themselves: whole pages, read-only except for those with a tensor that is written to.
     pub(super) fn of_tensors(tensors: &[TensorMemory]) -> Self {
         let used: Vec<_> = tensors.iter().filter(|tensor| tensor.nbytes > 0).collect();
         let pages = |tensor: &TensorMemory| {

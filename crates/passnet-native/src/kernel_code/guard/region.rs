@@ -67,7 +67,7 @@ impl Region {
             let first = base + GUARD;
             let last = first + open;
             let copy = match side {
-                Side::Start | Side::Home => first + lead,
+                Side::Start | Side::Home | Side::Hidden => first + lead,
                 Side::End => last - nbytes - (last - nbytes - lead) % ALIGNMENT,
             };
             let region = Self { tensors, original, nbytes, is_written, base, total, copy };

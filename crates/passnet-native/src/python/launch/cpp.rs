@@ -35,7 +35,7 @@ pub(crate) fn set_kernel_hook(hook: Option<Py<PyAny>>) {
 }
 
 /// From now on C++ kernels are called in processes that have nothing but their tensors: copies that lie at the `start` or at
-/// the `end` of open pages between closed ones, or the tensors themselves (`home`). `None` ends that.
+/// the `end` of open pages between closed ones, or the tensors themselves (`home`; `hidden`, if nothing else differs from timed calls). `None` ends that.
 #[pyfunction]
 pub(crate) fn guard_kernels(side: Option<&str>) -> PyResult<()> {
     kernel_code::set_side(match side {
@@ -43,7 +43,10 @@ pub(crate) fn guard_kernels(side: Option<&str>) -> PyResult<()> {
         Some("start") => Some(Side::Start),
         Some("end") => Some(Side::End),
         Some("home") => Some(Side::Home),
-        Some(other) => return Err(PyValueError::new_err(format!("`{other}` is not `start`, `end` or `home`"))),
+        Some("hidden") => Some(Side::Hidden),
+        Some(other) => {
+            return Err(PyValueError::new_err(format!("`{other}` is not `start`, `end`, `home` or `hidden`")));
+        }
     });
     Ok(())
 }

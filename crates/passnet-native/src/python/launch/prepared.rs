@@ -1,8 +1,8 @@
 //! Functions that allocate and launch the same for the same kinds of arguments: `passnet.kernels.prepared`.
 //!
-//! Such a function costs the host Python time: it looks at shapes, asks for memory and launches. Here its first call for
-//! a signature is watched, and what it allocated and launched becomes a plan. Later calls with that signature make the
-//! allocations and launches of the plan, and run no Python of the function.
+//! The Python code of such a function costs time on the host: it looks at shapes, allocates memory and launches kernels. Here its
+//! first call for a signature is recorded: its allocations and launches become a plan. Later calls with that signature carry out
+//! the plan and skip the Python code.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -26,7 +26,7 @@ const MAX_PLANS: usize = 16;
 /// Tensors that a plan may have: arguments and allocations.
 const MAX_SLOTS: usize = 256;
 
-/// A function with plans; `passnet.kernels.prepared` tells what it may do.
+/// A function with plans. `passnet.kernels.prepared` describes what it may do.
 ///
 /// `observe(function, arguments)` calls it and returns an [`Observed`]. `stream(device)` is the current
 /// stream of a CUDA device. Attributes can be set, as those of Python's own functions.
@@ -107,7 +107,7 @@ impl PreparedFunction {
     }
 }
 
-/// An argument that is no tensor.
+/// An argument that is not a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Constant {
     None,

@@ -1,7 +1,7 @@
 //! Signatures of kernels, and the check of arguments against them.
 //!
-//! A kernel reads memory as the types in its signature say. A tensor of another type, in other memory or of another layout
-//! would make it read or write what is not there, so each call that is not a repetition is checked.
+//! A kernel reads memory as the types in its signature say. With a tensor of another type, device or layout it would read or
+//! write other memory. Each call that does not repeat an earlier one is therefore checked.
 
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},

@@ -1,8 +1,8 @@
 //! Kernels of Triton: `passnet.kernels.triton`.
 //!
 //! Triton binds arguments, builds a key and looks the kernel up in Python, at about ten microseconds a launch. Here the first
-//! launch of each specialisation goes through Triton, which compiles the kernel, launches it and hands it back; the later
-//! ones are a key made of a few words, a scan of the known keys, and one call of the driver.
+//! launch of each specialisation goes through Triton, which compiles, launches and returns the kernel. Later launches build a key
+//! of a few words, scan the known keys, and call the driver once.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -19,6 +19,7 @@ use crate::{AttackError, AttackOptions, bait::Bait, entry::AttackEntry, outcome:
 pub(crate) fn modes(coverage: Coverage, entry: &AttackEntry) -> Vec<&'static str> {
     let single = Defences::LAYERS.map(|(name, _)| name);
     match coverage {
+        // Fewer layers reject less, so one run with all of them is enough.
         _ if entry.is_honest() => vec!["all"],
         Coverage::Once => vec!["all"],
         Coverage::Full if !entry.meta.by_construction => ["none", "all"].into_iter().chain(single).collect(),
@@ -36,18 +37,19 @@ pub(crate) struct EntryRun<'a> {
 }
 
 /// State shared by all evaluations: a fork server with a sandbox and one without, the tasks, and one referee per mode.
-pub(crate) struct Arena<'a> {
+pub(crate) struct AttackReferees<'a> {
     suite: &'a Suite,
     samples: BTreeMap<GraphId, GraphSample>,
     referees: BTreeMap<&'static str, Referee>,
 }
 
-impl<'a> Arena<'a> {
+impl<'a> AttackReferees<'a> {
     pub(crate) fn new(options: &AttackOptions, suite: &'a Suite) -> Result<Self, AttackError> {
         let device = options.device;
         let referee_options = RefereeOptions {
             zygote: ZygoteConfig::from(Interpreter::find()),
             defences: Defences::ALL,
+            // A cached verdict would test an earlier referee.
             cache: None,
             jobs: options.jobs,
         };
@@ -144,6 +146,7 @@ fn quick_settings(device: Device) -> RunSettings {
         pairs: 1,
         check_rounds: 2,
         paths: vec![ExecutionPath::Direct],
+        // On a busy machine, `unstable` would hide whether a pass is caught.
         max_iqr_ratio: 1e9,
         max_remeasure: 0,
         timeout_s: 90.0,

@@ -1,0 +1,135 @@
+//! Samples of what timed calls return: a few elements of the outputs of many calls.
+
+use std::fmt::Write as _;
+
+use passnet_record::{DType, SampleRule};
+use pyo3::{exceptions::PyValueError, intern, prelude::*, types::PyDict};
+
+use super::poison::values;
+
+/// Outputs of which elements are noted; further ones are not.
+const MOST_OUTPUTS: usize = 64;
+
+/// [`SampleRule`] as a request has it.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(super) struct Rule {
+    seed: u64,
+    every: u32,
+    elements: u32,
+}
+
+/// Elements that were noted so far in a block.
+pub(super) struct Samples {
+    rule: SampleRule,
+    outputs: Vec<Output>,
+}
+
+struct Output {
+    index: usize,
+    dtype: String,
+    count: u64,
+    bytes: Vec<u8>,
+}
+
+impl Samples {
+    pub(super) fn new(Rule { seed, every, elements }: Rule) -> Self {
+        Self { rule: SampleRule { seed, every, elements }, outputs: Vec::new() }
+    }
+
+    /// Notes elements of what a timed call, counted from 0, has returned, if it is one of those that the rule takes.
+    pub(super) fn take(&mut self, call: u64, result: &Bound<'_, PyAny>) {
+        if !self.rule.takes(call) {
+            return;
+        }
+        for (index, value) in values(result).iter().enumerate().take(MOST_OUTPUTS) {
+            // Values without plain elements are left to the comparison of whole outputs.
+            if let Some(elements) = Elements::of(value) {
+                self.note(call, index, &elements);
+            }
+        }
+    }
+
+    fn note(&mut self, call: u64, index: usize, elements: &Elements) {
+        let count = elements.count();
+        let known = self.outputs.iter().position(|output| output.index == index);
+        let place = known.unwrap_or_else(|| {
+            let dtype = elements.dtype.to_string();
+            self.outputs.push(Output { index, dtype, count, bytes: Vec::new() });
+            self.outputs.len() - 1
+        });
+        let output = &mut self.outputs[place];
+        for number in 0..if count == 0 { 0 } else { self.rule.elements } {
+            let element = self.rule.element(call, index as u32, number, count);
+            output.bytes.extend_from_slice(elements.read(element));
+        }
+    }
+
+    /// Returns the samples as the reply has them.
+    pub(super) fn reply(&self, py: Python<'_>) -> PyResult<Vec<Py<PyDict>>> {
+        let described = |output: &Output| {
+            let mut text = String::with_capacity(2 * output.bytes.len());
+            for byte in &output.bytes {
+                write!(text, "{byte:02x}").map_err(|error| PyValueError::new_err(error.to_string()))?;
+            }
+            let reply = PyDict::new(py);
+            reply.set_item("index", output.index)?;
+            reply.set_item("dtype", &output.dtype)?;
+            reply.set_item("count", output.count)?;
+            reply.set_item("values", text)?;
+            Ok(reply.unbind())
+        };
+        self.outputs.iter().map(described).collect()
+    }
+}
+
+/// Elements of a tensor in the memory of the host.
+struct Elements {
+    address: usize,
+    dtype: DType,
+    shape: Vec<u64>,
+    stride: Vec<u64>,
+}
+
+impl Elements {
+    /// Returns the elements of a strided tensor of real numbers on the CPU.
+    fn of(value: &Bound<'_, PyAny>) -> Option<Self> {
+        let py = value.py();
+        let call = |name| value.call_method0(name).ok();
+        if !value.getattr(intern!(py, "is_cpu")).ok()?.is_truthy().ok()?
+            || call(intern!(py, "is_neg"))?.is_truthy().ok()?
+        {
+            return None;
+        }
+        let name = value.getattr(intern!(py, "dtype")).ok()?.str().ok()?;
+        let dtype: DType = name.to_str().ok()?.strip_prefix("torch.")?.parse().ok()?;
+        if matches!(dtype, DType::Complex64 | DType::Complex128) {
+            return None;
+        }
+        Some(Self {
+            address: call(intern!(py, "data_ptr"))?.extract().ok()?,
+            dtype,
+            shape: value.getattr(intern!(py, "shape")).ok()?.extract().ok()?,
+            stride: call(intern!(py, "stride"))?.extract().ok()?,
+        })
+    }
+
+    fn count(&self) -> u64 {
+        if self.address == 0 { 0 } else { self.shape.iter().product() }
+    }
+
+    /// Returns the bytes of an element, by its flat row-major index.
+    fn read(&self, mut element: u64) -> &[u8] {
+        let mut offset = 0;
+        for (extent, stride) in self.shape.iter().zip(&self.stride).rev() {
+            offset += element % (*extent).max(1) * stride;
+            element /= (*extent).max(1);
+        }
+        let size = self.dtype.size();
+        // SAFETY: the element is one of the tensor's, which is alive while it is read.
+        #[expect(unsafe_code, reason = "tensors are known by address")]
+        unsafe {
+            std::slice::from_raw_parts((self.address + offset as usize * size) as *const u8, size)
+        }
+    }
+}
