@@ -17,8 +17,8 @@ use crate::{
     },
 };
 
-/// Writes the passes of a task, given by its typed graphs; a directory without files where nothing is to be rewritten.
-/// Kernels for which `choices` has no configuration get that of the cost model.
+/// Writes the passes of a task, given by its typed graphs. Returns a directory without files if nothing can be
+/// rewritten. Kernels for which `choices` has no configuration get that of the cost model.
 pub fn write_passes(task: &[TypedGraph], target: Target, choices: &Choices) -> PassDirectory {
     write_passes_without(task, target, choices, &Excluded::new()).directory
 }
@@ -35,7 +35,6 @@ pub struct Written {
     pub passes: Vec<WrittenPass>,
 }
 
-/// One pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenPass {
     /// Name of its file, without the suffix.
@@ -51,7 +50,7 @@ pub struct ReplacedPart {
     pub graph: usize,
     /// Operations that the call replaces.
     pub nodes: BTreeSet<NodeId>,
-    /// Products of matrices among them, which a library computes otherwise.
+    /// Products of matrices among them. Without the pass, a library computes these.
     pub products: BTreeSet<NodeId>,
     /// Operations among them that do nothing but view their argument.
     pub views: BTreeSet<NodeId>,
@@ -69,9 +68,9 @@ pub fn write_checked_passes(task: &[TypedGraph], target: Target, choices: &Choic
     written(task, &checked(plan_passes(task, target, &Excluded::new())), choices).directory
 }
 
-/// Like [`write_checked_passes`], but also operations whose roundings later ones enlarge, such as a normalisation before a
-/// convolution in TF32. For a caller who compares each region with exact results: a model's results are then as precise
-/// as PyTorch's, but not within a narrow tolerance of them.
+/// Like [`write_checked_passes`], but also replaces operations whose rounding errors later operations enlarge, such as a
+/// normalisation before a convolution in TF32. For a caller who compares each region with exact results: a model's results are
+/// then as precise as PyTorch's, but not within a narrow tolerance of them.
 pub fn write_judged_passes(task: &[TypedGraph], target: Target, choices: &Choices) -> PassDirectory {
     written(task, &checked(plan_judged_passes(task, target, &Excluded::new())), choices).directory
 }
@@ -81,8 +80,8 @@ fn checked(mut passes: Vec<Vec<PassSite>>) -> Vec<Vec<PassSite>> {
     passes
 }
 
-/// Like [`write_judged_passes`], for operations that one call replaced and that were wrong or slow as a whole: products stay
-/// with the library, and views of other results stay views. A directory without files where there are neither.
+/// Like [`write_judged_passes`], for operations that were wrong or slow when one call replaced them all. Products stay with the
+/// library, and views of other results stay views. Returns a directory without files if the operations contain neither.
 pub fn write_judged_parts(task: &[TypedGraph], target: Target, choices: &Choices) -> PassDirectory {
     let left: Excluded = task.iter().map(often_lost).enumerate().collect();
     let passes = match left.values().all(BTreeSet::is_empty) {
@@ -117,9 +116,8 @@ fn written(task: &[TypedGraph], passes: &[Vec<PassSite>], choices: &Choices) -> 
         let list: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
         files.push((ORDER_FILE.to_owned(), format!("[{}]\n", list.join(", "))));
     }
-    // A pass directory is refused as a whole where two files share a name, so numbers are used instead of names of
-    // operations.
-    // Names of files are plain and different.
+    // Two files with one name make the referee refuse the whole directory. Numbers, unlike names of operations, always
+    // differ.
     let directory = PassDirectory::new(files).expect("numbered names are paths of a pass directory");
     let part = |site: &PassSite| {
         let typed = &task[site.graph];

@@ -1,4 +1,4 @@
-//! The plan for a task in words: what became one call, why, and what that is expected to give.
+//! The plan for a task in words: the operations that became one call, the reason, and the expected gain.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,11 +1,11 @@
 //! The built-in author: writes passes from the typed graphs of a task, without a language model.
 //!
-//! The [front end](front) expresses each node as a tensor whose elements are functions of their indices. The [plan](plan) finds
+//! The [front end](front) expresses each node as a tensor whose elements are functions of their indices. The [plan] finds
 //! regions that one call can replace, and their loops. The [back end](back) prints the loops as kernels, and the pattern that the
 //! call replaces. Equal tasks give equal directories.
 //!
-//! The crate never runs PyTorch, reads a file or reads a clock, and it never guesses: it leaves an operation that it does not know
-//! to PyTorch, and a pass refuses shapes and types that it was not written for.
+//! The crate never runs PyTorch, reads a file or reads a clock. It does not guess either: an operation that it does not know
+//! stays with PyTorch, and a pass refuses shapes and types that it was not written for.
 //!
 //! ```
 //! use passnet_fuse::{Choices, write_passes};

@@ -2,9 +2,9 @@
 
 mod cpp;
 mod lines;
-mod parts;
 mod pass_file;
 mod signature;
+mod target_code;
 mod triton;
 mod views;
 

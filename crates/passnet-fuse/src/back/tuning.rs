@@ -26,7 +26,6 @@ pub type Choices = BTreeMap<KernelKey, Config>;
 pub struct TunableKernel {
     /// Position of the graph in the task.
     pub graph: usize,
-    /// The kernel.
     pub key: KernelKey,
     /// Configurations whose code differs from the default and from each other.
     pub candidates: Vec<Config>,
@@ -72,7 +71,7 @@ fn key(program: &Program, target: Target) -> KernelKey {
 fn printed(program: &Program, config: Config) -> Vec<String> {
     match config {
         Config::Nests(nests) => {
-            let bodies = cpp::phases::phases(program, nests, true).into_iter().map(|phase| phase.body);
+            let bodies = cpp::functions::functions(program, nests, true).into_iter().map(|function| function.body);
             bodies.chain(cpp::parameters(program)).collect()
         }
         Config::Tiles(tiles) => {

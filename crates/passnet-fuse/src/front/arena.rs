@@ -9,7 +9,7 @@ use super::{
     index::{Index, Vars},
 };
 
-/// Selections within selections that are followed to know that a value needs no rounding.
+/// Depth of nested selections that is searched to prove that a value needs no rounding.
 const SELECTIONS: usize = 8;
 
 /// Returns whether a number is a whole one of at most eight bits, which every floating-point type has.
@@ -89,7 +89,7 @@ impl Arena {
         self.add(Expr::Unary(op, of), kind)
     }
 
-    /// Both of one kind, which the caller sees to.
+    /// The caller ensures that both are of one kind.
     pub(crate) fn binary(&mut self, op: Binary, a: ExprId, b: ExprId) -> ExprId {
         let kind = if op.is_comparison() { ValueKind::Bool } else { self.kind(a) };
         if let Some(index) = self.of_positions(op, a, b) {
@@ -102,7 +102,7 @@ impl Arena {
             (Binary::And, _, Expr::Bool(true)) | (Binary::Or, _, Expr::Bool(false)) => a,
             (Binary::And, Expr::Bool(false), _) | (Binary::And, _, Expr::Bool(false)) => self.bool(false),
             (Binary::Or, Expr::Bool(true), _) | (Binary::Or, _, Expr::Bool(true)) => self.bool(true),
-            // Triton has no values for what is known before it runs.
+            // Triton has no values for constants that are known before it runs.
             (Binary::Lt, Expr::Int(a), Expr::Int(b)) => self.bool(a < b),
             (Binary::Le, Expr::Int(a), Expr::Int(b)) => self.bool(a <= b),
             (Binary::Eq, Expr::Int(a), Expr::Int(b)) => self.bool(a == b),
@@ -135,7 +135,7 @@ impl Arena {
         }
     }
 
-    /// Returns the condition, where it is decided.
+    /// Returns the value of a condition if it is known.
     pub(crate) fn as_bool(&self, id: ExprId) -> Option<bool> {
         match self.get(id) {
             Expr::Bool(value) => Some(*value),

@@ -19,10 +19,10 @@ pub(crate) struct Scalarizer<'t> {
     pub(crate) vars: Vars,
     pub(crate) arena: Arena,
     pub(crate) stored: Stored,
-    /// Inputs whose elements are gone.
+    /// Inputs that are overwritten, so that their old elements can no longer be read.
     overwritten: BTreeSet<BufferId>,
     memo: BTreeMap<(TensorId, Vec<Index>), ExprId>,
-    /// Expressions that results of operations became, each at some index.
+    /// Expressions that stand for results of operations, each at some index.
     pub(crate) results: BTreeMap<TensorId, BTreeSet<ExprId>>,
 }
 
@@ -39,7 +39,7 @@ impl<'t> Scalarizer<'t> {
         }
     }
 
-    /// Has a tensor read from a buffer from now on.
+    /// Makes later expressions read a tensor from a buffer.
     pub(crate) fn store(&mut self, tensor: TensorId, buffer: BufferId, stride: Vec<i64>) {
         self.stored.insert(tensor, (buffer, stride));
         // Values that were computed from the tensor before would be computed again instead of read from the buffer.
@@ -89,7 +89,7 @@ impl<'t> Scalarizer<'t> {
                 let (own, after) = rest.split_at(tensors[*indices].shape.len());
                 let expr = self.at(*indices, own)?;
                 let extent = tensors[*table].shape[*dim];
-                // Places that may be below 0 count from the end there, also where they are known.
+                // An index below 0 counts from the end. So a known index is used directly only if it cannot be below 0.
                 let is_sure = |known: &Index| {
                     *signs == Signs::Positive || known.range(&self.vars).is_some_and(|(least, _)| least >= 0)
                 };

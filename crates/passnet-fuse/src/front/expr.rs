@@ -99,7 +99,7 @@ pub(crate) enum Expr {
     },
     Int(i64),
     Bool(bool),
-    /// An extent as a float: it differs between graphs that share a kernel, while other constants are part of the kernel.
+    /// An extent as a float. It may differ between graphs that share a kernel; other constants are part of the kernel.
     Extent {
         value: i64,
         kind: ValueKind,
@@ -122,11 +122,12 @@ pub(crate) enum Expr {
     Binary(Binary, ExprId, ExprId),
     /// Both values are computed.
     Select(ExprId, ExprId, ExprId),
-    /// Only the value that the condition chooses may be computed: the other one reads outside its buffer.
+    /// Only the value that the condition chooses may be computed: the other one may read outside its buffer.
     Guard(ExprId, ExprId, ExprId),
     /// Conversion as in C; to `Bool`: not equal to 0.
     Convert(ExprId, ValueKind),
-    /// The value after it was stored in that type: what is a product is no part of a fused multiply-add then.
+    /// The value rounded to that type, as if it was stored. A product that is rounded cannot become part of a fused
+    /// multiply-add.
     Round(ExprId, DType),
     /// Result of a reduction, by its tensor, at these indices of its kept dimensions.
     Reduced {

@@ -1,8 +1,8 @@
 //! Index expressions: sums of loop variables with integer factors, and what reshaping adds to them (floor division and
 //! remainder by constants).
 //!
-//! Every variable runs from 0 to its extent, so that the range of an expression is known; divisions and remainders that
-//! the range decides are never built.
+//! Every variable runs from 0 to its extent, so the range of an expression is known. A division or remainder whose
+//! result follows from the range is never built.
 
 use passnet_graph::contiguous_stride;
 
@@ -85,7 +85,7 @@ impl Index {
         self.terms.is_empty().then_some(self.constant)
     }
 
-    /// Returns the variable, where the index is nothing but one.
+    /// Returns the variable if the index is a single variable.
     pub(crate) fn as_var(&self) -> Option<Var> {
         match self.terms.as_slice() {
             [(Term::Var(var), 1)] if self.constant == 0 => Some(*var),
@@ -109,7 +109,7 @@ impl Index {
         self.rejoined()
     }
 
-    /// Quotient and remainder of one division, put together: `x / n * n + x % n` is `x`.
+    /// Joins quotient and remainder of one division: `x / n * n + x % n` is `x`.
     fn rejoined(mut self) -> Self {
         let factor_of = |wanted: &Term| {
             let place = self.terms.binary_search_by(|(have, _)| have.cmp(wanted)).ok()?;
@@ -145,7 +145,7 @@ impl Index {
         self
     }
 
-    /// Smallest and largest value; `None` where a value from a tensor takes part.
+    /// Returns the smallest and the largest value; `None` if the index contains a value from a tensor.
     pub(crate) fn range(&self, vars: &Vars) -> Option<(i64, i64)> {
         let mut range = (self.constant, self.constant);
         for (term, factor) in &self.terms {
@@ -171,7 +171,7 @@ impl Index {
         self.range(vars).is_some_and(|(least, most)| least >= low && most < high)
     }
 
-    /// The part whose factors are multiples of `by`, divided by it, and the rest.
+    /// Returns the part whose factors are multiples of `by`, divided by `by`, and the rest.
     fn split(&self, by: i64) -> (Self, Self) {
         let part = |of: fn(i64, i64) -> i64, keep: fn(i64, i64) -> bool| Self {
             terms: self
@@ -187,8 +187,8 @@ impl Index {
         (whole.plus_constant(self.constant.div_euclid(by)), rest.plus_constant(self.constant.rem_euclid(by)))
     }
 
-    /// Returns the index as `multiple * part + below` with `0 <= below < multiple`, for a proper divisor of `by`: then
-    /// only the part decides its quotient by `by`. The largest such divisor.
+    /// Returns the index as `multiple * part + below` with `0 <= below < multiple`, where `multiple` is the largest
+    /// proper divisor of `by` for which this is possible. The quotient by `by` then depends only on `part`.
     fn coarser(&self, by: i64, vars: &Vars) -> Option<(i64, Self, Self)> {
         let factors = || self.terms.iter().map(|&(_, factor)| factor);
         let of_all = factors().fold(by, gcd);
@@ -291,7 +291,7 @@ pub(crate) fn delinearize(position: &Index, shape: &[i64], vars: &Vars) -> Vec<I
     shape.iter().zip(&stride).enumerate().map(along).collect()
 }
 
-/// By how much an index grows with a variable; `None` where the variable is divided.
+/// Returns by how much an index grows with a variable; `None` if the variable is divided.
 pub(crate) fn coefficient(index: &Index, var: Var) -> Option<i64> {
     let mut coefficient = 0;
     for (term, factor) in index.terms() {

@@ -1,6 +1,6 @@
 //! Lowering of PyTorch's calls to tensors: each operation that PassNet can generate code for, as definitions over its operands.
 //!
-//! `None` anywhere means: not expressed here, the call stays as it is.
+//! Each function here returns `None` for what it cannot express; the call then stays as it is.
 
 pub(crate) mod call;
 pub(crate) mod convolution;
@@ -13,6 +13,7 @@ mod normalize;
 mod pointwise;
 pub(crate) mod product;
 mod rearrange;
+mod reduce;
 mod resample;
 mod shape;
 mod statistics;
@@ -25,14 +26,11 @@ use passnet_record::DType;
 
 use self::call::Call;
 use super::{
-    expr::{Binary, BufferId, ReduceOp, ValueKind},
+    expr::{BufferId, ValueKind},
     index::{Index, Vars, delinearize, linearize},
     scalar::{Scalar, ScalarFn, as_scalar},
     tensor::{Def, Keeps, TensorId, Tensors},
 };
-
-/// Largest number of elements of a reduction that is written out.
-const MOST_UNROLLED: i64 = 4;
 
 /// A value in terms of tensors.
 #[derive(Clone, Debug)]
@@ -46,15 +44,15 @@ pub(crate) enum Lowered {
 /// Tensors of a set of nodes, built in program order.
 pub(crate) struct Lowering<'g> {
     pub(crate) typed: &'g TypedGraph,
-    /// Device with the kernels whose formulas are followed.
+    /// Device whose PyTorch kernels define the formulas.
     target: Target,
     pub(crate) tensors: Tensors,
     /// Values from outside, in the order of their first use; the position is the number of the buffer.
     pub(crate) inputs: Vec<ValueId>,
     values: BTreeMap<ValueId, Lowered>,
-    /// For values that share the memory of another one: which.
+    /// For each value that shares the memory of another one, that other value.
     roots: BTreeMap<ValueId, ValueId>,
-    /// Results whose elements each read many elements of the operands: another region computes these before.
+    /// Results of which each element reads many elements of the operands. An earlier region computes these operands.
     pub(crate) begins: BTreeSet<ValueId>,
     /// Roots whose memory a node has changed.
     pub(crate) changed: BTreeSet<ValueId>,
@@ -81,7 +79,7 @@ impl<'g> Lowering<'g> {
     /// Expresses one node.
     pub(crate) fn lower(&mut self, node: Node<'g>) -> Option<()> {
         let call = Call::of(self.graph(), node)?;
-        // What goes to another device, or is made there, stays.
+        // A call that moves or creates a tensor on another device stays.
         let is_foreign = |arg: Arg| matches!(arg, Arg::Device(device) if self.graph().str(device.kind) != "cuda");
         (self.target == Target::Cpu || !call.all_args().any(is_foreign)).then_some(())?;
         (storage::is_view_call(self.typed, &call) || self.has_kinds(node)).then_some(())?;
@@ -110,7 +108,7 @@ impl<'g> Lowering<'g> {
         Some(())
     }
 
-    /// Returns whether kernels compute with values as those of a node: there are no complex numbers.
+    /// Returns whether kernels can compute with the values of a node. They cannot with complex numbers.
     fn has_kinds(&self, node: Node<'g>) -> bool {
         let has_kind = |value| self.typed.tensor(value).is_none_or(|ty| ValueKind::of(ty.dtype).is_some());
         node.operands().chain([node.value]).all(has_kind)
@@ -221,14 +219,15 @@ impl<'g> Lowering<'g> {
             shape = broadcast_shape(&shape, &self.tensors[operand].shape)?;
         }
         if let Some((index, inner)) = self.turned(of) {
-            // Turned after it was computed, so that it fits to loops over what it is computed from.
+            // Permuted after it is computed, so that the loops over its operands can compute it.
             let whole = self.map(function, &inner, dtype)?;
             return Some(self.tensors.add(shape, dtype, Def::View { of: whole, index, keeps: Keeps::Dimensions }));
         }
         Some(self.tensors.add(shape, dtype, Def::Map { function, of: of.to_vec() }))
     }
 
-    /// Returns the one other order of dimensions that all operands but numbers have, and the operands without it.
+    /// If all operands except numbers are views that permute dimensions in the same way, returns this order and the viewed
+    /// tensors.
     fn turned(&self, of: &[TensorId]) -> Option<(Vec<Index>, Vec<TensorId>)> {
         let mut order: Option<&Vec<Index>> = None;
         let mut inner = Vec::new();
@@ -274,65 +273,6 @@ impl<'g> Lowering<'g> {
         let index = delinearize(&linearize(&dims, shape), &from.shape, &vars);
         let dtype = from.dtype;
         self.tensors.add(shape.to_vec(), dtype, Def::View { of, index, keeps: Keeps::Order })
-    }
-
-    /// Returns a reduction over the dimensions marked, which stay with extent 1 where `keep` says so.
-    fn reduce(&mut self, fold: ReduceOp, of: TensorId, reduced: &[bool], keep: bool) -> TensorId {
-        if let Some(unrolled) = self.unrolled(fold, of, reduced) {
-            let kept: Vec<i64> = self.tensors[unrolled].shape.clone();
-            let own: Vec<i64> =
-                kept.iter().zip(reduced).filter(|&(_, &reduced)| !reduced).map(|(&extent, _)| extent).collect();
-            return if keep { unrolled } else { self.reshape(unrolled, &own) };
-        }
-        let from = &self.tensors[of];
-        let dtype = from.dtype;
-        let keep_dims = |keep: bool| -> Vec<i64> {
-            let dims = from.shape.iter().zip(reduced);
-            dims.filter_map(|(&extent, &reduced)| if reduced { keep.then_some(1) } else { Some(extent) }).collect()
-        };
-        let (shape, kept_shape) = (keep_dims(false), keep_dims(true));
-        let result = self.tensors.add(shape, dtype, Def::Reduce { fold, of, reduced: reduced.to_vec() });
-        if keep { self.reshape(result, &kept_shape) } else { result }
-    }
-
-    /// Returns a reduction over few elements as that many operands, first to last: no loop along a row pays for them. Reduced
-    /// dimensions stay with extent 1.
-    fn unrolled(&mut self, fold: ReduceOp, of: TensorId, reduced: &[bool]) -> Option<TensorId> {
-        let shape = self.tensors[of].shape.clone();
-        let count: i64 =
-            shape.iter().zip(reduced).filter(|&(_, &reduced)| reduced).map(|(&extent, _)| extent).product();
-        (count <= MOST_UNROLLED).then_some(())?;
-        let op = match fold {
-            ReduceOp::Sum => Binary::Add,
-            ReduceOp::Max => Binary::Max,
-            ReduceOp::Min => Binary::Min,
-        };
-        let dtype = self.tensors[of].dtype;
-        let kept: Vec<i64> =
-            shape.iter().zip(reduced).map(|(&extent, &reduced)| if reduced { 1 } else { extent }).collect();
-        let mut result = None;
-        for number in 0..count {
-            let (mut rest, (_, mut index)) = (number, dimensions(&kept));
-            for dim in (0..shape.len()).rev().filter(|&dim| reduced[dim]) {
-                index[dim] = Index::constant(rest % shape[dim]);
-                rest /= shape[dim];
-            }
-            let element = self.tensors.add(kept.clone(), dtype, Def::View { of, index, keeps: Keeps::Some });
-            result = Some(match result {
-                None => element,
-                Some(so_far) => self.map(ScalarFn::Binary(op), &[so_far, element], dtype)?,
-            });
-        }
-        result
-    }
-
-    /// Returns the mean, in the type of the operand.
-    fn mean(&mut self, of: TensorId, reduced: &[bool], keep: bool) -> Option<TensorId> {
-        let dims = self.tensors[of].shape.iter().zip(reduced);
-        let count = dims.filter(|&(_, &reduced)| reduced).map(|(&extent, _)| extent).product();
-        let dtype = self.tensors[of].dtype;
-        let sum = self.reduce(ReduceOp::Sum, of, reduced, keep);
-        self.map(ScalarFn::DivideBy(count), &[sum], dtype)
     }
 
     /// Returns the operand in the type in which PyTorch accumulates it: half types in `float32`.

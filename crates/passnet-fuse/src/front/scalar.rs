@@ -286,8 +286,8 @@ impl Float<'_> {
     }
 
     fn power(&mut self, x: ExprId, exponent: f64) -> ExprId {
-        // The exponents for which PyTorch has formulas of its own (`pow_tensor_scalar`); `pow` of the library rounds
-        // otherwise.
+        // The exponents for which PyTorch has special formulas (`pow_tensor_scalar`); the library's `pow` rounds
+        // differently.
         if exponent == 2.0 {
             self.mul(x, x)
         } else if exponent == 3.0 {

@@ -1,4 +1,4 @@
-//! Tensors as functions of their indices: what a region computes, before anything is said of loops.
+//! Tensors as functions of their indices: what a region computes, without any loops yet.
 
 use std::collections::BTreeSet;
 
@@ -116,10 +116,10 @@ impl Tensors {
         self.all.len() - 1
     }
 
-    /// Says that an operation gives a tensor, or a view of it.
+    /// Marks a tensor, or the tensor that a view shows, as the result of an operation.
     pub(crate) fn mark_result(&mut self, id: TensorId) {
         match self[id].def {
-            // A view has no roundings of its own; what it views is what the operation has computed.
+            // A view does not round. The operation computed the tensor that the view shows.
             Def::View { of, .. } => self.mark_result(of),
             _ => {
                 self.results.insert(id);
@@ -127,7 +127,7 @@ impl Tensors {
         }
     }
 
-    /// Says that a reduction is a product of matrices, which is worth matrix units.
+    /// Marks a reduction as a product of matrices, large enough for matrix units.
     pub(crate) fn mark_product(&mut self, id: TensorId) {
         self.products.insert(id);
     }
@@ -137,7 +137,7 @@ impl Tensors {
         self.products.contains(&id)
     }
 
-    /// Says that a reduction is a cumulative sum: element `i` is the sum of the elements up to `i` of another tensor.
+    /// Marks a reduction as a cumulative sum: element `i` is the sum of the elements up to `i` of another tensor.
     pub(crate) fn mark_cumulative(&mut self, id: TensorId) {
         self.cumulative.insert(id);
     }
@@ -147,12 +147,12 @@ impl Tensors {
         self.cumulative.contains(&id)
     }
 
-    /// Returns whether an operation gives the tensor; others are parts of the formula of one operation.
+    /// Returns whether the tensor is the result of an operation; other tensors are parts of the formula of one operation.
     pub(crate) fn is_result(&self, id: TensorId) -> bool {
         self.results.contains(&id)
     }
 
-    /// Calls `visit` with the tensors that one is made from.
+    /// Calls `visit` with the operands of a tensor.
     pub(crate) fn for_each_operand(&self, id: TensorId, visit: &mut impl FnMut(TensorId)) {
         match &self[id].def {
             Def::Buffer { .. } | Def::Fill(_) | Def::Range { .. } => {}

@@ -7,7 +7,7 @@
 use passnet_record::DType;
 
 use super::{
-    stage::{Action, Loop, Stage},
+    stage::{Loop, Stage, Statement},
     tile::{next_power, prev_power},
 };
 use crate::front::{
@@ -45,7 +45,7 @@ impl Contraction {
     pub(crate) fn of(stage: &Stage, arena: &Arena) -> Option<Self> {
         let [segment] = stage.segments.as_slice() else { return None };
         let [level] = segment.levels.as_slice() else { return None };
-        let [Action::Reduce { tensor, fold: ReduceOp::Sum, kind: ValueKind::F32, value }] = level.as_slice() else {
+        let [Statement::Reduce { tensor, fold: ReduceOp::Sum, kind: ValueKind::F32, value }] = level.as_slice() else {
             return None;
         };
         let Expr::Binary(Binary::Mul, left, right) = *arena.get(*value) else { return None };

@@ -1,11 +1,11 @@
-//! Predicted times of a region and of its replacement, from bytes and calls alone, without the arithmetic.
+//! Predicted times of a region and of its replacement. They count bytes and calls only, not the arithmetic.
 
 use std::{collections::BTreeSet, fmt};
 
 use passnet_graph::{Graph, NodeId, Target, TypedGraph, ValueId};
 
 use super::{
-    region::{Input, Region},
+    region::{Region, RegionInput},
     stage::{Program, Role},
 };
 use crate::front::lower::{call::Call, storage::is_view_node};
@@ -24,7 +24,7 @@ struct Rates {
     memory_ns: f64,
     /// A launch of one kernel.
     launch_ns: f64,
-    /// Bytes that pass between CPU or GPU and its memory in a nanosecond.
+    /// Bytes that a CPU or GPU reads or writes in its memory in a nanosecond.
     bytes_per_ns: f64,
     /// True if the host continues while kernels run.
     overlaps: bool,
@@ -61,14 +61,14 @@ impl Rates {
     }
 }
 
-/// Bytes that one side moves, and the time that it is predicted to take.
+/// Bytes that the region or its replacement moves, and its predicted time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cost {
+pub(crate) struct Prediction {
     pub(crate) bytes: i64,
     pub(crate) ns: f64,
 }
 
-impl Cost {
+impl Prediction {
     /// `host_ns` is the time of the host alone.
     fn new(host_ns: f64, bytes: i64, rates: &Rates) -> Self {
         let device_ns = bytes as f64 / rates.bytes_per_ns;
@@ -81,12 +81,12 @@ impl Cost {
 /// Costs of a region in eager mode and of its replacement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gain {
-    pub(crate) eager: Cost,
-    pub(crate) fused: Cost,
+    pub(crate) eager: Prediction,
+    pub(crate) fused: Prediction,
 }
 
 impl Gain {
-    /// `program` is that of the replacement, where it has kernels.
+    /// `program` is the program of the replacement, if it has kernels.
     pub(crate) fn of(typed: &TypedGraph, region: &Region, program: Option<&Program>, target: Target) -> Self {
         let rates = Rates::of(target);
         Self { eager: eager(typed, region, rates), fused: fused(typed, region, program, rates) }
@@ -109,7 +109,7 @@ fn in_bytes(count: i64) -> String {
     }
 }
 
-fn eager(typed: &TypedGraph, region: &Region, rates: &Rates) -> Cost {
+fn eager(typed: &TypedGraph, region: &Region, rates: &Rates) -> Prediction {
     let graph = typed.graph();
     let nbytes = |value: ValueId| typed.tensor(value).map_or(0, |ty| ty.nbytes());
     let (mut host_ns, mut bytes) = (0.0, 0);
@@ -123,16 +123,16 @@ fn eager(typed: &TypedGraph, region: &Region, rates: &Rates) -> Cost {
         if Call::of(graph, node).and_then(|call| call.op()).is_some_and(|op| op.is_convolution) {
             host_ns += rates.convolution_ns;
         }
-        // A set: `x * x` reads its operand once.
+        // A set, because `x * x` reads its operand once.
         let operands: BTreeSet<ValueId> = node.operands().collect();
         // A gather reads a few rows of its table. Counting the whole table would make each embedding look expensive.
         let most = if is_gather(graph, id) { nbytes(node.value) } else { i64::MAX };
         bytes += nbytes(node.value) + operands.into_iter().map(|value| nbytes(value).min(most)).sum::<i64>();
     }
-    Cost::new(host_ns, bytes, rates)
+    Prediction::new(host_ns, bytes, rates)
 }
 
-fn fused(typed: &TypedGraph, region: &Region, program: Option<&Program>, rates: &Rates) -> Cost {
+fn fused(typed: &TypedGraph, region: &Region, program: Option<&Program>, rates: &Rates) -> Prediction {
     let (mut host_ns, mut bytes) = (rates.call_ns, 0);
     if let Some(program) = program {
         host_ns += rates.launch_ns * program.stages.len() as f64;
@@ -150,11 +150,11 @@ fn fused(typed: &TypedGraph, region: &Region, program: Option<&Program>, rates: 
     } else {
         host_ns += rates.view_ns * region.outputs.len() as f64;
     }
-    Cost::new(host_ns, bytes, rates)
+    Prediction::new(host_ns, bytes, rates)
 }
 
 /// Bytes that a region reads of an input.
-fn bytes_read(typed: &TypedGraph, region: &Region, input: &Input) -> i64 {
+fn bytes_read(typed: &TypedGraph, region: &Region, input: &RegionInput) -> i64 {
     let graph = typed.graph();
     let mut most = 0;
     for &node in &region.nodes {

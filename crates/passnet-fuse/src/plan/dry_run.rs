@@ -1,10 +1,13 @@
 //! Dry run: applies the passes to the graphs of their task without running anything, as the referee will apply them.
 //!
-//! A pattern is replaced wherever it matches: also inside a larger region, where a constant stands for what was a
-//! tensor, or where the same operations were left alone. Kernels refuse what is not in their plans, which fails the
-//! graph. So passes with larger patterns come first, and other matches of a pass are planned too. Where that is
-//! impossible in one graph, the other graphs of the task keep as much as a pattern can distinguish: the pass is divided
-//! by a constant in which the match differs, or the operations that the one graph cannot have stay in all of them.
+//! A pattern is replaced wherever it matches. It can match at places that the author did not choose: inside a larger
+//! region, where a constant stands in place of a tensor, or where the author left the same operations alone. A kernel
+//! refuses a call that is not in its plans, and the graph fails. So passes with larger patterns come first, and the
+//! author also plans the other matches of a pass.
+//!
+//! If a match in one graph cannot be planned, the other graphs keep as much of the pass as possible. Either the pass is
+//! divided by a constant that differs in this match, or the operations that the one graph cannot replace stay in all
+//! graphs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,24 +18,24 @@ use passnet_graph::{
 
 use super::{
     pattern::{PatternText, SharedPattern, constant, graph_of, share},
-    region::Input,
+    region::RegionInput,
     schedule::schedule,
     site::{PassSite, Replacement},
-    stage::Form,
+    stage::LoopForm,
     survey::Survey,
     views::views_of,
 };
 
 /// Outcome of a dry run.
 pub(crate) struct DryRun {
-    /// Passes in the order in which they are to be applied, without those that would be asked for what they cannot do,
-    /// or for a node that is kept in its graph.
+    /// Passes in the order in which they are to be applied. Passes that would match a place that they cannot compute, or a
+    /// node that must stay in its graph, are left out.
     pub(crate) passes: Vec<Vec<PassSite>>,
-    /// By graph: operations of passes that are not written, because another graph with the same operations cannot have these.
+    /// By graph: operations of passes that are not written, because another graph with the same operations cannot use them.
     pub(crate) blocked: Vec<BTreeSet<NodeId>>,
 }
 
-/// Applies passes to the graphs of their task, and changes those that would be asked for more than they can do.
+/// Applies passes to the graphs of their task, and changes the passes that match a place that they cannot compute.
 pub(crate) fn dry_run(
     task: &[TypedGraph],
     groups: Vec<Vec<PassSite>>,
@@ -50,8 +53,8 @@ pub(crate) fn dry_run(
             None => Err(Vec::new()),
         };
         let instead: Vec<PlannedPass> = match planned {
-            // Each place is added once. If it is lost again, planning it did not help, and the pass is given up
-            // instead of tried without end.
+            // Each place is added once. If it is lost again, planning it did not help: the pass is dropped, because
+            // another attempt would end the same way.
             Ok(site) if added.insert((graph, nodes.unwrap_or_default())) => {
                 PlannedPass::new(task, pass.sites.iter().cloned().chain([site]).collect()).into_iter().collect()
             }
@@ -100,8 +103,8 @@ impl PlannedPass {
         Some(Self { sites, shared, pattern })
     }
 
-    /// Returns a place that the author left alone, as one of this pass. The error is the positions of operations that
-    /// cannot be replaced there.
+    /// Returns a site of this pass for a place that the author left alone. The error holds the positions of the operations
+    /// that cannot be replaced there.
     fn planned(
         &self,
         typed: &TypedGraph,
@@ -120,7 +123,7 @@ impl PlannedPass {
         let planned = || {
             let region = survey.assemble(nodes.iter().map(|&(_, node)| node).collect())?;
             let replacement = match &first.replacement {
-                Replacement::Kernels(_) => Replacement::Kernels(schedule(&region, Form::of(first.target))?),
+                Replacement::Kernels(_) => Replacement::Kernels(schedule(&region, LoopForm::of(first.target))?),
                 Replacement::Views(_) => Replacement::Views(views_of(&region)?),
                 Replacement::Same => return None,
             };
@@ -131,8 +134,9 @@ impl PlannedPass {
         planned().ok_or_else(|| impossible().collect())
     }
 
-    /// Returns the sites by the value of one constant, so that patterns have it literally: of the constants in which a
-    /// match differs from sites, that which the fewest share with it. Nothing where the match differs from no site.
+    /// Returns the sites grouped by the value of one constant, so that each pattern can contain that value. Of the constants
+    /// in which the match differs from some site, it is the one whose value the fewest sites share with the match. Returns
+    /// nothing if the match differs from no site.
     fn divided(&self, constants: &[Option<String>]) -> Vec<Vec<PassSite>> {
         let equal = |number: usize| {
             let (_, known) = &self.shared.parameters[number];
@@ -165,13 +169,13 @@ impl PlannedPass {
 
     /// Returns whether the pass has a plan for a match.
     fn foresees(&self, task: &[TypedGraph], state: &RewrittenGraph, found: &Match, target: Target) -> bool {
-        // One that does what its pattern does needs none.
+        // A pass that only repeats the operations of its pattern needs no plan.
         let is_same_as_pattern = matches!(self.sites[0].replacement, Replacement::Same);
         is_same_as_pattern
             || (0..self.sites.len()).any(|number| {
                 let site = &self.sites[number];
                 let on_host = site.target != target;
-                let fits = |(input, arg): (&Input, &Option<Arg>)| {
+                let fits = |(input, arg): (&RegionInput, &Option<Arg>)| {
                     let wanted = task[site.graph].type_of(input.value);
                     matches!(arg, Some(Arg::Value(value)) if is_same(wanted, &state.types[value.index()], on_host))
                 };
@@ -185,7 +189,8 @@ impl PlannedPass {
     }
 }
 
-/// Returns whether a plan for one tensor holds for the other; strides of what a library makes are seen to when it is there.
+/// Returns whether a plan for one tensor holds for the other. Strides are not compared: those of a library's result are known
+/// only when it exists, and are handled then.
 fn is_same(wanted: &Type, found: &Type, on_host: bool) -> bool {
     match (wanted, found) {
         (Type::Tensor(a), Type::Tensor(b)) if !on_host => (&a.shape, a.dtype) == (&b.shape, b.dtype),
@@ -194,7 +199,8 @@ fn is_same(wanted: &Type, found: &Type, on_host: bool) -> bool {
     }
 }
 
-/// Passes in the given order, but those whose patterns contain others, or share nodes with their matches, first.
+/// Returns the passes in the given order, except that a pass comes before another if its pattern contains the other's, or shares
+/// nodes with the other's matches.
 fn by_containment(task: &[TypedGraph], passes: Vec<PlannedPass>) -> Vec<PlannedPass> {
     let regions: Vec<Vec<Graph>> = passes
         .iter()
@@ -233,7 +239,7 @@ fn by_containment(task: &[TypedGraph], passes: Vec<PlannedPass>) -> Vec<PlannedP
     order.into_iter().filter_map(|place| passes[place].take()).collect()
 }
 
-/// Returns the nodes that a pass matches in the graphs of a task before anything is replaced, those of its own sites included.
+/// Returns the nodes that a pass matches in the graphs of a task before anything is replaced, including its own sites.
 fn matched_nodes(task: &[TypedGraph], pass: &PlannedPass) -> BTreeSet<(usize, NodeId)> {
     let of_graph = |(graph, typed): (usize, &TypedGraph)| {
         let matches = pass.find(typed.graph()).unwrap_or_default();
@@ -279,7 +285,7 @@ struct RewrittenGraph {
     graph: Graph,
     /// By value.
     types: Vec<Type>,
-    /// By value: the node of the original graph that it is of.
+    /// By value: the node of the original graph that computes it.
     origins: Vec<Option<NodeId>>,
 }
 
@@ -292,8 +298,8 @@ impl RewrittenGraph {
         Self { graph, types, origins }
     }
 
-    /// Returns the graph with a call in place of each match, as the application of passes makes it. `None` where a call
-    /// cannot stand at its place.
+    /// Returns the graph with a call in place of each match, as applying the pass does. `None` if a call cannot stand in
+    /// place of its match.
     fn replaced(&self, pass: &PlannedPass, matches: &[Match], index: usize) -> Option<Self> {
         let graph = &self.graph;
         let gone: BTreeSet<NodeId> =

@@ -29,8 +29,8 @@ pub(crate) struct Expressible<'s> {
     pub(crate) begins: &'s BTreeSet<NodeId>,
 }
 
-/// For each node the number of nodes that stay, or begin a region, on the longest path to it: nodes of one level lie on no path
-/// through one that stays.
+/// For each node its level: the number of nodes that stay, or begin a region, on the longest path to it. So no path between two
+/// nodes of one level goes through a node that stays.
 pub(crate) fn first_levels(typed: &TypedGraph, nodes: Expressible<'_>) -> Vec<usize> {
     let graph = typed.graph();
     let mut levels: Vec<usize> = Vec::with_capacity(graph.num_nodes());
@@ -38,8 +38,8 @@ pub(crate) fn first_levels(typed: &TypedGraph, nodes: Expressible<'_>) -> Vec<us
         let begins = nodes.begins.contains(&node.id);
         let operands = node.operands().filter_map(|value| graph.node_of(value));
         let level = operands.map(|operand| {
-            // A view between the maker and the node that begins a region computes nothing, so it is no reason for
-            // another level.
+            // A view between the node that computes a value and the node that begins a region computes nothing, so it
+            // needs no further level.
             let maker = if begins { maker_of(typed, operand) } else { Some(operand) };
             let above = |maker: NodeId| levels[maker.index()] + usize::from(begins || !nodes.all.contains(&maker));
             maker.map_or(0, above).max(levels[operand.index()])
@@ -58,8 +58,8 @@ pub(crate) fn last_levels(typed: &TypedGraph, nodes: Expressible<'_>, first: &[u
     for node in graph.nodes().rev() {
         let place = node.id.index();
         let is_change = Call::of(graph, node).is_none_or(|call| call.is_change());
-        // A change that moved later would be seen by fewer users, and a node that stays is called where the graph has
-        // it.
+        // If a change moved later, some users would read the old elements. A node that stays keeps its place in the
+        // graph.
         if is_change || !nodes.all.contains(&node.id) {
             last[place] = first[place];
         }

@@ -1,8 +1,8 @@
-//! Values and actions that have a form of sixteen lanes in kernels for a CPU.
+//! Values and statements that have a form of sixteen lanes in kernels for a CPU.
 
 use passnet_record::DType;
 
-use super::stage::Action;
+use super::stage::Statement;
 use crate::front::{
     arena::Arena,
     expr::{Binary, Expr, ExprId, ValueKind},
@@ -12,16 +12,16 @@ use crate::front::{
 /// Values per step of a vectorised loop, as `vectors.hpp` has it.
 pub(crate) const LANES: i64 = 16;
 
-/// Returns whether an action can take a register of elements along a loop.
-pub(crate) fn acts_in_lanes(arena: &Arena, action: &Action, var: Var) -> bool {
-    match action {
-        Action::Store { dtype, at, value, .. } => {
+/// Returns whether a statement can take a register of elements along a loop.
+pub(crate) fn acts_in_lanes(arena: &Arena, statement: &Statement, var: Var) -> bool {
+    match statement {
+        Statement::Store { dtype, at, value, .. } => {
             let stride = coefficient(at, var).unwrap_or(0);
             let is_row = stride == 1 || (stride != 0 && *dtype != DType::Bool);
             let is_float = arena.kind(*value) == ValueKind::F32 && ValueKind::of(*dtype) == Some(ValueKind::F32);
             is_row && (is_float || *dtype == DType::Bool)
         }
-        Action::Reduce { kind, .. } => *kind == ValueKind::F32,
+        Statement::Reduce { kind, .. } => *kind == ValueKind::F32,
     }
 }
 

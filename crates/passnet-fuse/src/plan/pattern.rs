@@ -1,4 +1,4 @@
-//! The three functions of a pass: the pattern as the graph has it, and what goes to the kernel.
+//! The three functions of a pass: the pattern with the operations of the graph, and the arguments that the kernel receives.
 
 use std::{collections::BTreeMap, fmt::Write};
 
@@ -33,7 +33,7 @@ pub(crate) fn write_pattern(typed: &TypedGraph, region: &Region) -> PatternText 
     for (number, input) in region.inputs.iter().enumerate() {
         names.insert(input.value, format!("in{number}"));
     }
-    let mut printer = Printer { graph, names, pieces: Vec::new(), constants: Vec::new(), text: String::new() };
+    let mut printer = PatternPrinter { graph, names, pieces: Vec::new(), constants: Vec::new(), text: String::new() };
     for (number, &node) in region.nodes.iter().enumerate() {
         let node = graph.node(node);
         let name = format!("t{number}");
@@ -49,7 +49,7 @@ pub(crate) fn write_pattern(typed: &TypedGraph, region: &Region) -> PatternText 
         region.outputs.iter().filter_map(|output| printer.names.get(&output.value)).map(String::as_str).collect();
     let line = format!("    return {}\n", outputs.join(", "));
     printer.text.push_str(&line);
-    let Printer { mut pieces, constants, text, .. } = printer;
+    let PatternPrinter { mut pieces, constants, text, .. } = printer;
     pieces.push(text);
     PatternText { pieces, constants }
 }
@@ -80,7 +80,7 @@ pub(crate) fn share(patterns: &[&PatternText]) -> SharedPattern {
     SharedPattern { body, parameters, filled }
 }
 
-/// Returns the pattern as a graph, whose inputs are the region's and then the parameters for constants; `None` if it is no graph.
+/// Returns the pattern as a graph, whose inputs are the region's and then the parameters for constants; `None` if it is not a graph.
 pub(crate) fn graph_of(typed: &TypedGraph, region: &Region, shared: &SharedPattern) -> Option<Graph> {
     let graph = typed.graph();
     let mut builder = Graph::builder();
@@ -104,7 +104,7 @@ pub(crate) fn graph_of(typed: &TypedGraph, region: &Region, shared: &SharedPatte
     holes.builder.finish(&outputs).ok()
 }
 
-/// Copies arguments with the constants in gaps replaced, which are counted in the order in which [`Printer`] meets them.
+/// Copies arguments with the constants in gaps replaced, which are counted in the order in which [`PatternPrinter`] meets them.
 struct Holes<'g> {
     graph: &'g Graph,
     builder: Builder,
@@ -159,7 +159,7 @@ fn opens(callee: Callee<'_>) -> bool {
     }
 }
 
-struct Printer<'g> {
+struct PatternPrinter<'g> {
     graph: &'g Graph,
     names: BTreeMap<ValueId, String>,
     pieces: Vec<String>,
@@ -168,7 +168,7 @@ struct Printer<'g> {
     text: String,
 }
 
-impl<'g> Printer<'g> {
+impl<'g> PatternPrinter<'g> {
     fn call(&mut self, node: Node<'g>) {
         let opens = opens(node.callee);
         let args = match node.callee {

@@ -1,11 +1,15 @@
-//! Reductions, and approximated functions, whose roundings later operations enlarge: they stay with PyTorch.
+//! Finds reductions and approximated functions whose rounding errors later operations enlarge; these stay with PyTorch.
 //!
-//! A sum in another order than PyTorch's differs in the last places of `float32`. Where the result is stored in a half type,
-//! one value in some thousands falls to the other side of a rounding, which every tolerance allows. All values computed from
-//! it carry that on, through products of libraries too, and some operations show it: a sum or difference that is small
-//! against its operands, a function that enlarges relative errors, or a wider type, which is held to more. So is, in any type,
-//! the difference of a normalised tensor and its own average over windows: what both have in common cancels, and their
-//! roundings stay. And so is, on CUDA, what goes into a convolution, which rounds `float32` to the ten bits of TF32.
+//! A sum in another order than PyTorch's differs in the last places of `float32`. If the result is stored in a half type,
+//! about one value in some thousands rounds to the other neighbour. Every tolerance allows this. But all values computed
+//! from the result carry the error on, also through library products, and these operations make it visible:
+//!
+//! * a sum or difference that is small compared to its operands;
+//! * a function that enlarges relative errors;
+//! * a conversion to a wider type, for which the tolerance is narrower;
+//! * in any type, the difference between a normalised tensor and its own average over windows: the common part cancels,
+//!   and the rounding errors remain;
+//! * on CUDA, a convolution, which rounds its `float32` operands to the ten bits of TF32.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,9 +42,9 @@ struct Trace {
 /// By reduction.
 type Traces = BTreeMap<NodeId, Trace>;
 
-/// For each graph of a task the nodes that are left, and those that must give PyTorch's own bits, for its results to be within
-/// tolerance. A pass
-/// matches the same operations in all graphs: what is to stay in one stays in all that have the same operations.
+/// Returns for each graph of a task the nodes that must stay with PyTorch, and those whose results must equal PyTorch's bit by
+/// bit, so that the graph's results are within tolerance. A pass matches the same operations in all graphs: an operation that
+/// must stay in one graph stays in all graphs with the same operations.
 pub(crate) fn find_fragile_nodes(
     task: &[TypedGraph],
     target: Target,
@@ -112,7 +116,7 @@ fn shown(
     match call.name {
         "add" | "sub" if tensors.len() > 1 => {
             let is_seen = |(reduction, trace): &(&NodeId, &Trace)| {
-                // Sums of what is not below 0 are no differences.
+                // Adding a value that is never below 0 cancels nothing.
                 let is_difference = call.name == "sub" || trace.is_signed;
                 // Both operands carry the same reduction: their common part cancels, in any type.
                 let cancels = call.name == "sub" && tensors.iter().all(|(_, traces)| traces.contains_key(reduction));
@@ -127,7 +131,7 @@ fn shown(
                 .first()
                 .filter(|(ty, _)| is_convolution && ty.dtype == DType::Float32 && ty.numel() > MOST_CONVOLVED);
             let is_large = ty.is_some_and(|ty| ty.numel() > MOST_MULTIPLIED);
-            // What a softmax gives is small where there are many terms, and its roundings are smaller.
+            // With many terms, the results of a softmax are small, and their rounding errors are smaller still.
             let multiplied = in_half(traces).filter(|reduction| is_large && traces[reduction].is_signed);
             convolved.iter().flat_map(|(_, traces)| traces.keys().copied()).chain(multiplied).collect()
         }
@@ -135,9 +139,9 @@ fn shown(
     }
 }
 
-/// Returns whether the author's kernel for a product has the sums of PyTorch's: of half types on matrix units, by
-/// measurement (`benches/gpu/products.py`), where sums are not split. The last dimension of the first factor is as long
-/// as the sums of `linear` and `matmul`.
+/// Returns whether the author's kernel for a product adds the terms in PyTorch's order. By measurement
+/// (`benches/gpu/products.py`), it does for half types on matrix units if the library does not split the sums. The last
+/// dimension of the first factor is as long as the sums of `linear` and `matmul`.
 fn has_known_sums(
     typed: &TypedGraph,
     call: &Call<'_>,
@@ -145,12 +149,12 @@ fn has_known_sums(
     result: &TensorType,
 ) -> bool {
     if call.op().is_some_and(|op| op.is_convolution) {
-        // Others are the library's own.
+        // A convolution that the author does not express stays the library's.
         return Convolution::of(typed, call).is_none_or(|convolution| convolution.has_known_sums());
     }
     let factors: Vec<ValueId> = operands.collect();
     let terms = factors.first().and_then(|&value| typed.tensor(value)).and_then(|ty| ty.shape.last().copied());
-    // With a bias the library's sums are others, by measurement as well.
+    // With a bias, the library adds in another order (measured as well).
     is_half(result.dtype) && factors.len() == 2 && terms.is_some_and(|terms| terms <= MOST_UNSPLIT)
 }
 

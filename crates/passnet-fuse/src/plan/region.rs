@@ -1,4 +1,4 @@
-//! Regions: the parts of a graph that are rewritten, runs of expressible nodes between those that stay.
+//! Regions: the parts of a graph that are rewritten. A region is a run of expressible nodes between nodes that stay.
 
 use passnet_graph::{NodeId, TensorType, ValueId};
 
@@ -7,14 +7,14 @@ use crate::front::{
     tensor::{TensorId, Tensors},
 };
 
-/// A part of a graph that one call can replace: no path leads out of it and back into it, and all that it gives is used
-/// only after its last node.
+/// A part of a graph that one call can replace: no path leads out of it and back into it, and its results are used only
+/// after its last node.
 #[derive(Clone, Debug)]
 pub(crate) struct Region {
     /// In program order.
     pub(crate) nodes: Vec<NodeId>,
     /// Values from outside, by number of their buffer.
-    pub(crate) inputs: Vec<Input>,
+    pub(crate) inputs: Vec<RegionInput>,
     /// Values that are used outside or returned.
     pub(crate) outputs: Vec<Output>,
     /// Inputs that are overwritten, by number of their buffer, with their new elements.
@@ -24,10 +24,10 @@ pub(crate) struct Region {
 
 /// A value from outside.
 #[derive(Clone, Debug)]
-pub(crate) struct Input {
+pub(crate) struct RegionInput {
     pub(crate) value: ValueId,
     pub(crate) ty: TensorType,
-    /// True if the graph is given it; else one of its nodes makes it.
+    /// True for an input of the graph; false if a node of the graph computes it.
     pub(crate) is_given: bool,
 }
 
@@ -48,7 +48,7 @@ impl Region {
     }
 }
 
-/// True if a region may give as a copy what eager mode gives as a view.
+/// True if a region may return a copy where eager mode returns a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Copies {
     /// No: the view costs nothing.

@@ -1,9 +1,9 @@
 //! Running sums: stages in which row `i` adds the elements up to the `i`-th, as those of `cumsum`.
 //!
-//! Read as it stands, such a stage takes as many steps for each row as the row before and one more. A kernel that goes through the
-//! rows in order keeps the sum and takes one step for each: the order of PyTorch's own loop on a CPU.
+//! Computed literally, row `i` takes `i` steps. A kernel that goes through the rows in order keeps the sum and takes one step
+//! for each row. PyTorch's own loop on a CPU adds in the same order.
 
-use super::stage::{Action, Loop, Stage};
+use super::stage::{Loop, Stage, Statement};
 use crate::front::{
     arena::Arena,
     expr::{Binary, Expr, ExprId, ReduceOp},
@@ -22,7 +22,7 @@ pub(crate) struct RunningSum {
 /// The sums of a stage whose rows continue those of the row before.
 #[derive(Clone, Debug)]
 pub(crate) struct RunningSums {
-    /// Variable of the innermost loop, which is not printed: the row's own takes its place.
+    /// Variable of the innermost loop. That loop is not printed; the variable of the row replaces this one.
     pub(crate) along: Var,
     pub(crate) sums: Vec<RunningSum>,
 }
@@ -48,8 +48,8 @@ impl RunningSums {
         later.iter().all(Vec::is_empty).then_some(())?;
         let (along, row_var) = (segment.innermost.var?, row.var?);
         (segment.innermost.extent == row.extent).then_some(())?;
-        let sum = |action: &Action| match action {
-            Action::Reduce { tensor, fold: ReduceOp::Sum, value, .. } => {
+        let sum = |statement: &Statement| match statement {
+            Statement::Reduce { tensor, fold: ReduceOp::Sum, value, .. } => {
                 let term = term(arena, *value, along, row_var)?;
                 Some(RunningSum { tensor: *tensor, term })
             }

@@ -1,4 +1,4 @@
-//! The stages of a region: which results share one, and which loops it has.
+//! The stages of a region: the results that each computes, and its loops.
 
 mod build;
 mod grouping;
@@ -14,7 +14,7 @@ use passnet_record::DType;
 use self::grouping::{Pending, StageBuilder};
 use super::{
     region::Region,
-    stage::{Buffer, Form, Program, Role},
+    stage::{Buffer, LoopForm, Program, Role},
 };
 use crate::front::{
     evaluator::Scalarizer,
@@ -27,7 +27,7 @@ use crate::front::{
 enum UpdateTime {
     /// Together with the results.
     WithResults,
-    /// In stages of their own, before the results, which read the new elements.
+    /// In separate stages before the results. The results then read the new elements.
     First,
 }
 
@@ -36,8 +36,8 @@ const LARGEST_POSITION: i64 = i32::MAX as i64 - (1 << 16);
 
 /// Schedules a region. `None` where it holds complex numbers, where an input would be read after it was overwritten, or where a device
 /// would have to compute with positions of more than 32 bits.
-pub(crate) fn schedule(region: &Region, form: Form) -> Option<Program> {
-    (form == Form::Nests || has_short_positions(region)).then_some(())?;
+pub(crate) fn schedule(region: &Region, form: LoopForm) -> Option<Program> {
+    (form == LoopForm::Nests || has_short_positions(region)).then_some(())?;
     let with_results = || schedule_with(region, form, UpdateTime::WithResults);
     let first = || schedule_with(region, form, UpdateTime::First).filter(|_| !region.updates.is_empty());
     with_results().or_else(first)
@@ -46,7 +46,7 @@ pub(crate) fn schedule(region: &Region, form: Form) -> Option<Program> {
 /// Largest number of values of a region that are stored because computing them again takes longer.
 const MOST_KEPT: usize = 4;
 
-fn schedule_with(region: &Region, form: Form, order: UpdateTime) -> Option<Program> {
+fn schedule_with(region: &Region, form: LoopForm, order: UpdateTime) -> Option<Program> {
     let mut kept = Vec::new();
     let (mut program, mut expensive) = schedule_keeping(region, form, order, &kept)?;
     while let Some(tensor) = expensive
@@ -76,7 +76,7 @@ fn has_short_positions(region: &Region) -> bool {
 /// Returns the program that stores some tensors before all others, and the tensor that is worth being stored, too.
 fn schedule_keeping(
     region: &Region,
-    form: Form,
+    form: LoopForm,
     order: UpdateTime,
     kept: &[TensorId],
 ) -> Option<(Program, Option<TensorId>)> {

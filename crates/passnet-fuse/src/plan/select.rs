@@ -10,7 +10,7 @@ use super::{
     region::{Copies, Region},
     schedule::schedule,
     site::{PassSite, PatternKey, Replacement},
-    stage::Form,
+    stage::LoopForm,
     survey::find_regions,
     views::{find_lone_view, find_view_regions},
 };
@@ -26,7 +26,8 @@ pub(crate) fn plan_passes(
     plan_around(task, target, &find_fragile_nodes(task, target, left))
 }
 
-/// Returns the same, with all other nodes that can be expressed: for a caller who compares each region with exact results.
+/// Returns the same sites, and also those of nodes that could lose precision. For a caller that compares each region with exact
+/// results.
 pub(crate) fn plan_judged_passes(
     task: &[TypedGraph],
     target: Target,
@@ -36,9 +37,8 @@ pub(crate) fn plan_judged_passes(
     plan_around(task, target, &kept)
 }
 
-/// Returns the sites of a task, without the nodes of each graph that are kept. Where one graph cannot have an operation
-/// of a pass, the operation is kept in the graphs that the pass is for, and these are planned again: they have the
-/// rest.
+/// Returns the sites of a task, without the nodes of each graph that are kept. If one graph cannot replace an operation
+/// of a pass, the operation stays in all graphs of this pass. These are then planned again, without the operation.
 fn plan_around(task: &[TypedGraph], target: Target, kept: &[BTreeSet<NodeId>]) -> Vec<Vec<PassSite>> {
     let mut kept = kept.to_vec();
     loop {
@@ -49,7 +49,7 @@ fn plan_around(task: &[TypedGraph], target: Target, kept: &[BTreeSet<NodeId>]) -
             .flat_map(|(graph, (typed, kept))| rewritable_sites(typed, graph, target, kept))
             .collect();
         let DryRun { passes, blocked } = dry_run(task, select_patterns(group_by_pattern(sites)), target, &kept);
-        // Each turn but the last keeps more nodes.
+        // Each turn except the last keeps more nodes, so the loop ends.
         if kept.iter().zip(&blocked).all(|(kept, blocked)| blocked.is_subset(kept)) {
             return passes;
         }
@@ -79,7 +79,7 @@ fn rewritable_sites(typed: &TypedGraph, graph: usize, target: Target, kept: &BTr
 /// those before it found none.
 fn find_replacements(typed: &TypedGraph, target: Target, kept: &BTreeSet<NodeId>) -> Vec<(Region, Replacement)> {
     let scheduled = |region: Region| {
-        let program = schedule(&region, Form::of(target))?;
+        let program = schedule(&region, LoopForm::of(target))?;
         Some((region, Replacement::Kernels(program)))
     };
     let viewed = |(region, views)| (region, Replacement::Views(views));
@@ -95,12 +95,12 @@ fn find_replacements(typed: &TypedGraph, target: Target, kept: &BTreeSet<NodeId>
     let fused_and_views =
         || fused.into_iter().chain(all_views().filter(|(region, _)| pays(region)).map(viewed)).collect();
     let lone_view = || find_lone_view(typed, target, kept).map(|region| (region, Replacement::Same));
-    // One match is enough.
+    // One match is enough for the graph not to fail.
     let smallest_slight = || slight.into_iter().filter_map(scheduled).min_by_key(|(region, _)| bytes(region));
     let smallest_copied =
         || find_regions(typed, target, kept, Copies::Unseen).into_iter().min_by_key(bytes).and_then(scheduled);
-    // In order of what they cost. A graph that no pass matches counts as failed, so even a pass without a gain is
-    // better than none.
+    // The cheapest way first. A graph that no pass matches counts as failed, so even a pass without a gain is better
+    // than none.
     type Way<'w> = Box<dyn FnOnce() -> Vec<(Region, Replacement)> + 'w>;
     let ways: [Way<'_>; 5] = [
         Box::new(fused_and_views),
@@ -141,8 +141,8 @@ fn group_by_pattern(sites: Vec<PassSite>) -> Vec<Vec<PassSite>> {
     groups.into_iter().map(|(_, sites)| sites).collect()
 }
 
-/// Returns the patterns of several operations; for graphs without any of these one of a single operation, because a graph that
-/// nothing matches counts as failed.
+/// Returns the patterns of several operations. A graph without any of these gets a pattern of a single operation, because a
+/// graph that nothing matches counts as failed.
 fn select_patterns(groups: Vec<Vec<PassSite>>) -> Vec<Vec<PassSite>> {
     let has_several = |sites: &Vec<PassSite>| sites.iter().any(|site| site.region.nodes.len() > 1);
     let (mut selected, single): (Vec<Vec<PassSite>>, Vec<Vec<PassSite>>) = groups.into_iter().partition(has_several);

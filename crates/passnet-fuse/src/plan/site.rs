@@ -7,7 +7,7 @@ use super::{
     pattern::{PatternText, write_pattern},
     region::Region,
     stage::Program,
-    views::View,
+    views::JoinedView,
 };
 use crate::front::{expr::BufferId, lower::call::Call};
 
@@ -31,8 +31,8 @@ pub(crate) struct PassSite {
 #[derive(Clone, Debug)]
 pub(crate) enum Replacement {
     Kernels(Program),
-    Views(Vec<View>),
-    /// The one view itself: it gains nothing, but a graph that nothing matches counts as failed.
+    Views(Vec<JoinedView>),
+    /// The same view as in the graph. It saves no time, but a graph that nothing matches counts as failed.
     Same,
 }
 
@@ -104,14 +104,14 @@ impl PassSite {
         self.replacement.program()
     }
 
-    /// Has kernels for a GPU assert that indices are in range.
+    /// Makes kernels for a GPU assert that indices are in range.
     pub(crate) fn check_indices(&mut self) {
         if let Replacement::Kernels(program) = &mut self.replacement {
             program.checks_indices = true;
         }
     }
 
-    pub(crate) fn views(&self) -> Option<&[View]> {
+    pub(crate) fn views(&self) -> Option<&[JoinedView]> {
         match &self.replacement {
             Replacement::Kernels(_) | Replacement::Same => None,
             Replacement::Views(views) => Some(views),

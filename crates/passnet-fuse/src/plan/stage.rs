@@ -1,8 +1,8 @@
 //! Loops: a region as a sequence of stages, each one nest of loops.
 //!
-//! A stage runs over *rows* (the outer loops); within a row it runs over the row's elements (the inner loops) once per
-//! *level*. Values that need a reduction's result are on a later level than the reduction: a softmax has the levels maximum,
-//! sum, quotient. Reductions over rows of another form are stages of their own, and their results are stored in between.
+//! A stage runs over *rows* (the outer loops); within a row it runs over the row's elements (the inner loops) once per *level*.
+//! Values that need a reduction's result are on a later level than the reduction: a softmax has the levels maximum, sum,
+//! quotient. Reductions over rows of another form are in other stages, and their results are stored in between.
 
 use passnet_graph::{Target, TensorType};
 use passnet_record::DType;
@@ -21,16 +21,16 @@ pub(crate) struct Loop {
     pub(crate) extent: i64,
 }
 
-/// Use of a value once it is computed.
+/// Statement of a loop nest: what is done with a value once it is computed.
 #[derive(Clone, Debug)]
-pub(crate) enum Action {
+pub(crate) enum Statement {
     /// Combined over the inner loops; the result is what [`Expr::Reduced`] of that tensor means.
     Reduce { tensor: TensorId, fold: ReduceOp, kind: ValueKind, value: ExprId },
     /// Written to a buffer.
     Store { buffer: BufferId, dtype: DType, at: Index, value: ExprId },
 }
 
-impl Action {
+impl Statement {
     pub(crate) const fn value(&self) -> ExprId {
         match self {
             Self::Reduce { value, .. } | Self::Store { value, .. } => *value,
@@ -42,8 +42,8 @@ impl Action {
 #[derive(Clone, Debug)]
 pub(crate) struct Segment {
     pub(crate) innermost: Loop,
-    /// Actions of each level.
-    pub(crate) levels: Vec<Vec<Action>>,
+    /// Statements of each level.
+    pub(crate) levels: Vec<Vec<Statement>>,
 }
 
 /// One nest of loops.
@@ -54,7 +54,7 @@ pub(crate) struct Stage {
     pub(crate) inner: Vec<Loop>,
     pub(crate) segments: Vec<Segment>,
     /// For each level, the stores that follow once per row.
-    pub(crate) per_row: Vec<Vec<Action>>,
+    pub(crate) per_row: Vec<Vec<Statement>>,
     /// True if the stage is a product of matrices for matrix units (`contraction`).
     pub(crate) is_product: bool,
 }
@@ -90,14 +90,14 @@ pub(crate) struct Program {
 
 /// Form of the loops of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum LoopForm {
     /// Nests without divisions, for a CPU: split where an index divides their variable, else merged.
     Nests,
     /// One loop over rows and one along them, for a device that computes the position in each itself.
     Tiles,
 }
 
-impl Form {
+impl LoopForm {
     pub(crate) const fn of(target: Target) -> Self {
         match target {
             Target::Cpu => Self::Nests,
@@ -109,5 +109,5 @@ impl Form {
 /// Returns all values that a stage stores or reduces.
 pub(crate) fn roots(stage: &Stage) -> Vec<ExprId> {
     let all = stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
-    all.chain(stage.per_row.iter().flatten()).map(Action::value).collect()
+    all.chain(stage.per_row.iter().flatten()).map(Statement::value).collect()
 }

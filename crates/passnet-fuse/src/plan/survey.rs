@@ -6,7 +6,7 @@ use passnet_graph::{MemoryUse, Node, NodeId, Target, TypedGraph, ValueId, is_bar
 
 use super::{
     flow::{Expressible, depend_on, first_levels, inputs_of, is_of, last_levels, live_nodes},
-    region::{Copies, Input, Output, Region},
+    region::{Copies, Output, Region, RegionInput},
 };
 use crate::front::{
     expr::BufferId,
@@ -29,7 +29,7 @@ pub(crate) fn find_regions(typed: &TypedGraph, target: Target, kept: &BTreeSet<N
     parts.map(|nodes| survey.without_overlaps(nodes)).filter_map(|nodes| survey.assemble(nodes)).collect()
 }
 
-/// Properties of a graph's nodes that decide about regions.
+/// Properties of a graph's nodes that decide which regions it has.
 pub(crate) struct Survey<'g> {
     typed: &'g TypedGraph,
     target: Target,
@@ -42,8 +42,8 @@ pub(crate) struct Survey<'g> {
 }
 
 impl<'g> Survey<'g> {
-    /// With nodes that are to stay as they are; so does what touches memory that is changed in a way that no region can follow.
-    /// `None` where rewriting could change visible memory.
+    /// Surveys a graph in which the nodes `kept` stay as they are. Nodes that touch memory which is changed in a way that no
+    /// region can follow stay as well. Returns `None` if rewriting could change visible memory.
     pub(crate) fn of(typed: &'g TypedGraph, target: Target, kept: &BTreeSet<NodeId>) -> Option<Self> {
         let graph = typed.graph();
         // One trial over the whole graph: whether a node can be expressed depends on what its operands were lowered
@@ -70,8 +70,8 @@ impl<'g> Survey<'g> {
                 };
                 storage.changes(typed, &expressible, &can_join)
             };
-            // As late as can be: then what only feeds a region is part of it. Nodes that have to be together may be so only
-            // early.
+            // Nodes are computed as late as possible, so that a node that only a region uses becomes part of it. Nodes that
+            // have to be together may be on one level only if they are computed early.
             let found = match changes(&last) {
                 Ok(changes) => Ok((changes, last)),
                 Err(_) => changes(&first).map(|changes| (changes, first)),
@@ -109,7 +109,7 @@ impl<'g> Survey<'g> {
         is_view_node(self.typed, node)
     }
 
-    /// Nodes without those whose results eager mode gives as views of something outside: these have to stay views.
+    /// Returns the nodes without those whose results are views of an outside tensor in eager mode: these have to stay views.
     fn without_views(&self, mut nodes: BTreeSet<NodeId>, copies: Copies) -> BTreeSet<NodeId> {
         let Self { typed, storage, changes, .. } = self;
         let graph = typed.graph();
@@ -139,7 +139,8 @@ impl<'g> Survey<'g> {
         nodes
     }
 
-    /// Nodes without those whose results have elements that share memory: a part that was cut off may end with such a view.
+    /// Returns the nodes without those whose results have elements that share memory: a part that was cut off may end with such
+    /// a view.
     fn without_overlaps(&self, mut nodes: BTreeSet<NodeId>) -> BTreeSet<NodeId> {
         let overlaps = |value: &ValueId| self.typed.tensor(*value).is_none_or(|ty| !ty.is_dense());
         while let Some(node) =
@@ -159,7 +160,7 @@ impl<'g> Survey<'g> {
         }
         loop {
             let outputs = self.outputs(&nodes);
-            // The value that one is a view of, where it is of these nodes.
+            // The value that a view shows, if one of these nodes computes it.
             let viewed = |value: ValueId| {
                 let node = graph.node_of(value).filter(|node| nodes.contains(node) && is_view_node(typed, *node))?;
                 Call::of(graph, graph.node(node))?.subject()?.as_value()
@@ -187,7 +188,7 @@ impl<'g> Survey<'g> {
         for &node in &nodes {
             lowering.lower(graph.node(node))?;
         }
-        // The pattern names also what only lends its type, as in `x.type_as(y)`.
+        // The pattern also names a tensor of which only the type is used, as in `x.type_as(y)`.
         for value in outside {
             lowering.value(value)?;
         }
@@ -200,9 +201,9 @@ impl<'g> Survey<'g> {
             outputs.push(Output { value, tensor, ty: typed.tensor(value)?.clone(), input });
         }
         let input = |&value: &ValueId| {
-            Some(Input { value, ty: typed.tensor(value)?.clone(), is_given: graph.node_of(value).is_none() })
+            Some(RegionInput { value, ty: typed.tensor(value)?.clone(), is_given: graph.node_of(value).is_none() })
         };
-        let inputs: Vec<Input> = lowering.inputs.iter().map(input).collect::<Option<_>>()?;
+        let inputs: Vec<RegionInput> = lowering.inputs.iter().map(input).collect::<Option<_>>()?;
         (!outputs.is_empty()).then(|| Region {
             nodes: nodes.into_iter().collect(),
             inputs,
@@ -252,8 +253,8 @@ impl<'g> Survey<'g> {
         used.into_iter().filter(|&value| is_of(graph, value, nodes)).collect()
     }
 
-    /// Returns the nodes in parts, cut where a node outside uses one of them, and where nothing may move across a call:
-    /// patterns are matched by names, and with these a change of a copy may be one of what was copied.
+    /// Returns the nodes in parts. It cuts where a node outside uses one of them, and at a call across which nothing
+    /// may move: a pattern is matched by names, so a change of a copy could also match a change of the original.
     fn until_used(&self, nodes: BTreeSet<NodeId>) -> Vec<BTreeSet<NodeId>> {
         let graph = self.typed.graph();
         let memory = MemoryUse::of(graph);

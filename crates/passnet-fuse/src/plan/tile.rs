@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{
     config::Tiles,
-    stage::{Action, Stage, roots},
+    stage::{Stage, Statement, roots},
 };
 use crate::front::{
     arena::Arena,
@@ -14,7 +14,7 @@ use crate::front::{
 
 /// Longest row that one program holds in registers, in elements.
 const LONGEST_ROW: i64 = 8192;
-/// Multiprocessors of the smallest device that the kernels should fill (an H100 has 132), twice.
+/// Twice the multiprocessors of the smallest device that the kernels should fill (an H100 has 132).
 const PROGRAMS: i64 = 264;
 /// Elements of the largest block whose rows are neighbours in memory. It and the two numbers below are measured on one H200
 /// (`benches/gpu/tiles.py`): with them the block is within 7 % of the fastest one for each of 18 shapes, 1.5 % on average.
@@ -53,7 +53,8 @@ impl Tile {
         let whole = next_power(columns);
         let spread = prev_power(rows / PROGRAMS).max(1);
         if runs_across_rows(stage, arena) {
-            // Few rows are spread over programs, although part of each read is wasted then.
+            // If there are few rows, a program takes fewer of them, so that more programs run. Part of each read is wasted
+            // then.
             let block_rows = prev_power(rows / PROGRAMS_ACROSS).clamp(4, 32).min(prev_power(rows));
             let block_columns = whole.min(LARGEST_ACROSS / block_rows);
             return Self {
@@ -78,8 +79,8 @@ impl Tile {
         }
     }
 
-    /// Returns the tile with more or fewer elements and warps. The part of a row that a program holds stays: whether it
-    /// reads an element once or several times is no matter of speed alone.
+    /// Returns the tile with more or fewer elements and warps. The part of a row that a program holds stays the same: it
+    /// decides how often an element is read, which affects more than the speed.
     pub(crate) fn with(self, Tiles { elements, warps }: Tiles) -> Self {
         let times = |value: i64, power: i8| if power < 0 { value >> -power } else { value << power };
         let mut tile = Self { warps: times(self.warps, warps).clamp(1, 16), ..self };
@@ -127,7 +128,8 @@ pub(crate) fn is_looped(stage: &Stage, arena: &Arena) -> bool {
 
 /// Without reductions, all elements are one row.
 pub(crate) fn is_flat(stage: &Stage) -> bool {
-    let folds = |actions: &Vec<Action>| actions.iter().any(|action| matches!(action, Action::Reduce { .. }));
+    let folds =
+        |statements: &Vec<Statement>| statements.iter().any(|statement| matches!(statement, Statement::Reduce { .. }));
     !stage.segments.iter().any(|segment| segment.levels.iter().any(folds))
 }
 

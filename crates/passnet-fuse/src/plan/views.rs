@@ -1,4 +1,4 @@
-//! Views taken at once: runs of calls that only rearrange strides, as one call each.
+//! Joined views: a run of calls that only rearrange strides becomes one call.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::front::{
 
 /// A result of a region as a view of one of its inputs; shape and strides are those of the result.
 #[derive(Clone, Debug)]
-pub(crate) struct View {
+pub(crate) struct JoinedView {
     pub(crate) input: BufferId,
     /// From the first element of the input to that of the view, in elements.
     pub(crate) offset: i64,
@@ -25,7 +25,7 @@ pub(crate) fn find_view_regions(
     target: Target,
     kept: &BTreeSet<NodeId>,
     taken: &BTreeSet<NodeId>,
-) -> Vec<(Region, Vec<View>)> {
+) -> Vec<(Region, Vec<JoinedView>)> {
     let Some(survey) = Survey::of(typed, target, kept) else { return Vec::new() };
     let is_free = |node: &NodeId| !taken.contains(node) && survey.is_view(*node);
     survey
@@ -49,7 +49,7 @@ pub(crate) fn find_lone_view(typed: &TypedGraph, target: Target, kept: &BTreeSet
 }
 
 /// Returns the results as views; `None` where one is not.
-pub(crate) fn views_of(region: &Region) -> Option<Vec<View>> {
+pub(crate) fn views_of(region: &Region) -> Option<Vec<JoinedView>> {
     let mut evaluator = Scalarizer::new(&region.tensors);
     region
         .outputs
@@ -61,7 +61,7 @@ pub(crate) fn views_of(region: &Region) -> Option<Vec<View>> {
             // A view reads at its offset plus indices times strides. With the strides that PyTorch gives, what
             // remains has to be a constant.
             let rest = at.clone().plus(&offset(&index, &output.ty.stride).times(-1));
-            Some(View { input: *buffer, offset: rest.as_constant().filter(|offset| *offset >= 0)? })
+            Some(JoinedView { input: *buffer, offset: rest.as_constant().filter(|offset| *offset >= 0)? })
         })
         .collect()
 }

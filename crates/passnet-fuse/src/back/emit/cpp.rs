@@ -4,12 +4,12 @@ use std::fmt::Write;
 
 use super::{
     lines::{literals, wrapped},
-    parts::{Parts, device, has_temporaries},
+    target_code::{TargetCode, device, has_temporaries},
 };
 use crate::{
     back::{
         print::{
-            cpp::{self, phases::Phase, preamble},
+            cpp::{self, functions::CppFunction, preamble},
             merge::{Skeleton, merge, split},
         },
         tuning::{Choices, config_of},
@@ -17,7 +17,7 @@ use crate::{
     plan::{site::PassSite, stage::Program},
 };
 
-pub(super) fn parts(sites: &[PassSite], choices: &Choices) -> Parts {
+pub(super) fn parts(sites: &[PassSite], choices: &Choices) -> TargetCode {
     let kernels = Kernels::of(sites, choices);
     let region = &sites[0].region;
     let is_shared = kernels.is_shared;
@@ -50,7 +50,7 @@ pub(super) fn parts(sites: &[PassSite], choices: &Choices) -> Parts {
         }
         vec![calls[0].kernel.clone(), calls[0].row.to_string()]
     };
-    Parts {
+    TargetCode {
         title: "One loop nest".to_owned(),
         imports: "\nfrom passnet import kernels\n".to_owned(),
         kernels: kernels.text,
@@ -122,30 +122,30 @@ impl MergedFunction {
 impl Kernels {
     fn of(sites: &[PassSite], choices: &Choices) -> Self {
         let programs: Vec<_> = sites.iter().filter_map(|site| Some((site, site.program()?))).collect();
-        let phases = |divides: bool| -> Vec<Vec<Phase>> {
+        let functions_of = |divides: bool| -> Vec<Vec<CppFunction>> {
             let of = |(site, program): &(&PassSite, &Program)| {
-                cpp::phases::phases(program, config_of(site, choices).nests(), divides)
+                cpp::functions::functions(program, config_of(site, choices).nests(), divides)
             };
             programs.iter().map(of).collect()
         };
-        let mut all = phases(true);
-        // Rows of a table have as many calls each: lint rules follow no others.
-        if all.iter().any(|phases| phases.len() != all[0].len()) {
-            all = phases(false);
+        let mut all = functions_of(true);
+        // All rows of a table have the same number of calls, because lint rules can only follow such tables.
+        if all.iter().any(|of_program| of_program.len() != all[0].len()) {
+            all = functions_of(false);
         }
-        let is_shared = all.iter().any(|phases| phases.len() > 1 || phases[0].parts > 1);
+        let is_shared = all.iter().any(|of_program| of_program.len() > 1 || of_program[0].parts > 1);
         let mut functions: Vec<MergedFunction> = Vec::new();
         let mut of_site = Vec::new();
-        for ((_, program), phases) in programs.iter().zip(&all) {
-            of_site.push(phases.iter().map(|phase| call(&mut functions, program, phase)).collect());
+        for ((_, program), of_program) in programs.iter().zip(&all) {
+            of_site.push(of_program.iter().map(|one| call(&mut functions, program, one)).collect());
         }
         Self { text: source(&functions, is_shared, sites), of_site, is_shared }
     }
 }
 
-/// Returns the call of a phase's function, which is added unless there is one that differs in sizes only.
-fn call(functions: &mut Vec<MergedFunction>, program: &Program, phase: &Phase) -> KernelCall {
-    let (skeleton, sizes) = split(&phase.body);
+/// Returns the call of a function, which is added unless there is one that differs in sizes only.
+fn call(functions: &mut Vec<MergedFunction>, program: &Program, function: &CppFunction) -> KernelCall {
+    let (skeleton, sizes) = split(&function.body);
     let parameters = cpp::parameters(program);
     // Graphs of a task mostly differ in sizes only. One function with a table of sizes keeps the source short:
     // compiling it is most of what a pass costs before its first call.
@@ -161,7 +161,7 @@ fn call(functions: &mut Vec<MergedFunction>, program: &Program, phase: &Phase) -
         rows.push(sizes);
         rows.len() - 1
     });
-    KernelCall { kernel: format!("kernel{number}"), row, parts: phase.parts }
+    KernelCall { kernel: format!("kernel{number}"), row, parts: function.parts }
 }
 
 /// Returns the C++ source with all functions, as Python.
@@ -188,7 +188,8 @@ fn source(functions: &[MergedFunction], is_shared: bool, sites: &[PassSite]) -> 
     )
 }
 
-/// Returns the declaration of a kernel for the helper that calls it, which refuses strides of parameters that are not marked so.
+/// Returns the declaration of a kernel for the helper that calls it. The helper refuses a tensor with strides unless its
+/// parameter is marked.
 fn signature(number: usize, parameters: &[String], is_shared: bool, sites: &[PassSite]) -> String {
     let is_strided = |place: usize| {
         sites.iter().any(|site| {

@@ -1,4 +1,4 @@
-//! Lines of a length that people read.
+//! Line breaks in generated files, so that people can read them.
 
 /// Largest number of characters of a line.
 const LONGEST_LINE: usize = 100;

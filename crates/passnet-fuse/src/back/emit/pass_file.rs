@@ -8,7 +8,7 @@ use passnet_record::counted;
 use super::{
     cpp,
     lines::{UNBROKEN_SPACE, filled, wrapped_python},
-    signature::Signature,
+    signature::PassSignature,
     triton, views,
 };
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
     plan::{
         pattern::{PatternText, share},
         site::{PassSite, Replacement},
-        views::View,
+        views::JoinedView,
     },
 };
 
@@ -24,11 +24,11 @@ use crate::{
 pub(crate) fn pass_file(sites: &[PassSite], choices: &Choices) -> String {
     let patterns: Vec<&PatternText> = sites.iter().map(|site| &site.pattern).collect();
     let shared = share(&patterns);
-    let signature = Signature::of(sites, &shared);
+    let signature = PassSignature::of(sites, &shared);
     if sites.iter().all(|site| matches!(site.replacement, Replacement::Same)) {
         return same(&signature.parameters, &shared.body);
     }
-    let views: Vec<&[View]> = sites.iter().filter_map(PassSite::views).collect();
+    let views: Vec<&[JoinedView]> = sites.iter().filter_map(PassSite::views).collect();
     let parts = match sites[0].target {
         _ if views.len() == sites.len() => views::parts(&views),
         Target::Cpu => cpp::parts(sites, choices),

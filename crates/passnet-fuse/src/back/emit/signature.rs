@@ -4,11 +4,11 @@ use passnet_graph::TensorType;
 
 use super::{
     lines,
-    parts::{Parts, device, has_temporaries},
+    target_code::{TargetCode, device, has_temporaries},
 };
 use crate::plan::{
     pattern::SharedPattern,
-    region::Input,
+    region::RegionInput,
     site::PassSite,
     stage::{Buffer, Role},
 };
@@ -17,7 +17,7 @@ use crate::plan::{
 const MOST_DIMENSIONS: usize = 6;
 
 /// Parameters of the pass, and the properties that distinguish its sites.
-pub(super) struct Signature {
+pub(super) struct PassSignature {
     pub(super) inputs: Vec<String>,
     pub(super) parameters: Vec<String>,
     /// For each tensor parameter, whether a graph gives it in another layout than row-major.
@@ -28,11 +28,11 @@ pub(super) struct Signature {
     pub(super) twins: Vec<Option<usize>>,
 }
 
-impl Signature {
+impl PassSignature {
     pub(super) fn of(sites: &[PassSite], shared: &SharedPattern) -> Self {
         let inputs: Vec<String> = (0..sites[0].region.inputs.len()).map(|number| format!("in{number}")).collect();
         let parameters = inputs.iter().cloned().chain(shared.parameters.iter().map(|(name, _)| name.clone())).collect();
-        // Strides are part of the key only where a graph needs them: each tuple in the key costs time at every call.
+        // Strides are part of the key only if a graph needs them: each tuple in the key costs time at every call.
         let needs_stride = (0..inputs.len())
             .map(|number| sites.iter().any(|site| !site.region.inputs[number].ty.is_contiguous()))
             .collect();
@@ -41,7 +41,7 @@ impl Signature {
             !is_view && sites.iter().any(|site| may_be_relaid(&site.region.inputs[*number]))
         };
         let relaid = (0..inputs.len()).filter(may_be_relaid).collect();
-        // To ask for memory like that of a tensor costs less than to name a shape; views get none.
+        // Asking for memory like that of a tensor costs less than naming a shape. Views get no memory.
         let twin = |output: usize| {
             (0..inputs.len()).find(|&input| {
                 let is_twin = |site: &PassSite| {
@@ -56,7 +56,7 @@ impl Signature {
     }
 
     /// Returns the table from shapes and types to what a site's call needs.
-    pub(super) fn plans(&self, sites: &[PassSite], shared: &SharedPattern, parts: &Parts) -> String {
+    pub(super) fn plans(&self, sites: &[PassSite], shared: &SharedPattern, parts: &TargetCode) -> String {
         let has_temporaries = sites.iter().any(has_temporaries);
         let plan = |number: usize, site: &PassSite| {
             let mut plan = parts.entries[number].clone();
@@ -152,7 +152,7 @@ impl Signature {
             .collect()
     }
 
-    pub(super) fn wrapper(&self, sites: &[PassSite], parts: &Parts) -> String {
+    pub(super) fn wrapper(&self, sites: &[PassSite], parts: &TargetCode) -> String {
         let contiguous = self.contiguous(|_| true);
         let outputs = sites[0].region.allocated().count();
         let mut unpacked = parts.names.clone();
@@ -168,7 +168,7 @@ impl Signature {
         // `kernels.prepared` repeats allocations and launches. A function that only makes views has neither.
         let decorator = if parts.returned.is_none() { "@kernels.prepared\n" } else { "" };
         let mut text = format!("{decorator}def fused({}):\n", self.parameters.join(", "));
-        // Inputs that are overwritten have to be those that were given.
+        // An input that is overwritten must be the tensor that was passed, not a copy.
         let updated: Vec<usize> = sites[0]
             .region
             .updates
@@ -214,13 +214,14 @@ impl Signature {
     }
 }
 
-/// Returns whether an input may have strides that are not foreseen, and can be copied then: a library made it at run time. On a
-/// CPU the strides depend on its instructions, by which the library chooses a convolution.
-fn may_be_relaid(input: &Input) -> bool {
+/// Returns whether an input may have strides that the plan does not contain, and can be copied then. This is so if a library
+/// makes the input at run time: the library chooses a convolution by the CPU's instructions, and the strides depend on that
+/// choice.
+fn may_be_relaid(input: &RegionInput) -> bool {
     !input.is_given && input.ty.shape.len() <= MOST_DIMENSIONS
 }
 
-/// Returns the names of the results: inputs that are overwritten, as they were given, and fresh memory.
+/// Returns the names of the results: inputs that are overwritten, under their own names, and fresh memory.
 fn results(site: &PassSite, updated: &[usize], fresh: Vec<String>) -> Vec<String> {
     let mut fresh = fresh.into_iter();
     let name = |input: Option<usize>| match input {
@@ -244,7 +245,7 @@ fn table(
     let mut rows: BTreeMap<String, String> = BTreeMap::new();
     for (number, site) in sites.iter().enumerate() {
         let mut key: Vec<String> = Vec::new();
-        for (Input { ty, .. }, &with_stride) in site.region.inputs.iter().zip(with_strides) {
+        for (RegionInput { ty, .. }, &with_stride) in site.region.inputs.iter().zip(with_strides) {
             key.push(tuple(&ty.shape));
             if with_stride {
                 key.push(tuple(&ty.stride));

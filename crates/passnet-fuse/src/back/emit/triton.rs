@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{
     lines::{unpacked, wrapped_python},
-    parts::{Parts, device},
+    target_code::{TargetCode, device},
 };
 use crate::{
     back::{
@@ -19,7 +19,7 @@ use crate::{
 
 /// Sites whose kernels differ in sizes only.
 #[derive(Debug)]
-struct Variant {
+struct KernelVariant {
     kernels: Vec<Skeleton>,
     /// Names of the buffers that each kernel takes.
     buffers: Vec<Vec<String>>,
@@ -32,8 +32,8 @@ struct Variant {
 }
 
 /// Returns the variants of the sites' kernels; for each site the number of its variant and its place in there.
-fn variants(sites: &[PassSite], choices: &Choices) -> (Vec<Variant>, Vec<(usize, usize)>) {
-    let mut variants: Vec<Variant> = Vec::new();
+fn variants(sites: &[PassSite], choices: &Choices) -> (Vec<KernelVariant>, Vec<(usize, usize)>) {
+    let mut variants: Vec<KernelVariant> = Vec::new();
     let mut of_site: Vec<(usize, usize)> = Vec::new();
     for (site, program) in sites.iter().filter_map(|site| Some((site, site.program()?))) {
         let kernels = triton::kernels(program, config_of(site, choices).tiles());
@@ -45,7 +45,13 @@ fn variants(sites: &[PassSite], choices: &Choices) -> (Vec<Variant>, Vec<(usize,
         // readable.
         let known = variants.iter().position(|known| known.kernels == skeletons && known.buffers == buffers);
         let number = known.unwrap_or_else(|| {
-            variants.push(Variant { kernels: skeletons, buffers, temporaries, sizes: Vec::new(), grids: Vec::new() });
+            variants.push(KernelVariant {
+                kernels: skeletons,
+                buffers,
+                temporaries,
+                sizes: Vec::new(),
+                grids: Vec::new(),
+            });
             variants.len() - 1
         });
         let variant = &mut variants[number];
@@ -73,7 +79,7 @@ fn with_helpers(mut kernels: String) -> String {
     kernels
 }
 
-pub(super) fn parts(sites: &[PassSite], choices: &Choices) -> Parts {
+pub(super) fn parts(sites: &[PassSite], choices: &Choices) -> TargetCode {
     let (variants, of_site) = variants(sites, choices);
     let printed: Vec<Printed> =
         variants.iter().enumerate().map(|(number, variant)| print(number, variant, device(&sites[0]))).collect();
@@ -91,7 +97,7 @@ pub(super) fn parts(sites: &[PassSite], choices: &Choices) -> Parts {
     };
     let entries = of_site.into_iter().map(entry).collect();
     let libdevice = if kernels.contains("libdevice.") { "from triton.language.extra import libdevice\n" } else { "" };
-    Parts {
+    TargetCode {
         title: if launches == 1 { "One kernel".to_owned() } else { format!("{launches} kernels") },
         imports: format!("import triton\nimport triton.language as tl\n{libdevice}\nfrom passnet import kernels\n"),
         kernels,
@@ -110,11 +116,11 @@ struct Printed {
     launch: Vec<String>,
     /// Names of what differs between sites.
     names: Vec<String>,
-    /// For each site, what these are.
+    /// For each site, the values of these names.
     rows: Vec<Vec<String>>,
 }
 
-fn print(number: usize, variant: &Variant, device: &str) -> Printed {
+fn print(number: usize, variant: &KernelVariant, device: &str) -> Printed {
     let mut printed = Printed {
         kernels: String::new(),
         launch: Vec::new(),
@@ -155,7 +161,8 @@ fn print(number: usize, variant: &Variant, device: &str) -> Printed {
 }
 
 impl Printed {
-    /// Returns a number of the sites: itself where it is the same for all, else a name that the table gives a value.
+    /// Returns a number as text: the number itself if it is the same for all sites, else a name to which the table gives a
+    /// value.
     fn number(&mut self, name: &str, values: &[i64]) -> String {
         // A number in the text needs no entry in the table, and unpacking a shorter tuple is faster.
         if values.iter().all(|value| *value == values[0]) {

@@ -1,9 +1,9 @@
 //! Views: no kernel, one call of `as_strided` for each result.
 
-use super::parts::Parts;
-use crate::plan::views::View;
+use super::target_code::TargetCode;
+use crate::plan::views::JoinedView;
 
-pub(super) fn parts(views: &[&[View]]) -> Parts {
+pub(super) fn parts(views: &[&[JoinedView]]) -> TargetCode {
     let results = views[0].len();
     let names = (0..results).map(|number| format!("offset{number}")).collect();
     let entries = views.iter().map(|views| views.iter().map(|view| view.offset.to_string()).collect()).collect();
@@ -18,7 +18,7 @@ pub(super) fn parts(views: &[&[View]]) -> Parts {
             format!("{input}.as_strided(shape{number}, stride{number}{place})")
         })
         .collect();
-    Parts {
+    TargetCode {
         title: if results == 1 { "One view".to_owned() } else { format!("{results} views at once") },
         imports: String::new(),
         kernels: String::new(),

@@ -2,8 +2,8 @@
 
 mod columns;
 mod division;
+pub(crate) mod functions;
 mod lanes;
-pub(crate) mod phases;
 pub(crate) mod preamble;
 mod running;
 mod share;
@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use passnet_record::DType;
 
-use self::division::Share;
-use super::{buffer_names, order::Order, size, summed};
+use self::division::Division;
+use super::{buffer_names, order::ValueDepths, size, summed};
 use crate::{
     front::{
         expr::{Expr, ExprId, ReduceOp, Unary, ValueKind},
@@ -25,16 +25,16 @@ use crate::{
     plan::{
         config::Nests,
         running::RunningSums,
-        stage::{Action, Buffer, Loop, Program, Role, Segment, Stage, roots},
+        stage::{Buffer, Loop, Program, Role, Segment, Stage, Statement, roots},
     },
 };
 
-/// Accumulators of a sum of `float`, by the elements of a row: those of `vectors.hpp`.
+/// Accumulators of a sum of `float`, chosen by the number of elements in a row; `vectors.hpp` implements them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sums {
-    /// One: to join four takes as long as such a row.
+    /// One, for a short row: joining four would take as long as the row.
     Plain,
-    /// Four in turn, as PyTorch has them.
+    /// Four in turn, as in PyTorch.
     Turns,
     /// Four whose sums are joined in between.
     Cascade,
@@ -61,7 +61,7 @@ pub(crate) fn parameters(program: &Program) -> Vec<String> {
     program.buffers.iter().zip(&names).map(parameter).collect()
 }
 
-impl<'p> Printer<'p> {
+impl<'p> CppPrinter<'p> {
     fn new(program: &'p Program, config: Nests) -> Self {
         Self {
             program,
@@ -113,7 +113,7 @@ const fn kind_type(kind: ValueKind) -> &'static str {
     }
 }
 
-struct Printer<'p> {
+struct CppPrinter<'p> {
     program: &'p Program,
     config: Nests,
     buffers: Vec<String>,
@@ -133,7 +133,7 @@ struct Printer<'p> {
     /// Length of the row, while its rest after whole steps of sums is printed.
     left_of: Option<String>,
     sums: Sums,
-    /// Values that are kept for the levels to come, with the array that holds them.
+    /// Values that are kept for later levels, with the array that holds each.
     rows: BTreeMap<ExprId, String>,
     filled: BTreeSet<ExprId>,
     /// Set while a stage is printed [across its rows](columns).
@@ -146,7 +146,7 @@ struct Printer<'p> {
     is_sliced: bool,
 }
 
-impl Printer<'_> {
+impl CppPrinter<'_> {
     fn line(&mut self, line: &str) {
         for _ in 0..self.indent {
             self.text.push_str("    ");
@@ -172,29 +172,29 @@ impl Printer<'_> {
         self.line("}");
     }
 
-    fn stage(&mut self, stage: &Stage, share: Share) {
+    fn stage(&mut self, stage: &Stage, share: Division) {
         self.names.clear();
         self.rows.clear();
         self.filled.clear();
         self.summed = summed(&self.program.arena, &roots(stage));
         self.sums = self.sums_of(stage);
-        let all: Vec<&Action> = stage
+        let all: Vec<&Statement> = stage
             .segments
             .iter()
             .flat_map(|segment| segment.levels.iter().flatten())
             .chain(stage.per_row.iter().flatten())
             .collect();
-        let sums = all.iter().filter(|action| matches!(action, Action::Reduce { fold: ReduceOp::Sum, .. }));
-        self.summed.extend(sums.map(|action| action.value()));
+        let sums = all.iter().filter(|statement| matches!(statement, Statement::Reduce { fold: ReduceOp::Sum, .. }));
+        self.summed.extend(sums.map(|statement| statement.value()));
         if let Some(running) = RunningSums::of(stage, &self.program.arena) {
             return self.running_rows(stage, &running, share);
         }
         if let Some(across) = self.across(stage) {
             return self.across_rows(stage, &across, share);
         }
-        let order = Order::new(&self.program.arena, stage);
-        // Only values that every element needs are computed ahead. A value behind a guard may read memory that does
-        // not exist when the condition is false.
+        let order = ValueDepths::new(&self.program.arena, stage);
+        // Only values that every element needs are computed early. A value behind a guard may read memory that does not
+        // exist if the condition is false.
         let certain = order.certain(&all);
         let at = |depth: usize, after: usize| {
             let order = &order;
@@ -205,7 +205,7 @@ impl Printer<'_> {
         };
         let rows = stage.outer.len();
         self.define(&at(0, 0).collect::<Vec<_>>());
-        let together = if let Share::Rows { depth, .. } = share { depth } else { 0 };
+        let together = if let Division::Rows { depth, .. } = share { depth } else { 0 };
         self.open_together(&stage.outer[..together], None);
         self.define(&(1..=together).flat_map(|depth| at(depth, 0)).collect::<Vec<_>>());
         for (depth, nest) in stage.outer.iter().enumerate().skip(together) {
@@ -220,8 +220,8 @@ impl Printer<'_> {
             self.level(stage, level, &order);
             if !stage.per_row[level].is_empty() {
                 self.define(&at(rows, level + 1).collect::<Vec<_>>());
-                for action in &stage.per_row[level] {
-                    self.act(action);
+                for statement in &stage.per_row[level] {
+                    self.act(statement);
                 }
             }
         }
@@ -236,7 +236,7 @@ impl Printer<'_> {
         let is_row = |at: &Index| vars.iter().all(|&var| matches!(coefficient(at, var), Some(0 | 1)));
         let is_strided = |id: ExprId| matches!(arena.get(id), Expr::Load { at, .. } if !is_row(at));
         if arena.reachable(&roots(stage)).into_iter().any(is_strided) {
-            // PyTorch has another order then, and gathering elements for four registers takes longer than for one.
+            // PyTorch adds in another order then, and gathering elements for four registers takes longer than for one.
             return Sums::Plain;
         }
         let inner: i64 = stage.inner.iter().map(|nest| nest.extent).product();
@@ -244,10 +244,10 @@ impl Printer<'_> {
         Sums::of_row(inner * along)
     }
 
-    fn level(&mut self, stage: &Stage, level: usize, order: &Order<'_>) {
+    fn level(&mut self, stage: &Stage, level: usize, order: &ValueDepths<'_>) {
         let Some(first) = stage.segments.first() else { return };
-        for action in &first.levels[level] {
-            if let Action::Reduce { tensor, fold, kind, .. } = action {
+        for statement in &first.levels[level] {
+            if let Statement::Reduce { tensor, fold, kind, .. } = statement {
                 self.declare_fold(*tensor, *fold, *kind);
             }
         }
@@ -257,9 +257,13 @@ impl Printer<'_> {
         let rows = stage.outer.len();
         for (place, nest) in stage.inner.iter().enumerate() {
             self.open(nest, &format!("j{place}"));
-            let actions: Vec<&Action> = stage.segments.iter().flat_map(|segment| &segment.levels[level]).collect();
-            let here: Vec<ExprId> =
-                order.certain(&actions).into_iter().filter(|&id| order.place(id).depth == rows + place + 1).collect();
+            let statements: Vec<&Statement> =
+                stage.segments.iter().flat_map(|segment| &segment.levels[level]).collect();
+            let here: Vec<ExprId> = order
+                .certain(&statements)
+                .into_iter()
+                .filter(|&id| order.place(id).depth == rows + place + 1)
+                .collect();
             self.define(&here);
         }
         let outside = self.names.clone();
@@ -271,17 +275,17 @@ impl Printer<'_> {
             self.close();
         }
         self.names.retain(|&id, _| order.place(id).depth <= rows);
-        for action in &first.levels[level] {
-            self.finish_fold(action, stage);
+        for statement in &first.levels[level] {
+            self.finish_fold(statement, stage);
         }
     }
 
-    fn segment(&mut self, stage: &Stage, segment: &Segment, level: usize, order: &Order<'_>) {
+    fn segment(&mut self, stage: &Stage, segment: &Segment, level: usize, order: &ValueDepths<'_>) {
         let innermost = stage.outer.len() + stage.inner.len() + 1;
-        let actions: Vec<&Action> = segment.levels[level].iter().collect();
+        let statements: Vec<&Statement> = segment.levels[level].iter().collect();
         let varies = |id: &ExprId| order.place(*id).depth >= innermost;
         let here: Vec<ExprId> = order
-            .certain_beyond(&actions, &|id| self.rows.contains_key(&id) && self.filled.contains(&id))
+            .certain_beyond(&statements, &|id| self.rows.contains_key(&id) && self.filled.contains(&id))
             .into_iter()
             .filter(varies)
             .collect();
@@ -296,11 +300,11 @@ impl Printer<'_> {
             self.indent += 1;
             self.line(&format!("int64_t k = {start};"));
             self.lanes = Some((var, varying));
-            self.vector_loop(stage, &end, &here, &actions);
+            self.vector_loop(stage, &end, &here, &statements);
             ends_in_lanes = self.is_expensive(&here);
             if ends_in_lanes {
                 self.names.clone_from(&outside);
-                self.last_lanes(&end, &here, &actions);
+                self.last_lanes(&end, &here, &statements);
             }
             self.lanes = None;
             start = "k";
@@ -322,7 +326,7 @@ impl Printer<'_> {
             (None, _) => self.line("{"),
         }
         self.indent += 1;
-        self.block(&here, &actions);
+        self.block(&here, &statements);
         self.close();
         self.left_of = None;
         if start == "k" {
@@ -332,9 +336,9 @@ impl Printer<'_> {
         self.close_slice();
     }
 
-    /// The loop that takes several elements a step; one with sums first takes four such steps together.
-    fn vector_loop(&mut self, stage: &Stage, end: &str, here: &[ExprId], actions: &[&Action]) {
-        let sums = if self.sums == Sums::Plain { Vec::new() } else { self.names_of_sums(actions) };
+    /// Prints the loop that takes several elements a step. A loop with sums first takes four such steps together.
+    fn vector_loop(&mut self, stage: &Stage, end: &str, here: &[ExprId], statements: &[&Statement]) {
+        let sums = if self.sums == Sums::Plain { Vec::new() } else { self.names_of_sums(statements) };
         if !sums.is_empty() {
             let outside = self.names.clone();
             self.line(&format!("while (k + sum_step <= {end}) {{"));
@@ -342,7 +346,7 @@ impl Printer<'_> {
             self.line("for (int64_t part = 0; part < sum_parts; ++part, k += lanes) {");
             self.indent += 1;
             self.in_whole_step = true;
-            self.block(here, actions);
+            self.block(here, statements);
             self.in_whole_step = false;
             self.close();
             if self.sums == Sums::Cascade {
@@ -361,18 +365,18 @@ impl Printer<'_> {
         }
         self.line(&format!("for (; k + lanes <= {end}; k += lanes) {{"));
         self.indent += 1;
-        self.block(here, actions);
+        self.block(here, statements);
         self.close();
     }
 
     /// Prints the end of a row, after all whole registers, as one register whose first lanes alone count: for functions that
     /// take long one by one.
-    fn last_lanes(&mut self, end: &str, here: &[ExprId], actions: &[&Action]) {
+    fn last_lanes(&mut self, end: &str, here: &[ExprId], statements: &[&Statement]) {
         self.line(&format!("if (k < {end}) {{"));
         self.indent += 1;
         self.line(&format!("const int64_t left = {end} - k;"));
         self.is_partial = true;
-        self.block(here, actions);
+        self.block(here, statements);
         self.is_partial = false;
         self.close();
     }
@@ -386,10 +390,10 @@ impl Printer<'_> {
         here.iter().filter(is_function).any(|&id| self.has_lanes(id) && !self.filled.contains(&id))
     }
 
-    fn block(&mut self, here: &[ExprId], actions: &[&Action]) {
+    fn block(&mut self, here: &[ExprId], statements: &[&Statement]) {
         self.define(here);
-        for action in actions {
-            self.act(action);
+        for statement in statements {
+            self.act(statement);
         }
     }
 }

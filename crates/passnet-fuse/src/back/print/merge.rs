@@ -1,7 +1,7 @@
 //! One kernel for all graphs that differ only in sizes.
 //!
-//! Printed text holds its sizes between marks. Texts that are equal but for the numbers become one; numbers that are the
-//! same in all graphs stay constants, the others become columns of a table of sizes, equal columns one.
+//! Printed text holds its sizes between marks. Texts that differ only in their sizes become one kernel. A size that is the
+//! same in all graphs stays a constant. The others become columns of a table of sizes; equal columns become one.
 
 /// Before a size in printed text.
 pub(super) const OPEN: char = '\u{1}';

@@ -1,4 +1,4 @@
-//! The place of each value in a nest of loops: as far out as the variables that it depends on allow.
+//! The place of each value in a nest of loops: in the outermost loop in which all variables that it depends on are known.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,16 +9,16 @@ use crate::{
         index::{Term, Var},
         tensor::TensorId,
     },
-    plan::stage::{Action, Loop, Stage},
+    plan::stage::{Loop, Stage, Statement},
 };
 
 /// Depth of values in the loops of a stage: 0 before all loops, `n` inside the `n`-th.
-pub(super) struct Order<'p> {
+pub(super) struct ValueDepths<'p> {
     arena: &'p Arena,
     depth_of_var: BTreeMap<Var, usize>,
-    /// Level after which the result of a reduction is there.
+    /// Level after which the result of a reduction is known.
     level_of: BTreeMap<TensorId, usize>,
-    /// Depth of what a reduction gives.
+    /// Depth of the result of a reduction.
     rows: usize,
 }
 
@@ -30,12 +30,12 @@ pub(super) struct Availability {
     pub(super) after: usize,
 }
 
-impl<'p> Order<'p> {
+impl<'p> ValueDepths<'p> {
     pub(super) fn new(arena: &'p Arena, stage: &Stage) -> Self {
         Self::with_outer(arena, stage, &stage.outer)
     }
 
-    /// With the loop of one outer variable inside all others.
+    /// Returns the order with the loop of one outer variable inside all others.
     pub(super) fn across(arena: &'p Arena, stage: &Stage, outer: &[Loop], innermost: Var) -> Self {
         let mut order = Self::with_outer(arena, stage, outer);
         order.rows = outer.len() + stage.inner.len() + 2;
@@ -56,9 +56,9 @@ impl<'p> Order<'p> {
             if let Some(var) = segment.innermost.var {
                 depth_of_var.insert(var, innermost);
             }
-            for (level, actions) in segment.levels.iter().enumerate() {
-                for action in actions {
-                    if let Action::Reduce { tensor, .. } = action {
+            for (level, statements) in segment.levels.iter().enumerate() {
+                for statement in statements {
+                    if let Statement::Reduce { tensor, .. } = statement {
                         level_of.insert(*tensor, level + 1);
                     }
                 }
@@ -67,17 +67,17 @@ impl<'p> Order<'p> {
         Self { arena, depth_of_var, level_of, rows: outer.len() }
     }
 
-    /// Values that an action always computes, operands before users: not those behind the condition of a guard.
-    pub(super) fn certain(&self, actions: &[&Action]) -> Vec<ExprId> {
-        self.certain_beyond(actions, &|_| false)
+    /// Values that a statement always computes, operands before users: not those behind the condition of a guard.
+    pub(super) fn certain(&self, statements: &[&Statement]) -> Vec<ExprId> {
+        self.certain_beyond(statements, &|_| false)
     }
 
-    /// Like [`Self::certain`], without what only values that are known already are computed from.
-    pub(super) fn certain_beyond(&self, actions: &[&Action], is_known: &dyn Fn(ExprId) -> bool) -> Vec<ExprId> {
+    /// Like [`Self::certain`], without the operands of known values that nothing else uses.
+    pub(super) fn certain_beyond(&self, statements: &[&Statement], is_known: &dyn Fn(ExprId) -> bool) -> Vec<ExprId> {
         let mut roots = Vec::new();
-        for action in actions {
-            roots.push(action.value());
-            if let Action::Store { at, .. } = action {
+        for statement in statements {
+            roots.push(statement.value());
+            if let Statement::Store { at, .. } = statement {
                 for_each_value(at, &mut |value| roots.push(value));
             }
         }

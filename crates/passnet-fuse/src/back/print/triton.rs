@@ -1,7 +1,7 @@
 //! Triton for CUDA devices: one kernel per stage, whose programs each compute a tile of it.
 //!
-//! Values are tensors of the tile: `[rows, 1]`, `[1, columns]` or `[rows, columns]`, as the variables that they depend on
-//! say. Divisions and roots are those of IEEE 754 and elementary functions those of libdevice, as in PyTorch's own kernels.
+//! Values are tensors of the tile: `[rows, 1]`, `[1, columns]` or `[rows, columns]`, depending on their variables. Divisions
+//! and roots follow IEEE 754, and elementary functions come from libdevice, as in PyTorch's own kernels.
 
 mod contraction;
 mod extent;
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use passnet_record::DType;
 
-use self::extent::{Condition, Extent};
+use self::extent::{Extent, LoadCondition};
 use super::{size, summed};
 use crate::{
     front::{
@@ -26,14 +26,14 @@ use crate::{
     plan::{
         config::Tiles,
         contraction::Contraction,
-        stage::{Action, Loop, Program, Stage, roots},
+        stage::{Loop, Program, Stage, Statement, roots},
         tile::Tile,
     },
 };
 
-/// One launch.
+/// A kernel, which is launched once in each call.
 #[derive(Clone, Debug)]
-pub(crate) struct Kernel {
+pub(crate) struct TritonKernel {
     /// Body of the function, with marks around sizes.
     pub(crate) body: String,
     /// Names of the buffers that it takes.
@@ -42,7 +42,8 @@ pub(crate) struct Kernel {
     pub(crate) warps: i64,
 }
 
-/// Functions that printed kernels use where they say so: NaN wins, as in PyTorch.
+/// The larger of two values; NaN wins, as in PyTorch. A file contains this function, and each of those below, if its kernels
+/// call it.
 pub(crate) const LARGER: &str = "@triton.jit\ndef larger(a, b):\n    return tl.where((a > b) | (a != a), a, b)\n\n\n";
 pub(crate) const SMALLER: &str = "@triton.jit\ndef smaller(a, b):\n    return tl.where((a < b) | (a != a), a, b)\n\n\n";
 
@@ -51,34 +52,35 @@ pub(crate) const LEADING: &str = "@triton.jit\ndef leading(x):\n    \
     exponent = tl.where((tl.abs(x) < 1.1754944e-38) & (x != 0), 0x00800000, 0)\n    \
     return ((x.to(tl.int32, bitcast=True) & -8192) | exponent).to(tl.float32, bitcast=True)\n\n\n";
 
-/// In libdevice as Triton links it, numbers below the smallest normal one are 0. PyTorch's kernels know them.
+/// The inverse root, also of subnormal numbers. Triton's libdevice treats these as 0; PyTorch's kernels do not.
 pub(crate) const INVERSE_ROOT: &str = "@triton.jit\ndef inverse_root(x):\n    tiny = x < 1.1754944e-38\n    \
     return libdevice.rsqrt(tl.where(tiny, x * 16777216.0, x)) * tl.where(tiny, 4096.0, 1.0)\n\n\n";
 pub(crate) const LOGARITHM: &str = "@triton.jit\ndef logarithm(x):\n    tiny = x < 1.1754944e-38\n    \
     return libdevice.log(tl.where(tiny, x * 16777216.0, x)) - tl.where(tiny, 16.635532, 0.0)\n\n\n";
 
 /// Returns the kernels of a program, in order.
-pub(crate) fn kernels(program: &Program, config: Tiles) -> Vec<Kernel> {
+pub(crate) fn kernels(program: &Program, config: Tiles) -> Vec<TritonKernel> {
     program.stages.iter().map(|stage| kernel(program, stage, config)).collect()
 }
 
-fn kernel(program: &Program, stage: &Stage, config: Tiles) -> Kernel {
+fn kernel(program: &Program, stage: &Stage, config: Tiles) -> TritonKernel {
     let names = super::buffer_names(program);
     let is_used = used_buffers(&program.arena, stage);
     let own: Vec<(String, DType)> =
         is_used.iter().map(|&number| (names[number].clone(), program.buffers[number].dtype)).collect();
     let tile = Tile::of(stage, &program.arena).with(config);
-    let mut printer = Printer::new(program, stage, names, tile);
+    let mut printer = TritonPrinter::new(program, stage, names, tile);
     if let Some(contraction) = Contraction::of(stage, &program.arena).filter(|_| stage.is_product) {
         printer.contraction(stage, &contraction);
-        return Kernel::new(&printer.text, own, contraction.programs(), contraction.warps);
+        return TritonKernel::new(&printer.text, own, contraction.programs(), contraction.warps);
     }
     printer.stage(stage);
-    Kernel::new(&printer.text, own, tile.programs(), tile.warps())
+    TritonKernel::new(&printer.text, own, tile.programs(), tile.warps())
 }
 
-impl Kernel {
-    /// A kernel that takes half types from its pointers, so that one kernel serves both where nothing else differs.
+impl TritonKernel {
+    /// Returns the kernel with half types taken from its pointers, so that one kernel serves both half types where nothing else
+    /// differs.
     fn new(body: &str, buffers: Vec<(String, DType)>, programs: i64, warps: i64) -> Self {
         let mut body = body.to_owned();
         // By first appearance, so that the types of two kernels can be exchanged.
@@ -104,9 +106,9 @@ fn used_buffers(arena: &Arena, stage: &Stage) -> BTreeSet<usize> {
     let all = stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
     let mut used = BTreeSet::new();
     let mut roots = Vec::new();
-    for action in all.chain(stage.per_row.iter().flatten()) {
-        roots.push(action.value());
-        if let Action::Store { buffer, at, .. } = action {
+    for statement in all.chain(stage.per_row.iter().flatten()) {
+        roots.push(statement.value());
+        if let Statement::Store { buffer, at, .. } = statement {
             used.insert(*buffer);
             for_each_value(at, &mut |value| roots.push(value));
         }
@@ -119,7 +121,7 @@ fn used_buffers(arena: &Arena, stage: &Stage) -> BTreeSet<usize> {
     used
 }
 
-struct Printer<'p> {
+struct TritonPrinter<'p> {
     arena: &'p Arena,
     buffers: Vec<String>,
     tile: Tile,
@@ -127,7 +129,7 @@ struct Printer<'p> {
     indent: usize,
     /// Values in scope, by the condition under which they were loaded.
     names: BTreeMap<(ExprId, usize), String>,
-    conditions: Vec<Condition>,
+    conditions: Vec<LoadCondition>,
     known_conditions: BTreeMap<(usize, ExprId, bool), usize>,
     /// All that the stage stores or reduces.
     roots: Vec<ExprId>,
@@ -140,7 +142,7 @@ struct Printer<'p> {
     columns: Vec<(Loop, String)>,
     /// Loops in which a program has one position.
     fixed: Vec<(Loop, String)>,
-    axes: Axes,
+    axes: TileNames,
     folds: BTreeMap<TensorId, String>,
     /// Directions along which results of reductions vary.
     folded: Extent,
@@ -150,16 +152,16 @@ struct Printer<'p> {
 
 /// Names of the positions in a tile, and of the masks of those inside.
 #[derive(Clone, Copy, Debug)]
-struct Axes {
+struct TileNames {
     row: &'static str,
     column: &'static str,
     in_rows: &'static str,
     in_columns: &'static str,
 }
 
-const AXES: Axes = Axes { row: "row", column: "column", in_rows: "in_rows", in_columns: "in_columns" };
+const TILE_NAMES: TileNames = TileNames { row: "row", column: "column", in_rows: "in_rows", in_columns: "in_columns" };
 
-impl<'p> Printer<'p> {
+impl<'p> TritonPrinter<'p> {
     fn new(program: &'p Program, stage: &Stage, buffers: Vec<String>, tile: Tile) -> Self {
         let arena = &program.arena;
         let innermost = stage.segments.first().map(|segment| &segment.innermost);
@@ -168,7 +170,7 @@ impl<'p> Printer<'p> {
         let columns = named(stage.inner.iter().chain(innermost), whole, "j");
         let mut printer = Self {
             fixed: Vec::new(),
-            axes: AXES,
+            axes: TILE_NAMES,
             folded: Extent { rows: true, columns: false },
             arena,
             buffers,
@@ -176,7 +178,7 @@ impl<'p> Printer<'p> {
             text: String::new(),
             indent: 1,
             names: BTreeMap::new(),
-            conditions: vec![Condition { name: String::new(), extent: Extent::default() }],
+            conditions: vec![LoadCondition { name: String::new(), extent: Extent::default() }],
             known_conditions: BTreeMap::new(),
             roots: roots(stage),
             uses: uses(arena, &roots(stage)),
@@ -239,7 +241,7 @@ impl<'p> Printer<'p> {
                 self.line(&format!("inside = i < {}", size(columns)));
             }
             for segment in &stage.segments {
-                segment.levels.iter().flatten().for_each(|action| self.store(action));
+                segment.levels.iter().flatten().for_each(|statement| self.store(statement));
             }
             return;
         };
@@ -253,14 +255,14 @@ impl<'p> Printer<'p> {
             self.column_mask();
         }
         for level in 0..stage.per_row.len() {
-            let actions: Vec<&Action> =
+            let statements: Vec<&Statement> =
                 stage.segments.iter().flat_map(|segment| segment.levels.get(level).into_iter().flatten()).collect();
-            if is_looped && !actions.is_empty() {
-                self.looped(&actions);
+            if is_looped && !statements.is_empty() {
+                self.looped(&statements);
             } else {
-                actions.iter().for_each(|action| self.whole(action));
+                statements.iter().for_each(|statement| self.whole(statement));
             }
-            stage.per_row[level].iter().for_each(|action| self.store(action));
+            stage.per_row[level].iter().for_each(|statement| self.store(statement));
         }
     }
 
@@ -285,18 +287,17 @@ impl<'p> Printer<'p> {
         }
     }
 
-    fn store(&mut self, action: &Action) {
-        let Action::Store { buffer, at, value, .. } = action else { return };
+    fn store(&mut self, statement: &Statement) {
+        let Statement::Store { buffer, at, value, .. } = statement else { return };
         let mut extent = self.vars_of(at);
         for_each_value(at, &mut |value| extent = extent.and(self.extents[&value]));
-        // A pointer to one element would not go with a tile of one element.
+        // A pointer to one element does not have the shape of a tile of one element.
         let value_extent = Extent { rows: self.tile.rows.is_some(), ..self.extents[value] };
         let value = self.value(*value, 0);
         let at = self.index(at, 0);
         let (at, mask) = self.place(&at, extent, value_extent, 0);
         let to = &self.buffers[*buffer];
-        // A value that was just rounded to a half type is stored as it is, without the way through `float32` and
-        // back.
+        // A value that was just rounded to a half type is stored directly, without a conversion to `float32` and back.
         let value = value.strip_suffix(".to(tl.float32)").filter(|short| short.ends_with("16)")).unwrap_or(&value);
         let line = format!("tl.store({to} + {at}, {value}{})", mask.map_or(String::new(), |mask| format!(", {mask}")));
         self.line(&line);

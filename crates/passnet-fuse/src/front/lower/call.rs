@@ -122,12 +122,12 @@ impl<'g> Call<'g> {
         })
     }
 
-    /// Like [`Self::arg`]; `None` as an argument is no argument.
+    /// Like [`Self::arg`], but an argument that is Python's `None` counts as absent.
     pub(crate) fn given(&self, place: usize, name: &str) -> Option<Arg> {
         self.arg(place, name).filter(|arg| !matches!(arg, Arg::None))
     }
 
-    /// Returns the tensor that a function is of.
+    /// Returns the tensor that a function is applied to.
     pub(crate) fn subject(&self) -> Option<Arg> {
         self.arg(0, "input").or_else(|| self.arg(0, "self"))
     }
@@ -171,7 +171,7 @@ impl<'g> Call<'g> {
         }
     }
 
-    /// Dimensions given as one list or, for methods, as arguments of their own.
+    /// Dimensions given as one list or, for methods, as separate arguments.
     pub(crate) fn variadic_ints(&self, place: usize, name: &str) -> Option<Vec<i64>> {
         match self.arg(place, name)? {
             Arg::Int(_) => self.args.get(place..)?.iter().map(|&arg| Some(self.ints(arg)?[0])).collect(),

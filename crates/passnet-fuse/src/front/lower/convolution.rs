@@ -2,8 +2,9 @@
 //!
 //! PyTorch's own kernel for depthwise convolutions (`conv_depthwise2d`) adds the products to the bias in `float32`,
 //! place by place in row-major order, and skips places in the padding. The same order gives the same bits. cuDNN
-//! computes the others, rounds, and PyTorch adds the bias to the rounded result. Padding in front of matrix units would
-//! be multiplied, which shows where a weight is infinite: such convolutions stay.
+//! computes the others, rounds, and PyTorch adds the bias to the rounded result. Matrix units would also multiply the
+//! padding, and 0 times an infinite weight is NaN. So convolutions with padding that would need matrix units stay with
+//! PyTorch.
 
 use passnet_graph::{Target, TypedGraph};
 use passnet_record::DType;
@@ -38,7 +39,7 @@ pub(crate) struct Convolution {
 }
 
 impl Convolution {
-    /// Returns the convolution that a call is; `None` where it stays with the library.
+    /// Returns the convolution that a call computes; `None` if it stays with the library.
     pub(crate) fn of(typed: &TypedGraph, call: &Call<'_>) -> Option<Self> {
         let rank = match call.name {
             "conv1d" => 1,
@@ -66,7 +67,8 @@ impl Convolution {
         self.filter[1] == 1 && places <= LARGEST_WINDOW && (places == 1 || self.products() <= MOST_WRITTEN_OUT)
     }
 
-    /// Returns whether its sums are taken in PyTorch's order: one after the other, or by matrix units that take as many steps.
+    /// Returns whether the kernel adds in PyTorch's order: one term after the other, or on matrix units in as many steps as the
+    /// library.
     pub(crate) fn has_known_sums(&self) -> bool {
         let is_half = self.dtype != DType::Float32;
         if self.is_written_out() { !self.may_be_for_cudnn() } else { is_half && self.terms() <= product::MOST_UNSPLIT }
@@ -162,7 +164,7 @@ impl<'g> Lowering<'g> {
         let (weight, x) = (spread(weight, of_weight), spread(x, of_x));
         let products = self.map(ScalarFn::Binary(Binary::Mul), &[weight, x], dtype)?;
         let reduced: Vec<bool> = (0..whole.len()).map(|at| at >= 5).collect();
-        Some(self.reduce(ReduceOp::Sum, products, &reduced, false))
+        Some(self.reduce_at_once(ReduceOp::Sum, products, &reduced, false))
     }
 
     /// Returns the bias and the products of the window, one after the other.
@@ -196,8 +198,9 @@ impl<'g> Lowering<'g> {
         Some(self.cast(sum?, convolution.dtype))
     }
 
-    /// Returns the products of one place of the window, 0 where it lies in the padding: there both factors are 0, so
-    /// that an infinite one does not show. `Some(None)` where it lies there everywhere.
+    /// Returns the products at one place of the window. Where the place lies in the padding, both factors are set to 0,
+    /// so that an infinite weight does not make NaN. Returns `Some(None)` if the place lies in the padding for every
+    /// result.
     fn at_place(
         &mut self,
         Convolution { window, filter, groups, from, .. }: &Convolution,

@@ -38,8 +38,8 @@ impl Equation {
 }
 
 impl<'g> Lowering<'g> {
-    /// Returns the sum of products that an equation asks for. `None` where nothing is summed, or where a dimension
-    /// of one factor alone is.
+    /// Returns the sum of products that an equation describes. `None` if nothing is summed, or if a dimension of only
+    /// one factor is.
     pub(super) fn einsum(&mut self, call: &Call<'g>, shape: &[i64]) -> Option<TensorId> {
         let Some(Arg::Str(text)) = call.arg(0, "equation") else { return None };
         let equation = Equation::parse(call.graph.str(text))?;

@@ -36,7 +36,7 @@ impl<'g> Lowering<'g> {
         let mut result = table;
         for places in places {
             let places = self.expand(places, &whole)?;
-            // Dimensions of the places before stand ahead.
+            // The dimensions of the earlier places come first.
             let at = dim + if result == table { 0 } else { whole.len() };
             result = self.with_places(result, at, places, Signs::Any)?;
             // Two gathers give each place of the first key with each of the second. The pairs that stand together are
@@ -70,7 +70,8 @@ impl<'g> Lowering<'g> {
         Some(self.tensors.add(shape, dtype, Def::Gather { table, dim, indices, signs }))
     }
 
-    /// Returns the elements at which `count` dimensions from `dim` on are equal to as many after them, which go.
+    /// Returns the diagonal: the elements at which the `count` dimensions from `dim` on equal the `count` dimensions after
+    /// them. The latter are removed.
     fn diagonal(&mut self, of: TensorId, dim: usize, count: usize) -> TensorId {
         let mut shape = self.tensors[of].shape.clone();
         shape.drain(dim..dim + count);

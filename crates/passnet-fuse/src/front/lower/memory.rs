@@ -1,7 +1,8 @@
-//! Changes in place, as new tensors: what a change does to a value, it does to every value that shares its memory.
+//! Changes in place, expressed as new tensors. A change to a value also changes every value that shares its memory.
 //!
-//! All views of a *root*, the value whose memory they share, are chains of [`Def::View`] down to the root's tensor. A change
-//! of one of them is put back along its chain, which gives the root's new tensor; the chains of the others are built again on it.
+//! The *root* is the value whose memory others share. Each view of it is a chain of [`Def::View`] down to the root's tensor. A
+//! change of one view is carried down its chain; the result is a new tensor for the root. The chains of the other views are then
+//! built again on this tensor.
 
 use passnet_graph::{Arg, ValueId};
 
@@ -17,7 +18,7 @@ impl<'g> Lowering<'g> {
         self.roots.get(&value).copied().unwrap_or(value)
     }
 
-    /// Gives `view`, a tensor that is a chain of views of the value's root, new elements.
+    /// Replaces the elements of `view`, a tensor that is a chain of views of the value's root.
     pub(super) fn change(&mut self, value: ValueId, view: TensorId, new: TensorId) -> Option<()> {
         let root = self.root(value);
         let Lowered::Tensor(whole) = self.value(root)? else { return None };
@@ -63,7 +64,7 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    /// Returns the views between a tensor and the whole that it is a view of, the one next to the whole first.
+    /// Returns the views between a tensor and the whole that it shows, starting next to the whole.
     fn chain(&self, view: TensorId, whole: TensorId) -> Option<Vec<TensorId>> {
         let mut chain = Vec::new();
         let mut at = view;

@@ -78,9 +78,9 @@ impl<'g> Lowering<'g> {
         self.widen(x)
     }
 
-    /// Each element as a sum of its own, which a kernel for a CPU computes from the one before (`plan::running`): in the order and
-    /// the type of PyTorch's own loop. Sums of floats have another order on a GPU; integers are exact in any, also counts of true
-    /// elements in `float32`.
+    /// Defines each element as a separate sum. A kernel for a CPU computes it from the sum before (`plan::running`), in the order
+    /// and the type of PyTorch's own loop. On a GPU, PyTorch adds floats in another order, so only integers are expressed there:
+    /// these are exact in any order, and so are counts of true elements in `float32`.
     fn cumulative_sum(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
         let x = self.tensor(call.subject()?)?;
         let shape = self.tensors[x].shape.clone();
@@ -95,7 +95,7 @@ impl<'g> Lowering<'g> {
             _ => return None,
         };
         (self.target == Target::Cpu || extent <= LONGEST_CUMULATIVE_SUM).then_some(())?;
-        // The cumulative sum of a constant, as position ids are made from a mask of ones, needs no sum at all.
+        // The cumulative sum of a constant needs no sum. Models compute position ids this way, from a mask of ones.
         if let (Def::Fill(Scalar::Int(value)), DType::Int64) = (&self.tensors[x].def, dtype) {
             let value = *value;
             let multiples = self.tensors.add(vec![extent], dtype, Def::Range { start: value, step: value });
@@ -121,7 +121,7 @@ impl<'g> Lowering<'g> {
         let zero = self.tensors.add(Vec::new(), dtype, Def::Fill(Scalar::Int(0)));
         let terms = self.map(ScalarFn::Where, &[is_met, terms, zero], dtype)?;
         let reduced: Vec<bool> = (0..whole.len()).map(|dim| dim == shape.len()).collect();
-        let sums = self.reduce(ReduceOp::Sum, terms, &reduced, false);
+        let sums = self.reduce_at_once(ReduceOp::Sum, terms, &reduced, false);
         self.tensors.mark_cumulative(sums);
         Some(self.cast(sums, result_type))
     }
@@ -146,10 +146,7 @@ impl<'g> Lowering<'g> {
     /// `(x - mean) / sqrt(variance + eps)` with the biased variance over the dimensions marked.
     fn standardize(&mut self, x: TensorId, reduced: &[bool], eps: f64) -> Option<TensorId> {
         let wide = self.tensors[x].dtype;
-        let mean = self.mean(x, reduced, true)?;
-        let centred = self.map(ScalarFn::Binary(Binary::Sub), &[x, mean], wide)?;
-        let square = self.map(ScalarFn::Binary(Binary::Mul), &[centred, centred], wide)?;
-        let variance = self.mean(square, reduced, true)?;
+        let (_, centred, variance) = self.variance_of(x, reduced)?;
         let scale = self.inverse_deviation(variance, eps)?;
         self.map(ScalarFn::Binary(Binary::Mul), &[centred, scale], wide)
     }
@@ -214,10 +211,7 @@ impl<'g> Lowering<'g> {
         let grouped_x = self.reshape(wide, &grouped);
         let wide_type = self.tensors[wide].dtype;
         let reduced: Vec<bool> = (0..grouped.len()).map(|dim| dim >= 2).collect();
-        let mut mean = self.mean(grouped_x, &reduced, true)?;
-        let centred = self.map(ScalarFn::Binary(Binary::Sub), &[grouped_x, mean], wide_type)?;
-        let square = self.map(ScalarFn::Binary(Binary::Mul), &[centred, centred], wide_type)?;
-        let variance = self.mean(square, &reduced, true)?;
+        let (mut mean, _, variance) = self.variance_of(grouped_x, &reduced)?;
         let inverse = match self.target {
             Target::Cpu => {
                 // Eager mode computes the deviation in double precision there: of rows of one large value, all that is left of
@@ -280,10 +274,7 @@ impl<'g> Lowering<'g> {
             (true, (None, None)) => {
                 let reduced: Vec<bool> = (0..shape.len()).map(|dim| dim != 1).collect();
                 // Eager mode keeps the statistics in the type of the input, and so rounds them.
-                let mean = self.mean(wide, &reduced, true)?;
-                let centred = self.map(ScalarFn::Binary(Binary::Sub), &[wide, mean], wide_type)?;
-                let square = self.map(ScalarFn::Binary(Binary::Mul), &[centred, centred], wide_type)?;
-                let variance = self.mean(square, &reduced, true)?;
+                let (mean, _, variance) = self.variance_of(wide, &reduced)?;
                 let scale = self.inverse_deviation(variance, eps)?;
                 let (mean, scale) = (self.rounded(mean, dtype), self.rounded(scale, dtype));
                 let centred = self.map(ScalarFn::Binary(Binary::Sub), &[wide, mean], wide_type)?;

@@ -26,7 +26,7 @@ impl<'g> Lowering<'g> {
         match call.name {
             "pow" => self.power(call),
             "where" => {
-                // The method is called on what is taken where the condition holds.
+                // The method is called on the tensor that is chosen where the condition holds.
                 let places = if call.is_method { [1, 0] } else { [0, 1] };
                 let condition = self.tensor(call.arg(places[0], "condition")?)?;
                 let a = self.operand(call.arg(places[1], "input")?, dtype)?;
@@ -73,7 +73,7 @@ impl<'g> Lowering<'g> {
             "add" => self.binary(call, Binary::Add),
             "sub" => self.binary(call, Binary::Sub),
             "mul" | "multiply" => self.binary(call, Binary::Mul),
-            // A rounding mode makes it another function, on integers too.
+            // With a rounding mode it is a different function, for integers too.
             "div" | "truediv" | "true_divide" if call.arg(usize::MAX, "rounding_mode").is_none() => {
                 self.binary(call, Binary::Div)
             }
@@ -97,7 +97,7 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    /// One number everywhere: `zeros`, `full_like`.
+    /// Lowers a constant tensor: `zeros`, `full_like`.
     fn filled(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
         let value = match call.name.trim_start_matches("new_") {
             "full" | "full_like" => as_scalar(call.arg(if call.name == "new_full" { 2 } else { 1 }, "fill_value")?)?,
@@ -115,7 +115,8 @@ impl<'g> Lowering<'g> {
         Some(self.tensors.add(Vec::new(), ty.dtype, Def::Fill(value)))
     }
 
-    /// Both operands; a number takes the type of the result, and so do integers of a tensor: half types do not hold all of them.
+    /// Returns both operands. Numbers and tensors of integers are converted to the type of the result, because half types
+    /// cannot hold all integers.
     fn operands(&mut self, call: &Call<'g>, dtype: DType) -> Option<[TensorId; 2]> {
         let mut converted = |arg| {
             let operand = self.operand(arg, dtype)?;
@@ -154,7 +155,7 @@ impl<'g> Lowering<'g> {
             common = DType::Int64;
         }
         let [mut a, mut b] = self.operands(call, common)?;
-        // A number is compared as the type has it: 0.1 is not above 0.1 of a half type.
+        // A number is rounded to the type before it is compared: 0.1 is not above the 0.1 of a half type.
         for operand in [&mut a, &mut b] {
             if let Def::Fill(Scalar::Float(value)) = self.tensors[*operand].def
                 && self.tensors[*operand].shape.is_empty()
@@ -192,7 +193,7 @@ impl<'g> Lowering<'g> {
         call.all_args().all(|arg| self.tensor(arg).is_some_and(|id| self.tensors[id].dtype == DType::Bool))
     }
 
-    /// `x` where positive, else a multiple of it, by channel or one for all.
+    /// Returns `x` where it is positive, else a multiple of it. The factor is one for all elements, or one for each channel.
     fn prelu(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
         let (x, weight) = (self.tensor(call.subject()?)?, self.tensor(call.arg(1, "weight")?)?);
         let mut channel = vec![1; self.tensors[x].shape.len().saturating_sub(1)];
@@ -240,7 +241,7 @@ impl<'g> Lowering<'g> {
         Some(self.cast(sum, dtype))
     }
 
-    /// Only for steps that are whole numbers, so that there is no rounding to follow.
+    /// Expresses only steps that are whole numbers, because these do not round.
     fn linspace(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
         let (start, end, steps) = (call.int(0, "start")?, call.int(1, "end")?, call.int(2, "steps")?);
         (steps > 1 && (end - start) % (steps - 1) == 0 && dtype == DType::Float32).then_some(())?;
@@ -285,7 +286,7 @@ impl<'g> Lowering<'g> {
     }
 }
 
-/// Returns a number as a half type has it; others have more places than matter.
+/// Returns a number rounded to a half type. Other types have enough places, so their numbers stay as they are.
 fn rounded_to(value: f64, dtype: DType) -> f64 {
     // Places after the first one, and the least exponent of a normal number.
     let (places, least) = match dtype {

@@ -1,4 +1,4 @@
-//! Matrix products that are no work for a library: a matrix times a few vectors, as sums of products.
+//! Matrix products for which a library call does not pay: a matrix times a few vectors, as sums of products.
 
 use passnet_graph::{Arg, Target};
 use passnet_record::DType;
@@ -30,9 +30,9 @@ const BALANCE_SINGLE: i64 = 4;
 /// Longest sum in `float32` on a CPU: libraries take longer ones in an order that shows at the narrowest tolerance.
 const LONGEST_SUM: i64 = 32;
 
-/// Returns whether that many products in all, in sums of `terms`, are worth matrix units of the author's: no more than
-/// a launch less of the library's pays for, or so few for each of the `bytes` of factors and result that memory
-/// decides.
+/// Returns whether a matrix product pays in a kernel of the author, rather than in the library's. It does if there are so few
+/// products that one launch less outweighs the faster library, or so few for each of the `bytes` of factors and result that
+/// memory decides the time. Sums have `terms` products each.
 pub(super) fn is_for_matrix_units(dtype: DType, count: i64, terms: i64, bytes: i64) -> bool {
     match dtype {
         DType::Float16 | DType::BFloat16 => count <= LARGEST.max(bytes * BALANCE) && terms <= MOST_TERMS,
@@ -76,7 +76,7 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    /// Has a region begin with a call whose result is a product for matrix units, or such a product rounded.
+    /// Makes a region begin with a call whose result is a product for matrix units, or such a product rounded.
     pub(super) fn begin(&mut self, call: &Call<'_>, product: TensorId) {
         let sum = match &self.tensors[product].def {
             Def::Map { function: ScalarFn::Cast, of } => of[0],
@@ -87,7 +87,7 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    /// Returns the last two dimensions the other way round.
+    /// Returns the tensor with its last two dimensions exchanged.
     fn swapped(&mut self, of: TensorId) -> Option<TensorId> {
         let rank = self.tensors[of].shape.len();
         let mut order: Vec<usize> = (0..rank).collect();
@@ -125,14 +125,17 @@ impl<'g> Lowering<'g> {
         let (a, b) = (self.spread(a, &whole, rank - 2), self.spread(b, &whole, rank - 3));
         let products = self.map(ScalarFn::Binary(Binary::Mul), &[a, b], wide)?;
         let reduced: Vec<bool> = (0..rank).map(|dim| dim + 1 == rank).collect();
-        let sum = self.reduce(ReduceOp::Sum, products, &reduced, false);
+        let sum = match is_thin {
+            true => self.reduce(ReduceOp::Sum, products, &reduced, false),
+            false => self.reduce_at_once(ReduceOp::Sum, products, &reduced, false),
+        };
         if !is_thin && matches!(self.tensors[sum].def, Def::Reduce { .. }) {
             self.tensors.mark_product(sum);
         }
         Some(self.cast(sum, dtype))
     }
 
-    /// Returns the tensor with the shape `whole`, of whose dimensions it lacks `missing` and may lack leading ones.
+    /// Returns the tensor broadcast to the shape `whole`. It lacks the dimension `missing` and may lack leading ones.
     fn spread(&mut self, of: TensorId, whole: &[i64], missing: usize) -> TensorId {
         let (shape, dtype) = (self.tensors[of].shape.clone(), self.tensors[of].dtype);
         let (_, mut dims) = dimensions(whole);

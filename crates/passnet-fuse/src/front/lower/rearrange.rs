@@ -1,4 +1,4 @@
-//! Elements of a tensor in another order, several times, or only some of them.
+//! Operations that reorder, repeat or select elements of a tensor.
 
 use super::{
     Lowering,

@@ -13,8 +13,8 @@ use crate::front::{
 /// Largest number of elements of a window that is written out.
 const LARGEST_WINDOW: i64 = 49;
 
-/// Elements of buffers that an element is computed from, above which a CPU computes it once rather than for each of the four
-/// or more elements of an interpolation that need it.
+/// An interpolation needs each element four times or more. If computing one reads more elements of buffers than this, a CPU
+/// computes it once and stores it.
 const MANY_READS: usize = 4;
 
 /// Extents and steps of a window along the last two dimensions.
@@ -60,10 +60,10 @@ impl<'g> Lowering<'g> {
             "max_pool2d" => {
                 let window = self.window(call, Some(4))?;
                 let keeps_places = call.bool(6, "return_indices", false)?;
-                // The places of the largest elements are a second result, which no reduction here gives.
+                // The places of the largest elements are a second result. No reduction here computes it.
                 (!keeps_places).then_some(())?;
                 let x = self.tensor(call.subject()?)?;
-                // With 0 around it, a window of negative elements would give 0.
+                // Padded with 0, a window of negative elements would give 0.
                 let x = self.padded(x, &window, &shape, Scalar::Float(f64::NEG_INFINITY))?;
                 self.pooled(x, &window, &shape, Binary::Max)
             }
@@ -94,7 +94,7 @@ impl<'g> Lowering<'g> {
                 let (from, dtype) = (self.tensors[x].shape.clone(), self.tensors[x].dtype);
                 let first = shape.len().checked_sub(2)?;
                 let size = [from[first] / shape[first], from[first + 1] / shape[first + 1]];
-                // Else windows overlap and differ in size.
+                // Otherwise windows overlap and differ in size.
                 let is_even = (0..2).all(|at| size[at] * shape[first + at] == from[first + at]);
                 (is_even && size[0] * size[1] <= LARGEST_WINDOW).then_some(())?;
                 let window = Window { size, step: size, padding: [0, 0], dilation: [1, 1] };
@@ -238,8 +238,8 @@ impl<'g> Lowering<'g> {
         Some(self.reshape(windows, shape))
     }
 
-    /// Nearest neighbour by a whole factor, where PyTorch's float arithmetic and integer division agree; bilinear; and to
-    /// the size that the tensor has, which is a copy.
+    /// Lowers `interpolate`: nearest neighbour by a whole factor, where PyTorch's float arithmetic and integer division agree;
+    /// bilinear; and a copy where the size stays the same.
     fn interpolated(&mut self, call: &Call<'g>, shape: &[i64]) -> Option<TensorId> {
         let x = self.tensor(call.subject()?)?;
         let mode = match call.given(3, "mode") {
@@ -284,7 +284,7 @@ impl<'g> Lowering<'g> {
             [self.neighbours(from[2], size[0], aligned)?, self.neighbours(from[3], size[1], aligned)?];
         let mut lines = Vec::new();
         for row in rows.places {
-            // The order of the two directions decides about roundings, so it is PyTorch's.
+            // The order of the two directions affects rounding, so it is PyTorch's.
             let line = self.taken(wide, 2, row);
             let ends = columns.places.map(|column| self.taken(line, 3, column));
             lines.push(self.weighted_sum(ends, columns.weights)?);
@@ -323,7 +323,7 @@ impl<'g> Lowering<'g> {
         self.tensors.add(shape, dtype, Def::Gather { table: of, dim, indices: places, signs: Signs::Positive })
     }
 
-    /// Between which of `from` elements each of `to` lies, and its distance to them.
+    /// Finds between which of `from` elements each of `to` places lies, and its distance to them.
     fn neighbours(&mut self, from: i64, to: i64, aligned: bool) -> Option<Neighbours> {
         let places = self.tensors.add(vec![to], DType::Int64, Def::Range { start: 0, step: 1 });
         let places = self.cast(places, DType::Float32);
@@ -345,7 +345,7 @@ impl<'g> Lowering<'g> {
         let second = self.map(ScalarFn::Binary(Binary::Min), &[next, last], DType::Int64)?;
         let distance = self.map(ScalarFn::Binary(Binary::Sub), &[position, floor], DType::Float32)?;
         let whole = self.fill(1.0, DType::Float32);
-        // As PyTorch computes it. A distance of its own from the second element would round otherwise.
+        // As PyTorch computes it. Computing the distance from the second element separately would round differently.
         let nearness = self.map(ScalarFn::Binary(Binary::Sub), &[whole, distance], DType::Float32)?;
         Some(Neighbours { places: [first, second], weights: [nearness, distance] })
     }
@@ -373,8 +373,8 @@ struct Neighbours {
     weights: [TensorId; 2],
 }
 
-/// Returns whether the scales of an interpolation are the ratios of the sizes. With a factor PyTorch takes its inverse, which
-/// differs where the size of the result was rounded: 2.4 makes 4 elements of 2.
+/// Returns whether the scales of an interpolation are the ratios of the sizes. Given a factor, PyTorch uses its inverse. The
+/// inverse differs from the ratio where the size of the result was rounded: a factor of 2.4 turns 2 elements into 4.
 fn is_scaled_by_sizes(call: &Call<'_>, from: &[i64], to: &[i64]) -> bool {
     let Some(given) = call.given(2, "scale_factor") else { return true };
     let factors = match given {

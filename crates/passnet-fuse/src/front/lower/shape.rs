@@ -224,7 +224,7 @@ impl<'g> Lowering<'g> {
         (list.len() == 2).then(|| Lowered::List(vec![Lowered::Tensor(values), Lowered::Absent]))
     }
 
-    /// Returns each vector along a dimension of its own.
+    /// Returns each vector along a separate dimension.
     fn meshgrid(&mut self, call: &Call<'g>) -> Option<Lowered> {
         let is_by_row = match call.given(usize::MAX, "indexing") {
             None => true,
@@ -281,7 +281,7 @@ impl Slice {
     }
 }
 
-/// For each dimension of a result of these the dimension of the operand.
+/// For each dimension of the result, the dimension of the operand.
 fn order_of(call: &Call<'_>, rank: usize) -> Option<Vec<usize>> {
     match call.name {
         "permute" => call.variadic_ints(1, "dims")?.into_iter().map(|dim| dimension(dim, rank)).collect(),

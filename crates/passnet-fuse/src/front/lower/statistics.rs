@@ -41,7 +41,7 @@ impl<'g> Lowering<'g> {
         };
         let dims = self.tensors[x].shape.iter().zip(&reduced);
         let count: i64 = dims.filter(|&(_, &reduced)| reduced).map(|(&extent, _)| extent).product();
-        // PyTorch warns where nothing is left to divide by.
+        // PyTorch warns if the divisor is 0, so such a call stays.
         (correction >= 0 && count > correction).then_some(())?;
         let wide = match self.target {
             // Eager mode sums in double precision there: rows of nearly equal large values show it.
@@ -49,11 +49,8 @@ impl<'g> Lowering<'g> {
             _ => self.widen(x)?,
         };
         let wide_type = self.tensors[wide].dtype;
-        let mean = self.mean(wide, &reduced, true)?;
-        let centred = self.map(ScalarFn::Binary(Binary::Sub), &[wide, mean], wide_type)?;
-        let square = self.map(ScalarFn::Binary(Binary::Mul), &[centred, centred], wide_type)?;
-        let sum = self.reduce(ReduceOp::Sum, square, &reduced, keep);
-        let mut result = self.map(ScalarFn::DivideBy(count - correction), &[sum], wide_type)?;
+        let squares = self.moments(wide, &reduced, keep)?.squares;
+        let mut result = self.map(ScalarFn::DivideBy(count - correction), &[squares], wide_type)?;
         if call.name == "std" {
             result = self.map(ScalarFn::Unary(Unary::Sqrt), &[result], wide_type)?;
         }

@@ -9,7 +9,7 @@ use passnet_graph::{
 
 use super::call::Call;
 
-/// Conditions that changes in place put on regions.
+/// Conditions on regions that follow from changes in place.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Changes {
     /// Results of changes that have to be made to a graph's input, with that input; all other changes may be computed into
@@ -90,7 +90,7 @@ impl TypedAliasClasses {
         let mut changes = Changes::default();
         for node in graph.nodes() {
             let Some(call) = Call::of(graph, node) else {
-                // Reading an attribute changes no memory, nor do assertions, nor what sets whether gradients are recorded.
+                // These change no memory: reading an attribute, assertions, and switching the recording of gradients.
                 if node.callee.target() == GETATTR || is_assertion(&node) || is_barrier(&node) {
                     continue;
                 }
@@ -131,7 +131,7 @@ impl TypedAliasClasses {
         Ok(changes)
     }
 
-    /// Returns whether memory belongs to tensors of the place that the types are of.
+    /// Returns whether the memory of a value belongs to a tensor that the graph's types describe.
     fn is_of_tensors(&self, typed: &TypedGraph, value: ValueId) -> bool {
         let graph = typed.graph();
         let mut values = graph.inputs().chain(graph.nodes().map(|node| node.value));
@@ -172,7 +172,7 @@ pub(crate) fn is_view_call(typed: &TypedGraph, call: &Call<'_>) -> bool {
     !call.is_change() && sharing(typed, call, true) == Sharing::Subject
 }
 
-/// With which of its arguments a result may share memory.
+/// Returns the arguments with which a result may share memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sharing {
     Nothing,

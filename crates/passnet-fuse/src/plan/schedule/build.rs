@@ -9,13 +9,13 @@ use crate::{
         index::{Index, Term, Var, Vars, delinearize, linearize, offset},
         tensor::{Def, TensorId},
     },
-    plan::stage::{Action, Form, Loop, Segment, Stage},
+    plan::stage::{Loop, LoopForm, Segment, Stage, Statement},
 };
 
 /// Actions at one element, and after each level of a row.
 struct Actions {
-    levels: Vec<Vec<Action>>,
-    per_row: Vec<Vec<Action>>,
+    levels: Vec<Vec<Statement>>,
+    per_row: Vec<Vec<Statement>>,
 }
 
 impl StageBuilder<'_> {
@@ -63,7 +63,7 @@ impl StageBuilder<'_> {
             }
             let inner_vars: BTreeSet<Var> = inner_index.iter().filter_map(single_var).collect();
             let first = stage.segments.is_empty();
-            let Actions { levels, per_row } = self.actions(draft, &dims, &row, &inner_vars)?;
+            let Actions { levels, per_row } = self.statements(draft, &dims, &row, &inner_vars)?;
             if first {
                 stage.per_row = per_row;
             }
@@ -74,7 +74,7 @@ impl StageBuilder<'_> {
     }
 
     /// Returns the members' values at one element, by level.
-    fn actions(
+    fn statements(
         &mut self,
         draft: &StageDraft,
         dims: &[Index],
@@ -84,8 +84,8 @@ impl StageBuilder<'_> {
         let position = linearize(dims, &draft.shape);
         // Level and own indices of the reductions of this stage.
         let mut folds: BTreeMap<TensorId, (usize, Vec<Index>)> = BTreeMap::new();
-        let mut levels: Vec<Vec<Action>> = Vec::new();
-        let mut per_row: Vec<Vec<Action>> = Vec::new();
+        let mut levels: Vec<Vec<Statement>> = Vec::new();
+        let mut per_row: Vec<Vec<Statement>> = Vec::new();
         for member in &draft.members {
             let tensor = member.tensor();
             match member {
@@ -109,7 +109,7 @@ impl StageBuilder<'_> {
                     let level = self.level(value, &folds)?;
                     let kind = ValueKind::of(self.tensors[tensor].dtype)?;
                     folds.insert(tensor, (level, kept));
-                    push(&mut levels, level, Action::Reduce { tensor, fold: *fold, kind, value });
+                    push(&mut levels, level, Statement::Reduce { tensor, fold: *fold, kind, value });
                 }
                 Member::Full(Pending { buffer, stride, first, .. }) => {
                     let index = delinearize(&position, &self.tensors[tensor].shape, &self.evaluator.vars);
@@ -132,14 +132,14 @@ impl StageBuilder<'_> {
         Some(Actions { levels, per_row })
     }
 
-    fn store(&self, buffer: BufferId, at: Index, value: ExprId) -> Action {
+    fn store(&self, buffer: BufferId, at: Index, value: ExprId) -> Statement {
         let dtype = self.buffers[buffer].dtype;
         let value = match self.form {
-            // Rounded where it is stored, and not twice.
-            Form::Nests => self.evaluator.arena.unrounded(value, dtype),
-            Form::Tiles => value,
+            // The store rounds the value, so a rounding before it is removed.
+            LoopForm::Nests => self.evaluator.arena.unrounded(value, dtype),
+            LoopForm::Tiles => value,
         };
-        Action::Store { buffer, dtype, at, value }
+        Statement::Store { buffer, dtype, at, value }
     }
 
     /// First level on which the value can be computed; `None` where it needs a reduction of other rows.
@@ -149,8 +149,8 @@ impl StageBuilder<'_> {
         for id in arena.reachable(&[value]) {
             if let Expr::Reduced { tensor, kept, .. } = arena.get(id) {
                 let (fold_level, own) = folds.get(tensor)?;
-                // A reduction of another row is not there yet, because rows are computed one after the other or at
-                // the same time.
+                // A reduction of another row may not be computed yet, because rows are computed one after the other or
+                // at the same time.
                 (own == kept).then_some(())?;
                 level = level.max(fold_level + 1);
             }
@@ -167,11 +167,11 @@ fn with_equal_levels(mut stage: Stage) -> Option<Stage> {
     stage.per_row.resize(levels, Vec::new());
     stage.segments.iter_mut().for_each(|segment| segment.levels.resize(levels, Vec::new()));
     let folds = |segment: &Segment| -> Vec<Vec<TensorId>> {
-        let fold = |action: &Action| match action {
-            Action::Reduce { tensor, .. } => Some(*tensor),
-            Action::Store { .. } => None,
+        let fold = |statement: &Statement| match statement {
+            Statement::Reduce { tensor, .. } => Some(*tensor),
+            Statement::Store { .. } => None,
         };
-        segment.levels.iter().map(|actions| actions.iter().filter_map(fold).collect()).collect()
+        segment.levels.iter().map(|statements| statements.iter().filter_map(fold).collect()).collect()
     };
     let first = folds(stage.segments.first()?);
     stage.segments.iter().all(|segment| folds(segment) == first).then_some(stage)
@@ -206,9 +206,9 @@ fn uses(index: &Index, vars: &BTreeSet<Var>) -> bool {
     found
 }
 
-fn push(levels: &mut Vec<Vec<Action>>, level: usize, action: Action) {
+fn push(levels: &mut Vec<Vec<Statement>>, level: usize, statement: Statement) {
     if levels.len() <= level {
         levels.resize(level + 1, Vec::new());
     }
-    levels[level].push(action);
+    levels[level].push(statement);
 }

@@ -15,7 +15,7 @@ use crate::{
     },
     plan::{
         running::RunningSums,
-        stage::{Buffer, Form, Role, Stage},
+        stage::{Buffer, LoopForm, Role, Stage},
     },
 };
 
@@ -86,7 +86,7 @@ impl StageDraft {
 pub(super) struct StageBuilder<'t> {
     pub(super) evaluator: Scalarizer<'t>,
     pub(super) tensors: &'t Tensors,
-    pub(super) form: Form,
+    pub(super) form: LoopForm,
     pub(super) buffers: Vec<Buffer>,
     pub(super) stages: Vec<Stage>,
 }
@@ -122,7 +122,7 @@ impl StageBuilder<'_> {
         seen.into_iter().filter(|&tensor| matches!(self.tensors[tensor].def, Def::Reduce { .. })).collect()
     }
 
-    /// Returns a stage over the rows of a reduction, with all that fits to it.
+    /// Returns a stage over the rows of a reduction, with all other tensors that fit into its loops.
     fn row_draft(&mut self, first: TensorId, reductions: &[TensorId], pending: &[Pending]) -> Option<StageDraft> {
         let Def::Reduce { of, reduced, .. } = &self.tensors[first].def else { return None };
         let shape = self.tensors[*of].shape.clone();
@@ -145,7 +145,7 @@ impl StageBuilder<'_> {
                 self.try_member(&mut draft, Member::PerRow(stored));
             }
         }
-        // What later stages need of these reductions has to be stored.
+        // Later stages need some of these reductions, so these must be stored.
         let left: Vec<TensorId> = pending
             .iter()
             .filter(|output| !draft.members.iter().filter_map(Member::placed).any(|placed| placed.is(output)))
@@ -171,18 +171,19 @@ impl StageBuilder<'_> {
         Some(draft)
     }
 
-    /// Returns whether a draft is that of a product of matrices, whose tiles hold nothing else.
+    /// Returns whether a draft computes a product of matrices. The tiles of such a stage hold nothing else.
     pub(super) fn is_product(&self, draft: &StageDraft) -> bool {
-        self.form == Form::Tiles && draft.members.first().is_some_and(|first| self.tensors.is_product(first.tensor()))
+        self.form == LoopForm::Tiles
+            && draft.members.first().is_some_and(|first| self.tensors.is_product(first.tensor()))
     }
 
-    /// Returns whether a reduction is a running sum: a device, which computes all rows at the same time, has none.
+    /// Returns whether a reduction is a running sum. A device has none, because it computes all rows at the same time.
     pub(super) fn is_running(&self, tensor: TensorId) -> bool {
-        self.form == Form::Nests && self.tensors.is_cumulative(tensor)
+        self.form == LoopForm::Nests && self.tensors.is_cumulative(tensor)
     }
 
-    /// Returns a running sum as its operation gives it, in a type that may be narrower than that of the sum: less memory, and later
-    /// stages take it in lanes. Nothing else reads the sum itself.
+    /// Returns the result of the operation that a running sum belongs to. Its type may be narrower than that of the sum. It then
+    /// takes less memory, and later stages read it in lanes. Nothing else reads the sum itself.
     fn rounded_sum(&self, tensor: TensorId) -> TensorId {
         let next = tensor + 1;
         let is_cast = self.is_running(tensor)
@@ -191,14 +192,15 @@ impl StageBuilder<'_> {
         if is_cast { next } else { tensor }
     }
 
-    /// Returns a result made of others one after the other, as these, each in its place: there, no element has to ask
-    /// to which piece it belongs. On a device, where each loop is a launch, only pieces that share one.
+    /// Returns the pieces of a result that is a concatenation, each with its place in the result. Computed by pieces, no
+    /// element has to test to which piece it belongs. On a device each loop is a launch, so only pieces that share one loop
+    /// are separated there.
     fn pieces(&self, output: Pending) -> Vec<Pending> {
         let stored = self.through_views(&output);
         let Def::Cat { of, dim } = &self.tensors[stored.tensor].def else { return vec![output] };
         let mut shapes = of.iter().map(|&piece| &self.tensors[piece].shape);
         let first = shapes.next();
-        if self.form == Form::Tiles && !shapes.all(|shape| Some(shape) == first) {
+        if self.form == LoopForm::Tiles && !shapes.all(|shape| Some(shape) == first) {
             return vec![output];
         }
         let mut start = stored.first;
@@ -210,7 +212,7 @@ impl StageBuilder<'_> {
         pieces
     }
 
-    /// A result that is a rearrangement of another tensor, as that tensor stored in the result's places.
+    /// Returns, for a result that rearranges another tensor, that tensor with the places of the result to store it in.
     fn through_views(&self, output: &Pending) -> Pending {
         let mut result = output.clone();
         // Storing a tensor with other strides costs nothing, while reading it through a view divides indices for each
@@ -248,7 +250,7 @@ impl StageBuilder<'_> {
         }
     }
 
-    /// Returns a stage without reductions, for the first result and those that its loops can give as well.
+    /// Returns a stage without reductions, for the first result and all others that its loops can compute as well.
     fn pointwise_draft(&mut self, pending: &mut Vec<Pending>) -> StageDraft {
         *pending = pending.iter().map(|output| self.through_views(output)).collect();
         let first = pending.remove(0);
@@ -262,12 +264,12 @@ impl StageBuilder<'_> {
         let same = |output: &Pending| match (self.form, self.tensors[output.tensor].shape == shape) {
             (_, true) if output.stride == first.stride => true,
             // One launch costs more than stores that do not run along memory, as long as they are few.
-            (Form::Tiles, true) => numel <= MOST_SCATTERED,
-            (Form::Tiles, false) => {
+            (LoopForm::Tiles, true) => numel <= MOST_SCATTERED,
+            (LoopForm::Tiles, false) => {
                 self.tensors[output.tensor].numel() == numel && is_plain(&first) && is_plain(output)
             }
-            // In the loops of the first: the dimensions of both are the same but for those of extent 1.
-            (Form::Nests, _) => {
+            // In the loops of the first: the dimensions of both differ only in those of extent 1.
+            (LoopForm::Nests, _) => {
                 let is_long = |extent: &&i64| **extent != 1;
                 let shapes = (&shape, &self.tensors[output.tensor].shape);
                 shapes.0.iter().filter(is_long).eq(shapes.1.iter().filter(is_long))
@@ -284,8 +286,8 @@ impl StageBuilder<'_> {
     /// Chooses the loops of a draft, and adds the stage.
     fn emit(&mut self, draft: &StageDraft) -> Option<()> {
         let stage = match self.form {
-            Form::Nests => self.nests(draft)?,
-            Form::Tiles => self.tiles(draft)?,
+            LoopForm::Nests => self.nests(draft)?,
+            LoopForm::Tiles => self.tiles(draft)?,
         };
         self.stages.push(stage);
         for member in &draft.members {

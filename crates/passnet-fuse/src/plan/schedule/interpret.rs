@@ -1,5 +1,5 @@
-//! The law of scheduling: loops compute what the tensors mean. Random regions are computed twice, element by element from
-//! their definitions and by running their stages.
+//! A property test of scheduling: the loops compute what the tensors define. Random regions are computed twice: element by
+//! element from their definitions, and by running their stages.
 
 use std::collections::BTreeMap;
 
@@ -17,8 +17,8 @@ use crate::{
         tensor::{Def, Keeps, Span, TensorId, Tensors},
     },
     plan::{
-        region::{Input, Output, Region},
-        stage::{Action, Form, Loop, Program, Stage},
+        region::{Output, Region, RegionInput},
+        stage::{Loop, LoopForm, Program, Stage, Statement},
     },
 };
 
@@ -115,7 +115,7 @@ fn element(tensors: &Tensors, id: TensorId, index: &[i64]) -> f64 {
 }
 
 /// Runs stages on buffers.
-struct Machine<'p> {
+struct ProgramRun<'p> {
     program: &'p Program,
     buffers: Vec<BTreeMap<i64, f64>>,
     inputs: usize,
@@ -123,7 +123,7 @@ struct Machine<'p> {
     folds: BTreeMap<TensorId, f64>,
 }
 
-impl Machine<'_> {
+impl ProgramRun<'_> {
     fn index(&self, index: &Index) -> i64 {
         at(index, &|var| self.vars[&var])
     }
@@ -149,15 +149,15 @@ impl Machine<'_> {
         }
     }
 
-    fn act(&mut self, action: &Action) {
-        let value = self.value(action.value());
-        match action {
-            Action::Store { buffer, at, .. } => {
+    fn act(&mut self, statement: &Statement) {
+        let value = self.value(statement.value());
+        match statement {
+            Statement::Store { buffer, at, .. } => {
                 let place = self.index(at);
                 let before = self.buffers[*buffer].insert(place, value);
                 assert!(before.is_none(), "a place is written twice");
             }
-            Action::Reduce { tensor, fold: op, .. } => {
+            Statement::Reduce { tensor, fold: op, .. } => {
                 let so_far = self.folds.get(tensor).copied().unwrap_or(start(*op));
                 self.folds.insert(*tensor, fold(*op, so_far, value));
             }
@@ -182,10 +182,10 @@ impl Machine<'_> {
                 for segment in &stage.segments {
                     let inner: Vec<&Loop> = stage.inner.iter().chain([&segment.innermost]).collect();
                     machine.nest(&inner, &mut |machine| {
-                        segment.levels[level].iter().for_each(|action| machine.act(action));
+                        segment.levels[level].iter().for_each(|statement| machine.act(statement));
                     });
                 }
-                stage.per_row[level].iter().for_each(|action| machine.act(action));
+                stage.per_row[level].iter().for_each(|statement| machine.act(statement));
             }
         });
     }
@@ -282,17 +282,17 @@ proptest! {
         prop_assume!(tensors[tensor].numel() < 300);
         let ty = TensorType::contiguous(&tensors[tensor].shape, Float64);
         let output = Output { value: ValueId(1), tensor, ty: ty.clone(), input: None };
-        let input = Input { value: ValueId(0), ty: TensorType::contiguous(&shape, Float64), is_given: true };
+        let input = RegionInput { value: ValueId(0), ty: TensorType::contiguous(&shape, Float64), is_given: true };
         let region = Region { nodes: Vec::new(), inputs: vec![input], outputs: vec![output], updates: Vec::new(), tensors };
-        let mut programs = vec![schedule(&region, Form::Nests).unwrap(), schedule(&region, Form::Tiles).unwrap()];
+        let mut programs = vec![schedule(&region, LoopForm::Nests).unwrap(), schedule(&region, LoopForm::Tiles).unwrap()];
         // With each value stored first.
         programs.extend((1..tensor).map(|kept| {
-            schedule_keeping(&region, Form::Nests, UpdateTime::WithResults, &[kept]).unwrap().0
+            schedule_keeping(&region, LoopForm::Nests, UpdateTime::WithResults, &[kept]).unwrap().0
         }));
         for program in programs {
         let buffers = vec![BTreeMap::new(); program.buffers.len()];
         let mut machine =
-            Machine { program: &program, buffers, inputs: 1, vars: BTreeMap::new(), folds: BTreeMap::new() };
+            ProgramRun { program: &program, buffers, inputs: 1, vars: BTreeMap::new(), folds: BTreeMap::new() };
         for stage in &program.stages {
             machine.stage(stage);
         }

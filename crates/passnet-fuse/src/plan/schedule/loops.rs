@@ -1,4 +1,4 @@
-//! The loops of a stage: which there are, and in which order.
+//! The loops of a stage and their order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::{
     plan::{
         contraction::Contraction,
         running::RunningSums,
-        stage::{Action, Loop, Stage},
+        stage::{Loop, Stage, Statement},
     },
 };
 
@@ -27,7 +27,7 @@ impl StageBuilder<'_> {
             stage.is_product = true;
             return Contraction::of(&stage, &self.evaluator.arena).map(|_| stage);
         }
-        // Where rows of the members lie across those of the draft, the indices simplify only loop by loop.
+        // If the rows of a member lie across those of the draft, the indices simplify only if loops are split one by one.
         self.build(draft, &outer, &inner, None)
             .or_else(|| self.build(draft, &draft.extents(&draft.outer), &draft.extents(&draft.inner), None))
     }
@@ -85,7 +85,7 @@ impl StageBuilder<'_> {
                     if extents == 0 { (merged.clone(), inner.clone()) } else { (outer.clone(), merged.clone()) };
                 let trial = self.build_flat(draft, &new_outer, &new_inner, row_is_flat);
                 if let Some(trial_divisions) = trial.map(|trial| self.divisions(&trial))
-                    // Fewer loops are longer rows, which vectors need. Divisions in the index cost more than a loop,
+                    // Fewer loops make longer rows, which vectors need. A division in an index costs more than a loop,
                     // so merging must not add any.
                     && trial_divisions <= divisions
                 {
@@ -112,8 +112,8 @@ impl StageBuilder<'_> {
     /// the scale of a channel for all images of a batch.
     fn hoist(&self, stage: &mut Stage) {
         let arena = &self.evaluator.arena;
-        let actions = stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
-        let roots: Vec<ExprId> = actions.chain(stage.per_row.iter().flatten()).map(Action::value).collect();
+        let statements = stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
+        let roots: Vec<ExprId> = statements.chain(stage.per_row.iter().flatten()).map(Statement::value).collect();
         let mut weights: BTreeMap<Var, usize> = BTreeMap::new();
         for id in arena.reachable(&roots) {
             if matches!(arena.get(id), Expr::Unary(Unary::Sqrt | Unary::Exp, _) | Expr::Binary(Binary::Div, ..))
@@ -126,7 +126,7 @@ impl StageBuilder<'_> {
         stage.outer.sort_by_key(|nest| std::cmp::Reverse(weight(nest)));
     }
 
-    /// Returns the variable that a value depends on, where it is one and no reduction takes part.
+    /// Returns the variable that a value depends on, if it is a single one and the value contains no reduction.
     fn only_var(&self, id: ExprId) -> Option<Var> {
         let arena = &self.evaluator.arena;
         let mut vars = BTreeSet::new();
@@ -153,13 +153,13 @@ impl StageBuilder<'_> {
 
     fn for_each_index(&self, stage: &Stage, visit: &mut impl FnMut(&Index)) {
         let arena = &self.evaluator.arena;
-        let actions = stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
+        let statements = stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
         let mut roots = Vec::new();
-        for action in actions.chain(stage.per_row.iter().flatten()) {
-            if let Action::Store { at, .. } = action {
+        for statement in statements.chain(stage.per_row.iter().flatten()) {
+            if let Statement::Store { at, .. } = statement {
                 visit(at);
             }
-            roots.push(action.value());
+            roots.push(statement.value());
         }
         for id in arena.reachable(&roots) {
             arena.for_each_index(id, visit);
@@ -201,7 +201,7 @@ impl StageBuilder<'_> {
         };
         let arena = &self.evaluator.arena;
         let roots: Vec<ExprId> =
-            stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten()).map(Action::value).collect();
+            stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten()).map(Statement::value).collect();
         let mut cuts = BTreeSet::new();
         for id in arena.reachable(&roots) {
             if let Expr::InRange { index, low, high } = arena.get(id)
@@ -216,7 +216,7 @@ impl StageBuilder<'_> {
                 }
             }
         }
-        // Many pieces make much code.
+        // Each piece is a loop in the code, so many pieces make a long kernel.
         if cuts.len() > 8 { Vec::new() } else { cuts.into_iter().collect() }
     }
 }

@@ -1,5 +1,5 @@
-//! Values that are computed again: the sine of a table that is then used for each head, the exponential of each element of every
-//! window. Where that takes longer than memory, a stage of its own stores them first.
+//! Values that a stage would compute several times: the sine of a table that each head uses, or the exponential of an element that
+//! lies in several windows. If computing them again takes longer than storing them, an earlier stage stores them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,19 +16,19 @@ use crate::{
     plan::{
         lanes::{LANES, acts_in_lanes, is_in_lanes},
         running::RunningSums,
-        stage::{Action, Buffer, Form, Role, Stage, roots},
+        stage::{Buffer, LoopForm, Role, Stage, Statement, roots},
     },
 };
 
 /// Time to store an element and read it back, in nanoseconds.
 const MEMORY_NS: f64 = 0.3;
-/// Time for the memory of a tensor and for a stage.
+/// Time to allocate a tensor and to start a stage, in nanoseconds.
 const STAGE_NS: f64 = 2000.0;
-/// Time of a function in one lane of none, as a multiple of that in one of sixteen.
+/// Time of a function for a single value, as a multiple of its time for one of sixteen lanes.
 const ALONE: f64 = 8.0;
 
 impl StageBuilder<'_> {
-    /// Stores a tensor in memory of its own, from which later stages read it.
+    /// Stores a tensor in memory, from which later stages read it.
     pub(super) fn keep(&mut self, tensor: TensorId) -> Option<()> {
         let (shape, dtype) = (&self.tensors[tensor].shape, self.tensors[tensor].dtype);
         let stride = contiguous_stride(shape);
@@ -39,14 +39,14 @@ impl StageBuilder<'_> {
         Some(())
     }
 
-    /// Returns the result of an operation that saves most if it is stored. On a device, a launch costs more than the same functions
-    /// again.
+    /// Returns the result of an operation that saves most if it is stored. Returns `None` on a device, where a launch costs more
+    /// than computing the functions again.
     pub(super) fn computed_again(&self) -> Option<TensorId> {
-        (self.form == Form::Nests).then_some(())?;
+        (self.form == LoopForm::Nests).then_some(())?;
         let arena = &self.evaluator.arena;
         let mut spent: BTreeMap<ExprId, f64> = BTreeMap::new();
         for stage in &self.stages {
-            let runs = Runs::of(arena, stage);
+            let runs = ComputationCounts::of(arena, stage);
             let factor = if is_in_vectors(arena, stage) { 1.0 } else { ALONE };
             for id in arena.reachable(&roots(stage)) {
                 if let Some(ns) = cost(arena, id) {
@@ -73,14 +73,15 @@ impl StageBuilder<'_> {
     }
 }
 
-/// Number of times that values of a stage are computed: once for each turn of the loops that they depend on and of those outside.
-struct Runs {
-    /// Turns of the loop of each variable, those outside included.
+/// Number of times that values of a stage are computed: once for each turn of the loops that they depend on and of the loops
+/// around these.
+struct ComputationCounts {
+    /// Turns of the loop of each variable, times those of the loops around it.
     turns: BTreeMap<Var, i64>,
     rows: i64,
 }
 
-impl Runs {
+impl ComputationCounts {
     fn of(arena: &Arena, stage: &Stage) -> Self {
         let mut turns = BTreeMap::new();
         let mut outside = 1;
@@ -88,7 +89,7 @@ impl Runs {
             outside *= nest.extent;
             turns.extend(nest.var.map(|var| (var, outside)));
         }
-        // The loop over the rows of a running sum takes the place of that along them.
+        // A running sum has no loop along its rows: the loop over the rows replaces it.
         let is_running = RunningSums::of(stage, arena).is_some();
         for segment in &stage.segments {
             let along = if is_running { 1 } else { segment.innermost.extent };
@@ -134,15 +135,15 @@ fn is_in_vectors(arena: &Arena, stage: &Stage) -> bool {
     }
     let along = stage.segments.iter().filter(|segment| segment.innermost.extent >= LANES);
     // Only reductions are computed across rows.
-    let actions = || stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
-    let has_folds = actions().any(|action| matches!(action, Action::Reduce { .. }));
+    let statements = || stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
+    let has_folds = statements().any(|statement| matches!(statement, Statement::Reduce { .. }));
     let across = stage.outer.iter().filter(|nest| has_folds && nest.extent >= LANES);
     let mut vars = along.filter_map(|segment| segment.innermost.var).chain(across.filter_map(|nest| nest.var));
     vars.any(|var| {
         let varying = varying(arena, stage, var);
-        let mut own = actions().filter(|action| varying.contains(&action.value())).peekable();
+        let mut own = statements().filter(|statement| varying.contains(&statement.value())).peekable();
         own.peek().is_some()
-            && own.all(|action: &Action| acts_in_lanes(arena, action, var))
+            && own.all(|statement: &Statement| acts_in_lanes(arena, statement, var))
             && varying.iter().all(|&id| is_in_lanes(arena, id, var, &|id| varying.contains(id)))
     })
 }

@@ -6,9 +6,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{Printer, division::Share};
+use super::{CppPrinter, division::Division};
 use crate::{
-    back::print::{order::Order, size},
+    back::print::{order::ValueDepths, size},
     front::{
         expr::{Expr, ExprId, ReduceOp, ValueKind},
         index::{Index, Var, coefficient},
@@ -16,7 +16,7 @@ use crate::{
     plan::{
         lanes::{LANES, acts_in_lanes, is_in_lanes},
         running::RunningSums,
-        stage::{Action, Loop, Role, Stage, roots},
+        stage::{Loop, Role, Stage, Statement, roots},
     },
 };
 
@@ -46,7 +46,7 @@ impl Across {
     }
 }
 
-impl Printer<'_> {
+impl CppPrinter<'_> {
     /// Returns the stage seen across its rows, where that reads memory in order and all that differs between them has a
     /// form in lanes.
     pub(super) fn across(&self, stage: &Stage) -> Option<Across> {
@@ -92,17 +92,17 @@ impl Printer<'_> {
                 varying.insert(id);
             }
         }
-        let actions = segment.levels.iter().chain(&stage.per_row).flatten();
+        let statements = segment.levels.iter().chain(&stage.per_row).flatten();
         // All or nothing: a single value without lanes would need a loop of its own inside the block.
-        let has_lanes = actions.into_iter().all(|action| acts_in_lanes(arena, action, var))
+        let has_lanes = statements.into_iter().all(|statement| acts_in_lanes(arena, statement, var))
             && varying.iter().all(|&id| is_in_lanes(arena, id, var, &|id| varying.contains(id)));
         has_lanes.then_some(Across { var, extent: nest.extent, outer, varying })
     }
 
     /// Prints a stage across its rows.
-    pub(super) fn across_rows(&mut self, stage: &Stage, across: &Across, share: Share) {
-        let order = Order::across(&self.program.arena, stage, &across.outer, across.var);
-        let all: Vec<&Action> = stage.segments[0].levels.iter().chain(&stage.per_row).flatten().collect();
+    pub(super) fn across_rows(&mut self, stage: &Stage, across: &Across, share: Division) {
+        let order = ValueDepths::across(&self.program.arena, stage, &across.outer, across.var);
+        let all: Vec<&Statement> = stage.segments[0].levels.iter().chain(&stage.per_row).flatten().collect();
         let certain = order.certain(&all);
         let at = |depth: usize| -> Vec<ExprId> {
             certain.iter().copied().filter(|&id| order.place(id).depth == depth).collect()
@@ -110,7 +110,7 @@ impl Printer<'_> {
         self.is_across = true;
         self.define(&at(0));
         let extent = size(across.extent);
-        let is_shared = matches!(share, Share::Columns { .. });
+        let is_shared = matches!(share, Division::Columns { .. });
         if is_shared {
             self.open_together(&across.outer, Some(across.blocks()));
             self.define(&(1..=across.outer.len()).flat_map(at).collect::<Vec<_>>());
@@ -126,7 +126,7 @@ impl Printer<'_> {
         self.vars.insert(across.var, "first + k".to_owned());
         for level in 0..stage.per_row.len() {
             self.level_across(stage, across, level, &order);
-            let per_row: Vec<&Action> = stage.per_row[level].iter().collect();
+            let per_row: Vec<&Statement> = stage.per_row[level].iter().collect();
             if !per_row.is_empty() {
                 let here = self.beyond_rows(&order, &per_row);
                 self.over_columns(across, &here, &per_row);
@@ -139,15 +139,15 @@ impl Printer<'_> {
         self.is_across = false;
     }
 
-    fn level_across(&mut self, stage: &Stage, across: &Across, level: usize, order: &Order<'_>) {
+    fn level_across(&mut self, stage: &Stage, across: &Across, level: usize, order: &ValueDepths<'_>) {
         let segment = &stage.segments[0];
-        let actions: Vec<&Action> = segment.levels[level].iter().collect();
-        if actions.is_empty() {
+        let statements: Vec<&Statement> = segment.levels[level].iter().collect();
+        if statements.is_empty() {
             return;
         }
         let rows: i64 = stage.inner.iter().map(|nest| nest.extent).product::<i64>() * segment.innermost.extent;
-        for action in &actions {
-            if let Action::Reduce { tensor, fold, .. } = action {
+        for statement in &statements {
+            if let Statement::Reduce { tensor, fold, .. } = statement {
                 let name = self.fold_name(*tensor, *fold);
                 let neutral = if *fold == ReduceOp::Max { "-INFINITY" } else { "INFINITY" };
                 match fold {
@@ -159,9 +159,9 @@ impl Printer<'_> {
                 }
             }
         }
-        self.keep_row_values(stage, across, order, &actions);
+        self.keep_row_values(stage, across, order, &statements);
         let outside = self.names.clone();
-        let certain = self.beyond_rows(order, &actions);
+        let certain = self.beyond_rows(order, &statements);
         for (place, nest) in stage.inner.iter().chain([&segment.innermost]).enumerate() {
             self.open(nest, &format!("j{place}"));
             let here: Vec<ExprId> = certain
@@ -171,8 +171,8 @@ impl Printer<'_> {
                 .collect();
             self.define(&here);
         }
-        self.over_columns(across, &certain, &actions);
-        let sums = self.names_of_sums(&actions);
+        self.over_columns(across, &certain, &statements);
+        let sums = self.names_of_sums(&statements);
         for name in &sums {
             self.line(&format!("next_row({name}, width);"));
         }
@@ -180,8 +180,8 @@ impl Printer<'_> {
             self.close();
         }
         self.names = outside;
-        for action in &actions {
-            if let Action::Reduce { tensor, fold: ReduceOp::Sum, .. } = action {
+        for statement in &statements {
+            if let Statement::Reduce { tensor, fold: ReduceOp::Sum, .. } = statement {
                 let name = self.folds[tensor].clone();
                 self.line(&format!("finish({name}, width);"));
                 self.folds.insert(*tensor, format!("{name}.level[0]"));
@@ -200,8 +200,8 @@ impl Printer<'_> {
         self.line(&line);
     }
 
-    /// Computes what depends on reductions and not on the place along a row, once per row, where actions need it.
-    fn keep_row_values(&mut self, stage: &Stage, across: &Across, order: &Order<'_>, actions: &[&Action]) {
+    /// Computes what depends on reductions and not on the place along a row, once per row, where statements need it.
+    fn keep_row_values(&mut self, stage: &Stage, across: &Across, order: &ValueDepths<'_>, statements: &[&Statement]) {
         let arena = &self.program.arena;
         let along: Vec<Var> =
             stage.inner.iter().chain([&stage.segments[0].innermost]).filter_map(|nest| nest.var).collect();
@@ -223,7 +223,7 @@ impl Printer<'_> {
         };
         // Such a value, as the inverse of a deviation, would otherwise be computed again at each element of the row.
         let mut wanted: BTreeSet<ExprId> = BTreeSet::new();
-        for id in self.beyond_rows(order, actions) {
+        for id in self.beyond_rows(order, statements) {
             if !is_row_value(id) && depends(id) {
                 arena.for_each_operand(id, &mut |operand| {
                     if is_row_value(operand) {
@@ -249,13 +249,13 @@ impl Printer<'_> {
         self.filled.extend(wanted);
     }
 
-    /// Values that actions always compute, without those that were kept.
-    fn beyond_rows(&self, order: &Order<'_>, actions: &[&Action]) -> Vec<ExprId> {
-        order.certain_beyond(actions, &|id| self.rows.contains_key(&id) && self.filled.contains(&id))
+    /// Values that statements always compute, without those that were kept.
+    fn beyond_rows(&self, order: &ValueDepths<'_>, statements: &[&Statement]) -> Vec<ExprId> {
+        order.certain_beyond(statements, &|id| self.rows.contains_key(&id) && self.filled.contains(&id))
     }
 
     /// The loop over the rows of a block: in lanes, then one by one.
-    fn over_columns(&mut self, across: &Across, here: &[ExprId], actions: &[&Action]) {
+    fn over_columns(&mut self, across: &Across, here: &[ExprId], statements: &[&Statement]) {
         let here: Vec<ExprId> = here.iter().copied().filter(|id| across.varying.contains(id)).collect();
         let outside = self.names.clone();
         self.line("{");
@@ -271,7 +271,7 @@ impl Printer<'_> {
                 self.line("for (; k < width; ++k) {");
             }
             self.indent += 1;
-            self.block(&here, actions);
+            self.block(&here, statements);
             self.close();
             self.lanes = None;
             self.names.clone_from(&outside);
@@ -281,6 +281,6 @@ impl Printer<'_> {
 }
 
 fn has_no_fold(stage: &Stage) -> bool {
-    let mut actions = stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
-    !actions.any(|action| matches!(action, Action::Reduce { .. }))
+    let mut statements = stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
+    !statements.any(|statement| matches!(statement, Statement::Reduce { .. }))
 }

@@ -2,7 +2,7 @@
 
 /// Places at which a stage can be divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Share {
+pub(super) enum Division {
     /// The rows of the first outer loops.
     Rows { depth: usize, units: i64 },
     /// The innermost loops.
@@ -13,7 +13,7 @@ pub(super) enum Share {
     Whole,
 }
 
-impl Share {
+impl Division {
     /// Returns the number of units that parts are made of.
     pub(super) const fn units(self) -> i64 {
         match self {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::Printer;
+use super::CppPrinter;
 use crate::{
-    back::print::{order::Order, size},
+    back::print::{order::ValueDepths, size},
     front::{
         arena::Arena,
         expr::{Binary, Expr, ExprId, Unary, ValueKind},
@@ -12,14 +12,14 @@ use crate::{
     },
     plan::{
         lanes::{LANES, acts_in_lanes, is_in_lanes},
-        stage::{Action, Loop, Segment, Stage},
+        stage::{Loop, Segment, Stage, Statement},
     },
 };
 
 /// Longest row that is kept in memory between levels, in elements.
 const LONGEST_ROW: i64 = 8192;
 
-impl Printer<'_> {
+impl CppPrinter<'_> {
     /// Returns the values that vary along the innermost loop of a segment, if all of them have a form of sixteen lanes.
     pub(super) fn vectorised(
         &self,
@@ -29,17 +29,17 @@ impl Printer<'_> {
     ) -> Option<BTreeSet<ExprId>> {
         let Loop { var: Some(var), extent: LANES.. } = segment.innermost else { return None };
         self.config.vectors.then_some(())?;
-        let actions = &segment.levels[level];
+        let statements = &segment.levels[level];
         let arena = &self.program.arena;
-        actions.iter().all(|action| acts_in_lanes(arena, action, var)).then_some(())?;
-        let roots: Vec<ExprId> = actions.iter().map(Action::value).collect();
+        statements.iter().all(|statement| acts_in_lanes(arena, statement, var)).then_some(())?;
+        let roots: Vec<ExprId> = statements.iter().map(Statement::value).collect();
         let all = arena.reachable(&roots).into_iter();
         let varying: BTreeSet<ExprId> = all.filter(varies).collect();
         varying.iter().all(|&id| is_in_lanes(arena, id, var, varies)).then_some(varying)
     }
 
-    /// Declares arrays for what several levels compute alike and at some cost.
-    pub(super) fn keep_rows(&mut self, stage: &Stage, order: &Order<'_>) {
+    /// Declares arrays for expensive values that several levels would compute again.
+    pub(super) fn keep_rows(&mut self, stage: &Stage, order: &ValueDepths<'_>) {
         let [segment] = stage.segments.as_slice() else { return };
         let Loop { var: Some(var), extent: 2..=LONGEST_ROW } = segment.innermost else { return };
         if !stage.inner.is_empty() || !self.config.keeps_rows {
@@ -49,11 +49,11 @@ impl Printer<'_> {
         let innermost = stage.outer.len() + 1;
         let mut seen: BTreeSet<ExprId> = BTreeSet::new();
         let mut kept: BTreeSet<ExprId> = BTreeSet::new();
-        for actions in &segment.levels {
-            let actions: Vec<&Action> = actions.iter().collect();
+        for statements in &segment.levels {
+            let statements: Vec<&Statement> = statements.iter().collect();
             let here: BTreeSet<ExprId> =
-                order.certain(&actions).into_iter().filter(|&id| order.place(id).depth >= innermost).collect();
-            let mut used: BTreeSet<ExprId> = actions.iter().map(|action| action.value()).collect();
+                order.certain(&statements).into_iter().filter(|&id| order.place(id).depth >= innermost).collect();
+            let mut used: BTreeSet<ExprId> = statements.iter().map(|statement| statement.value()).collect();
             for &id in here.difference(&seen) {
                 arena.for_each_operand(id, &mut |operand| {
                     used.insert(operand);

@@ -8,7 +8,7 @@ use crate::{
 /// Text before the kernels: the library of vectors that they use, which comes with `passnet.kernels`.
 pub(crate) const START: &str = "#include <passnet/vectors.hpp>\n\nusing namespace passnet;\n\n";
 
-/// Products and sums of one operation may be contracted, as in PyTorch's own kernels; those of two are not.
+/// Products and sums within one operation may be contracted, as in PyTorch's own kernels. Those of two operations may not.
 const FLAGS: &[&str] = &["-ffp-contract=fast", "-Wno-psabi"];
 
 /// For kernels that round `double` to `float` and compute with the result in `double`: at the end of a loop, GCC 12 leaves this

@@ -1,28 +1,28 @@
 //! Stages of running sums: one loop along the rows, which keeps the sums.
 
-use super::{Printer, division::Share, kind_type};
+use super::{CppPrinter, division::Division, kind_type};
 use crate::{
-    back::print::order::Order,
+    back::print::order::ValueDepths,
     front::expr::{ExprId, ReduceOp},
     plan::{
         running::RunningSums,
-        stage::{Action, Stage},
+        stage::{Stage, Statement},
     },
 };
 
-impl Printer<'_> {
-    pub(super) fn running_rows(&mut self, stage: &Stage, running: &RunningSums, share: Share) {
+impl CppPrinter<'_> {
+    pub(super) fn running_rows(&mut self, stage: &Stage, running: &RunningSums, share: Division) {
         let arena = &self.program.arena;
         let Some((row, others)) = stage.outer.split_last() else { return };
-        let per_row: Vec<&Action> = stage.per_row.iter().flatten().collect();
-        let order = Order::new(arena, stage);
+        let per_row: Vec<&Statement> = stage.per_row.iter().flatten().collect();
+        let order = ValueDepths::new(arena, stage);
         let terms = order.certain_for(running.sums.iter().map(|sum| sum.term).collect(), &|_| false);
         let stored = order.certain(&per_row);
         let at = |depth: usize| -> Vec<ExprId> {
             let all = terms.iter().chain(&stored).copied();
             all.filter(|&id| order.place(id).depth == depth).collect()
         };
-        let together = if let Share::Rows { depth, .. } = share { depth } else { 0 };
+        let together = if let Division::Rows { depth, .. } = share { depth } else { 0 };
         self.define(&at(0));
         self.open_together(&others[..together], None);
         self.define(&(1..=together).flat_map(at).collect::<Vec<_>>());
@@ -43,8 +43,8 @@ impl Printer<'_> {
             self.line(&format!("{name} += {term};"));
         }
         self.define(&stored);
-        for action in &per_row {
-            self.act(action);
+        for statement in &per_row {
+            self.act(statement);
         }
         for _ in 0..others.len() - together + together.min(1) + 1 {
             self.close();

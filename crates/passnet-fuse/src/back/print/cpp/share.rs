@@ -1,22 +1,22 @@
-//! Division of a stage among threads: into parts whose number the author chooses, of which a call computes those from `begin` to
-//! `end`. An element has the same value in any part, so that results do not depend on the number of threads.
+//! Division of a stage among threads. The author chooses the number of parts; a call computes the parts from `begin` to `end`.
+//! An element has the same value in any part, so results do not depend on the number of threads.
 
-use super::{Printer, division::Share};
+use super::{CppPrinter, division::Division};
 use crate::{
     back::print::size,
     front::expr::{Binary, Expr, Unary},
     plan::{
         lanes::LANES,
         running::RunningSums,
-        stage::{Action, Loop, Stage, roots},
+        stage::{Loop, Stage, Statement, roots},
     },
 };
 
-/// Elements of a part, as many as PyTorch gives to a thread at least.
+/// Elements of a part: the least number that PyTorch gives to a thread.
 const GRAIN: i64 = 32_768;
 /// Largest number of parts: several for each thread of a large CPU, because some threads are slower than others.
 const MOST_PARTS: i64 = 256;
-/// Rows from which loops over them are divided rather than the rows themselves.
+/// With at least this many rows, the loops over rows are divided, and otherwise the rows themselves.
 const MANY_ROWS: i64 = 64;
 /// Elements to which the ends of parts of a row are rounded: whole registers.
 const STEP: i64 = 4 * LANES;
@@ -24,23 +24,23 @@ const STEP: i64 = 4 * LANES;
 /// Work of an element of a running sum: each addition waits for the one before.
 const RUNNING_SUM: i64 = 4;
 
-impl Printer<'_> {
+impl CppPrinter<'_> {
     /// Returns where a stage can be divided, and into how many parts. `blocks`: of rows, where it is computed across them.
-    pub(super) fn share(&self, stage: &Stage, blocks: Option<i64>) -> (Share, i64) {
+    pub(super) fn share(&self, stage: &Stage, blocks: Option<i64>) -> (Division, i64) {
         // The number depends on sizes and not on the threads of the machine, so that equal tasks give equal files.
         let wanted = (self.work(stage) / GRAIN).min(MOST_PARTS);
         if wanted < 2 {
-            return (Share::Whole, 1);
+            return (Division::Whole, 1);
         }
         let share = match (blocks, RunningSums::of(stage, &self.program.arena)) {
-            (Some(units), _) => Share::Columns { units },
-            // Each row continues the one before.
+            (Some(units), _) => Division::Columns { units },
+            // Each row continues the sums of the row before.
             (None, Some(_)) => share_of_rows(&stage.outer[..stage.outer.len() - 1], wanted),
-            (None, None) if has_slices(stage, wanted) => Share::Slices { units: (longest(stage) + STEP - 1) / STEP },
+            (None, None) if has_slices(stage, wanted) => Division::Slices { units: (longest(stage) + STEP - 1) / STEP },
             (None, None) => share_of_rows(&stage.outer, wanted),
         };
         match share.units().min(wanted) {
-            ..2 => (Share::Whole, 1),
+            ..2 => (Division::Whole, 1),
             parts => (share, parts),
         }
     }
@@ -121,8 +121,8 @@ impl Printer<'_> {
 /// Returns whether the innermost loops of a stage are divided rather than its rows.
 fn has_slices(stage: &Stage, wanted: i64) -> bool {
     let rows: i64 = stage.outer.iter().map(|nest| nest.extent).product();
-    let mut actions = stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
-    let has_folds = actions.any(|action| matches!(action, Action::Reduce { .. }));
+    let mut statements = stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
+    let has_folds = statements.any(|statement| matches!(statement, Statement::Reduce { .. }));
     // A sum along a row is never divided: its order, and with it the result, would depend on the number of parts.
     !has_folds && stage.inner.is_empty() && rows < wanted.min(MANY_ROWS) && longest(stage) > STEP
 }
@@ -131,13 +131,13 @@ fn longest(stage: &Stage) -> i64 {
     stage.segments.iter().map(|segment| segment.innermost.extent).max().unwrap_or(1)
 }
 
-fn share_of_rows(outer: &[Loop], wanted: i64) -> Share {
+fn share_of_rows(outer: &[Loop], wanted: i64) -> Division {
     let mut units = 1;
     for (place, nest) in outer.iter().enumerate() {
         units *= nest.extent;
         if units >= wanted {
-            return Share::Rows { depth: place + 1, units };
+            return Division::Rows { depth: place + 1, units };
         }
     }
-    if units > 1 { Share::Rows { depth: outer.len(), units } } else { Share::Whole }
+    if units > 1 { Division::Rows { depth: outer.len(), units } } else { Division::Whole }
 }

@@ -2,7 +2,7 @@
 
 use passnet_record::DType;
 
-use super::{Printer, Sums, kind_type, storage_type};
+use super::{CppPrinter, Sums, kind_type, storage_type};
 use crate::{
     back::print::size,
     front::{
@@ -12,11 +12,11 @@ use crate::{
     },
     plan::{
         lanes::LANES,
-        stage::{Action, Stage},
+        stage::{Stage, Statement},
     },
 };
 
-impl Printer<'_> {
+impl CppPrinter<'_> {
     pub(super) fn declare_fold(&mut self, tensor: TensorId, fold: ReduceOp, kind: ValueKind) {
         let name = self.fold_name(tensor, fold);
         let start = match (fold, kind) {
@@ -51,18 +51,18 @@ impl Printer<'_> {
         name
     }
 
-    /// Returns the names of the sums among the actions.
-    pub(super) fn names_of_sums(&self, actions: &[&Action]) -> Vec<String> {
-        let name = |action: &&Action| match action {
-            Action::Reduce { tensor, fold: ReduceOp::Sum, .. } => self.folds.get(tensor).cloned(),
+    /// Returns the names of the sums among the statements.
+    pub(super) fn names_of_sums(&self, statements: &[&Statement]) -> Vec<String> {
+        let name = |statement: &&Statement| match statement {
+            Statement::Reduce { tensor, fold: ReduceOp::Sum, .. } => self.folds.get(tensor).cloned(),
             _ => None,
         };
-        actions.iter().filter_map(name).collect()
+        statements.iter().filter_map(name).collect()
     }
 
     /// Joins the lanes of a reduction, if a loop had any.
-    pub(super) fn finish_fold(&mut self, action: &Action, stage: &Stage) {
-        let Action::Reduce { tensor, fold, kind: ValueKind::F32, .. } = action else { return };
+    pub(super) fn finish_fold(&mut self, statement: &Statement, stage: &Stage) {
+        let Statement::Reduce { tensor, fold, kind: ValueKind::F32, .. } = statement else { return };
         // Rows shorter than a register never fill the lanes.
         if stage.segments.iter().all(|segment| segment.innermost.extent < LANES) {
             return;
@@ -124,9 +124,9 @@ impl Printer<'_> {
         self.lanes.as_ref().is_some_and(|(_, varying)| varying.contains(&id))
     }
 
-    pub(super) fn act(&mut self, action: &Action) {
-        let line = match action {
-            Action::Store { buffer, dtype, at, value } => {
+    pub(super) fn act(&mut self, statement: &Statement) {
+        let line = match statement {
+            Statement::Store { buffer, dtype, at, value } => {
                 // A store that rounds needs a branch for NaN. Compilers turned a selection before it into branches
                 // that depend on the data: 33 us where 6 are enough.
                 let is_exact = *dtype == DType::BFloat16 && self.program.arena.is_exact(*value, *dtype);
@@ -146,7 +146,7 @@ impl Printer<'_> {
                     (None, _) => format!("{to}[{at_text}] = {value};"),
                 }
             }
-            Action::Reduce { tensor, fold, value, .. } => {
+            Statement::Reduce { tensor, fold, value, .. } => {
                 let mut name = self.folds[tensor].clone();
                 let value = self.operand(*value);
                 if self.is_across {
@@ -177,7 +177,7 @@ impl Printer<'_> {
     }
 }
 
-/// Returns the number that changes no reduction.
+/// Returns the neutral element of a reduction.
 const fn neutral(fold: ReduceOp) -> &'static str {
     match fold {
         ReduceOp::Sum => "0.0f",

@@ -2,7 +2,7 @@
 
 use passnet_record::DType;
 
-use super::{Printer, kind_type, storage_type};
+use super::{CppPrinter, kind_type, storage_type};
 use crate::{
     back::print::{size, sum},
     front::{
@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-impl Printer<'_> {
+impl CppPrinter<'_> {
     /// Returns a value as an operand: in a vectorised loop, a value that is the same for all elements is spread.
     pub(super) fn operand(&self, id: ExprId) -> String {
         if self.lanes.is_some() && !self.has_lanes(id) {
@@ -131,7 +131,7 @@ impl Printer<'_> {
 
     fn binary(&self, op: Binary, a: ExprId, b: ExprId, has_lanes: bool) -> String {
         let is_bool = self.program.arena.kind(a) == ValueKind::Bool && !has_lanes;
-        // A bound is no NaN that could win.
+        // A constant other than NaN: only the other operand can make the result NaN.
         let is_bound = matches!(*self.program.arena.get(b), Expr::Float { bits, .. } if !f64::from_bits(bits).is_nan());
         let (a, b) = if has_lanes { (self.operand(a), self.operand(b)) } else { (self.expr(a), self.expr(b)) };
         let sign = match op {

@@ -1,8 +1,9 @@
-//! Products of matrices: a program computes a tile of the result with matrix units, and all that follows from it.
+//! Products of matrices: a program computes a tile of the result with matrix units, and then everything that the stage computes
+//! from the tile.
 
 use passnet_record::DType;
 
-use super::{AXES, Axes, Loop, Printer, extent::Extent, types::storage_type};
+use super::{Loop, TILE_NAMES, TileNames, TritonPrinter, extent::Extent, types::storage_type};
 use crate::{
     back::print::size,
     front::expr::{Expr, ExprId},
@@ -14,11 +15,12 @@ use crate::{
 };
 
 /// Rows of the left factor, with its terms along them.
-const LEFT: Axes = Axes { row: "row", column: "left_term", in_rows: "in_rows", in_columns: "in_left" };
+const LEFT: TileNames = TileNames { row: "row", column: "left_term", in_rows: "in_rows", in_columns: "in_left" };
 /// Terms of the right factor, with its columns along them.
-const RIGHT: Axes = Axes { row: "right_term", column: "column", in_rows: "in_right", in_columns: "in_columns" };
+const RIGHT: TileNames =
+    TileNames { row: "right_term", column: "column", in_rows: "in_right", in_columns: "in_columns" };
 
-impl Printer<'_> {
+impl TritonPrinter<'_> {
     /// Prints the body of the kernel.
     pub(super) fn contraction(&mut self, stage: &Stage, contraction: &Contraction) {
         let Contraction { rows, columns, terms, block_rows, block_columns, block_terms, .. } = contraction;
@@ -47,11 +49,11 @@ impl Printer<'_> {
             self.line(&format!("in_columns = column < {}", size(across.0)));
         }
         let sum = self.zeros("sum", [down.1, across.1]);
-        // The small products have a sum of their own: added to the large one, they would be rounded away.
+        // The small products are summed separately: added to the large sum, they would be rounded away.
         let rest = (contraction.dtype == DType::Float32).then(|| self.zeros("rest", [down.1, across.1]));
         self.line(&format!("for start in range(0, {}, {}):", size(deep.0), size(deep.1)));
         self.indent += 1;
-        // Terms lie along columns of the left tile and along rows of the right one, so both need names of their own.
+        // Terms lie along columns of the left tile and along rows of the right one, so each needs its own name.
         let (left_terms, right_terms) = (named(terms, "left_term", "k"), named(terms, "right_term", "l"));
         for (name, mask, loops, place) in
             [("left_term", "in_left", &left_terms, "[None, :]"), ("right_term", "in_right", &right_terms, "[:, None]")]
@@ -72,12 +74,12 @@ impl Printer<'_> {
         }
         self.indent -= 1;
         if let Some(rest) = rest {
-            // Infinity leaves NaN, where the other sum has infinity or NaN already.
+            // An infinite factor makes `rest` NaN. It is skipped, because the other sum is infinite or NaN already.
             self.line(&format!("{sum} += tl.where(tl.abs({rest}) < float(\"inf\"), {rest}, 0.0)"));
         }
-        self.turn(AXES, tile(down, across), rows, columns);
+        self.turn(TILE_NAMES, tile(down, across), rows, columns);
         self.folds.insert(contraction.tensor, sum);
-        stage.per_row.iter().flatten().for_each(|action| self.store(action));
+        stage.per_row.iter().flatten().for_each(|statement| self.store(statement));
     }
 
     /// Prints a tile of zeros, and returns its name.
@@ -90,7 +92,8 @@ impl Printer<'_> {
     /// Adds a product of `float32`, as three products of TF32, to two sums: `sum` of the leading parts of the factors, `rest` of what
     /// they leave. Together they have the precision of `float32`, with other roundings.
     ///
-    /// Triton's own `tf32x3` makes 0 of the leading part of a subnormal number. Times infinity that is NaN instead of infinity.
+    /// Triton's own `tf32x3` rounds the leading part of a subnormal number to 0. Its product with infinity is then NaN instead of
+    /// infinity.
     fn split_product(&mut self, left: &str, right: &str, sum: &str, rest: &str) {
         for factor in [left, right] {
             self.line(&format!("{factor}_lead = leading({factor})"));
@@ -128,8 +131,8 @@ impl Printer<'_> {
         ));
     }
 
-    /// Prints values on another tile from now on.
-    fn turn(&mut self, axes: Axes, tile: Tile, rows: Vec<(Loop, String)>, columns: Vec<(Loop, String)>) {
+    /// Prints later values on another tile.
+    fn turn(&mut self, axes: TileNames, tile: Tile, rows: Vec<(Loop, String)>, columns: Vec<(Loop, String)>) {
         (self.axes, self.tile, self.rows, self.columns) = (axes, tile, rows, columns);
         self.names.clear();
         self.known_conditions.clear();

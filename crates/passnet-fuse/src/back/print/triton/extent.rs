@@ -15,7 +15,7 @@ impl Extent {
 
 /// A condition under which values are loaded: number 0 is none.
 #[derive(Clone, Debug)]
-pub(super) struct Condition {
+pub(super) struct LoadCondition {
     pub(super) name: String,
     pub(super) extent: Extent,
 }

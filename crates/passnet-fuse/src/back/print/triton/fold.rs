@@ -2,27 +2,27 @@
 
 use std::collections::BTreeSet;
 
-use super::{Printer, types::kind_type};
+use super::{TritonPrinter, types::kind_type};
 use crate::{
     back::print::size,
     front::expr::{Expr, ExprId, ReduceOp, ValueKind},
-    plan::{stage::Action, tile::Tile},
+    plan::{stage::Statement, tile::Tile},
 };
 
-impl Printer<'_> {
+impl TritonPrinter<'_> {
     /// A level along the whole row in steps.
-    pub(super) fn looped(&mut self, actions: &[&Action]) {
+    pub(super) fn looped(&mut self, statements: &[&Statement]) {
         let Tile { block_rows, block_columns, columns, .. } = self.tile;
-        for action in actions {
-            if let Action::Reduce { tensor, fold, kind, .. } = action {
+        for statement in statements {
+            if let Statement::Reduce { tensor, fold, kind, .. } = statement {
                 let name = self.fresh(prefix(*fold));
                 let shape = format!("({}, {})", size(block_rows), size(block_columns));
                 self.line(&format!("{name} = tl.full({shape}, {}, {})", neutral(*fold, *kind), kind_type(*kind)));
                 self.folds.insert(*tensor, name);
             }
         }
-        // What does not vary along the row is computed ahead.
-        let roots: Vec<ExprId> = actions.iter().map(|action| action.value()).collect();
+        // Values that do not vary along the row are computed before the loop.
+        let roots: Vec<ExprId> = statements.iter().map(|statement| statement.value()).collect();
         for id in self.unconditional(&roots) {
             if !self.extents[&id].columns {
                 self.value(id, 0);
@@ -33,9 +33,9 @@ impl Printer<'_> {
         self.indent += 1;
         self.line(&format!("column = start + tl.arange(0, {})[None, :]", size(block_columns)));
         self.column_mask();
-        for action in actions {
-            let Action::Reduce { tensor, fold, kind, value } = action else {
-                self.store(action);
+        for statement in statements {
+            let Statement::Reduce { tensor, fold, kind, value } = statement else {
+                self.store(statement);
                 continue;
             };
             let value = self.masked(*value, *fold, *kind);
@@ -50,8 +50,8 @@ impl Printer<'_> {
         self.indent -= 1;
         self.names = outside;
         self.known_conditions.clear();
-        for action in actions {
-            if let Action::Reduce { tensor, fold, .. } = action {
+        for statement in statements {
+            if let Statement::Reduce { tensor, fold, .. } = statement {
                 let partial = self.folds[tensor].clone();
                 let name = self.fresh(prefix(*fold));
                 self.line(&format!("{name} = {}", across(*fold, &partial)));
@@ -75,16 +75,16 @@ impl Printer<'_> {
         seen.into_iter().collect()
     }
 
-    /// An action on a tile that holds the whole row.
-    pub(super) fn whole(&mut self, action: &Action) {
-        let Action::Reduce { tensor, fold, kind, value } = action else { return self.store(action) };
+    /// A statement on a tile that holds the whole row.
+    pub(super) fn whole(&mut self, statement: &Statement) {
+        let Statement::Reduce { tensor, fold, kind, value } = statement else { return self.store(statement) };
         let value = self.masked(*value, *fold, *kind);
         let name = self.fresh(prefix(*fold));
         self.line(&format!("{name} = {}", across(*fold, &value)));
         self.folds.insert(*tensor, name);
     }
 
-    /// The value where it is part of the row, else what changes no result; always of the tile's shape.
+    /// Returns the value inside the row and the neutral element outside, always in the shape of the tile.
     fn masked(&mut self, id: ExprId, fold: ReduceOp, kind: ValueKind) -> String {
         let is_whole = self.extents[&id].columns;
         let value = self.value(id, 0);

@@ -1,8 +1,8 @@
 //! Directions of the tile along which values vary, and the masks under which they are loaded and stored.
 
 use super::{
-    Printer,
-    extent::{Condition, Extent},
+    TritonPrinter,
+    extent::{Extent, LoadCondition},
     name_of,
 };
 use crate::front::{
@@ -10,7 +10,7 @@ use crate::front::{
     index::{Index, Term},
 };
 
-impl Printer<'_> {
+impl TritonPrinter<'_> {
     /// Returns an offset that varies at least along `wanted`, and the mask for it.
     pub(super) fn place(&self, at: &str, extent: Extent, wanted: Extent, condition: usize) -> (String, Option<String>) {
         let condition = &self.conditions[condition];
@@ -75,7 +75,7 @@ impl Printer<'_> {
         let name = self.fresh("here");
         self.line(&format!("{name} = {text}"));
         let extent = outer.extent.and(self.extents[&id]);
-        self.conditions.push(Condition { name, extent });
+        self.conditions.push(LoadCondition { name, extent });
         let number = self.conditions.len() - 1;
         self.known_conditions.insert((condition, id, holds), number);
         number

@@ -3,7 +3,7 @@
 use passnet_record::DType;
 
 use super::{
-    Printer,
+    TritonPrinter,
     extent::Extent,
     name_of,
     types::{kind_type, storage_type},
@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-impl Printer<'_> {
+impl TritonPrinter<'_> {
     /// Returns a value by its name, or as an expression in place. Long expressions, and those with several uses, get a name.
     pub(super) fn value(&mut self, id: ExprId, condition: usize) -> String {
         // What reads no memory has the same value under any condition, and is computed once.

@@ -3,18 +3,18 @@
 
 use std::collections::BTreeSet;
 
-use super::{Printer, division::Share};
+use super::{CppPrinter, division::Division};
 use crate::{
     front::expr::{BufferId, Expr},
     plan::{
         config::Nests,
-        stage::{Action, Program, Role, Stage, roots},
+        stage::{Program, Role, Stage, Statement, roots},
     },
 };
 
-/// A function.
+/// A C++ function of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Phase {
+pub(crate) struct CppFunction {
     /// Text between the braces.
     pub(crate) body: String,
     /// Parts into which its work is divided; with more than one it takes a range of them.
@@ -22,23 +22,23 @@ pub(crate) struct Phase {
 }
 
 /// Stages of a function, each with the way in which it is divided.
-struct Group<'p> {
-    stages: Vec<(&'p Stage, Share)>,
+struct StageGroup<'p> {
+    stages: Vec<(&'p Stage, Division)>,
     parts: i64,
     reads: BTreeSet<BufferId>,
     writes: BTreeSet<BufferId>,
 }
 
-/// Returns the functions of a program, in the order in which they are called. Without `divides` it is one, which no
-/// threads share.
-pub(crate) fn phases(program: &Program, config: Nests, divides: bool) -> Vec<Phase> {
-    let mut groups: Vec<Group<'_>> = Vec::new();
+/// Returns the functions of a program, in the order in which they are called. Without `divides` there is one function,
+/// which a single thread runs.
+pub(crate) fn functions(program: &Program, config: Nests, divides: bool) -> Vec<CppFunction> {
+    let mut groups: Vec<StageGroup<'_>> = Vec::new();
     for stage in &program.stages {
-        let printer = Printer::new(program, config);
+        let printer = CppPrinter::new(program, config);
         let blocks = printer.across(stage).map(|across| across.all_blocks());
         // Threads have no barrier inside a function. A stage that reads the results of another one therefore starts a
         // new function.
-        let (share, parts) = if divides { printer.share(stage, blocks) } else { (Share::Whole, 1) };
+        let (share, parts) = if divides { printer.share(stage, blocks) } else { (Division::Whole, 1) };
         let (reads, writes) = touched(program, stage);
         match groups.last_mut().filter(|group| group.parts.max(parts) == 1 || group.takes(program, &reads, &writes)) {
             Some(group) => {
@@ -47,13 +47,13 @@ pub(crate) fn phases(program: &Program, config: Nests, divides: bool) -> Vec<Pha
                 group.reads.extend(reads);
                 group.writes.extend(writes);
             }
-            None => groups.push(Group { stages: vec![(stage, share)], parts, reads, writes }),
+            None => groups.push(StageGroup { stages: vec![(stage, share)], parts, reads, writes }),
         }
     }
     groups.iter().map(|group| group.print(program, config)).collect()
 }
 
-impl Group<'_> {
+impl StageGroup<'_> {
     /// Returns whether a stage can run at the same time as those of the group. Results are written piece by piece.
     fn takes(&self, program: &Program, reads: &BTreeSet<BufferId>, writes: &BTreeSet<BufferId>) -> bool {
         let is_result = |buffer: &BufferId| matches!(program.buffers[*buffer].role, Role::Output(_));
@@ -62,33 +62,33 @@ impl Group<'_> {
             && self.writes.intersection(writes).all(is_result)
     }
 
-    fn print(&self, program: &Program, config: Nests) -> Phase {
-        let mut printer = Printer::new(program, config);
+    fn print(&self, program: &Program, config: Nests) -> CppFunction {
+        let mut printer = CppPrinter::new(program, config);
         printer.parts = self.parts;
         for &(stage, share) in &self.stages {
-            // Exactly one part computes it; the first one always exists.
-            let is_alone = share == Share::Whole && self.parts > 1;
+            // Exactly one part must compute it. The first part always exists.
+            let is_alone = share == Division::Whole && self.parts > 1;
             if is_alone {
                 printer.line("if (begin == 0) {");
                 printer.indent += 1;
             }
-            printer.is_sliced = matches!(share, Share::Slices { .. });
+            printer.is_sliced = matches!(share, Division::Slices { .. });
             printer.stage(stage, share);
             if is_alone {
                 printer.close();
             }
         }
-        Phase { body: printer.text, parts: self.parts }
+        CppFunction { body: printer.text, parts: self.parts }
     }
 }
 
 /// Buffers that a stage reads and writes.
 fn touched(program: &Program, stage: &Stage) -> (BTreeSet<BufferId>, BTreeSet<BufferId>) {
-    let actions = stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
+    let statements = stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
     let mut writes = BTreeSet::new();
     let mut indexed = Vec::new();
-    for action in actions.chain(stage.per_row.iter().flatten()) {
-        if let Action::Store { buffer, at, .. } = action {
+    for statement in statements.chain(stage.per_row.iter().flatten()) {
+        if let Statement::Store { buffer, at, .. } = statement {
             writes.insert(*buffer);
             crate::front::expr::for_each_value(at, &mut |value| indexed.push(value));
         }

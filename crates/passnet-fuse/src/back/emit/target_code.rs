@@ -3,7 +3,7 @@ use passnet_graph::Target;
 use crate::plan::{site::PassSite, stage::Role};
 
 /// Parts of a pass that depend on its target.
-pub(super) struct Parts {
+pub(super) struct TargetCode {
     /// First words of the file's description.
     pub(super) title: String,
     pub(super) imports: String,
